@@ -30,7 +30,6 @@ from vc4lab.simd import (
     mask_from_bits,
     masked_load,
     masked_store,
-    prefetch,
     ptr,
     scatter,
     select,
@@ -268,14 +267,3 @@ def test_struct_mistakes_in_kernels():
         build_it(lambda p: setattr(Context.at(p), "width", const(f32, 1.0)))
     with pytest.raises(TypeError, match="field_ptr"):
         build_it(lambda p: setattr(Context.at(p), "colour", 1))
-
-
-def test_prefetch_takes_any_address_and_changes_nothing():
-    @kernel(args=(ptr,), returns=i32)
-    def fetched(place):
-        prefetch(const(ptr, 0) + 12345)
-        prefetch(place)
-        return load(i32, place)
-
-    word = ctypes.c_int32(77)
-    assert build("prefetch", {"f": fetched})["f"](ctypes.addressof(word)) == 77

@@ -33,13 +33,6 @@ def store(p: Operand, value: Operand, align: int = 1) -> None:
     current().emit(f"store {v.type.text} {v.text}, ptr {_pointer(p).text}, align {align}")
 
 
-def prefetch(p: Operand) -> None:
-    """Tells the processor that the cache line at `p` will be read soon; any address will do."""
-    trace = current()
-    name = trace.module.declare("llvm.prefetch.p0", "void @{} (ptr, i32, i32, i32)")
-    trace.hint(f"call void @{name}(ptr {_pointer(p).text}, i32 0, i32 3, i32 1)")
-
-
 def alloca(what: Type | int, align: int = ALIGN) -> Value:
     """Uninitialised memory for a type or a number of bytes, until the function returns."""
     text = f"[{what} x i8]" if isinstance(what, int) else what.text

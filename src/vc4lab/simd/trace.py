@@ -55,11 +55,6 @@ class FunctionTrace:
             self.lines.append(text)
             self._loaded.clear()
 
-    def hint(self, text: str) -> None:
-        """Appends an instruction that neither computes anything nor writes memory."""
-        if self.block is not None:
-            self.lines.append(text)
-
     def assign(self, text: str) -> str:
         """Appends an instruction and returns the name of its result."""
         self._count += 1

@@ -290,11 +290,9 @@ class FragmentEnvironment(Environment):
             assert constants.late is not None
             return (sample_late(constants.late, coordinates, parameters),)
         shared = kinds.count(kind) > (INLINED_NEAREST if kind.plain else INLINED_REQUESTS)
-        same = constants.key.texture_of
         result = sample(
-            kind, constants.textures[number], constants.memory, *coordinates,
-            shared=shared, ahead=not same or same[number] == number,
-        )  # fmt: skip
+            kind, constants.textures[number], constants.memory, *coordinates, shared=shared
+        )
         return result if isinstance(result, tuple) else (result,)
 
     def tmu_noswap(self, value: Value) -> None:

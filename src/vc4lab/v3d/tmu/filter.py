@@ -27,7 +27,6 @@ from vc4lab.simd import (
     i16,
     i32,
     i32x16,
-    i64,
     select,
     shuffle,
     vec,
@@ -40,11 +39,10 @@ from vc4lab.v3d.tmu.etc1 import unpack_etc1
 from vc4lab.v3d.tmu.half_filter import blend_half_pairs, blend_halves
 from vc4lab.v3d.tmu.state import MipMode, TextureDescriptor, TextureKind
 from vc4lab.v3d.tmu.texel_codecs import unpack, unpack_yuyv
-from vc4lab.v3d.tmu.utile_block import Spread, UtileBlock, block_words, fits_utiles, prefetch_below
+from vc4lab.v3d.tmu.utile_block import Spread, UtileBlock, block_words, fits_utiles
 
 _i16x32 = vec(i16, 32)
 _LANES = 16
-_LOWER_LEFT = 8
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class SampleRequest:
 
     ``u``, ``v``: finite coordinates (f32x16), where `TextureKind.unit_s`, `unit_t` say so clamped
     already; ``face``: byte offset of the cube face or None; ``border``: the border colour as a
-    filter word; ``ahead`` as for `sample`; ``where``: the direction of a cube map's lookup.
+    filter word; ``where``: the direction of a cube map's lookup.
     """
 
     kind: TextureKind
@@ -63,7 +61,6 @@ class SampleRequest:
     v: Value
     face: Value | None
     border: Value
-    ahead: bool
     where: Direction | None = None
 
 
@@ -193,10 +190,7 @@ class Texels:
             )
             decoded = [unpack(self.kind.type, word) for word in words]
         else:
-            addresses = self.addresses(x, y)
-            if self.request.ahead:
-                prefetch_below(self.request.memory_base + addresses[0][_LOWER_LEFT].zext(i64))
-            places = iter(addresses)
+            places = iter(self.addresses(x, y))
             decoded = [
                 self._decoded(next(places), column.texel, row.texel)
                 for row in rows

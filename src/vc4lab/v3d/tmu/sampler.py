@@ -67,7 +67,6 @@ def sample(
     b: Value,
     *,
     shared: bool = False,
-    ahead: bool = False,
 ) -> Any:
     """Results of one request: i32x16 of RGBA8888 words; for RGBA64 a pair of them (RG, BA).
 
@@ -75,7 +74,6 @@ def sample(
     ``s``, ``t``, ``r``, ``b``: float words per lane, 0 where the program wrote none.
     ``shared``: call one function per kind and module instead of inlining. A shader with several
     requests compiles much faster that way, for about a nanosecond (and spills) per request.
-    ``ahead``: lets the processor fetch what the blocks below will want (nearest sampling only).
     """
     if shared and kind.result_words == 1:
         uses_r = kind.cube or Wrap.BORDER in (kind.wrap_s, kind.wrap_t)
@@ -93,7 +91,7 @@ def sample(
         u, v = where.coordinates(where.x, where.y, where.z)
         face = where.face * d.cube_stride
     border = border_filter_word(kind.type, splat_lane(r, 0), kind.border_4444)
-    request = SampleRequest(kind, d, memory_base, u, v, face, border, ahead, where)
+    request = SampleRequest(kind, d, memory_base, u, v, face, border, where)
     filtered = filter_request(request, b)
     if kind.type is TextureType.RGBA64:
         return filtered

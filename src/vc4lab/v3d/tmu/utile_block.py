@@ -23,7 +23,6 @@ from vc4lab.simd import (
     load,
     min_,
     permute,
-    prefetch,
     select,
     shuffle,
     staged,
@@ -49,9 +48,6 @@ Gathered = Callable[[], tuple[Value, ...]]
 
 #: Lanes at the corners of the 4x4 pixel block (quads in raster order, pixels in raster order).
 _CORNERS = (0, 5, 10, 15)
-
-UTILE_ROW_BYTES = 256
-"""From a utile to the one below it in the same sub-tile of a T-format image."""
 
 
 def fits_utiles(kind: TextureKind, shape: UtileShape) -> bool:
@@ -108,8 +104,6 @@ class UtileBlock:
         y = shuffle(self.corner, [4, 5, 6, 7]) + const(vec(i32, 4), below)
         places = addresses(x, y, None)
         pointers = [memory_base + places[k].zext(i64) for k in range(4)]
-        for pointer in (pointers[0], pointers[2]):
-            prefetch_below(pointer)
         utiles = [load(i32x16, pointer) for pointer in pointers]
         return self._permuted([utiles[0::2], utiles[1::2]])
 
@@ -189,11 +183,6 @@ def _of_column(utiles: list[Value], index: Value, third: Value | None) -> Value:
     """Words by index from utiles one below the other; lanes of `third` from the third one."""
     word = permute_two(utiles[0], utiles[1], index)
     return word if third is None else select(third, permute(utiles[2], index), word)
-
-
-def prefetch_below(pointer: Value) -> None:
-    """The next row of blocks will want the utiles below, and no processor guesses T format."""
-    prefetch(pointer + UTILE_ROW_BYTES)
 
 
 def bits_of(chosen: Value, mask: int, others: Value) -> Value:
