@@ -131,6 +131,17 @@ A32: dict[str, bytes] = {
         0xE320F003,  # 1: wfi
         0xEAFFFFFD,  # b 1b
     ),
+    "event": _code(
+        0xE2801602,  # add r1, r0, #0x200000
+        0xE2811A01,  # add r1, r1, #0x1000
+        0xE3A02010,  # mov r2, #0x10
+        0xE5812038,  # str r2, [r1, #0x38]
+        0xE2801A0B,  # add r1, r0, #0xb000
+        0xE3A02402,  # mov r2, #0x2000000
+        0xE5812214,  # str r2, [r1, #0x214]
+        0xE320F002,  # 1: wfe
+        0xEAFFFFFD,  # b 1b
+    ),
     "100 Hz": _ticking(0xE2833C27),  # add r3, r3, #9984
     "1000 Hz": _ticking(0xE2833FFA),  # add r3, r3, #1000
 }

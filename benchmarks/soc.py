@@ -27,6 +27,7 @@ CONFIGURATIONS = (
 IDLE_SECONDS = 1.5
 IDLE = (
     ("listening", "wfi until a key comes"),
+    ("event", "wfe until a key comes"),
     ("asleep", "wfi, 60 vsync interrupts a second"),
     ("four", "the same, three more cores in wfe"),
     ("100 Hz", "wfi, 100 timer interrupts a second"),

@@ -13,8 +13,8 @@ import vc4lab
 
 SOURCES = Path(vc4lab.__file__).parent
 FLOORS = (
-    {"bits", "diagnostics", "files", "images", "listeners", "memory", "options", "ranges"}
-    | {"registers", "simd"},
+    {"bits", "diagnostics", "files", "images", "listeners", "memory"}
+    | {"optimisations", "options", "ranges", "registers", "simd"},
     {"qpu", "records"},
     {"v3d"},
     {"drm", "soc"},

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vc4lab.images.tiling import TILE_BYTES, Tiling, UtileShape
+from vc4lab.optimisations import TILE_TABLES
 from vc4lab.simd import Value, const, i32x16, permute_two, select
 from vc4lab.simd.trace import current
 
@@ -71,7 +72,8 @@ def row_offset(y: Value, pitch: Value, shape: UtileShape, tiling: Tiling) -> Row
 
 def _looked_up(position: Value, low: int) -> bool:
     """Whether the offset inside a tile depends on five bits: one permutation of 32 numbers."""
-    return low <= 2 and position.type.lanes == 16 and current().module.target.level == "avx512"
+    level = current().module.target.level
+    return low <= 2 and position.type.lanes == 16 and TILE_TABLES.serves(level)
 
 
 def _lookup(position: Value, numbers: list[int]) -> Value:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from vc4lab import optimisations
 from vc4lab.simd import cache
 from vc4lab.simd.floatmode import CALLER_MODE, FLOAT_MODES, define_entry
 from vc4lab.simd.kernel import Function, define, function_in_module
@@ -259,4 +260,5 @@ def _slot(
 
     exports = ";".join(f"{n}:{f.args}->{f.returns}" for n, f in functions.items())
     version = f"{llvmlite.__version__} {PASSES}"
-    return cache.digest(kind, name, content, float_mode, target.digest, exports, sources, version)
+    parts = (kind, name, content, float_mode, target.digest, exports, sources, version)
+    return cache.digest(*parts, optimisations.WITHOUT)

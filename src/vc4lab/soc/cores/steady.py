@@ -9,6 +9,7 @@ all of a kind that only computes and loads.
 
 from __future__ import annotations
 
+from vc4lab.optimisations import STEADY_WAITS
 from vc4lab.soc.cores.cpu import Cpu
 
 MAX_BLOCKS = 16
@@ -86,6 +87,7 @@ class SteadyWait:
         self._count = 0
         self._blocks: list[tuple[int, int]] | None = None
         self._hopeless = False
+        self._looks = STEADY_WAITS.serves()
 
     def forget(self) -> None:
         """The core does something."""
@@ -97,7 +99,7 @@ class SteadyWait:
     @property
     def wants_proof(self) -> bool:
         """Whether the next slice shall be executed block by block, see `note_block`."""
-        return self._count > 0 and not self.turn and not self._hopeless
+        return self._looks and self._count > 0 and not self.turn and not self._hopeless
 
     def begin(self) -> None:
         """A slice that `wants_proof` begins."""

@@ -6,6 +6,7 @@ The program is inlined by the QPU compiler, or, for the golden engine, the block
 
 from __future__ import annotations
 
+from vc4lab.optimisations import SCALED_DEPTHS
 from vc4lab.qpu.jit.emitter import emit_program
 from vc4lab.simd import (
     Value,
@@ -64,7 +65,7 @@ def clamps_scaled(key: FragmentKey) -> bool:
     not an issue: the fast engine gives them up anyway.
     """
     plain = not key.depth_offset and not rounds_depth(key.unknowns)
-    return plain and key.engine == "fast"
+    return plain and key.engine == "fast" and SCALED_DEPTHS.serves()
 
 
 def interpolate(a: Value | None, row: Value | None, dx: Value) -> Value | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vc4lab.optimisations import EARLY_DEPTH
 from vc4lab.qpu.isa.operations import END_SIGNALS, AddOp, Condition, MulOp, Mux, Signal
 from vc4lab.qpu.isa.registers import ACCUMULATOR_WRITE, REGFILE_SIZE, TMU_WRITES, Write
 from vc4lab.qpu.run.plan import plan
@@ -55,6 +56,8 @@ _PLAIN = frozenset(
 
 def rejects_early(key: FragmentKey, program: Program) -> bool:
     """Whether blocks of a draw are depth-tested before the program runs."""
+    if not EARLY_DEPTH.serves():
+        return False
     if key.engine == "interpreter" or key.counting or key.coverage or key.vg_mask:
         return False
     if key.depth_function == Compare.ALWAYS or None in key.textures or program.has_branches:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.optimisations import PACKED_QUADS, PAIRED_BATCHES
 from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.isa.registers import Read, Write
 from vc4lab.qpu.jit.core import looks_back
@@ -103,7 +104,7 @@ def packs_quads(key: FragmentKey, program: Program) -> bool:
         and not looks_back([plan(word) for word in program.words])
         and not signals(program, (Signal.LOAD_COVERAGE, Signal.LOAD_ALPHA_MASK))
         and not any(getattr(i, "rotation", None) is not None for i in program.instructions)
-        and current().module.target.level == "avx512"
+        and PACKED_QUADS.serves(current().module.target.level)
     )
 
 
@@ -316,7 +317,8 @@ class QuadShader(BlockShader):
         there: it would do so too early.
         """
         looks = signals(self.constants.program, (Signal.LOAD_COLOUR, Signal.LOAD_COLOUR_END))
-        return self.constants.key.engine == "fast" and not looks
+        serves = PAIRED_BATCHES.serves(current().module.target.level)
+        return serves and self.constants.key.engine == "fast" and not looks
 
     def _run(self, batches: list[tuple[BlockInputs, Value]]) -> None:
         """Runs the program for each batch of inputs; the second of a pair: lanes in quads."""

@@ -6,6 +6,7 @@ without a pixel is overwritten by the next one: a processor could not guess whic
 
 from __future__ import annotations
 
+from vc4lab.optimisations import COMPRESSED_BLOCKS
 from vc4lab.simd import (
     Type,
     Value,
@@ -204,7 +205,7 @@ def join(masks: list[Value]) -> Value:
 
 def _by_masks() -> bool:
     """Whether the processor has registers for masks, and moves lanes by them."""
-    return current().module.target.level == "avx512"
+    return COMPRESSED_BLOCKS.serves(current().module.target.level)
 
 
 def any_bits(samples: list[Value]) -> Value:

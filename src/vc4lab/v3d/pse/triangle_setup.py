@@ -9,6 +9,7 @@ those that do not are collected until there are eight; these get edges (`triangl
 
 from __future__ import annotations
 
+from vc4lab.optimisations import INDEX_RUNS
 from vc4lab.records.codes import ListData
 from vc4lab.simd import (
     Type,
@@ -161,7 +162,7 @@ def decode(
     count = const(i32, 0)
     flags = const(i32, 0)
     more = const(i1, True)
-    quick = index_bits == 16
+    quick = index_bits == 16 and INDEX_RUNS.serves()
     ahead = piece_ptr(decoded, piece)
     while True:
         place = ahead + (count << 2)

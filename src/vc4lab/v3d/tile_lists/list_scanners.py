@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vc4lab.optimisations import INDEX_RUNS
 from vc4lab.simd import (
     Function,
     Value,
@@ -61,7 +62,7 @@ def _make_scanner(primitive: int, data: int) -> Function[Value]:
                     store(used + e, mark)
                     first = min_(first, min_(a, min_(b, e)))
                     last = max_(last, max_(a, max_(b, e)))
-                if (primitive, data) == (TRIANGLES, INDEX_16):
+                if (primitive, data) == (TRIANGLES, INDEX_16) and INDEX_RUNS.serves():
                     taken = take_rows(decoder, used)
                     count = count + taken
                     last = max_(last, decoder.i2.get())

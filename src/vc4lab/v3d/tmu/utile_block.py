@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from vc4lab.optimisations import NEIGHBOUR_UTILES, WHOLE_UTILES
 from vc4lab.simd import (
     Value,
     alloca,
@@ -53,7 +54,7 @@ _CORNERS = (0, 5, 10, 15)
 def fits_utiles(kind: TextureKind, shape: UtileShape) -> bool:
     """Whether whole utiles are read: tiled, texels of whole bytes that stand alone."""
     return (
-        current().module.target.level == "avx512"
+        WHOLE_UTILES.serves(current().module.target.level)
         and kind.layout is not LevelLayout.RASTER
         and shape.bits_per_texel in (8, 16, 32)
     )
@@ -160,8 +161,9 @@ def block_words(
 
     Where mip levels keep texels as large as pixels hardly a batch is larger than 2x2 utiles.
     """
+    further = one_level and NEIGHBOUR_UTILES.serves(current().module.target.level)
     if block.missed:
-        words = further_words(block, addresses, memory, gathered) if one_level else gathered()
+        words = further_words(block, addresses, memory, gathered) if further else gathered()
     else:
         words = block.words(addresses, memory)
     return words

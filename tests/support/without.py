@@ -1,0 +1,70 @@
+"""What a process draws and executes, as JSON: run as a program, with pieces left out or not.
+
+Arguments are names of recorded runs, or of loops in which a guest waits. Of each: a digest of the
+result (all buffers after each job; time and registers), and one of how it came about (machine code;
+slices of the cores).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.soc.test_rest import IDLE, look
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.recorded.jobs import RecordedRun
+from vc4lab.simd import NativeModule
+from vc4lab.soc.machine import Machine
+from vc4lab.v3d.core import V3D
+
+RUNS = Path(__file__).parents[1] / "data" / "vc4-jobs"
+
+
+def drawn(name: str, images: list[bytes]) -> tuple[str, str]:
+    """Of a run of recorded jobs; `images` gets all machine code."""
+    images.clear()
+    reporter = Reporter()
+    run = RecordedRun(RUNS / name, reporter)
+    v3d = V3D(run.memory, reporter, threads=1)
+    found = hashlib.sha256()
+    for job in run.jobs:
+        run_job(v3d, job.build(run.memory))
+        assert job.submit is not None
+        for buffer in job.submit.buffers:
+            found.update(run.memory.read(buffer.address, buffer.size))
+    return found.hexdigest(), hashlib.sha256(b"".join(images)).hexdigest()
+
+
+def waited(name: str) -> tuple[str, str]:
+    """Of a guest that waits for two seconds."""
+    board, words = IDLE[name]
+    with tempfile.TemporaryDirectory() as folder:
+        image = Path(folder) / "kernel.img"
+        image.write_bytes(struct.pack(f"<{len(words)}I", *words))
+        machine = Machine(image, board)
+    machine.run(seconds=2)
+    return repr(look(machine)), str(machine.turns.slices)
+
+
+def main(names: list[str]) -> dict[str, tuple[str, str]]:
+    """Of each name its result and how that came about."""
+    images: list[bytes] = []
+    plain = NativeModule.__init__
+
+    def noting(module: NativeModule, name: str, image: bytes, *rest: Any) -> None:
+        images.append(image)
+        plain(module, name, image, *rest)
+
+    NativeModule.__init__ = noting  # type: ignore[method-assign]
+    return {name: waited(name) if name in IDLE else drawn(name, images) for name in names}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1:])))
