@@ -139,6 +139,9 @@ A32: dict[str, bytes] = {
         0xE2801A0B,  # add r1, r0, #0xb000
         0xE3A02402,  # mov r2, #0x2000000
         0xE5812214,  # str r2, [r1, #0x214]
+        0xE10F1000,  # mrs r1, cpsr
+        0xE3C11080,  # bic r1, r1, #0x80: only interrupts end a wfe that are not masked
+        0xE121F001,  # msr cpsr_c, r1
         0xE320F002,  # 1: wfe
         0xEAFFFFFD,  # b 1b
     ),
