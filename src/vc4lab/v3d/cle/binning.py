@@ -47,6 +47,8 @@ SMALLEST_BLOCK = 4096
 """Bytes that the binner takes from its pool at a time: BPOS must give it that many."""
 
 
+_PROBLEMS = bc.FULL | bc.SHORT
+_DRAWS_ANEW = bc.CONFIGURED | bc.ACCEPTED
 _ENDS = frozenset((bc.OTHER, bc.FLUSHED, bc.INTERRUPTED))
 """After these the executor looks whether the list goes on."""
 
@@ -71,6 +73,7 @@ class BinningStage:
     """
 
     configured, started, _ended = _shared("configured"), _shared("started"), _shared("ended")
+    clipping_disabled = _shared("clipping_disabled")
 
     def __init__(
         self,
@@ -104,7 +107,6 @@ class BinningStage:
         )
         self.stops_at_bad_index = unknowns["index_error"] == "stop"
         self.index_error = False
-        self.clipping_disabled = False
         self.out_of_memory = False
         self.accepted = False
         """Whether a primitive record was executed since the last end of a frame."""
@@ -187,17 +189,15 @@ class BinningStage:
         """Executes the record at `address` and those after it, up to one of another kind."""
         thread, native, serve = self.thread, self.native, self.requests.serve
         context, notes, result = native.context, self.executor.notes, bc.PAUSED
-        context.clipping_disabled = self.clipping_disabled
         heard = bool(self.lint.addresses.used.subscriptions)
-        if heard or context.note_room:
+        if heard is not native.is_heard:
             native.listen(heard)
         thread.current = address
         while result not in _ENDS and thread.running and thread.stalled is None:
             here, result = native.run(thread.current, thread.end, notes)
             self._walked += here - thread.current & 0xFFFFFFFF
             thread.current = here
-            notes.take(0, context)
-            if context.note_count:
+            if heard and context.note_count:
                 name_noted(native.take_notes(), self.ranges, self.coordinates.programs)
             placed = self._handle_events()
             if placed or result == bc.FLUSHED:
@@ -216,15 +216,15 @@ class BinningStage:
         if not events:
             return False
         context.events = 0
-        if events & bc.FULL:
-            self.binner.report_full()
+        if events & _PROBLEMS:
+            if events & bc.FULL:
+                self.binner.report_full()
+            if events & bc.SHORT:
+                self.requests.pool_is_short(context.record_at & 0xFFFFFFFF)
         if events & bc.CONFIGURED:
             binner = self.binner.context
             self.lint.grids.append((binner.width, binner.height))
-            self.binner.drop_remaining()
             self._flushing = False
-        if events & bc.SHORT:
-            self.requests.pool_is_short(context.record_at & 0xFFFFFFFF)
         if events & bc.BEGUN:
             self.thread.prefixing = False
         if events & bc.ARMED:
@@ -233,6 +233,7 @@ class BinningStage:
             self._unflushed, self._flushing = True, False
         if events & bc.ACCEPTED:
             self.accepted = True
+        if events & _DRAWS_ANEW:
             self.binner.drop_remaining()
         return bool(events & bc.PLACED)
 

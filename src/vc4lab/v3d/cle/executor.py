@@ -102,14 +102,17 @@ class ControlListExecutor:
 
     def pump(self) -> None:
         """Runs both threads, in turn, until neither can go on."""
-        progress = True
+        binning, rendering = self.threads
         self._jumps.clear()
-        while progress:
-            progress = False
-            for thread in self.threads:
-                if thread.running and (thread.stalled is None or self._may_go_on(thread)):
-                    self._run(thread)
-                    progress = True
+        stopped = False
+        while not stopped:
+            stopped = True
+            if binning.running and (binning.stalled is None or self._may_go_on(binning)):
+                self._run(binning)
+                stopped = False
+            if rendering.running and (rendering.stalled is None or self._may_go_on(rendering)):
+                self._run(rendering)
+                stopped = False
 
     def _may_go_on(self, thread: ListThread) -> bool:
         """Whether a stalled thread's reason has gone; only semaphore stalls end here."""
@@ -129,7 +132,7 @@ class ControlListExecutor:
 
     def _run(self, thread: ListThread) -> None:
         handlers, sizes, ram = self._tables[thread.number], RECORD_SIZES, self.ram
-        notes, noted = self.notes, NOTED[thread.number]
+        listeners = self.notes.listeners
         budget = RECORD_BUDGET
         while thread.running and thread.stalled is None:
             address = thread.current
@@ -149,8 +152,8 @@ class ControlListExecutor:
                     address=address,
                 )
                 thread.end = following
-            if notes.wanted and identity not in noted:
-                notes.emit(thread.number, address, identity)
+            if listeners.subscriptions and identity not in NOTED[thread.number]:
+                self.notes.emit(thread.number, address, identity)
             handler(address)
             budget -= 1
             if not budget:

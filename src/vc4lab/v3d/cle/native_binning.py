@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import NativeFunction, NativeModule, build, i32, late_kernel, ptr
@@ -85,6 +85,8 @@ class NativeBinning:
         context = BinningContext()
         self.context = context
         self._address = context.address
+        self.is_heard = False
+        """Whether draws and modes are noted, for listeners to uses of memory."""
         self._nv = NvContext()
         self._nv.memory = memory.base
         shaders.attach(context, memory.base, addresses)
@@ -104,10 +106,15 @@ class NativeBinning:
         """
         context = self.context
         context.here, context.end = here, end  # members take the low 32 bits
-        if notes.wanted:
-            notes.attach(context)
-        result = _execute(notes.wanted)(self._address)
+        if notes.listeners.subscriptions:
+            result = notes.run(0, context, _execute(True))
+        else:
+            result = self._execute(self._address)
         return context.here & 0xFFFFFFFF, result
+
+    @cached_property
+    def _execute(self) -> Callable[[int], int]:
+        return _execute(False)
 
     def take_notes(self) -> list[Any]:
         """The notes that were made since the last call."""
@@ -117,7 +124,7 @@ class NativeBinning:
 
     def listen(self, wanted: bool) -> None:
         """Whether notes are made from now on."""
-        context = self.context
+        context, self.is_heard = self.context, wanted
         if wanted and not context.notes:
             self._notes = (ctypes.c_char * (Note.size * MAX_NOTES))()
             context.notes = ctypes.addressof(self._notes)

@@ -121,12 +121,14 @@ class ListThread:
         self.end = address
         if self.running or self.halted or self.error:
             return False
-        self.running = self.current != address
-        if self.running:
-            self.started += 1
-            self.first = self.current
-            self.signals = self.closed = False
-        return self.running
+        current = self.current
+        if current == address:
+            return False
+        self.running = True
+        self.started += 1
+        self.first = current
+        self.signals = self.closed = False
+        return True
 
     def write_control(self, value: int) -> bool:
         """A write of CTnCS; returns True when the thread starts."""

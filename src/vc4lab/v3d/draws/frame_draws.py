@@ -148,7 +148,7 @@ class FrameDraws(Sequence[Draw]):
         if count > self._capacity:
             self._grow(2 * count)
         context.draws, context.draw_count, context.draw = scan.draw_entries, count, 0
-        context.mode, context.expanded = mode, scan.expanded
+        context.mode, context.expanded = mode, scan.context.expanded
         context.entry = context.record_copy = context.shaded = 0
         self._run()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.control import RECORDS
@@ -26,17 +27,19 @@ class RecordNotes:
     """The memory in which the readers of one V3D note, one after the other."""
 
     def __init__(self, listeners: Listeners[RecordExecuted]) -> None:
-        self._listeners = listeners
+        self.listeners = listeners
         self._start = 0
-
-    @property
-    def wanted(self) -> bool:
-        """Whether there is a listener."""
-        return bool(self._listeners.subscriptions)
 
     def emit(self, thread: int, address: int, identity: int) -> None:
         """A record that Python executes."""
-        self._listeners.emit(RecordExecuted(thread, address, RECORDS[identity]))
+        self.listeners.emit(RecordExecuted(thread, address, RECORDS[identity]))
+
+    def run(self, thread: int, context: Any, reader: Callable[[int], int]) -> int:
+        """Call a reader's recording variant, and make events of what it noted."""
+        self.attach(context)
+        result = reader(context.address)
+        self.take(thread, context)
+        return int(result)
 
     def attach(self, context: Any) -> None:
         """The reader with this context, which has `executed`, may note in its next call."""
@@ -47,11 +50,9 @@ class RecordNotes:
         context.executed = self._start
 
     def take(self, thread: int, context: Any) -> None:
-        """Makes events of what was noted since `attach`, if it was called, or `take`."""
-        if not context.executed:
-            return
+        """Make events of what was noted since `attach`."""
         size, context.executed = context.executed - self._start, 0
         for note in self._notes[:size].cast("Q"):
-            if not self._listeners.subscriptions:
+            if not self.listeners.subscriptions:
                 break
             self.emit(thread, note & 0xFFFFFFFF, note >> 32)

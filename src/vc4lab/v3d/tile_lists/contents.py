@@ -64,8 +64,7 @@ class ScanResult:
     `draw_entries` is the host address of `DrawEntry` structs, one for each distinct render state.
     `segments` is the host address of `Segment` structs (tile, draw, address, primitives: 4 i32);
     those of tile k are `tile_first[k] .. tile_first[k+1]-1`, where `tile_offsets` is the host
-    address of that i32 array. `expanded` is that of the lists made of primitive records, `entries`
-    counts the primitives of all tiles.
+    address of that i32 array. `entries` counts the primitives of all tiles.
     """
 
     context: sc.ScanContext = field(repr=False)
@@ -76,11 +75,6 @@ class ScanResult:
     entries: int = 0
     errors: Sequence[ScanError] = ()
     keep: Any = field(repr=False, default=None)
-
-    @property
-    def expanded(self) -> int:
-        """Host address of the lists made of primitive records."""
-        return int(self.context.expanded)
 
     @property
     def segment_count(self) -> int:

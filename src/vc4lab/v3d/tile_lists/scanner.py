@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.states import TRIANGLES_16_BIT
@@ -124,17 +124,26 @@ class ListScanner:
             self._grow_offsets(count)
         context.tiles, context.ends, context.tile_count = starts, ends, count
         context.fresh = 1
-        while (status := self._run()) != sc.DONE:
+        notes = self._notes
+        while True:
+            if notes is not None and notes.listeners.subscriptions:
+                status = self._scan_noting(notes)
+            else:
+                status = self._scan(self._address)
+            if status == sc.DONE:
+                break
             self._provide(status)
         result.draw_count, result.entries = context.draw_count, context.entries
         result.errors = self._found_errors() if context.error_count else ()
         return result
 
-    def _run(self) -> int:
+    @cached_property
+    def _scan(self) -> Callable[[int], int]:
+        return _native_scan(_met_all_formats, False).call
+
+    def _scan_noting(self, notes: RecordNotes) -> int:
         """Goes on with the scan; notes of tiles that are through become events."""
-        context, notes = self.context, self._notes
-        if notes is None or not notes.wanted:
-            return int(_native_scan(_met_all_formats, False).call(self._address))
+        context = self.context
         notes.attach(context)
         context.executed_last = context.executed + NOTE_BYTES * MAX_BEFORE_TILE
         status = int(_native_scan(_met_all_formats, True).call(self._address))
@@ -153,6 +162,7 @@ class ListScanner:
             self._expand(context)
         elif status == sc.NEED_FORMATS:
             _met_all_formats = True
+            self.__dict__.pop("_scan", None)
         elif status == sc.NEED_ERRORS:
             self._grow_errors(context.error_capacity * 4)
 

@@ -7,7 +7,8 @@ for one frame after the other.
 from __future__ import annotations
 
 import ctypes
-from functools import cache
+from collections.abc import Callable
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
@@ -76,9 +77,13 @@ class Collector:
         """
         context = self.context
         context.here, context.end = address, end  # members take the low 32 bits
-        if notes.wanted:
-            notes.attach(context)
-        return int(_native(notes.wanted).call(self._address))
+        if notes.listeners.subscriptions:
+            return notes.run(1, context, _native(True).call)
+        return self._collect(self._address)
+
+    @cached_property
+    def _collect(self) -> Callable[[int], int]:
+        return _native(False).call
 
     def grow(self) -> None:
         """Twice the room for operations and pieces."""
