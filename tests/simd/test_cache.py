@@ -44,7 +44,6 @@ def test_what_is_written_is_private(folder):
     (path,) = folder.glob("*/*")
     assert path.name == NAME + ".o"
     assert mode(path) == 0o600
-    assert cache.holds(NAME)
     assert cache.read(NAME) == b"code"
 
 
@@ -55,7 +54,6 @@ def test_what_others_may_write_is_not_read(folder, which, bits, caplog):
     path = folder / which
     path.chmod(mode(path) | bits)
     assert cache.read(NAME) is None
-    assert not cache.holds(NAME)
     assert cache.read(NAME) is None
     (record,) = caplog.records  # once
     assert record.levelno == logging.WARNING
@@ -129,7 +127,7 @@ def test_temporary_names_differ_and_leftovers_go(folder, monkeypatch):
     cache.prune(1 << 20)
     assert sorted(p.name for p in folder.glob("*/*")) == sorted([".new-2", NAME + ".o"])
     cache.prune(0)
-    assert not cache.holds(NAME)
+    assert cache.read(NAME) is None
 
 
 KILLED = """

@@ -42,7 +42,7 @@ from vc4lab.simd.memory import (
     table,
     var,
 )
-from vc4lab.simd.native import NativeFunction, NativeModule, build, is_known
+from vc4lab.simd.native import NativeFunction, NativeModule, build
 from vc4lab.simd.struct import Struct, StructRef
 from vc4lab.simd.target import Target, host_target, targets
 from vc4lab.simd.types import Type, mask16, vec
@@ -142,7 +142,6 @@ __all__ = [
     "imported",
     "int_or_least",
     "iota",
-    "is_known",
     "is_nan",
     "is_staged",
     "jump",

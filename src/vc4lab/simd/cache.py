@@ -194,16 +194,6 @@ def _refuse(error: _Untrusted) -> None:
 # -- objects ---------------------------------------------------------------------------------------
 
 
-def holds(name: str) -> bool:
-    """Whether there is an object called `name`; it may still be damaged."""
-    try:
-        descriptor, _size = _open_object(name)
-    except OSError:
-        return False
-    os.close(descriptor)
-    return True
-
-
 def read(name: str) -> bytes | None:
     """The object called `name`, or None if there is none that is whole and ours."""
     try:

@@ -237,15 +237,6 @@ def build(
     return NativeModule(name, image, functions, imports or {}, ir)
 
 
-def is_known(
-    name: str, functions: Mapping[str, Function], *, float_mode: str = "qpu", key: str
-) -> bool:
-    """Whether `build` with these arguments, for the host, would find its object in the cache."""
-    target = host_target()
-    slot = _slot("key", name, key, float_mode, target, functions, cache.source_digest())
-    return cache.holds(slot)
-
-
 def _slot(
     kind: str,
     name: str,

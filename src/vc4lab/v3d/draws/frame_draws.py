@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from vc4lab.records.states import NvShaderState
-from vc4lab.simd import Function, NativeFunction, Value, build, i32, is_known, ptr
-from vc4lab.v3d.draws.compile_threshold import CompileThreshold
+from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
 from vc4lab.v3d.draws.context import PIPELINE, PREPARED, ROOM, VERTICES, PrepareContext
 from vc4lab.v3d.draws.pipeline_table import MadePipeline, PipelineTable
 from vc4lab.v3d.state.tile_context import DrawParams
@@ -29,23 +28,14 @@ EMPTY_DRAW = Draw(0, 0)
 
 
 @cache
-def _native(lookups: bool) -> NativeFunction:
-    return build(**_module(lookups))["prepare"]
-
-
-def _known() -> bool:
-    return is_known(**_module(True))
-
-
-def _module(lookups: bool) -> dict[str, Any]:
+def _native() -> NativeFunction:
     def body(context: Value) -> Value:
-        from vc4lab.v3d.draws.kernel import make_prepare  # only when it is compiled
+        from vc4lab.v3d.draws.kernel import prepare  # only when it is compiled
 
-        return make_prepare(lookups)(context)
+        return prepare(context)
 
     functions = {"prepare": Function(args=(ptr,), returns=i32, body=body)}
-    key = f"draws {lookups}"
-    return {"name": "draws", "functions": functions, "float_mode": "default", "key": key}
+    return build("draws", functions, float_mode="default", key="draws")["prepare"]
 
 
 class Found(NamedTuple):
@@ -101,7 +91,6 @@ class FrameDraws(Sequence[Draw]):
         self._replies: dict[int, Found] = {}
         """What was requested in this frame, by the address of the entry."""
         self._requested: set[int] = set()
-        self._lookups = False
         self._prepare: Callable[[int], int] | None = None
         self._nv = NvContext()
         self._nv.memory = memory.base
@@ -111,7 +100,6 @@ class FrameDraws(Sequence[Draw]):
         self.pipelines.attach(context)
         context.nv = self._nv.address
         context.empty_windows, context.rht_moved = empty_windows, rht_moved
-        self._threshold = CompileThreshold(_known)
         self._grow(64)
 
     def _grow(self, capacity: int) -> None:
@@ -137,8 +125,6 @@ class FrameDraws(Sequence[Draw]):
         context, count = self._context, scan.draw_count
         if self.pipelines.stale:
             self.pipelines.renew()
-        if not self._lookups and self._threshold.reached():
-            self._lookups, self._prepare = True, None
         if self._requested:
             self._replies.clear()
             self._requested.clear()
@@ -155,8 +141,8 @@ class FrameDraws(Sequence[Draw]):
     def _run(self) -> None:
         """Prepares the draws from `draw` on."""
         context, arena, prepare = self._context, self._arena, self._prepare
-        if prepare is None:  # the variant at hand is compiled, or loaded, when it is first used
-            prepare = self._prepare = _native(self._lookups).call
+        if prepare is None:  # it is compiled, or loaded, when it is first used
+            prepare = self._prepare = _native().call
         while True:
             context.room, context.room_end = arena.window
             status: int = prepare(self._address)

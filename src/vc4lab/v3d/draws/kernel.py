@@ -14,7 +14,6 @@ from vc4lab.memory.pointers import host
 from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
 from vc4lab.records.states import GlShaderState, NvShaderState
 from vc4lab.simd import (
-    Function,
     Value,
     call,
     call_pointer,
@@ -214,18 +213,17 @@ def _vertices_named(d: _Draw, vertex_shader: Value) -> Value:
 
 
 @staged
-def _shade(d: _Draw, vertex_shader: Value | None, output: Value, pitch: Value) -> Value:
+def _shade(d: _Draw, vertex_shader: Value, output: Value, pitch: Value) -> Value:
     """Shades the vertices of a draw to `output`: PREPARED, or VERTICES if native code cannot.
 
-    `vertex_shader`: a ShaderEntry, 0 or None if it is not known.
+    `vertex_shader`: a ShaderEntry, 0 if it is not known.
     """
     c, use = d.c, d.use
     status = const(i32, PREPARED)
     if d.is_gl:
         done = const(i1, False)
-        if vertex_shader is not None:
-            if vertex_shader != 0:
-                done = shade_range(c, vertex_shader, output, use.used, use.first, use.last)
+        if vertex_shader != 0:
+            done = shade_range(c, vertex_shader, output, use.used, use.first, use.last)
         status = select(done, status, const(i32, VERTICES))
     elif c.copy_nv != 0:  # VG draws have no vertices
         _copy_nv(d, output, pitch)
@@ -245,7 +243,7 @@ def _copy_nv(d: _Draw, output: Value, pitch: Value) -> None:
 
 
 @staged
-def _vertices(d: _Draw, p: DrawParams, vertex_shader: Value | None) -> Value:
+def _vertices(d: _Draw, p: DrawParams, vertex_shader: Value) -> Value:
     """The vertices of a draw, in memory and in its DrawParams; PREPARED or a request."""
     c, use = d.c, d.use
     status = const(i32, PREPARED)
@@ -316,11 +314,11 @@ def _look_up(d: _Draw) -> Value:
 
 
 @staged
-def _prepare(c: PrepareContext, lookups: bool) -> Value:
+def _prepare(c: PrepareContext) -> Value:
     """The draw at hand: PREPARED or a request."""
     d = _draw(c)
     p = DrawParams.at(c.params + c.draw * DrawParams.size)
-    vertex_shader = _look_up(d) if lookups else None
+    vertex_shader = _look_up(d)
     status = const(i32, PIPELINE)
     if c.entry != 0:
         status = _vertices(d, p, vertex_shader)
@@ -334,24 +332,16 @@ def _prepare(c: PrepareContext, lookups: bool) -> Value:
     return status
 
 
-def make_prepare(lookups: bool) -> Function:
-    """What prepares the draws from `draw` on; it returns PREPARED or a request.
-
-    Without `lookups` it requests the pipeline and the vertices of every draw, which is compiled in
-    a fraction of the time.
-    """
-
-    @kernel(args=(ptr,), returns=i32)
-    def prepare(context: Value) -> Value:
-        c = PrepareContext.at(context)
-        status = const(i32, PREPARED)
-        while (status == PREPARED) & (c.draw < c.draw_count):
-            status = _prepare(c, lookups)
-            if status == PREPARED:
-                c.entry = const(ptr, 0)
-                c.record_copy = const(ptr, 0)
-                c.shaded = 0
-                c.draw = c.draw + 1
-        return status
-
-    return prepare
+@kernel(args=(ptr,), returns=i32)
+def prepare(context: Value) -> Value:
+    """Prepares the draws from `draw` on; PREPARED or a request."""
+    c = PrepareContext.at(context)
+    status = const(i32, PREPARED)
+    while (status == PREPARED) & (c.draw < c.draw_count):
+        status = _prepare(c)
+        if status == PREPARED:
+            c.entry = const(ptr, 0)
+            c.record_copy = const(ptr, 0)
+            c.shaded = 0
+            c.draw = c.draw + 1
+    return status
