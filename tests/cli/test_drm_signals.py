@@ -124,10 +124,12 @@ def test_the_picture_is_saved_when_a_signal_ends_the_program(
 
 
 def draws_for_long() -> None:
-    """A program that waits for a job of minutes."""
+    """A program whose jobs take long, one after the other, for more than a minute."""
     live = Live(sys.argv[1])
-    last = live.submit()
+    live.submit()
     print("ready", flush=True)
+    for _ in range(1000):
+        last = live.submit()
     live.finish(last)
 
 
