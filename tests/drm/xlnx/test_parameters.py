@@ -104,7 +104,7 @@ def test_the_modules_parameters(make_device: Make) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"device": "lima"}, "no device is called 'lima'; vc4, xlnx are"),
+        ({"device": "lima"}, "no device is called 'lima'; the devices are vc4, xlnx"),
         ({"params": {"dumb_alignment_size": 8}}, "the device vc4 has no parameters"),
         ({"device": "xlnx", "params": {"colour": 1}}, "no parameter is called 'colour'"),
         ({"device": "xlnx", "params": {"dumb_alignment_size": -1}}, "-1 is not a whole number"),

@@ -224,7 +224,7 @@ def test_laps_through_known_code_compile_nothing_new(monkeypatch: pytest.MonkeyP
 
     def counted(self: UserProgram, limited: bool, start: Place | None) -> NativeRegion:
         found = real(self, limited, start)
-        compiled.append(self._compiled)
+        compiled.append(self.compiled)
         return found
 
     monkeypatch.setattr(UserProgram, "_region", counted)
