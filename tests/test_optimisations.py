@@ -66,3 +66,15 @@ def test_an_unknown_name_is_refused() -> None:
     done = start("early-depht", "wfe")
     assert done.returncode != 0
     assert "no optimisation is called early-depht" in done.stderr
+
+
+def test_the_command_says_so_in_a_sentence() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "vc4lab", "boards"],
+        env={**os.environ, "VC4LAB_WITHOUT": "early-depht"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("vc4lab: VC4LAB_WITHOUT: no optimisation is called early-depht; ")

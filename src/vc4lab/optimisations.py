@@ -80,4 +80,7 @@ TABLE = (
 
 _unknown = set(WITHOUT.split(",")) - {"", *(row.name for row in TABLE)}
 if _unknown:
-    raise ValueError(f"VC4LAB_WITHOUT: no optimisation is called {', '.join(sorted(_unknown))}")
+    raise ValueError(
+        f"VC4LAB_WITHOUT: no optimisation is called {', '.join(sorted(_unknown))}; there are"
+        f" {', '.join(row.name for row in TABLE)}"
+    )

@@ -132,6 +132,11 @@ def run() -> None:
     _open_streams()
     _print_anything()
     try:
+        import_module("vc4lab.optimisations")
+    except ValueError as error:
+        print(f"vc4lab: {error}", file=sys.stderr)
+        sys.exit(ExitCode.BAD_INPUT)
+    try:
         app()
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
