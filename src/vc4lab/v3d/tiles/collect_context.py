@@ -89,6 +89,7 @@ class CollectContext(Struct):
     tile_list = i32  # bus address in the frame's first record 17, and where that stands
     tile_list_at = i32
     tasks = i32  # stores of anything since the arrays were emptied
+    is_drawn = i32  # what the arrays hold, which are emptied before the next record
     increments = i32  # of the semaphore, by the binning thread, that no record 8 has consumed
     mode_known = i32  # record 113 as below is in force, and there is nothing to say about it
     mode = Array(i8, MODE_BYTES)

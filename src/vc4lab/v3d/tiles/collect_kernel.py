@@ -31,7 +31,9 @@ from vc4lab.simd import (
     load,
     select,
     staged,
+    store,
     table,
+    vec,
 )
 from vc4lab.v3d.state.native_records import is_one_of, note_record, whole_record
 from vc4lab.v3d.tiles.collect_context import (
@@ -41,7 +43,9 @@ from vc4lab.v3d.tiles.collect_context import (
     EXHAUSTED,
     FRAME_END,
     FULL,
+    LAST_FRAME,
     MAX_LOADS,
+    MAX_TILES,
     MISPLACED,
     MODE_BYTES,
     NEW_MODE,
@@ -80,12 +84,29 @@ def _mode_in_force(c: CollectContext, payload: Value) -> Value:
 
 
 @staged
+def _empty(c: CollectContext) -> None:
+    """Empties the arrays after a frame; the tile buffer and loads that wait stay as they are."""
+    c.is_drawn = c.tile_list = c.op_count = c.chain_count = c.piece_count = c.first_piece = 0
+    c.frame = c.frame + 1
+    if c.frame > LAST_FRAME:
+        c.frame = 1
+        for tile in range(const(i32, MAX_TILES // 64)):
+            store(c.stored + tile * 64, const(vec(i8, 64), 0))
+    if c.fresh == 0:
+        c.chain_open = 0
+        c.chain_count = 1
+        store(c.chains, const(i32, 0))
+
+
+@staged
 def collect(context: Value, recording: bool) -> Value:
     """Executes records from `here` on; returns why it stopped, at `record_at`.
 
     `recording`: it notes what it executes.
     """
     c = CollectContext.at(context)
+    if c.is_drawn != 0:
+        _empty(c)
     sizes = table(i8, [RECORD_SIZES[op] if op in COLLECTED else 0 for op in range(256)])
     reason = const(i32, -1)
     budget = const(i32, BUDGET)

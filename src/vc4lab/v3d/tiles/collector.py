@@ -18,7 +18,6 @@ from vc4lab.v3d.state.record_notes import MAX_NOTES
 from vc4lab.v3d.state.tile_layout import TILE_SIZE
 from vc4lab.v3d.tiles.collect_context import (
     BUDGET,
-    LAST_FRAME,
     LOAD_WORDS,
     MAX_LOADS,
     MAX_SURFACES,
@@ -133,21 +132,10 @@ class Collector:
         self.reset()
 
     def reset(self) -> None:
-        """The frame was drawn; the arrays are empty again, the tile buffer stays as it is."""
+        """The frame was drawn; native code empties the arrays before it goes on."""
         context = self.context
-        context.tile_list = 0
-        context.op_count = context.chain_count = context.piece_count = context.tasks = 0
-        context.first_piece = 0
+        context.is_drawn, context.tasks = 1, 0
         context.surface_count = self._pending_surfaces() if context.load_count else 1
-        frame = int(context.frame) + 1
-        if frame > LAST_FRAME:
-            frame = 1
-            ctypes.memset(self._stored, 0, MAX_TILES)
-        context.frame = frame
-        if not context.fresh:
-            context.chain_open = 0
-            self._chains[0] = 0
-            context.chain_count = 1
 
     def _pending_surfaces(self) -> int:
         """Keeps the surfaces of loads that wait for the next tile; how many there are, and one."""
