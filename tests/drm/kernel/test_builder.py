@@ -1,4 +1,4 @@
-"""What the kernel makes of a job: its bytes, and each reason to refuse it."""
+"""What the kernel makes of a job: recorded ones, damaged ones, and what recorded ones lack."""
 
 from __future__ import annotations
 
@@ -12,66 +12,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.support.job_maker import CUBE, LOOKUP, RESET, RUNS, SIZE, SWITCH, Builder, Maker
 
-from vc4lab.diagnostics import Reporter
-from vc4lab.drm.kernel.built_job import BuiltJob, Workspace
-from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.shaders import KnownShaders
-from vc4lab.drm.recorded.jobs import RecordedJob, RecordedRun
-from vc4lab.drm.uapi.submit import NO_BUFFER, Buffer, JobError, Submit, Surface
-from vc4lab.memory import MEMORY_SIZE, GuestMemory
+from vc4lab.drm.recorded.jobs import RecordedRun
+from vc4lab.drm.uapi.submit import NO_BUFFER, Buffer, Submit, Surface
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records import declarations as d
 from vc4lab.records.control import build, parse_list
-from vc4lab.records.shader import Attribute, GlShader, GlShaderRecord
 from vc4lab.records.states import (
-    GlShaderState,
     LineWidth,
-    NvShaderState,
 )
 from vc4lab.records.texture import TextureConfig
-
-DATA = Path(__file__).parents[2] / "data"
-RUNS = [
-    path
-    for folder in ("vc4-jobs", "vc4-conformance")
-    for path in sorted((DATA / folder).iterdir())
-    if any(path.glob("job*"))
-]
-SIZE = 1 << 20
-
-
-class Builder:
-    """A job's buffers in memory."""
-
-    def __init__(self, memory: GuestMemory, known: KnownShaders, place: int) -> None:
-        self.memory = memory
-        self.known = known
-        self.workspace = Workspace.at(place)
-
-    @classmethod
-    def of(cls, job: RecordedJob) -> Builder:
-        run = job.run
-        assert job.submit is not None
-        assert run.workspace is not None
-        run.contents.load(job.submit.buffers, run.memory)
-        return cls(run.memory, run.known, run.workspace)
-
-    def build(self, submit: Submit) -> tuple[BuiltJob | None, bytes, list[str]]:
-        """What is built, its bytes with zeros around, and what was reported."""
-        lists = self.workspace.lists
-        self.memory.fill(lists, SIZE)
-        reporter = Reporter()
-        built: BuiltJob | None = None
-        try:
-            built = build_submit(submit, self.memory, self.workspace, reporter, self.known)
-        except JobError:
-            return None, b"", [str(item) for item in reporter.items]
-        assert built.render_end - lists < SIZE
-        return built, self.memory.read(lists, SIZE), [str(item) for item in reporter.items]
-
-    def accepts(self, submit: Submit) -> bool:
-        return self.build(submit)[0] is not None
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name)
@@ -83,9 +35,6 @@ def test_recorded_jobs(path: Path) -> None:
         assert not found
         again = Builder.of(job).build(job.submit)
         assert again == (built, data, found), "its shaders are known now"
-
-
-# -- damaged jobs ----------------------------------------------------------------------------------
 
 
 def _number(choose: random.Random, size: int) -> int:
@@ -188,70 +137,6 @@ def test_damaged_jobs(name: str) -> None:
     assert damaged(path, 200, 1) == DAMAGED[name]
 
 
-# -- what recorded jobs lack -----------------------------------------------------------------------
-
-NOTHING = "nop ; nop ; thrend\nnop\nnop\n"
-LOOKUP = "max r0, r0, 0 ; nop\nmin r1, r0, unif ; nop\nadd t0s, r1, unif ; nop\n"
-CUBE = "mov t0b, r0 ; nop\nmov t0r, r0 ; nop\nmov t0t, r0 ; nop\nmov t0s, r0 ; nop\n"
-RESET = "ldi r0, 4\nadd unif_addr, r0, unif ; nop\nmov r1, unif ; nop\n"
-SWITCH = "nop ; nop ; thrsw\nnop\nnop\n"
-BUFFERS, PAGE = 0x10000000, 4096
-
-
-class Maker:
-    """Jobs made by hand: shaders and one buffer for everything else."""
-
-    def __init__(self) -> None:
-        self.memory = GuestMemory()
-        self.builder = Builder(self.memory, KnownShaders(self.memory), 1 << 20)
-        run = RecordedRun(DATA / "vc4-jobs" / "tri_arm64")
-        assert run.jobs[0].submit is not None
-        self.model = run.jobs[0].submit
-        self.buffers = [replace(self.model.buffers[0], address=BUFFERS, size=SIZE, shader=False)]
-
-    def shader(self, text: str) -> int:
-        """The index of a buffer with that program."""
-        address = BUFFERS + SIZE + PAGE * len(self.buffers)
-        code = b"".join(word.to_bytes(8, "little") for word in assemble(text + NOTHING).words)
-        self.memory.write(address, code)
-        self.buffers.append(replace(self.buffers[0], address=address, size=PAGE, shader=True))
-        return len(self.buffers) - 1
-
-    def job(
-        self, shaders: list[int], uniforms: list[int], count: int = 1, extended: bool = False,
-        stride: int = 16, highest: int = 9, **fields: Any,
-    ) -> Submit:  # fmt: skip
-        """A job of one draw with `count` arrays."""
-        single = self.single
-        record = GlShader(
-            GlShaderRecord.make(fs_single_threaded=single),
-            tuple(Attribute(16 * n, 12, stride, n, n) for n in range(count)),
-            extended,
-        )
-        indices = [*shaders, *[0] * count]
-        records = b"".join(index.to_bytes(4, "little") for index in indices) + record.to_bytes()
-        body = build(d.TileBinningMode, tiles_x=1, tiles_y=1) + build(d.StartTileBinning)
-        body += build(GlShaderState, attributes=count & 7, extended=extended)
-        body += build(d.GemHandles)
-        body += build(d.IndexedPrimitives, index_type=1, length=6, address=32, maximum_index=3)
-        body += build(d.VertexArrayPrimitives, length=highest + 1)
-        body += build(d.IncrementSemaphore) + build(d.Flush)
-        base: dict[str, Any] = {
-            "bin_cl": body, "shader_rec": records, "buffers": tuple(self.buffers),
-            "uniforms": b"".join(word.to_bytes(4, "little") for word in uniforms),
-            "shader_rec_count": 1, "width": 64, "height": 64, "min_x_tile": 0, "min_y_tile": 0,
-            "max_x_tile": 0, "max_y_tile": 0, "surfaces": {"color_write": Surface(0, 0, 4, 0)},
-        }  # fmt: skip
-        return replace(self.model, **(base | fields))
-
-    single = 1
-
-
-@pytest.fixture
-def maker() -> Maker:
-    return Maker()
-
-
 @pytest.mark.parametrize("extended", [False, True])
 @pytest.mark.parametrize("count", [1, 7, 8])
 def test_attributes(maker: Maker, count: int, extended: bool) -> None:
@@ -346,7 +231,7 @@ def test_a_shader_that_changes_is_checked_again(maker: Maker) -> None:
 
 
 def test_a_shader_is_checked_once(maker: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    import vc4lab.drm.kernel.findings as module
+    import vc4lab.drm.kernel.shaders as module
 
     checks: list[int] = []
     check: Callable[..., Any] = module.check_shader
@@ -378,165 +263,3 @@ def test_a_shader_that_becomes_known_is_found_in_buffers_that_were_seen_before()
     streams, rows = known.table(buffers)
     assert streams == [known.find(0x1000, 4096)] == [stream]
     assert rows == struct.pack("<IIQ", 0x1000, 4096, 0x7000)
-
-
-# -- reasons ---------------------------------------------------------------------------------------
-
-MODE, START = build(d.TileBinningMode, tiles_x=1, tiles_y=1), build(d.StartTileBinning)
-STATE, END = build(GlShaderState, attributes=1), build(d.IncrementSemaphore) + build(d.Flush)
-INDEXED = build(d.GemHandles) + build(d.IndexedPrimitives, index_type=1, length=6, maximum_index=3)
-ARRAY = build(d.VertexArrayPrimitives, length=10)
-
-
-@pytest.mark.parametrize(
-    ("body", "code", "text"),
-    [
-        (MODE + START + b"\x7F" + END, "DRM-006", "byte 17: reserved id 0x7f"),
-        (MODE + START + build(NvShaderState) + END, "DRM-006", "(65) is not accepted"),
-        (MODE + START + build(d.ClearColours) + END, "DRM-006", "(114) is not accepted"),
-        (MODE + START + build(LineWidth)[:-1], "DRM-006", "byte 17: Line width: cut off"),
-        (MODE + END, "DRM-007", "byte 17: the list never starts"),
-        (MODE + START + build(d.Halt) + END, "DRM-007", "byte 17: the list does not end"),
-        (MODE + build(d.Halt) + START + END, "DRM-007", "byte 16: the list never starts"),
-        (MODE + START + build(d.IncrementSemaphore), "DRM-007", "(7) is not at the list's end"),
-        (MODE + START + build(d.Flush), "DRM-007", "byte 17: the list does not end"),
-        (MODE + START + build(d.Flush) + END, "DRM-007", "byte 17: Flush (4) is not at"),
-        (MODE + MODE + START + END, "DRM-007", "byte 16: record 112 twice"),
-        (build(d.TileBinningMode) + START + END, "DRM-007", "byte 0: an empty tile grid"),
-        (MODE[:-1] + b"\x02" + START + END, "DRM-006", "byte 0: double buffer or 64-bit"),
-        (START + MODE + END, "DRM-007", "byte 0: record 6 twice, or before"),
-        (MODE + START + START + END, "DRM-007", "byte 17: record 6 twice, or before"),
-        (MODE + START + STATE + STATE + END, "DRM-008", "byte 22: more shader states than the 1"),
-        (MODE + START + b"\x40\x21\0\0\0" + END, "DRM-008", "contains an address (0x20)"),
-        (MODE + START + ARRAY + END, "DRM-007", "byte 17: a draw before any shader state"),
-        (MODE + START + INDEXED + END, "DRM-007", "byte 26: a draw before any shader state"),
-        (
-            MODE + START + STATE + build(d.GemHandles, index0=9) + INDEXED[9:] + END,
-            "DRM-005", "byte 31: index buffer: buffer index 9 of a list of 2 (rule 9.2)",
-        ),
-        (
-            MODE + START + STATE + INDEXED[:9]
-            + build(d.IndexedPrimitives, index_type=1, length=1, address=SIZE - 1) + END,
-            "DRM-012", f"1 indices of 2 bytes at offset {SIZE - 1} of a buffer of {SIZE} bytes",
-        ),
-        (
-            MODE + START + STATE + build(d.VertexArrayPrimitives, length=2, first=2**32 - 2) + END,
-            "DRM-012", "byte 22: 2 vertices from 4294967294 on",
-        ),
-    ],
-)  # fmt: skip
-def test_binning_lists_that_are_refused(maker: Maker, body: bytes, code: str, text: str) -> None:
-    job = maker.job([maker.shader("")] * 3, [], bin_cl=body)
-    built, _, found = maker.builder.build(job)
-    assert built is None
-    (message,) = found
-    assert code in message
-    assert text in message
-
-
-def refusal(maker: Maker, job: Submit) -> str:
-    built, _, found = maker.builder.build(job)
-    assert built is None
-    assert "byte 17: " in found[-1], "where record 64 stands"
-    return found[-1]
-
-
-def test_records_that_are_refused(maker: Maker) -> None:
-    plain = maker.shader("")
-    job = maker.job([plain] * 3, [])
-    short = replace(job, shader_rec=job.shader_rec[:-1])
-    size = len(job.shader_rec)
-    text = f"the stream has {size - 1} bytes left, a record with 1 attributes needs {size}"
-    assert text in refusal(maker, short)
-    for number, name in enumerate(("fragment", "vertex", "coordinate")):
-        shaders = [plain] * 3
-        shaders[number] = 7
-        text = f"{name} shader: buffer index 7 of a list of 2 (rule 9.3)"
-        assert text in refusal(maker, maker.job(shaders, []))
-        shaders[number] = 0
-        text = f"{name} shader: its buffer is not a shader buffer (rule 9.3)"
-        assert text in refusal(maker, maker.job(shaders, []))
-        record = bytearray(job.shader_rec)
-        record[4 * 4 + (4, 16, 28)[number]] = 8
-        text = f"{name} shader: code not at a buffer's start (rule 9.3)"
-        assert text in refusal(maker, replace(job, shader_rec=bytes(record)))
-    record = bytearray(job.shader_rec)
-    record[12] = 5
-    text = "attribute 0: buffer index 5 of a list of 2 (rule 9.3)"
-    assert text in refusal(maker, replace(job, shader_rec=bytes(record)))
-    highest = SIZE // 255 + 1
-    far = maker.job([plain] * 3, [], stride=255, highest=highest)
-    text = f"attribute 0: vertex {highest} x 255 + 12 bytes in a buffer of {SIZE}"
-    assert text in refusal(maker, far)
-
-
-def test_uniforms_that_are_refused(maker: Maker) -> None:
-    plain, fragment = maker.shader(""), maker.shader(LOOKUP)
-    shaders = [fragment, plain, plain]
-    text = "fragment shader needs 12 bytes, the uniform stream has 8 left (rule 9.3)"
-    assert text in refusal(maker, maker.job(shaders, [0, 0]))
-    text = "fragment shader's texture: buffer index 9 of a list of 3 (rule 9.4)"
-    assert text in refusal(maker, maker.job(shaders, [9, 0, 0]))
-    text = f"request 0 of TMU0: lookups up to offset 16 + {SIZE - 19} of a buffer of {SIZE} bytes"
-    assert text in refusal(maker, maker.job(shaders, [0, SIZE - 19, 16]))
-    text = f"lookups at offset {SIZE} of a buffer of {SIZE} bytes (rule 9.4)"
-    assert text in refusal(maker, maker.job(shaders, [0, 0, SIZE]))
-
-
-def test_threads_that_are_refused(maker: Maker) -> None:
-    plain, switching = maker.shader(""), maker.shader(SWITCH)
-    text = "a fragment shader switches threads, its record says single threaded"
-    assert text in refusal(maker, maker.job([switching, plain, plain], []))
-    assert "a vertex shader switches threads" in refusal(
-        maker, maker.job([plain, switching, plain], [])
-    )
-    maker.single = 0
-    text = "a fragment shader never switches threads, its record says multi-threaded"
-    assert text in refusal(maker, maker.job([plain] * 3, []))
-
-
-def test_a_job_goes_on_after_each_warning(maker: Maker) -> None:
-    """Vertex numbers of more than 16 bits, in every draw, and a shader that is not known yet."""
-    shader = maker.shader("")
-    draws = build(d.VertexArrayPrimitives, length=0x10001) * 3
-    body = MODE + START + (STATE + draws) * 2 + END
-    job = maker.job([shader] * 3, [], stride=0, bin_cl=body, shader_rec_count=2)
-    job = replace(job, shader_rec=job.shader_rec * 2)
-    built, data, found = maker.builder.build(job)
-    assert built is not None
-    places = [22, 32, 42, 57, 67, 77]
-    assert len(found) == 6
-    for message, place in zip(found, places, strict=True):
-        assert "CLE-015" in message
-        assert f"byte {place}: vertex number 65536 does not fit in 16 bits" in message
-    assert maker.builder.build(job)[:2] == (built, data)
-
-
-@pytest.mark.parametrize("highest", [0x7FFFFFFF, 0xFFFFFFFE])
-def test_the_largest_vertex_numbers(maker: Maker, highest: int) -> None:
-    shader = maker.shader("")
-    for stride in (1, 0xFFFFFFFF):
-        job = maker.job([shader] * 3, [], 1, True, stride, highest)
-        assert f"vertex {highest} x {stride} + 12 bytes" in refusal(maker, job)
-    assert maker.builder.accepts(maker.job([shader] * 3, [], 1, True, 0, highest))
-
-
-def test_a_refused_job_writes_only_where_its_streams_have_room(maker: Maker) -> None:
-    """Shader states for which there are no records; the uniforms of the first one are written."""
-    shader = maker.shader("mov r0, unif ; nop\n" * 16)
-    job = maker.job([shader] * 3, [0x55555555] * 48)
-    states = 50_000
-    job = replace(job, bin_cl=MODE + START + STATE * states + END, shader_rec_count=states)
-    room = 2 * len(job.bin_cl) + len(job.shader_rec) + len(job.uniforms) + 4 * PAGE
-    lists, after = maker.builder.workspace.lists, 8 << 20
-    maker.memory.fill(lists, after)
-    assert "the stream has 0 bytes left" in maker.builder.build(job)[2][0]
-    assert not any(maker.memory.read(lists + room, after - room))
-
-
-def test_lists_that_have_no_room(maker: Maker) -> None:
-    maker.builder.workspace = replace(maker.builder.workspace, lists=MEMORY_SIZE - 4 * PAGE)
-    with pytest.raises(JobError, match="DRM-004"):
-        build_submit(
-            maker.job([maker.shader("")] * 3, []), maker.memory, maker.builder.workspace, Reporter()
-        )
