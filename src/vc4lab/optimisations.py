@@ -1,7 +1,7 @@
 """Optimisations that stand apart: what each one gains, and the way to do without it.
 
-Each is one piece of code behind one question, asked while code is compiled or a machine is made:
-it costs nothing later. Without a piece everything has the same bytes, which a test checks.
+Each is one piece of code. Whether it is used is asked once, while code is compiled or a machine is
+made, and costs nothing later. Without a piece everything has the same bytes, which a test checks.
 `VC4LAB_WITHOUT=packed-quads,early-depth` in the environment leaves pieces out, to measure them or
 to look for a fault. A piece that gains less than 3 % on every row of the benchmarks does not stay.
 """

@@ -160,7 +160,7 @@ class _Run:
         )
         if machine.pace is not None and machine.pace.lost:
             lost = machine.pace.lost / 1e9
-            self.endings.append(f"--realtime: {lost:.2f} s behind, so the board would be faster")
+            self.endings.append(f"--realtime: {lost:.2f} s late, so the board would be faster")
         undrawn = getattr(machine.v3d, "undrawn", 0)
         if undrawn:
             self.endings.append(not_drawn(undrawn))

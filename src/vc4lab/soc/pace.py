@@ -118,7 +118,7 @@ class Pace:
         self._offset = self._wall() - now
         if self.lost > WORTH_TELLING and not told:
             self._report(
-                f"--realtime: this computer is too slow: {self.lost / NANOSECONDS:.1f} s behind "
+                f"--realtime: this computer is too slow: {self.lost / NANOSECONDS:.1f} s late "
                 f"after {now / NANOSECONDS:.1f} s of guest time; the program runs slower than on "
                 "the board"
             )

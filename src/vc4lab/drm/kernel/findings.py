@@ -15,12 +15,11 @@ from vc4lab.drm.kernel.native.context import (
     Scratch,
     TextureFinding,
 )
-from vc4lab.drm.kernel.shader_rules import Violation, check_shader
+from vc4lab.drm.kernel.shader_rules import Violation
+from vc4lab.drm.kernel.shaders import analyse
 from vc4lab.drm.kernel.streams import Stream
 from vc4lab.drm.uapi.submit import Submit, refuse
-from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, words_of
-from vc4lab.qpu.program.program import DEFAULT_LIMIT
-from vc4lab.qpu.program.reader import program_at
+from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
 from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import IndexType
@@ -228,25 +227,18 @@ class JobFindings:
 
     def _read(self, address: int, size: int, name: str) -> Stream:
         """The kernel's look at a shader when its buffer is made. Raises JobError."""
-        length = INSTRUCTION_BYTES * min(size // INSTRUCTION_BYTES, DEFAULT_LIMIT)
-        words = words_of(self.memory.read(address, length))
         try:
-            checked = check_shader(words)
+            return analyse(self.memory, address, size)
         except Violation as violation:
-            text = disassemble(words[violation.index]) if words else "nothing"
+            place = address + INSTRUCTION_BYTES * violation.index
+            text = disassemble(self.memory.u64(place)) if size >= INSTRUCTION_BYTES else "nothing"
             refuse(
                 self.reporter,
                 violation.code,
                 f"binning list, byte {self._place}: {name} shader, instruction {violation.index} "
                 f"`{text}`: {violation}",
-                address=address + INSTRUCTION_BYTES * violation.index,
+                address=place,
             )
-        program = program_at(self.memory, address, limit=checked.length)
-        for problem in program.problems:
-            if problem.code == "QPU-047":  # breakpoints are not the kernel's business
-                continue
-            self._refuse("DRM-011", f"{name} shader: {problem.message}", "9.5", problem.address)
-        return Stream.of(program, checked, size)
 
 
 def texture_problem(
