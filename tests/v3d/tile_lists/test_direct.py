@@ -148,6 +148,26 @@ def test_mixed_with_lists_and_in_sub_lists() -> None:
     assert not frame.reporter.items, frame.reporter.summary()
 
 
+@pytest.mark.parametrize("options", ENGINES)
+def test_a_frame_that_begins_with_a_primitive_and_a_jump(options: dict[str, object]) -> None:
+    """No record of it is read natively before the jump."""
+    frame = Frame(**options)
+    state = viewport(frame.job) + frame.nv_shader(solid(RED), vertices(), 1)
+    drawn = build(33, mode=4, length=3)
+    expected = frame.render(state + drawn)
+    tiles = ((0, 0, 24), (1, 0, 24), (0, 1, 24), (1, 1, 25))
+    rest = state + b"".join(build(115, column=x, row=y) + build(end) for x, y, end in tiles)
+    for first in (build(1) + drawn, drawn):
+        frame.job.memory.write(frame.surface, bytes(4 * expected.size))
+        end = frame.job.put(rest) + len(rest)
+        start = frame.job.put(first + build(16, address=end - len(rest)))
+        frame.v3d.write(CT1CA, start)
+        frame.v3d.write(CT1EA, end)
+        picture = frame.pixels()
+        assert (picture[:64, :64] == expected[:64, :64]).all()
+        assert (picture != RED)[64:].all()
+
+
 def test_gl_vertices_are_shaded_once_and_indices_checked() -> None:
     frame = Frame()
     shader = frame.nv_shader(solid(RED), vertices(), 1)

@@ -113,8 +113,6 @@ class RenderingStage:
         self.lint = lint or Lint(reporter)
         self.finished = finished
         self.mode = FrameMode()
-        self._is_drawn = True
-        """Whether nothing was collected since the end of a frame."""
         self._tile_list = 0
         """The branch to a tile's list that was looked at last."""
         self.collector = Collector(executor.memory.base)
@@ -138,7 +136,7 @@ class RenderingStage:
 
     def stopped(self) -> None:
         """The thread stopped: what is collected is drawn although no frame ended."""
-        if self.thread.running or self._is_drawn or not self.collector.context.tasks:
+        if self.thread.running or not self.collector.context.tasks:
             return
         self._draw()
         self.reporter.report(
@@ -157,7 +155,6 @@ class RenderingStage:
         if self.lint.addresses.used.subscriptions:  # listeners get every mode
             context.mode_known = 0
         thread.current = address
-        self._is_drawn = False
         while thread.current != thread.end and thread.running and thread.stalled is None:
             context.increments = binning.increments
             reason = collector.run(thread.current, thread.end, notes)
@@ -167,7 +164,6 @@ class RenderingStage:
                 self.executor.waited(1)
             if reason == FRAME_END:
                 self._frame_ends()
-                self._is_drawn = bool(thread.current == thread.end)
             elif reason == OTHER:
                 return
             else:

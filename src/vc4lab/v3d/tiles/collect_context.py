@@ -68,7 +68,6 @@ class CollectContext(Struct):
     buffer_mask = i32
     uses_mask = i32  # record 113 asks for the VG mask buffer
     fresh = i32  # the tile buffer holds just the clear values
-    chain_open = i32  # operations of the current task were emitted
     first_piece = i32  # of the current task
     list_format = i32  # record 56
     load_count = i32

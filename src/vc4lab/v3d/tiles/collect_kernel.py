@@ -85,15 +85,17 @@ def _mode_in_force(c: CollectContext, payload: Value) -> Value:
 
 @staged
 def _empty(c: CollectContext) -> None:
-    """Empties the arrays after a frame; the tile buffer and loads that wait stay as they are."""
-    c.is_drawn = c.tile_list = c.op_count = c.chain_count = c.piece_count = c.first_piece = 0
+    """Empties the arrays after a frame; the tile buffer and loads that wait stay as they are.
+
+    Pieces are counted anew already: there may be one, of a list that begins with a jump.
+    """
+    c.is_drawn = c.tile_list = c.op_count = c.chain_count = 0
     c.frame = c.frame + 1
     if c.frame > LAST_FRAME:
         c.frame = 1
         for tile in range(const(i32, MAX_TILES // 64)):
             store(c.stored + tile * 64, const(vec(i8, 64), 0))
     if c.fresh == 0:
-        c.chain_open = 0
         c.chain_count = 1
         store(c.chains, const(i32, 0))
 

@@ -95,16 +95,14 @@ def _surface(c: CollectContext, payload: Value) -> Value:
 
 @staged
 def _open_task(c: CollectContext) -> None:
-    """The operations every task begins with; a fresh tile buffer begins a chain of its own."""
-    if c.chain_open == 0:
-        c.chain_open = 1
-        if c.fresh != 0:
-            store(c.chains + c.chain_count * 4, c.op_count)
-            c.chain_count = c.chain_count + 1
-            _emit(c, OP_CLEAR_COLOUR, c.buffer_colour, c.buffer_colour_high)
-            _emit(c, OP_CLEAR_ZS, c.buffer_zs, 0)
-            if c.uses_mask != 0:
-                _emit(c, OP_CLEAR_MASK, c.buffer_mask, 0)
+    """A fresh tile buffer begins a chain of operations of its own."""
+    if c.fresh != 0:
+        store(c.chains + c.chain_count * 4, c.op_count)
+        c.chain_count = c.chain_count + 1
+        _emit(c, OP_CLEAR_COLOUR, c.buffer_colour, c.buffer_colour_high)
+        _emit(c, OP_CLEAR_ZS, c.buffer_zs, 0)
+        if c.uses_mask != 0:
+            _emit(c, OP_CLEAR_MASK, c.buffer_mask, 0)
 
 
 @staged
@@ -150,7 +148,6 @@ def _store(c: CollectContext, address: Value, kind: Value, a: Value, b: Value, k
         if (c.uses_mask != 0) & ((keep & PART_MASK) == 0):
             _emit(c, OP_CLEAR_MASK, c.mask, 0)
         c.fresh = 0
-    c.chain_open = 0
     c.first_piece = c.piece_count
     c.has_coordinates = 0
 

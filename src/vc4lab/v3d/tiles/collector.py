@@ -127,7 +127,7 @@ class Collector:
     def forget(self) -> None:
         """Empties the arrays; the tile buffer is as after a store that clears it."""
         context = self.context
-        context.load_count = context.has_coordinates = context.chain_open = 0
+        context.load_count = context.has_coordinates = 0
         context.fresh = 1
         self.reset()
 
@@ -135,6 +135,7 @@ class Collector:
         """The frame was drawn; native code empties the arrays before it goes on."""
         context = self.context
         context.is_drawn, context.tasks = 1, 0
+        context.piece_count = context.first_piece = 0  # `close_piece` may be called before that
         context.surface_count = self._pending_surfaces() if context.load_count else 1
 
     def _pending_surfaces(self) -> int:
