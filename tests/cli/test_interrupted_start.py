@@ -35,13 +35,21 @@ def interrupted(before: str, start: str, *args: str) -> str:
 @pytest.mark.parametrize("start", [MODULE, SCRIPT], ids=["module", "script"])
 @pytest.mark.parametrize(
     "name",
-    ["vc4lab.cli.main", "click.core", "typer", "vc4lab.cli.demo", "vc4lab.cli.session",
-     "vc4lab.soc.machine", "llvmlite.binding"],
+    ["vc4lab.cli.main", "vc4lab.optimisations", "click.core", "typer", "vc4lab.cli.demo",
+     "vc4lab.cli.session", "vc4lab.soc.machine", "llvmlite.binding"],
 )  # fmt: skip
 def test_while_modules_are_imported(name: str, start: str) -> None:
     before = BEFORE.format(name=name) + AT_IMPORT
     said = interrupted(before, start, "demo", "--headless", "--frames", "1")
     assert len(said.splitlines()) <= 1
+
+
+def test_where_ctrl_c_is_ignored_it_stays_so() -> None:
+    """As nohup and shells start jobs in the background."""
+    before = BEFORE.format(name="vc4lab.cli.main").replace("default_int_handler", "SIG_IGN")
+    code = before + AT_IMPORT + "atexit.register(interrupt, 'vc4lab.cli.main')\n" + SCRIPT
+    run = subprocess.run([sys.executable, "-c", code, "boards"], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_after_the_work_is_done() -> None:

@@ -12,6 +12,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.records.control import build
 from vc4lab.v3d.core import FLDONE, FRDONE, OUTOMEM, SPILLUSE, V3D
 from vc4lab.v3d.registers import BY_NAME, PipelineStatus, ThreadControl
+from vc4lab.v3d.tiles.collect_context import LAST_FRAME
 
 COLOURS = """
 # the three varyings are red, green and blue
@@ -316,6 +317,60 @@ def test_a_tile_drawn_twice_keeps_the_order() -> None:
     picture = frame.pixels()
     assert picture[0, 0] == 0xFF00FF00
     assert picture[63, 63] != RED  # the second store covers the first
+
+
+@pytest.mark.parametrize("other", [0, 3])
+def test_a_load_that_waits_for_a_tile_drawn_before_keeps_its_surface(other: int) -> None:
+    """The frame is drawn between the load and its tile; `other` surfaces were loaded before."""
+    frame = Frame(64, 64)
+    job, size = frame.job, 64 * 64 * 4
+    surfaces = [job.put(bytes([0x10 + number]) * size, 4096) for number in range(other + 1)]
+    data = build(113, address=frame.surface, width=64, height=64, format=1)
+    for number, source in enumerate(surfaces):
+        data += build(115, column=number) + build(29, buffer=1, address=source, format=0)
+        data += build(24)
+    data += build(115) + build(24)
+    data += build(115) + build(29, buffer=1, address=surfaces[-1], format=0) + build(25)
+    place = job.put(data)
+    frame.v3d.write(CT1CA, place)
+    frame.v3d.write(CT1EA, place + len(data))
+    assert (frame.pixels() == 0x10101010 + other * 0x01010101).all()
+    assert not frame.reporter.items, frame.reporter.summary()
+
+
+def test_what_comes_after_the_end_of_a_frame_is_drawn() -> None:
+    frame = Frame(128, 64)
+    data = build(114, colour=RED, colour_high=RED)
+    data += build(113, address=frame.surface, width=128, height=64, format=1)
+    data += build(115) + build(25) + build(115, column=1) + build(24)
+    place = frame.job.put(data)
+    frame.v3d.write(CT1CA, place)
+    frame.v3d.write(CT1EA, place + len(data))
+    assert ((frame.pixels() == RED) == (np.arange(128) >= 64)).all()
+    assert frame.reporter.has("CLE-020")
+
+
+def test_a_tile_of_an_earlier_frame_is_not_drawn_twice() -> None:
+    """Frames are numbered in a circle; a tile is known by the frame that stored it last."""
+    frame = Frame(128, 64)
+    drawn: list[int] = []
+    frame.v3d.listeners.frame_drawn.subscribe(lambda event: drawn.append(len(event.tiles)))
+    first = build(113, address=frame.surface, width=128, height=64, format=1)
+    first += build(115, column=2) + build(24)
+    once, twice = build(115, column=1) + build(24), 2 * (build(115) + build(24))
+    lists = {}
+    for tiles in (b"", once, twice):
+        data = first + tiles + build(115, column=3) + build(25)
+        start = frame.job.put(data)
+        lists[tiles] = start, start + len(data)
+    for number in range(3 * LAST_FRAME):
+        tiles = b"" if number % LAST_FRAME else once
+        if number > 2 * LAST_FRAME:
+            tiles = twice
+        drawn.clear()
+        for register, place in zip((CT1CA, CT1EA), lists[tiles], strict=True):
+            frame.v3d.write(register, place)
+        assert drawn == {b"": [2], once: [3], twice: [2, 2]}[tiles], number
 
 
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])

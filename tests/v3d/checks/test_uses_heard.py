@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.frames import Frame
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job
@@ -61,6 +62,19 @@ class Run:
         with self.v3d.listeners.memory_used.subscribe(heard.append):
             self.draw()
         return heard
+
+
+def test_the_first_tile_list_of_each_frame_is_named() -> None:
+    frame = Frame()
+    heard: list[MemoryUse] = []
+    frame.v3d.listeners.memory_used.subscribe(heard.append)
+    lists = []
+    for _ in range(3):
+        start, end, tiles = frame.job.binning(b"")
+        frame.job.run(frame.v3d, (start, end), frame.job.rendering(tiles, frame.surface))
+        lists.append(tiles)
+    assert [use.address for use in heard if use.use is Use.TILE_LIST] == lists
+    assert len(set(lists)) == 3
 
 
 @pytest.mark.parametrize("name", RUNS)
