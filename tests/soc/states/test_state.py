@@ -56,6 +56,20 @@ def test_programs_go_on(boot, tmp_path, kernel, config, seconds):
     assert summary(second, second.run(seconds=0.1)) == expected
 
 
+def test_a_chosen_pixel_order_stays_chosen(tmp_path):
+    """Otherwise palettes change their colours, and SOC-084 appears (`display_lint.py`)."""
+    card = EXAMPLES / "triangle" / "sdcard"
+    first = Machine(card)
+    first.run(seconds=0.0005)
+    assert first.videocore.framebuffer.order_told
+    save_state(first, tmp_path / "state")
+    second = Machine(card)
+    load_state(second, tmp_path / "state")
+    assert second.videocore.framebuffer.order_told
+    second.run(frames=1)
+    assert "SOC-084" not in {item.code for item in second.reporter.items}
+
+
 @pytest.fixture
 def saved(boot, tmp_path):
     machine = boot("framebuffer")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from vc4lab.soc.hardware import Hardware
     from vc4lab.soc.machine import Machine
 
-FORMAT, VERSION = "vc4lab machine state", 5
+FORMAT, VERSION = "vc4lab machine state", 6
 PAGE = 1 << 16
 LARGEST_TABLE = 64 << 20
 LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096

@@ -135,7 +135,7 @@ def rows(machine: Machine) -> Iterator[Row]:
         *("otp", "touch_buffer", "gpio_buffer", "expander_setup"),
     )
     yield Row("firmware", vc, firmware)
-    yield Row("framebuffer", vc.framebuffer, ("flips", "blank", "palette"))
+    yield Row("framebuffer", vc.framebuffer, ("flips", "blank", "palette", "order_told"))
     cursor = ("width", "height", "pixels", "hot_x", "hot_y", "shown", "x", "y")
     yield Row("cursor", vc.framebuffer.cursor, cursor)
     yield Row(
