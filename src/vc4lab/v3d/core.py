@@ -105,6 +105,7 @@ class V3D:
         self.executor.addresses = lint.addresses
         self.order = OrderCheck(memory, self.reporter)
         self._interrupts = ShaderInterrupts()
+        self._failures = self.listeners.failures
         team = Team(options.threads)
         self.frames = FrameRenderer(
             memory,
@@ -116,6 +117,7 @@ class V3D:
             listeners=self.listeners,
             notes=self.executor.notes,
         )
+        self._pipelines = self.frames.preparer.pipelines
         self.binning = BinningStage(
             self.executor,
             self.threads[0],
@@ -218,7 +220,7 @@ class V3D:
         if self.programs.used:
             self._settle()
         value = handler()
-        if self.listeners.failures:
+        if self._failures:
             self.listeners.raise_failure()
         return value
 
@@ -234,7 +236,7 @@ class V3D:
         values = self.values
         if self._line or values["INTENA"] or values["DBQITE"]:  # else it stays low
             self._update_line()
-        if self.listeners.failures:
+        if self._failures:
             self.listeners.raise_failure()
 
     def settle(self) -> None:
@@ -243,7 +245,7 @@ class V3D:
         """
         if self.programs.used:
             self._settle()
-        if self.listeners.failures:
+        if self._failures:
             self.listeners.raise_failure()
 
     def _settle(self) -> None:
@@ -303,8 +305,9 @@ class V3D:
     def run(self) -> None:
         """Runs both threads until they stop or stall."""
         binning, rendering, threads = self.binning, self.rendering, self.threads
-        counts = self.counters.enable or self.counters.everything
-        self.frames.preparer.pipelines.counting = bool(counts) and self.counters.detailed
+        counters = self.counters
+        counts = counters.enable or counters.everything
+        self._pipelines.counting = counters.detailed if counts else False
         self.executor.pump()
         rendering.stopped()
         binning.stopped()
