@@ -16,6 +16,7 @@ from tests.support.frames import BLUE, GREEN, RED, Frame, solid
 from tests.support.jobs import BFC, CT0CA, CT0EA, CT1CA, CT1EA, RFC, nv_vertex, viewport
 
 from vc4lab.records.control import build
+from vc4lab.v3d.cle.thread import ThreadControl
 from vc4lab.v3d.registers import BY_NAME, BinnerDebug
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
@@ -374,6 +375,60 @@ def test_a_flush_that_was_given_up() -> None:
             scene.draw()
 
     both(run)
+
+
+@pytest.mark.parametrize("what", ["grid", "triangle", "path"])
+def test_nothing_is_left_of_a_flush_that_was_given_up(what: str) -> None:
+    """A block that comes after the next list has begun is for that list alone."""
+    scene = Scene(False, Frame(threads=1))
+    v3d, job = scene.frame.v3d, scene.frame.job
+    triangle = scene.triangle()
+    after = {"grid": scene.grid(), "triangle": build(6) + triangle, "path": build(6) + path(scene)}
+    small = scene.grid(memory_size=4 << 6, initial_block=1)
+    scene.start(0, small + build(6) + build(97, flags=1) + triangle + build(5))
+    assert v3d.binning.out_of_memory
+    scene.reset()
+    before = v3d.read(BFC)
+    scene.start(0, after[what])
+    lists = job.memory.read(scene.lists, SIZE)
+    v3d.write(offset("BPOA"), job.room(4096))
+    v3d.write(offset("BPOS"), 4096)
+    assert v3d.read(BFC) == before
+    drawn = what != "grid"  # the block is for that draw
+    assert (job.memory.read(scene.lists, SIZE) != lists) == drawn
+    scene.draw()
+    assert v3d.read(BFC) == before + 1
+
+
+def path(scene: Scene) -> bytes:
+    """State, shader and a triangle of vector graphics."""
+    points = scene.frame.job.put(struct.pack("<6h", 160, 160, 160, 640, 640, 160))
+    state = viewport(scene.frame.job) + scene.frame.vg_shader(solid(RED))
+    return state + build(41, type=4, length=3, address=points)
+
+
+def test_what_record_6_and_7_leave() -> None:
+    """CTMODE until binning begins; a list that signalled is not blamed for a second wait."""
+    scene = Scene(False, Frame(threads=1))
+
+    def prefixing() -> bool:
+        return bool(scene.frame.v3d.read(offset("CT0CS")) & ThreadControl.CTMODE.mask)
+
+    for _ in range(2):
+        scene.start(0, scene.grid() + viewport(scene.frame.job))
+        assert prefixing()
+        scene.start(0, build(6) + scene.triangle() + build(7) + build(4))
+        assert not prefixing()
+        scene.start(1, scene.mode() + build(8) + scene.tiles(wait=build(8)))
+        assert "semaphore" in scene.frame.v3d.threads[1].stalled
+        assert not scene.frame.reporter.has("CLE-022")
+        scene.frame.v3d.write(offset("CT1CS"), RESET)
+
+
+def test_a_path_without_a_flush_is_reported() -> None:
+    scene = Scene(False, Frame(threads=1))
+    scene.start(0, scene.grid() + build(6) + path(scene))
+    assert scene.frame.reporter.has("CLE-012")
 
 
 def test_a_listener_hears_of_every_mode() -> None:
