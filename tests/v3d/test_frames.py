@@ -338,6 +338,32 @@ def test_a_load_that_waits_for_a_tile_drawn_before_keeps_its_surface(other: int)
     assert not frame.reporter.items, frame.reporter.summary()
 
 
+def test_what_a_frame_left_in_the_tile_buffer_is_stored_in_the_next() -> None:
+    frame = Frame(64, 64)
+    first = frame.job.room(64 * 64 * 4, 4096)
+    kept = {"disable_colour_clear": 1, "disable_zs_clear": 1, "last_tile": 1}
+    data = build(114, colour=RED, colour_high=RED)
+    data += build(113, address=frame.surface, width=64, height=64, format=1)
+    data += build(115) + build(28) + build(115) + build(28, buffer=1, address=first, **kept)
+    data += build(114) + build(115) + build(25)
+    place = frame.job.put(data)
+    frame.v3d.write(CT1CA, place)
+    frame.v3d.write(CT1EA, place + len(data))
+    assert (frame.pixels() == RED).all()
+    assert frame.v3d.read(RFC) == 2
+
+
+def test_a_store_that_is_not_simulated_ends_a_frame() -> None:
+    frame = Frame(64, 64)
+    data = build(113, address=frame.surface, width=64, height=64, format=1)
+    data += build(115) + build(28, buffer=6, last_tile=1)
+    place = frame.job.put(data)
+    frame.v3d.write(CT1CA, place)
+    frame.v3d.write(CT1EA, place + len(data))
+    assert frame.v3d.read(RFC) == 1
+    assert frame.reporter.has("CLE-004")
+
+
 def test_what_comes_after_the_end_of_a_frame_is_drawn() -> None:
     frame = Frame(128, 64)
     data = build(114, colour=RED, colour_high=RED)

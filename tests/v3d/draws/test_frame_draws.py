@@ -23,6 +23,7 @@ from vc4lab.qpu.program.uniform_stream import stream_layout
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build, parse_list
 from vc4lab.records.shader import GlShader, parse_gl_state
+from vc4lab.records.texture import TextureConfig
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.draws.pipeline_table import parameter_places
 from vc4lab.v3d.state.shader_record import ProgramCache
@@ -365,6 +366,41 @@ def test_room_for_vertices_becomes_one_block() -> None:
     assert take(8) == places[0]
     arena.reserve(1 << 24)
     assert arena.window[1] - arena.window[0] >= 1 << 24
+
+
+def test_texture_parameters_at_an_address_of_the_program() -> None:
+    """The uniforms are elsewhere in the next frame, and there the old parameters lie as far on."""
+    frame = Frame(64, 64, threads=1)
+    job = frame.job
+    texels = [job.put(struct.pack("<16I", *[colour] * 16), 4096) for colour in (RED, GREEN)]
+    old, new = (
+        struct.pack("<2I", *TextureConfig(base=at, width=4, height=4).parameters()[:2])
+        for at in texels
+    )
+    there, uniforms = job.room(4096), job.room(4096)
+    program = f"""
+        ldi unif_addr, 0x{there:x}
+        ldi r0, 0.5
+        nop
+        mov t0t, r0
+        mov t0s, r0
+        nop ; nop ; ldtmu0
+        sbwait
+        mov tlbc, r4 ; nop ; thrend
+        nop
+        nop ; nop ; sbdone
+    """
+    code, vertices = (
+        job.program(program),
+        job.put(b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in ((0, 0), (0, 64), (64, 0)))),
+    )
+    state = build(33, mode=4, length=3)
+    for moved, words, colour in ((0, old, RED), (64, new, GREEN)):
+        job.memory.write(there, words)
+        job.memory.write(there + 64, old)
+        data = struct.pack("<BBBBIII", 1, 12, 0, 0, code, uniforms + moved, vertices)
+        record = build(65, address=job.put(data))
+        assert frame.bin(viewport(job) + record + state)[8, 8] == colour
 
 
 def test_programs_that_take_turns_at_one_place_are_the_same_objects() -> None:
