@@ -12,6 +12,7 @@ from tests.v3d.pse.test_coverage import WHITE
 
 from vc4lab.v3d.state.tile_context import COUNTERS, WORK_COUNTERS, FragmentKey
 from vc4lab.v3d.state.tile_layout import TileLayout
+from vc4lab.v3d.tmu.state import describe_texture
 
 DEPTH = """
     nop ; nop ; sbwait
@@ -125,6 +126,21 @@ def test_texture_quads_are_those_with_pixels(engine: str) -> None:
     found = counted(scene, engine)
     assert found["quads_valid"] == 1
     assert found["texture_quads"] == 2
+
+
+@pytest.mark.parametrize("engine", ["fast", "exact", "interpreter"])
+@pytest.mark.parametrize("coordinates", ["ts", "bts", "rts"])
+def test_a_lookup_counts_once_whatever_its_coordinates(engine: str, coordinates: str) -> None:
+    writes = "".join(f"mov t0{name}, 0 ; nop\n" for name in coordinates)
+    text = writes + LOOKUPS[LOOKUPS.index("nop ; nop ; ldtmu0") :].replace("ldtmu1", "nop")
+    parameters = (0x40000, 4 << 20 | 4 << 8, 0)[: len(coordinates)]
+    kind, descriptor = describe_texture(*parameters)
+    scene = Scene(16, 16)
+    whole = key(text, textures=(kind,))
+    scene.add(whole, FULL, uniforms=parameters, textures=[descriptor])
+    found = counted(scene, engine)
+    assert found["quads_valid"] == 64
+    assert found["texture_quads"] == 64
 
 
 def test_near_and_far_switch_quads_off() -> None:
