@@ -10,6 +10,8 @@ from tests.support.jobs import CT1CA, CT1EA, nv_vertex, viewport
 from tests.v3d.cle.test_vg import DUMMY, END, FAN, RHT, RHT_STRIP, STRIP, TRIANGLES, array, inline
 
 from vc4lab.records.control import build
+from vc4lab.v3d.ptb.direct_lists import MAX_RECORDS
+from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME
 from vc4lab.v3d.unknowns import Unknowns
 
 COLOURS = """
@@ -198,6 +200,32 @@ def test_more_records_than_can_be_drawn_end() -> None:
     frame = Frame(64, 64)
     frame.render(viewport(frame.job) + shader + build(42, type=4))
     assert frame.reporter.has("CLE-039")
+
+
+def test_records_that_share_a_place_in_the_table() -> None:
+    """Lists made of records are found by the record's address; here many hash to the same place."""
+    frame = Frame(64, 64)
+    job, room = frame.job, frame.job.room(0x100000)
+    places: dict[int, list[int]] = {}
+    for address in range(room, room + 0x100000, 16):
+        slot = (address * FNV_PRIME & 0xFFFFFFFF) >> 7 & (2 * MAX_RECORDS - 1)
+        places.setdefault(slot, []).append(address)
+    same = max(places.values(), key=len)[:12]
+    assert len(same) >= 6
+    where = [(4 * k + 1, 8) for k in range(len(same))]
+    corners = [corner for x, y in where for corner in ((x, y), (x + 3, y), (x, y + 40))]
+    data = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in corners)
+    state = viewport(job) + frame.nv_shader(solid(RED), data)
+    draws = [build(33, mode=4, length=3, first=3 * k) for k in range(len(same))]
+    expected = frame.render(state + b"".join(draws))
+    lists = b""
+    for place, draw in zip(same, draws, strict=True):
+        job.memory.write(place, draw + bytes([18]))
+        lists += build(17, address=place)
+    assert (frame.render(state + lists) == expected).all()
+    assert (frame.render(state + lists * 3) == expected).all()
+    assert (expected == RED).sum() > 40 * len(same)
+    assert not frame.reporter.items, frame.reporter.summary()
 
 
 def test_a_vector_list_without_end_in_a_sub_list() -> None:
