@@ -13,6 +13,7 @@ from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.diagnostics.catalogue import catalogue
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.user_programs.experiment import AREAS, CODE, Experiment
+from vc4lab.v3d.user_programs.watching import watch
 
 STORE = "ldi vw_setup, 0x80904000\n"  # one row of 16 words from row 0
 ROWS = "ldi vw_setup, 0x1a00\n"
@@ -142,6 +143,16 @@ def test_vpm_read_before_the_load_was_waited_for() -> None:
     assert codes(column + "mov r0, vpm" + END, "a", ["a=64"]) == [("QPU-065", 3)]
 
 
+def test_every_vector_of_loads_that_were_not_waited_for() -> None:
+    """Rows 0 and 1 are loaded, rows 0 to 2 are read."""
+    row_1 = f"ldi vr_setup, {1 << 31 | 1 << 16 | 1 << 4}\nmov vr_addr, r2\n"
+    loads = LOAD + "mov r2, unif\nmov vr_addr, r2\n" + row_1
+    reads = f"ldi vr_setup, {0x1A00 | 3 << 20}\nmov r0, vpm\nmov r1, vpm\nmov r3, vpm\n"
+    found = codes(loads + reads + "mov -, vr_wait" + END, "a", ["a=64"])
+    assert found == [("QPU-065", 6), ("QPU-065", 7)]
+    assert codes(loads + "mov -, vr_wait\n" + reads + END, "a", ["a=64"]) == []
+
+
 def test_end_before_the_store_was_waited_for() -> None:
     text = STORE + "mov vw_addr, unif\n"
     assert codes(text + END, "a", ["a=64"]) == [("QPU-066", 1)]
@@ -165,8 +176,8 @@ def test_along_a_branch() -> None:
     assert codes(loop, "2") == [("QPU-061", 3)]
 
 
-def test_along_a_register_branch() -> None:
-    """The lint does not know where it goes; the watch sees it."""
+def test_along_a_register_branch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lint does not know where it goes; the watch sees it, up to a number of branches."""
     text = "mov.setf r1, 1\nbrr.allz l\nnop\nnop\nnop\nldi ra5, l\nnop\nldi ra6, 0x1000\nnop\n"
     text += "mov r0, ra6\nadd ra5, ra5, r0\nnop\n"
     text += "bra -, ra5\nnop\nnop\nmov ra1, 7\nnop; nop; thrend\nnop\nnop\nl: mov r0, ra1" + END
@@ -174,6 +185,8 @@ def test_along_a_register_branch() -> None:
         reporter, _ = watched(engine, text)
         assert [item.code for item in reporter.items if item.code < "QPU-057"] == []
     assert codes(text) == [("QPU-061", 19)]
+    monkeypatch.setattr(watch, "MAX_COMPARED", 10)
+    assert codes(text.replace("mov ra1, 7", "mov ra1, 8")) == []
 
 
 def test_every_repetition_is_one_message() -> None:
