@@ -17,6 +17,7 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.job_time import JobCounts, job_clocks
+from vc4lab.v3d.progress import ENDS, LONGEST_JOB
 from vc4lab.v3d.registers import BY_NAME, ThreadControl
 
 RGB565 = 2
@@ -282,6 +283,73 @@ def test_rendering_that_waits_for_the_binner_begins_after_it() -> None:
     seen.time.go_to(flushed)
     assert (seen.read("BFC"), seen.read("RFC")) == (1, 0)
     assert seen.time.go_on() - flushed > 200_000
+
+
+def test_a_list_without_an_end_of_frame_takes_as_long() -> None:
+    ends = []
+    for closed in (True, False):
+        seen = Visible()
+        first, last = seen.frame.lists[1]  # type: ignore[attr-defined]
+        memory = seen.frame.job.memory
+        data = memory.read(first, last - first)
+        assert data[-1:] == build(25)
+        memory.write(first, data if closed else data[:-1] + build(24))
+        seen.start()
+        assert seen.running == [0, 1]
+        ends.append(seen.time.go_on())
+        assert seen.running == []
+        assert seen.read("RFC") == closed
+    assert ends[0] == ends[1] > 0
+
+
+def test_a_binner_that_waited_for_memory_goes_on_when_it_comes() -> None:
+    corners = [corner for triangle in tiny(500) for corner in triangle]
+    vertices = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in corners)
+    times = []
+    for later in (0, 5_000_000):
+        frame = Frame(*PI_ZERO_W)
+        columns, rows = frame.job.tiles
+        time, room = HandTime.of(frame.v3d), 32 * columns * rows
+        data = build(
+            112, address=frame.job.room(room), memory_size=room, tiles_x=columns, tiles_y=rows
+        )
+        data += build(6) + viewport(frame.job) + frame.nv_shader(solid(0xFF0000FF), vertices)
+        start = frame.job.put(data + build(33, mode=4, length=len(corners), first=0) + build(4))
+        frame.v3d.write(CT0CA, start)
+        frame.v3d.write(CT0EA, frame.job.top)
+        assert frame.v3d.binning.out_of_memory
+        assert time.wanted is None
+        time.go_to(later)
+        frame.v3d.write(BY_NAME["BPOA"].offset, frame.job.room(1 << 16))
+        frame.v3d.write(BY_NAME["BPOS"].offset, 1 << 16)
+        assert frame.v3d.read(BFC) == 0
+        times.append(time.go_on() - later)
+        assert frame.v3d.read(BFC) == 1
+    assert times[0] == times[1] > 0
+
+
+def test_moments_of_a_saved_state_are_not_beyond_the_longest_job() -> None:
+    time = HandTime()
+    progress, shown = time.progress, []
+    progress.show = lambda kind, _detail: shown.append(kind)
+    progress.threads[:] = [1 << 50, -5]
+    for thread in (0, 1):
+        progress.ends(thread, ENDS[thread])
+        progress.signal(thread)
+    progress.threads[1] = 500
+    progress.qpus[3] = progress.dma = 1 << 50
+    time.moment = 1000
+    latest = 1000 + LONGEST_JOB
+    progress.restored()
+    assert progress.threads == [latest, 500]
+    assert sorted(progress.qpus) == [0] * 11 + [latest]
+    assert progress.dma == latest
+    assert time.wanted == 0
+    progress.show_due()
+    assert shown == [ENDS[1]]
+    assert time.wanted == latest
+    progress.wait(1)
+    assert progress.threads == [latest, latest]
 
 
 def test_without_guest_time_everything_shows_at_once() -> None:

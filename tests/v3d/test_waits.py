@@ -44,6 +44,15 @@ def test_lists_that_do_not_count() -> None:
     assert "without an end of frame" in why(frame, "RFC")
 
 
+def test_lists_that_stopped_before_their_end() -> None:
+    frame = Frame()
+    frame.run(build(0) + build(1))
+    assert f"the rendering list is halted at 0x{frame.first + 1:08x}" in why(frame, "CT1CA")
+    frame.run(build(1) + b"\xff")
+    stopped = f"the rendering list stopped with an error at 0x{frame.first + 1:08x}"
+    assert stopped in why(frame, "CT1CS")
+
+
 def test_pcs_bits_are_explained() -> None:
     frame = Frame()
     frame.run(build(8))

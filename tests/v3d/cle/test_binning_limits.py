@@ -7,12 +7,13 @@ import struct
 
 import pytest
 from tests.support.binning_scene import Scene, all_modes, both, copies
-from tests.support.frames import RED, solid
-from tests.support.jobs import CT0CA, CT0EA
+from tests.support.frames import RED, Frame, solid
+from tests.support.jobs import BFC, CT0CA, CT0EA, nv_vertex, viewport
 
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
+from vc4lab.v3d.ptb.context import STATE_LIMIT
 from vc4lab.v3d.state.draw_input import MAX_LENGTH
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 
@@ -111,6 +112,33 @@ def test_draws_of_a_list_have_a_limit_together() -> None:
     assert not scene.frame.reporter.has("VTX-001")
     scene.bin(scene.shader(scene.copy) + draws + 2 * scene.indexed(4, 3))
     assert scene.frame.reporter.counts["VTX-001"] == 2
+
+
+@pytest.mark.parametrize("paths", [False, True])
+def test_changes_of_state_have_a_limit(paths: bool) -> None:
+    """A change counts if something was drawn since the last one. Paths of two kinds take turns: the
+    format of the tiles' lists changes.
+    """
+    for changes, reported in ((STATE_LIMIT - 4, 0), (STATE_LIMIT + 4, 1), (STATE_LIMIT + 500, 1)):
+        frame = Frame()
+        corners = ((8, 8), (9, 8), (8, 9))
+        if paths:
+            head = frame.vg_shader(solid(RED)) + build(100, x=64)
+            points = frame.job.put(struct.pack("<6h", *(16 * n for c in corners for n in c)))
+            fields = ((4, 3), (1, 2))
+            draws = [build(41, type=kind, length=n, address=points) for kind, n in fields]
+        else:
+            vertices = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in corners)
+            head = frame.nv_shader(solid(RED), vertices)
+            draws = [
+                build(98, point_size=size) + build(33, mode=4, length=3) for size in (1.0, 2.0)
+            ]
+        body = b"".join(draws[k & 1] for k in range(changes + 1))
+        start, end, _ = frame.job.binning(viewport(frame.job) + head + body)
+        frame.v3d.write(CT0CA, start)
+        frame.v3d.write(CT0EA, end)
+        assert frame.v3d.read(BFC) == 1
+        assert frame.reporter.counts == ({"CLE-029": 1} if reported else {})
 
 
 def test_nothing_is_left_in_the_map_of_used_vertices() -> None:

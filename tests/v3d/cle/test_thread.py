@@ -27,6 +27,17 @@ def test_halt_and_resume() -> None:
     assert thread.set_end(0x600)  # a new CA makes it "stopped at end"
 
 
+def test_a_thread_that_is_not_halted_is_not_resumed() -> None:
+    thread = ListThread(0, current=0x110, end=0x200)
+    assert not thread.write_control(ThreadControl.make(CTSUBS=1).value)
+    assert not thread.running
+    thread.halted = True
+    assert not thread.write_control(0)
+    assert thread.halted
+    thread.end = thread.current
+    assert not thread.write_control(ThreadControl.make(CTSUBS=1).value), "it is at its end"
+
+
 def test_stop_and_reset() -> None:
     thread = ListThread(0, current=0x110, end=0x200, running=True, stalled="a test", increments=3)
     status = ThreadControl(thread.status(thread.increments))
