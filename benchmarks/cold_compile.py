@@ -4,10 +4,14 @@ Every recorded run is replayed with nothing known but what all draws share (binn
 loop over vertices), which a first replay has made. CPU time of the one thread that compiles: on an
 otherwise quiet machine that is how long a frame waits. A draw state is a fragment program with its
 vertex and coordinate shaders; of a run with several, the mean counts.
+
+Python collects garbage before each program and not while it is compiled: a whole collection takes
+as long as a small program, and falls on whichever program is compiled at that moment.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import statistics
 import tempfile
@@ -48,8 +52,13 @@ def _measure() -> list[list[tuple[str, float]]]:
 
     def timed(name: str, *arguments: Any, **options: Any) -> Any:
         compiled.clear()
+        gc.collect()
+        gc.disable()
         start = time.thread_time()
-        module = build(name, *arguments, **options)
+        try:
+            module = build(name, *arguments, **options)
+        finally:
+            gc.enable()
         if compiled:
             found.append((name, 1000 * (time.thread_time() - start)))
         return module
