@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.support.frames import BACKGROUND, GREEN, RED, Frame, solid
@@ -49,14 +51,18 @@ def test_programs_turn_a_triangle_round() -> None:
 
 
 def test_varyings_after_the_last_are_zero() -> None:
-    corners = [vertex(0, 0, 0.5, 1.0, 3.0), vertex(40, 0, 0.5, 1.0, 3.0)]
-    corners.append(vertex(0, 40, 0.5, 1.0, 3.0))
-    read = "mov r0, vary\nnop\nfadd r0, r0, r5\nnop\n"
-    for text, colour in ((read, 0x40400000), (read + read, 0), (2 * read + read, 0)):
+    """Also where a primitive drawn before has more of them."""
+    read = "mov r0, vary\nnop\nor r0, r0, r5\nnop\n"
+    both = FragmentKey(program=program(2 * read + "mov tlbc, r0"), n_varyings=2)
+    first = replace(both, n_varyings=1, program=program(read + "mov tlbc, r0"))
+    after = replace(both, n_varyings=1)
+    for key, colour in ((first, 3.0), (both, 4.0), (after, 0.0)):
         scene = Scene(16, 16)
-        key = FragmentKey(program=program(text + "mov tlbc, r0"), n_varyings=1)
-        scene.add(key, corners)
-        assert set(np.unique(drawn(scene)[0]).tolist()) == {colour}
+        count = key.n_varyings
+        for one, n in ((both, 2), (key, count)):
+            corners = [(0, 0), (40, 0), (0, 40)]
+            scene.add(one, [vertex(*at, 0.5, 1.0, *(3.0, 4.0)[:n]) for at in corners])
+        assert set(np.unique(drawn(scene)[0]).tolist()) == {int(np.float32(colour).view(np.uint32))}
 
 
 @pytest.mark.parametrize(

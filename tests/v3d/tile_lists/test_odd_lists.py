@@ -10,7 +10,7 @@ from tests.support.jobs import CT1CA, CT1EA, RFC, nv_vertex, viewport
 
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.records.control import build
-from vc4lab.records.primitives import ESCAPE_BRANCH
+from vc4lab.records.primitives import ESCAPE_BRANCH, ESCAPE_END
 from vc4lab.v3d.events import DrawPrepared
 from vc4lab.v3d.registers import BY_NAME, ThreadControl
 
@@ -61,7 +61,7 @@ def test_a_list_of_no_format_in_the_rendering_list(engine: str) -> None:
     frame.render(viewport(frame.job) + listed(red))
     assert not rendering_failed(frame)
     assert not counted(frame)
-    frame.render(viewport(frame.job) + listed(red, 0x02))
+    frame.render(viewport(frame.job) + bytes([56, 0x02]) + red + build(48) + build(1))
     assert rendering_failed(frame)
     assert frame.reporter.counts["CLE-017"] == 1
     assert frame.v3d.read(RFC) == 1, "the second frame has no end"
@@ -70,10 +70,12 @@ def test_a_list_of_no_format_in_the_rendering_list(engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_primitive_mode_that_does_not_exist_leaves_the_format(engine: str) -> None:
     frame = Frame(64, 64, engine=engine)
-    red = frame.nv_shader(solid(RED), VERTICES)
-    expected = frame.render(viewport(frame.job) + listed(red))
-    odd = build(33, mode=9, length=3, first=0)
-    picture = frame.render(viewport(frame.job) + listed(red + odd))
+    last = ESCAPE_END  # as an index: a list of anything but triangles would end there
+    corners = VERTICES[:24] + bytes(12 * (last - 2)) + VERTICES[24:]
+    state = viewport(frame.job) + bytes([56, TRIANGLES]) + frame.nv_shader(solid(RED), corners)
+    triangle = build(48) + encode_compressed([(0, 1, last)], TRIANGLES)
+    expected = frame.render(state + triangle)
+    picture = frame.render(state + build(33, mode=9, length=3, first=0) + triangle)
     assert (picture == expected).all()
     assert (picture == RED).any()
     assert counted(frame) == {"CLE-016": 1}
