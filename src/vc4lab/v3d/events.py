@@ -7,7 +7,8 @@
 
 Listeners only observe: none changes a byte of what is drawn or selects another implementation.
 Where native code has to say more than it does otherwise, it is compiled from the same source with
-recording added, and called only while there is a listener (`FrameDrawn`, `RecordExecuted`), or
+recording added, and called only while there is a listener (`FrameDrawn`, `RecordExecuted`,
+`ProgramRecorded`), or
 notes each draw, of which Python makes events afterwards (`MemoryUse`). No event is made without a
 listener.
 
@@ -27,6 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from vc4lab.listeners import Listeners
 
 if TYPE_CHECKING:
+    from array import array
+
     from vc4lab.qpu.program.program import Program
     from vc4lab.records.codes import ListPrimitive
     from vc4lab.records.payload import Payload
@@ -137,6 +140,37 @@ class ProgramEnded(NamedTuple):
     counts: JobCounts
 
 
+class ProgramRecorded(NamedTuple):
+    """What a user program has done since the last of these events; the first comes at its start.
+
+    Programs that start while there is a listener are recorded: native code is compiled once more
+    for it. Only what has to be known beyond the program itself is: branches, addresses, shapes.
+
+    Attributes
+    ----------
+    qpu, serial
+        Where it runs, and its number among all programs started.
+    uniforms
+        What SRQUA was.
+    program
+        Its code, as far as it is known now.
+    executed
+        Instructions since it began; the record is complete for these.
+    record
+        Words of 32 bits, see `user_programs/recording/format.py`.
+    ended
+        Whether it has come to its end.
+    """
+
+    qpu: int
+    serial: int
+    uniforms: int
+    program: Program
+    executed: int
+    record: array[int]
+    ended: bool
+
+
 class MemoryUse(NamedTuple):
     """A job names a range of memory that the V3D reads or writes; not each access to it.
 
@@ -245,6 +279,7 @@ class V3DListeners:
         self.program_compiled: Listeners[ProgramCompiled] = Listeners(self._failed)
         self.program_started: Listeners[ProgramStarted] = Listeners(self._failed)
         self.program_ended: Listeners[ProgramEnded] = Listeners(self._failed)
+        self.program_recorded: Listeners[ProgramRecorded] = Listeners(self._failed)
         self.memory_used: Listeners[MemoryUse] = Listeners(self._failed)
         self.caches_cleared: Listeners[CachesCleared] = Listeners(self._failed)
 

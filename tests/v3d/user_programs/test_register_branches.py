@@ -222,8 +222,10 @@ def test_laps_through_known_code_compile_nothing_new(monkeypatch: pytest.MonkeyP
     compiled: list[int] = []
     real = UserProgram._region
 
-    def counted(self: UserProgram, limited: bool, start: Place | None) -> NativeRegion:
-        found = real(self, limited, start)
+    def counted(
+        self: UserProgram, limited: bool, recorded: bool, start: Place | None
+    ) -> NativeRegion:
+        found = real(self, limited, recorded, start)
         compiled.append(self.compiled)
         return found
 

@@ -311,6 +311,19 @@ class _ResumableEmitter(_Emitter):
         self._go_out(core, way, address, place.at)
         return None
 
+    def _prepare(self, core: JitCore, place: Place, exit_: Exit) -> None:
+        super()._prepare(core, place, exit_)
+        if exit_.taken is not None and self.env.records_branches:
+            self.env.branched(place.at, self._target(core, place) if exit_.taken else None)
+
+    def _target(self, core: JitCore, place: Place) -> Value | int:
+        """Where the branch at a place goes."""
+        branch = self.plans[place.at].branch
+        assert branch is not None
+        if not branch.register:
+            return branch.target(self.program.address_of(place.at))
+        return core.export(core.get(("target", 0)))[int(self.settings["branch_register_lane"])]
+
     def _flush(self, core: JitCore) -> None:
         if core.steps:
             self.env.instructions.set(self.env.instructions.get() + core.steps)

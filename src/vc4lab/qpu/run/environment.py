@@ -108,6 +108,7 @@ class Environment:
     wild: Any = None
     budget: Any = None
     ftoi_fits: bool = False
+    records_branches: bool = False
 
     def begin(self, site: int) -> None:
         """An instruction is executed (JIT: emitted) now."""
@@ -236,6 +237,11 @@ class Environment:
         self.refuse("a write of the quad coordinates")
 
     # synchronisation and control
+    def branched(self, site: int, target: Any) -> None:
+        """A branch was executed: to an address (an int, in the JIT an i32), or None if it was not
+        taken. JIT: only called if `records_branches`.
+        """
+
     def mutex_acquire(self) -> Word:
         self.refuse("the mutex")
 

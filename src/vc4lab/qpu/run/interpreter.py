@@ -130,7 +130,11 @@ class Interpreter:
         p = self.plans[index]
         at = self.address
         self.core.execute(p, index)
-        new = self._branch(p) if p.kind == "branch" else signal_events(p)
+        if p.kind == "branch":
+            new = self._branch(p)
+            self.env.branched(index, new[0].target if new else None)
+        else:
+            new = signal_events(p)
         self.address = (at + INSTRUCTION_BYTES) & 0xFFFFFFFF
         self.count += 1
         if self.trace:

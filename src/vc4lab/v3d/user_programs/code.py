@@ -44,6 +44,7 @@ class NativeRegion:
     region: Region
     function: NativeFunction
     watched: Watched | None = None
+    recorded: bool = False
 
 
 @dataclass
@@ -62,7 +63,7 @@ class UserProgram:
     verdict: Unsupported | None = None
     allowed: Allowed | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
-    _regions: dict[tuple[bool, Place | None], NativeRegion] = field(default_factory=dict)
+    _regions: dict[tuple[bool, bool, Place | None], NativeRegion] = field(default_factory=dict)
     compiled: int = 0
     _places: int = 0
     _watched: tuple[Program, Watched] | None = None
@@ -86,13 +87,13 @@ class UserProgram:
             self._watched = self.program, Watched.of(self.program)
         return self._watched[1]
 
-    def native(self, limited: bool) -> NativeRegion | None:
+    def native(self, limited: bool, recorded: bool = False) -> NativeRegion | None:
         """The region of the program's entry; None if it must be interpreted."""
         with self.lock:
             if self.verdict is not None:
                 return None
             try:
-                return self._region(limited, None)
+                return self._region(limited, recorded, None)
             except Unsupported as verdict:
                 self.verdict = verdict
                 return None
@@ -113,15 +114,15 @@ class UserProgram:
                 if index is None:
                     return None
                 # from now on with one way more, if it is new
-                key = limited, current.region.flow.start
+                key = limited, current.recorded, current.region.flow.start
                 left = self._regions.pop(key, None) if self.program is not before else None
                 if left is not None:
                     self._places -= len(left.region.flow.exits)
                 way = place_after(way, index, self.program, self.settings)
-            return self._region(limited, way), number_of(way)
+            return self._region(limited, current.recorded, way), number_of(way)
 
-    def _region(self, limited: bool, start: Place | None) -> NativeRegion:
-        found = self._regions.get((limited, start))
+    def _region(self, limited: bool, recorded: bool, start: Place | None) -> NativeRegion:
+        found = self._regions.get((limited, recorded, start))
         if found is None:
             from vc4lab.qpu.jit.resumable import Region
             from vc4lab.v3d.user_programs.native.compiled import compile_user_program
@@ -136,9 +137,15 @@ class UserProgram:
                 raise Unsupported("QPU-043", "the program's paths meet too often to be compiled")
             stops = self.allowed is not None and self.allowed.stops
             function = compile_user_program(
-                region, self.settings, limited, watched=self.watched, stops=stops
+                region,
+                self.settings,
+                limited,
+                watched=self.watched,
+                stops=stops,
+                recorded=recorded,
             )
-            found = self._regions[limited, start] = NativeRegion(region, function, self.watched)
+            found = NativeRegion(region, function, self.watched, recorded)
+            self._regions[limited, recorded, start] = found
         return found
 
     def grow(self, target: int) -> Program | None:

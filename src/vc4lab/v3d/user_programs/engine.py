@@ -5,7 +5,7 @@ other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from vc4lab.v3d.user_programs.qpu import Qpu, RunState
@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 
-def run_until_quiet(qpus: Sequence[Qpu], threads: Executor | None = None, helpers: int = 1) -> bool:
+def run_until_quiet(
+    qpus: Sequence[Qpu],
+    threads: Executor | None = None,
+    helpers: int = 1,
+    after_round: Callable[[], None] | None = None,
+) -> bool:
     """Round robin over the QPUs that are alive; whether anything was executed.
 
     The turns of programs without mutex and semaphores run side by side, in this thread and in
@@ -38,6 +43,8 @@ def run_until_quiet(qpus: Sequence[Qpu], threads: Executor | None = None, helper
             if qpu not in together:
                 moved |= qpu.advance()
         anything |= moved
+        if after_round is not None:
+            after_round()
         active = [qpu for qpu in active if qpu.alive]
         if not moved and all(qpu.run_state is RunState.WAITING for qpu in active):
             break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +12,10 @@ from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.user_programs.budget import BUDGET_HINT, GOLDEN_BUDGET
 from vc4lab.v3d.user_programs.environment import PermanentStall, UserEnvironment
 from vc4lab.v3d.user_programs.needs import Need, need_of
+from vc4lab.v3d.user_programs.recording.golden import (
+    RecordedEnvironment,
+    RecordedWatchedEnvironment,
+)
 from vc4lab.v3d.user_programs.watching.environment import Halted, WatchedEnvironment
 from vc4lab.v3d.vpm.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 
@@ -82,7 +87,8 @@ class Qpu:
     run_state, reason: its state, and what it waits for or why it stopped, in words. need: what it
     waits for. site: index of the instruction it stands at. code: of the diagnostic if it stopped.
     parallel: whether it may run in a thread beside others. program: with all code met so far. told:
-    its end was reported. watch: if the program is watched.
+    its end was reported. watch: if the program is watched. recorded: its way is recorded. serial:
+    its number among all programs started.
     """
 
     def __init__(self, number: int, request: ProgramRequest, program: Program, budget: int) -> None:
@@ -98,6 +104,8 @@ class Qpu:
         self.instructions = 0
         self.end_reported = False
         self.watch: Watch | None = None
+        self.recorded = False
+        self.serial = 0
 
     @property
     def parallel(self) -> bool:
@@ -125,6 +133,14 @@ class Qpu:
     def take_notes(self) -> list[Note]:
         """What its watch noticed since the last call."""
         return self.watch.take() if self.watch is not None else []
+
+    def record_words(self) -> int:
+        """How many words were recorded since `take_record`."""
+        return 0
+
+    def take_record(self) -> array[int]:
+        """What was recorded since the last call, see `recording/format.py`."""
+        return array("I")
 
     def dma_setups(self) -> Setups:
         """Its DMA setup and stride registers now."""
@@ -195,6 +211,7 @@ class GoldenQpu(Qpu):
         unknowns: Unknowns,
         budget: int | None = None,
         watch: Watch | None = None,
+        recorded: bool = False,
     ) -> None:
         from vc4lab.qpu.run.interpreter import Interpreter
 
@@ -202,11 +219,14 @@ class GoldenQpu(Qpu):
         self.source = code
         length = request.length if request.limited else None
         state = shared, memory, number, request.uniforms, length, unknowns
+        self.recorded = recorded
+        self.env: UserEnvironment
         if watch is None or code.watched is None:
-            self.env = UserEnvironment(*state)
+            self.env = RecordedEnvironment(*state) if recorded else UserEnvironment(*state)
         else:
             self.watch = watch
-            self.env = WatchedEnvironment(*state, watch, code.watched)
+            kind = RecordedWatchedEnvironment if recorded else WatchedEnvironment
+            self.env = kind(*state, watch, code.watched)
         self.machine = Interpreter(code.program, self.env, settings=unknowns, more=self._grow)
 
     def _grow(self, address: int) -> Program | None:
@@ -217,6 +237,15 @@ class GoldenQpu(Qpu):
             if isinstance(self.env, WatchedEnvironment) and self.source.watched is not None:
                 self.env.watched = self.source.watched
         return grown
+
+    def record_words(self) -> int:
+        return len(self.env.record) if isinstance(self.env, RecordedEnvironment) else 0
+
+    def take_record(self) -> array[int]:
+        if not isinstance(self.env, RecordedEnvironment):
+            return array("I")
+        record, self.env.record = array("I", self.env.record), []
+        return record
 
     def take_findings(self) -> tuple[int, int]:
         found, self.env.findings = self.env.findings, 0

@@ -82,7 +82,8 @@ class QpuState(Struct):
 
     saved: registers and flags while suspended. findings: FINDING_... bits; outside: a DMA address.
     dma_time: how many instructions its DMA counts for; slice_end: of instructions, less that.
-    watch: a `WatchState` if the program is watched.
+    watch: a `WatchState` if the program is watched. record: where its way is recorded, if it is
+    (`recording/format.py`); recorded, record_room: bytes written, and after which its turn ends.
     lookups, loaded_rows … stored: of the TMUs and of its DMA in rows and elements, for `job_time`.
     """
 
@@ -118,6 +119,9 @@ class QpuState(Struct):
     store_setup = i32
     store_stride = i32
     watch = ptr
+    record = ptr
+    recorded = i32
+    record_room = i32
 
 
 FINDING_UNIFORMS = 1

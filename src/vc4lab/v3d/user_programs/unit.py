@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from vc4lab.qpu.run.environment import uncompiled_budget
 from vc4lab.qpu.text.disassembler import disassemble
-from vc4lab.v3d.events import ProgramKind, V3DListeners
+from vc4lab.v3d.events import ProgramKind, ProgramRecorded, V3DListeners
 from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.user_programs.budget import chosen_budget
 from vc4lab.v3d.user_programs.code import CodeCache
 from vc4lab.v3d.user_programs.engine import run_until_quiet
 from vc4lab.v3d.user_programs.qpu import GoldenQpu, ProgramRequest, Qpu, RunState
+from vc4lab.v3d.user_programs.recording.format import GOLDEN_WORDS
 from vc4lab.v3d.user_programs.state import (
     FINDING_OUTSIDE_RAM,
     FINDING_SETUP_IGNORED,
@@ -71,6 +72,7 @@ class ComputeUnit:
         self.allowed = allowed
         self.code = CodeCache(memory, unknowns, allowed)
         self.errors = 0  # bits of ERRSTAT
+        self.started = 0
         self._executor: Executor | None = None
         self._textures_met = TextureFindings(reporter, unknowns)
         self._last: dict[int, Qpu] = {}  # what ran last on each QPU, if DMA setups are kept
@@ -79,7 +81,11 @@ class ComputeUnit:
 
     def start(self, number: int, request: ProgramRequest) -> Qpu:
         """A QPU with the program that the request asks for; it has not executed anything."""
-        qpu = self._make(number, request)
+        qpu = self._make(number, request, bool(self.listeners.program_recorded.subscriptions))
+        self.started += 1
+        qpu.serial = self.started
+        if qpu.recorded:
+            self._emit_record(qpu)
         if self.unknowns["dma_setup_start"] == "kept":
             before = self._last.get(number)
             if before is not None:
@@ -87,7 +93,7 @@ class ComputeUnit:
             self._last[number] = qpu
         return qpu
 
-    def _make(self, number: int, request: ProgramRequest) -> Qpu:
+    def _make(self, number: int, request: ProgramRequest, recorded: bool) -> Qpu:
         code = self.code.read(request.code)
         program = code.program
         for problem in program.problems:
@@ -101,7 +107,7 @@ class ComputeUnit:
             from vc4lab.v3d.user_programs.native.qpu import NativeQpu
 
             before, start = code.compiled, perf_counter()
-            region = code.native(request.limited)
+            region = code.native(request.limited, recorded)
             if region is not None:
                 if code.compiled != before:
                     self.listeners.compiled(ProgramKind.USER, program, start)
@@ -113,9 +119,8 @@ class ComputeUnit:
             text = f"{verdict.code}: {verdict.message}"
             self.reporter.report("QPU-057", text, address=request.code, block="QPU")
             budget = budget or uncompiled_budget(len(program))
-        golden = GoldenQpu(
-            number, request, code, self.shared, self.memory, self.unknowns, budget, watch
-        )
+        state = self.shared, self.memory, self.unknowns
+        golden = GoldenQpu(number, request, code, *state, budget, watch, recorded)
         golden.env.sampled = self._textures_met.add
         return golden
 
@@ -132,10 +137,38 @@ class ComputeUnit:
         if reserved_rows == 0 and self.unknowns["vpm_unreserved"] == "all":
             rows = WINDOW_ROWS
         self.shared.rows = rows
-        run_until_quiet(qpus, self._threads(), self.helpers)
+        recorded = [qpu for qpu in qpus if qpu.recorded]
+        if recorded:
+            run_until_quiet(qpus, self._threads(), self.helpers, lambda: self._emit_full(recorded))
+            for qpu in recorded:
+                self._emit_record(qpu)
+        else:
+            run_until_quiet(qpus, self._threads(), self.helpers)
         for qpu in qpus:
             self._report(qpu)
         self._textures_met.report()
+
+    def _emit_full(self, qpus: Sequence[Qpu]) -> None:
+        """After a round: reports what was recorded, if it is enough to be worth it."""
+        for qpu in qpus:
+            if qpu.record_words() >= GOLDEN_WORDS:
+                self._emit_record(qpu)
+
+    def _emit_record(self, qpu: Qpu) -> None:
+        """Reports what a program has done since the last time."""
+        if self.listeners.program_recorded.subscriptions:
+            ended = qpu.run_state is RunState.ENDED
+            self.listeners.program_recorded.emit(
+                ProgramRecorded(
+                    qpu.number,
+                    qpu.serial,
+                    qpu.request.uniforms,
+                    qpu.program,
+                    qpu.instructions,
+                    qpu.take_record(),
+                    ended,
+                )
+            )
 
     def _threads(self) -> Executor | None:
         """Worker threads, made when they are first of use."""

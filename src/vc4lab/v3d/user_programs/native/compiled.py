@@ -20,21 +20,32 @@ def compile_user_program(
     target: Target | None = None,
     watched: Watched | None = None,
     stops: bool = False,
+    recorded: bool = False,
 ) -> NativeFunction:
     """(SharedState address, QpuState address) -> Status, of a region. Raises Unsupported.
 
-    watched: the program reports to its watch what is wrong; stops: and ends there.
+    watched: the program reports to its watch what is wrong; stops: and ends there. recorded: its
+    way is recorded.
     """
     flow = region.flow
     program = flow.program
 
     def body(shared: Value, qpu: Value) -> Value:
-        if watched is None:
-            env = StagedUserEnvironment(shared, qpu, program, unknowns, limited)
-        else:
+        state_of = shared, qpu, program, unknowns, limited
+        if watched is None and not recorded:
+            env = StagedUserEnvironment(*state_of)
+        elif watched is None:
+            from vc4lab.v3d.user_programs.recording.native import StagedRecordedEnvironment
+
+            env = StagedRecordedEnvironment(*state_of)
+        elif not recorded:
             from vc4lab.v3d.user_programs.watching.native import StagedWatchedEnvironment
 
-            env = StagedWatchedEnvironment(shared, qpu, program, unknowns, limited, watched, stops)
+            env = StagedWatchedEnvironment(*state_of, watched, stops)
+        else:
+            from vc4lab.v3d.user_programs.recording.native import StagedRecordedWatchedEnvironment
+
+            env = StagedRecordedWatchedEnvironment(*state_of, watched, stops)
         if region.is_part:  # what other regions leave in the TMUs' queues is not known here
             env.textured = frozenset((0, 1))
         state = env.qpu
@@ -47,4 +58,6 @@ def compile_user_program(
     name = f"{program.digest} {unknowns.digest()} {limited} {flow.start} {flow.most} {region.brief}"
     if watched is not None:
         name += f" watched {stops}"
+    if recorded:
+        name += " recorded"
     return build("user program", {"run": entry}, target=target, key=name)["run"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+from array import array
 from typing import TYPE_CHECKING
 
 from vc4lab.bits import signed32
@@ -12,6 +14,7 @@ from vc4lab.v3d.user_programs.budget import NATIVE_BUDGET
 from vc4lab.v3d.user_programs.native.environment import REFUSALS
 from vc4lab.v3d.user_programs.needs import need_of
 from vc4lab.v3d.user_programs.qpu import ProgramRequest, Qpu, RunState, Setups, counts_of
+from vc4lab.v3d.user_programs.recording.format import RESERVE, ROOM
 from vc4lab.v3d.user_programs.state import STALLS, QpuState, SharedState, Status
 
 if TYPE_CHECKING:
@@ -48,7 +51,11 @@ class NativeQpu(Qpu):
             uniforms=signed32(request.uniforms),
             uniforms_left=request.length if request.limited else -1,
         )
-
+        self.recorded = region.recorded
+        if self.recorded:
+            self._record = (ctypes.c_uint32 * ((ROOM + RESERVE) // 4))()
+            self.state.record = ctypes.addressof(self._record)
+            self.state.record_room = ROOM
         self.watch = watch
         self._native_watch: NativeWatch | None = None
         if watch is not None:
@@ -59,6 +66,16 @@ class NativeQpu(Qpu):
     @property
     def parallel(self) -> bool:
         return not self.source.waits
+
+    def record_words(self) -> int:
+        return int(self.state.recorded) // 4
+
+    def take_record(self) -> array[int]:
+        record = array("I")
+        if self.state.recorded:
+            record.frombytes(memoryview(self._record).cast("B")[: self.state.recorded])
+            self.state.recorded = 0
+        return record
 
     def take_findings(self) -> tuple[int, int]:
         found, self.state.findings = self.state.findings, 0

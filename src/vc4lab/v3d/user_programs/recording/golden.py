@@ -1,0 +1,63 @@
+"""What a user program sees in the golden interpreter while its way is recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.v3d.user_programs.environment import UserEnvironment
+from vc4lab.v3d.user_programs.recording.format import Kind, header
+from vc4lab.v3d.user_programs.watching.environment import WatchedEnvironment
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.vpm.golden import Lanes, Words
+
+
+class RecordedEnvironment(UserEnvironment):
+    """As `UserEnvironment`; `record` has what `format.py` describes."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.record: list[int] = []
+
+    def _note(self, kind: Kind, *words: int, unit: int = 0, site: int | None = None) -> None:
+        self.record.append(header(self.site if site is None else site, kind, unit))
+        self.record += words
+
+    def branched(self, site: int, target: Any) -> None:
+        if target is None:
+            self._note(Kind.STRAIGHT, site=site)
+        else:
+            self._note(Kind.TAKEN, int(target) & 0xFFFFFFFF, site=site)
+
+    def uniforms_address(self, value: Words, relative: bool, mask: Lanes) -> None:
+        super().uniforms_address(value, relative, mask)
+        self._note(Kind.UNIFORMS, self.stream)
+
+    def vpm_setup(self, side: str, value: Words) -> None:
+        if side == "read":
+            self._note(Kind.READ_SETUP, int(value[0]))
+        super().vpm_setup(side, value)
+
+    def dma_start(self, side: str, value: Words) -> None:
+        if side == "read":
+            setup, stride = int(self.load_setup), int(self.load_stride)
+            self._note(Kind.LOAD, int(value[0]), setup, stride)
+        else:
+            setup, stride = int(self.store_setup), int(self.store_stride)
+            self._note(Kind.STORE, int(value[0]), setup, stride)
+        super().dma_start(side, value)
+
+    def tmu_noswap(self, value: Words) -> None:
+        self._note(Kind.NOSWAP, int(value[0]))
+        super().tmu_noswap(value)
+
+    def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
+        if register == "s" and self.parameters[unit]:
+            self._note(Kind.TEXTURE, self.parameters[unit][0], unit=unit)
+        elif register == "s":
+            self._note(Kind.LOOKUP, *(int(word) for word in value), unit=unit)
+        super().tmu_write(unit, register, value, mask, site)
+
+
+class RecordedWatchedEnvironment(RecordedEnvironment, WatchedEnvironment):
+    """Both recorded and watched."""

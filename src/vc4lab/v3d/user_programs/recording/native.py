@@ -1,0 +1,91 @@
+"""What a user program sees in native code while its way is recorded: as `golden.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.simd import Value, enter, i32, jump, jump_if, load, new_block, store, var
+from vc4lab.v3d.user_programs.native.environment import StagedUserEnvironment
+from vc4lab.v3d.user_programs.recording.format import Kind, header
+from vc4lab.v3d.user_programs.watching.native import StagedWatchedEnvironment
+
+if TYPE_CHECKING:
+    from vc4lab.simd.operators import Operand
+
+
+class StagedRecordedEnvironment(StagedUserEnvironment):
+    """As `StagedUserEnvironment`; writes the record at `QpuState.record`."""
+
+    records_branches = True
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.recorded = var(i32, self.qpu.recorded)
+
+    def leave(self) -> None:
+        super().leave()
+        self.qpu.recorded = self.recorded.get()
+
+    def may_continue(self) -> Value:
+        return super().may_continue() & (self.recorded.get() < self.qpu.record_room)
+
+    def _note(self, kind: Kind, *words: Operand, unit: int = 0, site: int | None = None) -> None:
+        at = self.recorded.get()
+        place = self.qpu.record + at
+        store(place, header(self.site if site is None else site, kind, unit))
+        size = 4
+        for word in words:
+            store(place + size, word)
+            size += word.type.size if isinstance(word, Value) else 4
+        self.recorded.set(at + size)
+
+    def branched(self, site: int, target: Any) -> None:
+        if target is None:
+            self._note(Kind.STRAIGHT, site=site)
+        else:
+            self._note(Kind.TAKEN, target, site=site)
+
+    def uniforms_address(self, value: Value, relative: bool, mask: Value) -> None:
+        super().uniforms_address(value, relative, mask)
+        self._note(Kind.UNIFORMS, self.stream.get())
+
+    def vpm_setup(self, side: str, value: Value) -> None:
+        if side == "read":
+            self._note(Kind.READ_SETUP, value[0])
+        super().vpm_setup(side, value)
+
+    def dma_start(self, side: str, value: Value) -> None:
+        qpu = self.qpu
+        if side == "read":
+            self._note(Kind.LOAD, value[0], qpu.load_setup, qpu.load_stride)
+        else:
+            self._note(Kind.STORE, value[0], qpu.store_setup, qpu.store_stride)
+        super().dma_start(side, value)
+
+    def tmu_noswap(self, value: Value) -> None:
+        self._note(Kind.NOSWAP, value[0])
+        super().tmu_noswap(value)
+
+    def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
+        if register == "s":
+            self._lookup_or_texture(unit, value)
+        super().tmu_write(unit, register, value, mask, site)
+
+    def _lookup_or_texture(self, unit: int, value: Value) -> None:
+        if unit not in self.textured:
+            self._note(Kind.LOOKUP, value, unit=unit)
+            return
+        state = self._unit(unit)
+        direct, texture, on = new_block(), new_block(), new_block()
+        jump_if(state.written == 0, direct, texture)
+        enter(direct)
+        self._note(Kind.LOOKUP, value, unit=unit)
+        jump(on)
+        enter(texture)
+        self._note(Kind.TEXTURE, load(i32, state.parameters), unit=unit)
+        jump(on)
+        enter(on)
+
+
+class StagedRecordedWatchedEnvironment(StagedRecordedEnvironment, StagedWatchedEnvironment):
+    """Both recorded and watched."""
