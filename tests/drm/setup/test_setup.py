@@ -219,18 +219,15 @@ def test_nothing_unsigned_is_taken_whatever_the_host_allows(world: World) -> Non
 def test_how_programs_are_started(world: World, tmp_path: Path) -> None:
     bring(world)
     brought = world.brought
-    started = start(brought, ["kmscube", "-A"], {"PATH": "/bin"})
-    assert started.emulated
-    assert started.command == [*brought.emulator, str(brought.tree / "usr/bin/kmscube"), "-A"]
-    assert started.environment["PATH"] == f"{brought.folder / 'bin'}:/bin"
-    shell = start(brought, ["sh"], {})
-    assert not shell.emulated
-    assert shell.command == ["sh"]
+    command, environment = start(brought, ["kmscube", "-A"], {"PATH": "/bin"})
+    assert command == [*brought.emulator, str(brought.tree / "usr/bin/kmscube"), "-A"]
+    assert environment["PATH"] == f"{brought.folder / 'bin'}:/bin"
+    assert start(brought, ["sh"], {})[0] == ["sh"]
     own = tmp_path / "own"
     own.write_bytes((brought.tree / "usr/bin/kmscube").read_bytes())
-    assert start(brought, [str(own)], {}).emulated
-    assert not start(brought, [sys.executable], {}).emulated
-    assert not start(brought, [str(tmp_path / "none")], {}).emulated
+    assert start(brought, [str(own)], {})[0] == [*brought.emulator, str(own)]
+    for program in (sys.executable, str(tmp_path / "none")):
+        assert start(brought, [program], {})[0] == [program]
 
 
 def test_names_for_shells_start_qemu(world: World) -> None:

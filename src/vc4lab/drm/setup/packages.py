@@ -170,55 +170,33 @@ class PackageClient:
         (self.folder / "status").write_text("\n".join(self.brought.unpacked()))
 
     def _with_progress(self, command: list[str], show: Show) -> None:
-        read, write = os.pipe()
-        try:
-            tool = subprocess.Popen(
-                [*command[:1], "-o", f"APT::Status-Fd={write}", *command[1:]],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                text=True, errors="replace", pass_fds=[write], env=environment(),
-            )  # fmt: skip
-        except OSError as error:
-            os.close(read)
-            raise SetupFailed(f"{command[0]}: {(error.strerror or '').lower()}") from None
-        finally:
-            os.close(write)
-        text = _Output(tool)
-        try:
-            with open(read, encoding="utf-8", errors="replace") as lines:
-                for line in lines:
-                    fields = line.rstrip("\n").split(":", 3)
-                    if fields[0] == "dlstatus" and len(fields) == 4:
-                        show(f"{float(fields[2]):.0f} %")
-            code = tool.wait()
-        except BaseException:
-            tool.terminate()
-            tool.wait()
-            raise
-        finally:
-            text.join()
-        if code:
-            raise tool_failed("apt-get", text.text)
-
-
-class _Output:
-    """Reads what a tool prints while its progress is read elsewhere."""
-
-    def __init__(self, tool: subprocess.Popen[str]) -> None:
-        import threading
-
-        self.text = ""
-        self._tool = tool
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        assert self._tool.stdout is not None
-        self.text = self._tool.stdout.read()
-
-    def join(self) -> None:
-        self._thread.join()
-        assert self._tool.stdout is not None
-        self._tool.stdout.close()
+        with open(os.memfd_create("output"), "w+", encoding="utf-8", errors="replace") as output:
+            read, write = os.pipe()
+            try:
+                tool = subprocess.Popen(
+                    [*command[:1], "-o", f"APT::Status-Fd={write}", *command[1:]],
+                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                    pass_fds=[write], env=environment(),
+                )  # fmt: skip
+            except OSError as error:
+                os.close(read)
+                raise SetupFailed(f"{command[0]}: {(error.strerror or '').lower()}") from None
+            finally:
+                os.close(write)
+            try:
+                with open(read, encoding="utf-8", errors="replace") as lines:
+                    for line in lines:
+                        fields = line.rstrip("\n").split(":", 3)
+                        if fields[0] == "dlstatus" and len(fields) == 4:
+                            show(f"{float(fields[2]):.0f} %")
+                code = tool.wait()
+            except BaseException:
+                tool.terminate()
+                tool.wait()
+                raise
+            if code:
+                output.seek(0)
+                raise tool_failed("apt-get", output.read())
 
 
 def host_mirrors(suite: str) -> tuple[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from vc4lab.drm.nodes.foreign import ForeignTree
@@ -15,17 +14,10 @@ from vc4lab.drm.setup.preload import AARCH64
 from vc4lab.drm.supervisor.path_calls import PathCalls
 
 
-@dataclass(frozen=True)
-class Started:
-    """A program as it is really started."""
-
-    command: list[str]
-    environment: dict[str, str]
-    emulated: bool
-
-
-def start(brought: Brought, program: Sequence[str], environment: dict[str, str]) -> Started:
-    """How to start a program in front of what --setup brought.
+def start(
+    brought: Brought, program: Sequence[str], environment: dict[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """Command and environment to start a program with in front of what --setup brought.
 
     A name without a slash means a program of the brought packages, else the host's. A path to an
     arm64 program is one for qemu. What shells start later is found by the same names in PATH.
@@ -36,9 +28,8 @@ def start(brought: Brought, program: Sequence[str], environment: dict[str, str])
     environment["PATH"] = f"{brought.names_folder}:{path}"
     found = find_program(brought, program[0])
     if found is None:
-        return Started(list(program), environment, False)
-    command = [*brought.emulator, str(found), *program[1:]]
-    return Started(command, environment, True)
+        return list(program), environment
+    return [*brought.emulator, str(found), *program[1:]], environment
 
 
 @contextlib.contextmanager
@@ -58,7 +49,7 @@ def in_front_of(
     started = start(brought, program, dict(os.environ) if environment is None else environment)
     before, paths.foreign = paths.foreign, ForeignTree(brought.tree)
     try:
-        yield started.command, started.environment
+        yield started
     finally:
         paths.foreign = before
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,6 @@ from vc4lab.drm.setup.packages import (
     Wanted,
     check_names,
 )
-from vc4lab.drm.setup.piglit import add_piglit
 from vc4lab.drm.setup.places import DRIVER, MULTIARCH, QEMU, Brought, SetupFailed
 from vc4lab.drm.setup.preload import NAME, preload_object
 from vc4lab.drm.setup.tools import missing_tools, run_tool
@@ -29,6 +29,7 @@ from vc4lab.drm.setup.unpack import extract_one, unpack
 _TIMES_UNPACKED = 5
 """An unpacked package is about so many times as large as its file, if nothing else is known."""
 QEMU_AT_LEAST = 7
+_PIGLIT_PARTS = ("framework", "generated_tests", "templates", "tests")
 _VERSION = re.compile(r"version (\d+)\.")
 
 
@@ -145,10 +146,37 @@ def _finish(brought: Brought) -> None:
     (tree / "etc").mkdir(exist_ok=True)
     (tree / "etc/ld.so.preload").write_text(f"/{MULTIARCH}/{NAME}\n")
     run_tool([str(brought.qemu), "--version"])
-    add_piglit(brought)
+    _add_piglit(brought)
     for file in (brought.folder / "apt/archives").glob("*.deb"):
         file.unlink()  # of an interrupted run, not needed any more
     brought.complete()
+
+
+def _add_piglit(brought: Brought) -> None:
+    """Let `piglit` be called by its name, if its package is installed. Raises OSError.
+
+    The host's Python runs the list, qemu the tests. The framework starts tests by their path below
+    a folder `bin`; here that is the folder of names.
+    """
+    installed = brought.tree / MULTIARCH / "piglit"
+    script = brought.tree / "usr/bin/piglit"
+    if not script.is_file():
+        return
+    folder = brought.folder / "piglit"
+    folder.mkdir(exist_ok=True)
+    targets = {name: installed / name for name in _PIGLIT_PARTS} | {"bin": brought.names_folder}
+    for name, target in targets.items():
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+    place = shlex.quote(str(folder))
+    modules = shlex.quote(str(brought.tree / "usr/lib/python3/dist-packages"))  # mako, six
+    command = brought.names_folder / "piglit"
+    command.unlink(missing_ok=True)
+    command.write_text(
+        f"#!/bin/sh\nPYTHONPATH={modules} PIGLIT_SOURCE_DIR={place} PIGLIT_BUILD_DIR={place} "
+        f'exec python3 {shlex.quote(str(script))} "$@"\n'
+    )
+    command.chmod(0o755)
 
 
 def _stage(display: Display, name: str) -> Callable[[str], None]:

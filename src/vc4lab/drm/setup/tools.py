@@ -21,6 +21,12 @@ _NO_NETWORK = (
     "Unable to connect", "Network is unreachable", "Connection timed out", "Connection failed",
     "connection timed out", "Connection refused", "No route to host",
 )  # fmt: skip
+_CAUSES = {
+    "no room": _FULL,
+    "refused because of a wrong signature or checksum": _NOT_SIGNED,
+    "no connection": _NO_NETWORK,
+}
+"""What a tool's words mean; the first that it used counts."""
 
 
 def missing_tools() -> list[str]:
@@ -52,19 +58,10 @@ def tool_failed(name: str, text: str) -> SetupFailed:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("E:", "Err:"))] or lines
     notes = [line for line in lines if line.startswith(("E:", "W:", "Err:"))] or lines
-
-    def mentions(words: Sequence[str]) -> str:
-        return next((n for n in notes + lines if any(word in n for word in words)), "")
-
-    first = mentions(_FULL)
-    if first:
-        return SetupFailed(f"no room: {_bare(first)}", output=True)
-    first = mentions(_NOT_SIGNED)
-    if first:
-        return SetupFailed(f"refused because of a wrong signature or checksum: {_bare(first)}")
-    first = mentions(_NO_NETWORK)
-    if first:
-        return SetupFailed(f"no connection: {_bare(first)}")
+    for what, words in _CAUSES.items():
+        first = next((n for n in notes + lines if any(word in n for word in words)), None)
+        if first is not None:
+            return SetupFailed(f"{what}: {_bare(first)}", output=words is _FULL)
     return SetupFailed(f"{name}: {_bare(errors[0]) if errors else 'failed without a message'}")
 
 
