@@ -12,6 +12,7 @@ from vc4lab.drm.cpu_memory.profiles import (
     NAMES,
     Attribute,
     BadProfile,
+    cost_of,
     load_profile,
     parse_profile,
 )
@@ -31,10 +32,11 @@ def test_every_rate_of_the_package_names_its_source(name: str) -> None:
 
 def test_time_follows_from_the_rates() -> None:
     profile = load_profile("ultra96")
-    assert profile.seconds(Attribute.CACHED, 800e6, 0) == pytest.approx(1.0)
-    assert profile.seconds(Attribute.WRITE_COMBINED, 130e6, 1192e6) == pytest.approx(2.0)
+    assert cost_of(profile, Attribute.CACHED, 800e6, 0).seconds == pytest.approx(1.0)
+    combined = cost_of(profile, Attribute.WRITE_COMBINED, 130e6, 1192e6)
+    assert combined.seconds == pytest.approx(2.0)
     twice = parse_profile(tomllib.loads(ULTRA96.replace("reread = 1", "reread = 2")), "x")
-    assert twice.seconds(Attribute.WRITE_COMBINED, 130e6, 0) == pytest.approx(2.0)
+    assert cost_of(twice, Attribute.WRITE_COMBINED, 130e6, 0).seconds == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ import pytest
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.cpu_memory.accounts import Frame, Use
-from vc4lab.drm.cpu_memory.costs import Cost, rate_with
-from vc4lab.drm.cpu_memory.profiles import Attribute
+from vc4lab.drm.cpu_memory.profiles import Attribute, Cost, rate_with
 from vc4lab.drm.cpu_memory.report import report_lines
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import vc4lab.drm.cpu_memory.cpu_memory_unknowns  # noqa: F401 - its row is in the table
-from vc4lab.drm.cpu_memory.costs import Cost, cost_of
-from vc4lab.drm.cpu_memory.profiles import Attribute, Profile
+from vc4lab.drm.cpu_memory.profiles import Attribute, Cost, Profile, cost_of
 from vc4lab.drm.cpu_memory.touched import PAGE, Looker, Region, children
 from vc4lab.listeners import Listeners
 
@@ -94,35 +93,27 @@ class _Process:
     """Pages that were mapped at the last look, by the mapping's start."""
 
 
+@dataclass(eq=False)
 class CpuMemory:
     """The accounts of a device's programs."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        memory: GuestMemory,
-        inode: int,
-        reporter: Reporter,
-        *,
-        is_coherent: bool,
-    ) -> None:
-        self.profile = profile
-        self.memory = memory
-        self.reporter = reporter
-        self.is_coherent = is_coherent
-        self.frames: deque[Frame] = deque(maxlen=KEPT_FRAMES)
-        self.frame_count = 0
-        self.totals: dict[Key, Use] = {}
-        self.failure = ""
-        """Why processes cannot be looked at."""
-        self.frame_counted: Listeners[Frame] = Listeners()
-        self._looker = Looker(inode)
-        self._processes: dict[int, _Process] = {}
-        self._tracked: dict[int, _Tracked] = {}
-        self._uses: dict[Key, Use] = {}
-        self._reported: dict[tuple[str, str, str], int] = {}
-        """Bytes by code, process and kind of buffer."""
-        self._lock = threading.Lock()
+    profile: Profile
+    memory: GuestMemory
+    looker: Looker
+    reporter: Reporter
+    is_coherent: bool
+    frames: deque[Frame] = field(default_factory=lambda: deque(maxlen=KEPT_FRAMES))
+    frame_count: int = 0
+    totals: dict[Key, Use] = field(default_factory=dict)
+    failure: str = ""
+    """Why processes cannot be looked at."""
+    frame_counted: Listeners[Frame] = field(default_factory=Listeners)
+    _processes: dict[int, _Process] = field(default_factory=dict)
+    _tracked: dict[int, _Tracked] = field(default_factory=dict)
+    _uses: dict[Key, Use] = field(default_factory=dict)
+    _reported: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """Bytes by code, process and kind of buffer."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     # -- what happens ------------------------------------------------------------------------------
 
@@ -172,7 +163,7 @@ class CpuMemory:
             if not known.resident:
                 continue  # it maps nothing, or its number is another one's now
             try:
-                self._looker.clear(process)
+                self.looker.clear(process)
             except ProcessLookupError:
                 del self._processes[process]
             except OSError as error:
@@ -195,7 +186,7 @@ class CpuMemory:
 
     def _regions(self, process: int) -> list[Region]:
         try:
-            return self._looker.regions(process)
+            return self.looker.regions(process)
         except (FileNotFoundError, ProcessLookupError):
             self._processes.pop(process, None)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Profiles: bytes per second that a board's processor reads and writes, by kind of mapping.
+"""Profiles: bytes per second that a board's processor reads and writes, and what that costs.
 
 A profile is a TOML file; those of the package lie in `data/cpu_memory` and can be copied from.
 Every rate names where it was published, or says that it is assumed.
@@ -66,15 +66,50 @@ class Profile:
     reread: float = 1.0
     """How often a page is read once it is read at all."""
 
-    def seconds(self, attribute: Attribute, read: float, written: float) -> float:
-        """What reading and writing so many bytes of touched pages costs."""
-        return self.read[attribute].seconds(read * self.reread) + self.write[attribute].seconds(
-            written
-        )
-
     def maintenance(self, read: float, written: float) -> float:
         """What it costs to keep cached pages right beside a device that does not see the cache."""
         return self.invalidate.seconds(read) + self.clean.seconds(written)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of the processor: by the profile's own rates, and by the ends of their ranges."""
+
+    seconds: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.seconds + other.seconds, self.least + other.least, self.most + other.most)
+
+    def per(self, count: int) -> Cost:
+        """The part of one of so many frames."""
+        count = max(1, count)
+        return Cost(self.seconds / count, self.least / count, self.most / count)
+
+
+def cost_of(profile: Profile, attribute: Attribute, read: float, written: float) -> Cost:
+    """Reading and writing so many bytes of touched pages."""
+    reads, writes = profile.read[attribute], profile.write[attribute]
+    read *= profile.reread
+    return Cost(
+        read / reads.rate + written / writes.rate,
+        read / reads.high + written / writes.high,
+        read / reads.low + written / writes.low,
+    )
+
+
+def rate_with(measured: float, before: Cost, now: Cost) -> tuple[float, float, float]:
+    """Frames a second when a frame's accesses cost `now`, not `before` as when it was measured.
+
+    By the profile's rates, then the least and the most that their ranges allow.
+    """
+    rest = 1.0 / measured
+    return (
+        1.0 / max(1e-9, rest - before.seconds + now.seconds),
+        1.0 / max(1e-9, rest - before.least + now.most),
+        1.0 / max(1e-9, rest - before.most + now.least),
+    )
 
 
 def load_profile(name: str | os.PathLike[str]) -> Profile:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from vc4lab.drm.cpu_memory.accounts import CpuMemory, Frame, Use
-from vc4lab.drm.cpu_memory.costs import Cost, cost_of, rate_with
-from vc4lab.drm.cpu_memory.profiles import Attribute
+from vc4lab.drm.cpu_memory.profiles import Attribute, Cost, cost_of, rate_with
 
 EXAMPLE_RATES = (60.0,)
 SHOWN_ROWS = 20
@@ -14,13 +13,11 @@ WORTH_A_RATE = 50e-6
 
 def frame_lines(frame: Frame) -> list[str]:
     """One frame's accounts, a line for each process and buffer."""
-    lines = []
-    for (process, buffer, attribute), use in frame.uses.items():
-        lines.append(
-            f"frame {frame.number}: {process}, {buffer}, {attribute}: read {_bytes(use.read)}, "
-            f"written {_bytes(use.written)}: {use.cost.seconds * 1e3:.2f} ms"
-        )
-    return lines
+    return [
+        f"frame {frame.number}: {process}, {buffer}, {attribute}: read {_bytes(use.read)}, "
+        f"written {_bytes(use.written)}: {use.cost.seconds * 1e3:.2f} ms"
+        for (process, buffer, attribute), use in frame.uses.items()
+    ]
 
 
 def report_lines(accounts: CpuMemory) -> list[str]:

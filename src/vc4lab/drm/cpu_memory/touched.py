@@ -35,11 +35,6 @@ class Region:
     resident: int
     touched: int
 
-    @property
-    def pages(self) -> int:
-        """Its size."""
-        return (self.end - self.start) // PAGE
-
     def surely_touched(self, resident_before: int) -> int:
         """At least so many pages were touched, however many the kernel mapped beside them."""
         fresh = min(max(0, self.resident - resident_before), self.touched)
@@ -62,18 +57,10 @@ class Looker:
             text = b"".join(iter(lambda: file.read(1 << 20), b""))
         found = []
         for match in self._mapping.finditer(text):
-            rights, values = match[3], match[5]
-            found.append(
-                Region(
-                    int(match[1], 16),
-                    int(match[2], 16),
-                    int(match[4], 16),
-                    b"r" in rights,
-                    b"w" in rights,
-                    _pages(values, b"Rss:"),
-                    _pages(values, b"Referenced:"),
-                )
-            )
+            start, end, offset = (int(match[number], 16) for number in (1, 2, 4))
+            reads, writes = (right in match[3] for right in (b"r", b"w"))
+            resident, touched = (_pages(match[5], name) for name in (b"Rss:", b"Referenced:"))
+            found.append(Region(start, end, offset, reads, writes, resident, touched))
         return found
 
     def clear(self, process: int) -> None:

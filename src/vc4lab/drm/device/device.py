@@ -11,6 +11,7 @@ from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS
 from vc4lab.drm.cpu_memory.accounts import CpuMemory
 from vc4lab.drm.cpu_memory.profiles import Profile, load_profile
+from vc4lab.drm.cpu_memory.touched import Looker
 from vc4lab.drm.device.drivers import NAMES, Driver, core_of
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
@@ -33,9 +34,8 @@ from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.scanout import picture_of
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.nodes.input_nodes import add_input_nodes
-from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu, show_plug
+from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu, show_plug, zynqmp
 from vc4lab.drm.nodes.tree import Node
-from vc4lab.drm.nodes.zynqmp import zynqmp
 from vc4lab.drm.setup.programs import choose, in_front_of
 from vc4lab.drm.supervisor.supervisor import Supervisor
 from vc4lab.drm.supervisor.uevents import card_changed
@@ -258,8 +258,9 @@ class DrmDevice:
 
     def _keep_accounts(self, profile: str | os.PathLike[str] | Profile) -> None:
         made = profile if isinstance(profile, Profile) else load_profile(profile)
+        looker = Looker(os.fstat(self.memory.file.descriptor).st_ino)
         self.cpu_memory = CpuMemory(
-            made, self.memory.guest, os.fstat(self.memory.file.descriptor).st_ino, self.reporter,
+            made, self.memory.guest, looker, self.reporter,
             is_coherent=self.v3d.unknowns["dma_coherent"] == "yes",
         )  # fmt: skip
         accounts = self.files.cpu_memory = self.cpu_memory

@@ -55,7 +55,4 @@ class ForeignTree:
 
 
 def _is_below(path: str, places: tuple[str, ...]) -> bool:
-    return path.startswith(places) and any(
-        path.startswith(place) and path[len(place) : len(place) + 1] in ("", "/")
-        for place in places
-    )
+    return any(path == place or path.startswith(place + "/") for place in places)

@@ -30,16 +30,13 @@ def _add(tree: Tree, device: EvdevDevice) -> None:
     parent = f"{DEVICES}/input{device.number}"
     place = f"{parent}/{device.node}"
     major, minor = device.numbers
-    tree.directory(parent)
-    fields = ("bustype", "vendor", "product", "version")
-    tree.directory(f"{parent}/id")
-    for name, value in zip(fields, device.identity, strict=True):
-        tree.file(f"{parent}/id/{name}", f"{value:04x}\n")
     tree.file(f"{parent}/name", device.name + "\n")
     tree.file(f"{parent}/phys", device.place + "\n")
     tree.file(f"{parent}/uniq", "\n")
     tree.file(f"{parent}/properties", "0\n")
-    tree.directory(f"{parent}/capabilities")
+    fields = ("bustype", "vendor", "product", "version")
+    for name, value in zip(fields, device.identity, strict=True):
+        tree.file(f"{parent}/id/{name}", f"{value:04x}\n")
     about = [
         "PRODUCT=" + "/".join(f"{value:x}" for value in device.identity),
         f'NAME="{device.name}"',
@@ -54,7 +51,6 @@ def _add(tree: Tree, device: EvdevDevice) -> None:
     tree.file(f"{parent}/uevent", "\n".join(about) + "\n")
     tree.link(f"{parent}/subsystem", CLASS)
     tree.link(f"{CLASS}/input{device.number}", parent)
-    tree.directory(place)
     tree.file(f"{place}/dev", f"{major}:{minor}\n")
     tree.file(f"{place}/uevent", f"MAJOR={major}\nMINOR={minor}\nDEVNAME=input/{device.node}\n")
     tree.link(f"{place}/device", parent)

@@ -1,4 +1,4 @@
-"""The nodes of a Pi's GPU: what libdrm, libudev, gbm and display servers look at."""
+"""The nodes of a GPU and a display: what libdrm, libudev, gbm and display servers look at."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ MAJOR = 226
 MINORS = {"card0": 0, "card1": 1, "renderD128": 128}
 BUS = "/sys/bus/platform"
 SOC = "/sys/devices/platform/soc"
+AMBA = "/sys/devices/platform/amba"
+DISPLAY = f"{AMBA}/fd4a0000.display/xlnx-drm.0"
 
 
 def platform_gpu() -> Tree:
@@ -17,6 +19,18 @@ def platform_gpu() -> Tree:
     tree = Tree()
     begin_tree(tree)
     add_gpu(tree, f"{SOC}/soc:gpu", "/soc/gpu", ("card0", "renderD128"), "HDMI-A-1")
+    return tree
+
+
+def zynqmp() -> Tree:
+    """The tree of a ZynqMP: its display is card0; the GPU, here the V3D, has nodes of its own."""
+    tree = Tree()
+    begin_tree(tree)
+    add_device(
+        tree, DISPLAY, "xlnx-drm", "DRIVER=xlnx-drm\n", "platform:xlnx-drm", ("card0",), "HDMI-A-1"
+    )
+    add_gpu(tree, f"{AMBA}/amba:gpu", "/amba/gpu", ("card1", "renderD128"))
+    tree.directory("/sys/module", over_host=True)
     return tree
 
 
@@ -54,19 +68,16 @@ def add_device(
 ) -> None:
     """A platform device with its nodes; a connector belongs to the first of them."""
     name = device.rpartition("/")[2]
-    tree.directory(device)
     tree.file(f"{device}/uevent", f"{uevent}MODALIAS={modalias}\n")
     tree.file(f"{device}/modalias", f"{modalias}\n")
     tree.link(f"{device}/subsystem", BUS)
     tree.link(f"{device}/driver", f"{BUS}/drivers/{driver}")
-    tree.directory(f"{BUS}/drivers/{driver}")
     tree.link(f"{BUS}/drivers/{driver}/{name}", device)
     tree.link(f"{BUS}/devices/{name}", device)
     tree.directory(f"{device}/drm")
     for node in nodes:
         minor = MINORS[node]
         place = f"{device}/drm/{node}"
-        tree.directory(place)
         tree.link(f"{place}/device", device)
         tree.link(f"{place}/subsystem", "/sys/class/drm")
         tree.file(f"{place}/dev", f"{MAJOR}:{minor}\n")
@@ -95,7 +106,6 @@ def show_plug(tree: Tree, plugged: bool) -> None:
 
 def _add_connector(tree: Tree, card: str, name: str) -> None:
     place = f"{card}/{name}"
-    tree.directory(place)
     tree.file(f"{place}/status", "connected\n")
     tree.file(f"{place}/enabled", "enabled\n")
     tree.file(f"{place}/uevent", "DEVTYPE=drm_connector\n")

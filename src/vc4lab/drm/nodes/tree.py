@@ -62,10 +62,7 @@ class Tree:
 
     def _add(self, node: Node) -> None:
         parent, _, name = node.path.rpartition("/")
-        found = self.find(parent)
-        if found is None:
-            found = self.directory(parent)
-        found.children[name] = node
+        (self.find(parent) or self.directory(parent)).children[name] = node
 
     def find(self, path: str) -> Node | None:
         """The node at a path without links; None if there is none."""
