@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.support.live_jobs import prepare, run_live, shader_index
 
-from vc4lab.drm.device import watchdog
+from vc4lab.drm.device import gpu
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.qpu.text.assembler import assemble
 
@@ -143,8 +143,8 @@ def test_only_what_has_stood_still_for_long_is_given_up(monkeypatch: pytest.Monk
             self.abandoned += 1
 
     frames: Any = Frames()
-    watched, seen, now = watchdog.Watchdog(frames), watchdog._Seen(), 1000.0
-    monkeypatch.setattr(watchdog.time, "monotonic", lambda: now)
+    watched, now = gpu.Watchdog(frames), 1000.0
+    monkeypatch.setattr(gpu.time, "monotonic", lambda: now)
     patience = watched.patience
     for progress, passed, expected in (
         (None, patience, 0), (None, patience, 0), ((1, 1), 1.0, 0), ((1, 1), patience - 0.5, 0),
@@ -153,5 +153,5 @@ def test_only_what_has_stood_still_for_long_is_given_up(monkeypatch: pytest.Monk
     ):  # fmt: skip
         now += passed
         frames.progress = progress
-        watched.look(seen)
+        watched.look()
         assert frames.abandoned == expected, (progress, passed)

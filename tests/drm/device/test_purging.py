@@ -13,6 +13,7 @@ from tests.support.live_jobs import prepare, run_live, slow_jobs
 from tests.support.supervised import need_supervisor
 
 from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.device.gpu import Job
 
 
 @pytest.fixture
@@ -171,9 +172,12 @@ def test_a_job_that_waits_for_room_keeps_its_buffers(
     slow_jobs(monkeypatch, 0.3)
     monkeypatch.setattr(vc4, "MAX_WAITING", 1)
     waiting, submit = [], small.gpu.submit
-    monkeypatch.setattr(
-        small.gpu, "submit", lambda job: (submit(job), waiting.append(small.gpu.waiting))
-    )
+
+    def counted(job: Job) -> None:
+        submit(job)
+        waiting.append(small.gpu.submitted - small.gpu.finished)
+
+    monkeypatch.setattr(small.gpu, "submit", counted)
     expected = prepare("tri_amd64", tmp_path)
 
     def client() -> None:

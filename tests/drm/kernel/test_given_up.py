@@ -11,8 +11,7 @@ from tests.v3d.test_frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid,
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.built_job import BuiltJob
-from vc4lab.drm.kernel.hardware import run_job
-from vc4lab.drm.kernel.job_reports import JobReports
+from vc4lab.drm.kernel.hardware import JobReports, run_job
 from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.tiles.threads import Abandoned, TileThreads

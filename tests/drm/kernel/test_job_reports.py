@@ -6,7 +6,7 @@ import pytest
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.diagnostics.catalogue import catalogue
-from vc4lab.drm.kernel.job_reports import GivenUp, JobReports
+from vc4lab.drm.kernel.hardware import GivenUp, JobReports
 
 
 def reports() -> tuple[JobReports, Reporter]:

@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.kernel.native.module import builder
-from vc4lab.drm.kernel.rendering import RenderingBuilder
-from vc4lab.drm.kernel.rendering_plans import rendering_plan
+from vc4lab.drm.kernel.jobs import builder
+from vc4lab.drm.kernel.rendering import RenderingBuilder, rendering_plan
 from vc4lab.drm.uapi.submit import (
     FLAG_FIXED_ORDER,
     FLAG_INCREASING_X,
@@ -45,7 +44,7 @@ def test_all_tiles_at_once(seed: int) -> None:
     low_x, low_y = dice.randrange(4), dice.randrange(4)
     submit = Submit(
         b"", b"", b"", (TARGET,), 0, 640, 480, low_x, low_y, low_x + dice.randrange(8),
-        low_y + dice.randrange(6), surfaces, flags=dice.choice([0, 1, 2, 6, 14]),
+        low_y + dice.randrange(6), surfaces=surfaces, flags=dice.choice([0, 1, 2, 6, 14]),
     )  # fmt: skip
     grid = dice.choice([0, 20])
     surfaces_of = RenderingBuilder(submit, Reporter(), bin_tiles_x=grid, tile_lists=0xFFFF_0000)
@@ -79,7 +78,7 @@ def test_a_warning_is_repeated_for_each_job() -> None:
     small = Buffer(1, 0, 5 * 16384)
     submit = Submit(
         b"", b"", b"", (small,), 0, 64, 64, 0, 0, 1, 1,
-        {"msaa_color_write": Surface(0, 3 * 16384, 0)}, shape=b"x",
+        surfaces={"msaa_color_write": Surface(0, 3 * 16384, 0)}, shape=b"x",
     )  # fmt: skip
     for _ in range(2):
         reporter = Reporter()

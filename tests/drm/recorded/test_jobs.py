@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.built_job import BuiltJob
 from vc4lab.drm.kernel.rendering import ColourSurface
-from vc4lab.drm.kernel.streams import needs_extra_word, reset_indices
+from vc4lab.drm.kernel.shader_rules import CheckedShader
+from vc4lab.drm.kernel.shaders import Stream
 from vc4lab.drm.recorded.byte_order import ByteOrder, ByteOrders, shader_byte_order
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import JobError
@@ -418,8 +419,9 @@ def test_uniform_address_words() -> None:
         """
     )
     program = Program(tuple(code.words))
-    assert reset_indices(program) == [1]
-    assert not needs_extra_word(program)
+    stream = Stream.of(program, CheckedShader())
+    assert stream.resets == (1,)
+    assert stream.words == len(program.uniform_sites)  # no word more than it reads
 
 
 @pytest.mark.parametrize(

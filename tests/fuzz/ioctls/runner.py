@@ -19,8 +19,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.structures import Structure
-from vc4lab.drm.uapi.submit import SURFACES
-from vc4lab.drm.uapi.vc4 import SUBMIT_FIELDS
+from vc4lab.drm.uapi.submit import SUBMIT_FIELDS, SURFACES
 
 JOB = Path(__file__).parents[2] / "data" / "vc4-jobs" / "tri_amd64"
 SUBMIT = Structure("drm_vc4_submit_cl", SUBMIT_FIELDS)
@@ -100,9 +99,9 @@ def one(
         assert code == 0, f"the programs ended with {code}\n{text}"
         result: dict[str, Any] = json.loads(text.splitlines()[-1])
         patience = time.monotonic() + 60
-        while device.gpu.waiting and time.monotonic() < patience:
+        while (left := device.gpu.submitted - device.gpu.finished) and time.monotonic() < patience:
             time.sleep(0.01)
-        assert not device.gpu.waiting, f"{device.gpu.waiting} jobs do not end"
+        assert not left, f"{left} jobs do not end"
         device.vc4.let_go()
         device.supervisor.descriptors.sweep()
         result["jobs"] = device.gpu.jobs

@@ -23,7 +23,7 @@ from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.device.vc4 import Vc4
 from vc4lab.drm.events import HandedOver
 from vc4lab.drm.input.sink import Input
-from vc4lab.drm.kernel.job_reports import JobReports
+from vc4lab.drm.kernel.hardware import JobReports
 from vc4lab.drm.kms.atomic import Atomic
 from vc4lab.drm.kms.commits import Commits
 from vc4lab.drm.kms.formats import LINEAR, MODIFIERS

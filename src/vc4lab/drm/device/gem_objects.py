@@ -11,7 +11,7 @@ from vc4lab.drm.supervisor.descriptors import Opened, kept
 from vc4lab.drm.uapi.submit import Buffer
 
 if TYPE_CHECKING:
-    from vc4lab.drm.kernel.streams import Stream
+    from vc4lab.drm.kernel.shaders import Stream
 
 SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 """Of a dma-buf's own file: no more seals, no shrinking, no growing, no writing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +12,9 @@ from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.drm.device.fences import Fence
-from vc4lab.drm.device.watchdog import Watchdog
 from vc4lab.drm.events import JobCounted, JobDone
-from vc4lab.drm.kernel.hardware import run_job
-from vc4lab.drm.kernel.job_reports import JobReports
+from vc4lab.drm.kernel.hardware import JobReports, run_job
 from vc4lab.drm.uapi.results import Later
-from vc4lab.drm.uapi.vc4 import HANG_REGISTERS
 from vc4lab.listeners import Listeners, OneListener
 from vc4lab.v3d.counters import counts
 from vc4lab.v3d.registers import BY_NAME
@@ -27,11 +25,20 @@ if TYPE_CHECKING:
     from vc4lab.drm.recorded.writer import JobRecorder
     from vc4lab.drm.uapi.submit import Submit
     from vc4lab.v3d.core import V3D
+    from vc4lab.v3d.draws.frame import FrameRenderer
 
 _END_SECONDS = 2.0
 """So long a job may still run when the device ends."""
 LONGEST_WAIT = 10.0
 """Seconds that a job waits for a fence of others before it is drawn anyway."""
+LOOK_SECONDS = 1.0
+PATIENCE = 10.0
+"""Seconds for one tile; tiles of programs that are meant to be seen take milliseconds."""
+HANG_REGISTERS = (
+    "CT0CA", "CT0EA", "CT1CA", "CT1EA", "CT0CS", "CT1CS", "CT00RA0", "CT01RA0", "BPCA", "BPCS",
+    "BPOA", "BPOS", "VPMBASE", "DBGE", "FDBGO", "FDBGB", "FDBGR", "FDBGS", "ERRSTAT",
+)  # fmt: skip
+"""Registers in struct drm_vc4_get_hang_state, in its order."""
 
 
 class PerformanceMonitor:
@@ -85,6 +92,67 @@ class Job:
         return place_in(self.objects, address)
 
 
+class Watchdog:
+    """Abandons a job in which no tile is completed: its shaders end, but take far too long.
+
+    It looks at the renderer once a second, in a thread of its own. A shader that never ends is
+    found at once by its count of instructions. On a board the kernel resets the chip when a tile
+    takes longer than a tenth of a second.
+    """
+
+    def __init__(self, frames: FrameRenderer) -> None:
+        self.frames = frames
+        self.patience = PATIENCE
+        self._progress: tuple[int, ...] | None = None
+        """How far the renderer had come at the last look, `_since` when."""
+        self._since = 0.0
+        self._end = threading.Event()
+        weakref.finalize(self, self._end.set)
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to look."""
+        if self._thread is None:
+            self._end.clear()
+            self._progress = None
+            self._thread = threading.Thread(
+                target=_look_on, args=(weakref.ref(self), self._end, self.pause),
+                name="vc4lab-watchdog", daemon=True,
+            )  # fmt: skip
+            self._thread.start()
+
+    def stop(self) -> None:
+        """No more looks."""
+        self._end.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    @property
+    def pause(self) -> float:
+        """Seconds between two looks."""
+        return min(LOOK_SECONDS, self.patience)
+
+    def look(self) -> None:
+        """Give up what has not come on for too long."""
+        now, progress = time.monotonic(), self.frames.progress
+        if progress is None or progress != self._progress:
+            self._progress, self._since = progress, now
+        elif now - self._since >= self.patience:
+            self.frames.abandon()
+
+
+def _look_on(owner: weakref.ref[Watchdog], end: threading.Event, pause: float) -> None:
+    """The thread. While it waits it keeps no one alive."""
+    while not end.wait(pause):
+        watchdog = owner()
+        if watchdog is None:
+            return
+        watchdog.look()
+        pause = watchdog.pause
+        del watchdog
+
+
 class Gpu:
     """Takes jobs; `finished` is the sequence number of the last one that is through.
 
@@ -113,11 +181,6 @@ class Gpu:
         self._thread: threading.Thread | None = None
         self.watchdog = Watchdog(v3d.frames) if v3d.engine == "jit" else None
         """The golden path takes as long as it takes."""
-
-    @property
-    def waiting(self) -> int:
-        """Jobs that are not through."""
-        return self.submitted - self.finished
 
     def submit(self, job: Job) -> None:
         """Put a job at the end of the queue."""
@@ -165,10 +228,6 @@ class Gpu:
         """Run a job in this thread; False once no more are to be run."""
         if self._stop:
             return False
-        self._do(job)
-        return True
-
-    def _do(self, job: Job) -> None:
         if job.after is not None and not job.after.wait(LONGEST_WAIT):
             self.reporter.report(
                 "DRM-016", f"{job.name}: the fence it waits for has not signalled", block="DRM"
@@ -204,6 +263,7 @@ class Gpu:
         job.done.signal()
         if self.on_signalled is not None:
             self.on_signalled()
+        return True
 
     def _look(self, job: Job) -> None:
         """A job hangs: what GET_HANG_STATE will show."""

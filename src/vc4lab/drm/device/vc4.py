@@ -13,7 +13,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.device.gem import Buffers
 from vc4lab.drm.device.gem_objects import GemObject
-from vc4lab.drm.device.gpu import Gpu, Job, PerformanceMonitor, place_in
+from vc4lab.drm.device.gpu import HANG_REGISTERS, Gpu, Job, PerformanceMonitor, place_in
 from vc4lab.drm.device.memory import LISTS, LISTS_SIZE, TILE_MEMORY, TILE_MEMORY_SIZE
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.kernel.built_job import Workspace
@@ -24,8 +24,16 @@ from vc4lab.drm.kms.formats import T_TILED
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 from vc4lab.drm.uapi.structures import Structure
-from vc4lab.drm.uapi.submit import MAX_BUFFERS, PAGE, Buffer, JobError, JobReporter
-from vc4lab.drm.uapi.vc4 import HANG_REGISTERS, PARAMETERS, SUBMIT_FIELDS, shape_of, submit_of
+from vc4lab.drm.uapi.submit import (
+    MAX_BUFFERS,
+    PAGE,
+    SUBMIT_FIELDS,
+    Buffer,
+    JobError,
+    JobReporter,
+    shape_of,
+    submit_of,
+)
 from vc4lab.images.tiling import round_up
 from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.v3d.registers import BY_NAME
@@ -34,6 +42,15 @@ if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile
     from vc4lab.v3d.core import V3D
 
+PARAMETERS = {
+    3: 1,  # branches
+    4: 1,  # ETC1
+    5: 1,  # threaded fragment shaders
+    6: 1,  # fixed order of the rendering list
+    7: 1,  # MADVISE
+    8: 1,  # performance monitors
+}
+"""Beside 0, 1 and 2: the registers V3D_IDENT0 to 2."""
 MAX_STREAM = 16 << 20
 MAX_SHADER = 1 << 20
 MAX_LABEL = 4096
@@ -47,6 +64,8 @@ _TILE_BYTES = 64
 MAX_SET, MAX_SETS = 1024, 64
 """Bytes of handles whose buffers are remembered, and how many such sets a file has."""
 _HANDLE = struct.Struct("<I")
+_Objects = tuple[tuple[GemObject, ...], tuple[Buffer, ...]]
+"""The buffers of a job, and the same as the kernel's half takes them."""
 _HANG_BUFFER = Structure("drm_vc4_get_hang_state_bo", "u32 handle, u32 paddr, u32 size, u32 pad")
 
 
@@ -92,7 +111,6 @@ class Vc4:
         self.known = KnownShaders()
         """Checked when their buffers were made, which no client can write."""
         self.hang: Job | None = None
-        self.perfmons = 0
         self._places = _Places()
         self._job_reporter = JobReporter("", reporter)
         self._held: deque[Job] = deque()
@@ -259,9 +277,7 @@ class Vc4:
 
         return Later(go, drop=drop)
 
-    def _objects(
-        self, file: OpenFile, handles: bytes
-    ) -> tuple[tuple[GemObject, ...], tuple[Buffer, ...]]:
+    def _objects(self, file: OpenFile, handles: bytes) -> _Objects:
         """A job's buffers. The same ones come again and again, as long as handles stay the same."""
         known = file.buffers.sets.get(handles)
         if known is None:
@@ -274,9 +290,7 @@ class Vc4:
                 raise invalid(f"{target} was marked as not needed by its owner")
         return known
 
-    def _look_up(
-        self, file: OpenFile, handles: bytes
-    ) -> tuple[tuple[GemObject, ...], tuple[Buffer, ...]]:
+    def _look_up(self, file: OpenFile, handles: bytes) -> _Objects:
         table = file.buffers
         try:
             objects = tuple([table.objects[handle] for (handle,) in _HANDLE.iter_unpack(handles)])

@@ -6,18 +6,18 @@ The kernel answers EINVAL; here a sentence says why. Sections 9.2 to 9.4 of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from vc4lab.drm.kernel.native.context import (
     EXTENDED,
     USE_BYTES,
     Finding,
-    Scratch,
+    JobContext,
     TextureFinding,
 )
 from vc4lab.drm.kernel.shader_rules import Violation
-from vc4lab.drm.kernel.shaders import analyse
-from vc4lab.drm.kernel.streams import Stream
+from vc4lab.drm.kernel.shaders import Stream, analyse
 from vc4lab.drm.uapi.submit import Submit, refuse
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
 from vc4lab.qpu.text.disassembler import disassemble
@@ -25,9 +25,7 @@ from vc4lab.records import declarations as d
 from vc4lab.records.codes import IndexType
 from vc4lab.records.control import bytes_reader, parse_record
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, gl_record_size
-from vc4lab.records.states import (
-    GlShaderState,
-)
+from vc4lab.records.states import GlShaderState
 from vc4lab.records.texture import Texture0, Texture1, TextureType
 
 if TYPE_CHECKING:
@@ -49,23 +47,18 @@ _RULES = {
 """What is wrong with a record of the binning list, where that needs no number."""
 
 
+@dataclass
 class JobFindings:
     """Reports what the builder found in one job: `serve` raises JobError, or the job goes on."""
 
-    def __init__(
-        self,
-        submit: Submit,
-        memory: GuestMemory,
-        reporter: Reporter,
-        known: KnownShaders,
-        scratch: Scratch,
-    ) -> None:
-        self.submit = submit
-        self.memory = memory
-        self.reporter = reporter
-        self.known = known
-        self.job = scratch.job
-        self.uses = scratch.uses
+    submit: Submit
+    memory: GuestMemory
+    reporter: Reporter
+    known: KnownShaders
+    job: JobContext
+    uses: memoryview
+    _place: int = 0
+    """Byte of the binning list that messages name."""
 
     def serve(self, status: int, streams: Streams) -> None:
         """Report a warning or check a shader, with which the job goes on. Else raises JobError."""

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.built_job import BuiltJob, Workspace
 from vc4lab.drm.kernel.findings import JobFindings
 from vc4lab.drm.kernel.native.context import USE_BYTES, Finding, Scratch
-from vc4lab.drm.kernel.native.module import builder
-from vc4lab.drm.kernel.rendering import clear_records
-from vc4lab.drm.kernel.rendering_plans import rendering_plan
+from vc4lab.drm.kernel.native.render_list import render_list
+from vc4lab.drm.kernel.native.shader_records import build_job
+from vc4lab.drm.kernel.rendering import clear_records, rendering_plan
 from vc4lab.drm.kernel.shaders import KnownShaders
 from vc4lab.drm.uapi.submit import KNOWN_FLAGS, PAGE, Submit, refuse
 from vc4lab.images.tiling import round_up
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.qpu.program.program import Program
 from vc4lab.records.states import GlShaderState
+from vc4lab.simd import NativeModule, build
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -26,6 +28,16 @@ MAX_RECORDS = (1 << 32) // 64
 """Announced shader records at which the kernel's own table would overflow."""
 _USE_WORDS = USE_BYTES // 4
 _scratch = Scratch()
+
+
+@cache
+def builder() -> NativeModule:
+    """The machine code, made once (and kept on disk).
+
+    Entries "job" (binning list, records, uniforms) and "tiles" (rendering list).
+    """
+    functions = {"job": build_job, "tiles": render_list}
+    return build("drm_jobs", functions, float_mode="caller", key="drm_jobs")
 
 
 def build_submit(
@@ -71,10 +83,11 @@ def build_submit(
             lists,
             round_up(lists + 2 * list_size, PAGE),
         )
-        build = builder()["job"].call
+        build_lists = builder()["job"].call
         inputs = scratch.address, submit.bin_cl, submit.shader_rec, submit.uniforms
-        while (status := build(*inputs, rows)) != Finding.DONE:
-            JobFindings(submit, memory, reporter, known, scratch).serve(status, streams)
+        while (status := build_lists(*inputs, rows)) != Finding.DONE:
+            findings = JobFindings(submit, memory, reporter, known, scratch.job, scratch.uses)
+            findings.serve(status, streams)
             streams, rows = known.table(submit.buffers)
         job = scratch.job
         bin_tiles_x, tile_lists, bin_end = job.tiles_x, job.tile_lists, job.bin_end

@@ -1,17 +1,25 @@
-"""The rendering list that the kernel makes from a job's surfaces.
+"""The rendering list that the kernel makes from a job's surfaces, and what is kept of it.
+
+Jobs whose surfaces were checked before share a plan: a header, and models of tiles.
 
 Source: Linux vc4_render_cl.c (vc4_create_rcl_bo, emit_tile and the surface checks).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ctypes
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.drm.kernel.native.context import RenderContext
 from vc4lab.drm.uapi.submit import (
     FLAG_CLEAR,
+    FLAG_FIXED_ORDER,
     FLAG_FULL_RES,
+    FLAG_INCREASING_X,
+    FLAG_INCREASING_Y,
     FrameBits,
     LoadStoreBits,
     Submit,
@@ -28,6 +36,9 @@ TILE_LIST_BLOCK = 32
 FRAME_BITS = 0xDD
 """Bits of color_write the kernel lets through: of decimation only 4x."""
 MAX_SURFACE_SIZE = 4096
+MAX_PLANS = 256
+MAX_ROWS = 4096
+"""Bytes of buffers' places by which plans are remembered."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +56,18 @@ class ColourSurface:
     multisample: bool = False
 
 
+@dataclass
 class RenderingBuilder:
     """Checks a job's surfaces and writes the records of a tile."""
 
-    def __init__(
-        self, submit: Submit, reporter: Reporter, *, bin_tiles_x: int, tile_lists: int
-    ) -> None:
-        self.submit = submit
-        self.reporter = reporter
-        self.bin_tiles_x = bin_tiles_x
-        """Width of the binning grid, 0 without a binning list."""
-        self.tile_lists = tile_lists
-        self.colour: ColourSurface | None = None
-        self.addresses: dict[str, int] = {}
-        self.has_warning = False
+    submit: Submit
+    reporter: Reporter
+    bin_tiles_x: int
+    """Width of the binning grid, 0 without a binning list."""
+    tile_lists: int
+    colour: ColourSurface | None = None
+    addresses: dict[str, int] = field(default_factory=dict)
+    has_warning: bool = False
 
     def mode(self) -> bytes:
         """Record 113."""
@@ -108,53 +117,32 @@ class RenderingBuilder:
 
     def load(self, name: str, x: int, y: int) -> bytes:
         """Load of color_read or zs_read."""
-        surface = self.submit.surface(name)
-        colour = name == "color_read"
-        if surface.flags & FLAG_FULL_RES:
-            return build(
-                d.LoadFull,
-                address=self.full_res(name, x, y),
-                disable_zs=colour,
-                disable_colour=not colour,
-            )
-        bits = LoadStoreBits(surface.bits)
-        return build(
-            d.LoadGeneral,
-            buffer=bits.buffer,
-            tiling=bits.tiling,
-            format=bits.format,
-            address=self.addresses[name],
-        )
+        if self.submit.surface(name).flags & FLAG_FULL_RES:
+            return build(d.LoadFull, **self.full_res(name, x, y))
+        return build(d.LoadGeneral, **self.general(name))
 
     def store(self, name: str, x: int, y: int, *, final: bool, end: bool) -> bytes:
         """One store; only the final one of a tile clears, only the end one ends the frame."""
         if name == "color_write":
             return build(d.StoreResolvedEnd if end else d.StoreResolved)
         if name == "zs_write":
-            bits = LoadStoreBits(self.submit.surface(name).bits)
-            return build(
-                d.StoreGeneral,
-                buffer=bits.buffer,
-                tiling=bits.tiling,
-                format=bits.format,
-                disable_colour_clear=not final,
-                last_tile=end,
-                address=self.addresses[name],
-            )
-        colour = name == "msaa_color_write"
-        return build(
-            d.StoreFull,
-            address=self.full_res(name, x, y),
-            disable_zs=colour,
-            disable_colour=not colour,
-            disable_clear=not final,
-            last_tile=end,
-        )
+            fields = self.general(name)
+            return build(d.StoreGeneral, **fields, disable_colour_clear=not final, last_tile=end)
+        fields = self.full_res(name, x, y)
+        return build(d.StoreFull, **fields, disable_clear=not final, last_tile=end)
 
-    def full_res(self, name: str, x: int, y: int) -> int:
-        """Address of one tile in a full-resolution surface."""
+    def general(self, name: str) -> dict[str, int]:
+        """Where a surface is and how it is laid out, as records 28 and 29 have it."""
+        bits = LoadStoreBits(self.submit.surface(name).bits)
+        layout = {"buffer": bits.buffer, "tiling": bits.tiling, "format": bits.format}
+        return {**layout, "address": self.addresses[name]}
+
+    def full_res(self, name: str, x: int, y: int) -> dict[str, int]:
+        """One tile of a full-resolution surface, as records 26 and 27 have it."""
         per_row = -(-self.submit.width // FULL_RES_TILE_PIXELS)
-        return (self.addresses[name] + FULL_RES_TILE * (per_row * y + x)) & 0xFFFFFFFF
+        address = (self.addresses[name] + FULL_RES_TILE * (per_row * y + x)) & 0xFFFFFFFF
+        colour = "color" in name
+        return {"address": address, "disable_zs": colour, "disable_colour": not colour}
 
     # -- surfaces --------------------------------------------------------------------------------
 
@@ -249,6 +237,94 @@ class RenderingBuilder:
     def bad(self, name: str, message: str) -> None:
         """Refuse a surface."""
         refuse(self.reporter, "DRM-013", f"{name}: {message} (rule 9.6)")
+
+
+class RenderPlan:
+    """Everything about the list of one job but its clear values."""
+
+    def __init__(
+        self, submit: Submit, bin_tiles_x: int, tile_lists: int, reporter: Reporter
+    ) -> None:
+        builder = RenderingBuilder(submit, reporter, bin_tiles_x=bin_tiles_x, tile_lists=tile_lists)
+        builder.check_surfaces()
+        self.has_warning = builder.has_warning
+        """Then it is made anew for each job, which reports it."""
+        self.header = builder.mode()
+        self.colour: ColourSurface | None = builder.colour
+        columns = submit.max_x_tile - submit.min_x_tile + 1
+        rows = submit.max_y_tile - submit.min_y_tile + 1
+        self.tiles = count = columns * rows
+        ends = [(True, count == 1), (False, False), (False, True)]
+        models = [builder.tile(0, 0, first=first, last=last) for first, last in ends]
+        self.size = sum(map(len, models[:count] if count < 2 else (models[0], models[2])))
+        self.size += max(count - 2, 0) * len(models[1])
+        self._kept = [ctypes.create_string_buffer(model, len(model)) for model in models]
+        fixed = submit.flags & FLAG_FIXED_ORDER
+        step_x, step_y = (
+            1 if not fixed or submit.flags & flag else -1
+            for flag in (FLAG_INCREASING_X, FLAG_INCREASING_Y)
+        )
+        places = [ctypes.addressof(kept) for kept in self._kept]
+        self.context = RenderContext(
+            first=places[0], first_size=len(models[0]),
+            middle=places[1], middle_size=len(models[1]),
+            last=places[2], last_size=len(models[2]),
+            start_x=submit.min_x_tile if step_x > 0 else submit.max_x_tile,
+            start_y=submit.min_y_tile if step_y > 0 else submit.max_y_tile,
+            step_x=step_x, step_y=step_y, columns=columns, rows=rows,
+            bin_tiles_x=bin_tiles_x,
+            full_res_per_row=-(-submit.width // FULL_RES_TILE_PIXELS),
+        )  # fmt: skip
+        self.address: int = self.context.address
+
+
+_plans: dict[Hashable, RenderPlan] = {}
+_shaped: dict[tuple[bytes, bytes, int, int], RenderPlan] = {}
+"""The same by the job's shape and the buffers' places, which is found sooner."""
+
+
+def rendering_plan(
+    submit: Submit, rows: bytes, bin_tiles_x: int, tile_lists: int, reporter: Reporter
+) -> RenderPlan:
+    """The plan of a job. Raises JobError if its surfaces or tiles are refused.
+
+    rows: where its buffers lie; none if that is not known in this form.
+    """
+    if not submit.shape or not rows:
+        return _found(submit, bin_tiles_x, tile_lists, reporter)
+    known = submit.shape, rows, bin_tiles_x, tile_lists
+    plan = _shaped.get(known)
+    if plan is None:
+        plan = _found(submit, bin_tiles_x, tile_lists, reporter)
+        if not plan.has_warning and len(rows) <= MAX_ROWS:
+            if len(_shaped) >= MAX_PLANS:
+                _shaped.clear()
+            _shaped[known] = plan
+    return plan
+
+
+def _found(submit: Submit, bin_tiles_x: int, tile_lists: int, reporter: Reporter) -> RenderPlan:
+    if submit.min_x_tile > submit.max_x_tile or submit.min_y_tile > submit.max_y_tile:
+        refuse(reporter, "DRM-014", "the tile range is empty (rule 9.1)")
+    key: list[Hashable] = [
+        submit.width, submit.height, submit.min_x_tile, submit.min_y_tile, submit.max_x_tile,
+        submit.max_y_tile, submit.flags & ~FLAG_CLEAR, bin_tiles_x, tile_lists,
+    ]  # fmt: skip
+    for name, surface in submit.surfaces.items():
+        if 0 <= surface.hindex < len(submit.buffers):
+            buffer = submit.buffers[surface.hindex]
+            key += name, surface.offset, surface.bits, surface.flags, buffer.address, buffer.size
+        else:  # a surface without a buffer counts, too; one with a bad index is refused below
+            key += name, surface.bits, surface.flags, surface.present
+    known = tuple(key)
+    plan = _plans.get(known)
+    if plan is None:
+        plan = RenderPlan(submit, bin_tiles_x, tile_lists, reporter)
+        if not plan.has_warning:
+            if len(_plans) >= MAX_PLANS:
+                _plans.clear()
+            _plans[known] = plan
+    return plan
 
 
 def clear_records(submit: Submit) -> bytes:

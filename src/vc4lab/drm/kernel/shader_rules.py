@@ -53,6 +53,8 @@ THREAD_SWITCH_SLOTS = 3
 UPPER_HALF = range(16, 32)
 """Physical registers that belong to the other thread of a threaded shader."""
 
+Writer = Alu | LoadImmediate | Semaphore
+"""An instruction with results."""
 Register = tuple[str, int]
 """("a", 0..31), ("b", 0..31) or ("r", 0..3): what a value can be followed in."""
 
@@ -217,7 +219,7 @@ class _Checker:
     def note_upper_half(self) -> None:
         self.upper_half = self.index if self.upper_half is None else self.upper_half
 
-    def check_writes(self, instruction: Alu | LoadImmediate | Semaphore) -> None:
+    def check_writes(self, instruction: Writer) -> None:
         """Both results of an instruction."""
         (add_file, add), (mul_file, mul) = instruction.write_addresses()
         if add in TMU_WRITES and mul in TMU_WRITES:
@@ -226,9 +228,7 @@ class _Checker:
         self.check_write(instruction, mul_file, mul, is_mul=True)
         self.follow_clamps(instruction)
 
-    def check_write(
-        self, instruction: Alu | LoadImmediate | Semaphore, file: str, address: int, is_mul: bool
-    ) -> None:
+    def check_write(self, instruction: Writer, file: str, address: int, is_mul: bool) -> None:
         register = written(file, address)
         if register is not None:
             self.immediates.pop(register, None)
@@ -246,7 +246,7 @@ class _Checker:
             name = FORBIDDEN_WRITES[Write(address)]
             raise self.stop("DRM-018", 3, f"a write to {name}")
 
-    def check_reset(self, instruction: Alu | LoadImmediate | Semaphore, is_mul: bool) -> None:
+    def check_reset(self, instruction: Writer, is_mul: bool) -> None:
         """UNIFORMS_ADDRESS = immediate + uniform, so that the stream goes on after the uniform."""
 
         def wrong(text: str) -> Violation:
@@ -270,9 +270,7 @@ class _Checker:
             raise wrong("the second operand must be a uniform")
         self.lost_uniforms = False
 
-    def check_texture_write(
-        self, instruction: Alu | LoadImmediate | Semaphore, address: int, is_mul: bool
-    ) -> None:
+    def check_texture_write(self, instruction: Writer, address: int, is_mul: bool) -> None:
         unit, coordinate = TMU_WRITES[address]
         direct = coordinate == "s" and not self.parameters[unit]
         if direct:
@@ -291,7 +289,7 @@ class _Checker:
         if coordinate == "s":
             self.parameters[unit] = 0
 
-    def check_direct(self, instruction: Alu | LoadImmediate | Semaphore, is_mul: bool) -> None:
+    def check_direct(self, instruction: Writer, is_mul: bool) -> None:
         """S = clamped offset + uniform: the lookup cannot leave its buffer."""
 
         def wrong(text: str) -> Violation:
@@ -308,9 +306,8 @@ class _Checker:
             raise wrong("the second operand must be a uniform, the base address")
         self.result.clamps[self.index] = self.clamped[source]
 
-    def follow_clamps(self, instruction: Alu | LoadImmediate | Semaphore) -> None:
+    def follow_clamps(self, instruction: Writer) -> None:
         """Which registers hold max(x, 0) or min(max(x, 0), uniform) from here on."""
-        is_alu = isinstance(instruction, Alu)
         source = operand_a(instruction) if isinstance(instruction, Alu) else None
         was_not_negative = source in self.not_negative
         (add_file, add), (mul_file, mul) = instruction.write_addresses()
@@ -319,9 +316,10 @@ class _Checker:
                 self.not_negative.discard(register)
                 self.clamped.pop(register, None)
         target = written(add_file, add)
-        if target is None or not is_alu or instruction.cond_add != Condition.ALWAYS:
+        if target is None or not isinstance(instruction, Alu):
             return
-        assert isinstance(instruction, Alu)
+        if instruction.cond_add != Condition.ALWAYS:
+            return
         if instruction.op_add == AddOp.MAX:
             zero = instruction.has_small_immediate and instruction.raddr_b == 0
             if zero and Mux.B in (instruction.add_a, instruction.add_b):

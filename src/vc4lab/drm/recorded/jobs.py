@@ -9,6 +9,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vc4lab.diagnostics import Reporter
@@ -18,6 +19,7 @@ from vc4lab.drm.kernel.shaders import KnownShaders
 from vc4lab.drm.uapi.submit import (
     MAX_BUFFER,
     PAGE,
+    STREAMS,
     Buffer,
     FieldError,
     JobReporter,
@@ -26,7 +28,6 @@ from vc4lab.drm.uapi.submit import (
     parse_submit,
     refuse,
 )
-from vc4lab.drm.uapi.vc4 import STREAMS
 from vc4lab.files import size_text
 from vc4lab.images.tiling import round_up
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
@@ -174,6 +175,7 @@ class RecordedRun:
             return []
 
 
+@dataclass
 class _Contents:
     """Which recorded content each buffer holds, so that only changes are loaded.
 
@@ -182,10 +184,9 @@ class _Contents:
     the recording says that it has seen all of them (``"whole": true``).
     """
 
-    def __init__(self, directory: Path, reporter: Reporter) -> None:
-        self.directory = directory
-        self.reporter = reporter
-        self.loaded: dict[int, Buffer] = {}
+    directory: Path
+    reporter: Reporter
+    loaded: dict[int, Buffer] = field(default_factory=dict)
 
     def load(self, buffers: Iterable[Buffer], memory: GuestMemory) -> None:
         """Bring a job's buffers up to date."""
@@ -281,18 +282,12 @@ def _reason(error: Exception) -> str:
 
 
 def _check_buffer(buffer: Buffer, reporter: Reporter) -> None:
+    what = f"buffer {buffer.handle}"
     if not 0 < buffer.size <= MAX_BUFFER or buffer.address + buffer.size > MEMORY_SIZE:
-        refuse(
-            reporter,
-            "DRM-004",
-            f"buffer {buffer.handle}: {buffer.size} bytes at 0x{buffer.address:x}",
-        )
+        refuse(reporter, "DRM-004", f"{what}: {buffer.size} bytes at 0x{buffer.address:x}")
     if buffer.address % PAGE:
-        refuse(
-            reporter,
-            "DRM-004",
-            f"buffer {buffer.handle}: 0x{buffer.address:x} is not a multiple of the page size",
-        )
+        text = f"0x{buffer.address:x} is not a multiple of the page size"
+        refuse(reporter, "DRM-004", f"{what}: {text}")
 
 
 def _find_room(buffers: Iterable[Buffer]) -> int | None:
@@ -300,14 +295,9 @@ def _find_room(buffers: Iterable[Buffer]) -> int | None:
     taken = sorted({(b.address, b.address + b.size) for b in buffers})
     start = LOWEST
     for low, high in [*taken, (MEMORY_SIZE, MEMORY_SIZE)]:
-        start = _in_one_region(start)
+        if start // REGION != (start + WORKSPACE - 1) // REGION:
+            start = round_up(start, REGION)
         if start + WORKSPACE <= low:
             return start
         start = max(start, round_up(high, PAGE))
     return None
-
-
-def _in_one_region(start: int) -> int:
-    if start // REGION != (start + WORKSPACE - 1) // REGION:
-        return round_up(start, REGION)
-    return start

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.drm.kernel.built_job import BuiltJob
 from vc4lab.drm.kernel.hardware import bin_only
@@ -83,14 +83,10 @@ class JobListing:
             yield from self._gl_lines(payload.address, parse_gl_state(read, payload))
             return
         address = int(payload.address)
-        if isinstance(payload, NvShaderState):
-            nv = parse_nv(read, address)
-            yield f"NV shader record 0x{address:08x}: {nv.text()}"
-            yield from self.program_lines("fragment", nv.code, nv.uniforms)
-        else:
-            vg = parse_vg(read, address)
-            yield f"VG shader record 0x{address:08x}: {vg.text()}"
-            yield from self.program_lines("fragment", vg.code, vg.uniforms)
+        name, parse = ("NV", parse_nv) if isinstance(payload, NvShaderState) else ("VG", parse_vg)
+        shader: Any = parse(read, address)
+        yield f"{name} shader record 0x{address:08x}: {shader.text()}"
+        yield from self.program_lines("fragment", shader.code, shader.uniforms)
 
     def _gl_lines(self, address: int, shader: GlShader) -> Iterator[str]:
         first, *arrays = shader.text().split("\n")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS
-from vc4lab.drm.kernel.hardware import run_job
-from vc4lab.drm.kernel.job_reports import JobReports
+from vc4lab.drm.kernel.hardware import JobReports, run_job
 from vc4lab.drm.kernel.rendering import ColourSurface
 from vc4lab.drm.recorded.byte_order import ByteOrder, ByteOrders
 from vc4lab.drm.recorded.jobs import RecordedRun

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from vc4lab.drm.uapi.submit import SURFACES, Submit
-from vc4lab.drm.uapi.vc4 import STREAMS
+from vc4lab.drm.uapi.submit import NUMBERS, STREAMS, SURFACES, Submit
 from vc4lab.files import PREFIX, Unusable, size_text, why, write_file
 
 if TYPE_CHECKING:
@@ -32,10 +31,6 @@ MAX_JOBS = 10_000
 MAX_BYTES = 1 << 30
 LEVEL = 1
 """Of compression: the programs wait for it."""
-_NUMBERS = (
-    "shader_rec_count", "width", "height", "min_x_tile", "min_y_tile", "max_x_tile", "max_y_tile",
-    "clear_z", "clear_s", "flags",
-)  # fmt: skip
 
 
 class _Full(Exception):  # noqa: N818 - an end that was asked for
@@ -103,7 +98,8 @@ class JobRecorder:
         try:
             self._write(submit, objects, facts)
         except _Full:
-            self._stop(f"{self.jobs} jobs recorded, the next does not fit in {self._room}")
+            room = size_text(self.max_bytes)
+            self._stop(f"{self.jobs} jobs recorded, the next does not fit in {room}")
         except OSError as error:
             self.failed = True
             self._stop(f"{why(error)}; {self.jobs} jobs recorded so far")
@@ -129,7 +125,7 @@ class JobRecorder:
         self, submit: Submit, objects: Sequence[GemObject], facts: Mapping[str, Any]
     ) -> None:
         table: dict[str, Any] = {f"{name}_size": len(getattr(submit, name)) for name in STREAMS}
-        table |= {name: getattr(submit, name) for name in _NUMBERS}
+        table |= {name: getattr(submit, name) for name in NUMBERS}
         table["clear_color"] = list(submit.clear_color)
         for name in SURFACES:
             table[name] = dict(vars(submit.surface(name)))
@@ -151,10 +147,6 @@ class JobRecorder:
                 shutil.rmtree(temporary)
             raise
         self.jobs += 1
-
-    @property
-    def _room(self) -> str:
-        return size_text(self.max_bytes)
 
     def _take(self, more: int) -> None:
         """Count bytes that are about to be written. Raises _Full."""

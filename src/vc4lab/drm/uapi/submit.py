@@ -6,12 +6,16 @@ Source: Linux include/uapi/drm/vc4_drm.h.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NoReturn
 
 from vc4lab.bits import Bits, Layout
 from vc4lab.diagnostics import Diagnostic, Reporter
+from vc4lab.drm.uapi.structures import Structure
 from vc4lab.records import codes
 
 NO_BUFFER = 0xFFFFFFFF
@@ -36,6 +40,35 @@ SURFACES = (
     "msaa_color_write",
     "msaa_zs_write",
 )
+
+NUMBERS = {
+    "shader_rec_count": 32, "width": 16, "height": 16, "min_x_tile": 8, "min_y_tile": 8,
+    "max_x_tile": 8, "max_y_tile": 8, "clear_z": 32, "clear_s": 8, "flags": 32,
+}  # fmt: skip
+"""Fields of `Submit` that are numbers, in its order, with their bits."""
+STREAMS = "bin_cl", "shader_rec", "uniforms"
+"""What a program hands over with a job, besides the handles of its buffers."""
+_ARRAYS = *STREAMS, "bo_handles"
+SUBMIT_FIELDS = ", ".join(
+    [
+        *(f"u64 {name}" for name in _ARRAYS),
+        "u32 bin_cl_size, u32 shader_rec_size, u32 shader_rec_count, u32 uniforms_size",
+        "u32 bo_handle_count, u16 width, u16 height",
+        "u8 min_x_tile, u8 min_y_tile, u8 max_x_tile, u8 max_y_tile",
+        *(
+            f"u32 {name}_index, u32 {name}_offset, u16 {name}_bits, u16 {name}_flags"
+            for name in SURFACES
+        ),
+        "u32[2] clear_color, u32 clear_z, u8 clear_s, u32 flags, u64 seqno",
+        "u32 perfmonid, u32 in_sync, u32 out_sync, u32 pad2",
+    ]
+)
+SUBMIT = Structure("drm_vc4_submit_cl", SUBMIT_FIELDS)
+_SHAPE = slice(SUBMIT.offsets["width"], SUBMIT.offsets["clear_color"])
+_FLAGS = slice(SUBMIT.offsets["flags"], SUBMIT.offsets["flags"] + 4)
+_SIZES = struct.Struct("<HHBBBB")
+_SURFACE = struct.Struct("<IIHH")
+_numbers_of = attrgetter(*NUMBERS)
 
 
 class JobError(Exception):
@@ -66,21 +99,13 @@ class JobReporter(Reporter):
         self.place = place
 
     def report(
-        self,
-        code: str,
-        message: str,
-        *,
-        address: int | None = None,
-        block: str | None = None,
-        detail: str | None = None,
+        self, code: str, message: str, *, address: int | None = None, **more: Any
     ) -> Diagnostic:
         """Record a finding and return it. Raises StrictStop for an error in strict mode."""
         where = self.place(address) if self.place is not None and address is not None else ""
         if where:
             message = f"{message} (in {where})"
-        return self.reporter.report(
-            code, f"{self.name}: {message}", address=address, block=block, detail=detail
-        )
+        return self.reporter.report(code, f"{self.name}: {message}", address=address, **more)
 
 
 class LoadStoreBits(Layout, width=16):
@@ -148,11 +173,11 @@ class Submit:
     min_y_tile: int
     max_x_tile: int
     max_y_tile: int
-    surfaces: Mapping[str, Surface] = field(default_factory=dict)
-    clear_color: tuple[int, int] = (0, 0)
     clear_z: int = 0
     clear_s: int = 0
     flags: int = 0
+    surfaces: Mapping[str, Surface] = field(default_factory=dict)
+    clear_color: tuple[int, int] = (0, 0)
     padding: int = 0
     """Must be 0."""
     shape: bytes = b""
@@ -217,25 +242,59 @@ def parse_submit(table: Any, bin_cl: bytes, shader_rec: bytes, uniforms: bytes) 
     colours = table.get("clear_color")
     if not isinstance(colours, list) or len(colours) != 2:
         raise FieldError("field 'clear_color' is not a list of two")
+    buffers = tuple(parse_buffer(entry) for entry in entries)
+    numbers: Any = {name: integer(table, name, bits) for name, bits in NUMBERS.items()}
+    low, high = ({"clear_color": colour} for colour in colours)
     return Submit(
-        bin_cl,
-        shader_rec,
-        uniforms,
-        tuple(parse_buffer(entry) for entry in entries),
-        integer(table, "shader_rec_count"),
-        integer(table, "width", 16),
-        integer(table, "height", 16),
-        integer(table, "min_x_tile", 8),
-        integer(table, "min_y_tile", 8),
-        integer(table, "max_x_tile", 8),
-        integer(table, "max_y_tile", 8),
-        {name: parse_surface(table, name) for name in SURFACES},
-        (
-            integer({"clear_color": colours[0]}, "clear_color"),
-            integer({"clear_color": colours[1]}, "clear_color"),
-        ),
-        integer(table, "clear_z"),
-        integer(table, "clear_s", 8),
-        integer(table, "flags"),
-        integer(table, "pad2") if "pad2" in table else 0,
+        bin_cl, shader_rec, uniforms, buffers, **numbers,
+        surfaces={name: parse_surface(table, name) for name in SURFACES},
+        clear_color=(integer(low, "clear_color"), integer(high, "clear_color")),
+        padding=integer(table, "pad2") if "pad2" in table else 0,
+    )  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """What of a job's description stays from frame to frame."""
+
+    key: bytes
+    """The bytes that it was read from, and the flags."""
+    surfaces: dict[str, Surface]
+    writes: tuple[int, ...]
+    """Indices of the buffers that are drawn into."""
+    tiles: int
+
+
+@lru_cache(maxsize=256)
+def _shape(data: bytes, flags: bytes) -> Shape:
+    surfaces = {}
+    _, _, *corners = _SIZES.unpack_from(data)
+    for place, name in enumerate(SURFACES):
+        fields = _SURFACE.unpack_from(data, _SIZES.size + place * _SURFACE.size)
+        # A multisample job without a resolved picture says so in the bits of an absent surface.
+        if fields[0] != NO_BUFFER or fields[2] or fields[3]:
+            surfaces[name] = Surface(*fields)
+    written = [surfaces[name] for name in surfaces if name.endswith("write")]
+    columns, rows = corners[2] - corners[0] + 1, corners[3] - corners[1] + 1
+    return Shape(
+        data + flags,
+        surfaces,
+        tuple(surface.hindex for surface in written if surface.present),
+        max(0, columns) * max(0, rows),
     )
+
+
+def shape_of(data: bytes) -> Shape:
+    """The shape of a job from struct drm_vc4_submit_cl: most programs have a few."""
+    return _shape(data[_SHAPE], data[_FLAGS])
+
+
+def submit_of(
+    values: Any, shape: Shape, streams: Sequence[bytes], buffers: tuple[Buffer, ...]
+) -> Submit:
+    """The job in the form that the kernel's half takes. `streams`: list, records, uniforms."""
+    fields: tuple[Any, ...] = (
+        *streams, buffers, *_numbers_of(values), shape.surfaces, tuple(values.clear_color),
+        values.pad2, shape.key,
+    )  # fmt: skip
+    return Submit(*fields)

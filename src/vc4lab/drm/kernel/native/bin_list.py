@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.drm.kernel.native.context import EXTENDED, USE_BYTES, Finding, JobContext
+from vc4lab.drm.kernel.native.context import EXTENDED, USE_BYTES, Finding, JobContext, found
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import BlockSize, IndexType
 from vc4lab.records.control import RECORDS
@@ -102,12 +102,6 @@ def gl_record_bytes(attributes: Value, extended: Value) -> Value:
         attributes * 4 + EXTENDED_STRIDES,
         attributes * ATTRIBUTE_SIZE + GL_FIXED_SIZE,
     )
-
-
-@staged
-def found(finding: Finding) -> Value:
-    """What a kernel returns."""
-    return const(i32, int(finding))
 
 
 @kernel(args=(ptr, ptr), returns=i32)
@@ -208,7 +202,7 @@ def vertices(context: Value, record: Value, position: Value) -> Value:
 
 @staged
 def _fault(condition: Value, finding: Finding) -> Value:
-    return select(condition, const(i32, int(finding)), const(i32, int(Finding.DONE)))
+    return select(condition, found(finding), found(Finding.DONE))
 
 
 @kernel(args=(ptr, ptr, ptr), returns=i32)

@@ -8,7 +8,7 @@ import threading
 from enum import IntEnum
 from typing import Any
 
-from vc4lab.simd import Struct, i64, ptr
+from vc4lab.simd import Struct, Value, const, i32, i64, ptr, staged
 
 NO_WORD = 0xFFFFFFFF
 """Stands for a texture parameter that a request does not have."""
@@ -70,6 +70,12 @@ class TextureFinding(IntEnum):
     """Level `value` of `more` bytes begins before the buffer."""
     LOOKUP_BASE = 6
     LOOKUP_CLAMP = 7
+
+
+@staged
+def found(finding: IntEnum) -> Value:
+    """What a kernel returns."""
+    return const(i32, int(finding))
 
 
 class JobContext(Struct):

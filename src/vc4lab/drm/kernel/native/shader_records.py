@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.drm.kernel.native.bin_list import bin_list, byte, found, gl_record_bytes, word
+from vc4lab.drm.kernel.native.bin_list import bin_list, byte, gl_record_bytes, word
 from vc4lab.drm.kernel.native.context import (
     EXTENDED,
     NO_WORD,
@@ -20,6 +20,7 @@ from vc4lab.drm.kernel.native.context import (
     Finding,
     JobContext,
     TextureFinding,
+    found,
 )
 from vc4lab.drm.kernel.native.texture_check import check_lookup, check_texture
 from vc4lab.drm.uapi.submit import PAGE

@@ -6,7 +6,7 @@ vc4_check_tex_size.
 
 from __future__ import annotations
 
-from vc4lab.drm.kernel.native.context import JobContext, TextureFinding
+from vc4lab.drm.kernel.native.context import JobContext, TextureFinding, found
 from vc4lab.images.tiling import TILE_UTILES, UTILE_SHAPES
 from vc4lab.records.texture import MAX_SIZE, ParameterType, TextureType
 from vc4lab.simd import (
@@ -84,11 +84,6 @@ def _stride(parameter: Value) -> Value:
     return select(gives, parameter & 0x3FFFF000, const(i64, 0))
 
 
-@staged
-def _found(finding: TextureFinding) -> Value:
-    return const(i32, int(finding))
-
-
 @kernel(args=(ptr, i64, i64, i64, i64, i64), returns=i32)
 def check_texture(context: Value, p0: Value, p1: Value, p2: Value, p3: Value, size: Value) -> Value:
     """Whether the kernel accepts these parameters (words without signs) for a buffer's size.
@@ -98,7 +93,7 @@ def check_texture(context: Value, p0: Value, p1: Value, p2: Value, p3: Value, si
     c = JobContext.at(context)
     kind = (p0 >> 4 & 15) | (p1 >> 31 << 4)
     if _entry(_IS_ACCEPTED, kind) == 0:
-        return _found(TextureFinding.TYPE)
+        return found(TextureFinding.TYPE)
     width = p1 >> 8 & LARGEST
     height = p1 >> 20 & LARGEST
     width = select(width == 0, const(i64, MAX_SIZE), width)
@@ -110,15 +105,15 @@ def check_texture(context: Value, p0: Value, p1: Value, p2: Value, p3: Value, si
     if (p0 & CUBE) != 0:
         one, other = _stride(p2), _stride(p3)
         if (one != 0) & (other != 0):
-            return _found(TextureFinding.TWO_STRIDES)
+            return found(TextureFinding.TWO_STRIDES)
         stride = one | other
         if stride == 0:
-            return _found(TextureFinding.NO_STRIDE)
+            return found(TextureFinding.NO_STRIDE)
     base = p0 & 0xFFFFF000
     end = base + stride * 5 + call(level_bytes, kind, width, height)
     if end > size:
         c.value = end
-        return _found(TextureFinding.END)
+        return found(TextureFinding.END)
     levels = p0 & 15
     level = const(i64, 1)
     offset = base
@@ -127,10 +122,10 @@ def check_texture(context: Value, p0: Value, p1: Value, p2: Value, p3: Value, si
         if needed > offset:
             c.value = level
             c.more = needed
-            return _found(TextureFinding.LEVEL)
+            return found(TextureFinding.LEVEL)
         offset = offset - needed
         level = level + 1
-    return _found(TextureFinding.ACCEPTED)
+    return found(TextureFinding.ACCEPTED)
 
 
 @staged
@@ -138,6 +133,6 @@ def check_lookup(base: Value, clamp: Value, size: Value) -> Value:
     """Whether the kernel accepts a memory lookup: with such a clamp it stays inside."""
     room = size - 4 - base
     clamped = select(
-        clamp > room, _found(TextureFinding.LOOKUP_CLAMP), _found(TextureFinding.ACCEPTED)
+        clamp > room, found(TextureFinding.LOOKUP_CLAMP), found(TextureFinding.ACCEPTED)
     )
-    return select(room < 0, _found(TextureFinding.LOOKUP_BASE), clamped)
+    return select(room < 0, found(TextureFinding.LOOKUP_BASE), clamped)
