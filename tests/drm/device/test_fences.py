@@ -6,23 +6,24 @@ import os
 from pathlib import Path
 
 from vc4lab.drm.device.fences import Fence, SyncFiles, all_of
+from vc4lab.drm.supervisor.targets import DescriptorInfo
 
 
-def text_of(descriptor: int) -> bytes:
-    return Path(f"/proc/self/fdinfo/{descriptor}").read_bytes()
+def info_of(descriptor: int) -> DescriptorInfo:
+    return DescriptorInfo(Path(f"/proc/self/fdinfo/{descriptor}").read_bytes())
 
 
 def test_a_sync_file_is_found_while_its_fence_becomes_done() -> None:
     files = SyncFiles()
     fence = Fence()
     descriptor = files.make(fence)
-    found = files.find(lambda: text_of(descriptor))
+    found = files.find(lambda: info_of(descriptor))
     assert found is fence
 
-    def looks_early() -> bytes:
-        text = text_of(descriptor)
+    def looks_early() -> DescriptorInfo:
+        info = info_of(descriptor)
         fence.signal()  # by the GPU's thread, just now
-        return text
+        return info
 
     found = files.find(looks_early)
     assert found is not None
@@ -33,8 +34,8 @@ def test_a_sync_file_is_found_while_its_fence_becomes_done() -> None:
 def test_other_descriptors_are_no_sync_files() -> None:
     files = SyncFiles()
     event = os.eventfd(0)
-    assert files.find(lambda: text_of(event)) is None
-    assert files.find(lambda: b"") is None
+    assert files.find(lambda: info_of(event)) is None
+    assert files.find(lambda: None) is None
     os.close(event)
 
 

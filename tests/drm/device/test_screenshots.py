@@ -66,7 +66,7 @@ def test_a_picture_for_another_thread_is_whole(
 def test_what_is_not_drawn_yet_is_waited_for(device: DrmDevice) -> None:
     fence = Fence()
     with ThreadPoolExecutor(1) as pool, device.pictures.served_by_this_thread():
-        device.screen.add_flip(Flip([fence], None))
+        device.screen.add_flip(Flip(None, [fence]))
         asked = pool.submit(device.screenshot)
         while device.pictures.next_event() is None:
             time.sleep(0.001)
@@ -78,7 +78,7 @@ def test_what_is_not_drawn_yet_is_waited_for(device: DrmDevice) -> None:
         assert device.files.next_event() == 0.0
         device.files.tick(now)
         assert asked.result(10) is None  # the screen is off
-        device.screen.add_flip(Flip([Fence()], None))  # never done: the picture comes all the same
+        device.screen.add_flip(Flip(None, [Fence()]))  # never done: the picture comes all the same
         asked = pool.submit(device.screenshot)
         while device.pictures.next_event() is None:
             time.sleep(0.001)

@@ -9,7 +9,7 @@ import sys
 import threading
 
 from vc4lab.drm.supervisor.filters import WINDOW
-from vc4lab.drm.supervisor.targets import KEPT_FILES, Targets
+from vc4lab.drm.supervisor.targets import KEPT_FILES, KeptFiles, Task
 
 
 def memories() -> int:
@@ -22,8 +22,8 @@ def memories() -> int:
 
 
 def test_a_descriptor_that_was_closed_and_opened_again() -> None:
-    targets = Targets()
-    task = targets.task(os.getpid())
+    kept = KeptFiles()
+    task = Task(os.getpid(), kept)
     number = WINDOW.start + 7
     assert task.position(number) is None
     file = os.memfd_create("a")
@@ -45,29 +45,29 @@ def test_a_descriptor_that_was_closed_and_opened_again() -> None:
         os.close(number)
     finally:
         os.close(file)
-        targets.close()
+        kept.close()
 
 
 def test_files_of_dead_threads_are_closed_and_others_stay() -> None:
-    targets = Targets()
+    kept = KeptFiles()
     before = memories()
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         for number in (os.getpid(), child.pid):
-            assert targets.task(number).read_some(id(targets), 0) == b""
+            assert Task(number, kept).read_some(id(kept), 0) == b""
         assert memories() == before + 2
-        targets.sweep()
+        kept.sweep()
         assert memories() == before + 2
     finally:
         child.communicate()
-    targets.sweep()
+    kept.sweep()
     assert memories() == before + 1
-    targets.close()
+    kept.close()
     assert memories() == before
 
 
 def test_many_threads_do_not_use_up_descriptors() -> None:
-    targets = Targets()
+    kept = KeptFiles()
     before = memories()
     stop = threading.Event()
     threads = [threading.Thread(target=stop.wait) for _ in range(KEPT_FILES + 20)]
@@ -76,8 +76,8 @@ def test_many_threads_do_not_use_up_descriptors() -> None:
     try:
         for thread in threads:
             assert thread.native_id is not None
-            targets.task(thread.native_id).read_some(id(targets), 0)
+            Task(thread.native_id, kept).read_some(id(kept), 0)
         assert memories() == before + KEPT_FILES
     finally:
         stop.set()
-        targets.close()
+        kept.close()

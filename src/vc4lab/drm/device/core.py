@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.uapi.ioctls import Call, ioctl
@@ -33,27 +34,19 @@ UNIVERSAL_PLANES, ATOMIC = 2, 3
 INTERFACE = (1, 4)
 
 
+@dataclass(eq=False)
 class Core:
     """Ioctls about the device itself and about which file may show pictures."""
 
-    def __init__(
-        self,
-        name: str,
-        date: str,
-        description: str,
-        unique: str,
-        *,
-        number: tuple[int, int, int] = (0, 0, 0),
-        capabilities: Mapping[int, int] = CAPABILITIES,
-    ) -> None:
-        self.number = number
-        """The driver's version."""
-        self.capabilities = capabilities
-        self.texts = name.encode(), date.encode(), description.encode()
-        self.unique = unique.encode()
-        self.master: OpenFile | None = None
-        self._magics = itertools.count(1)
-        self.files: list[OpenFile] = []
+    texts: tuple[str, str, str]
+    """Name, date, description."""
+    unique: str
+    number: tuple[int, int, int]
+    """The driver's version."""
+    capabilities: Mapping[int, int]
+    master: OpenFile | None = None
+    files: list[OpenFile] = field(default_factory=list)
+    _magics: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     # -- identity ----------------------------------------------------------------------------------
 
@@ -66,20 +59,20 @@ class Core:
     def version(self, call: Call) -> None:
         a = call.args
         a.major, a.minor, a.patch = self.number
-        for field, text in zip(("name", "date", "desc"), self.texts, strict=True):
-            self._text(call, field, f"{field}_len", text)
+        for name, text in zip(("name", "date", "desc"), self.texts, strict=True):
+            self._text(call, name, text)
 
-    def _text(self, call: Call, field: str, length: str, text: bytes) -> None:
-        room, place = getattr(call.args, length), getattr(call.args, field)
+    def _text(self, call: Call, name: str, text: str) -> None:
+        room, place = getattr(call.args, f"{name}_len"), getattr(call.args, name)
         if room and place:
-            call.write(place, text[:room])
-        setattr(call.args, length, len(text))
+            call.write(place, text.encode()[:room])
+        setattr(call.args, f"{name}_len", len(text))
 
     @ioctl(0x01, "GET_UNIQUE", "u64 unique_len, u64 unique")
     def get_unique(self, call: Call) -> None:
-        text = self.unique if call.file.has_interface_version else b""
+        text = self.unique if call.file.has_interface_version else ""
         if call.args.unique_len >= len(text):
-            self._text(call, "unique", "unique_len", text)
+            self._text(call, "unique", text)
         call.args.unique_len = len(text)
 
     @ioctl(

@@ -130,8 +130,8 @@ class DrmDevice:
         modifiers = MODIFIERS if device == "vc4" else (LINEAR,)
         self.frames = FrameBuffers(self.screen, self.buffers, modifiers)
         self.resources = Resources(self.screen)
-        legacy = Legacy(self.screen, commits, self.resources, self.frames, self.buffers)
-        atomic = Atomic(self.screen, commits, self.resources, self.syncobjs)
+        legacy = Legacy(self.screen, commits, self.resources, self.frames)
+        atomic = Atomic(self.screen, commits, self.syncobjs)
         display = self.frames, self.resources, legacy, atomic
         self.core = core_of(device, "soc:gpu" if device == "vc4" else "xlnx-drm.0")
         shows = Driver(self.core, self.buffers, self._strict_stop)

@@ -11,7 +11,8 @@ from vc4lab.drm.device.core import CAPABILITIES, Core
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
 from vc4lab.drm.supervisor.answers import Caller
-from vc4lab.drm.uapi.ioctls import DRM_TYPE, READ, WRITE, Call, Ioctl, Result
+from vc4lab.drm.uapi.ioctls import READ, WRITE, Call, Ioctl, Result
+from vc4lab.drm.uapi.numbers import DRM_TYPE
 from vc4lab.drm.uapi.results import Later, Refused
 
 NAMES = ("vc4", "xlnx")
@@ -89,12 +90,10 @@ class Driver:
 def core_of(name: str, unique: str) -> Core:
     """What a driver says of itself."""
     if name == "vc4":
-        return Core("vc4", "20140616", "Broadcom VC4 graphics", unique)
-    capabilities = {**CAPABILITIES, SYNC_OBJECTS: 0}
-    return Core(
-        "xlnx", "20130509", "Xilinx DRM KMS Driver", unique, number=(1, 0, 0),
-        capabilities=capabilities,
-    )  # fmt: skip
+        texts = "vc4", "20140616", "Broadcom VC4 graphics"
+        return Core(texts, unique, (0, 0, 0), CAPABILITIES)
+    texts = "xlnx", "20130509", "Xilinx DRM KMS Driver"
+    return Core(texts, unique, (1, 0, 0), {**CAPABILITIES, SYNC_OBJECTS: 0})
 
 
 def _then(later: Later, finish: Callable[[int], int]) -> Later:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 
 from vc4lab.drm.supervisor.descriptors import Opened, kept
+from vc4lab.drm.supervisor.targets import DescriptorInfo
 
 _lock = threading.Lock()
 """Of all fences: what is done under it is short, and a job has one of its own without more."""
@@ -91,7 +92,7 @@ class SyncFiles:
         descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         try:
             with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
-                number = event_number(file.read())
+                number = DescriptorInfo(file.read()).event_number
             copy = kept(os.dup(descriptor))
         except OSError:
             os.close(descriptor)
@@ -121,24 +122,15 @@ class SyncFiles:
         if found is not None:
             os.close(found[0])
 
-    def find(self, look: Callable[[], bytes]) -> Fence | None:
+    def find(self, look: Callable[[], DescriptorInfo | None]) -> Fence | None:
         """The fence of a descriptor, None if it is no sync file; `look` reads its fdinfo."""
-        text = look()
-        if b"eventfd-count:" not in text:
+        info = look()
+        if info is None or info.value(b"eventfd-count") is None:
             return None
         with self._lock:
-            found = self._pending.get(event_number(text))
+            found = self._pending.get(info.event_number)
         if found is not None:
             return found[1]
-        text = look()  # it may have been done between the first look and the lock
-        if b"eventfd-count:" not in text:
-            return None
-        count = text.split(b"eventfd-count:")[1].split(b"\n")[0].strip()
-        return Fence(done=True) if int(count, 16) else None
-
-
-def event_number(text: bytes) -> int:
-    """The number of an eventfd in its fdinfo; -1 before kernel 5.2."""
-    if b"eventfd-id:" not in text:
-        return -1
-    return int(text.split(b"eventfd-id:")[1].split(b"\n")[0])
+        info = look()  # it may have been done between the first look and the lock
+        count = info.value(b"eventfd-count") if info is not None else None
+        return Fence(done=True) if count is not None and int(count, 16) else None

@@ -1,14 +1,17 @@
-"""Buffer objects: handles, names, dumb buffers, mapping, dma-bufs."""
+"""Buffer objects: handles, names, dumb buffers, mapping, dma-bufs, those of another driver."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.drm.device.gem_objects import DmaBuf, GemObject, ImportedObject
+from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.memory import PAGE, GpuMemory, OutOfMemory
+from vc4lab.drm.supervisor.descriptors import Opened, kept
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, invalid, missing
 from vc4lab.drm.uapi.submit import MAX_BUFFER
@@ -21,6 +24,57 @@ MAX_DUMB_SIDE = 1 << 16
 DUMB_PITCH_UNIT = 64
 RETIRED_BYTES = 64 << 20
 """So much freed memory may wait until it is looked at whether programs still map it."""
+SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+"""Of a dma-buf's own file: no more seals, no shrinking, no growing, no writing."""
+
+
+def _of_exporter(name: str) -> Any:
+    """An attribute that is the exporter's."""
+
+    def change(target: ImportedObject, value: Any) -> None:
+        setattr(target.exporter, name, value)
+
+    return property(lambda target: getattr(target.exporter, name), change)
+
+
+class ImportedObject(GemObject):
+    """Another driver's buffer, seen by this one: the memory stays the exporter's."""
+
+    was_mapped = _of_exporter("was_mapped")
+    seqno = _of_exporter("seqno")
+    write_seqno = _of_exporter("write_seqno")
+    attribute = _of_exporter("attribute")
+
+    def __init__(self, exporter: GemObject, owner: Buffers) -> None:
+        super().__init__(exporter.address, exporter.size, exporter.size, "imported")
+        self.exporter = owner.hold(exporter)
+        self.owner = owner
+
+    @property
+    def root(self) -> GemObject:
+        return self.exporter
+
+
+class DmaBuf(Opened):
+    """A buffer as a descriptor."""
+
+    def __init__(self, target: GemObject, owner: Buffers) -> None:
+        self.object = target
+        self.owner = owner
+        """Those of the driver that made the buffer."""
+        self.pieces = [(target.address, target.size)]
+        """Its scatter table: where it lies in memory."""
+        file = kept(os.memfd_create("vc4lab-dmabuf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+        os.ftruncate(file, target.size)
+        # it only has a size; what is mapped is the memory
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALS)
+        self.file: int | None = file
+
+    def close(self) -> None:
+        """Let go of the host's descriptor."""
+        if self.file is not None:
+            os.close(self.file)
+            self.file = None
 
 
 def check_dumb(args: Any) -> None:
@@ -41,6 +95,8 @@ class Buffers:
         """Live buffers by address."""
         self.imports: dict[int, ImportedObject] = {}
         """Other drivers' buffers, by the id() of the exporter's object."""
+        self.exports: dict[GemObject, DmaBuf] = {}
+        """The dma-bufs that are open."""
         self._next_name = 1
         self.count = 0
         self.bytes = 0
@@ -77,10 +133,8 @@ class Buffers:
     def _take(self, size: int, *, private: bool) -> int:
         for attempt in (lambda: None, self.let_go, self.reclaim, self.purge):
             attempt()
-            try:
+            with contextlib.suppress(OutOfMemory):
                 return self.memory.take(size, private=private)
-            except OutOfMemory:
-                pass
         raise Refused(errno.ENOMEM, f"no room for {size} bytes")
 
     def hold(self, target: GemObject) -> GemObject:
@@ -195,6 +249,7 @@ class Buffers:
     # -- ioctls ------------------------------------------------------------------------------------
 
     @ioctl(0x09, "GEM_CLOSE", "u32 handle, u32 pad", direction=1, render=True)
+    @ioctl(0xB4, "MODE_DESTROY_DUMB", "u32 handle")
     def gem_close(self, call: Call) -> None:
         self.close_handle(call.file, call.args.handle)
 
@@ -230,10 +285,6 @@ class Buffers:
     def map_dumb(self, call: Call) -> None:
         call.args.offset = self.offset_of(self.lookup(call.file, call.args.handle))
 
-    @ioctl(0xB4, "MODE_DESTROY_DUMB", "u32 handle")
-    def destroy_dumb(self, call: Call) -> None:
-        self.close_handle(call.file, call.args.handle)
-
     @ioctl(0x2D, "PRIME_HANDLE_TO_FD", "u32 handle, u32 flags, i32 fd", render=True)
     def handle_to_fd(self, call: Call) -> None:
         if call.args.flags & ~(os.O_CLOEXEC | os.O_RDWR):
@@ -256,11 +307,11 @@ class Buffers:
 
     def export(self, target: GemObject) -> DmaBuf:
         """The dma-buf of a buffer of this driver; the same one while it is open."""
-        if target.exported is None:
-            target.exported = DmaBuf(target, self)
+        if target not in self.exports:
+            self.exports[target] = DmaBuf(target, self)
             self.hold(target)
             target.is_shared = True
-        return target.exported
+        return self.exports[target]
 
     @ioctl(0x2E, "PRIME_FD_TO_HANDLE", "u32 handle, u32 flags, i32 fd", render=True)
     def fd_to_handle(self, call: Call) -> None:
@@ -287,8 +338,8 @@ class Buffers:
 
     def dma_buf_released(self, buffer: DmaBuf) -> None:
         """The last descriptor of a dma-buf is gone."""
-        if buffer.object.exported is buffer:
-            buffer.object.exported = None
+        if self.exports.get(buffer.object) is buffer:
+            del self.exports[buffer.object]
         buffer.close()
         self.drop(buffer.object)
 

@@ -96,7 +96,3 @@ class GpuMemory:
         else:
             self.file.release(address, size)
             self.clients.give(address, size)
-
-    def discard(self, address: int, size: int) -> None:
-        """Purge a client's buffer: it reads zeros, and its place stays taken."""
-        self.file.release(address, round_up(size, PAGE))

@@ -4,44 +4,39 @@ from __future__ import annotations
 
 import errno
 import stat
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from vc4lab.drm.cpu_memory.accounts import CpuMemory
-from vc4lab.drm.device.dma_bufs import dma_buf_ioctl, place_in_dma_buf
 from vc4lab.drm.device.drivers import Driver, Trace
 from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem_objects import DmaBuf, GemObject
+from vc4lab.drm.device.gem import DmaBuf
+from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.gpu import Gpu
 from vc4lab.drm.device.memory import PAGE
+from vc4lab.drm.device.pictures import Pictures
 from vc4lab.drm.device.syncobjs import SyncObjects
-from vc4lab.drm.input.clients import EvdevFile
+from vc4lab.drm.input.devices import EvdevFile
 from vc4lab.drm.input.sink import Input
+from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS
 from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
 from vc4lab.drm.supervisor.descriptors import Opened
 from vc4lab.drm.supervisor.file_status import FileStatus
 from vc4lab.drm.supervisor.supervisor import Supervisor
-from vc4lab.drm.uapi.ioctl_types import SYNC_FILE_TYPE
+from vc4lab.drm.uapi.numbers import DMA_BUF_TYPE, SYNC_FILE_TYPE
 from vc4lab.drm.uapi.results import Refused
 
 FIRST_INODE = 2000
-
-
-class Timed(Protocol):
-    """What wants to be called in time."""
-
-    def next_event(self) -> float | None:
-        """When (time.monotonic)."""
-
-    def tick(self, now: float) -> None:
-        """It is that late."""
+DMA_BUF_SYNC = 0x40086200
+DMA_BUF_NAME = DMA_BUF_TYPE, 1
+_SYNC_WRITE, _SYNC_END, _SYNC_FLAGS = 2, 4, 7
 
 
 @dataclass
 class OpenFiles:
-    """What the supervisor asks of the device (`supervisor.answers.Device`).
+    """What the supervisor asks of the device: `supervisor.answers.Device` describes each method.
 
     Attributes
     ----------
@@ -60,13 +55,12 @@ class OpenFiles:
     syncobjs: SyncObjects
     forget: Callable[[OpenFile], None]
     trace: Trace | None
-    sources: Sequence[Timed]
+    sources: Sequence[Screen | Pictures | Input]
     input: Input | None = None
     cpu_memory: CpuMemory | None = None
     supervisor: Supervisor = field(init=False)
 
     def open(self, name: str, caller: Caller) -> OpenFile | EvdevFile:
-        """Open a node."""
         if self.input is not None and name in self.input.nodes:
             return self._open_input(self.input, name, caller)
         file = OpenFile(name, caller.process, caller.name)
@@ -88,7 +82,6 @@ class OpenFiles:
         return file
 
     def released(self, opened: Opened) -> None:
-        """The last descriptor and mapping of something are gone."""
         if isinstance(opened, EvdevFile):
             if self.trace is not None:
                 self.trace(f"{opened}: closed")
@@ -111,13 +104,28 @@ class OpenFiles:
                 driver.buffers.reclaim()
 
     def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
-        """An ioctl on a device descriptor."""
         if type(opened) is OpenFile:
             return self.drivers[opened.node].ioctl(opened, caller, request, argument, self.trace)
         if isinstance(opened, DmaBuf):
-            return dma_buf_ioctl(opened, caller, request, argument, self.gpu)
+            return self._dma_buf_ioctl(opened, caller, request, argument)
         if isinstance(opened, EvdevFile) and self.input is not None:
             return self.input.ioctl(opened, caller, request, argument)
+        raise Refused(errno.ENOTTY)
+
+    def _dma_buf_ioctl(self, opened: DmaBuf, caller: Caller, request: int, argument: int) -> Answer:
+        """Waiting for the GPU before the processor looks, and names."""
+        if request == DMA_BUF_SYNC:
+            (flags,) = struct.unpack("<Q", caller.read(argument, 8))
+            if flags & ~_SYNC_FLAGS or not flags & 3:
+                raise Refused(errno.EINVAL)
+            if flags & _SYNC_END:
+                return 0  # processor and GPU see the same bytes
+            # readers wait for the last job that draws into it, writers for all that use it
+            target = opened.object
+            seqno = target.seqno if flags & _SYNC_WRITE else target.write_seqno
+            return self.gpu.wait(seqno) or 0
+        if (request >> 8 & 0xFF, request & 0xFF) == DMA_BUF_NAME:
+            return 0
         raise Refused(errno.ENOTTY)
 
     def plain_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> Answer:
@@ -152,18 +160,21 @@ class OpenFiles:
             return offset, target
         if not isinstance(opened, DmaBuf):
             raise Refused(errno.ENODEV)
-        return place_in_dma_buf(opened, offset, size)
+        target = opened.object
+        if offset < target.address:  # as the program sees it; later as it was changed
+            offset += target.address
+        if not target.address <= offset <= offset + size <= target.address + target.size:
+            raise Refused(errno.EINVAL, "beyond the end of the dma-buf")
+        return target.address if target.faults_from_start else offset, target
 
     def events_kept(self) -> Iterable[int]:
         """Sync files whose fences are not done."""
         return self.syncobjs.files
 
     def forget_event(self, number: int) -> None:
-        """No program has that sync file any more."""
         self.syncobjs.files.forget(number)
 
     def next_event(self) -> float | None:
-        """When the display or the keyboard needs attention."""
         first = None
         for source in self.sources:
             moment = source.next_event()
@@ -172,26 +183,21 @@ class OpenFiles:
         return first
 
     def tick(self, now: float) -> None:
-        """Time has come that far."""
         for source in self.sources:
             source.tick(now)
 
     # -- what the kernel reports of a descriptor ---------------------------------------------------
 
     def is_readable(self, opened: Opened) -> bool:
-        """Whether events wait."""
         return isinstance(opened, OpenFile) and bool(opened.events)
 
     def take_events(self, opened: Opened, room: int) -> bytes:
-        """Events for read()."""
         return opened.take_events(room) if isinstance(opened, OpenFile) else b""
 
     def event_descriptor(self, opened: Opened) -> int | None:
-        """For epoll."""
         return opened.event_descriptor if isinstance(opened, OpenFile) else None
 
     def status(self, opened: Opened) -> FileStatus:
-        """fstat."""
         if isinstance(opened, OpenFile):
             return FileStatus.character_device(MAJOR, MINORS[opened.node])
         if isinstance(opened, EvdevFile):
@@ -200,11 +206,9 @@ class OpenFiles:
         return FileStatus(stat.S_IFREG | 0o600, FIRST_INODE + id(opened) % (1 << 40), size)
 
     def size_of(self, opened: Opened) -> int | None:
-        """Bytes of a dma-buf."""
         return opened.object.size if isinstance(opened, DmaBuf) else None
 
     def name_of(self, opened: Opened) -> str:
-        """What a link in /proc shows."""
         if isinstance(opened, OpenFile):
             return f"/dev/dri/{opened.node}"
         if isinstance(opened, EvdevFile):

@@ -170,9 +170,7 @@ class Pictures:
 
     def keep(self) -> None:
         """What is shown goes away now: keep its picture."""
-        shown = self.shown if not self._screen.is_over else None
-        if shown is not None:
-            self._last = self.composer.pixels(shown)
+        self._last = self.pixels
 
     @property
     def pixels(self) -> numpy.ndarray[Any, Any] | None:

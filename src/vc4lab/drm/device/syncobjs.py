@@ -61,9 +61,9 @@ class SyncObjects:
 
     def fence_in(self, caller: Caller, number: int) -> Fence:
         """The fence of a caller's sync file. Raises Refused (EBADF, EINVAL)."""
-        if caller.info(number) is None:
+        if caller.position(number) is None:
             raise Refused(errno.EBADF)
-        fence = self.files.find(lambda: _text_of(caller, number))
+        fence = self.files.find(lambda: caller.position(number))
         if fence is None:
             raise invalid("not a sync file")
         return fence
@@ -155,25 +155,23 @@ class SyncObjects:
 
     def file_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> int | None:
         """SYNC_IOC_MERGE and SYNC_IOC_FILE_INFO; None for a descriptor that is no sync file."""
-        fence = self.files.find(lambda: _text_of(caller, number))
+        fence = self.files.find(lambda: caller.position(number))
         if fence is None:
             return None
+        if request not in (MERGE, FILE_INFO):
+            raise Refused(errno.ENOTTY)
+        structure = _MERGE if request == MERGE else _FILE_INFO
+        values = structure.parse(caller.read(argument, structure.size))
+        if values.flags or values.pad:
+            raise invalid()
         if request == MERGE:
-            values = _MERGE.parse(caller.read(argument, _MERGE.size))
-            if values.flags or values.pad:
-                raise invalid()
             try:
                 other = self.fence_in(caller, values.fd2)
             except Refused:
                 raise missing("the second descriptor is not a sync file") from None
             both = all_of([fence, other])
             values.fence = self.give_file(caller, both)
-            caller.write(argument, _MERGE.pack(values))
-            return 0
-        if request == FILE_INFO:
-            values = _FILE_INFO.parse(caller.read(argument, _FILE_INFO.size))
-            if values.flags or values.pad:
-                raise invalid()
+        else:
             state = int(fence.is_done)
             if values.num_fences:
                 one = _FENCE_INFO.make(
@@ -182,11 +180,5 @@ class SyncObjects:
                 )  # fmt: skip
                 caller.write(values.fences, _FENCE_INFO.pack(one))
             values.name, values.status, values.num_fences = b"vc4lab", state, 1
-            caller.write(argument, _FILE_INFO.pack(values))
-            return 0
-        raise Refused(errno.ENOTTY)
-
-
-def _text_of(caller: Caller, number: int) -> bytes:
-    info = caller.info(number)
-    return info.text if info is not None else b""
+        caller.write(argument, structure.pack(values))
+        return 0

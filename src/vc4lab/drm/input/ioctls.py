@@ -4,34 +4,56 @@ from __future__ import annotations
 
 import errno
 import struct
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
-from vc4lab.drm.input.devices import Axis, EvdevDevice, bit_set
+from vc4lab.drm.input.devices import Axis, EvdevDevice, EvdevFile, bit_set
 from vc4lab.drm.supervisor.answers import Caller
 from vc4lab.drm.uapi import evdev as e
-from vc4lab.drm.uapi.evdev_ioctls import EvdevCall, EvdevResult, evdev_ioctl, evdev_table
-from vc4lab.drm.uapi.ioctls import READ, WRITE
+from vc4lab.drm.uapi.ioctls import READ, WRITE, declared_by, ioctl
+from vc4lab.drm.uapi.numbers import EVDEV_TYPE
 from vc4lab.drm.uapi.results import Refused, invalid
 
 _MAX_MASK = 1 << 16
 """More than any type has codes."""
 _AXIS = tuple(e.ABSINFO.names)
+evdev_ioctl = partial(ioctl, direction=READ)
+"""Declares the handler of one of these ioctls. Bytes that it returns are cut to the program's room
+and stored, and their number is the result."""
+
+
+@dataclass(slots=True)
+class EvdevCall:
+    """One ioctl on an input device."""
+
+    file: EvdevFile
+    task: Caller
+    number: int
+    room: int
+    """Bytes of the argument as the program's request says."""
+    argument: int
+    """The argument itself: an address, or a number where the kernel takes one."""
+    args: Any = field(default=None)
+    """Values of the declared structure, where there is one."""
 
 
 class EvdevIoctls:
-    """Handlers by declaration; one for all devices."""
+    """Handlers by direction and number; one for all devices."""
 
     def __init__(self) -> None:
-        self.table = evdev_table(self)
+        self.table = {
+            (declared.direction, number): (declared, handler)
+            for declared, handler in declared_by(self)
+            for number in range(declared.number, declared.number + declared.numbers)
+        }
 
-    def answer(self, file: object, caller: Caller, request: int, argument: int) -> int:
+    def answer(self, file: EvdevFile, caller: Caller, request: int, argument: int) -> int:
         """An ioctl on an input device. Raises Refused."""
-        from vc4lab.drm.input.clients import EvdevFile
-
-        assert isinstance(file, EvdevFile)
         if file.is_revoked:
             raise Refused(errno.ENODEV)
         number, room = request & 0xFF, request >> 16 & 0x3FFF
-        if request >> 8 & 0xFF != e.EVDEV_TYPE:
+        if request >> 8 & 0xFF != EVDEV_TYPE:
             raise Refused(errno.ENOTTY)
         found = self.table.get((request >> 30, number))
         if found is None:
@@ -74,7 +96,7 @@ class EvdevIoctls:
         return call.file.device.place.encode() + b"\0"
 
     @evdev_ioctl(0x08, "EVIOCGUNIQ", any_size=True)
-    def unique(self, call: EvdevCall) -> EvdevResult:
+    def unique(self, call: EvdevCall) -> None:
         raise Refused(errno.ENOENT, "the device has no serial number")
 
     @evdev_ioctl(0x09, "EVIOCGPROP", any_size=True)
@@ -95,20 +117,12 @@ class EvdevIoctls:
     # -- its state ---------------------------------------------------------------------------------
 
     @evdev_ioctl(0x18, "EVIOCGKEY", any_size=True)
-    def keys(self, call: EvdevCall) -> bytes:
-        return call.file.device.states(e.EV_KEY)
-
     @evdev_ioctl(0x19, "EVIOCGLED", any_size=True)
-    def lights(self, call: EvdevCall) -> bytes:
-        return call.file.device.states(e.EV_LED)
-
     @evdev_ioctl(0x1A, "EVIOCGSND", any_size=True)
-    def sounds(self, call: EvdevCall) -> bytes:
-        return call.file.device.states(e.EV_SND)
-
     @evdev_ioctl(0x1B, "EVIOCGSW", any_size=True)
-    def switches(self, call: EvdevCall) -> bytes:
-        return call.file.device.states(e.EV_SW)
+    def states(self, call: EvdevCall) -> bytes:
+        kinds = {0x18: e.EV_KEY, 0x19: e.EV_LED, 0x1A: e.EV_SND, 0x1B: e.EV_SW}
+        return call.file.device.states(kinds[call.number])
 
     @evdev_ioctl(0x40, "EVIOCGABS", any_size=True, numbers=0x40)
     def axis(self, call: EvdevCall) -> bytes:
@@ -151,11 +165,8 @@ class EvdevIoctls:
         raise invalid("the device has no table of scan codes")
 
     @evdev_ioctl(0x80, "EVIOCSFF", any_size=True, direction=WRITE)
-    def upload_effect(self, call: EvdevCall) -> None:
-        raise Refused(errno.ENOSYS, "no force feedback")
-
     @evdev_ioctl(0x81, "EVIOCRMFF", "i32 effect", direction=WRITE, by_value=True)
-    def erase_effect(self, call: EvdevCall) -> None:
+    def change_effects(self, call: EvdevCall) -> None:
         raise Refused(errno.ENOSYS, "no force feedback")
 
     # -- which client gets which events ------------------------------------------------------------

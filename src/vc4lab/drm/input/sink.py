@@ -6,12 +6,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from vc4lab.drm.input.clients import EvdevFile
 from vc4lab.drm.input.devices import (
     PRESSED,
     RELEASED,
     Change,
     EvdevDevice,
+    EvdevFile,
     make_keyboard,
     make_pointer,
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import struct
+from dataclasses import dataclass
 
 from vc4lab.drm.device.core import ATOMIC
 from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.commits import FLIP_EVENT, Commit, Commits
-from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
@@ -20,16 +20,13 @@ MAX_OBJECTS, MAX_PROPERTIES = 256, 4096
 NO_FENCE = o.U64
 
 
+@dataclass(eq=False)
 class Atomic:
     """The atomic ioctl."""
 
-    def __init__(
-        self, screen: Screen, commits: Commits, resources: Resources, syncobjs: SyncObjects
-    ) -> None:
-        self.screen = screen
-        self.commits = commits
-        self.resources = resources
-        self.syncobjs = syncobjs
+    screen: Screen
+    commits: Commits
+    syncobjs: SyncObjects
 
     @ioctl(
         0xBC, "MODE_ATOMIC",

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import errno
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.kms import objects as o
-from vc4lab.drm.kms.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
+from vc4lab.drm.kms.display_unknowns import Unknowns
 from vc4lab.drm.kms.modes import MODE, problem_of
 from vc4lab.drm.kms.scaling import SCALE_BITS
 from vc4lab.drm.kms.screen import Flip, Screen
 from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.files import OpenFile
     from vc4lab.drm.device.vc4 import Vc4
 
 FLIP_EVENT, FLIP_ASYNC = 1, 2
@@ -25,19 +24,13 @@ LONGEST_FLIP = 5.0
 
 
 @dataclass
-class Commit:
-    """A change: values by object and property name."""
+class Commit(Flip):
+    """A change that becomes visible as a flip: values by object and property name."""
 
-    file: OpenFile
     changes: dict[tuple[int, str], int] = field(default_factory=dict)
-    fences: list[Fence] = field(default_factory=list)
-    user: int = 0
-    wants_event: bool = False
-    out_fence: Fence | None = None
     waits: bool = True
     """The program's call ends when the change is visible."""
     allows_mode: bool = True
-    immediately: bool = False
 
     def set(self, thing: o.DisplayObject, **values: int) -> None:
         """Values for an object's properties."""
@@ -48,9 +41,7 @@ class Commit:
 class Commits:
     """Checks and makes changes."""
 
-    def __init__(
-        self, screen: Screen, vc4: Vc4 | None, unknowns: Unknowns = DEFAULT_UNKNOWNS
-    ) -> None:
+    def __init__(self, screen: Screen, vc4: Vc4, unknowns: Unknowns) -> None:
         self.screen = screen
         self.vc4 = vc4
         self.refuses_shrinking = unknowns["hvs_shrink_limit"] == "refuses"
@@ -106,9 +97,8 @@ class Commits:
             ("CRTC_X", "CRTC_W", "SRC_W"),
             ("CRTC_Y", "CRTC_H", "SRC_H"),
         ):
-            first = plane[place] - (1 << 64) if plane[place] >> 63 else plane[place]
             factor = plane[source] // plane[size]
-            if first + plane[size] > o.I32:
+            if o.signed(plane[place]) + plane[size] > o.I32:
                 raise Refused(errno.ERANGE, "a plane outside the coordinate range")
             if not factor or (self.refuses_shrinking and factor >> SCALE_BITS):
                 raise Refused(errno.ERANGE, "a plane with too large a scale factor")
@@ -119,28 +109,20 @@ class Commits:
         self.check(commit)
         if screen.is_busy and not commit.waits:
             raise Refused(errno.EBUSY, "the previous flip is still pending")
-        shows = any(name == "FB_ID" and value for (_, name), value in commit.changes.items())
-        if not screen.is_active and not self._activates(commit):
+        commit.shows = any(name == "FB_ID" and value for (_, name), value in commit.changes.items())
+        if not screen.is_active and not commit.changes.get((screen.crtc.id, "ACTIVE")):
             commit.immediately = True
-            shows = False
+            commit.shows = False
         self._apply(commit)
-        fences = list(commit.fences)
         for plane in screen.planes:
             frame = screen.frame_buffer_of(plane)
-            fence = self.vc4.fence_of(frame.buffer) if frame and self.vc4 else None
+            fence = self.vc4.fence_of(frame.buffer) if frame else None
             if fence is not None:
-                fences.append(fence)
-        flip = Flip(
-            fences, commit.file, commit.user, commit.wants_event, commit.out_fence,
-            shows=shows, immediately=commit.immediately,
-        )  # fmt: skip
-        screen.add_flip(flip)
+                commit.fences.append(fence)
+        screen.add_flip(commit)
         if not commit.waits:
             return None
-        return Later(lambda: 0 if flip.done else None, _soon(), 0)
-
-    def _activates(self, commit: Commit) -> bool:
-        return bool(commit.changes.get((self.screen.crtc.id, "ACTIVE")))
+        return Later(lambda: 0 if commit.done else None, time.monotonic() + LONGEST_FLIP, 0)
 
     def _apply(self, commit: Commit) -> None:
         screen = self.screen
@@ -158,9 +140,3 @@ class Commits:
         if old != screen.crtc.state["MODE_ID"] and blob is not None and blob.owner is None:
             if old != screen.in_formats:
                 del screen.blobs[old]
-
-
-def _soon() -> float:
-    import time
-
-    return time.monotonic() + LONGEST_FLIP

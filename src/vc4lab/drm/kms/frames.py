@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import dataclass
 
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
-from vc4lab.drm.kms.formats import (
-    FORMATS,
-    LEGACY,
-    LINEAR,
-    MODIFIERS,
-    T_TILED,
-    TILE_PITCH,
-    TILE_ROWS,
-)
+from vc4lab.drm.kms.formats import FORMATS, LEGACY, T_TILED, TILE_PITCH, TILE_ROWS
 from vc4lab.drm.kms.modes import MAX_SIDE
 from vc4lab.drm.kms.objects import found
 from vc4lab.drm.kms.screen import FrameBuffer, Screen
@@ -31,15 +24,13 @@ FIELDS_2 = (
 )
 
 
+@dataclass(eq=False)
 class FrameBuffers:
     """The ioctls of frame buffers."""
 
-    def __init__(
-        self, screen: Screen, buffers: Buffers, modifiers: tuple[int, ...] = MODIFIERS
-    ) -> None:
-        self.screen = screen
-        self.modifiers = modifiers
-        self.buffers = buffers
+    screen: Screen
+    buffers: Buffers
+    modifiers: tuple[int, ...]
 
     def add(
         self, call: Call, handle: int, code: int, pitch: int, offset: int, modifier: int
@@ -103,11 +94,8 @@ class FrameBuffers:
         code = LEGACY.get((a.bpp, a.depth))
         if code is None:
             raise invalid(f"{a.bpp} bits of depth {a.depth}")
-        modifier = self._implied(call, a.handle)
+        modifier = self.buffers.lookup(call.file, a.handle).modifier
         a.fb_id = self.add(call, a.handle, code, a.pitch, 0, modifier)
-
-    def _implied(self, call: Call, handle: int) -> int:
-        return self.buffers.lookup(call.file, handle).modifier
 
     @ioctl(0xB8, "MODE_ADDFB2", FIELDS_2)
     def add_fb2(self, call: Call) -> None:
@@ -119,7 +107,7 @@ class FrameBuffers:
         if a.flags & WITH_MODIFIERS:
             modifier = a.modifier[0]
         else:
-            modifier = self._implied(call, a.handles[0]) or LINEAR
+            modifier = self.buffers.lookup(call.file, a.handles[0]).modifier
         a.fb_id = self.add(call, a.handles[0], a.pixel_format, a.pitches[0], a.offsets[0], modifier)
 
     @ioctl(0xAF, "MODE_RMFB", "u32 fb_id")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+import time
+from dataclasses import dataclass, field
 
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.commits import FLIP_ASYNC, FLIP_EVENT, Commit, Commits
@@ -15,9 +16,6 @@ from vc4lab.drm.kms.screen import CURSOR, MAX_VBLANKS, PRIMARY, FrameBuffer, Scr
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid
 
-if TYPE_CHECKING:
-    from vc4lab.drm.device.gem import Buffers
-
 CURSOR_BUFFER, CURSOR_MOVE = 1, 2
 CURSOR_SIDE = 64
 VBLANK_RELATIVE, VBLANK_EVENT, VBLANK_NEXT_ON_MISS, VBLANK_SIGNAL = (
@@ -25,37 +23,19 @@ VBLANK_RELATIVE, VBLANK_EVENT, VBLANK_NEXT_ON_MISS, VBLANK_SIGNAL = (
 )  # fmt: skip
 GAMMA_SIZE = 256
 KEEP = 0xFFFFFFFF
+_CURSOR = "u32 flags, u32 crtc_id, i32 x, i32 y, u32 width, u32 height, u32 handle"
+_GAMMA = "u32 crtc_id, u32 gamma_size, u64 red, u64 green, u64 blue"
 
 
+@dataclass(eq=False)
 class Legacy:
     """The older ioctls, each as one commit."""
 
-    def __init__(
-        self,
-        screen: Screen,
-        commits: Commits,
-        resources: Resources,
-        frames: FrameBuffers,
-        buffers: Buffers,
-    ) -> None:
-        self.screen = screen
-        self.commits = commits
-        self.resources = resources
-        self.frames = frames
-        self.buffers = buffers
-        self._cursors: dict[int, FrameBuffer] = {}
-
-    def _show(
-        self, commit: Commit, frame: FrameBuffer, place: tuple[int, int], size: tuple[int, int]
-    ) -> None:
-        """The primary plane shows a frame buffer from a place on, on the whole screen."""
-        (x, y), (width, height) = place, size
-        commit.set(
-            self.screen.plane(PRIMARY),
-            FB_ID=frame.id, CRTC_ID=self.screen.crtc.id, SRC_X=x << 16, SRC_Y=y << 16,
-            SRC_W=width << 16, SRC_H=height << 16, CRTC_X=0, CRTC_Y=0, CRTC_W=width,
-            CRTC_H=height,
-        )  # fmt: skip
+    screen: Screen
+    commits: Commits
+    resources: Resources
+    frames: FrameBuffers
+    _cursors: dict[int, FrameBuffer] = field(default_factory=dict)
 
     @ioctl(0xA2, "MODE_SETCRTC", CRTC_FIELDS, master=True)
     def set_crtc(self, call: Call) -> Later | None:
@@ -72,7 +52,7 @@ class Legacy:
             return self.commits.make(commit)
         if a.count_connectors != 1:
             raise invalid(f"{a.count_connectors} connectors")
-        number = call.task.u32(a.set_connectors_ptr)
+        number = int.from_bytes(call.read(a.set_connectors_ptr, 4), "little")
         self.resources.find(number, o.CONNECTOR)
         if a.fb_id == KEEP:
             current = screen.frame_buffer_of(screen.plane(PRIMARY))
@@ -87,7 +67,12 @@ class Legacy:
         blob = screen.add_blob(data)
         commit.set(screen.crtc, ACTIVE=1, MODE_ID=blob)
         commit.set(screen.connector, CRTC_ID=screen.crtc.id)
-        self._show(commit, frame, (a.x, a.y), (a.hdisplay, a.vdisplay))
+        commit.set(  # from that place on, on the whole screen
+            screen.plane(PRIMARY),
+            FB_ID=frame.id, CRTC_ID=screen.crtc.id, SRC_X=a.x << 16, SRC_Y=a.y << 16,
+            SRC_W=a.hdisplay << 16, SRC_H=a.vdisplay << 16, CRTC_X=0, CRTC_Y=0,
+            CRTC_W=a.hdisplay, CRTC_H=a.vdisplay,
+        )  # fmt: skip
         try:
             return self.commits.make(commit)
         except Refused:
@@ -144,23 +129,9 @@ class Legacy:
         )  # fmt: skip
         return self.commits.make(commit)
 
-    @ioctl(
-        0xA3, "MODE_CURSOR",
-        "u32 flags, u32 crtc_id, i32 x, i32 y, u32 width, u32 height, u32 handle", master=True,
-    )  # fmt: skip
+    @ioctl(0xA3, "MODE_CURSOR", _CURSOR, master=True)
+    @ioctl(0xBB, "MODE_CURSOR2", f"{_CURSOR}, i32 hot_x, i32 hot_y", master=True)
     def cursor(self, call: Call) -> None:
-        self._cursor(call)
-
-    @ioctl(
-        0xBB, "MODE_CURSOR2",
-        "u32 flags, u32 crtc_id, i32 x, i32 y, u32 width, u32 height, u32 handle, i32 hot_x, "
-        "i32 hot_y",
-        master=True,
-    )  # fmt: skip
-    def cursor2(self, call: Call) -> None:
-        self._cursor(call)
-
-    def _cursor(self, call: Call) -> None:
         a, screen = call.args, self.screen
         if not a.flags or a.flags & ~(CURSOR_BUFFER | CURSOR_MOVE):
             raise invalid(f"flags 0x{a.flags:x}")
@@ -192,7 +163,7 @@ class Legacy:
 
     # -- gamma, DPMS -------------------------------------------------------------------------------
 
-    @ioctl(0xA4, "MODE_GETGAMMA", "u32 crtc_id, u32 gamma_size, u64 red, u64 green, u64 blue")
+    @ioctl(0xA4, "MODE_GETGAMMA", _GAMMA)
     def get_gamma(self, call: Call) -> None:
         a = call.args
         self.resources.find(a.crtc_id, o.CRTC)
@@ -202,10 +173,7 @@ class Legacy:
         for place, held in zip((a.red, a.green, a.blue), self.screen.gamma, strict=True):
             call.write(place, held or ramp)
 
-    @ioctl(
-        0xA5, "MODE_SETGAMMA", "u32 crtc_id, u32 gamma_size, u64 red, u64 green, u64 blue",
-        master=True,
-    )  # fmt: skip
+    @ioctl(0xA5, "MODE_SETGAMMA", _GAMMA, master=True)
     def set_gamma(self, call: Call) -> None:
         a = call.args
         self.resources.find(a.crtc_id, o.CRTC)
@@ -243,8 +211,6 @@ class Legacy:
 
     @ioctl(0x3A, "WAIT_VBLANK", "u32 type, u32 sequence, i64 tval_sec, i64 tval_usec")
     def wait_vblank(self, call: Call) -> Later | None:
-        import time
-
         a, screen = call.args, self.screen
         if a.type & VBLANK_SIGNAL:
             raise invalid("signals at vblank")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from vc4lab.bits import sign_extend
 from vc4lab.drm.uapi.results import missing
 
 CRTC, CONNECTOR, ENCODER, MODE, PROPERTY, FRAME_BUFFER, BLOB, PLANE = (
@@ -29,6 +30,11 @@ def found(thing: T | None, what: str) -> T:
     return thing
 
 
+def signed(value: int) -> int:
+    """A property's 64 bits as a number with a sign."""
+    return sign_extend(value, 64)
+
+
 @dataclass(frozen=True)
 class Property:
     """What a property may be.
@@ -46,8 +52,8 @@ class Property:
     def accepts(self, value: int) -> bool:
         """Whether the value is of the property's kind; objects are looked up elsewhere."""
         if self.flags & SIGNED_RANGE:
-            low, high = (v - (1 << 64) if v >> 63 else v for v in self.values)
-            return low <= (value - (1 << 64) if value >> 63 else value) <= high
+            low, high = map(signed, self.values)
+            return low <= signed(value) <= high
         if self.flags & RANGE:
             return self.values[0] <= value <= self.values[1]
         if self.flags & ENUM:

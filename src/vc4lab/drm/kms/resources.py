@@ -20,12 +20,17 @@ MAX_BLOB = 65536
 CONNECTED, DISCONNECTED = 1, 2
 
 
-def write_numbers(call: Call, place: int, room: int, numbers: list[int], code: str = "I") -> int:
-    """An array as GETRESOURCES and its relatives give it: as much as fits. Returns its length."""
-    count = min(room, len(numbers))
-    if place and count:
-        call.write(place, struct.pack(f"<{count}{code}", *numbers[:count]))
-    return len(numbers)
+def write_numbers(
+    call: Call, pointer: str, count: str, numbers: list[int], code: str = "I"
+) -> None:
+    """An array as GETRESOURCES and its relatives give it: as much as fits, and its whole length.
+
+    `pointer` and `count` are the fields that have its place and the program's room.
+    """
+    place, many = getattr(call.args, pointer), min(getattr(call.args, count), len(numbers))
+    if place and many:
+        call.write(place, struct.pack(f"<{many}{code}", *numbers[:many]))
+    setattr(call.args, count, len(numbers))
 
 
 class Resources:
@@ -38,14 +43,6 @@ class Resources:
         """Raises Refused (ENOENT)."""
         return o.found(self.screen.registry.find(number, kind), f"object {number}")
 
-    def visible(self, file: OpenFile, prop: o.Property) -> bool:
-        """Only clients that enabled atomic see atomic properties."""
-        return not prop.flags & o.ATOMIC or bool(file.client_caps.get(ATOMIC))
-
-    def value(self, thing: o.DisplayObject, name: str) -> int:
-        """A property's value as programs read it."""
-        return 0 if name == "OUT_FENCE_PTR" else thing.state[name]
-
     @ioctl(
         0xA0, "MODE_GETRESOURCES",
         "u64 fb_id_ptr, u64 crtc_id_ptr, u64 connector_id_ptr, u64 encoder_id_ptr, u32 count_fbs, "
@@ -54,16 +51,10 @@ class Resources:
     )  # fmt: skip
     def get_resources(self, call: Call) -> None:
         a, screen = call.args, self.screen
-        lists = {
-            "fb": ("fbs", sorted(call.file.frame_buffers)),
-            "crtc": ("crtcs", [screen.crtc.id]),
-            "connector": ("connectors", [screen.connector.id]),
-            "encoder": ("encoders", [screen.encoder.id]),
-        }
-        for name, (many, numbers) in lists.items():
-            room = getattr(a, f"count_{many}")
-            count = write_numbers(call, getattr(a, f"{name}_id_ptr"), room, numbers)
-            setattr(a, f"count_{many}", count)
+        write_numbers(call, "fb_id_ptr", "count_fbs", sorted(call.file.frame_buffers))
+        write_numbers(call, "crtc_id_ptr", "count_crtcs", [screen.crtc.id])
+        write_numbers(call, "connector_id_ptr", "count_connectors", [screen.connector.id])
+        write_numbers(call, "encoder_id_ptr", "count_encoders", [screen.encoder.id])
         a.min_width, a.max_width, a.min_height, a.max_height = 0, MAX_SIDE, 0, MAX_SIDE
 
     @ioctl(0xA1, "MODE_GETCRTC", CRTC_FIELDS)
@@ -100,13 +91,11 @@ class Resources:
         a, screen = call.args, self.screen
         connector = self.find(a.connector_id, o.CONNECTOR)
         modes = [m.values(preferred=n == 0) for n, m in enumerate(screen.modes)]
-        a.count_modes = call.write_list(a.modes_ptr, a.count_modes, MODE, modes)
-        a.count_encoders = write_numbers(
-            call, a.encoders_ptr, a.count_encoders, [screen.encoder.id]
-        )
-        a.count_props = self._properties(
-            call, connector, a.props_ptr, a.prop_values_ptr, a.count_props
-        )
+        if a.modes_ptr and a.count_modes >= len(modes) > 0:
+            call.write(a.modes_ptr, MODE.pack_all(modes))
+        a.count_modes = len(modes)
+        write_numbers(call, "encoders_ptr", "count_encoders", [screen.encoder.id])
+        self._properties(call, connector)
         a.encoder_id = screen.encoder.id if connector.state["CRTC_ID"] else 0
         plugged = bool(modes)
         a.connector_type, a.connector_type_id = HDMI_A, 1
@@ -114,22 +103,21 @@ class Resources:
         a.mm_width, a.mm_height = (WIDTH_MM, HEIGHT_MM) if plugged else (0, 0)
         a.subpixel, a.pad = 1, 0
 
-    def _properties(
-        self, call: Call, thing: o.DisplayObject, ids: int, values: int, room: int
-    ) -> int:
-        shown = [p for p in thing.properties.values() if self.visible(call.file, p)]
-        if room >= len(shown):
-            write_numbers(call, ids, room, [p.id for p in shown])
-            numbers = [self.value(thing, p.name) for p in shown]
-            write_numbers(call, values, room, numbers, "Q")
-        return len(shown)
+    def _properties(self, call: Call, thing: o.DisplayObject) -> None:
+        """An object's properties and their values; those of atomic for clients that enabled it."""
+        atomic = call.file.client_caps.get(ATOMIC)
+        shown = [p for p in thing.properties.values() if atomic or not p.flags & o.ATOMIC]
+        if call.args.count_props >= len(shown):
+            write_numbers(call, "props_ptr", "count_props", [p.id for p in shown])
+            numbers = [0 if p.name == "OUT_FENCE_PTR" else thing.state[p.name] for p in shown]
+            write_numbers(call, "prop_values_ptr", "count_props", numbers, "Q")
+        call.args.count_props = len(shown)
 
     @ioctl(0xB5, "MODE_GETPLANERESOURCES", "u64 plane_id_ptr, u32 count_planes")
     def get_plane_resources(self, call: Call) -> None:
         universal = call.file.client_caps.get(UNIVERSAL_PLANES)
         planes = [p.id for p in self.screen.planes if universal or p.state["type"] == OVERLAY]
-        a = call.args
-        a.count_planes = write_numbers(call, a.plane_id_ptr, a.count_planes, planes)
+        write_numbers(call, "plane_id_ptr", "count_planes", planes)
 
     @ioctl(
         0xB6, "MODE_GETPLANE",
@@ -141,9 +129,7 @@ class Resources:
         plane = self.find(a.plane_id, o.PLANE)
         a.crtc_id, a.fb_id = plane.state["CRTC_ID"], plane.state["FB_ID"]
         a.possible_crtcs, a.gamma_size = 1, 0
-        a.count_format_types = write_numbers(
-            call, a.format_type_ptr, a.count_format_types, list(FORMATS)
-        )
+        write_numbers(call, "format_type_ptr", "count_format_types", list(FORMATS))
 
     # -- properties --------------------------------------------------------------------------------
 
@@ -157,7 +143,7 @@ class Resources:
         prop = o.found(self.screen.registry.properties.get(a.prop_id), f"property {a.prop_id}")
         a.flags, a.name = prop.flags, prop.name.encode()
         values = [number for number, _ in prop.enums] or list(prop.values)
-        a.count_values = write_numbers(call, a.values_ptr, a.count_values, values, "Q")
+        write_numbers(call, "values_ptr", "count_values", values, "Q")
         if a.enum_blob_ptr and a.count_enum_blobs >= len(prop.enums):
             packed = [struct.pack("<Q32s", n, text.encode()) for n, text in prop.enums]
             call.write(a.enum_blob_ptr, b"".join(packed))
@@ -180,7 +166,7 @@ class Resources:
         thing = self.find(a.obj_id, a.obj_type)
         if not thing.properties:
             raise invalid(f"object {a.obj_id} has no properties")
-        a.count_props = self._properties(call, thing, a.props_ptr, a.prop_values_ptr, a.count_props)
+        self._properties(call, thing)
 
     @ioctl(0xBD, "MODE_CREATEPROPBLOB", "u64 data, u32 length, u32 blob_id")
     def create_prop_blob(self, call: Call) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.drm.kms.formats import T_TILED, TILE_PITCH, Format
 from vc4lab.drm.kms.native.compose import CONSTANT, COPY, COVERAGE, PREMULTIPLIED, composer
@@ -83,7 +84,7 @@ def _plane(frame: FrameBuffer, state: dict[str, int]) -> Plane:
         frame.format,
         frame.modifier == T_TILED,
         (state["SRC_X"], state["SRC_Y"], state["SRC_W"], state["SRC_H"]),
-        (_signed(state["CRTC_X"]), _signed(state["CRTC_Y"]), state["CRTC_W"], state["CRTC_H"]),
+        (o.signed(state["CRTC_X"]), o.signed(state["CRTC_Y"]), state["CRTC_W"], state["CRTC_H"]),
         state["alpha"] >> 8,
         state["pixel blend mode"],
         (turned != bool(rotation & REFLECT_X), turned != bool(rotation & REFLECT_Y)),
@@ -101,12 +102,8 @@ class Composer:
         self._lock = threading.Lock()
         self._prepare = lru_cache(maxsize=8)(self._prepared)
 
-    def image(self, shown: Shown) -> Image:
-        """As an RGB picture."""
-        return picture_of(self.pixels(shown))
-
     def pixels(self, shown: Shown) -> Pixels:
-        """As bytes blue, green, red and one without a meaning, (height, width, 4)."""
+        """A picture as bytes blue, green, red and one without a meaning, (height, width, 4)."""
         out = numpy.empty((shown.height, shown.width, 4), numpy.uint8)
         self.draw(shown, out.ctypes.data, 4 * shown.width)
         return out
@@ -259,10 +256,6 @@ def _correct(shown: Shown, address: int, pitch: int) -> None:
     for channel, ramp in zip((2, 1, 0), shown.gamma, strict=True):
         table = (numpy.frombuffer(ramp, "<u2") >> 8).astype(numpy.uint8)
         lines[..., channel] = table[lines[..., channel]]
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >> 63 else value
 
 
 def _bends(ramp: bytes) -> bool:

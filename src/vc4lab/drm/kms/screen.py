@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.drm.device.fences import Fence
@@ -40,7 +40,6 @@ class FrameBuffer:
     offset: int
     format: Format
     modifier: int
-    handle: int = 0
 
 
 @dataclass
@@ -55,8 +54,8 @@ class Blob:
 class Flip:
     """A state that becomes visible at a vblank."""
 
-    fences: list[Fence]
     file: OpenFile | None
+    fences: list[Fence] = field(default_factory=list)
     user: int = 0
     wants_event: bool = False
     out_fence: Fence | None = None
@@ -180,7 +179,7 @@ class Screen:
 
     def touched(self) -> None:
         """A program drew into the buffer that is shown."""
-        self.add_flip(Flip([], None))
+        self.add_flip(Flip(None))
 
     def plug(self, modes: Sequence[Mode]) -> None:
         """A screen with these modes is plugged in from now on; without modes there is none.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from vc4lab.drm.supervisor.descriptors import Descriptors, Opened, OpenedSocket
 from vc4lab.drm.supervisor.notifications import Listener, Notification
-from vc4lab.drm.supervisor.targets import DescriptorInfo, Targets, Task
+from vc4lab.drm.supervisor.targets import KeptFiles, Task
 from vc4lab.drm.uapi.results import Later, Refused
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ class Caller(Task):
     __slots__ = ("call", "descriptors", "listener")
 
     def __init__(
-        self, targets: Targets, call: Notification, listener: Listener, descriptors: Descriptors
+        self, kept: KeptFiles, call: Notification, listener: Listener, descriptors: Descriptors
     ) -> None:
-        self.tid, self._kept = call.tid, targets.kept
+        self.tid, self._kept = call.tid, kept
         self.call = call
         self.listener = listener
         self.descriptors = descriptors
@@ -59,10 +59,6 @@ class Caller(Task):
         """The same, but None for what the kernel serves."""
         opened = self.find(number)
         return None if isinstance(opened, OpenedSocket) else opened
-
-    def info(self, number: int) -> DescriptorInfo | None:
-        """/proc's text about one of the caller's descriptors."""
-        return self.position(number)
 
     def _given(self, number: int | None) -> int:
         if number is None:
@@ -109,7 +105,7 @@ class Device(Protocol):
         """What a link in /proc/…/fd shows."""
 
     def released(self, opened: Opened) -> None:
-        """The last descriptor is gone."""
+        """The last descriptor and mapping are gone."""
 
     def events_kept(self) -> Iterable[int]:
         """Numbers of the eventfds of programs of which the device keeps copies."""

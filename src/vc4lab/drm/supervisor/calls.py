@@ -7,6 +7,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
@@ -14,28 +15,21 @@ from vc4lab.drm.supervisor.filters import IOCTL_MARK
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
 from vc4lab.drm.supervisor.uevents import Uevents
-from vc4lab.drm.uapi.at_flags import AT_FDCWD, AT_SYMLINK_NOFOLLOW
+from vc4lab.drm.uapi.numbers import AT_FDCWD, AT_SYMLINK_NOFOLLOW
 from vc4lab.drm.uapi.results import Refused
 
 Handler = Callable[[Caller, tuple[int, ...]], Answer]
 
 
+@dataclass
 class SystemCalls:
     """All that programs ask, each passed on to the part that knows the answer."""
 
-    def __init__(
-        self,
-        device: Device,
-        paths: PathCalls,
-        files: DescriptorCalls,
-        polls: PollCalls,
-        uevents: Uevents,
-    ) -> None:
-        self.device = device
-        self.paths = paths
-        self.files = files
-        self.polls = polls
-        self.uevents = uevents
+    device: Device
+    paths: PathCalls
+    files: DescriptorCalls
+    polls: PollCalls
+    uevents: Uevents
 
     def table(self, numbers: Mapping[str, int]) -> dict[int, Handler]:
         """Handlers by the numbers that calls have on a machine."""
@@ -55,10 +49,6 @@ class SystemCalls:
             "access": lambda c, a: paths.access(c, AT_FDCWD, a[0], _int(a[1])),
             "faccessat": lambda c, a: paths.access(c, a[0], a[1], _int(a[2])),
             "faccessat2": lambda c, a: paths.access(c, a[0], a[1], _int(a[2])),
-            "getxattr": lambda c, a: paths.attributes(c, a[0]),
-            "lgetxattr": lambda c, a: paths.attributes(c, a[0]),
-            "listxattr": lambda c, a: paths.attributes(c, a[0]),
-            "llistxattr": lambda c, a: paths.attributes(c, a[0]),
             "ioctl": self._ioctl,
             "socket": self._socket,
             "read": lambda c, a: files.read(c, _int(a[0]), a[1], a[2]),
@@ -79,10 +69,12 @@ class SystemCalls:
             "execve": _executes,
             "execveat": _executes,
             "poll": lambda c, a: polls.poll(c, a[0], _int(a[1]), _milliseconds(a[2])),
-            "ppoll": lambda c, a: polls.poll(c, a[0], _int(a[1]), _timespec(c, a[2])),
-            "select": lambda c, a: polls.select(c, a, _timeval(c, a[4])),
-            "pselect6": lambda c, a: polls.select(c, a, _timespec(c, a[4])),
+            "ppoll": lambda c, a: polls.poll(c, a[0], _int(a[1]), _seconds(c, a[2], 1e-9)),
+            "select": lambda c, a: polls.select(c, a, _seconds(c, a[4], 1e-6)),
+            "pselect6": lambda c, a: polls.select(c, a, _seconds(c, a[4], 1e-9)),
         }
+        for name in ("getxattr", "lgetxattr", "listxattr", "llistxattr"):
+            table[name] = lambda c, a: paths.attributes(c, a[0])
         for name in (
             *("write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev"),
             *("preadv2", "pwritev2", "ftruncate", "fallocate", "sendfile", "copy_file_range"),
@@ -139,15 +131,7 @@ def _milliseconds(value: int) -> float | None:
     return None if signed & 0x80000000 else signed / 1000.0
 
 
-def _timespec(caller: Caller, address: int) -> float | None:
-    return _duration(caller, address, 1e-9)
-
-
-def _timeval(caller: Caller, address: int) -> float | None:
-    return _duration(caller, address, 1e-6)
-
-
-def _duration(caller: Caller, address: int, unit: float) -> float | None:
+def _seconds(caller: Caller, address: int, unit: float) -> float | None:
     """Seconds of a structure of seconds and a fraction in units; None without one."""
     if not address:
         return None

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from vc4lab.drm.supervisor.descriptors import poll_number
-from vc4lab.drm.supervisor.targets import DescriptorInfo
+from vc4lab.drm.supervisor.targets import DescriptorInfo, mappings
 
 FIRST_LOOK = 64
 """So many copies are kept before anything is looked at."""
@@ -63,24 +63,14 @@ def _found(processes: Iterable[int]) -> Iterator[tuple[str, int]]:
                 if found is not None:
                     yield "poll", found
             else:
-                yield "event", int(DescriptorInfo(text).value(b"eventfd-id") or b"-1")
+                yield "event", DescriptorInfo(text).event_number
 
 
 def mapped_ranges(inode: int) -> list[tuple[int, int]]:
     """Ranges of a memory file that other processes map, as (start, end)."""
     ranges = []
     for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == os.getpid():
-            continue
-        try:
-            with open(f"/proc/{name}/maps", encoding="utf-8", errors="replace") as file:
-                lines = file.read().split("\n")
-        except OSError:
-            continue
-        for line in lines:
-            fields = line.split(None, 5)
-            if len(fields) == 6 and fields[4] == str(inode) and "memfd:" in fields[5]:
-                low, _, high = fields[0].partition("-")
-                start = int(fields[2], 16)
-                ranges.append((start, start + int(high, 16) - int(low, 16)))
+        if name.isdigit() and int(name) != os.getpid():
+            found = mappings(name, inode)
+            ranges += [(start, start + high - low) for low, high, start in found]
     return ranges

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.descriptors import EPOLL_DELETE, EPOLL_EVENT, EventPolls, control
 from vc4lab.drm.supervisor.restarts import restart_with
+from vc4lab.drm.supervisor.targets import mappings
 from vc4lab.drm.uapi.results import Later, Refused
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ class DescriptorCalls:
                 return Outcome.ANSWERED
             if given < 0:
                 return given
-        restart_with(caller.listener, caller.call, 5, place)
+        restart_with(caller.listener, caller.call, place)
         return Outcome.ANSWERED
 
     def grow(self, caller: Caller, address: int, old: int, new: int) -> Answer:
@@ -169,7 +170,7 @@ class DescriptorCalls:
         if not self.mapped:
             return False
         inode = caller.descriptors.identity[1]
-        return any(low <= address < high for low, high in caller.mappings_of(inode))
+        return any(low <= address < high for low, high, _ in mappings(caller.tid, inode))
 
     def unmap(self, caller: Caller, args: tuple[int, ...]) -> Answer:
         """munmap: the device may look at what was touched; the kernel does it."""

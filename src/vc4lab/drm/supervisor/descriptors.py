@@ -9,10 +9,12 @@ programs ask for their size by seeking.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
 import resource
+import select
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -248,8 +250,6 @@ class EventPolls:
 
     def make(self) -> tuple[int, int]:
         """A new one: its number and the supervisor's descriptor. Raises OSError."""
-        import select
-
         poll = select.epoll(flags=select.EPOLL_CLOEXEC)
         descriptor = kept(os.dup(poll.fileno()))
         poll.close()
@@ -293,8 +293,6 @@ def poll_number(text: bytes) -> int | None:
 
 def control(poll: int, operation: int, descriptor: int, events: int, data: int) -> None:
     """epoll_ctl with data of the caller's. Raises OSError."""
-    import ctypes
-
     library = ctypes.CDLL(None, use_errno=True)
     event = ctypes.create_string_buffer(EPOLL_EVENT.pack(events, data))
     if library.epoll_ctl(poll, operation, descriptor, event):

@@ -27,8 +27,6 @@ class FileStatus:
     special: tuple[int, int] = (0, 0)
     """Major and minor of a device node."""
     links: int = 1
-    user: int = 0
-    group: int = 0
     time: int = 0
 
     @classmethod
@@ -51,11 +49,11 @@ class FileStatus:
         times = (self.time, 0) * 3
         if machine == "aarch64":
             return _STAT_ARM.pack(
-                *(self.device, self.inode, self.mode, self.links, self.user, self.group, special),
+                *(self.device, self.inode, self.mode, self.links, 0, 0, special),
                 *(0, self.size, BLOCK, 0, blocks, *times),
             )
         return _STAT_X86.pack(
-            *(self.device, self.inode, self.links, self.mode, self.user, self.group, special),
+            *(self.device, self.inode, self.links, self.mode, 0, 0, special),
             *(self.size, BLOCK, blocks, *times),
         )
 
@@ -63,7 +61,7 @@ class FileStatus:
         """struct statx."""
         times = (self.time, 0)
         return _STATX.pack(
-            *(_ALL_BASIC, BLOCK, 0, self.links, self.user, self.group, self.mode, self.inode),
+            *(_ALL_BASIC, BLOCK, 0, self.links, 0, 0, self.mode, self.inode),
             *(self.size, -(-self.size // 512), 0, *times, *times, *times, *times),
             *(*self.special, os.major(self.device), os.minor(self.device)),
         )

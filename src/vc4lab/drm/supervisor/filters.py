@@ -12,9 +12,13 @@ import struct
 from dataclasses import dataclass, field
 
 from vc4lab.drm.supervisor.machines import Machine
-from vc4lab.drm.uapi.at_flags import AT_EMPTY_PATH
-from vc4lab.drm.uapi.evdev import EVDEV_TYPE
-from vc4lab.drm.uapi.ioctl_types import DMA_BUF_TYPE, DRM_TYPE, SYNC_FILE_TYPE
+from vc4lab.drm.uapi.numbers import (
+    AT_EMPTY_PATH,
+    DMA_BUF_TYPE,
+    DRM_TYPE,
+    EVDEV_TYPE,
+    SYNC_FILE_TYPE,
+)
 
 WINDOW = range(900, 1000)
 """Numbers of device descriptors: below 1024, so that select() takes them."""
@@ -111,17 +115,13 @@ def build_filter(
     p.jump(_EQUAL, machine.audit, no="allow")
     p.load(_NUMBER)
     calls = machine.calls
-    for name in (*ALWAYS, *(("munmap",) if unmaps else ())):
+    targets = dict.fromkeys((*ALWAYS, *(("munmap",) if unmaps else ())), "notify")
+    targets |= {name: f"descriptor {number}" for name, number in BY_DESCRIPTOR.items()}
+    targets |= {"fstat": status, "pwrite64": "pwrite64", "socket": "socket", "ioctl": "ioctl"}
+    targets |= {"mmap": "mmap", "poll": "poll", "ppoll": "poll", "select": "select"}
+    targets |= {"pselect6": "select", "newfstatat": "newfstatat"}
+    for name, target in targets.items():
         if name in calls:
-            p.jump(_EQUAL, calls[name], "notify")
-    for name, number in BY_DESCRIPTOR.items():
-        if name in calls:
-            target = {"fstat": status, "pwrite64": name}.get(name, f"descriptor {number}")
-            p.jump(_EQUAL, calls[name], "notify" if deep and name in DEEP else target)
-    p.jump(_EQUAL, calls["socket"], "socket")
-    for name in ("ioctl", "mmap", "poll", "ppoll", "select", "pselect6", "newfstatat"):
-        if name in calls:
-            target = {"ppoll": "poll", "pselect6": "select"}.get(name, name)
             p.jump(_EQUAL, calls[name], "notify" if deep and name in DEEP else target)
     p.label("allow")
     p.end(ALLOW)

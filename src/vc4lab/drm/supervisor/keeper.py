@@ -177,12 +177,10 @@ def _end_all() -> None:
         if not left:
             return
         for process in left:
-            try:
+            with contextlib.suppress(OSError):
                 os.kill(process, number)
                 if number == signal.SIGTERM:
                     os.kill(process, signal.SIGCONT)
-            except OSError:
-                pass
         number = signal.SIGCONT if time.monotonic() < until else signal.SIGKILL
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:

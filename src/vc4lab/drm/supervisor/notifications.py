@@ -45,10 +45,7 @@ class Listener:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         with contextlib.suppress(OSError):  # from kernel 6.6: twice as fast
-            self._control(_SET_FLAGS, _SYNC_WAKE_UP)
-
-    def _control(self, request: int, argument: bytearray | int) -> None:
-        fcntl.ioctl(self.descriptor, request, argument)
+            fcntl.ioctl(descriptor, _SET_FLAGS, _SYNC_WAKE_UP)
 
     def close(self) -> None:
         """No more answers: calls that wait end with ENOSYS."""

@@ -6,13 +6,14 @@ import errno
 import os
 import stat
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 
 from vc4lab.drm.nodes.foreign import ForeignTree
 from vc4lab.drm.nodes.tree import HostPath, Node, Tree
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.file_status import FileStatus, file_system_status
-from vc4lab.drm.uapi.at_flags import AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW
+from vc4lab.drm.uapi.numbers import AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW
 from vc4lab.drm.uapi.results import Refused
 
 _CREATES = os.O_CREAT | os.O_EXCL
@@ -23,17 +24,17 @@ SOFTWARE_GL = "swrast_dri.so"
 """That of Mesa before 24.3; since then libgallium has all drivers."""
 
 
+@dataclass(eq=False)
 class PathCalls:
     """open, stat, readlink, access and their relatives."""
 
-    def __init__(self, tree: Tree, device: Device, machine: str) -> None:
-        self.tree = tree
-        self.device = device
-        self.machine = machine
-        self.foreign: ForeignTree | None = None
-        """What programs under qemu find besides the host's files."""
-        self.seeks_software_gl = False
-        """Whether a program looked for the Mesa driver that draws on the processor."""
+    tree: Tree
+    device: Device
+    machine: str
+    foreign: ForeignTree | None = None
+    """What programs under qemu find besides the host's files."""
+    seeks_software_gl: bool = False
+    """Whether a program looked for the Mesa driver that draws on the processor."""
 
     # -- where a path leads ------------------------------------------------------------------------
 
@@ -45,8 +46,12 @@ class PathCalls:
         *,
         follow: bool = True,
         writes: bool = False,
-    ) -> Node | HostPath | Outcome | None:
-        """PROCEED for a path that has nothing to do with the tree. `writes`: it may be changed."""
+        missing: int = errno.ENOENT,
+    ) -> Node | HostPath | Outcome:
+        """PROCEED for a path that has nothing to do with the tree. `writes`: it may be changed.
+
+        Raises Refused with `missing` for what does not exist in the tree.
+        """
         inside = False
         if not path.startswith("/"):
             if directory & 0xFFFFFFFF == AT_FDCWD:
@@ -64,6 +69,8 @@ class PathCalls:
                 place = self.foreign.find(caller, path)
                 return HostPath(place) if place is not None else Outcome.PROCEED
         found = self.tree.resolve(path, follow=follow)
+        if found is None:
+            raise Refused(missing)
         if isinstance(found, HostPath) and not inside:
             return Outcome.PROCEED
         if isinstance(found, Node) and found.is_directory and not self.tree.is_listed(found):
@@ -82,13 +89,12 @@ class PathCalls:
             return self._give(caller, reopened, flags)
         follow = not flags & os.O_NOFOLLOW
         writes = bool(flags & (os.O_ACCMODE | os.O_CREAT | os.O_TRUNC))
-        found = self.locate(caller, directory, path, follow=follow, writes=writes)
+        missing = errno.EACCES if flags & os.O_CREAT else errno.ENOENT
+        found = self.locate(caller, directory, path, follow=follow, writes=writes, missing=missing)
         if isinstance(found, Outcome):
             return found
         if flags & os.O_PATH and not follow and self._lies_there(caller, directory, path, found):
             return Outcome.PROCEED
-        if found is None:
-            raise Refused(errno.EACCES if flags & os.O_CREAT else errno.ENOENT)
         if isinstance(found, Node):
             if found.device is not None:
                 if flags & os.O_DIRECTORY:
@@ -104,7 +110,7 @@ class PathCalls:
         return self._give_file(caller, found, flags)
 
     def _lies_there(
-        self, caller: Caller, directory: int, name: str, found: Node | HostPath | None
+        self, caller: Caller, directory: int, name: str, found: Node | HostPath
     ) -> bool:
         """Whether the directory is one of the nodes' on disk, with a link of that name.
 
@@ -116,7 +122,7 @@ class PathCalls:
         base = caller.path_of(directory & 0xFFFFFFFF)
         if self.tree.virtual(base) == base or not os.path.islink(f"{base}/{name}"):
             return False
-        return isinstance(found, Node) or (found is not None and os.path.islink(found))
+        return isinstance(found, Node) or os.path.islink(found)
 
     def _reopened(self, caller: Caller, path: str) -> str | None:
         """The node's name when a path is /proc/…/fd/N of a device descriptor."""
@@ -193,8 +199,6 @@ class PathCalls:
         found = self.locate(caller, directory, path, follow=follow)
         if isinstance(found, Outcome):
             return found
-        if found is None:
-            raise Refused(errno.ENOENT)
         status = self.status_of(found, follow=follow)
         caller.write(result, status.statx() if extended else status.stat(self.machine))
         return 0
@@ -236,13 +240,11 @@ class PathCalls:
                 return found
             if isinstance(found, Node):
                 target = found.link
-            elif found is not None:
+            else:
                 try:
                     target = os.readlink(found)
                 except OSError as error:
                     raise Refused(error.errno or errno.EINVAL) from None
-            else:
-                raise Refused(errno.ENOENT)
         if target is None or room <= 0:
             raise Refused(errno.EINVAL)
         data = os.fsencode(target)[:room]
@@ -269,8 +271,6 @@ class PathCalls:
         found = self.locate(caller, directory, caller.text(address))
         if isinstance(found, Outcome):
             return found
-        if found is None:
-            raise Refused(errno.ENOENT)
         if isinstance(found, Node):
             writable = found.device is not None
             executable = found.is_directory
@@ -288,9 +288,7 @@ class PathCalls:
         found = self.locate(caller, AT_FDCWD, caller.text(address), follow=False)
         if isinstance(found, Outcome):
             return found
-        raise Refused(errno.EOPNOTSUPP if found is not None else errno.ENOENT)
-
-    # -- by name -----------------------------------------------------------------------------------
+        raise Refused(errno.EOPNOTSUPP)
 
     def open_how(self, caller: Caller, args: tuple[int, ...]) -> Answer:
         """openat2."""

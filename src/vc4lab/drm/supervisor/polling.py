@@ -8,6 +8,7 @@ answers, and says "readable" at once.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from vc4lab.drm.supervisor.descriptors import Opened
 
 _PIDFD_GETFD = 438
-_ENTRY = struct.Struct("<ihh")
+_ENTRY = struct.Struct("<iHH")
 _MAX_ENTRIES = 4096
 _IN = select.POLLIN | select.POLLRDNORM
 _OUT = select.POLLOUT | select.POLLWRNORM
@@ -50,11 +51,11 @@ class PollCalls:
         entries = list(_ENTRY.iter_unpack(raw))
         if not any(number in WINDOW for number, _, _ in entries):
             return Outcome.PROCEED
-        wanted = [(number, events & 0xFFFF) for number, events, _ in entries]
+        wanted = [(number, events) for number, events, _ in entries]
 
         def finish(results: list[int]) -> int:
             packed = b"".join(
-                _ENTRY.pack(number, events, _signed(found))
+                _ENTRY.pack(number, events, found)
                 for (number, events, _), found in zip(entries, results, strict=True)
             )
             caller.write(address, packed)
@@ -120,7 +121,9 @@ class PollCalls:
                 for other, events in wanted:
                     bits |= events if other == number else 0
                 poller.register(copy, bits)
-                _watch(watch, copy, bits)
+                if watch is not None:
+                    with contextlib.suppress(OSError):  # files are always ready, poll says so
+                        watch.register(copy, bits)
         places = {copy: number for number, copy in foreign.items()}
 
         def look() -> list[int]:
@@ -199,14 +202,6 @@ def _close(copies: dict[int, int]) -> None:
             os.close(copy)
 
 
-def _watch(watch: select.epoll | None, copy: int, bits: int) -> None:
-    try:
-        if watch is not None:
-            watch.register(copy, bits)
-    except OSError:
-        pass  # files are always ready, poll says so at once
-
-
 def _set_bits(mask: int) -> list[int]:
     """The numbers of a mask's set bits."""
     numbers = []
@@ -215,7 +210,3 @@ def _set_bits(mask: int) -> list[int]:
         numbers.append(lowest.bit_length() - 1)
         mask ^= lowest
     return numbers
-
-
-def _signed(events: int) -> int:
-    return events - 0x10000 if events & 0x8000 else events

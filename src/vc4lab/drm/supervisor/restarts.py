@@ -23,12 +23,12 @@ _ALL_THREADS = 0x4000_0000
 RESTART_ALWAYS = -513
 """-ERESTARTNOINTR."""
 _REGISTERS = 27
-_ARGUMENT_PLACES = (14, 13, 12, 7, 9, 8)
-"""rdi, rsi, rdx, r10, r8, r9 in struct user_regs_struct of x86-64."""
+_LAST_ARGUMENT = 8
+"""r9 in struct user_regs_struct of x86-64."""
 
 
-def restart_with(listener: Listener, call: Notification, argument: int, value: int) -> None:
-    """Let the thread make its call again with one argument changed.
+def restart_with(listener: Listener, call: Notification, value: int) -> None:
+    """Let the thread make its call again with its last argument changed.
 
     Raises Refused (ENODEV) where ptrace is not allowed or the machine's registers are not known.
     """
@@ -45,7 +45,7 @@ def restart_with(listener: Listener, call: Notification, argument: int, value: i
         listener.answer(call, RESTART_ALWAYS)
         _, status = os.waitpid(call.tid, _ALL_THREADS)
         if os.WIFSTOPPED(status):
-            _change(library, call.tid, argument, value)
+            _change(library, call.tid, value)
     except ChildProcessError:
         pass  # it was killed
     finally:
@@ -53,8 +53,8 @@ def restart_with(listener: Listener, call: Notification, argument: int, value: i
             library.ptrace(_DETACH, call.tid, None, None)
 
 
-def _change(library: Any, tid: int, argument: int, value: int) -> None:
+def _change(library: Any, tid: int, value: int) -> None:
     registers = (ctypes.c_ulonglong * _REGISTERS)()
     if library.ptrace(_GET_REGISTERS, tid, None, ctypes.byref(registers)) == 0:
-        registers[_ARGUMENT_PLACES[argument]] = value
+        registers[_LAST_ARGUMENT] = value
         library.ptrace(_SET_REGISTERS, tid, None, ctypes.byref(registers))

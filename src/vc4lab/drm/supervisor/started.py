@@ -8,7 +8,6 @@ import os
 import resource
 import signal
 import socket
-import struct
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -100,15 +99,9 @@ class Started:
         self.connection.close()
 
     def _number(self) -> int:
-        data = b""
         self.connection.setblocking(True)
-        while len(data) < 4:
-            more = self.connection.recv(4 - len(data))
-            if not more:
-                return 0
-            data += more
-        number: int = struct.unpack("<i", data)[0]
-        return number
+        data = self.connection.recv(4, socket.MSG_WAITALL)
+        return int.from_bytes(data, "little", signed=True) if len(data) == 4 else 0
 
 
 def check_proc() -> None:

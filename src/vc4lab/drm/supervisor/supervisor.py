@@ -34,7 +34,7 @@ from vc4lab.drm.supervisor.started import (
     check_proc,
     raise_limit,
 )
-from vc4lab.drm.supervisor.targets import Targets
+from vc4lab.drm.supervisor.targets import KeptFiles
 from vc4lab.drm.supervisor.uevents import Uevents
 from vc4lab.drm.supervisor.waiting_calls import WaitingCalls
 from vc4lab.drm.uapi.results import Later, Refused
@@ -72,7 +72,7 @@ class Supervisor:
         self.device = device
         self.tree = tree
         self.deep = deep
-        self.targets = Targets()
+        self.kept = KeptFiles()
         self.descriptors = Descriptors(memory_file)
         self.paths = PathCalls(tree, device, machine.name)
         self.files = DescriptorCalls(device)
@@ -213,7 +213,7 @@ class Supervisor:
                     ready()
         self.waiting.clear()
         self._sweep()
-        self.targets.close()
+        self.kept.close()
         self._started = None
         for number in self.files.polls:
             self.files.polls.forget(number)
@@ -302,7 +302,7 @@ class Supervisor:
         now = time.monotonic()
         if now >= self._next_sweep:
             self._next_sweep = now + _SWEEP_SECONDS
-            self.targets.sweep()
+            self.kept.sweep()
             self._count_copies()
         for opened in self.descriptors.sweep():
             self.device.released(opened)
@@ -334,7 +334,7 @@ class Supervisor:
         if self.files.sweep_at is not None and call.number in self._sees_closed:
             self._sweep()  # what was closed before this call is closed
         handler = self._handlers.get(call.number)
-        caller = Caller(self.targets, call, listener, self.descriptors)
+        caller = Caller(self.kept, call, listener, self.descriptors)
         answer: Answer | Refused
         try:
             answer = handler(caller, call.args) if handler is not None else Outcome.PROCEED

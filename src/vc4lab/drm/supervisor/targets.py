@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import struct
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,25 +145,6 @@ class Task:
                 raise Refused(errno.ENAMETOOLONG)
         return os.fsdecode(data[: data.index(b"\0")])
 
-    def u32(self, address: int) -> int:
-        """A word of memory. Raises Refused."""
-        value: int = struct.unpack("<I", self.read(address, 4))[0]
-        return value
-
-    def mappings_of(self, inode: int) -> list[tuple[int, int]]:
-        """Where a memory file is mapped, as (start, end) of addresses."""
-        try:
-            with open(f"/proc/{self.tid}/maps", "rb") as file:
-                lines = file.read().split(b"\n")
-        except OSError:
-            return []
-        wanted, found = b" %d " % inode, []
-        for line in lines:
-            if wanted in line and b"memfd:" in line:
-                low, _, high = line.split(None, 1)[0].partition(b"-")
-                found.append((int(low, 16), int(high, 16)))
-        return found
-
     # -- descriptors -------------------------------------------------------------------------------
 
     def position(self, number: int) -> DescriptorInfo | None:
@@ -199,10 +179,7 @@ class Task:
 
     def path_of(self, number: int) -> str:
         """Where a descriptor leads; "" if it is closed."""
-        try:
-            return os.readlink(f"/proc/{self.tid}/fd/{number}")
-        except OSError:
-            return ""
+        return self._link(f"fd/{number}")
 
     def inode_of(self, number: int) -> tuple[int, int] | None:
         """Device and inode of a descriptor's file."""
@@ -306,21 +283,23 @@ class DescriptorInfo:
         """The open file's flags as open() took them."""
         return int(self.value(b"flags") or b"0", 8)
 
+    @property
+    def event_number(self) -> int:
+        """The number of an eventfd; -1 before kernel 5.2."""
+        return int(self.value(b"eventfd-id") or b"-1")
 
-class Targets:
-    """All supervised threads."""
 
-    def __init__(self) -> None:
-        self.kept = KeptFiles()
-
-    def task(self, tid: int) -> Task:
-        """The thread with that number."""
-        return Task(tid, self.kept)
-
-    def sweep(self) -> None:
-        """Let go of what belonged to threads that are gone."""
-        self.kept.sweep()
-
-    def close(self) -> None:
-        """Let go of all memory."""
-        self.kept.close()
+def mappings(process: int | str, inode: int) -> list[tuple[int, int, int]]:
+    """Where a process maps a memory file: start and end of addresses, and the place in the file."""
+    try:
+        with open(f"/proc/{process}/maps", "rb") as file:
+            lines = file.read().split(b"\n")
+    except OSError:
+        return []
+    number, found = b"%d" % inode, []
+    for line in lines:
+        fields = line.split(None, 5) if number in line else ()
+        if len(fields) == 6 and fields[4] == number and b"memfd:" in fields[5]:
+            low, _, high = fields[0].partition(b"-")
+            found.append((int(low, 16), int(high, 16), int(fields[2], 16)))
+    return found

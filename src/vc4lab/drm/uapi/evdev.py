@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from vc4lab.drm.uapi.structures import Structure
 
-EVDEV_TYPE = 0x45
-"""'E'."""
 VERSION = 0x010001
 EVENT = Structure("input_event", "i64 sec, i64 usec, u16 type, u16 code, i32 value")
 ID_FIELDS = "u16 bustype, u16 vendor, u16 product, u16 version"

@@ -12,13 +12,12 @@ and the table in the documentation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from vc4lab.drm.uapi.ioctl_types import DRM_TYPE
 from vc4lab.drm.uapi.results import Later
-from vc4lab.drm.uapi.structures import Structure, Values
+from vc4lab.drm.uapi.structures import Structure
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile
@@ -47,15 +46,9 @@ class Call:
         """Bytes into the program's memory. Raises Refused (EFAULT)."""
         self.task.write(address, data)
 
-    def write_list(self, address: int, room: int, structure: Structure, many: list[Values]) -> int:
-        """An array as KMS calls give it: only if all of it fits. Returns its length."""
-        if address and room >= len(many) and many:
-            self.task.write(address, structure.pack_all(many))
-        return len(many)
-
 
 Result = Later | int | None
-Handler = Callable[[Any, Call], Result]
+DeclaredHandler = TypeVar("DeclaredHandler", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -72,44 +65,46 @@ class Ioctl:
     """Allowed on render nodes."""
     master: bool = False
     """Only for the file that owns the display."""
-    kind: int = DRM_TYPE
-
-    @property
-    def request(self) -> int:
-        """The number as programs pass it."""
-        return self.direction << 30 | self.structure.size << 16 | self.kind << 8 | self.number
+    numbers: int = 1
+    """So many in a row: of input devices one for each type of event, or for each axis."""
+    any_size: bool = False
+    """The program chooses the size."""
+    by_value: bool = False
+    """The argument is a number, not an address."""
 
 
 def ioctl(
-    number: int,
-    name: str,
-    fields: str,
-    *,
-    direction: int = READ | WRITE,
-    render: bool = False,
-    master: bool = False,
-) -> Callable[[Handler], Handler]:
-    """Declare a method as the handler of an ioctl."""
+    number: int, name: str, fields: str = "", **declared: Any
+) -> Callable[[DeclaredHandler], DeclaredHandler]:
+    """Declare a method as the handler of an ioctl, or of one more.
 
-    def mark(handler: Handler) -> Handler:
-        structure = Structure(name, fields)
+    `declared`: the other attributes of `Ioctl`.
+    """
+
+    def mark(handler: DeclaredHandler) -> DeclaredHandler:
         function: Any = handler
-        declared = Ioctl(number, name, structure, function.__name__, direction, render, master)
-        function.declares = declared
+        structure = Structure(name, fields)
+        made = Ioctl(number, name, structure, function.__name__, **declared)
+        function.declares = made, *getattr(function, "declares", ())
         return handler
 
     return mark
+
+
+def declared_by(part: Any) -> Iterator[tuple[Ioctl, Callable[[Any], Any]]]:
+    """The ioctls that an object's methods declare, with these methods."""
+    for base in type(part).__mro__:
+        for value in vars(base).values():
+            for declared in getattr(value, "declares", ()):
+                yield declared, getattr(part, declared.handler)
 
 
 def table_of(*parts: Any) -> dict[int, tuple[Ioctl, Callable[[Call], Result]]]:
     """What the objects' methods declare, by number. Raises ValueError for a number given twice."""
     table: dict[int, tuple[Ioctl, Callable[[Call], Result]]] = {}
     for part in parts:
-        for base in type(part).__mro__:
-            for value in vars(base).values():
-                declared = getattr(value, "declares", None)
-                if isinstance(declared, Ioctl):
-                    if declared.number in table:
-                        raise ValueError(f"ioctl 0x{declared.number:02x} declared twice")
-                    table[declared.number] = declared, getattr(part, declared.handler)
+        for declared, handler in declared_by(part):
+            if declared.number in table:
+                raise ValueError(f"ioctl 0x{declared.number:02x} declared twice")
+            table[declared.number] = declared, handler
     return table

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from vc4lab.drm.cpu_memory.profiles import Attribute
 from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import Buffers, check_dumb
-from vc4lab.drm.device.gem_objects import DmaBuf, GemObject, ImportedObject
-from vc4lab.drm.device.memory import PAGE, GpuMemory
+from vc4lab.drm.device.gem import Buffers, DmaBuf, ImportedObject, check_dumb
+from vc4lab.drm.device.gem_objects import GemObject
+from vc4lab.drm.device.memory import GpuMemory
 from vc4lab.drm.uapi.ioctls import Call
 from vc4lab.drm.uapi.results import invalid
 from vc4lab.drm.xlnx.parameters import ALIGNMENT, CACHE_DEFAULT, SCANOUT_ALIGNMENT, Parameters
@@ -67,13 +67,6 @@ class XlnxImport(ImportedObject):
         """The exporter's scatter table."""
         self.address = self.table[0][0]
         self.kernel_address = self.address  # mapped into the kernel at import
-
-
-def fault(target: XlnxObject, offset: int) -> int | None:
-    """Page frame for the first touch `offset` bytes into a mapping; None is SIGBUS."""
-    if target.driver_size - offset < PAGE:
-        return None
-    return (target.address + offset) // PAGE
 
 
 class XlnxBuffers(Buffers):
