@@ -14,23 +14,27 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d import core, events, status_registers
 from vc4lab.v3d.checks import addresses
+from vc4lab.v3d.cle import binned_draws
 from vc4lab.v3d.draws import frame as frame_module
-from vc4lab.v3d.draws import preparation
+from vc4lab.v3d.draws import preparation, work
 from vc4lab.v3d.events import (
     BinningDone,
     CachesCleared,
     DrawPrepared,
     FrameDone,
     FrameDrawn,
+    FrameWork,
     InterruptLine,
     JobEnded,
     JobStarted,
+    ListBinned,
     MemoryUse,
     ProgramCompiled,
     ProgramEnded,
     ProgramKind,
     ProgramStarted,
     RecordExecuted,
+    RecordsNoted,
     V3DListeners,
 )
 from vc4lab.v3d.job_time import JobCounts
@@ -78,10 +82,12 @@ def test_a_job_is_told_in_order() -> None:
     frame = Frame()
     heard = listen(frame)
     draw(frame)
-    told = [event for event in heard if not isinstance(event, MemoryUse | RecordExecuted)]
+    many = MemoryUse | RecordExecuted | RecordsNoted
+    told = [event for event in heard if not isinstance(event, many)]
     assert [type(event) for event in told] == [
-        JobStarted, BinningDone, JobEnded, InterruptLine, JobStarted, ProgramCompiled, DrawPrepared,
-        FrameDrawn, FrameDone, JobEnded, InterruptLine,
+        JobStarted, ListBinned, BinningDone, JobEnded, InterruptLine,
+        JobStarted, ProgramCompiled, DrawPrepared, FrameDrawn, FrameWork, FrameDone, JobEnded,
+        InterruptLine,
     ]  # fmt: skip
     starts = [event for event in told if isinstance(event, JobStarted)]
     ends = [event for event in told if isinstance(event, JobEnded)]
@@ -125,7 +131,8 @@ def test_no_event_is_made_without_a_listener(monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError("an event that no one hears")
 
     modules = (events, core, scheduler, status_registers, addresses, record_notes)
-    for module in (*modules, frame_module, preparation, tile_records):
+    modules = (*modules, binned_draws, frame_module, preparation, tile_records, work)
+    for module in modules:
         for name in names:
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, made)

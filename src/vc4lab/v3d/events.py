@@ -8,9 +8,8 @@
 Listeners only observe: none changes a byte of what is drawn or selects another implementation.
 Where native code has to say more than it does otherwise, it is compiled from the same source with
 recording added, and called only while there is a listener (`FrameDrawn`, `RecordExecuted`,
-`ProgramRecorded`), or
-notes each draw, of which Python makes events afterwards (`MemoryUse`). No event is made without a
-listener.
+`RecordsNoted`, `ListBinned`, `FrameWork`, `ProgramRecorded`), or notes each draw, of which Python
+makes events afterwards (`MemoryUse`). No event is made without a listener.
 
 All events come in the thread that accesses the V3D's registers, never in the threads that draw
 tiles. A listener may read the V3D's registers' values, but must not access its bus. When it raises,
@@ -259,6 +258,106 @@ class FrameDrawn(NamedTuple):
     tiles: tuple[TileDrawn, ...]
 
 
+class RecordsNoted(NamedTuple):
+    """Records as of `RecordExecuted`, in the same order, many at once.
+
+    `notes` has eight bytes each: the address, the id. `pieces`: of records of tile lists, for each
+    (i32) the piece of list that it is in, by its number in the frame; None of others.
+    """
+
+    thread: int
+    notes: bytes
+    pieces: bytes | None = None
+
+
+class ListBinned(NamedTuple):
+    """The draws up to a flush have been binned; the event comes before the flush shows.
+
+    Attributes
+    ----------
+    draws
+        A `state.binning_work.DrawBinned` for each.
+    shaders
+        The shader records (`state.shader_record`) that they name, by kind and word.
+    totals
+        What the binner had counted at the end, in the order of `DrawBinned.before`.
+    tiles
+        The grid, in tiles.
+    initial_bytes, block_bytes
+        Of a tile's first block of list memory, and of others.
+    """
+
+    draws: bytes
+    shaders: Mapping[tuple[int, int], Any]
+    totals: tuple[int, ...]
+    tiles: tuple[int, int]
+    initial_bytes: int
+    block_bytes: int
+
+
+class DrawWork(NamedTuple):
+    """A draw of `FrameWork`; `state` is a RenderState, `shader` what it names, if that exists."""
+
+    state: Any
+    shader: Any
+    record: int | None
+    primitives: int
+    vertices: int
+    pipeline: PreparedPipeline | None
+
+
+class FrameWork(NamedTuple):
+    """The pieces of work in tiles that were drawn and stored, in the order of their operations.
+
+    It comes after `FrameDrawn`. Pipelines that record count all that performance counters know.
+
+    Attributes
+    ----------
+    address, width, height, multisample, wide
+        Of record 113.
+    tile_width, tile_height
+        In pixels.
+    draws
+        The distinct render states.
+    surfaces
+        What is loaded and stored (`state.surface`), by the numbers that operations have.
+    ops, chains
+        Operations (`tiles.job.TileOp`), and where each chain of them begins (i32, and the end).
+    pieces, piece_first
+        Start and end of each piece of list (i32), and its first list (i32, and the end).
+    segments, sizes
+        Lists: a `tile_lists.scan_context.Segment`, a `tile_lists.list_vertices.ListSize` each.
+    vertices
+        Numbers of the vertices (u32) of all lists.
+    lists, blocks, requests, lines
+        What drawing recorded: `state.work_records`.
+    lost
+        How many records found no room: what is there is not all.
+    """
+
+    address: int
+    width: int
+    height: int
+    multisample: bool
+    wide: bool
+    tile_width: int
+    tile_height: int
+    draws: tuple[DrawWork, ...]
+    surfaces: Sequence[Any]
+    ops: bytes
+    chains: bytes
+    pieces: bytes
+    piece_first: bytes
+    segments: bytes
+    sizes: bytes
+    vertices: bytes
+    lists: bytes
+    blocks: bytes
+    requests: bytes
+    lines: bytes
+    lost: int
+
+
 class V3DListeners:
     """The listeners of one V3D, by kind of event."""
 
@@ -275,6 +374,9 @@ class V3DListeners:
         self.frame_done: Listeners[FrameDone] = Listeners(self._failed)
         self.draw_prepared: Listeners[DrawPrepared] = Listeners(self._failed)
         self.frame_drawn: Listeners[FrameDrawn] = Listeners(self._failed)
+        self.records_noted: Listeners[RecordsNoted] = Listeners(self._failed)
+        self.list_binned: Listeners[ListBinned] = Listeners(self._failed)
+        self.frame_work: Listeners[FrameWork] = Listeners(self._failed)
         self.interrupt_line: Listeners[InterruptLine] = Listeners(self._failed)
         self.program_compiled: Listeners[ProgramCompiled] = Listeners(self._failed)
         self.program_started: Listeners[ProgramStarted] = Listeners(self._failed)

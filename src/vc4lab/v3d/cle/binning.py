@@ -192,6 +192,7 @@ class BinningStage:
         heard = bool(self.lint.addresses.used.subscriptions)
         if heard is not native.is_heard:
             native.listen(heard)
+        self._choose_recording()
         thread.current = address
         while result not in _ENDS and thread.running and thread.stalled is None:
             here, result = native.run(thread.current, thread.end, notes)
@@ -208,6 +209,12 @@ class BinningStage:
             if self._walked > MEMORY_SIZE:
                 self._walked = 0
                 self.executor.stall_endless_list(thread)
+
+    def _choose_recording(self) -> None:
+        """Whether what draws take is recorded from now on."""
+        wanted = bool(self.executor.listeners.list_binned.subscriptions)
+        if wanted is not (self.native.binned is not None):
+            self.native.record_draws(wanted)
 
     def _handle_events(self) -> bool:
         """Handles the events of native code; whether one was a primitive that may stand there."""
@@ -263,6 +270,9 @@ class BinningStage:
                 self.reporter.report("CLE-038", text, address=address)
             self.lint.addresses.uses(Use.ATTRIBUTES, start, 4 * length, address)
             self.accepted = True
+            self._choose_recording()
+            if self.native.binned is not None:
+                self.native.binned.add_vg(self.binner, address, kind, start, length)
             self._after(self.binner.draw_vg(kind, start, length, bool(continues)))
 
     def _may_draw(self, address: int, length: int) -> bool:
@@ -294,4 +304,7 @@ class BinningStage:
         elif self._flushing:
             self._flushing = self._unflushed = False
             self.native.context.started, self.native.context.ended = 0, 1
+            if self.native.binned is not None:
+                event = self.native.binned.take(self.binner)
+                self.executor.listeners.list_binned.emit(event)
             self.flushed()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from vc4lab.memory.streams import Stream
 from vc4lab.records.payload import BINNING
 from vc4lab.records.use import ids_of
-from vc4lab.simd import Array, Struct, i8, i32, i64, ptr
+from vc4lab.simd import Array, Struct, i8, i32, i64, nested, ptr
+from vc4lab.v3d.ptb.context import COUNTERS
 from vc4lab.v3d.state.native_records import RECORD_SLOT
 from vc4lab.v3d.vertex.shader_lookup import ShaderLookup
 
@@ -70,6 +72,41 @@ class Note(Struct):
     tiles = i32
 
 
+class DrawBinned(Struct):
+    """A primitive record that was executed, for listeners to `list_binned`.
+
+    Attributes
+    ----------
+    before
+        What the binner had counted since the start, by the names in `ptb.context.COUNTERS`.
+    record, op
+        Guest address and id.
+    mode, length
+        Kind of primitive; vertices (words of a VG list).
+    index_type, place
+        A code of `state.draw_input`, and the guest address of the indices; of an array its first
+        vertex; of a VG list where it lies.
+    first, last
+        The lowest and highest vertex that is used.
+    shader_kind, shader_word, config
+        Of the render state: records 64 to 67, record 96.
+    """
+
+    before = Array(i64, len(COUNTERS))
+    record = i32
+    op = i32
+    mode = i32
+    length = i32
+    index_type = i32
+    place = i32
+    first = i32
+    last = i32
+    shader_kind = i32
+    shader_word = i32
+    config = i32
+    reserved = i32
+
+
 class BinningContext(ShaderLookup):
     """Where in the list execution is, what it may do, and the native code it calls."""
 
@@ -101,3 +138,4 @@ class BinningContext(ShaderLookup):
     functions = Array(ptr, COPY_NV + 1)  # 0: not needed yet
     edge = Array(i8, RECORD_SLOT)  # a record that lies across the end of memory
     executed = ptr  # where the variant that records notes the next record
+    binned = nested(Stream)  # DrawBinned each, by the variant that notes draws

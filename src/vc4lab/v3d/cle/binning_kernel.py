@@ -39,7 +39,7 @@ from vc4lab.simd import (
 from vc4lab.v3d.checks.hints import LIST_ALIGNMENT, RECORD_ALIGNMENT
 from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.cle.binning_context import BinningContext
-from vc4lab.v3d.cle.binning_notes import note_mode
+from vc4lab.v3d.cle.binning_notes import DrawMark, note_mode
 from vc4lab.v3d.cle.draw_kernel import execute_draw, report
 from vc4lab.v3d.ptb.context import DONE, BinnerContext
 from vc4lab.v3d.ptb.frame import configure, finish_all
@@ -151,12 +151,22 @@ def execute_system(context: Value, record: Value, op: Value) -> Value:
 
 
 @staged
-def execute_list(context: Value, recording: bool) -> Value:
+def execute_noted(w: BinningContext, c: BinnerContext, record: Value, op: Value) -> Value:
+    """A record of `DRAWS`, with a note of what it took."""
+    mark = DrawMark(c)
+    result = call(execute_draw, w.pointer, record, op)
+    if result <= bc.INTERRUPTED:
+        mark.finish(w, c, op)
+    return result
+
+
+@staged
+def execute_list(context: Value, recording: bool, works: bool) -> Value:
     """Executes records from `here` on; returns what came of the last one it looked at.
 
     `here` is after it, if it was executed. Stops before a record of another kind or one cut off by
     the end of the list, when the work of one call is done or no room is left for notes.
-    `recording`: it notes what it executes.
+    `recording`: it notes what it executes; `works`: it notes draws (`DrawBinned`).
     """
     w = BinningContext.at(context)
     c = BinnerContext.at(w.binner)
@@ -176,7 +186,10 @@ def execute_list(context: Value, recording: bool) -> Value:
         elif paused:
             result = const(i32, bc.PAUSED)
         elif is_one_of(op, DRAWS):
-            result = call(execute_draw, context, record, op)
+            if works:
+                result = execute_noted(w, c, record, op)
+            else:
+                result = call(execute_draw, context, record, op)
         elif is_one_of(op, SYSTEM):
             result = call(execute_system, context, record, op)
         elif size > 1:

@@ -1,10 +1,12 @@
-"""Notes of executed records, for listeners for uses of memory."""
+"""Notes of executed records, for listeners for uses of memory and for what draws took."""
 
 from __future__ import annotations
 
+from vc4lab.memory.streams import append
 from vc4lab.records.declarations import TileBinningMode
-from vc4lab.simd import Value, const, i32, select, staged
+from vc4lab.simd import Value, const, i32, i64, load, select, staged, store
 from vc4lab.v3d.cle import binning_context as bc
+from vc4lab.v3d.ptb.context import COUNTERS, BinnerContext
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_ARRAY
 from vc4lab.v3d.state.render_state import RenderState
 
@@ -37,3 +39,26 @@ def note_mode(
     made = _note(w, const(i32, TileBinningMode.id))
     made.place, made.byte_count = address, size
     made.state, made.tiles = state, tiles
+
+
+class DrawMark:
+    """What the binner had counted before a draw."""
+
+    def __init__(self, c: BinnerContext) -> None:
+        self.totals = [
+            load(i32, c.field_ptr(name)).zext(i64) + load(i64, c.earlier + 8 * number)
+            for number, name in enumerate(COUNTERS)
+        ]
+
+    def finish(self, w: bc.BinningContext, c: BinnerContext, op: Value) -> None:
+        """The draw, which is the record at hand, was executed."""
+        made = bc.DrawBinned.at(append(w.binned, bc.DrawBinned.size))
+        for number, total in enumerate(self.totals):
+            store(made.before + 8 * number, total)
+        state = RenderState.at(c.state)
+        made.record, made.op = w.here, op
+        made.mode, made.length, made.index_type = c.mode, c.length, c.index_type
+        made.place = select(c.index_type == INDEX_ARRAY, c.first_index, c.index_address)
+        made.first, made.last = w.first, w.last
+        made.shader_kind, made.shader_word = state.shader_kind, state.shader_word
+        made.config, made.reserved = state.config, const(i32, 0)

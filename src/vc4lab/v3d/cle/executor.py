@@ -64,7 +64,7 @@ class ControlListExecutor:
     ) -> None:
         """``depth``: how deep sub-lists may nest (the unknown ``sublist_depth``)."""
         self.listeners = listeners or V3DListeners()
-        self.notes = RecordNotes(self.listeners.record_executed)
+        self.notes = RecordNotes(self.listeners.record_executed, self.listeners.records_noted)
         self.memory = memory
         self.reporter = reporter
         self.threads = threads
@@ -132,7 +132,7 @@ class ControlListExecutor:
 
     def _run(self, thread: ListThread) -> None:
         handlers, sizes, ram = self._tables[thread.number], RECORD_SIZES, self.ram
-        listeners = self.notes.listeners
+        one, many = self.notes.listeners, self.notes.many
         budget = RECORD_BUDGET
         while thread.running and thread.stalled is None:
             address = thread.current
@@ -152,7 +152,8 @@ class ControlListExecutor:
                     address=address,
                 )
                 thread.end = following
-            if listeners.subscriptions and identity not in NOTED[thread.number]:
+            heard = one.subscriptions or many.subscriptions
+            if heard and identity not in NOTED[thread.number]:
                 self.notes.emit(thread.number, address, identity)
             handler(address)
             budget -= 1

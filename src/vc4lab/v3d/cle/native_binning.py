@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import NativeFunction, NativeModule, build, i32, late_kernel, ptr
+from vc4lab.v3d.cle.binned_draws import BinnedDraws
 from vc4lab.v3d.cle.binning_context import (
     BYTES,
     COPY_NV,
@@ -40,21 +41,26 @@ _OUTPUT_BYTES = MAX_VERTICES // VERTEX_BATCH * (COORDINATE_ROWS + 1) * ROW_BYTES
 
 
 @cache
-def _native(recording: bool = False) -> NativeModule:
-    """`recording`: the variant that notes each record that it executes."""
+def _native(recording: bool = False, works: bool = False) -> NativeModule:
+    """Variants: `recording` notes each record that it executes, `works` what each draw took."""
     kernels = {
         "execute": late_kernel(
-            "vc4lab.v3d.cle.binning_kernel", "execute_list", (ptr,), i32, recording=recording
+            "vc4lab.v3d.cle.binning_kernel",
+            "execute_list",
+            (ptr,),
+            i32,
+            recording=recording,
+            works=works,
         ),
         "admit_vg": late_kernel("vc4lab.v3d.cle.draw_kernel", "admit_vg", (ptr, i32), i32),
     }
-    key = f"binning_list{'-recording' * recording}"
+    key = f"binning_list{'-recording' * recording}{'-works' * works}"
     return build("binning_list", kernels, float_mode="default", key=key, quick=True)
 
 
 @cache
-def _execute(recording: bool) -> Callable[[int], int]:
-    return _native(recording)["execute"].call
+def _execute(recording: bool, works: bool) -> Callable[[int], int]:
+    return _native(recording, works)["execute"].call
 
 
 def _function(number: int) -> NativeFunction:
@@ -87,6 +93,8 @@ class NativeBinning:
         self._address = context.address
         self.is_heard = False
         """Whether draws and modes are noted, for listeners to uses of memory."""
+        self.binned: BinnedDraws | None = None
+        """Takes what draws took, if there is a listener for that."""
         self._nv = NvContext()
         self._nv.memory = memory.base
         shaders.attach(context, memory.base, addresses)
@@ -106,15 +114,17 @@ class NativeBinning:
         """
         context = self.context
         context.here, context.end = here, end  # members take the low 32 bits
-        if notes.listeners.subscriptions:
-            result = notes.run(0, context, _execute(True))
+        if notes.wanted:
+            result = notes.run(0, context, _execute(True, self.binned is not None))
+        elif self.binned is not None:
+            result = _execute(False, True)(self._address)
         else:
             result = self._execute(self._address)
         return context.here & 0xFFFFFFFF, result
 
     @cached_property
     def _execute(self) -> Callable[[int], int]:
-        return _execute(False)
+        return _execute(False, False)
 
     def take_notes(self) -> list[Any]:
         """The notes that were made since the last call."""
@@ -129,6 +139,10 @@ class NativeBinning:
             self._notes = (ctypes.c_char * (Note.size * MAX_NOTES))()
             context.notes = ctypes.addressof(self._notes)
         context.note_room = MAX_NOTES if wanted else 0
+
+    def record_draws(self, wanted: bool) -> None:
+        """Whether what draws took is noted from now on."""
+        self.binned = BinnedDraws(self.context.binned) if wanted else None
 
     def settle(self, result: int) -> int:
         """The rest of a draw or flush that the binner did not finish; the status, as of these."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
     from vc4lab.options import GpuOptions
+    from vc4lab.v3d.draws.work import WorkReporter
     from vc4lab.v3d.state.frame_mode import FrameMode
     from vc4lab.v3d.state.record_notes import RecordNotes
     from vc4lab.v3d.tile_lists.contents import ScanError, ScanResult
@@ -157,9 +158,12 @@ class FrameRenderer:
                 layout=mode.layout,
             )
         heard = bool(self.listeners.frame_drawn.subscriptions)
-        result = self.tile_threads.run(frame, record=heard)
+        works = bool(self.listeners.frame_work.subscriptions)
+        result = self.tile_threads.run(frame, record=heard, works=works)
         if heard:
             self._emit_tiles(frame, mode)
+        if works:
+            self._emit_work(frame, mode, collector, scan, draws)
         preparer = self.preparer
         if preparer.late.met:
             preparer.late.report()
@@ -177,6 +181,24 @@ class FrameRenderer:
 
         event = FrameDrawn(mode.address, mode.width, mode.height, *self._tile, tiles_drawn(frame))
         self.listeners.frame_drawn.emit(event)
+
+    def _emit_work(
+        self,
+        frame: NativeFrame,
+        mode: FrameMode,
+        collector: Collector,
+        scan: ScanResult,
+        draws: Sequence[Draw],
+    ) -> None:
+        """Emits the pieces of work of the tiles to listeners."""
+        event = self._reporter.event(mode, frame, self.tile_threads, collector, scan, draws)
+        self.listeners.frame_work.emit(event)
+
+    @cached_property
+    def _reporter(self) -> WorkReporter:
+        from vc4lab.v3d.draws.work import WorkReporter
+
+        return WorkReporter(self.preparer)
 
     def _scan(self, collector: Collector) -> ScanResult:
         """The lists of all pieces, in order."""

@@ -52,6 +52,8 @@ class DrawPipelines:
         self.engine = "interpreter" if options.engine == "interpreter" else "fast"
         self.counting = False
         """Whether pipelines count for the performance counters."""
+        self.recording = False
+        """Whether they record pieces of work, and count."""
         self.layout: TileLayout = SINGLE
         self.vg_mask = False
         self._known: dict[tuple[Any, ...], tuple[Program, FragmentKey, Pipeline]] = {}
@@ -79,6 +81,7 @@ class DrawPipelines:
             self.layout,
             self.vg_mask,
             self.counting,
+            self.recording,
         )
         known = self._known.get(short)
         if known is None:
@@ -142,9 +145,10 @@ class DrawPipelines:
                 wide_colour=self.layout.wide,
                 coverage=CoverageUpdate(int(config.coverage_update)).name.lower(),
                 coverage_points=_COVERAGE_POINTS[int(config.oversample) & 3],
-                counting=self.counting,
+                counting=self.counting or self.recording,
                 unknowns=self.unknowns,
                 engine=self.engine,
+                recording=self.recording,
             )
         return FragmentKey(
             program=program.words,
@@ -166,9 +170,10 @@ class DrawPipelines:
             multisample=self.layout.multisample,
             wide_colour=self.layout.wide,
             oversample=not self.layout.multisample or bool(config.oversample),
-            counting=self.counting,
+            counting=self.counting or self.recording,
             unknowns=self.unknowns,
             engine=self.engine,
+            recording=self.recording,
         )
 
     def _depth_function(self, code: int) -> int:

@@ -114,7 +114,9 @@ class DrawPreparer:
         if layout is not pipelines.layout:
             pipelines.layout, self._layout_number = layout, LAYOUTS.index(layout)
         pipelines.vg_mask = vg_mask
-        mode = self._mode = self._layout_number << 2 | vg_mask << 1 | pipelines.counting
+        pipelines.recording = bool(self.listeners.frame_work.subscriptions)
+        mode = self._layout_number << 2 | vg_mask << 1 | pipelines.counting
+        mode = self._mode = pipelines.recording << 4 | mode
         self._draws.fill(scan, mode=mode)
         if self.lint.addresses.used.subscriptions:
             self._announce(scan)
@@ -126,7 +128,7 @@ class DrawPreparer:
         """Each draw, for listeners."""
         records = scan.first_records()
         for number, (use, draw) in enumerate(zip(scan.draws, self._draws, strict=True)):
-            shader, made, state = self._shader(use), draw.keep, use.state
+            shader, made, state = self.shader(use), draw.keep, use.state
             address = None if shader is None else shader.address
             if shader is not None and state.shader_kind == VgInlineShader.id:
                 address = shader.code
@@ -144,17 +146,18 @@ class DrawPreparer:
         """Reports the memory of draws whose pipelines were not requested."""
         for number in self._draws.without_request():
             use = scan.draw(number)
-            shader, kind = self._shader(use), use.state.shader_kind
+            shader, kind = self.shader(use), use.state.shader_kind
             self.ranges.announce(shader, kind, self.programs, use.first, use.last, binning=False)
 
-    def _shader(self, use: DrawUse) -> ShaderRecord | None:
+    def shader(self, use: DrawUse) -> ShaderRecord | None:
+        """The shader record of a draw, if there is one."""
         state = use.state
         kind, word = state.shader_kind, state.shader_word
         return read_shader_record(self.memory, kind, word, state.shader_uniforms)
 
     def find(self, use: DrawUse) -> Found | None:
         """The pipeline for a distinct render state; None (and a message) if there is none."""
-        shader = self._shader(use)
+        shader = self.shader(use)
         if shader is None:
             self.reporter.report(
                 "CLE-013", "primitives are drawn, but no shader state record precedes them"
@@ -170,7 +173,7 @@ class DrawPreparer:
 
     def shade(self, use: DrawUse, rows: int, output: int) -> bool:
         """Shades the vertices of a draw; False (and a message) if that cannot be done."""
-        shader = self._shader(use)
+        shader = self.shader(use)
         assert shader is not None
         assert shader.gl is not None
         try:
@@ -206,7 +209,7 @@ class DrawPreparer:
 
     def reached(self, use: DrawUse, target: int, before: Draw) -> bool:
         """Whether a fragment program was extended, now that it has gone on at an address."""
-        shader = self._shader(use)
+        shader = self.shader(use)
         if shader is None:
             return False
         more = self.programs.reached(shader.code, target) is not None

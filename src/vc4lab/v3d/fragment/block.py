@@ -6,8 +6,11 @@ The program is inlined by the QPU compiler, or, for the golden engine, the block
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from vc4lab.optimisations import SCALED_DEPTHS
 from vc4lab.qpu.jit.emitter import emit_program
+from vc4lab.records.codes import Compare
 from vc4lab.simd import (
     Value,
     call_pointer,
@@ -32,7 +35,7 @@ from vc4lab.simd import (
     store,
     var,
 )
-from vc4lab.v3d.fragment.early_depth import may_pass
+from vc4lab.v3d.fragment.early_depth import may_pass, passing
 from vc4lab.v3d.fragment.shader import (
     BlockInputs,
     DrawConstants,
@@ -54,6 +57,9 @@ from vc4lab.v3d.state.tile_context import (
 )
 from vc4lab.v3d.state.tile_layout import LANE_X, LANE_Y, Z_MAX
 from vc4lab.v3d.tlb.samples import any_lane, flags_word
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.fragment.recording import WorkRecorder
 
 _NAN = 0x7FC00000
 
@@ -94,6 +100,12 @@ class BlockShader:
         self.z_min = params.z_min
         self.z_max = params.z_max
         self.depth_scale = depth_scale(constants.key.unknowns)
+        self.recorder = self._make_recorder() if constants.key.recording else None
+
+    def _make_recorder(self) -> WorkRecorder:
+        from vc4lab.v3d.fragment.recording import WorkRecorder
+
+        return WorkRecorder(self.context)
 
     def running(self) -> Value | None:
         """Whether to go on with the next block; None if programs of this draw always end."""
@@ -188,10 +200,20 @@ class BlockShader:
             mask=self.mask + offset,
             z_steps=primitive.z_steps,
         )
+        if self.recorder is not None:
+            passed = self._passed(primitive, flags, z, offset)
+            self.recorder.open(block, primitive.reverse, any_lane(flags), passed)
         if self.constants.key.engine == "interpreter":
             self._interpret(inputs, block)
         else:
             self._inline(inputs, in_quads)
+
+    def _passed(self, primitive: Primitive, flags: list[Value], z: Value, offset: Value) -> Value:
+        """Lanes that pass the depth test now; all where there is none or blocks are queued."""
+        key = self.constants.key
+        if key.engine == "interpreter" or key.depth_function == Compare.ALWAYS:
+            return any_lane(flags)
+        return passing(key, self.zs + offset, flags, z, primitive.z_steps)
 
     def in_range(self, depth: Value) -> Value:
         """Lanes that the Z planes (record 104) leave."""
@@ -213,6 +235,9 @@ class BlockShader:
         """The coverage pipe in place of a program."""
         from vc4lab.v3d.pse import coverage_pipe
 
+        if self.recorder is not None:
+            lanes = any_lane([mask_from_bits(bits) for bits in block.samples])
+            self.recorder.open(block, primitive.reverse, lanes, lanes)
         key, place = self.constants.key, self.zs + self._offset(block)
         word = coverage_pipe.accumulator(key, place)
         word = coverage_pipe.accumulate(key, word, block.samples, primitive.reverse)
@@ -271,16 +296,20 @@ class BlockShader:
             return FragmentEnvironment(self.constants, inputs, self.status)
         from vc4lab.v3d.fragment.counting import CountingEnvironment
 
+        if self.recorder is not None:
+            return self.recorder.environment(self.constants, inputs, self.status)
         return CountingEnvironment(self.constants, inputs, self.status, self.context)
 
     def _inline(self, inputs: BlockInputs, in_quads: Value) -> None:
-        environment = self._environment(inputs)
+        environment: Any = self._environment(inputs)
         key = self.constants.key
         exact = key.engine == "exact"
         program = self.constants.program
         emit_program(
             program, environment, exact=exact, settings=key.unknowns, learned=program.targets
         )
+        if self.recorder is not None:
+            self.recorder.close(environment.instructions.get())
         if not exact:
             self.wild.set(self.wild.get() | (environment.wild.get() & in_quads))
 

@@ -172,9 +172,16 @@ def may_pass(
     key: FragmentKey, zs: Value, flags: list[Value], z: Value, steps: list[Value] | None
 ) -> Value:
     """Whether one of the lanes that `flags` has for each sample passes the test just now (i1)."""
+    return any_(passing(key, zs, flags, z, steps))
+
+
+def passing(
+    key: FragmentKey, zs: Value, flags: list[Value], z: Value, steps: list[Value] | None
+) -> Value:
+    """The lanes that `flags` has for some sample that passes the test just now."""
     seen = []
     for number, lanes in enumerate(flags):
         depth = sample_depth(z, steps[number]) if steps else z
         old = key.layout.load_block(zs + SAMPLE_BYTES * number).shr(8)
         seen.append(lanes & compare(key.depth_function, depth, old))
-    return any_(any_lane(seen))
+    return any_lane(seen)

@@ -80,7 +80,7 @@ def draw_function(key: FragmentKey) -> Function:
 
 def cache_key(key: FragmentKey) -> str:
     """A stable text for the cache of compiled objects."""
-    return hashlib.sha256(repr(key).encode()).hexdigest()
+    return hashlib.sha256(f"{key!r}{' recording' * key.recording}".encode()).hexdigest()
 
 
 @lru_cache(maxsize=1024)

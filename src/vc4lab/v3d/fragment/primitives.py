@@ -39,6 +39,8 @@ def draw_primitive(tracer: PrimitiveTracer, decoder: Decoder) -> None:
         tracer.key.unknowns["clip_weights"],
     )  # fmt: skip
     vertices = [tracer.source.vertex(pointer) for pointer in words]
+    if tracer.shader.recorder is not None:
+        tracer.shader.recorder.next_primitive()
     if tracer.key.counting:
         before = [tracer.shader.counted(name) for name in _PRIMITIVE_COUNTS]
         draw_kind(tracer, vertices, flat_words)

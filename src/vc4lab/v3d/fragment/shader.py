@@ -8,7 +8,7 @@ reference 4.11-4.18, 7.6, 7.9.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory.pointers import host
 from vc4lab.qpu.isa.registers import Write
@@ -48,6 +48,9 @@ from vc4lab.v3d.tlb.stencil import STENCIL_CELLS, StencilState
 from vc4lab.v3d.tmu.late_textures import sample_late
 from vc4lab.v3d.tmu.requests import Requests, texture_numbers
 from vc4lab.v3d.tmu.sampler import direct_lookup, sample
+
+if TYPE_CHECKING:
+    from vc4lab.memory.touched_lines import TouchedLines
 
 INLINED_REQUESTS = 2
 """Programs with more requests of one texture kind call a function for them: they compile faster."""
@@ -165,6 +168,8 @@ class FragmentEnvironment(Environment):
         self.stencil: StencilState | None = None
         counted = StagedColourAccesses if self._counts_while_running() else ColourAccesses
         self.accesses: Any = counted(self.layout)
+        self.touched_lines: TouchedLines | None = None
+        """Takes the lines of memory that texture requests read."""
         self._uniforms_read = 0
         self._varyings_read = 0
         self._pointer: Any = None
@@ -291,7 +296,12 @@ class FragmentEnvironment(Environment):
             return (sample_late(constants.late, coordinates, parameters),)
         shared = kinds.count(kind) > (INLINED_NEAREST if kind.plain else INLINED_REQUESTS)
         result = sample(
-            kind, constants.textures[number], constants.memory, *coordinates, shared=shared
+            kind,
+            constants.textures[number],
+            constants.memory,
+            *coordinates,
+            shared=shared,
+            lines=self.touched_lines,
         )
         return result if isinstance(result, tuple) else (result,)
 

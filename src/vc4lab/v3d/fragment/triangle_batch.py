@@ -121,11 +121,15 @@ def draw_triangles(tracer: TriangleTracer, address: Value) -> Value:
         shader.count("quads_valid", batch.result.quads)
         if steps is not None:
             steps.invalidate()
+        if shader.recorder is not None:
+            shader.recorder.next_batch()
         end = batch.result.end.zext(i64)
         place = const(i64, 0)
         while place < end:
             listed = CoveredBlock.at(tracer.blocks + place, 1)
             where = BlockPlace.of(listed)
+            if shader.recorder is not None:
+                shader.recorder.of_lane(where.lane)
             if tracer.rejects_early:
                 shade_seen(tracer, steps, listed, where)
             else:

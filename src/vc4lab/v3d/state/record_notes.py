@@ -10,13 +10,11 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from vc4lab.listeners import Listeners
 from vc4lab.records.control import RECORDS
-from vc4lab.v3d.events import RecordExecuted
-
-if TYPE_CHECKING:
-    from vc4lab.listeners import Listeners
+from vc4lab.v3d.events import RecordExecuted, RecordsNoted
 
 MAX_NOTES = 1 << 24
 """More than a reader executes in one call: its budget, of which hostile lists take all."""
@@ -26,13 +24,27 @@ NOTE_BYTES = 8
 class RecordNotes:
     """The memory in which the readers of one V3D note, one after the other."""
 
-    def __init__(self, listeners: Listeners[RecordExecuted]) -> None:
+    def __init__(
+        self,
+        listeners: Listeners[RecordExecuted],
+        many: Listeners[RecordsNoted] | None = None,
+    ) -> None:
         self.listeners = listeners
+        self.many: Listeners[RecordsNoted] = many or Listeners()
         self._start = 0
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is a listener."""
+        return bool(self.listeners.subscriptions or self.many.subscriptions)
 
     def emit(self, thread: int, address: int, identity: int) -> None:
         """A record that Python executes."""
-        self.listeners.emit(RecordExecuted(thread, address, RECORDS[identity]))
+        if self.many.subscriptions:
+            note = (identity << 32 | address).to_bytes(NOTE_BYTES, "little")
+            self.many.emit(RecordsNoted(thread, note))
+        if self.listeners.subscriptions:
+            self.listeners.emit(RecordExecuted(thread, address, RECORDS[identity]))
 
     def run(self, thread: int, context: Any, reader: Callable[[int], int]) -> int:
         """Call a reader's recording variant, and make events of what it noted."""
@@ -49,10 +61,19 @@ class RecordNotes:
             self._start = ctypes.addressof(ctypes.c_char.from_buffer(self._notes))
         context.executed = self._start
 
-    def take(self, thread: int, context: Any) -> None:
-        """Make events of what was noted since `attach`."""
+    def take(
+        self, thread: int, context: Any, pieces: Callable[[int, int], bytes] | None = None
+    ) -> None:
+        """Make events of what was noted since `attach`.
+
+        `pieces`: gives `RecordsNoted.pieces`, of the notes' host address and bytes.
+        """
         size, context.executed = context.executed - self._start, 0
+        if size and self.many.subscriptions:
+            numbers = None if pieces is None else pieces(self._start, size)
+            self.many.emit(RecordsNoted(thread, bytes(self._notes[:size]), numbers))
         for note in self._notes[:size].cast("Q"):
             if not self.listeners.subscriptions:
                 break
-            self.emit(thread, note & 0xFFFFFFFF, note >> 32)
+            address, identity = note & 0xFFFFFFFF, note >> 32
+            self.listeners.emit(RecordExecuted(thread, address, RECORDS[identity]))

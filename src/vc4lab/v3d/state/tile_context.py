@@ -7,7 +7,7 @@ raster order (hardware reference 7.6).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -131,7 +131,7 @@ class TileContext(Struct):
     the byte that a program sets with HOST_INT; `left`: the address for which execution left one.
     `drew`: not 0 if the chain has called a pipeline, which may have counted something. `clean`:
     bits of the buffers (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a
-    clear on.
+    clear on. `work`: a `work_records.TileWork`, for pipelines that record.
     """
 
     memory = ptr
@@ -161,6 +161,7 @@ class TileContext(Struct):
     zs = Array(i32, TILE_WORDS + TILE_PAD_WORDS)
     mask = Array(i32, TILE_WORDS + TILE_PAD_WORDS)
     resolved = Array(i32, TILE_WORDS // 2 + TILE_PAD_WORDS)
+    work = ptr
 
 
 class DrawParams(Struct):
@@ -252,6 +253,8 @@ class FragmentKey:
         What signal 7 of the program reads and leaves: record 96 bits 5 and 11.
     counting
         Count what only performance counters want to know.
+    recording
+        Record blocks of pixels and texture requests (`work_records.py`); counts, too.
     unknowns
         Settings of undocumented behaviour.
     engine
@@ -282,6 +285,7 @@ class FragmentKey:
     counting: bool = False
     unknowns: Unknowns = DEFAULT_UNKNOWNS
     engine: str = "fast"
+    recording: bool = field(default=False, repr=False)
 
     @cached_property
     def whole_program(self) -> Program:

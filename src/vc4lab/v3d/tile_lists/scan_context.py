@@ -120,3 +120,4 @@ class ScanContext(Struct):
     expansions_full = i32  # no more can be made
     executed = ptr  # where the variant that records notes the next record of a tile list
     executed_last = ptr  # no tile begins if notes go beyond
+    executed_first = ptr  # i64 each: where the notes of each tile begin

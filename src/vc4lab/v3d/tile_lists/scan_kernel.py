@@ -375,6 +375,7 @@ def _scan(scan_tile: Function[Value], recording: bool, context: Value) -> Value:
         full = const(i1, False)
         if recording:
             executed = c.executed
+            store(c.executed_first + tile * 8, executed)
             full = executed > c.executed_last
         if full:
             status = const(i32, sc.NEED_NOTES)

@@ -126,7 +126,7 @@ class ListScanner:
         context.fresh = 1
         notes = self._notes
         while True:
-            if notes is not None and notes.listeners.subscriptions:
+            if notes is not None and notes.wanted:
                 status = self._scan_noting(notes)
             else:
                 status = self._scan(self._address)
@@ -146,8 +146,16 @@ class ListScanner:
         context = self.context
         notes.attach(context)
         context.executed_last = context.executed + NOTE_BYTES * MAX_BEFORE_TILE
+        firsts = (ctypes.c_int64 * (context.tile_count + 1))()
+        context.executed_first = ctypes.addressof(firsts)
+        before = 0 if context.fresh else int(context.tile)
         status = int(_native_scan(_met_all_formats, True).call(self._address))
-        notes.take(1, context)
+
+        def pieces(start: int, size: int) -> bytes:
+            return _repeated(before, [*firsts[before : context.tile], start + size])
+
+        notes.take(1, context, pieces)
+        context.executed_first = 0
         return status
 
     def _provide(self, status: int) -> None:
@@ -216,6 +224,15 @@ class ListScanner:
         self._errors = _grown(self._errors, count * ErrorEntry.size)
         self.context.errors = ctypes.addressof(self._errors)
         self.context.error_capacity = count
+
+
+def _repeated(first: int, places: list[int]) -> bytes:
+    """Numbers from `first` on (i32), each once for every note between its place and the next."""
+    import numpy as np
+
+    ends = np.array(places, np.int64)
+    counts = (ends[1:] - ends[:-1]) // NOTE_BYTES
+    return np.repeat(np.arange(first, first + len(counts), dtype=np.int32), counts).tobytes()
 
 
 def _grown(old: Any, size: int) -> Any:

@@ -15,19 +15,24 @@ from vc4lab.v3d.state.surface import TransferKey
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def tile_functions(
-    unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None, recording: bool = False
+    unknowns: Unknowns = DEFAULT_UNKNOWNS,
+    target: Any = None,
+    recording: bool = False,
+    works: bool = False,
 ) -> NativeModule:
-    """Native `run_tiles(job, thread)`; `recording`: the variant that fills `TileJob.records`."""
+    """Native `run_tiles(job, thread)`; `recording`: the variant that fills `TileJob.records`,
+    `works`: the one that fills `TileJob.works`.
+    """
 
     def body(job: Value, thread: Value) -> None:
         from vc4lab.v3d.tiles.loop import run_tiles
 
-        run_tiles(unknowns, job, thread, recording)
+        run_tiles(unknowns, job, thread, recording, works)
 
     functions = {"run_tiles": Function(args=PART_ARGUMENTS, returns=None, body=body)}
-    key = f"tiles-{unknowns.digest()}{'-recording' * recording}"
+    key = f"tiles-{unknowns.digest()}{'-recording' * recording}{'-works' * works}"
     return build("tiles", functions, target=target, float_mode="default", key=key)
 
 

@@ -21,6 +21,7 @@ from vc4lab.v3d.state.tile_layout import (
     SINGLE,
     TileLayout,
 )
+from vc4lab.v3d.state.work_records import ChainWork
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -85,6 +86,7 @@ class TileJob(Struct):
     budget = i32
     records = ptr  # a TileRecord for each operation; for the variant that records
     contexts = ptr  # host address of the TileContext of each thread
+    works = ptr  # a ChainWork for each chain; for the variant that records pieces of work
 
 
 class TileRecord(Struct):
@@ -182,6 +184,8 @@ class NativeFrame:
         self.order = _in_order(count)
         self.records: Any = None
         """`TileRecord`s, if they were asked for."""
+        self.works: Any = None
+        """`ChainWork`s, if they were asked for."""
         self.statuses = (ctypes.c_int32 * (STATUS_WORDS * max(count, 1)))()
         self.draws: Any = draws.table
         self.surfaces = (ctypes.c_char * (SurfaceOp.size * max(len(surfaces), 1)))()
@@ -224,6 +228,12 @@ class NativeFrame:
         size = TileRecord.size * max(self.chains[self.count], 1)
         self.records = (ctypes.c_char * size)()
         self.job.records = ctypes.addressof(self.records)
+
+    def provide_works(self) -> None:
+        """Empty `works`, one for each chain."""
+        chain: Any = ChainWork.python
+        self.works = (chain * max(self.count, 1))()
+        self.job.works = ctypes.addressof(self.works)
 
     def set_transfer(self, number: int, to_memory: bool, address: int) -> None:
         """Host address of the native code that stores to (or loads from) a surface."""

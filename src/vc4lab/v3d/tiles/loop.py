@@ -47,6 +47,7 @@ from vc4lab.v3d.tiles.job import (
     TileOp,
     TileRecord,
 )
+from vc4lab.v3d.tiles.work_marks import ListMark, mark_chain
 from vc4lab.v3d.tlb.whole_tile import clear_colour, fill_words, move_full
 from vc4lab.v3d.unknowns import Unknowns
 
@@ -61,8 +62,13 @@ _DRAW = (ptr, ptr, i32)
 
 
 @staged
-def run_tiles(unknowns: Unknowns, job_pointer: Value, thread: Value, recording: bool) -> None:
-    """Runs chains until none is left; `recording`: with a `TileRecord` of each tile."""
+def run_tiles(
+    unknowns: Unknowns, job_pointer: Value, thread: Value, recording: bool, works: bool
+) -> None:
+    """Runs chains until none is left.
+
+    `recording`: with a `TileRecord` of each tile; `works`: with the pieces of work of each chain.
+    """
     job = TileJob.at(job_pointer)
     context_pointer = load(ptr, job.contexts + thread * 8)
     context = TileContext.at(context_pointer)
@@ -76,7 +82,11 @@ def run_tiles(unknowns: Unknowns, job_pointer: Value, thread: Value, recording: 
     place = atomic_add(job.pointer + TileJob.next.offset, const(i32, 1))
     while place < job.order_count:
         chain = load(i32, job.order + place * 4)
-        status = run_chain(unknowns, job, context, context_pointer, chain, recording)
+        if works:
+            mark_chain(job, context, chain, thread, "start")
+        status = run_chain(unknowns, job, context, context_pointer, chain, recording, works)
+        if works:
+            mark_chain(job, context, chain, thread, "end")
         result = job.statuses + chain * (4 * STATUS_WORDS)
         store(result, status)
         store(result + 4, context.draw)
@@ -135,6 +145,7 @@ def run_chain(
     context_pointer: Value,
     chain: Value,
     recording: bool,
+    works: bool,
 ) -> Value:
     """Runs the operations of one chain; stops at the first draw that fails."""
     number = load(i32, job.chains + chain * 4)
@@ -178,7 +189,7 @@ def run_chain(
         elif kind == OP_DRAW_PIECES:
             first = load(i32, job.piece_first + op.a * 4)
             past = load(i32, job.piece_first + (op.a + op.b) * 4)
-            status = run_segments(job, context, context_pointer, first, past)
+            status = run_segments(job, context, context_pointer, first, past, works)
         number = number + 1
     if recording:
         change_record(job, context, tile, (tiles, moved), 1)
@@ -235,9 +246,14 @@ def move(
 
 @staged
 def run_segments(
-    job: TileJob, context: TileContext, context_pointer: Value, first: Value, end: Value
+    job: TileJob,
+    context: TileContext,
+    context_pointer: Value,
+    first: Value,
+    end: Value,
+    works: bool,
 ) -> Value:
-    """Calls the pipeline of each segment."""
+    """Calls the pipeline of each segment; `works`: with a `ListWork`."""
     status = const(i32, STATUS_OK)
     while (first < end) & (status == STATUS_OK):
         segment = Segment.at(job.segments + first * Segment.size)
@@ -248,15 +264,46 @@ def run_segments(
         if function != 0:
             context.clean = 0
             context.drew = 1
-            before = load(i32, place_of(context, "quads_valid"))
-            outcome = call_pointer(
-                function, i32, _DRAW, context_pointer, entry.params, segment.list_address
-            )
-            status = outcome
-            params = DrawParams.at(entry.params)
-            quads = load(i32, place_of(context, "quads_valid")) - before
-            add(context, "primitives", segment.primitives)
-            add(context, "fragment_instructions", quads * params.instructions)
-            add(context, "lookups", quads * params.lookups)
+            if works:
+                status = run_recorded(context, context_pointer, function, entry, segment, first)
+            else:
+                status = run_list(context, context_pointer, function, entry, segment)
         first = first + 1
     return status
+
+
+@staged
+def run_list(
+    context: TileContext,
+    context_pointer: Value,
+    function: Value,
+    entry: DrawCall,
+    segment: Segment,
+) -> Value:
+    """Calls the pipeline of a segment, and counts."""
+    before = load(i32, place_of(context, "quads_valid"))
+    outcome = call_pointer(
+        function, i32, _DRAW, context_pointer, entry.params, segment.list_address
+    )
+    params = DrawParams.at(entry.params)
+    quads = load(i32, place_of(context, "quads_valid")) - before
+    add(context, "primitives", segment.primitives)
+    add(context, "fragment_instructions", quads * params.instructions)
+    add(context, "lookups", quads * params.lookups)
+    return outcome
+
+
+@staged
+def run_recorded(
+    context: TileContext,
+    context_pointer: Value,
+    function: Value,
+    entry: DrawCall,
+    segment: Segment,
+    number: Value,
+) -> Value:
+    """The same, with a `ListWork` of segment `number`."""
+    mark = ListMark(context)
+    outcome = run_list(context, context_pointer, function, entry, segment)
+    mark.finish(context, number)
+    return outcome

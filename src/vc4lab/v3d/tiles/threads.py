@@ -34,6 +34,7 @@ from vc4lab.v3d.state.tile_layout import MULTISAMPLE, WIDE
 from vc4lab.v3d.tiles.functions import tile_functions, transfer_function, triangle_setup
 from vc4lab.v3d.tiles.job import FIRST_BUDGET, NativeFrame
 from vc4lab.v3d.tiles.termination import TerminationTrial
+from vc4lab.v3d.tiles.work_memory import recorded
 from vc4lab.v3d.tiles.worker import Worker
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
@@ -87,7 +88,7 @@ class TileThreads:
         self.team = team or Team(threads)
         self.threads = self.team.threads
         self._run_tiles = tile_functions(unknowns, target)["run_tiles"]
-        self._records = False
+        self._variant = False, False
         self._unknowns, self._target = unknowns, target
         self.interrupts = interrupts or ShaderInterrupts()
         self._setups: dict[int, int] = {}
@@ -101,10 +102,11 @@ class TileThreads:
         self._passes = 0
         self._abandoned = False
 
-    def run(self, frame: NativeFrame, *, record: bool = False) -> RenderResult:
+    def run(self, frame: NativeFrame, *, record: bool = False, works: bool = False) -> RenderResult:
         """Renders a frame; tiles that need it are rendered again with exact pipelines.
 
         `record`: with a `TileRecord` of each tile, by the variant of the loop that writes them.
+        `works`: with pieces of work (`recorded`), by another; pipelines are to record them, too.
 
         Raises Abandoned.
         """
@@ -119,15 +121,27 @@ class TileThreads:
                     self._provide(frame, number, to_memory=False, only_known=True)
             if record:
                 frame.provide_records()
-            if record != self._records:
-                self._choose(record)
+            if works:
+                frame.provide_works()
+                for worker in self._workers:
+                    worker.begin_work()
+            if (record, works) != self._variant:
+                self._choose(record, works)
             self._pass(frame, frame.count)
             return self._finish(frame) if frame.job.failed else NO_FAILURES
 
-    def _choose(self, recording: bool) -> None:
+    def _choose(self, recording: bool, works: bool) -> None:
         """Which variant of the tile loop runs from now on."""
-        self._records = recording
-        self._run_tiles = tile_functions(self._unknowns, self._target, recording)["run_tiles"]
+        if self._variant[1] and not works:
+            for worker in self._workers:
+                worker.end_work()
+        self._variant = recording, works
+        functions = tile_functions(self._unknowns, self._target, recording, works)
+        self._run_tiles = functions["run_tiles"]
+
+    def recorded(self, frame: NativeFrame) -> tuple[dict[str, bytes], int]:
+        """What the run of a frame with `works` recorded: see `work_memory.recorded`."""
+        return recorded(frame, [worker.work for worker in self._workers if worker.work is not None])
 
     def _finish(self, frame: NativeFrame) -> RenderResult:
         """Renders again the chains that a draw stopped, until none is left.
@@ -370,5 +384,7 @@ class TileThreads:
         worker = Worker(self.interrupts.place(FRAGMENTS))
         for number, address in self._setups.items():
             worker.context.setups[number] = address
+        if self._variant[1]:
+            worker.begin_work()
         self._contexts[len(self._workers)] = worker.address
         self._workers.append(worker)

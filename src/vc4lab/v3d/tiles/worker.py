@@ -6,6 +6,7 @@ import ctypes
 
 from vc4lab.v3d.golden.fragment import batch_callback
 from vc4lab.v3d.state.tile_context import COUNTERS, QUEUE_BYTES, TileContext
+from vc4lab.v3d.tiles.work_memory import WorkMemory
 
 
 class Worker:
@@ -20,3 +21,16 @@ class Worker:
         self.queue = (ctypes.c_char * QUEUE_BYTES)()  # untouched memory costs nothing
         self.context.batch = ctypes.addressof(self.queue)
         self.context.callback = batch_callback()
+        self.work: WorkMemory | None = None
+        """Where it records pieces of work, once that was asked for."""
+
+    def begin_work(self) -> None:
+        """It records pieces of work from now on, and has none yet."""
+        if self.work is None:
+            self.work = WorkMemory()
+            self.context.work = self.work.address
+        self.work.clear()
+
+    def end_work(self) -> None:
+        """It records no more."""
+        self.work, self.context.work = None, 0

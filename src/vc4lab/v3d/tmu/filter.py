@@ -6,7 +6,7 @@ blends work on packed pairs of channels, two 8-bit channels in 16-bit lanes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from vc4lab.images.tile_address import (
@@ -19,6 +19,7 @@ from vc4lab.images.tile_address import (
 )
 from vc4lab.images.tiling import UTILE_BYTES, Tiling
 from vc4lab.memory import MEMORY_MASK
+from vc4lab.memory.touched_lines import TouchedLines
 from vc4lab.records.texture import TextureType, Wrap
 from vc4lab.simd import (
     Value,
@@ -51,7 +52,8 @@ class SampleRequest:
 
     ``u``, ``v``: finite coordinates (f32x16), where `TextureKind.unit_s`, `unit_t` say so clamped
     already; ``face``: byte offset of the cube face or None; ``border``: the border colour as a
-    filter word; ``where``: the direction of a cube map's lookup.
+    filter word; ``where``: the direction of a cube map's lookup; ``lines``: takes the lines of
+    memory that are read.
     """
 
     kind: TextureKind
@@ -62,6 +64,13 @@ class SampleRequest:
     face: Value | None
     border: Value
     where: Direction | None = None
+    lines: TouchedLines | None = None
+
+    def where_read(self, weight: Value) -> SampleRequest:
+        """The same for a level that is read where its weight is not 0."""
+        if self.lines is None:
+            return self
+        return replace(self, lines=self.lines.only(weight != 0))
 
 
 class Level(NamedTuple):
@@ -95,6 +104,8 @@ def filter_level(request: SampleRequest, level: Level, linear: Any) -> Any:
     texels = Texels(request, level)
     if linear is False:
         return texels.fetch([texels.column(x, "only")], [texels.row(y, "only")])[0]
+    if linear is not True:
+        texels.filtered = linear
     half: Any = 128
     weights: Any = kind.weight_mask
     if linear is not True:
@@ -123,6 +134,8 @@ class Texels:
         self.base = level.base if request.face is None else level.base + request.face
         self.shape = request.kind.utile
         self.block_shift = request.kind.format.block.bit_length() - 1
+        self.filtered: Value | None = None
+        """Lanes that take more than one texel, if not all do."""
 
     def column(self, x: Value, which: str) -> Tap:
         """The texel column meant by index ``x`` of the wrapped coordinate."""
@@ -181,6 +194,8 @@ class Texels:
         shift = self.block_shift
         x = [column.texel.shr(shift) if shift else column.texel for column in columns]
         y = [row.texel.shr(shift) if shift else row.texel for row in rows]
+        if self.request.lines is not None:
+            self._take_lines(self.request.lines, columns, rows, self.addresses(x, y))
         # the one gather of nearest sampling takes no longer than whole utiles
         if len(columns) > 1 and fits_utiles(self.kind, self.shape):
             block = UtileBlock(self.shape, x, y, self.same())
@@ -198,6 +213,16 @@ class Texels:
             ]
         corners = [(column, row) for row in rows for column in columns]
         return [self._bordered(w, *corner) for w, corner in zip(decoded, corners, strict=True)]
+
+    def _take_lines(
+        self, lines: TouchedLines, columns: list[Tap], rows: list[Tap], addresses: list[Value]
+    ) -> None:
+        """Hands on which texels are read: all but those of the border."""
+        outside = [_either(column.outside, row.outside) for row in rows for column in columns]
+        if self.filtered is not None:
+            others = [_either(border, ~self.filtered) for border in outside[1:]]
+            outside = [outside[0], *others]
+        lines.take(addresses, outside)
 
     def gathered(self, columns: list[Value], rows: list[Value]) -> tuple[Value, ...]:
         """Words that begin with the texels of each column and row (row by row)."""
@@ -237,6 +262,13 @@ class Texels:
 
     def _load(self, address: Value) -> Value:
         return gather(i32, self.request.memory_base, address, compact=True)
+
+
+def _either(first: Value | None, second: Value | None) -> Value | None:
+    """Lanes of one mask or the other."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first | second
 
 
 def _of_first_lane(part: Any, lanes: int) -> Any:

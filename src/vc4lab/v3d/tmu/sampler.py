@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.memory import MEMORY_MASK
+from vc4lab.memory.touched_lines import TouchedLines
 from vc4lab.records.texture import TextureType, Wrap
 from vc4lab.simd import (
     Function,
@@ -67,6 +68,7 @@ def sample(
     b: Value,
     *,
     shared: bool = False,
+    lines: TouchedLines | None = None,
 ) -> Any:
     """Results of one request: i32x16 of RGBA8888 words; for RGBA64 a pair of them (RG, BA).
 
@@ -74,12 +76,15 @@ def sample(
     ``s``, ``t``, ``r``, ``b``: float words per lane, 0 where the program wrote none.
     ``shared``: call one function per kind and module instead of inlining. A shader with several
     requests compiles much faster that way, for about a nanosecond (and spills) per request.
+    ``lines``: takes the lines of memory that the texels lie in, if that is wanted.
     """
     if shared and kind.result_words == 1:
         uses_r = kind.cube or Wrap.BORDER in (kind.wrap_s, kind.wrap_t)
         uses_b = kind.needs_lod and b.constant != 0
-        function = _shared_function(kind, uses_r, uses_b)
+        function = _shared_function(kind, uses_r, uses_b, lines is not None)
         extra = [value for value, used in ((r, uses_r), (b, uses_b)) if used]
+        if lines is not None:
+            extra += [lines.stream, lines.quads]
         return call(function, descriptor, memory_base, s, t, *extra)
     d = TextureDescriptor.at(descriptor)
     face = where = None
@@ -91,7 +96,7 @@ def sample(
         u, v = where.coordinates(where.x, where.y, where.z)
         face = where.face * d.cube_stride
     border = border_filter_word(kind.type, splat_lane(r, 0), kind.border_4444)
-    request = SampleRequest(kind, d, memory_base, u, v, face, border, where)
+    request = SampleRequest(kind, d, memory_base, u, v, face, border, where, lines)
     filtered = filter_request(request, b)
     if kind.type is TextureType.RGBA64:
         return filtered
@@ -99,14 +104,15 @@ def sample(
 
 
 @lru_cache(maxsize=256)
-def _shared_function(kind: TextureKind, uses_r: bool, uses_b: bool) -> Function:
+def _shared_function(kind: TextureKind, uses_r: bool, uses_b: bool, records: bool) -> Function:
     def body(descriptor: Value, memory_base: Value, s: Value, t: Value, *extra: Value) -> Any:
         rest = iter(extra)
         zero = const(i32x16, 0)
         r, b = next(rest) if uses_r else zero, next(rest) if uses_b else zero
-        return sample(kind, descriptor, memory_base, s, t, r, b)
+        lines = TouchedLines(*rest) if records else None
+        return sample(kind, descriptor, memory_base, s, t, r, b, lines=lines)
 
-    args = (ptr, ptr) + (i32x16,) * (2 + uses_r + uses_b)
+    args = (ptr, ptr) + (i32x16,) * (2 + uses_r + uses_b) + (ptr, i32) * records
     return Function(args, i32x16, body, name="texture_sample")
 
 
@@ -141,7 +147,7 @@ def _with_next_level(
         filtered = blend(
             request.kind,
             filtered,
-            filter_level(request, numbered_level(request, number), linear),
+            filter_level(request.where_read(weight), numbered_level(request, number), linear),
             weight,
         )
     return filtered
