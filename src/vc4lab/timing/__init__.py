@@ -1,0 +1,1 @@
+"""The timing model: where the cycles of a frame go."""
