@@ -32,6 +32,7 @@ from vc4lab.v3d.events import (
     ProgramCompiled,
     ProgramEnded,
     ProgramKind,
+    ProgramRecorded,
     ProgramStarted,
     RecordExecuted,
     RecordsNoted,
@@ -110,6 +111,9 @@ def test_caches_and_programs() -> None:
     assert isinstance(compiled, ProgramCompiled)
     assert compiled[:2] == (ProgramKind.USER, place)
     assert len(compiled.words) == size // 8
+    recorded = [event for event in heard if isinstance(event, ProgramRecorded)]
+    assert [event.ended for event in recorded] == [False, True]
+    heard = [event for event in heard if event not in recorded]
     assert [type(event) for event in heard] == [
         CachesCleared, CachesCleared, ProgramStarted, MemoryUse, MemoryUse, ProgramEnded,
     ]  # fmt: skip
