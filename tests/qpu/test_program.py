@@ -106,6 +106,19 @@ def test_code_before_the_entry_and_far_away() -> None:
     assert program.digest != Program(program.words, program.address).digest
 
 
+def test_execution_comes_back_from_a_call() -> None:
+    """To the instruction after its delay slots, which here goes far away at once."""
+    call = Branch(branch(8 * 4)).replace(waddr_add=0).encode()
+    far, sub = 8 * 1000, [END, NO, NO]
+    words = [call, NO, NO, NO, branch(far), NO, NO, NO, *sub]
+    words += [NO] * (16 + 1000 - len(words)) + [END, NO, NO]
+    program = read_program(memory(words), 0x1000)
+    assert program.problems == ()
+    assert program.pieces == ((11, 0x1000 + 8 * 8 + far),)
+    jump = [branch(8 * 4), *words[1:]]
+    assert read_program(memory(jump), 0x1000).pieces == ()
+
+
 def test_a_branch_between_instructions() -> None:
     program = read_program(memory([branch(-60, 0), NO, NO, NO, END, NO, NO]), 0x1000)
     assert [(p.code, p.address) for p in program.problems] == [("QPU-002", 0x1000)]
