@@ -113,6 +113,27 @@ def test_a_table_after_the_end(engine: str, count: int, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("uniform", [0x30000007, 0x30000001])
+def test_a_way_to_where_no_code_can_lie(engine: str, uniform: int) -> None:
+    """Between two instructions: the draw is left out in every tile, the one before it is drawn."""
+    frame = Frame(engine=engine)
+    job = frame.job
+    corners, good = job.put(triangle((-64, 0), (256, 0), (-64, 512))), job.program(solid(RED))
+    code = job.program(f"    mov ra0, unif\n    nop\n    bra -, ra0\n{SLOTS}{STOP}")
+    uniforms = job.put(struct.pack("<I", uniform))
+    body = viewport(job)
+    for program in (good, code):
+        data = struct.pack("<BBBBIII", 1, 12, 0, 0, program, uniforms, corners)
+        body += build(65, address=job.put(data)) + ARRAY
+    for number in range(1, 3):
+        assert set(np.unique(frame.draw(body)).tolist()) == {RED}
+        assert frame.reporter.counts == {"QPU-042": number}
+    (item,) = frame.reporter.items
+    assert item.address == code
+    assert f"0x{uniform:08x}" in item.message
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("stage", ["coordinate", "vertex"])
 def test_vertex_shaders(stage: str, engine: str) -> None:
     """The rest of the program lies in another place, which only a uniform names."""
@@ -155,6 +176,9 @@ def test_more_ways_than_are_worth_compiling(monkeypatch: pytest.MonkeyPatch) -> 
     for room in (pipelines, vertices):
         monkeypatch.setattr(room, "MAX_WAYS", 2)
     test_a_table_after_the_end("jit", 2, monkeypatch)
+    monkeypatch.setattr(vertices, "MAX_WAYS", 0)
+    for stage in ("coordinate", "vertex"):
+        test_vertex_shaders(stage, "jit")
 
 
 def test_a_result_that_depends_on_the_way_is_interpreted() -> None:

@@ -114,6 +114,19 @@ def test_draws_of_a_list_have_a_limit_together() -> None:
     assert scene.frame.reporter.counts["VTX-001"] == 2
 
 
+def test_a_path_has_a_limit() -> None:
+    """What is beyond it is left out; here it is zeros, and so without area."""
+    for length, reported in ((MAX_LENGTH, 0), (MAX_LENGTH + 3, 1), (0xFFFFFFFF, 1)):
+        frame = Frame()
+        points = struct.pack("<6h", 160, 160, 160, 640, 640, 160)
+        frame.job.memory.write(0x8000000, points)
+        path = build(41, type=4, length=length, address=0x8000000)
+        state = viewport(frame.job) + frame.vg_shader(solid(RED))
+        assert (frame.bin(state + path) == RED).any()
+        assert frame.reporter.counts.get("VTX-001", 0) == reported
+        assert frame.v3d.read(BFC) == 1
+
+
 @pytest.mark.parametrize("paths", [False, True])
 def test_changes_of_state_have_a_limit(paths: bool) -> None:
     """A change counts if something was drawn since the last one. Paths of two kinds take turns: the

@@ -228,6 +228,31 @@ def test_units_of_the_depth_offset(primitive: str) -> None:
     assert set(np.unique(depth[image != 0] >> 8)) == {plain + 512 // 8}
 
 
+@pytest.mark.parametrize("unit", ["one", "float"])
+def test_a_depth_offset_of_each_of_many_triangles(unit: str) -> None:
+    """A long program shades quads of several triangles together; each has an offset of its own."""
+    text = "mov r0, 0\n" + "add r0, r0, 1\n" * 40 + "mov tlbz, rb15\nmov tlbc, unif"
+    key = FragmentKey(program=program(text), z_update=True, depth_function=1, depth_offset=True)
+    scene, plain = Scene(32, 32), Scene(32, 32)
+    for one, offset in ((scene, True), (plain, False)):
+        rng = np.random.default_rng(4)
+        for colour in (5, 6):
+            corners = []
+            for _ in range(60):
+                x, y = rng.uniform(0, 28, 2)
+                corners += [
+                    vertex(x + dx, y + dy, rng.uniform(0.2, 0.8))
+                    for dx, dy in ((0, 0), (rng.uniform(2, 6), 0), (0, rng.uniform(2, 6)))
+                ]
+            one.add(
+                replace(key, depth_offset=offset), corners, uniforms=(colour,),
+                depth_factor=1.5, depth_units=64.0,
+            )  # fmt: skip
+    image, depth = drawn(scene, depth_offset_unit=unit)
+    assert set(np.unique(image)) == {0, 5, 6}
+    assert (depth != drawn(plain, depth_offset_unit=unit)[1]).sum() > 200
+
+
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("choice", ["quads", "rows"])
 def test_dumps_of_one_sample(wide: bool, choice: str) -> None:
