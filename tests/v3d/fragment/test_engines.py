@@ -138,6 +138,20 @@ def test_interpreter_exact_and_fast_draw_the_same(name):
         assert (scene.depth() == depth).all()
 
 
+@pytest.mark.parametrize("engine", ["fast", "exact", "interpreter"])
+def test_minus_zero_beside_a_sum(engine):
+    """Sums are +0 where native ones may be -0; a constant -0 in other lanes of the word stays."""
+    text = "mov r1, unif\nfadd r0, r1, unif\nand.setf -, elem_num, 1\n"
+    text += "ldi.zs r0, 0x80000000\nmov r3, r0\n"
+    for terms, total in (((1.0, 0.5), 0x3FC00000), ((-1.0, 1.0), 0), ((-0.0, -0.0), 0)):
+        scene = Scene(16, 16)
+        uniforms = tuple(int(np.float32(term).view(np.uint32)) for term in terms)
+        corners = [vertex(0, 0), vertex(40, 0), vertex(0, 40)]
+        scene.add(FragmentKey(program=words(text + END)), corners, uniforms=uniforms)
+        expected = [0x80000000, total] * 8
+        assert (scene.render(engine) == expected).all()
+
+
 @pytest.mark.parametrize("name", ["coloured", "bilinear", "nearest again"])
 def test_all_instruction_sets_draw_the_same(name):
     scene = SCENES[name]()
