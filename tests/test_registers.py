@@ -44,6 +44,25 @@ def test_what_a_write_does_without_a_handler() -> None:
     assert {4: 4 in writes, 8: 8 in reads} == {4: False, 8: False}
 
 
+def test_what_hangs_on_a_write_without_a_handler() -> None:
+    class Lamp(Block):
+        LEVEL = Register(0x00, bits=0xF, count=2, then="_look")
+        CLEAR = Register(0x08, access="w1c", reset=0xFF, then="_look")
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen: list[list[int]] = []
+
+        def _look(self) -> None:
+            self.seen.append(list(self.values.values()))
+
+    lamp = Lamp()
+    writes = lamp.write_handlers()
+    writes[4](0x21)
+    writes[8](0x0F)
+    assert lamp.seen == [[0, 1, 0xFF], [0, 1, 0xF0]]
+
+
 def test_rows_have_names_of_their_own() -> None:
     toy = Toy()
     writes = toy.write_handlers()

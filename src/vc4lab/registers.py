@@ -7,9 +7,10 @@
         def on_write_RSTC(self, value: int) -> None: ...
         def on_read_STATUS(self) -> int: ...
 
-A register without a handler keeps what is written. `self.RSTC` is the stored value. A row of
-registers (`count=4`) is stored under each name, and its handlers get the index first. Traces,
-saved states and messages take names, values and fields from here.
+A register without a handler keeps what is written, and calls the method that it names by `then`.
+`self.RSTC` is the stored value. A row of registers (`count=4`) is stored under each name,
+and its handlers get the index first. Traces, saved states and messages take names, values and
+fields from here.
 """
 
 from __future__ import annotations
@@ -62,9 +63,10 @@ class Register:
     """One 32-bit register of a block, or a row of `count` registers `stride` bytes apart.
 
     `access` is "rw", "r" (writes are ignored), "w" (reads give 0), "w1c" or "w1s" (the bits that
-    are written as 1 are cleared, or set); `bits` are those that a write reaches. `fields` are what
-    traces name: "31 full, 7:0 level", or a `Layout`. `names` are those of a row, "PCTR{}" (by
-    default "PCTR[0]" and so on); `doc` is for readers of the code.
+    are written as 1 are cleared, or set); `bits` are those that a write reaches, `then` names the
+    method of the block that is called after it. `fields` are what traces name: "31 full, 7:0
+    level", or a `Layout`. `names` are those of a row, "PCTR{}" (by default "PCTR[0]" and so on);
+    `doc` is for readers of the code.
 
     `steady` says that reading it changes nothing, and that its value changes only by writes, events
     and reads of registers that are not steady: a poll of it is answered without its handler until
@@ -86,6 +88,7 @@ class Register:
         steady: bool = False,
         rate: Rate | None = None,
         fields: str | type[Layout] = "",
+        then: str = "",
         doc: str = "",
     ) -> None:
         if access not in ACCESSES:
@@ -102,6 +105,7 @@ class Register:
         self.rate = rate
         self.layout = None if isinstance(fields, str) else fields
         self.fields = _fields(fields)
+        self.then = then
         self.doc = doc
         self.name = ""
         self.key: Any = None
@@ -212,7 +216,7 @@ class Block:
 
     def write_handlers(self) -> dict[int, WriteHandler]:
         """Offset in the block → function that takes the value."""
-        return self._handlers("on_write_", "r", self.writer)
+        return self._handlers("on_write_", "r", self._writer)
 
     def _handlers(
         self, prefix: str, forbidden: str, default: Callable[[Register, Any], Any]
@@ -232,6 +236,18 @@ class Block:
     def reader(self, _register: Register, key: Any) -> ReadHandler:
         """What gives the value of a register that has no handler of its own."""
         return partial(self.values.__getitem__, key)
+
+    def _writer(self, register: Register, key: Any) -> WriteHandler:
+        write = self.writer(register, key)
+        if not register.then:
+            return write
+        then = getattr(self, register.then)
+
+        def write_and_then(value: int) -> None:
+            write(value)
+            then()
+
+        return write_and_then
 
     def writer(self, register: Register, key: Any) -> WriteHandler:
         """What takes a value written to a register that has no handler of its own."""

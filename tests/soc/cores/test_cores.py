@@ -179,7 +179,7 @@ def test_generic_timers_count_microseconds_until_a_stub_or_a_program_changes_tha
     assert narrow.local.PRESCALER == 0x06AAAAAB
     assert _ticks_in_a_millisecond(narrow) == pytest.approx(1000, abs=1)
     assert narrow.cpu.links.timer.frequency == 19_200_000
-    narrow.local.on_write_PRESCALER(1 << 31)
+    narrow.local_bus.poke(0x08, 1 << 31)
     assert _ticks_in_a_millisecond(narrow) == 19_200
     crystal = boot("monitor", unknowns=DEFAULT_UNKNOWNS.with_(timer_prescaler="crystal"))
     assert _ticks_in_a_millisecond(crystal) == 19_200

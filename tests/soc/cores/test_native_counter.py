@@ -50,7 +50,7 @@ def test_who_waits_by_the_count_does_not_need_python(boot64, monkeypatch):
 
 def test_another_pace_is_known_to_native_code(boot64):
     machine = boot64(*READS)
-    machine.local.on_write_PRESCALER(0x06AAAAAB)
+    machine.local_bus.poke(0x08, 0x06AAAAAB)
     machine.clock.skip(3_000_000_000_000)
     machine.run(seconds=0.001)
     timer = machine.cores[0].links.timer
@@ -59,7 +59,7 @@ def test_another_pace_is_known_to_native_code(boot64):
 
 def test_a_counter_quicker_than_the_crystal(boot64):
     machine = boot64(*READS)
-    machine.local.on_write_CONTROL(3 << 8)
+    machine.local_bus.poke(0x00, 3 << 8)
     machine.clock.skip(3_000_000_000_000)
     machine.run(seconds=0.001)
     timer = machine.cores[0].links.timer

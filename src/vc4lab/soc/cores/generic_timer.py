@@ -3,7 +3,7 @@
 The engine's own follows the host's clock and never interrupts, so its registers are trapped
 (`traps.py`) and come here. One counter, three compare units: physical, virtual (which may be set
 back against the others by CNTVOFF) and that of HYP mode or EL2. All cores' counters are clocked by
-the crystal (or half of the ARM's clock) through the local block's prescaler (`core_timer.py`).
+the crystal (or half of the ARM's clock) through the local block's prescaler (`local_block.py`).
 """
 
 from __future__ import annotations

@@ -169,15 +169,13 @@ class AuxSpi(Absent):
             if self.CNTL0 & self.ENABLE:
                 self._received = min(self._received + 1, self.DEPTH)
 
-    def on_write_HOLD(self, mirror: int, value: int) -> None:
-        self.on_write_IO(mirror, value)
+    on_write_HOLD = on_write_IO
 
     def on_read_IO(self, _mirror: int) -> int:
         self._received = max(self._received - 1, 0)
         return 0
 
-    def on_read_HOLD(self, mirror: int) -> int:
-        return self.on_read_IO(mirror)
+    on_read_HOLD = on_read_IO
 
 
 class Spi1(AuxSpi):
@@ -197,7 +195,14 @@ class I2c(Absent):
 
     TITLE = "an I2C bus"
     CONTROL = Register(0x00, fields="15 enable, 8 interrupt when done, 7 start, 5:4 clear")
-    STATUS = Register(0x04, reset=0x50, fields="9 timeout, 8 no acknowledge, 1 done, 0 active")
+    STATUS = Register(
+        0x04,
+        access="w1c",
+        reset=0x50,
+        bits=0x302,
+        fields="9 timeout, 8 no acknowledge, 1 done, 0 active",
+        then="_update",
+    )
     DLEN = Register(0x08)
     ADDRESS = Register(0x0C)
     FIFO = Register(0x10)
@@ -205,7 +210,7 @@ class I2c(Absent):
     DEL = Register(0x18, reset=0x300030)
     CLKT = Register(0x1C, reset=0x40)
     ENABLE, START, NO_ACKNOWLEDGE, DONE = 1 << 15, 1 << 7, 1 << 8, 1 << 1
-    DONE_INTERRUPT, CLEARED_BY_ONE = 1 << 8, 0x302
+    DONE_INTERRUPT = 1 << 8
 
     def __init__(
         self, reporter: Reporter, interrupts: InterruptController, asking: set[str]
@@ -219,10 +224,6 @@ class I2c(Absent):
         if value & self.START and value & self.ENABLE:
             self.report_use()
             self.STATUS |= self.NO_ACKNOWLEDGE | self.DONE
-        self._update()
-
-    def on_write_STATUS(self, value: int) -> None:
-        self.STATUS &= ~(value & self.CLEARED_BY_ONE)
         self._update()
 
     def on_read_FIFO(self) -> int:

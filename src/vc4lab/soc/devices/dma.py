@@ -85,7 +85,9 @@ class DmaChannel(Block):
     TXFR_LEN = Register(0x14, access="r", poll=Poll.EVENT)
     STRIDE = Register(0x18, access="r")
     NEXTCONBK = Register(0x1C)
-    DEBUG = Register(0x20, fields="2:0 errors", doc="write 1 clears; 28 lite")
+    DEBUG = Register(
+        0x20, access="w1c", bits=DEBUG_ERRORS, fields="2:0 errors", doc="reads: 28 lite"
+    )
 
     def __init__(self, unit: DmaUnit, enabled: Callable[[int], bool]) -> None:
         super().__init__()
@@ -141,9 +143,6 @@ class DmaChannel(Block):
     def on_read_DEBUG(self) -> int:
         lite = LITE if self.lite else 0
         return self.DEBUG & DEBUG_ERRORS | lite | VERSION | self.NUMBER << 8
-
-    def on_write_DEBUG(self, value: int) -> None:
-        self.DEBUG &= ~value & DEBUG_ERRORS
 
     # -- control blocks ----------------------------------------------------------------------------
 

@@ -53,12 +53,12 @@ class Gpio(Block):
     CLEAR = Register(0x28, access="w", count=2)
     LEVEL = Register(0x34, access="r", count=2, steady=True)
     EVENTS = Register(0x40, count=2, doc="detected, write 1 clears")
-    RISING = Register(0x4C, count=2)
-    FALLING = Register(0x58, count=2)
-    HIGH = Register(0x64, count=2)
-    LOW = Register(0x70, count=2)
-    ASYNC_RISING = Register(0x7C, count=2)
-    ASYNC_FALLING = Register(0x88, count=2)
+    RISING = Register(0x4C, count=2, then="_watch")
+    FALLING = Register(0x58, count=2, then="_watch")
+    HIGH = Register(0x64, count=2, then="_watch")
+    LOW = Register(0x70, count=2, then="_watch")
+    ASYNC_RISING = Register(0x7C, count=2, then="_watch")
+    ASYNC_FALLING = Register(0x88, count=2, then="_watch")
     PULL = Register(0x94, doc="1 down, 2 up: for the pins clocked by PULL_CLOCK")
     PULL_CLOCK = Register(0x98, count=2)
 
@@ -172,28 +172,9 @@ class Gpio(Block):
         """Both registers of a row as one mask."""
         return (self.values[offset] | self.values[offset + 4] << 32) & ALL_PINS
 
-    def _watch(self, offset: int, bank: int, value: int) -> None:
-        """A register of what is looked for is written."""
-        self.values[offset + 4 * bank] = value
+    def _watch(self) -> None:
+        """A register of what is looked for was written."""
         self._rising = self._pair(0x4C) | self._pair(0x7C)
         self._falling = self._pair(0x58) | self._pair(0x88)
         self._high, self._low = self._pair(0x64), self._pair(0x70)
         self._look()
-
-    def on_write_RISING(self, bank: int, value: int) -> None:
-        self._watch(0x4C, bank, value)
-
-    def on_write_FALLING(self, bank: int, value: int) -> None:
-        self._watch(0x58, bank, value)
-
-    def on_write_HIGH(self, bank: int, value: int) -> None:
-        self._watch(0x64, bank, value)
-
-    def on_write_LOW(self, bank: int, value: int) -> None:
-        self._watch(0x70, bank, value)
-
-    def on_write_ASYNC_RISING(self, bank: int, value: int) -> None:
-        self._watch(0x7C, bank, value)
-
-    def on_write_ASYNC_FALLING(self, bank: int, value: int) -> None:
-        self._watch(0x88, bank, value)

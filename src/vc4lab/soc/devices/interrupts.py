@@ -51,7 +51,9 @@ class InterruptController(Block):
     PENDING = Register(
         0x04, access="r", count=2, poll=Poll.EVENT, steady=True, doc="enabled and raised"
     )
-    FIQ_CONTROL = Register(0x0C, fields="7 enable, 6:0 the one line that is the FIQ")
+    FIQ_CONTROL = Register(
+        0x0C, bits=0xFF, fields="7 enable, 6:0 the one line that is the FIQ", then="_changed"
+    )
     ENABLE = Register(0x10, count=2, doc="write 1 enables")
     ENABLE_BASIC = Register(0x18)
     DISABLE = Register(0x1C, count=2, doc="write 1 disables")
@@ -134,10 +136,6 @@ class InterruptController(Block):
         rest = raised & ~_SHORTCUT_MASK
         return value | bool(rest & 0xFFFFFFFF) << 8 | bool(rest >> 32) << 9
 
-    def on_write_FIQ_CONTROL(self, value: int) -> None:
-        self.FIQ_CONTROL = value & 0xFF
-        self._changed()
-
     def on_read_ENABLE(self, bank: int) -> int:
         return self.enabled >> 32 * bank & 0xFFFFFFFF
 
@@ -153,7 +151,7 @@ class InterruptController(Block):
         self._changed()
 
     def on_read_DISABLE(self, bank: int) -> int:
-        return self.enabled >> 32 * bank & 0xFFFFFFFF
+        return self.on_read_ENABLE(bank)
 
     def on_write_DISABLE(self, bank: int, value: int) -> None:
         self.enabled &= ~(value << 32 * bank)

@@ -2,6 +2,11 @@
 
 It decides which core sees which interrupt. A mailbox 3 that is written while its core is parked
 holds the address at which the core begins.
+
+The 64-bit core timer clocks the generic timers of all cores. Its source is the crystal or the APB
+clock, half of the ARM's; the prescaler takes `prescaler` of 2**31 of its ticks, and each counts
+once or twice. Source: BCM2836 ARM-local peripherals (QA7), 3.1 and 4.1 to 4.3; bits 9 and 8 of the
+control register are those of Linux's irq-bcm2836.c, too.
 """
 
 from __future__ import annotations
@@ -12,13 +17,13 @@ from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.cores.generic_timer import (
+    FREQUENCY,
     HYPERVISOR,
     MICROSECONDS,
     PHYSICAL,
     VIRTUAL,
     GenericTimer,
 )
-from vc4lab.soc.devices.core_timer import CoreTimer
 from vc4lab.soc.devices.interrupts import InterruptController
 from vc4lab.soc.devices.timers import SHORTEST_PERIOD
 
@@ -29,6 +34,7 @@ TIMER_UNITS = (PHYSICAL, PHYSICAL, HYPERVISOR, VIRTUAL)
 EDGE_NS = 625, 24
 """The local timer counts both edges of the crystal, 38.4 MHz: 24 of them in 625 ns."""
 START_MAILBOX = 3
+BY_TWO, APB = 1 << 9, 1 << 8
 
 
 class LocalBlock(Block):
@@ -36,9 +42,13 @@ class LocalBlock(Block):
 
     NAME = "local"
     OFFSET = 0
-    CONTROL = Register(0x00, doc="of the core timer: 9 counts by 2, 8 half the ARM's clock")
-    PRESCALER = Register(0x08, doc="0x80000000 divides by 1")
-    GPU_ROUTING = Register(0x0C, fields="1:0 core of the IRQ, 3:2 core of the FIQ")
+    CONTROL = Register(
+        0x00, then="_clock_timers", doc="of the core timer: 9 counts by 2, 8 half the ARM's clock"
+    )
+    PRESCALER = Register(0x08, then="_clock_timers", doc="0x80000000 divides by 1")
+    GPU_ROUTING = Register(
+        0x0C, fields="1:0 core of the IRQ, 3:2 core of the FIQ", then="_attention"
+    )
     PMU_ROUTING_SET = Register(0x10)
     PMU_ROUTING_CLEAR = Register(0x14)
     TIMER_LOW = Register(0x1C, poll=Poll.TIME, doc="core timer; a read holds the high word")
@@ -48,8 +58,12 @@ class LocalBlock(Block):
     AXI_INTERRUPT = Register(0x30)
     LOCAL_CONTROL = Register(0x34, fields="31 fired, 29 interrupt, 28 enable, 27:0 reload")
     LOCAL_CLEAR = Register(0x38, access="w", fields="31 clear, 30 reload")
-    TIMER_INTERRUPTS = Register(0x40, count=CORES, fields="3:0 IRQ, 7:4 FIQ")
-    MAILBOX_INTERRUPTS = Register(0x50, count=CORES, fields="3:0 IRQ, 7:4 FIQ")
+    TIMER_INTERRUPTS = Register(
+        0x40, bits=0xFF, count=CORES, fields="3:0 IRQ, 7:4 FIQ", then="_attention"
+    )
+    MAILBOX_INTERRUPTS = Register(
+        0x50, bits=0xFF, count=CORES, fields="3:0 IRQ, 7:4 FIQ", then="_attention"
+    )
     IRQ_SOURCE = Register(0x60, access="r", count=CORES, poll=Poll.EVENT)
     FIQ_SOURCE = Register(0x70, access="r", count=CORES, poll=Poll.EVENT)
     MAILBOX_SET = Register(0x80, access="w", count=16, doc="mailbox m of core n at 16 n + 4 m")
@@ -71,7 +85,7 @@ class LocalBlock(Block):
         self._interrupts = interrupts
         self._clock = clock
         self._timers = timers
-        self._core_timer = CoreTimer(timers, arm_clock)
+        self._apb_clock = arm_clock // 2
         self._attention = attention
         self._start_core = start_core
         self._mailboxes = [0] * 16
@@ -80,7 +94,8 @@ class LocalBlock(Block):
         self._local_event: Event | None = None
         self._carry = 0
         """24ths of a nanosecond that the local timer's last period was too short."""
-        self.on_write_PRESCALER(prescaler)
+        self.PRESCALER = prescaler
+        self._clock_timers()
 
     # -- which core is interrupted -----------------------------------------------------------------
 
@@ -125,18 +140,6 @@ class LocalBlock(Block):
     def on_read_FIQ_SOURCE(self, core: int) -> int:
         return self.sources(core, True)
 
-    def on_write_GPU_ROUTING(self, value: int) -> None:
-        self.GPU_ROUTING = value
-        self._attention()
-
-    def on_write_TIMER_INTERRUPTS(self, core: int, value: int) -> None:
-        self.values[0x40 + 4 * core] = value & 0xFF
-        self._attention()
-
-    def on_write_MAILBOX_INTERRUPTS(self, core: int, value: int) -> None:
-        self.values[0x50 + 4 * core] = value & 0xFF
-        self._attention()
-
     # -- mailboxes ---------------------------------------------------------------------------------
 
     def on_write_MAILBOX_SET(self, index: int, value: int) -> None:
@@ -154,16 +157,15 @@ class LocalBlock(Block):
 
     # -- timers ------------------------------------------------------------------------------------
 
-    def on_write_CONTROL(self, value: int) -> None:
-        self.CONTROL = value
-        self._core_timer.clock(self.CONTROL, self.PRESCALER)
-
-    def on_write_PRESCALER(self, value: int) -> None:
-        self.PRESCALER = value
-        self._core_timer.clock(self.CONTROL, self.PRESCALER)
+    def _clock_timers(self) -> None:
+        """Count from now on as CONTROL and PRESCALER say."""
+        source = self._apb_clock if self.CONTROL & APB else FREQUENCY
+        step = 2 if self.CONTROL & BY_TWO else 1
+        for timer in self._timers:
+            timer.write_prescaler(self.PRESCALER * source * step // FREQUENCY)
 
     def on_read_TIMER_LOW(self) -> int:
-        self._held_high, low = divmod(self._core_timer.count, 1 << 32)
+        self._held_high, low = divmod(self._timers[0].count, 1 << 32)
         return low
 
     def on_read_TIMER_HIGH(self) -> int:
@@ -173,7 +175,8 @@ class LocalBlock(Block):
         self._held_low = value
 
     def on_write_TIMER_HIGH(self, value: int) -> None:
-        self._core_timer.write(value << 32 | self._held_low)
+        for timer in self._timers:
+            timer.write_count(value << 32 | self._held_low)
 
     def on_write_LOCAL_CONTROL(self, value: int) -> None:
         was = self.LOCAL_CONTROL

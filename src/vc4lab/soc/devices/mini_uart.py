@@ -34,7 +34,7 @@ class Auxiliary(Block):
     IRQ = Register(
         0x00, access="r", poll=Poll.INPUT, steady=True, fields="0 mini UART, 1 SPI1, 2 SPI2"
     )
-    ENABLES = Register(0x04, fields="0 mini UART, 1 SPI1, 2 SPI2")
+    ENABLES = Register(0x04, bits=7, fields="0 mini UART, 1 SPI1, 2 SPI2", then="update")
     IDENTITY = Register(0x10, access="r", reset=AUX_IDENTITY)
     IO = Register(0x40, poll=Poll.INPUT, doc="data; with LCR bit 7 the low byte of BAUD")
     IER = Register(0x44, fields="0 receive", doc="1 transmit; with LCR bit 7 the high byte of BAUD")
@@ -179,7 +179,3 @@ class Auxiliary(Block):
         value = level << 16 | held << 24 | bool(level) | (0 if level else 1 << 2)
         value |= (held < FIFO) << 1 | (held == FIFO) << 5 | 1 << 3
         return value | (0 if held else 1 << 8 | 1 << 9)
-
-    def on_write_ENABLES(self, value: int) -> None:
-        self.ENABLES = value & 7
-        self.update()

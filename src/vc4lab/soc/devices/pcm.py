@@ -47,7 +47,7 @@ class Pcm(Absent):
     RXC = Register(0x0C)
     TXC = Register(0x10, fields="30 channel 1, 14 channel 2")
     DREQ = Register(0x14, reset=0x10303020)
-    INTEN = Register(0x18, fields="3 RX, 2 TX error, 1 RX, 0 TX wanted")
+    INTEN = Register(0x18, fields="3 RX, 2 TX error, 1 RX, 0 TX wanted", then="_update")
     INTSTC = Register(0x1C, doc="the same; write 1 clears")
     GRAY = Register(0x20)
 
@@ -180,10 +180,6 @@ class Pcm(Absent):
         self._heard = max(self._heard - 1, 0)
         self._update()
         return 0
-
-    def on_write_INTEN(self, value: int) -> None:
-        self.INTEN = value
-        self._update()
 
     def on_read_INTSTC(self) -> int:
         return self._events()

@@ -125,10 +125,10 @@ class Random(Block):
 
     NAME = "rng"
     OFFSET = 0x104000
-    CONTROL = Register(0x00)
+    CONTROL = Register(0x00, then="_update")
     STATUS = Register(0x04, bits=0xFFFFF)
     DATA = Register(0x08, access="r")
-    INT_MASK = Register(0x10, doc="bit 0: no interrupt")
+    INT_MASK = Register(0x10, then="_update", doc="bit 0: no interrupt")
 
     def __init__(self, interrupts: InterruptController) -> None:
         super().__init__()
@@ -137,14 +137,6 @@ class Random(Block):
 
     def _update(self) -> None:
         self._interrupts.set_line(RANDOM, bool(self.CONTROL & 1 and not self.INT_MASK & 1))
-
-    def on_write_CONTROL(self, value: int) -> None:
-        self.CONTROL = value
-        self._update()
-
-    def on_write_INT_MASK(self, value: int) -> None:
-        self.INT_MASK = value
-        self._update()
 
     def on_read_STATUS(self) -> int:
         return self.STATUS | (0x01000000 if self.CONTROL & 1 else 0)

@@ -43,10 +43,16 @@ class Uart(Block):
     )
     IBRD = Register(0x24)
     FBRD = Register(0x28)
-    LCRH = Register(0x2C)
-    CR = Register(0x30, reset=TX_ENABLE | RX_ENABLE, fields="9 RX, 8 TX, 7 loopback, 0 enable")
-    IFLS = Register(0x34, reset=0x12)
-    IMSC = Register(0x38)
+    LCRH = Register(0x2C, bits=0xFF, then="_update")
+    CR = Register(
+        0x30,
+        reset=TX_ENABLE | RX_ENABLE,
+        bits=0xFF87,
+        fields="9 RX, 8 TX, 7 loopback, 0 enable",
+        then="_update",
+    )
+    IFLS = Register(0x34, reset=0x12, bits=0x3F, then="_update")
+    IMSC = Register(0x38, then="_update")
     RIS = Register(0x3C, access="r", poll=Poll.INPUT, steady=True)
     MIS = Register(0x40, access="r", poll=Poll.INPUT, steady=True)
     ICR = Register(0x44, access="w")
@@ -117,22 +123,6 @@ class Uart(Block):
 
     def on_read_MIS(self) -> int:
         return self.on_read_RIS() & self.IMSC
-
-    def on_write_IMSC(self, value: int) -> None:
-        self.IMSC = value
-        self._update()
-
-    def on_write_LCRH(self, value: int) -> None:
-        self.LCRH = value & 0xFF
-        self._update()
-
-    def on_write_IFLS(self, value: int) -> None:
-        self.IFLS = value & 0x3F
-        self._update()
-
-    def on_write_CR(self, value: int) -> None:
-        self.CR = value & 0xFF87
-        self._update()
 
     def on_write_ICR(self, value: int) -> None:
         self._sent &= ~value

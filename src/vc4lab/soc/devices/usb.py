@@ -34,13 +34,13 @@ class Usb(Absent):
     OFFSET = 0x980000
     SIZE = 0x20000
     GOTGCTL = Register(0x000, reset=0x001C0000)
-    GAHBCFG = Register(0x008, fields="0 interrupts")
+    GAHBCFG = Register(0x008, fields="0 interrupts", then="_update")
     GUSBCFG = Register(0x00C, reset=0x1400)
     GRSTCTL = Register(0x010, fields="31 idle, 5:4 flush, 0 reset")
     GINTSTS = Register(
         0x014, reset=0x04000021, fields="25 channels", doc="0 host mode; write 1 clears"
     )
-    GINTMSK = Register(0x018)
+    GINTMSK = Register(0x018, then="_update")
     GRXFSIZ = Register(0x024, reset=0x1000)
     GNPTXFSIZ = Register(0x028, reset=0x1000_1000)
     GNPTXSTS = Register(0x02C, access="r", reset=0x00081000)
@@ -52,12 +52,19 @@ class Usb(Absent):
     HFNUM = Register(0x408, access="r", poll=Poll.TIME)
     HPTXSTS = Register(0x410, access="r", reset=0x00080100)
     HAINT = Register(0x414, access="r", doc="channels with an event")
-    HAINTMSK = Register(0x418)
+    HAINTMSK = Register(0x418, bits=0xFFFF, then="_update")
     HPRT = Register(0x440, fields="12 power, 8 reset", doc="0 connected: never")
     HCCHAR = Register(CONTROL, count=CHANNELS, stride=32, fields="31 enable, 30 disable")
     HCSPLT = Register(0x504, count=CHANNELS, stride=32)
-    HCINT = Register(EVENTS, count=CHANNELS, stride=32, fields="7 no answer, 1 halted")
-    HCINTMSK = Register(MASK, count=CHANNELS, stride=32)
+    HCINT = Register(
+        EVENTS,
+        access="w1c",
+        count=CHANNELS,
+        stride=32,
+        fields="7 no answer, 1 halted",
+        then="_update",
+    )
+    HCINTMSK = Register(MASK, count=CHANNELS, stride=32, then="_update")
     HCTSIZ = Register(0x510, count=CHANNELS, stride=32)
     HCDMA = Register(0x514, count=CHANNELS, stride=32)
     PCGCTL = Register(0xE00)
@@ -109,18 +116,6 @@ class Usb(Absent):
         raised = self.GAHBCFG & 1 and self.on_read_GINTSTS() & self.GINTMSK
         self._interrupts.set_line(USB, bool(raised))
 
-    def on_write_GAHBCFG(self, value: int) -> None:
-        self.GAHBCFG = value
-        self._update()
-
-    def on_write_GINTMSK(self, value: int) -> None:
-        self.GINTMSK = value
-        self._update()
-
-    def on_write_HAINTMSK(self, value: int) -> None:
-        self.HAINTMSK = value & 0xFFFF
-        self._update()
-
     # -- the root port and the channels ------------------------------------------------------------
 
     def on_write_HPRT(self, value: int) -> None:
@@ -137,11 +132,3 @@ class Usb(Absent):
             self.report_use()
             self.values[EVENTS + at] |= HALTED | (0 if value & DISABLE else NO_ANSWER)
             self._update()
-
-    def on_write_HCINT(self, channel: int, value: int) -> None:
-        self.values[EVENTS + 32 * channel] &= ~value
-        self._update()
-
-    def on_write_HCINTMSK(self, channel: int, value: int) -> None:
-        self.values[MASK + 32 * channel] = value
-        self._update()

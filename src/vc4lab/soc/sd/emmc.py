@@ -78,12 +78,16 @@ class Emmc(Block):
     )
     INTERRUPT = Register(
         0x30,
+        access="w1c",
         poll=Poll.EVENT,
         fields="0 command done, 1 data done, 4 write ready, 5 read ready, 15 error, 16 no reply, "
         "20 no data, 21 bad data, 24 auto command failed",
+        then="_update_line",
     )
     IRPT_MASK = Register(0x34, bits=KNOWN, doc="bits that INTERRUPT may show")
-    IRPT_EN = Register(0x38, doc="bits of INTERRUPT that interrupt the ARM")
+    IRPT_EN = Register(
+        0x38, bits=KNOWN, then="_update_line", doc="bits of INTERRUPT that interrupt the ARM"
+    )
     CONTROL2 = Register(0x3C)
     CAPABILITIES = Register(0x40, access="r", count=2)
     FORCE_IRPT = Register(0x50, access="w")
@@ -360,16 +364,8 @@ class Emmc(Block):
         level = self.INTERRUPT & self.IRPT_EN & ~ANY_ERROR
         self._interrupts.set_line(EMMC, bool(level))
 
-    def on_write_INTERRUPT(self, value: int) -> None:
-        self.INTERRUPT &= ~value
-        self._update_line()
-
     def on_write_FORCE_IRPT(self, value: int) -> None:
         self._raise(value & KNOWN & ~ANY_ERROR)
-
-    def on_write_IRPT_EN(self, value: int) -> None:
-        self.IRPT_EN = value & KNOWN
-        self._update_line()
 
     def _wrong(self, what: str) -> None:
         self._reporter.report("SOC-063", f"the EMMC controller gets {what}", block=self.NAME)

@@ -52,7 +52,7 @@ class Mailbox(Block):
     PEEK = Register(0x10, access="r", steady=True)
     SENDER = Register(0x14, access="r")
     STATUS = Register(0x18, access="r", steady=True, fields="31 full, 30 empty, 7:0 level")
-    CONFIG = Register(0x1C)
+    CONFIG = Register(0x1C, bits=0xFF, then="_update")
     WRITE = Register(0x20, count=4, doc="sends, mirrored")
     PEEK1 = Register(0x30, access="r")
     SENDER1 = Register(0x34, access="r")
@@ -86,10 +86,6 @@ class Mailbox(Block):
     def on_read_STATUS(self) -> int:
         level = len(self.replies)
         return level | (EMPTY if level == 0 else 0) | (FULL if level >= DEPTH else 0)
-
-    def on_write_CONFIG(self, value: int) -> None:
-        self.CONFIG = value & 0xFF
-        self._update()
 
     def on_read_STATUS1(self) -> int:
         return EMPTY
