@@ -23,59 +23,34 @@ if TYPE_CHECKING:
 ARM_DMA_CHANNELS = 0x7F35
 
 
-@tag(0x00000001, "firmware revision", "", "u32 revision")
-def firmware_revision(vc: VideoCore) -> int:
-    return FIRMWARE_REVISION
-
-
-@tag(0x00010001, "board model", "", "u32 model")
-def board_model(vc: VideoCore) -> int:
-    return 0
-
-
-@tag(0x00010002, "board revision", "", "u32 revision")
-def board_revision(vc: VideoCore) -> int:
-    return vc.board.revision
-
-
-@tag(0x00010003, "MAC address", "", "bytes address")
-def mac_address(vc: VideoCore) -> bytes:
-    return MAC
-
-
-@tag(0x00010004, "board serial number", "", "u64 serial")
-def serial_number(vc: VideoCore) -> int:
-    return SERIAL_NUMBER
-
-
-@tag(0x00010005, "ARM memory", "", "u32 base, u32 size")
-def arm_memory(vc: VideoCore) -> tuple[int, int]:
-    return 0, vc.arm_memory
-
-
-@tag(0x00010006, "VideoCore memory", "", "u32 base, u32 size")
-def vc_memory(vc: VideoCore) -> tuple[int, int]:
-    return vc.arm_memory, vc.vc_memory
-
-
-@tag(0x00010007, "clocks", "", "bytes pairs")
-def clocks(vc: VideoCore) -> bytes:
-    return b"".join(bytes(4) + number.to_bytes(4, "little") for number in vc.clock_rates)
-
-
-@tag(0x00050001, "command line", "", "bytes text")
-def command_line(vc: VideoCore) -> bytes:
-    return vc.config.command_line.encode("ascii", "replace") + b"\0"
-
-
-@tag(0x00060001, "DMA channels", "", "u32 mask")
-def dma_channels(vc: VideoCore) -> int:
-    return ARM_DMA_CHANNELS
-
-
-@tag(0x0003000B, "system timer", "", "u64 microseconds")
-def stc(vc: VideoCore) -> int:
-    return vc.clock.now // 1000
+tag(0x00000001, "firmware revision", "", "u32 revision")(lambda vc: FIRMWARE_REVISION)
+tag(0x00010001, "board model", "", "u32 model")(lambda vc: 0)
+tag(0x00010002, "board revision", "", "u32 revision")(lambda vc: vc.board.revision)
+tag(0x00010003, "MAC address", "", "bytes address")(lambda vc: MAC)
+tag(0x00010004, "board serial number", "", "u64 serial")(lambda vc: SERIAL_NUMBER)
+tag(0x00010005, "ARM memory", "", "u32 base, u32 size")(lambda vc: (0, vc.arm_memory))
+tag(0x00010006, "VideoCore memory", "", "u32 base, u32 size")(
+    lambda vc: (vc.arm_memory, vc.vc_memory)
+)
+tag(0x00010007, "clocks", "", "bytes pairs")(
+    lambda vc: b"".join(bytes(4) + number.to_bytes(4, "little") for number in vc.clock_rates)
+)
+tag(0x00050001, "command line", "", "bytes text")(
+    lambda vc: vc.config.command_line.encode("ascii", "replace") + b"\0"
+)
+tag(0x00060001, "DMA channels", "", "u32 mask")(lambda vc: ARM_DMA_CHANNELS)
+tag(0x0003000B, "system timer", "", "u64 microseconds")(lambda vc: vc.clock.now // 1000)
+tag(0x00030048, "notify reboot")(lambda vc: ())
+tag(0x00030058, "notify xHCI reset", "u32 device", "u32 status")(lambda vc, device: 0)
+tag(0x00030066, "notify display done")(lambda vc: ())
+tag(0x0004000F, "touch buffer", "", "u32 address")(lambda vc: vc.touch_buffer)
+tag(0x00040010, "GPIO virtual buffer", "", "u32 address")(lambda vc: vc.gpio_buffer)
+tag(0x0003000F, "release memory", "u32 handle", "u32 status")(
+    lambda vc, handle: 0 if vc.pool.release(handle) else 1
+)
+tag(0x00030014, "dispmanx memory handle", "u32 resource", "u32 status, u32 handle")(
+    lambda vc, resource: (1, 0)
+)
 
 
 @tag(0x0003000C, "allocate memory", "u32 size, u32 alignment, u32 flags", "u32 handle")
@@ -110,16 +85,6 @@ def unlock_memory(vc: VideoCore, handle: int) -> int:
         return 1
     block.locked = False
     return 0
-
-
-@tag(0x0003000F, "release memory", "u32 handle", "u32 status")
-def release_memory(vc: VideoCore, handle: int) -> int:
-    return 0 if vc.pool.release(handle) else 1
-
-
-@tag(0x00030014, "dispmanx memory handle", "u32 resource", "u32 status, u32 handle")
-def dispmanx_handle(vc: VideoCore, resource: int) -> tuple[int, int]:
-    return 1, 0
 
 
 @tag(0x00030020, "EDID block", "u32 block", "u32 block, u32 status, bytes edid")
@@ -190,21 +155,6 @@ def poe_hat(vc: VideoCore, register: int) -> tuple[int, int, int]:
     return register, 0, 1
 
 
-@tag(0x00030048, "notify reboot")
-def notify_reboot(vc: VideoCore) -> tuple[()]:
-    return ()
-
-
-@tag(0x00030058, "notify xHCI reset", "u32 device", "u32 status")
-def notify_xhci(vc: VideoCore, device: int) -> int:
-    return 0
-
-
-@tag(0x00030066, "notify display done")
-def notify_display(vc: VideoCore) -> tuple[()]:
-    return ()
-
-
 @tag(0x00048010, "VCHIQ init", "u32 address", "u32 status")
 def vchiq(vc: VideoCore, address: int) -> int:
     """Refused: a status other than 0."""
@@ -221,20 +171,10 @@ def vchiq(vc: VideoCore, address: int) -> int:
     return 1
 
 
-@tag(0x00040010, "GPIO virtual buffer", "", "u32 address")
-def get_gpio_buffer(vc: VideoCore) -> int:
-    return vc.gpio_buffer
-
-
 @tag(0x00048020, "set GPIO virtual buffer", "u32 address", "u32 status")
 def gpio_buffer(vc: VideoCore, address: int) -> int:
     vc.gpio_buffer = address
     return 0
-
-
-@tag(0x0004000F, "touch buffer", "", "u32 address")
-def get_touch_buffer(vc: VideoCore) -> int:
-    return vc.touch_buffer
 
 
 @tag(0x0004801F, "set touch buffer", "u32 address", "u32 status")

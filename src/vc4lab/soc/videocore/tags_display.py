@@ -35,6 +35,13 @@ _geometry_tags(0x00040005, "depth", ("depth",))
 _geometry_tags(0x00040006, "pixel order", ("order",))
 _geometry_tags(0x00040007, "alpha mode", ("alpha_mode",))
 _geometry_tags(0x00040009, "virtual offset", ("x", "y"))
+tag(0x00040008, "get pitch", "", "u32 bytes", display=True)(
+    lambda vc: vc.framebuffer.geometry.pitch
+)
+tag(0x00040013, "number of displays", "", "u32 displays", display=True)(lambda vc: 1)
+tag(0x00048013, "select display", "u32 display", "u32 display", display=True)(lambda vc, display: 0)
+tag(0x0004400E, "test vsync", "u32 value", "u32 value", display=True)(lambda vc, value: value)
+tag(0x0004800F, "set backlight", "u32 value", "u32 value", display=True)(lambda vc, value: value)
 
 
 @tag(0x00040001, "allocate framebuffer", "u32 alignment", "u32 base, u32 size", display=True)
@@ -57,22 +64,13 @@ def blank(vc: VideoCore, state: int) -> int:
     return state & 1
 
 
-@tag(0x00040008, "get pitch", "", "u32 bytes", display=True)
-def pitch(vc: VideoCore) -> int:
-    return vc.framebuffer.geometry.pitch
-
-
 _OVERSCAN = "u32 top, u32 bottom, u32 left, u32 right"
 
 
-@tag(0x0004000A, "get overscan", "", _OVERSCAN, display=True)
-def get_overscan(vc: VideoCore) -> list[int]:
-    return vc.overscan
-
-
-@tag(0x0004400A, "test overscan", _OVERSCAN, _OVERSCAN, display=True)
-def test_overscan(vc: VideoCore, *wanted: int) -> list[int]:
-    return vc.possible_overscan(wanted)
+tag(0x0004000A, "get overscan", "", _OVERSCAN, display=True)(lambda vc: vc.overscan)
+tag(0x0004400A, "test overscan", _OVERSCAN, _OVERSCAN, display=True)(
+    lambda vc, *wanted: vc.possible_overscan(wanted)
+)
 
 
 @tag(0x0004800A, "set overscan", _OVERSCAN, _OVERSCAN, display=True)
@@ -81,9 +79,9 @@ def set_overscan(vc: VideoCore, *wanted: int) -> list[int]:
     return vc.overscan
 
 
-@tag(0x0004000B, "get palette", "", "bytes entries", display=True)
-def get_palette(vc: VideoCore) -> bytes:
-    return struct.pack("<256I", *vc.framebuffer.palette)
+tag(0x0004000B, "get palette", "", "bytes entries", display=True)(
+    lambda vc: struct.pack("<256I", *vc.framebuffer.palette)
+)
 
 
 def _palette_words(first: int, count: int, values: bytes) -> list[int] | None:
@@ -106,30 +104,10 @@ def set_palette(vc: VideoCore, first: int, count: int, values: bytes) -> int:
     return 0
 
 
-@tag(0x0004400E, "test vsync", "u32 value", "u32 value", display=True)
-def test_vsync(vc: VideoCore, value: int) -> int:
-    return value
-
-
 @tag(0x0004800E, "wait for vsync", "u32 value", "u32 value", display=True)
 def wait_for_vsync(vc: VideoCore, value: int) -> int:
     vc.clock.skip(max(vc.next_vsync() - vc.clock.now, 0))
     return value
-
-
-@tag(0x0004800F, "set backlight", "u32 value", "u32 value", display=True)
-def backlight(vc: VideoCore, value: int) -> int:
-    return value
-
-
-@tag(0x00040013, "number of displays", "", "u32 displays", display=True)
-def displays(vc: VideoCore) -> int:
-    return 1
-
-
-@tag(0x00048013, "select display", "u32 display", "u32 display", display=True)
-def select_display(vc: VideoCore, display: int) -> int:
-    return 0
 
 
 _CURSOR = "u32 width, u32 height, u32 unused, u32 pixels, u32 hot_x, u32 hot_y"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.videocore.clock_rates import HIGHEST_RATE
@@ -21,88 +22,78 @@ FAILURES = {"error": 0x80000000, "one": 1}
 """Answers of a failed "execute QPU": the unknown "execute_qpu_failure"."""
 
 
-@tag(0x00020001, "power state", "u32 device", "u32 device, u32 state")
-def power_state(vc: VideoCore, device: int) -> tuple[int, int]:
-    return device, vc.devices[device] if device < len(vc.devices) else ABSENT
+def _about(
+    number: int, name: str, thing: str, what: str, value: Callable[[VideoCore, int], int]
+) -> None:
+    """Declare a tag that is asked about a numbered thing: it gives the number and a value."""
+    declare = tag(number, name, f"u32 {thing}", f"u32 {thing}, u32 {what}")
+    declare(lambda vc, which: (which, value(vc, which)))
 
 
-@tag(0x00020002, "power timing", "u32 device", "u32 device, u32 microseconds")
-def power_timing(vc: VideoCore, device: int) -> tuple[int, int]:
-    return device, 0
+def _power_state(vc: VideoCore, device: int) -> int:
+    return vc.devices[device] if device < len(vc.devices) else ABSENT
+
+
+def _clock_state(vc: VideoCore, clock: int) -> int:
+    return vc.clock_states.get(clock, ABSENT)
+
+
+def _rate(vc: VideoCore, clock: int) -> int:
+    return vc.clock_rates.get(clock, 0)
+
+
+def _highest_rate(vc: VideoCore, clock: int) -> int:
+    return vc.board.arm_clock if clock == 3 else _rate(vc, clock)
+
+
+def _measured_rate(vc: VideoCore, clock: int) -> int:
+    return _rate(vc, clock) if vc.clock_states.get(clock) else 0
+
+
+def _voltage(_vc: VideoCore, rail: int) -> int:
+    return 0 if 1 <= rail <= 4 else INVALID_VOLTAGE
+
+
+_about(0x00020001, "power state", "device", "state", _power_state)
+_about(0x00020002, "power timing", "device", "microseconds", lambda _vc, _device: 0)
+_about(0x00030001, "clock state", "clock", "state", _clock_state)
+_about(0x00030002, "clock rate", "clock", "hertz", _rate)
+_about(0x00030004, "highest clock rate", "clock", "hertz", _highest_rate)
+_about(
+    0x00030007, "lowest clock rate", "clock", "hertz", lambda vc, n: min(LOWEST_RATE, _rate(vc, n))
+)
+_about(0x00030047, "measured clock rate", "clock", "hertz", _measured_rate)
+_about(0x00030003, "voltage", "rail", "value", _voltage)
+_about(0x00030005, "highest voltage", "rail", "value", _voltage)
+_about(0x00030008, "lowest voltage", "rail", "value", _voltage)
+_about(0x00030006, "temperature", "sensor", "millidegrees", lambda _vc, _sensor: TEMPERATURE)
+_about(0x0003000A, "highest temperature", "sensor", "millidegrees", lambda _vc, _sensor: HOTTEST)
+_about(0x00030009, "turbo", "number", "level", lambda vc, _number: vc.turbo)
 
 
 @tag(0x00028001, "set power state", "u32 device, u32 state", "u32 device, u32 state")
 def set_power_state(vc: VideoCore, device: int, state: int) -> tuple[int, int]:
-    if device >= len(vc.devices):
-        return device, ABSENT
-    vc.devices[device] = state & ON
-    return device, state & ON
-
-
-@tag(0x00030001, "clock state", "u32 clock", "u32 clock, u32 state")
-def clock_state(vc: VideoCore, clock: int) -> tuple[int, int]:
-    return clock, vc.clock_states.get(clock, ABSENT)
+    if device < len(vc.devices):
+        vc.devices[device] = state & ON
+    return device, _power_state(vc, device)
 
 
 @tag(0x00038001, "set clock state", "u32 clock, u32 state", "u32 clock, u32 state")
 def set_clock_state(vc: VideoCore, clock: int, state: int) -> tuple[int, int]:
     vc.set_clock_state(clock, state)
-    return clock_state(vc, clock)
-
-
-@tag(0x00030002, "clock rate", "u32 clock", "u32 clock, u32 hertz")
-def clock_rate(vc: VideoCore, clock: int) -> tuple[int, int]:
-    return clock, vc.clock_rates.get(clock, 0)
+    return clock, _clock_state(vc, clock)
 
 
 @tag(0x00038002, "set clock rate", "u32 clock, u32 hertz, u32 skip_turbo", "u32 clock, u32 hertz")
 def set_clock_rate(vc: VideoCore, clock: int, hertz: int, skip_turbo: int) -> tuple[int, int]:
     if clock in vc.clock_rates and hertz:
         vc.clock_rates[clock] = min(hertz, HIGHEST_RATE)
-    return clock_rate(vc, clock)
+    return clock, _rate(vc, clock)
 
 
-@tag(0x00030004, "highest clock rate", "u32 clock", "u32 clock, u32 hertz")
-def highest_rate(vc: VideoCore, clock: int) -> tuple[int, int]:
-    return clock, vc.board.arm_clock if clock == 3 else vc.clock_rates.get(clock, 0)
-
-
-@tag(0x00030007, "lowest clock rate", "u32 clock", "u32 clock, u32 hertz")
-def lowest_rate(vc: VideoCore, clock: int) -> tuple[int, int]:
-    return clock, min(LOWEST_RATE, vc.clock_rates.get(clock, 0))
-
-
-@tag(0x00030047, "measured clock rate", "u32 clock", "u32 clock, u32 hertz")
-def measured_rate(vc: VideoCore, clock: int) -> tuple[int, int]:
-    return clock, vc.clock_rates.get(clock, 0) if vc.clock_states.get(clock) else 0
-
-
-def _voltage(vc: VideoCore, number: int, *_value: int) -> tuple[int, int]:
-    return number, 0 if 1 <= number <= 4 else INVALID_VOLTAGE
-
-
-for _number, _name in (
-    (0x00030003, "voltage"),
-    (0x00030005, "highest voltage"),
-    (0x00030008, "lowest voltage"),
-):
-    tag(_number, _name, "u32 rail", "u32 rail, u32 value")(_voltage)
-tag(0x00038003, "set voltage", "u32 rail, u32 value", "u32 rail, u32 value")(_voltage)
-
-
-@tag(0x00030006, "temperature", "u32 sensor", "u32 sensor, u32 millidegrees")
-def temperature(vc: VideoCore, sensor: int) -> tuple[int, int]:
-    return sensor, TEMPERATURE
-
-
-@tag(0x0003000A, "highest temperature", "u32 sensor", "u32 sensor, u32 millidegrees")
-def highest_temperature(vc: VideoCore, sensor: int) -> tuple[int, int]:
-    return sensor, HOTTEST
-
-
-@tag(0x00030009, "turbo", "u32 number", "u32 number, u32 level")
-def turbo(vc: VideoCore, number: int) -> tuple[int, int]:
-    return number, vc.turbo
+@tag(0x00038003, "set voltage", "u32 rail, u32 value", "u32 rail, u32 value")
+def set_voltage(vc: VideoCore, rail: int, _value: int) -> tuple[int, int]:
+    return rail, _voltage(vc, rail)
 
 
 @tag(0x00038009, "set turbo", "u32 number, u32 level", "u32 number, u32 level")
@@ -111,14 +102,10 @@ def set_turbo(vc: VideoCore, number: int, level: int) -> tuple[int, int]:
     return number, vc.turbo
 
 
-@tag(0x00030046, "throttled", "u32 mask", "u32 bits")
-def throttled(vc: VideoCore, mask: int) -> int:
-    return 0
-
-
-@tag(0x00038042, "SDHOST clock", "u32 hertz", "u32 hertz, u32 real, u32 turbo")
-def sdhost_clock(vc: VideoCore, hertz: int) -> tuple[int, int, int]:
-    return hertz, hertz, hertz
+tag(0x00030046, "throttled", "u32 mask", "u32 bits")(lambda vc, mask: 0)
+tag(0x00038042, "SDHOST clock", "u32 hertz", "u32 hertz, u32 real, u32 turbo")(
+    lambda vc, hertz: (hertz, hertz, hertz)
+)
 
 
 @tag(0x00030030, "power domain", "u32 domain, u32 state", "u32 domain, u32 state")
