@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.options import FILE
 from vc4lab.files import read_source, why, write_file
 
@@ -56,11 +56,11 @@ def asm(
     try:
         assembly = assemble(read_source(file, MAX_SOURCE).decode("utf-8-sig"))
     except OSError as error:
-        raise _failed(f"{shown}: {why(error)}") from None
+        raise failed(f"{shown}: {why(error)}") from None
     except UnicodeDecodeError as error:
-        raise _failed(f"{shown}: not a text file (byte {error.start} is not UTF-8)") from None
+        raise failed(f"{shown}: not a text file (byte {error.start} is not UTF-8)") from None
     except AssemblyError as error:
-        raise _failed(error.shown(shown)) from None
+        raise failed(error.shown(shown)) from None
     if warn:
         for finding in lint(assembly.words, assembly.raw):
             line, text = assembly.lines[finding.index]
@@ -86,15 +86,10 @@ def asm(
     try:
         write_file(output, result)
     except OSError as error:
-        raise _failed(f"{output}: {why(error)}", ExitCode.OUTPUT) from None
+        raise failed(f"{output}: {why(error)}", ExitCode.OUTPUT) from None
 
 
 def _identifier(text: str) -> str:
     """A C name made of a file name."""
     name = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
     return f"_{name}" if not name or name[0].isdigit() else name
-
-
-def _failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:
-    typer.echo(message, err=True)
-    return typer.Exit(code)

@@ -10,9 +10,8 @@ import typer
 from typer.core import TyperCommand
 
 from vc4lab.cli import options as common
-from vc4lab.cli.options import FILE, Address, Engine, Number, limits
+from vc4lab.cli.options import FILE, Address, Engine, Number, limits, unknowns_of
 from vc4lab.cli.qemu import is_qemu, translate
-from vc4lab.cli.unknown_choices import UnknownOption, unknowns_of
 from vc4lab.ranges import ADDRESS, FRAMES, PORT, SECONDS
 
 if TYPE_CHECKING:
@@ -162,7 +161,7 @@ def boot(
             help="Model the caches: check reports reads of old bytes, stale also delivers them."
         ),
     ] = None,
-    unknown: UnknownOption = None,
+    unknown: common.UnknownOption = None,
     firmware: Annotated[
         Firmware,
         typer.Option(help="2015: behave like that year's firmware, for programs of that time."),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.exit_codes import failed
 from vc4lab.cli.options import Address, limits
 from vc4lab.files import read_source, why
 from vc4lab.ranges import ADDRESS, COUNT, OFFSET
@@ -51,13 +51,13 @@ def disasm(
     try:
         data = read_source(file, LARGEST_INPUT)
     except OSError as error:
-        raise _failed(f"{file}: {why(error)}") from None
+        raise failed(f"{file}: {why(error)}") from None
     if hex_:
         data = _from_hex(data.decode("utf-8", "replace"))
     words = words_of(data[offset:])
     if not words:
         size = f"{len(data)} bytes"
-        raise _failed(f"{file}: no whole instruction at offset {offset} of {size}")
+        raise failed(f"{file}: no whole instruction at offset {offset} of {size}")
     lines = []
     for index, word in enumerate(words[:count]):
         at = address + offset + INSTRUCTION_BYTES * index
@@ -86,8 +86,3 @@ def _from_hex(text: str) -> bytes:
         elif word := match["word"]:
             found.append(int(word, 16).to_bytes(len(word) // 2, "little"))
     return b"".join(found)
-
-
-def _failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:
-    typer.echo(message, err=True)
-    return typer.Exit(code)

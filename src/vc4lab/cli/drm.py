@@ -12,21 +12,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vc4lab.cli import options as common
-from vc4lab.cli.drm_jobs import print_counters, record_to, recorded
-from vc4lab.cli.drm_memory import profile_of, say_accounts, trace_frames
+from vc4lab.cli.drm_jobs import (
+    print_counters,
+    profile_of,
+    record_to,
+    recorded,
+    say_accounts,
+    trace_frames,
+)
 from vc4lab.cli.drm_pictures import DrmPictures
 from vc4lab.cli.drm_setup import describe, set_up
 from vc4lab.cli.drm_signals import RunSignals
-from vc4lab.cli.exit_codes import ExitCode
-from vc4lab.cli.options import FILE, Engine, limits
-from vc4lab.cli.outputs import Outputs, PictureOptions
-from vc4lab.cli.unknown_choices import UnknownOption, unknowns_of
+from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
+from vc4lab.cli.outputs import Outputs, PictureOptions, say
 from vc4lab.drm.setup.host_driver import DRIVER, DRIVERS_PATH, find_driver
 from vc4lab.drm.setup.places import SUITES
 from vc4lab.ranges import FRAMES, GPU_MEMORY, RECORD_COUNT, RECORD_SIZE
 
 if TYPE_CHECKING:
-    from vc4lab.diagnostics import Diagnostic
     from vc4lab.drm.device.device import DrmDevice
 
 TRACES = ("ioctl", "memory")
@@ -136,26 +140,26 @@ def drm(
     check: Annotated[
         bool, typer.Option("--check", help="Report what is installed and what is missing.")
     ] = False,
-    unknown: UnknownOption = None,
+    unknown: common.UnknownOption = None,
 ) -> None:
     """Run a Linux program on a virtual Raspberry Pi GPU (/dev/dri, driver vc4)."""
     outputs = Outputs(PictureOptions(screenshot, record, every, window=window, headless=headless))
     problem = outputs.problem()
     if problem is not None:
-        raise _failed(f"vc4lab: {problem[0]}", problem[1])
+        raise failed(f"vc4lab: {problem[0]}", problem[1])
     if trace is not None and trace not in TRACES:
-        raise _failed(f"--trace {trace}: the choices are {', '.join(TRACES)}")
+        raise failed(f"--trace {trace}: the choices are {', '.join(TRACES)}")
     folder = find_driver(os.environ, driver) if suite is None or driver is not None else None
     if driver is not None and folder is None:
-        raise _failed(f"--driver {driver}: no {DRIVER} in it")
+        raise failed(f"--driver {driver}: no {DRIVER} in it")
     if suite is not None and suite not in SUITES:
-        raise _failed(f"--suite {suite}: {' or '.join(SUITES)}")
+        raise failed(f"--suite {suite}: {' or '.join(SUITES)}")
     if setup:
         raise typer.Exit(set_up(suite, program or []))
     if check:
         raise typer.Exit(_check(folder, suite))
     if not program:
-        raise _failed("no program given; for example: vc4lab drm -- kmscube")
+        raise failed("no program given; for example: vc4lab drm -- kmscube")
     from vc4lab.diagnostics import Reporter
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.drm.kms.modes import STANDARD, parse_modes
@@ -165,14 +169,14 @@ def drm(
     try:
         sizes = parse_modes(modes) if modes is not None else STANDARD
     except ValueError as error:
-        raise _failed(f"--modes: {error}") from None
+        raise failed(f"--modes: {error}") from None
     kind = _kind(device, param)
     if cpu_memory is not None:
         kind["cpu_memory"] = profile_of(cpu_memory)
     elif trace == "memory":
-        raise _failed("--trace memory: needs --cpu-memory")
+        raise failed("--trace memory: needs --cpu-memory")
     reporter = Reporter(strict)
-    reporter.listeners.append(_show)
+    reporter.listeners.append(lambda item: say(str(item)))
     gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
     try:
         made = DrmDevice(
@@ -215,9 +219,9 @@ def _kind(device: str, params: Sequence[str] | None) -> dict[str, Any]:
 
     values = {}
     if device not in NAMES:
-        raise _failed(f"--device {device}: the devices are {', '.join(NAMES)}")
+        raise failed(f"--device {device}: the devices are {', '.join(NAMES)}")
     if params and device != "xlnx":
-        raise _failed(f"--param: device {device} has no parameters")
+        raise failed(f"--param: device {device} has no parameters")
     for text in params or ():
         name, equals, value = text.partition("=")
         try:
@@ -229,7 +233,7 @@ def _kind(device: str, params: Sequence[str] | None) -> dict[str, Any]:
                 raise ValueError(f"{value!r} is not a whole number") from None
             check_settings(values)
         except ValueError as error:
-            raise _failed(f"--param {text}: {error}") from None
+            raise failed(f"--param {text}: {error}") from None
     return {"device": device, "params": values}
 
 
@@ -254,7 +258,7 @@ def _run(
     except OSError as error:
         if error.errno not in CANNOT_START:
             raise
-        raise _failed(f"{program[0]}: {(error.strerror or '').lower()}") from None
+        raise failed(f"{program[0]}: {(error.strerror or '').lower()}") from None
 
 
 def _how_it_ended(device: DrmDevice, code: int, frames: int | None) -> int:
@@ -312,14 +316,5 @@ def _print_trace(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def _show(item: Diagnostic) -> None:
-    typer.echo(str(item), err=True)
-
-
 def _impossible(reason: Exception) -> typer.Exit:
-    return _failed(f"vc4lab drm: {reason}; see vc4lab drm --check")
-
-
-def _failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:
-    typer.echo(message, err=True)
-    return typer.Exit(code)
+    return failed(f"vc4lab drm: {reason}; see vc4lab drm --check")

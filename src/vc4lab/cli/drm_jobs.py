@@ -1,16 +1,18 @@
-"""`vc4lab drm`: what is done with every job besides drawing it."""
+"""`vc4lab drm`: what is done with every job and frame besides drawing it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.outputs import say
 from vc4lab.files import why
 
 if TYPE_CHECKING:
+    from vc4lab.drm.cpu_memory.accounts import Frame
+    from vc4lab.drm.cpu_memory.profiles import Profile
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.drm.events import JobCounted
     from vc4lab.drm.recorded.writer import JobRecorder
@@ -22,11 +24,10 @@ def record_to(device: DrmDevice, folder: Path, jobs: int, mib: int) -> JobRecord
 
     try:
         recorder = JobRecorder(
-            folder, device.memory.guest, max_jobs=jobs, max_bytes=mib << 20, on_stop=_say
+            folder, device.memory.guest, max_jobs=jobs, max_bytes=mib << 20, on_stop=say
         )
     except OSError as error:
-        typer.echo(f"{folder}: {why(error)}", err=True)
-        raise typer.Exit(ExitCode.OUTPUT) from None
+        raise failed(f"{folder}: {why(error)}", ExitCode.OUTPUT) from None
     device.gpu.recorder = recorder
     return recorder
 
@@ -36,7 +37,7 @@ def recorded(recorder: JobRecorder, code: int) -> int:
     if recorder.failed:  # said when it happened
         return code or ExitCode.OUTPUT
     if not recorder.stopped:
-        typer.echo(f"{recorder.folder}: {recorder.jobs} jobs recorded", err=True)
+        say(f"{recorder.folder}: {recorder.jobs} jobs recorded")
     return code
 
 
@@ -45,12 +46,41 @@ def print_counters(device: DrmDevice) -> None:
     from vc4lab.v3d.counters import table
 
     def show(event: JobCounted) -> None:
-        lines = [f"{event.name}: performance counters", *table(event.counters)]
-        typer.echo("\n".join(lines), err=True)
+        say("\n".join([f"{event.name}: performance counters", *table(event.counters)]))
 
     device.v3d.counters.everything = True
     device.gpu.job_counted.subscribe(show)
 
 
-def _say(text: str) -> None:
-    typer.echo(text, err=True)
+def profile_of(name: str) -> Profile:
+    """The profile of that name, or a file. Raises typer.Exit, with a sentence."""
+    from vc4lab.drm.cpu_memory.profiles import NAMES, BadProfile, load_profile
+
+    try:
+        return load_profile(name)
+    except BadProfile as error:
+        text = f"--cpu-memory {error}"
+    except OSError as error:
+        text = f"--cpu-memory {name}: {why(error)}; the profiles are {', '.join(NAMES)}"
+    raise failed(text)
+
+
+def trace_frames(device: DrmDevice, write: Callable[[str], None]) -> None:
+    """Print every frame's accounts while it runs."""
+    from vc4lab.drm.cpu_memory.report import frame_lines
+
+    def show(frame: Frame) -> None:
+        for line in frame_lines(frame):
+            write(line)
+
+    if device.cpu_memory is not None:
+        device.cpu_memory.frame_counted.subscribe(show)
+
+
+def say_accounts(device: DrmDevice) -> None:
+    """Print the accounts of all frames, if they were kept."""
+    from vc4lab.drm.cpu_memory.report import report_lines
+
+    if device.cpu_memory is not None:
+        for line in report_lines(device.cpu_memory):
+            say(line)

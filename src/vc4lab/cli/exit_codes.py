@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import StrictStop
 
 
 class ExitCode(IntEnum):
@@ -34,6 +40,17 @@ def table() -> str:
     """The table as help text."""
     lines = [f"  {code.value:<4}{meaning}" for code, meaning in MEANINGS.items()]
     return "\b\nExit codes:\n" + "\n".join(lines)
+
+
+def failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:
+    """Say what went wrong; to be raised."""
+    typer.echo(message, err=True)
+    return typer.Exit(code)
+
+
+def stopped(stop: StrictStop) -> typer.Exit:
+    """Say at which message `--strict` has stopped; to be raised."""
+    return failed(f"stopped (strict): {stop.diagnostic.code}", ExitCode.STRICT_STOP)
 
 
 def not_drawn(frames: int) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.exit_codes import failed
 
 
 def explain(
@@ -25,5 +25,4 @@ def explain(
     try:
         typer.echo(explanation(code), nl=False)
     except KeyError as error:
-        typer.echo(error.args[0], err=True)
-        raise typer.Exit(ExitCode.BAD_INPUT) from None
+        raise failed(error.args[0]) from None

@@ -1,4 +1,4 @@
-"""Types of options that commands share: ranges, engines, addresses, names of files.
+"""Types of options that commands share: ranges, engines, addresses, names of files, unknowns.
 
 A value that an option cannot take ends with exit code 2 and a usage message; the ranges are those
 of `vc4lab.ranges`, which the Python interface checks as well.
@@ -6,13 +6,18 @@ of `vc4lab.ranges`, which the Python interface checks as well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vc4lab.cli.exit_codes import failed
 from vc4lab.ranges import EVERY, THREADS, Real, Whole
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics.unknown import Unknowns
 
 
 class Engine(StrEnum):
@@ -113,3 +118,31 @@ HeadlessOption = Annotated[
 CountersOption = Annotated[
     bool, typer.Option("--counters", help="Print each job's performance counters.")
 ]
+METAVAR = "NAME=CHOICE"
+UnknownOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unknown",
+        help="Change a choice about undocumented hardware, see `vc4lab unknowns`; repeatable.",
+        metavar=METAVAR,
+    ),
+]
+
+
+def unknowns_of(texts: Sequence[str] | None) -> Unknowns:
+    """The setting of all switches. Raises typer.Exit, with a sentence, for what is none."""
+    import vc4lab.drm.cpu_memory.cpu_memory_unknowns
+    import vc4lab.drm.kms.display_unknowns
+    import vc4lab.soc.board_unknowns  # noqa: F401 – importing adds its rows
+    from vc4lab.diagnostics.unknown import Unknowns
+
+    changed: dict[str, str] = {}
+    try:
+        for text in texts or ():
+            name, equals, choice = text.partition("=")
+            if not equals:
+                raise ValueError(f"{text!r} is not {METAVAR}")
+            changed[name.strip()] = choice.strip()
+        return Unknowns(changed)
+    except (KeyError, ValueError) as error:
+        raise failed(f"--unknown: {error.args[0]}") from None

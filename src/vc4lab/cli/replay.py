@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli import options as common
-from vc4lab.cli.exit_codes import ExitCode, not_drawn
-from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, limits
-from vc4lab.cli.unknown_choices import UnknownOption, unknowns_of
+from vc4lab.cli.exit_codes import ExitCode, failed, not_drawn, stopped
+from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, limits, unknowns_of
+from vc4lab.cli.outputs import say
 from vc4lab.files import why, write_file
 from vc4lab.ranges import JOB
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from PIL.Image import Image
 
-    from vc4lab.diagnostics import Diagnostic, Reporter
+    from vc4lab.diagnostics import Reporter
     from vc4lab.options import GpuOptions
     from vc4lab.v3d.events import FrameDrawn
 
@@ -72,7 +72,7 @@ def replay(
         ),
     ] = None,
     threads: common.ThreadsOption = None,
-    unknown: UnknownOption = None,
+    unknown: common.UnknownOption = None,
 ) -> None:
     """Draw the jobs that a real driver submitted."""
     from vc4lab.diagnostics import Reporter, StrictStop
@@ -80,11 +80,11 @@ def replay(
     from vc4lab.viewer.pictures import is_picture
 
     if output is not None and not is_picture(output):
-        raise _failed(f"{output}: unknown picture format; use .png")
+        raise failed(f"{output}: unknown picture format; use .png")
     if tiles is not None and tiles.suffix.lower() != ".csv" and not is_picture(tiles):
-        raise _failed(f"{tiles}: unknown format of a picture or table; use .png or .csv")
+        raise failed(f"{tiles}: unknown format of a picture or table; use .png or .csv")
     reporter = Reporter(strict)
-    reporter.listeners.append(_show)
+    reporter.listeners.append(lambda item: say(str(item)))
     try:
         if lists:
             _print_lists(path, reporter, job)
@@ -92,8 +92,7 @@ def replay(
         gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
         _draw(_Wanted(path, gpu, job, order, output, every, tiles, counters), reporter)
     except StrictStop as stop:
-        typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
-        raise typer.Exit(ExitCode.STRICT_STOP) from None
+        raise stopped(stop) from None
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def _draw(wanted: _Wanted, reporter: Reporter) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             save_picture(image, target)
         except OSError as error:
-            raise _failed(f"{target}: {why(error)}", ExitCode.OUTPUT) from None
+            raise failed(f"{target}: {why(error)}", ExitCode.OUTPUT) from None
 
     def progress(number: int, total: int, name: str) -> None:
         if sys.stderr.isatty():
@@ -181,12 +180,12 @@ def _save_tiles(
             target.parent.mkdir(parents=True, exist_ok=True)
             write_file(target, table(frames, names).encode())
         except OSError as error:
-            raise _failed(f"{target}: {why(error)}", ExitCode.OUTPUT) from None
+            raise failed(f"{target}: {why(error)}", ExitCode.OUTPUT) from None
     elif frames:
         last = frames[-1][0]
         save(heat_map(last, [frame for name, frame in frames if name == last], image), target)
     else:
-        raise _failed(f"{target}: no tile was drawn", ExitCode.OUTPUT)
+        raise failed(f"{target}: no tile was drawn", ExitCode.OUTPUT)
 
 
 def _print_counters(name: str, values: dict[int, int]) -> None:
@@ -203,12 +202,3 @@ def _print_lists(path: Path, reporter: Reporter, job: int | None) -> None:
         typer.echo(line)
     if any(item.severity >= Severity.ERROR and item.block == "DRM" for item in reporter.items):
         raise typer.Exit(ExitCode.BAD_INPUT)
-
-
-def _show(item: Diagnostic) -> None:
-    typer.echo(str(item), err=True)
-
-
-def _failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:
-    typer.echo(message, err=True)
-    return typer.Exit(code)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli import options as common
-from vc4lab.cli.exit_codes import ExitCode
-from vc4lab.cli.options import FILE, Engine, limits
-from vc4lab.cli.unknown_choices import UnknownOption, unknowns_of
+from vc4lab.cli.exit_codes import ExitCode, failed, stopped
+from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.files import read_file, why, write_file
 from vc4lab.ranges import BUDGET, QPU_COUNT
 
@@ -70,7 +69,7 @@ def run(
             "waits.",
         ),
     ] = True,
-    unknown: UnknownOption = None,
+    unknown: common.UnknownOption = None,
 ) -> None:
     """Run a QPU program without a Pi: print what it executed and what memory holds afterwards.
 
@@ -96,16 +95,15 @@ def run(
             try:
                 experiment.add_area(text)
             except OSError as error:
-                raise _failed(f"{error.filename}: {why(error)}") from None
+                raise failed(f"{error.filename}: {why(error)}") from None
         report = experiment.run(qpus, uniforms or ())
         _print(report, engine.value)
         for text in dump or ():
             typer.echo(experiment.dump(text))
     except ValueError as error:
-        raise _failed(str(error)) from None
+        raise failed(str(error)) from None
     except StrictStop as stop:
-        typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
-        raise typer.Exit(ExitCode.STRICT_STOP) from None
+        raise stopped(stop) from None
     for text in save or ():
         _save(experiment, text)
     if report.completed < report.started:
@@ -150,16 +148,16 @@ def _read(path: Path, entry: str | None) -> _Source:
             return _Source(path, b"".join(word.to_bytes(8, "little") for word in words))
         assembly = assemble(text)
     except OSError as error:
-        raise _failed(f"{path}: {why(error)}") from None
+        raise failed(f"{path}: {why(error)}") from None
     except UnicodeDecodeError as error:
-        raise _failed(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
+        raise failed(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
     except AssemblyError as error:
-        raise _failed(error.shown(str(path))) from None
+        raise failed(error.shown(str(path))) from None
     except (ValueError, OverflowError):
-        raise _failed(f"{path}: expected one hexadecimal 64-bit word per line") from None
+        raise failed(f"{path}: expected one hexadecimal 64-bit word per line") from None
     if entry is not None and entry not in assembly.labels:
         known = ", ".join(assembly.labels) or "none"
-        raise _failed(f"{path}: there is no label {entry!r} (known: {known})")
+        raise failed(f"{path}: there is no label {entry!r} (known: {known})")
     start = assembly.labels[entry] if entry is not None else 0
     return _Source(path, assembly.bytes, start, assembly.lines, assembly.raw)
 
@@ -181,14 +179,8 @@ def _save(experiment: Experiment, text: str) -> None:
     name, _, file = text.partition("=")
     area = experiment.areas.get(name)
     if area is None or not file:
-        raise _failed(f"--output {text}: expected NAME=FILE with the name of a memory")
+        raise failed(f"--output {text}: expected NAME=FILE with the name of a memory")
     try:
         write_file(file, experiment.memory.read(area.address, area.size))
     except OSError as error:
-        typer.echo(f"{file}: {why(error)}", err=True)
-        raise typer.Exit(ExitCode.OUTPUT) from None
-
-
-def _failed(message: str) -> typer.Exit:
-    typer.echo(message, err=True)
-    return typer.Exit(ExitCode.BAD_INPUT)
+        raise failed(f"{file}: {why(error)}", ExitCode.OUTPUT) from None

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.exit_codes import failed
 
 
 def unknowns(
@@ -28,9 +28,7 @@ def unknowns(
     if name is not None and name not in table:
         near = difflib.get_close_matches(name, table, n=3, cutoff=0.4)
         hint = f"did you mean {', '.join(near)}? " if near else ""
-        text = f"no unknown is called {name[:60]!r}; {hint}`vc4lab unknowns` lists all"
-        typer.echo(text, err=True)
-        raise typer.Exit(ExitCode.BAD_INPUT)
+        raise failed(f"no unknown is called {name[:60]!r}; {hint}`vc4lab unknowns` lists all")
     rows = list(table.values()) if name is None else [table[name]]
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=2))

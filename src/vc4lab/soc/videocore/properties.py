@@ -6,8 +6,9 @@ A tag is declared by decorating its handler:
     def get_clock_rate(vc, clock):
         return clock, vc.clock_rates.get(clock, 0)
 
-One that is answered by an expression takes a row: `tag(…)(lambda vc: vc.turbo)`. The request and the response are comma-separated words; "u64", "bytes" (the rest of the value
-buffer) exist too. A handler that gives None has said why there is no answer.
+One that is answered by an expression takes a row: `tag(…)(lambda vc: vc.turbo)`. The request and
+the response are comma-separated words; "u64", "bytes" (the rest of the value buffer) exist too. A
+handler that gives None has said why there is no answer.
 """
 
 from __future__ import annotations
