@@ -79,16 +79,8 @@ class CoreCache:
         self._walks = 0
         self._old_core = cpu.model == "1176"
         unicorn = cpu._unicorn
-        if cpu.WIDE:
-            from unicorn import arm64_const
-
-            register = arm64_const.UC_ARM64_REG_PC
-        else:
-            from unicorn import arm_const
-
-            register = arm_const.UC_ARM_REG_PC
         read = cpu.calls.address_of("uc_reg_read")
-        self.state, self._attributes = cache.lines.state(read, register, cache.mark)
+        self.state, self._attributes = cache.lines.state(read, cpu.PC, cache.mark)
         cache.states.append(self.state)
         native = hooks()
         for kind, name in (

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from unicorn import arm_const as arm
+
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.soc.cores import hyp
 from vc4lab.soc.cores.arm32_timer import do_timer
@@ -21,10 +23,8 @@ from vc4lab.soc.cores.arm32_words import (
 from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.exceptions import (
-    ENGINE_BKPT,
-    ENGINE_DATA,
+    ABORTS,
     ENGINE_HVC,
-    ENGINE_PREFETCH,
     ENGINE_SMC,
     ENGINE_SVC,
     FIQ_MASKED,
@@ -34,6 +34,7 @@ from vc4lab.soc.cores.exceptions import (
     HYP,
     IRQ_MASKED,
     MODE_MASK,
+    MONITOR_VECTORS,
     SCTLR,
     SCTLR_C,
     SCTLR_M,
@@ -68,6 +69,12 @@ SCR_FW, SCR_AW = 1 << 4, 1 << 5
 class Arm32(Cpu):
     """ARM1176, Cortex-A7, or a Cortex-A53 in AArch32 state (as an A7 with another name)."""
 
+    PC, STATUS, SYSTEM = arm.UC_ARM_REG_PC, arm.UC_ARM_REG_CPSR, arm.UC_ARM_REG_CP_REG
+    NAMES = (
+        *range(arm.UC_ARM_REG_R0, arm.UC_ARM_REG_R0 + 13),
+        *(arm.UC_ARM_REG_SP, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_PC),
+    )
+    STATE = (*NAMES[:15], arm.UC_ARM_REG_CPSR)
     identity: int | None = None
     """MIDR, if it is another one than the model's."""
     affinity = 0x80000000
@@ -77,45 +84,33 @@ class Arm32(Cpu):
     hyp_core: HypCore | None = None
     """What it needs for HYP mode, if it has one."""
     _counter: NativeCounter | None = None
+    monitor_vectors = MONITOR_VECTORS
+    """MVBAR of a core without HYP mode."""
 
     def _make_engine(self, unicorn: Any) -> Any:
-        from unicorn import arm_const as arm
-
-        self._arm = arm
         self._pairs: dict[int, NativePair] = {}
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_ARM)
         engine.ctl_set_cpu_model(getattr(arm, f"UC_CPU_ARM_{self.model}"))
         return engine
 
     def start(self, pc: int, registers: tuple[int, ...]) -> None:
-        arm = self._arm
         engine = self.engine
         if self.model != "1176":
-            engine.reg_write(arm.UC_ARM_REG_CP_REG, (*MPIDR, self.affinity + self.number))
+            self._write(MPIDR, self.affinity + self.number)
             if self.identity is not None:
-                engine.reg_write(arm.UC_ARM_REG_CP_REG, (*MIDR, self.identity))
+                self._write(MIDR, self.identity)
         else:  # the model runs non-secure; a Pi 1's program is secure, and its masks are its own
-            security = engine.reg_read(arm.UC_ARM_REG_CP_REG, hyp.SCR)
-            engine.reg_write(arm.UC_ARM_REG_CP_REG, (*hyp.SCR, security | SCR_FW | SCR_AW))
+            self._write(hyp.SCR, self.system_register(hyp.SCR) | SCR_FW | SCR_AW)
         if self.hyp_core is not None:
             hyp.allow(engine)
         if self.hyp_core is not None and self.hyp_core.has_stub:
             hyp.enter_mode(engine, hyp.START)
         else:
-            engine.reg_write(arm.UC_ARM_REG_CPSR, RESET_CPSR)
+            engine.reg_write(self.STATUS, RESET_CPSR)
         for number, value in enumerate(registers):
             engine.reg_write(arm.UC_ARM_REG_R0 + number, value & 0xFFFFFFFF)
-        engine.reg_write(arm.UC_ARM_REG_PC, pc)
+        engine.reg_write(self.PC, pc)
         self.refresh()
-
-    @property
-    def monitor_vectors(self) -> int:
-        """MVBAR of a core without HYP mode."""
-        return self._entry_of_exceptions.monitor_vectors
-
-    @monitor_vectors.setter
-    def monitor_vectors(self, address: int) -> None:
-        self._entry_of_exceptions.monitor_vectors = address
 
     @property
     def in_hyp(self) -> bool:
@@ -162,11 +157,11 @@ class Arm32(Cpu):
 
     def _install_hooks(self) -> None:
         super()._install_hooks()
-        timer, bus, arm = self.links.timer, self.links.bus, self._arm
+        timer, bus = self.links.timer, self.links.bus
         self._entry_of_exceptions = ExceptionEntry(self.calls)
         routing = () if self.model == "1176" else (hyp.HCR,)
         self._place = self.calls.batch(
-            arm.UC_ARM_REG_CP_REG, (arm.UC_ARM_REG_PC, arm.UC_ARM_REG_CPSR, *routing)
+            self.SYSTEM, (self.PC, self.STATUS, *routing)
         )
         if timer is not None and bus:
             write = self.calls.address_of("uc_reg_write")
@@ -174,11 +169,6 @@ class Arm32(Cpu):
             self._counter = NativeCounter(bus, timer, write, *numbers)
 
     # -- registers ---------------------------------------------------------------------------------
-
-    @property
-    def engine_pc(self) -> int:
-        value: int = self.engine.reg_read(self._arm.UC_ARM_REG_PC)
-        return value
 
     def refresh(self) -> None:
         self.pc, self.cpsr, *routing = self._place.read()
@@ -188,37 +178,12 @@ class Arm32(Cpu):
         return self.pc | (1 if self.cpsr & THUMB else 0)
 
     def set_pc(self, address: int) -> None:
-        thumb = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB
-        self.engine.reg_write(self._arm.UC_ARM_REG_PC, address | (1 if thumb else 0))
-
-    def state(self) -> tuple[int, ...]:
-        arm = self._arm
-        names = [arm.UC_ARM_REG_R0 + n for n in range(13)]
-        names += [arm.UC_ARM_REG_SP, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_CPSR]
-        return tuple(self.engine.reg_read_batch(names))
-
-    def _name(self, number: int) -> int:
-        arm = self._arm
-        if number < 13:
-            return int(arm.UC_ARM_REG_R0) + number
-        return int((arm.UC_ARM_REG_SP, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_PC)[number - 13])
-
-    def register(self, number: int) -> int:
-        value: int = self.engine.reg_read(self._name(number))
-        return value
-
-    def system_register(self, key: tuple[int, ...]) -> int:
-        value: int = self.engine.reg_read(self._arm.UC_ARM_REG_CP_REG, key)
-        return value
+        thumb = self.engine.reg_read(self.STATUS) & THUMB
+        self.engine.reg_write(self.PC, address | (1 if thumb else 0))
 
     @property
     def executes_thumb(self) -> bool:
-        return bool(self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB)
-
-    def set_register(self, number: int, value: int) -> None:
-        """Set one of r0 to r14."""
-        if number != 15:
-            self.engine.reg_write(self._name(number), value & 0xFFFFFFFF)
+        return bool(self.engine.reg_read(self.STATUS) & THUMB)
 
     @property
     def _mode(self) -> int:
@@ -262,7 +227,7 @@ class Arm32(Cpu):
 
     @property
     def mask_register(self) -> tuple[int, int]:
-        return IRQ_MASKED | FIQ_MASKED, int(self._arm.UC_ARM_REG_CPSR)
+        return IRQ_MASKED | FIQ_MASKED, int(self.STATUS)
 
     def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
         if exception in (ArmException.DATA_ABORT, ArmException.PREFETCH_ABORT):
@@ -286,7 +251,7 @@ class Arm32(Cpu):
             if self.memory.u32(vector) and vector < 0x20:
                 core.note_vector(exception, address)
             return vector, vector < 0x20
-        vector = self._entry_of_exceptions.enter(exception, address)
+        vector = self._entry_of_exceptions.enter(exception, address, self.monitor_vectors)
         return vector, vector < 0x20
 
     def _instruction(self, address: int) -> int:
@@ -305,19 +270,16 @@ class Arm32(Cpu):
             (DFSR if data else IFSR, status),
             (DFAR if data else IFAR, address & 0xFFFFFFFF),
         ):
-            self.engine.reg_write(self._arm.UC_ARM_REG_CP_REG, (*register, value))
+            self._write(register, value)
 
     def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
         pc, cpsr, *_routing = self._place.read()
         if number == ENGINE_SVC:
             thumb = cpsr & THUMB
             self._pending = (ArmException.SUPERVISOR_CALL, pc - (2 if thumb else 4))
-        elif number in (ENGINE_PREFETCH, ENGINE_BKPT):
+        elif number in ABORTS:
             self._fault_status = self.calls.fault_status()
-            self._pending = (ArmException.PREFETCH_ABORT, pc)
-        elif number == ENGINE_DATA:
-            self._fault_status = self.calls.fault_status()
-            self._pending = (ArmException.DATA_ABORT, pc)
+            self._pending = (ABORTS[number], pc)
         elif number == ENGINE_HVC:
             self._pending = (ArmException.HYPERVISOR_CALL, pc - 4)
         elif number == ENGINE_SMC or is_monitor_call(self.fetch(pc - 4), bool(cpsr & THUMB)):
@@ -341,23 +303,23 @@ class Arm32(Cpu):
 
     def _steps_over(self, pc: int) -> bool:
         """SCR, SDER and NSACR of an ARM1176 read as 0; MVBAR keeps what is written."""
-        word, entry = self.fetch(pc), self._entry_of_exceptions
+        word = self.fetch(pc)
         monitor = is_monitor_vectors(word)
         if self.hyp_core is not None or not (monitor or is_security_register(word)):
             return False
         target = word >> 12 & 15
         if word & 1 << 20:
-            self.set_register(target, entry.monitor_vectors if monitor else 0)
+            self.set_register(target, self.monitor_vectors if monitor else 0)
         elif monitor:
-            entry.monitor_vectors = self.register(target) & ~31
-        self.engine.reg_write(self._arm.UC_ARM_REG_PC, pc + 4)
+            self.monitor_vectors = self.register(target) & ~31
+        self.engine.reg_write(self.PC, pc + 4)
         return True
 
     # -- trapped instructions ----------------------------------------------------------------------
 
     def _emulate(self, action: Action, address: int) -> bool:
         links = self.links
-        cpsr = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR)
+        cpsr = self.engine.reg_read(self.STATUS)
         thumb = cpsr & THUMB
         if thumb:
             word = self.fetch(address, 2) << 16 | self.fetch(address + 2, 2)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from unicorn import arm64_const as a64
+
 from vc4lab.soc.cores import float_trap
 from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.exceptions import (
-    ENGINE_BKPT,
-    ENGINE_DATA,
+    ABORTS,
     ENGINE_HVC,
-    ENGINE_PREFETCH,
     ENGINE_SMC,
     ENGINE_SVC,
     FIQ_MASKED,
@@ -75,17 +75,18 @@ class Arm64(Cpu):
 
     WIDE = True
     LAST_ADDRESS = (1 << 64) - 1
+    PC, STATUS, SYSTEM = a64.UC_ARM64_REG_PC, a64.UC_ARM64_REG_PSTATE, a64.UC_ARM64_REG_CP_REG
+    NAMES = (
+        *range(a64.UC_ARM64_REG_X0, a64.UC_ARM64_REG_X0 + 29),
+        *(a64.UC_ARM64_REG_X29, a64.UC_ARM64_REG_X30, a64.UC_ARM64_REG_SP),
+    )
+    STATE = (*NAMES, a64.UC_ARM64_REG_PSTATE)
     affinity = 0x80000000
     start_level = 2
     _float_hooks = 0
     _float_forbidden = False
 
     def _make_engine(self, unicorn: Any) -> Any:
-        from unicorn import arm64_const as a64
-
-        self._a64 = a64
-        self._names = [a64.UC_ARM64_REG_X0 + n for n in range(29)]
-        self._names += [a64.UC_ARM64_REG_X29, a64.UC_ARM64_REG_X30, a64.UC_ARM64_REG_SP]
         self._hypervisor_call = False
         self._put_off: tuple[SystemRegister, int, int] | None = None
         """What `eret` is to write: register and value, and how many instructions away it is."""
@@ -101,7 +102,7 @@ class Arm64(Cpu):
         write_register = self.calls.address_of("uc_reg_write")
         self._counter = NativeCounter(self.links.bus, timer, write_register)
         hook = self._counter.hook
-        self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *hook, self._a64.UC_ARM64_INS_MRS)
+        self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *hook, a64.UC_ARM64_INS_MRS)
 
     def start(self, pc: int, registers: tuple[int, ...]) -> None:
         self._write(VMPIDR, self.affinity + self.number)
@@ -110,22 +111,15 @@ class Arm64(Cpu):
         self._write(SCR, SCR_FIRMWARE)
         self._write(HCR, HCR_FIRMWARE)
         self.engine.reg_write(
-            self._a64.UC_ARM64_REG_PSTATE, START_EL2 if self.start_level == 2 else START_EL3
+            self.STATUS, START_EL2 if self.start_level == 2 else START_EL3
         )
         self._write(VBAR[1], 0)
         for number, value in enumerate(registers):
-            self.engine.reg_write(self._names[number], value)
-        self.engine.reg_write(self._a64.UC_ARM64_REG_PC, pc)
+            self.engine.reg_write(self.NAMES[number], value)
+        self.engine.reg_write(self.PC, pc)
         self.refresh()
 
     # -- registers ---------------------------------------------------------------------------------
-
-    def _read(self, register: SystemRegister) -> int:
-        value: int = self.engine.reg_read(self._a64.UC_ARM64_REG_CP_REG, register)
-        return value
-
-    def _write(self, register: SystemRegister, value: int) -> None:
-        self.engine.reg_write(self._a64.UC_ARM64_REG_CP_REG, (*register, value))
 
     @property
     def level(self) -> int:
@@ -135,50 +129,29 @@ class Arm64(Cpu):
     @property
     def _current_level(self) -> int:
         """The exception level, in hooks, too."""
-        return int(self.engine.reg_read(self._a64.UC_ARM64_REG_PSTATE)) >> 2 & 3
-
-    @property
-    def engine_pc(self) -> int:
-        value: int = self.engine.reg_read(self._a64.UC_ARM64_REG_PC)
-        return value
+        return int(self.engine.reg_read(self.STATUS)) >> 2 & 3
 
     def refresh(self) -> None:
-        self.pc = self.engine.reg_read(self._a64.UC_ARM64_REG_PC)
-        self.cpsr = self.engine.reg_read(self._a64.UC_ARM64_REG_PSTATE)
+        self.pc = self.engine.reg_read(self.PC)
+        self.cpsr = self.engine.reg_read(self.STATUS)
 
     def _entry(self) -> int:
         return self.pc
 
     def set_pc(self, address: int) -> None:
-        self.engine.reg_write(self._a64.UC_ARM64_REG_PC, address)
-
-    def state(self) -> tuple[int, ...]:
-        names = [*self._names, self._a64.UC_ARM64_REG_PSTATE]
-        return tuple(self.engine.reg_read_batch(names))
-
-    def register(self, number: int) -> int:
-        value: int = self.engine.reg_read(self._names[number])
-        return value
-
-    def system_register(self, key: tuple[int, ...]) -> int:
-        value: int = self.engine.reg_read(self._a64.UC_ARM64_REG_CP_REG, key)
-        return value
-
-    def set_register(self, number: int, value: int) -> None:
-        if number != 31:
-            self.engine.reg_write(self._names[number], value)
+        self.engine.reg_write(self.PC, address)
 
     @property
     def system_control(self) -> int:
-        return self._read(SCTLR[max(self.level, 1)])
+        return self.system_register(SCTLR[max(self.level, 1)])
 
     # -- exceptions --------------------------------------------------------------------------------
 
     def _interrupt_level(self, fast: bool) -> int:
         """The level that takes an interrupt."""
-        if self._read(SCR) & (SCR_FIQ if fast else SCR_IRQ):
+        if self.system_register(SCR) & (SCR_FIQ if fast else SCR_IRQ):
             return 3
-        if self._read(HCR) & (HCR_TGE | (HCR_FMO if fast else HCR_IMO)):
+        if self.system_register(HCR) & (HCR_TGE | (HCR_FMO if fast else HCR_IMO)):
             return 2
         return 1
 
@@ -191,7 +164,7 @@ class Arm64(Cpu):
 
     @property
     def mask_register(self) -> tuple[int, int]:
-        return IRQ_MASKED | FIQ_MASKED | LEVEL, int(self._a64.UC_ARM64_REG_PSTATE)
+        return IRQ_MASKED | FIQ_MASKED | LEVEL, int(self.STATUS)
 
     def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
         interrupt = exception in (ArmException.IRQ, ArmException.FIQ)
@@ -201,8 +174,8 @@ class Arm64(Cpu):
         elif self._hypervisor_call:
             target = max(before, 2)
         else:
-            target = max(before, 2 if before == 0 and self._read(HCR) & HCR_TGE else 1)
-        base = self._read(VBAR[target])
+            target = max(before, 2 if before == 0 and self.system_register(HCR) & HCR_TGE else 1)
+        base = self.system_register(VBAR[target])
         if before < target:
             vector = base + LOWER
         else:
@@ -217,20 +190,20 @@ class Arm64(Cpu):
         self._write(SPSR[target], self.cpsr)
         self._exchange_stacks(before, target)
         new = self.cpsr & FLAGS | MASKED | target << 2 | 1
-        self.engine.reg_write(self._a64.UC_ARM64_REG_PSTATE, new)
+        self.engine.reg_write(self.STATUS, new)
         self._write(VBAR[target], base)
-        self.engine.reg_write(self._a64.UC_ARM64_REG_PC, vector)
-        return vector, base < LOW and not self._read(SCTLR[target]) & 1
+        self.engine.reg_write(self.PC, vector)
+        return vector, base < LOW and not self.system_register(SCTLR[target]) & 1
 
     def _exchange_stacks(self, before: int, target: int) -> None:
         bank = before if self.cpsr & 1 else 0
         if bank == target:
             return
-        stack = self._a64.UC_ARM64_REG_SP
+        stack = a64.UC_ARM64_REG_SP
         if bank in STACK:
             self._write(STACK[bank], self.engine.reg_read(stack))
         if target in STACK:
-            self.engine.reg_write(stack, self._read(STACK[target]))
+            self.engine.reg_write(stack, self.system_register(STACK[target]))
 
     def _write_syndrome(
         self, exception: ArmException, address: int, before: int, target: int
@@ -261,16 +234,13 @@ class Arm64(Cpu):
         return address
 
     def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
-        pc = engine.reg_read(self._a64.UC_ARM64_REG_PC)
+        pc = engine.reg_read(self.PC)
         if number in (ENGINE_SVC, ENGINE_HVC):
             self._hypervisor_call = number == ENGINE_HVC
             self._pending = (ArmException.SUPERVISOR_CALL, pc - 4)
-        elif number == ENGINE_DATA:
+        elif number in ABORTS:
             self._fault_status = self.calls.fault_status()
-            self._pending = (ArmException.DATA_ABORT, pc)
-        elif number in (ENGINE_PREFETCH, ENGINE_BKPT):
-            self._fault_status = self.calls.fault_status()
-            self._pending = (ArmException.PREFETCH_ABORT, pc)
+            self._pending = (ABORTS[number], pc)
         elif number == ENGINE_SMC:
             self.set_pc(pc)
             return
@@ -288,7 +258,7 @@ class Arm64(Cpu):
     @property
     def _traps_now(self) -> tuple[Trap, ...]:
         room = self._float_hooks < float_trap.MAX_HOOKS
-        searched = room and not float_trap.allowed(self._read(CPACR), 0)
+        searched = room and not float_trap.allowed(self.system_register(CPACR), 0)
         return float_trap.FLOAT_TRAPS if searched else ()
 
     def _hook_place(self, place: int, action: Action) -> None:
@@ -297,7 +267,7 @@ class Arm64(Cpu):
 
     def _meet_float(self, address: int) -> None:
         """An instruction of floating point or NEON: trap it, or never look at it again."""
-        if not float_trap.allowed(self._read(CPACR), self._current_level):
+        if not float_trap.allowed(self.system_register(CPACR), self._current_level):
             self.links.report(
                 "SOC-059",
                 f"floating point or NEON at 0x{address:08x}, which CPACR_EL1 does not allow",
@@ -309,7 +279,7 @@ class Arm64(Cpu):
 
     def _control_floats(self, value: int) -> None:
         """CPACR_EL1 is about to be written: if it forbids again, all code is searched again."""
-        if float_trap.allowed(self._read(CPACR), 0) and not float_trap.allowed(value, 0):
+        if float_trap.allowed(self.system_register(CPACR), 0) and not float_trap.allowed(value, 0):
             self._float_hooks = 0
             self._pages.forget()
 
@@ -321,8 +291,8 @@ class Arm64(Cpu):
         """
         level, target = 2 if word & 1 << 18 else 1, word & 31
         value = 0 if target == 31 else self.register(target)
-        status = self.engine.reg_read(self._a64.UC_ARM64_REG_PSTATE)
-        if status >> 2 & 3 != level or not value & 1 or self._read(SCTLR[level]) & 1:
+        status = self.engine.reg_read(self.STATUS)
+        if status >> 2 & 3 != level or not value & 1 or self.system_register(SCTLR[level]) & 1:
             return False
         place = address + 4
         for count in range(1, LOOK_AHEAD + 1):

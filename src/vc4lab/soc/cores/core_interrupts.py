@@ -31,9 +31,8 @@ class CoreInterrupts:
     def can_come(self, core: Core) -> bool:
         """Whether anything can happen to a core; a masked interrupt ends only a wfi."""
         hardware = self._hardware
-        cpu = core.cpu
         awake = core.asleep != Outcome.WAIT_FOR_INTERRUPT.value
-        if awake and cpu.interrupts_masked and cpu.fast_interrupts_masked:
+        if awake and not any(core.cpu.accepts(kind) for kind in KINDS):
             return False
         if hardware.local is not None:
             return hardware.local.can_interrupt(core.number)

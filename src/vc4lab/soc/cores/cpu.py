@@ -68,6 +68,14 @@ class Cpu(ABC):
     WIDE = False
     """Whether it is AArch64."""
     LAST_ADDRESS = 0xFFFFFFFF
+    PC: int
+    STATUS: int
+    SYSTEM: int
+    """The engine's numbers of the PC, of CPSR or PSTATE, and what stands for system registers."""
+    NAMES: tuple[int, ...]
+    """Those of r0..r15 or x0..x30, sp."""
+    STATE: tuple[int, ...]
+    """Those of the integer registers and the flags."""
 
     def __init__(
         self,
@@ -150,22 +158,6 @@ class Cpu(ABC):
     def _emulate(self, action: Action, address: int) -> bool:
         """Do a trapped instruction; whether to go on after it (else the engine executes it)."""
 
-    @abstractmethod
-    def state(self) -> tuple[int, ...]:
-        """The integer registers and the flags, to be compared."""
-
-    @abstractmethod
-    def register(self, number: int) -> int:
-        """Value of r0..r15 or x0..x30, sp."""
-
-    @abstractmethod
-    def set_register(self, number: int, value: int) -> None:
-        """Set one of r0 to r14 or x0 to x30; the others are left alone."""
-
-    @abstractmethod
-    def system_register(self, key: tuple[int, ...]) -> int:
-        """Value of a system register by the engine's name for it."""
-
     @property
     def about_vectors(self) -> str:
         """What is good to know where an exception met no handler."""
@@ -186,11 +178,6 @@ class Cpu(ABC):
         return ()
 
     @property
-    def _is_thumb(self) -> bool:
-        """Whether it executes Thumb code."""
-        return not self.WIDE and bool(self.cpsr & THUMB)
-
-    @property
     @abstractmethod
     def system_control(self) -> int:
         """SCTLR, or what stands for it in the core's mode: MMU and caches."""
@@ -204,11 +191,6 @@ class Cpu(ABC):
         """Whether the MMU is on."""
         return bool(self.system_control & SCTLR_M)
 
-    @property
-    @abstractmethod
-    def engine_pc(self) -> int:
-        """The PC while the engine runs: exact in hooks, else the block's."""
-
     @abstractmethod
     def set_pc(self, address: int) -> None:
         """Go on at `address` (in the same instruction set)."""
@@ -220,6 +202,34 @@ class Cpu(ABC):
     @abstractmethod
     def _entry(self) -> int:
         """Where the engine is to go on, in its own form."""
+
+    # -- registers ---------------------------------------------------------------------------------
+
+    def state(self) -> tuple[int, ...]:
+        """The integer registers and the flags, to be compared."""
+        return tuple(self.engine.reg_read_batch(self.STATE))
+
+    def register(self, number: int) -> int:
+        """Value of r0..r15 or x0..x30, sp."""
+        return int(self.engine.reg_read(self.NAMES[number]))
+
+    def set_register(self, number: int, value: int) -> None:
+        """Set one of r0 to r14 or x0 to x30; the others are left alone."""
+        if number != len(self.NAMES) - 1:
+            self.engine.reg_write(self.NAMES[number], value & self.LAST_ADDRESS)
+
+    def system_register(self, key: tuple[int, ...]) -> int:
+        """Value of a system register by the engine's name for it."""
+        return int(self.engine.reg_read(self.SYSTEM, key))
+
+    def _write(self, key: tuple[int, ...], value: int) -> None:
+        """Set a system register."""
+        self.engine.reg_write(self.SYSTEM, (*key, value))
+
+    @property
+    def engine_pc(self) -> int:
+        """The PC while the engine runs: exact in hooks, else the block's."""
+        return int(self.engine.reg_read(self.PC))
 
     # -- set-up -----------------------------------------------------------------------------------
 
@@ -310,7 +320,8 @@ class Cpu(ABC):
 
     def _meet_page(self, address: int) -> None:
         """A page is executed for the first time: hook the instructions that need help."""
-        found = self._pages.meet(address, self.translate(address), self._is_thumb, self._traps_now)
+        thumb = not self.WIDE and bool(self.cpsr & THUMB)
+        found = self._pages.meet(address, self.translate(address), thumb, self._traps_now)
         for place, action in found:
             self._hook_place(place, action)
         if found:
@@ -357,16 +368,6 @@ class Cpu(ABC):
         return self.memory.u16(place) if size == 2 else self.memory.u32(place)
 
     # -- exceptions --------------------------------------------------------------------------------
-
-    @property
-    def interrupts_masked(self) -> bool:
-        """Whether an IRQ would wait."""
-        return not self.accepts(ArmException.IRQ)
-
-    @property
-    def fast_interrupts_masked(self) -> bool:
-        """Whether a FIQ would wait."""
-        return not self.accepts(ArmException.FIQ)
 
     def interrupt(self, exception: ArmException = ArmException.IRQ) -> None:
         """Take an interrupt; the core must not have it masked."""

@@ -52,6 +52,11 @@ class ArmException(Enum):
 ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 2, 3, 4, 7
 ENGINE_HVC, ENGINE_SMC = 11, 13
 """Numbers by which the engine names the exceptions it hands over (QEMU's target/arm/cpu.h)."""
+ABORTS = {
+    ENGINE_PREFETCH: ArmException.PREFETCH_ABORT,
+    ENGINE_BKPT: ArmException.PREFETCH_ABORT,
+    ENGINE_DATA: ArmException.DATA_ABORT,
+}
 HIGH_VECTORS = 0xFFFF0000
 MONITOR_VECTORS = 0
 """Where the firmware leaves MVBAR: programs put a handler there and call it to change the state.
@@ -72,23 +77,22 @@ class ExceptionEntry:
     def __init__(self, calls: EngineCalls) -> None:
         from unicorn import arm_const as arm
 
-        self.monitor_vectors = MONITOR_VECTORS
-        """MVBAR of a core without HYP mode."""
         self._before = calls.batch(arm.UC_ARM_REG_CP_REG, (arm.UC_ARM_REG_CPSR, SCTLR, VBAR))
         self._after = calls.batch(
             arm.UC_ARM_REG_CP_REG,
             (arm.UC_ARM_REG_CPSR, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_SPSR, arm.UC_ARM_REG_PC),
         )
 
-    def enter(self, exception: ArmException, address: int) -> int:
+    def enter(self, exception: ArmException, address: int, monitor_vectors: int) -> int:
         """Take `exception`; `address` is that of the instruction (IRQ: of the next one).
 
         Writes CPSR, then LR and SPSR of the new mode, and PC. Returns the vector's address.
+        `monitor_vectors`: MVBAR.
         """
         kind = exception.value
         cpsr, control, base = self._before.read()
         if exception is ArmException.MONITOR_CALL:
-            base = self.monitor_vectors
+            base = monitor_vectors
         elif control & SCTLR_V:
             base = HIGH_VECTORS
         else:

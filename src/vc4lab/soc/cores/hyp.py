@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from unicorn import arm_const as arm
+
 from vc4lab.soc.cores.exceptions import (
     ABORT_MASKED,
     ALL_MASKED,
@@ -62,15 +64,11 @@ CLASS_PREFETCH, CLASS_DATA = 0x20, 0x24
 
 def mode_of(engine: Any) -> int:
     """The mode, in hooks, too."""
-    from unicorn import arm_const as arm
-
     return int(engine.reg_read(arm.UC_ARM_REG_CPSR)) & MODE_MASK
 
 
 def enter_mode(engine: Any, cpsr: int) -> None:
     """Set CPSR to a value whose mode is HYP, whatever the mode is now."""
-    from unicorn import arm_const as arm
-
     if engine.reg_read(arm.UC_ARM_REG_CPSR) & MODE_MASK != HYP:
         enter_monitor(engine, cpsr)
     engine.reg_write(arm.UC_ARM_REG_CPSR, cpsr)
@@ -78,8 +76,6 @@ def enter_mode(engine: Any, cpsr: int) -> None:
 
 def enter_monitor(engine: Any, cpsr: int) -> None:
     """Set CPSR to a value with monitor mode instead of its own, all interrupts masked."""
-    from unicorn import arm_const as arm
-
     scr = engine.reg_read(arm.UC_ARM_REG_CP_REG, SCR)
     engine.reg_write(arm.UC_ARM_REG_CP_REG, (*SCR, scr & ~NON_SECURE))
     new = cpsr & ~(MODE_MASK | THUMB | IT_AND_JAZELLE) | ALL_MASKED | MONITOR
@@ -89,8 +85,6 @@ def enter_monitor(engine: Any, cpsr: int) -> None:
 
 def allow(engine: Any) -> None:
     """Let the engine have HYP mode."""
-    from unicorn import arm_const as arm
-
     engine.reg_write(arm.UC_ARM_REG_CP_REG, (*SCR, SCR_FIRMWARE))
 
 
@@ -107,8 +101,6 @@ def enter(
     `word` is the instruction, `fault` what is known of an abort,
     `illegal` whether the state is illegal (and no instruction undefined).
     """
-    from unicorn import arm_const as arm
-
     cpsr = engine.reg_read(arm.UC_ARM_REG_CPSR)
     control = engine.reg_read(arm.UC_ARM_REG_CP_REG, HSCTLR)
     base = engine.reg_read(arm.UC_ARM_REG_CP_REG, HVBAR) & ~31
@@ -164,8 +156,6 @@ class Leaving:
     """eret: back to what SPSR_hyp says."""
 
     def __init__(self, calls: EngineCalls) -> None:
-        from unicorn import arm_const as arm
-
         system = arm.UC_ARM_REG_CP_REG
         self._before = calls.batch(system, (arm.UC_ARM_REG_SPSR, SCR))
         # The engine looks at the new mode when a system register is written.

@@ -14,6 +14,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from unicorn.arm_const import UC_ARM_REG_SPSR
+
 from vc4lab.listeners import Listeners
 from vc4lab.soc.cores import hyp
 from vc4lab.soc.cores.exceptions import HYP, MODE_MASK, MONITOR_VECTORS, THUMB, VBAR, ArmException
@@ -61,10 +63,7 @@ class HypCore:
     """
 
     def __init__(self, cpu: Cpu, has_stub: bool, calls_monitor: bool, illegal_state: bool) -> None:
-        from unicorn.arm_const import UC_ARM_REG_SPSR
-
         self._cpu = cpu
-        self._saved_status = UC_ARM_REG_SPSR
         self.has_stub = has_stub
         self._calls_monitor = calls_monitor
         self._illegal_state = illegal_state
@@ -158,9 +157,9 @@ class HypCore:
             return True
         cpu.links.report("SOC-044", "SPSR_hyp is accessed by name in HYP mode", address)
         if reads:
-            cpu.set_register(target, cpu.engine.reg_read(self._saved_status))
+            cpu.set_register(target, cpu.engine.reg_read(UC_ARM_REG_SPSR))
         else:
-            cpu.engine.reg_write(self._saved_status, cpu.register(target))
+            cpu.engine.reg_write(UC_ARM_REG_SPSR, cpu.register(target))
         return True
 
     def _change_mode(self, word: int, address: int, thumb: bool) -> bool | None:
@@ -227,7 +226,7 @@ class HypCore:
         status = cpu.cpsr
         hyp.enter_monitor(engine, status)
         cpu.set_register(14, back)
-        engine.reg_write(self._saved_status, status)
+        engine.reg_write(UC_ARM_REG_SPSR, status)
         cpu.set_pc(handler)
         return handler, handler < LOW_VECTORS
 

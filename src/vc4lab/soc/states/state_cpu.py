@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from unicorn import UcError
+from unicorn import arm_const as arm
+
 from vc4lab.soc.cores import hyp
 from vc4lab.soc.cores.arm32 import Arm32
 from vc4lab.soc.cores.exceptions import (
@@ -26,14 +29,35 @@ if TYPE_CHECKING:
     from vc4lab.soc.cores.cpu import Cpu
     from vc4lab.soc.cores.hyp_core import HypCore
 
-MODES = {
-    "system": SYSTEM,
-    "irq": IRQ,
-    "supervisor": SUPERVISOR,
-    "abort": ABORT,
-    "undefined": UNDEFINED,
-    "fiq": FIQ,
+NAMES: dict[str, int] = {
+    **{f"r{n}": arm.UC_ARM_REG_R0 + n for n in range(8)},
+    **{"pc": arm.UC_ARM_REG_PC, "cpsr": arm.UC_ARM_REG_CPSR},
+    **{f"d{n}": arm.UC_ARM_REG_D0 + n for n in range(32)},
+    **{"fpscr": arm.UC_ARM_REG_FPSCR, "fpexc": arm.UC_ARM_REG_FPEXC},
 }
+
+
+def _bank(mode: str, *, status: bool = True, low: bool = False) -> dict[str, int]:
+    """Registers that are a mode's own; r8 to r12 belong to FIQ and to all the others."""
+    bank = {f"sp_{mode}": arm.UC_ARM_REG_SP, f"lr_{mode}": arm.UC_ARM_REG_LR}
+    if status:
+        bank[f"spsr_{mode}"] = arm.UC_ARM_REG_SPSR
+    if low:
+        bank |= {f"r{n}_{mode}": arm.UC_ARM_REG_R0 + n for n in range(8, 13)}
+    return bank
+
+
+BANKS: dict[int, dict[str, int]] = {
+    SYSTEM: _bank("system", status=False, low=True),
+    IRQ: _bank("irq"),
+    SUPERVISOR: _bank("supervisor"),
+    ABORT: _bank("abort"),
+    UNDEFINED: _bank("undefined"),
+    FIQ: _bank("fiq", low=True),
+}
+MONITOR_BANK = _bank("mon")
+HYP_BANK = {"sp_hyp": arm.UC_ARM_REG_SP, "spsr_hyp": arm.UC_ARM_REG_SPSR}
+"""HYP mode shares its LR with system mode."""
 SYSTEM_REGISTERS: dict[str, tuple[int, ...]] = {
     "CPACR": (15, 0, 0, 1, 0, 0, 2),
     "TTBCR": (15, 0, 0, 2, 0, 0, 2),
@@ -59,16 +83,12 @@ SYSTEM_REGISTERS: dict[str, tuple[int, ...]] = {
 
 def snapshot_cpu(cpu: Cpu) -> dict[str, int]:
     """The registers of an AArch32 core by name."""
-    from unicorn import UcError
-
     engine = cpu.engine
-    names = _names(32)
-    saved = {name: int(engine.reg_read(number)) for name, number in names.items()}
+    saved = _read(engine, NAMES)
     saved["pc"] = cpu.pc
-    for mode, banked in _banks():
+    for mode, bank in BANKS.items():
         _enter_mode(engine, saved["cpsr"], mode)
-        for name, number in banked:
-            saved[name] = int(engine.reg_read(number))
+        saved |= _read(engine, bank)
     core = _hyp_core(cpu)
     if core is not None:
         saved |= _snapshot_hyp(cpu, core, saved["cpsr"])
@@ -77,7 +97,7 @@ def snapshot_cpu(cpu: Cpu) -> dict[str, int]:
     _set_cpsr(cpu, saved["cpsr"])
     for name, register in SYSTEM_REGISTERS.items():
         try:
-            saved[name] = int(engine.reg_read(_cp(), register))
+            saved[name] = cpu.system_register(register)
         except UcError:
             continue
     return saved
@@ -85,34 +105,40 @@ def snapshot_cpu(cpu: Cpu) -> dict[str, int]:
 
 def restore_cpu(cpu: Cpu, saved: dict[str, int]) -> None:
     """Write the registers; values are masked to their width, unknown names are left out."""
-    from unicorn import UcError
-
     engine = cpu.engine
-    names = _names(32)
     cpsr = saved["cpsr"] & 0xFFFFFFFF
     for name, register in SYSTEM_REGISTERS.items():
         if name in saved:
             try:
-                engine.reg_write(_cp(), (*register, saved[name] & 0xFFFFFFFF))
+                engine.reg_write(arm.UC_ARM_REG_CP_REG, (*register, saved[name] & 0xFFFFFFFF))
             except UcError:
                 continue
-    for name, number in names.items():
+    for name, number in NAMES.items():
         if name.startswith("d"):
             engine.reg_write(number, saved[name] & 0xFFFFFFFFFFFFFFFF)
         elif name not in ("cpsr", "pc"):
             engine.reg_write(number, saved[name] & 0xFFFFFFFF)
-    for mode, banked in _banks():
+    for mode, bank in BANKS.items():
         _enter_mode(engine, cpsr, mode)
-        for name, number in banked:
-            engine.reg_write(number, saved[name] & 0xFFFFFFFF)
+        _write(engine, bank, saved)
     core = _hyp_core(cpu)
     if core is not None:
         _restore_hyp(cpu, core, saved, cpsr)
     elif isinstance(cpu, Arm32):
         cpu.monitor_vectors = saved.get("mvbar", 0) & 0xFFFFFFE0
     _set_cpsr(cpu, cpsr)
-    engine.reg_write(names["pc"], saved["pc"] & 0xFFFFFFFE | (1 if cpsr & 1 << 5 else 0))
+    engine.reg_write(NAMES["pc"], saved["pc"] & 0xFFFFFFFE | (1 if cpsr & 1 << 5 else 0))
     cpu.refresh()
+
+
+def _read(engine: Any, names: dict[str, int]) -> dict[str, int]:
+    return {name: int(engine.reg_read(number)) for name, number in names.items()}
+
+
+def _write(engine: Any, names: dict[str, int], saved: dict[str, int]) -> None:
+    """Write registers of 32 bits; 0 into those of HYP mode that older files lack."""
+    for name, number in names.items():
+        engine.reg_write(number, saved.get(name, 0) & 0xFFFFFFFF)
 
 
 def _hyp_core(cpu: Cpu) -> HypCore | None:
@@ -133,11 +159,10 @@ def _snapshot_hyp(cpu: Cpu, core: HypCore, cpsr: int) -> dict[str, int]:
     """What HYP and monitor mode have for themselves; HYP is the mode afterwards."""
     engine = cpu.engine
     hyp.enter_monitor(engine, cpsr)
-    saved = {name: int(engine.reg_read(number)) for name, number in _hyp_banks("mon")}
+    saved = _read(engine, MONITOR_BANK)
     hyp.enter_mode(engine, cpsr & ~MODE_MASK | HYP)
-    saved |= {name: int(engine.reg_read(_cp(), row)) for name, row in hyp.REGISTERS.items()}
-    saved |= {name: int(engine.reg_read(number)) for name, number in _hyp_banks("hyp")}
-    return saved | {
+    saved |= {name: cpu.system_register(row) for name, row in hyp.REGISTERS.items()}
+    return saved | _read(engine, HYP_BANK) | {
         "elr_hyp": core.elr,
         "scr": core.scr,
         "mvbar": core.mvbar,
@@ -148,66 +173,21 @@ def _snapshot_hyp(cpu: Cpu, core: HypCore, cpsr: int) -> dict[str, int]:
 def _restore_hyp(cpu: Cpu, core: HypCore, saved: dict[str, int], cpsr: int) -> None:
     engine = cpu.engine
     hyp.enter_monitor(engine, cpsr)
-    for name, number in _hyp_banks("mon"):
-        engine.reg_write(number, saved.get(name, 0) & 0xFFFFFFFF)
+    _write(engine, MONITOR_BANK, saved)
     hyp.enter_mode(engine, cpsr & ~MODE_MASK | HYP)
     for name, register in hyp.REGISTERS.items():
-        engine.reg_write(_cp(), (*register, saved.get(name, 0) & 0xFFFFFFFF))
-    for name, number in _hyp_banks("hyp"):
-        engine.reg_write(number, saved.get(name, 0) & 0xFFFFFFFF)
+        engine.reg_write(arm.UC_ARM_REG_CP_REG, (*register, saved.get(name, 0) & 0xFFFFFFFF))
+    _write(engine, HYP_BANK, saved)
     core.elr = saved.get("elr_hyp", 0) & 0xFFFFFFFF
     core.scr = saved.get("scr", core.scr) & 0xFFFFFFFF
     core.mvbar = saved.get("mvbar", core.mvbar) & 0xFFFFFFE0
     core.vectors_set = bool(saved.get("hvbar_set", saved.get("HVBAR", 0)))
 
 
-def _hyp_banks(mode: str) -> list[tuple[str, int]]:
-    """HYP mode shares its LR with system mode."""
-    from unicorn import arm_const as arm
-
-    banked = [(f"sp_{mode}", arm.UC_ARM_REG_SP), (f"spsr_{mode}", arm.UC_ARM_REG_SPSR)]
-    return banked if mode == "hyp" else [*banked, (f"lr_{mode}", arm.UC_ARM_REG_LR)]
-
-
 def is_sane(saved: dict[str, int]) -> bool:
     """Whether these are the registers of an AArch32 core."""
-    return frozenset(_names(32)) | {name for _mode, banks in _banks() for name, _ in banks} <= set(
-        saved
-    )
-
-
-def _cp() -> int:
-    from unicorn import arm_const as arm
-
-    return int(arm.UC_ARM_REG_CP_REG)
-
-
-def _names(doubles: int) -> dict[str, int]:
-    from unicorn import arm_const as arm
-
-    names = {f"r{n}": arm.UC_ARM_REG_R0 + n for n in range(8)}
-    names |= {"pc": arm.UC_ARM_REG_PC, "cpsr": arm.UC_ARM_REG_CPSR}
-    names |= {f"d{n}": arm.UC_ARM_REG_D0 + n for n in range(doubles)}
-    names |= {"fpscr": arm.UC_ARM_REG_FPSCR, "fpexc": arm.UC_ARM_REG_FPEXC}
-    return names
-
-
-def _banks() -> list[tuple[int, list[tuple[str, int]]]]:
-    """Mode → the registers that are its own; r8 to r12 belong to FIQ and to all the others."""
-    from unicorn import arm_const as arm
-
-    banks = []
-    for name, mode in MODES.items():
-        banked = [(f"sp_{name}", arm.UC_ARM_REG_SP), (f"lr_{name}", arm.UC_ARM_REG_LR)]
-        if mode != SYSTEM:
-            banked.append((f"spsr_{name}", arm.UC_ARM_REG_SPSR))
-        if mode in (SYSTEM, FIQ):
-            banked += [(f"r{n}_{name}", arm.UC_ARM_REG_R0 + n) for n in range(8, 13)]
-        banks.append((mode, banked))
-    return banks
+    return all(saved.keys() >= names.keys() for names in (NAMES, *BANKS.values()))
 
 
 def _enter_mode(engine: Any, cpsr: int, mode: int) -> None:
-    from unicorn import arm_const as arm
-
     engine.reg_write(arm.UC_ARM_REG_CPSR, cpsr & ~MODE_MASK | mode)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from unicorn import arm64_const as a64
+
 if TYPE_CHECKING:
     from vc4lab.soc.cores.cpu import Cpu
 
@@ -86,54 +88,42 @@ PSTATE = frozenset(
 """NZCV, DAIF, level and stack pointer: the values that a core of vc4lab can have."""
 SINGLE_STEP = 1 << 21
 WORD, LONG, QUAD = (1 << 32) - 1, (1 << 64) - 1, (1 << 128) - 1
+NAMES: dict[str, tuple[int, int]] = {
+    **{f"x{n}": (a64.UC_ARM64_REG_X0 + n, LONG) for n in range(29)},
+    **{"x29": (a64.UC_ARM64_REG_X29, LONG), "x30": (a64.UC_ARM64_REG_X30, LONG)},
+    **{"sp": (a64.UC_ARM64_REG_SP, LONG), "pc": (a64.UC_ARM64_REG_PC, LONG)},
+    **{f"v{n}": (a64.UC_ARM64_REG_Q0 + n, QUAD) for n in range(32)},
+    **{"fpcr": (a64.UC_ARM64_REG_FPCR, WORD), "fpsr": (a64.UC_ARM64_REG_FPSR, WORD)},
+    "pstate": (a64.UC_ARM64_REG_PSTATE, WORD),
+}
+"""Engine's number and width; the stack pointer is that of the level in `pstate`."""
 
 
 def snapshot_cpu(cpu: Cpu) -> dict[str, int]:
     """The registers of an AArch64 core by name."""
-    from unicorn import arm64_const as a64
-
-    engine = cpu.engine
-    saved = {
-        name: int(engine.reg_read(a64.UC_ARM64_REG_CP_REG, register))
-        for name, register in SYSTEM_REGISTERS.items()
-    }
-    for name, (number, _mask) in _names().items():
-        saved[name] = int(engine.reg_read(number))
+    saved = {name: cpu.system_register(key) for name, key in SYSTEM_REGISTERS.items()}
+    for name, (number, _mask) in NAMES.items():
+        saved[name] = int(cpu.engine.reg_read(number))
     saved["pstate"] &= ~SINGLE_STEP
     return saved
 
 
 def restore_cpu(cpu: Cpu, saved: dict[str, int]) -> None:
     """Write the registers; values are masked to their width."""
-    from unicorn import arm64_const as a64
-
     engine = cpu.engine
-    names = _names()
     for name, register in SYSTEM_REGISTERS.items():
         engine.reg_write(a64.UC_ARM64_REG_CP_REG, (*register, saved[name] & LONG))
-    engine.reg_write(names["pstate"][0], saved["pstate"])
-    for name, (number, mask) in names.items():
+    engine.reg_write(NAMES["pstate"][0], saved["pstate"])
+    for name, (number, mask) in NAMES.items():
         if name not in ("pstate", "pc"):
             engine.reg_write(number, saved[name] & mask)
     # The engine looks at the new level when a system register is written.
     vector_base = SYSTEM_REGISTERS["VBAR_EL1"]
     engine.reg_write(a64.UC_ARM64_REG_CP_REG, (*vector_base, saved["VBAR_EL1"] & LONG))
-    engine.reg_write(names["pc"][0], saved["pc"] & LONG)
+    engine.reg_write(NAMES["pc"][0], saved["pc"] & LONG)
     cpu.refresh()
 
 
 def is_sane(saved: dict[str, int]) -> bool:
     """Whether these are the registers of an AArch64 core."""
-    return set(saved) == set(_names()) | set(SYSTEM_REGISTERS) and saved["pstate"] in PSTATE
-
-
-def _names() -> dict[str, tuple[int, int]]:
-    """Engine's number and width; the stack pointer is that of the level in `pstate`."""
-    from unicorn import arm64_const as a64
-
-    names = {f"x{n}": (a64.UC_ARM64_REG_X0 + n, LONG) for n in range(29)}
-    names |= {"x29": (a64.UC_ARM64_REG_X29, LONG), "x30": (a64.UC_ARM64_REG_X30, LONG)}
-    names |= {"sp": (a64.UC_ARM64_REG_SP, LONG), "pc": (a64.UC_ARM64_REG_PC, LONG)}
-    names |= {f"v{n}": (a64.UC_ARM64_REG_Q0 + n, QUAD) for n in range(32)}
-    names |= {"fpcr": (a64.UC_ARM64_REG_FPCR, WORD), "fpsr": (a64.UC_ARM64_REG_FPSR, WORD)}
-    return names | {"pstate": (a64.UC_ARM64_REG_PSTATE, WORD)}
+    return set(saved) == set(NAMES) | set(SYSTEM_REGISTERS) and saved["pstate"] in PSTATE
