@@ -10,32 +10,28 @@ from hypothesis import strategies as st
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.board import BOARDS
-from vc4lab.soc.boot.device_tree import TreeWriter, device_tree
-from vc4lab.soc.boot.device_tree_file import BadTree, complete, read_tree, write_tree
+from vc4lab.soc.boot.device_tree import (
+    BadTree,
+    Node,
+    complete,
+    device_tree,
+    read_tree,
+    write_tree,
+)
 from vc4lab.soc.boot.firmware import plan_boot
 
 HALT = bytes.fromhex("feffffea")
 
 
-def blob() -> bytes:
-    writer = TreeWriter()
-    writer.begin("")
-    writer.set("#address-cells", 2)
-    writer.set("#size-cells", 2)
-    writer.set("model", "mine")
-    writer.begin("memory@0")
-    writer.set("reg", bytes(16))
-    writer.end()
-    writer.begin("soc")
-    writer.begin("serial@7e201000")
-    writer.set("compatible", "arm,pl011")
-    writer.end()
-    writer.end()
-    writer.end()
-    return writer.finish()
-
-
-GOOD = blob()
+CELLS = struct.pack(">I", 2)
+SERIAL = Node("serial@7e201000", {"compatible": "arm,pl011"})
+GOOD = write_tree(
+    Node(
+        "",
+        {"#address-cells": CELLS, "#size-cells": CELLS, "model": "mine"},
+        [Node("memory@0", {"reg": bytes(16)}), Node("soc", {}, [SERIAL])],
+    )
+)
 
 
 def test_reading_and_writing_changes_nothing():

@@ -20,8 +20,7 @@ from vc4lab.soc.boot.boot_extras import (
 from vc4lab.soc.boot.boot_plan import ATAGS, BootPlan, Piece, arm_memory, atags
 from vc4lab.soc.boot.card import BareImage, Card, FolderCard
 from vc4lab.soc.boot.config_txt import LONGEST_FILE, Config, parse_config
-from vc4lab.soc.boot.device_tree import device_tree
-from vc4lab.soc.boot.device_tree_file import BadTree, complete, read_tree, write_tree
+from vc4lab.soc.boot.device_tree import BadTree, complete, device_tree, read_tree, write_tree
 from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.fat import BadCard, FatCard, looks_like_card
 from vc4lab.soc.videocore.videocore import SERIAL_NUMBER
