@@ -8,27 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vc4lab.ranges import PORT
+from vc4lab.soc.board import SYNONYMS
 
-MACHINES = {
-    "raspi0": "zero",
-    "raspi1ap": "pi1",
-    "raspi2": "pi2",
-    "raspi2b": "pi2",
-    "raspi3": "pi3",
-    "raspi3ap": "pi3",
-    "raspi3b": "pi3",
-}
+MACHINES = {name: board for name, board in SYNONYMS.items() if name.startswith("raspi")}
 """QEMU's machine names → vc4lab's boards."""
 GDB_PORT = 1234
-SINGLE_DASH = frozenset(
-    """
-    M machine kernel bios serial display nographic gdb s S m smp cpu dtb append initrd drive sd d D
-    device accel audio audiodev boot chardev global icount k L mon monitor msg name net netdev nic
-    object parallel pidfile plugin qmp rtc seed semihosting-config trace usbdevice vga vnc
-    daemonize enable-kvm full-screen no-reboot no-shutdown no-user-config nodefaults semihosting
-    singlestep snapshot usb
-    """.split()  # noqa: SIM905
-)
 IGNORED = frozenset(
     """
     daemonize enable-kvm full-screen no-reboot no-shutdown no-user-config nodefaults semihosting
@@ -36,6 +20,13 @@ IGNORED = frozenset(
     """.split()  # noqa: SIM905
 )
 """Options without a value that are left out."""
+SINGLE_DASH = IGNORED.union(
+    """
+    M machine kernel bios serial display nographic gdb s S m smp cpu dtb append initrd drive sd d D
+    device accel audio audiodev boot chardev global icount k L mon monitor msg name net netdev nic
+    object parallel pidfile plugin qmp rtc seed semihosting-config trace usbdevice vga vnc
+    """.split()  # noqa: SIM905
+)
 SAME = {"append": "--append", "initrd": "--initrd", "dtb": "--dtb", "D": "--trace-to"}
 
 

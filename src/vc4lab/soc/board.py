@@ -104,6 +104,16 @@ _BCM2836: dict[str, Any] = {
     "alias": 0xC0000000,
     "uart_clock": 48_000_000,
 }
+_PI2: dict[str, Any] = {
+    **_BCM2836,
+    "core_clock": 250_000_000,
+    "arm_clock": 900_000_000,
+    "v3d_clock": 250_000_000,
+    "led_gpio": 47,
+    "led_inverted": False,
+    "header_uart": "alt0",
+    "filters": frozenset({"pi2"}),
+}
 _A53: dict[str, Any] = {
     "chip": "bcm2837",
     "cpu": "CORTEX_A7",
@@ -141,7 +151,7 @@ BOARDS: dict[str, Board] = {
             filters=frozenset({"pi1"}),
         ),
         Board(
-            **_BCM2836,
+            **_PI2,
             name="pi2",
             device_trees=("bcm2709-rpi-2-b.dtb",),
             title="Raspberry Pi 2",
@@ -153,29 +163,15 @@ BOARDS: dict[str, Board] = {
             machine_id=0xC43,
             revision=0xA01041,
             kernels=("kernel7.img", "kernel.img"),
-            core_clock=250_000_000,
-            arm_clock=900_000_000,
-            v3d_clock=250_000_000,
-            led_gpio=47,
-            led_inverted=False,
-            header_uart="alt0",
             coherency="ACTLR bit 6",
-            filters=frozenset({"pi2"}),
         ),
         Board(
-            **_BCM2836,
+            **_PI2,
             **_A53,
             name="pi2-1.2",
             device_trees=("bcm2710-rpi-2-b.dtb",),
             title="Raspberry Pi 2 revision 1.2",
             revision=0xA22042,
-            core_clock=250_000_000,
-            arm_clock=900_000_000,
-            v3d_clock=250_000_000,
-            led_gpio=47,
-            led_inverted=False,
-            header_uart="alt0",
-            filters=frozenset({"pi2"}),
         ),
         Board(
             **_BCM2836,
@@ -196,7 +192,7 @@ BOARDS: dict[str, Board] = {
 }
 SYNONYMS = {
     "pi0": "zero", "raspi0": "zero", "raspi1ap": "pi1", "raspi2": "pi2", "raspi2b": "pi2",
-    "raspi3": "pi3", "raspi3b": "pi3", "raspi3ap": "pi3",
+    "raspi3": "pi3", "raspi3ap": "pi3", "raspi3b": "pi3",
 }  # fmt: skip
 """Other names, those of QEMU's machines among them."""
 

@@ -19,7 +19,6 @@ from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.generic_timer import MICROSECONDS, WHOLE, GenericTimer
-from vc4lab.soc.cores.models import make_cpu
 from vc4lab.soc.cores.traps import CoreLinks
 from vc4lab.soc.devices.dma_transfer import Mover
 from vc4lab.soc.devices.gpio import Gpio
@@ -263,11 +262,8 @@ class Hardware:
             )
             self.local_bus.attach(self.local)
         cpus = [
-            make_cpu(
-                board,
-                self.plan,
-                self.memory,
-                self.counter,
+            self._make_cpu(
+                number,
                 CoreLinks(
                     timer=timers[number] if board.local is not None else None,
                     cycles=lambda: self.clock.now * board.arm_clock // NANOSECONDS,
@@ -277,8 +273,6 @@ class Hardware:
                     report=self.report,
                     bus=self.bus.address,
                 ),
-                number,
-                unknowns,
             )
             for number in range(board.cores)
         ]
@@ -287,6 +281,29 @@ class Hardware:
         for cpu in cpus:
             self.address_space.lay_out(cpu)
         return cpus
+
+    def _make_cpu(self, number: int, links: CoreLinks) -> Cpu:
+        """Core `number`, in the state the kernel is made for."""
+        board, plan, unknowns = self.board, self.plan, self._unknowns
+        common = self.memory, board.peripherals, self.counter, links, number
+        if plan.wide and board.cpu64 is not None:
+            from vc4lab.soc.cores.arm64 import Arm64
+
+            wide = Arm64(board.cpu64, *common)
+            wide.affinity, wide.start_level = board.affinity, plan.level
+            return wide
+        from vc4lab.soc.cores.arm32 import Arm32
+
+        cpu = Arm32(board.cpu, *common)
+        cpu.affinity, cpu.identity = board.affinity, board.midr
+        if board.has_hyp:
+            from vc4lab.soc.cores.hyp_core import HypCore
+
+            has_stub = plan.level == 2 and unknowns["hyp_start"] == "hyp"
+            calls_monitor = unknowns["monitor_call"] == "stub"
+            illegal_state = board.midr is not None
+            cpu.hyp_core = HypCore(cpu, has_stub, calls_monitor, illegal_state)
+        return cpu
 
     def _first_prescaler(self) -> int:
         """The cores' timers' prescaler: the stub for AArch64 sets it, that for AArch32 does not."""

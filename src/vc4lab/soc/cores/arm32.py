@@ -12,9 +12,9 @@ from unicorn import arm_const as arm
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.soc.cores import hyp
-from vc4lab.soc.cores.arm32_timer import do_timer
 from vc4lab.soc.cores.arm32_words import (
     condition_met,
+    do_timer,
     is_monitor_call,
     is_monitor_vectors,
     is_security_register,

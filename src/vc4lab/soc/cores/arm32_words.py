@@ -1,9 +1,31 @@
-"""AArch32 instructions that are emulated here, identified by their words, and their conditions."""
+"""AArch32 instructions that are emulated here, identified by their words, and their conditions.
+
+Those that reach the generic timer (mrc, mcr, mrrc, mcrr) are done here, too.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, timer_read, timer_write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vc4lab.soc.cores.cpu import Cpu
+
 CONDITION = 0xF << 28
 WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0x0320F002, 0xBF20, 0x0320F001, 0xBF10
+READS = 1 << 20
+"""Of mrc, mcr, mrrc and mcrr: which way."""
+PAIRS = {
+    0: (0, 1, 0), 1: (0, 2, 0), 2: (2, 2, 0), 3: (3, 2, 0), 4: (0, 3, HYP_REGISTERS),
+    6: (2, 2, HYP_REGISTERS),
+}  # fmt: skip
+"""Opc1 of mrrc and mcrr → CRm, op2 and level of CNTPCT, CNTVCT, CNTP_CVAL, CNTV_CVAL, CNTVOFF,
+CNTHP_CVAL."""
+COUNTS = (0, 1)
+"""Those of them that cannot be written."""
 
 
 def is_wait(word: int, thumb: bool) -> bool:
@@ -38,3 +60,33 @@ def condition_met(condition: int, cpsr: int) -> bool:
     n, z, c, v = flags >> 3 & 1, flags >> 2 & 1, flags >> 1 & 1, flags & 1
     met = (z, c, n, v, c and not z, n == v, n == v and not z)[condition >> 1]
     return bool(met) != bool(condition & 1)
+
+
+def do_timer(cpu: Cpu, action: Action, word: int, reaches_hyp: Callable[[], bool]) -> bool:
+    """Do such an instruction; False: it is undefined, as the engine has it.
+
+    `reaches_hyp`: whether the registers of HYP mode are there.
+    """
+    low = word >> 12 & 15
+    if action is Action.TIMER:
+        crm, op2, level = word & 15, word >> 5 & 7, word >> 21 & 7
+        if level and not reaches_hyp():
+            return False
+        if word & READS:
+            cpu.set_register(low, timer_read(cpu.links, crm, op2, level) or 0)
+        else:
+            timer_write(cpu.links, crm, op2, cpu.register(low), level)
+        return True
+    number, high = word >> 4 & 15, word >> 16 & 15
+    place = PAIRS.get(number)
+    if place is None or (place[2] and not reaches_hyp()):
+        return False
+    if word & READS:
+        value = timer_read(cpu.links, *place) or 0
+        cpu.set_register(low, value)
+        cpu.set_register(high, value >> 32)
+    elif number not in COUNTS:
+        crm, op2, level = place
+        value = cpu.register(high) << 32 | cpu.register(low)
+        timer_write(cpu.links, crm, op2, value, level)
+    return True

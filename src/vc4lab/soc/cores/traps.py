@@ -173,13 +173,9 @@ def timer_read(links: CoreLinks, crm: int, op2: int, level: int = 0) -> int | No
     unit = TIMER_UNITS.get((level, crm))
     if unit is None or op2 > 2:
         return 0
-    if op2 == 0:
+    if op2 < 2:
         links.time_polled()
-        return timer.read_value(unit)
-    if op2 == 1:
-        links.time_polled()
-        return timer.read_control(unit)
-    return timer.read_compare(unit)
+    return (timer.read_value, timer.read_control, timer.read_compare)[op2](unit)
 
 
 def timer_write(links: CoreLinks, crm: int, op2: int, value: int, level: int = 0) -> None:
@@ -190,11 +186,5 @@ def timer_write(links: CoreLinks, crm: int, op2: int, value: int, level: int = 0
     if timer is not None and (level, crm, op2) == CNTVOFF:
         timer.offset = value
     unit = TIMER_UNITS.get((level, crm))
-    if timer is None or unit is None:
-        return
-    if op2 == 0:
-        timer.write_value(unit, value)
-    elif op2 == 1:
-        timer.write_control(unit, value)
-    elif op2 == 2:
-        timer.write_compare(unit, value)
+    if timer is not None and unit is not None and op2 < 3:
+        (timer.write_value, timer.write_control, timer.write_compare)[op2](unit, value)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.files import size_text, written_whole
 from vc4lab.soc.clock import Event
 from vc4lab.soc.cores.generic_timer import UNITS
+from vc4lab.soc.devices.timers import ArmTimer
 from vc4lab.soc.sd.sd_medium import MAX_KEPT, MAX_RANGES, SECTOR
 from vc4lab.soc.states import state_cpu, state_cpu64
 from vc4lab.soc.states.state_cores import check_core, snapshot_core
@@ -339,7 +340,8 @@ def _check_display(
 
 # -- events ----------------------------------------------------------------------------------------
 
-EventRow = tuple[str, Callable[[], Event | None], Callable[[Event], None], Callable[[], None]]
+EventRow = tuple[str, Any, Any, Callable[[], None]]
+"""Name, what holds the pending event and under which key, what it does."""
 
 
 def _generic_timers(machine: Machine) -> list[Any]:
@@ -347,41 +349,30 @@ def _generic_timers(machine: Machine) -> list[Any]:
 
 
 def _events(hardware: Hardware) -> list[EventRow]:
-    """Name, the pending event, how to set it, what it does; the vsync has its own moment."""
-    found: list[EventRow] = []
-
-    def add(name: str, target: Any, attribute: str, action: Callable[[], None]) -> None:
-        def put(event: Event) -> None:
-            setattr(target, attribute, event)
-
-        def get() -> Event | None:
-            event: Event | None = getattr(target, attribute)
-            return event
-
-        found.append((name, get, put, action))
-
-    timer = hardware.timer
-    for channel in range(4):
-        get = partial(timer._events.__getitem__, channel)
-        put = partial(timer._events.__setitem__, channel)
-        found.append((f"timer {channel}", get, put, partial(timer._match, channel)))
+    """All but the vsync, which has its own moment."""
+    timer, emmc, power, pcm = hardware.timer, hardware.emmc, hardware.power, hardware.pcm
+    found: list[EventRow] = [
+        (f"timer {channel}", timer._events, channel, partial(timer._match, channel))
+        for channel in range(4)
+    ]
     for _start, block in hardware.bus.blocks:
-        if block.NAME == "arm_timer":
-            add("ARM timer", block, "_event", block._expired)  # type: ignore[attr-defined]
-    add("EMMC", hardware.emmc, "_event", hardware.emmc._step)
-    add("watchdog", hardware.power, "_event", hardware.power.on_reset)
-    add("PCM", hardware.pcm, "_event", hardware.pcm._update)
+        if isinstance(block, ArmTimer):
+            found.append(("ARM timer", vars(block), "_event", block._expired))
+    found.append(("EMMC", vars(emmc), "_event", emmc._step))
+    found.append(("watchdog", vars(power), "_event", power.on_reset))
+    found.append(("PCM", vars(pcm), "_event", pcm._update))
     for dma in hardware.dma.channels:
-        add(f"DMA {dma.NUMBER}", dma, "_event", dma._step)
-    if hardware.local is not None:
-        add("local timer", hardware.local, "_local_event", hardware.local._local_fired)
+        found.append((f"DMA {dma.NUMBER}", vars(dma), "_event", dma._step))
+    local = hardware.local
+    if local is not None:
+        found.append(("local timer", vars(local), "_local_event", local._local_fired))
     return found
 
 
 def _pending_events(machine: Machine) -> dict[str, int]:
     moments = {}
-    for name, get, _put, _action in _events(machine.hardware):
-        event = get()
+    for name, holder, key, _action in _events(machine.hardware):
+        event: Event | None = holder[key]
         if event is not None and not event.cancelled:
             moments[name] = event.at
     return moments
@@ -391,7 +382,7 @@ def _restore_events(machine: Machine, events: dict[str, int]) -> None:
     clock = machine.clock
     clock._queue.clear()
     machine._schedule_vsync()
-    for name, _get, put, action in _events(machine.hardware):
+    for name, holder, key, action in _events(machine.hardware):
         if name in events:
-            put(clock.at(events[name], action))
+            holder[key] = clock.at(events[name], action)
     machine.v3d_bridge.time.restored()
