@@ -81,16 +81,12 @@ class Clock:
         self._state = TimeState(
             next_event=FAR, share=1, ns_per_instruction=ns_per_instruction, wish=-1
         )
+        self.address: int = self._state.address
+        """The host's address of the `TimeState`."""
         self._words = words_of(self._state)
         self._count = counter.words
         self._queue: list[tuple[int, int, Event]] = []
         self._sequence = 0
-
-    @property
-    def address(self) -> int:
-        """Host address of the `TimeState`."""
-        address: int = self._state.address
-        return address
 
     @property
     def now(self) -> int:

@@ -201,11 +201,9 @@ class Hardware:
         vpu = VpuService(
             self.memory,
             self.bus,
-            clock,
             board.core_clock,
             self.videocore.pool,
             unknowns,
-            reporter,
             cores.code_changed,
         )
         self.videocore.execute_code = vpu.call

@@ -19,7 +19,6 @@ from vc4lab.soc.board import find_board
 from vc4lab.soc.board_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.firmware import open_slot, plan_boot
-from vc4lab.soc.caches.cache_hint import CacheHint
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.cores.turns import Turns
 from vc4lab.soc.devices.interrupts import SMI
@@ -148,7 +147,7 @@ class Machine:
         self.turns = Turns(hardware, self._end, self._rest)
         self.watchdog = Watchdog(hardware)
         self.caches: Caches | None = None
-        self._cache_hint = CacheHint(hardware)
+        self._told_of_caches = False
         self.guards: GuardZones | None = None
         self.vsyncs = 0
         self._pace: Pace | None = None
@@ -308,8 +307,23 @@ class Machine:
         self._changes_seen = self.clock.changes
 
     def _look_at_caches(self) -> None:
-        if self.caches is None:
-            self._cache_hint.look()
+        """Report once that what the others read may not be there yet on a board."""
+        hardware = self.hardware
+        if self.caches is not None or self._told_of_caches:
+            return
+        if not (self.mailbox.messages or hardware.v3d or hardware.goes_on):
+            return
+        for core in self.processors.running:
+            if core.cpu.sets_data_cache:
+                self._told_of_caches = True
+                hardware.report(
+                    "SOC-093",
+                    f"core {core.number} has enabled the data cache (SCTLR.C), which is not "
+                    "modelled: the V3D, the DMA and the firmware see its writes at once; "
+                    "`--caches check` reports where they would read old bytes on a board",
+                    core.cpu.pc,
+                )
+                return
 
     def _drain_caches(self) -> None:
         """What modelled caches hold back goes to memory."""

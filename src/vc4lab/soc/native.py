@@ -127,6 +127,8 @@ class SliceCounter:
 
     def __init__(self) -> None:
         self._state = SliceState()
+        self.address: int = self._state.address
+        """Host address of the shared state."""
         self._seen = (ctypes.c_uint8 * (PAGE_MASK + 1))()
         ctypes.memset(self._seen, 1, PAGE_MASK + 1)
         self.watch_pages(self._seen)
@@ -216,15 +218,8 @@ class SliceCounter:
             fault, self.fault = self.fault, None
             raise fault
 
-    @property
-    def address(self) -> int:
-        """Host address of the shared state."""
-        address: int = self._state.address
-        return address
-
     def hook(self, stop_function: int, read_function: int) -> int:
         """Host address of the hook; given the engine's own calls to stop and to read a register."""
         self._state.stop = stop_function
         self._state.read_register = read_function
-        address: int = _module()["count_block"].address
-        return address
+        return int(_module()["count_block"].address)

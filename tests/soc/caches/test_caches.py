@@ -14,7 +14,6 @@ from vc4lab.memory import GuestMemory
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.soc.board import find_board
-from vc4lab.soc.caches.cache_hint import CacheHint
 from vc4lab.soc.caches.cache_lines import DIRTY
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
@@ -467,6 +466,6 @@ def test_a_program_that_does_not_end_gets_its_hint(
     words = (0xE59F0004, 0xE5801000, 0xEAFFFFFD, base + 0x20001C)  # writes to GPSET0 for ever
     machine = boot(struct.pack("<4I", *words))
     looks: list[int] = []
-    monkeypatch.setattr(CacheHint, "look", lambda _self: looks.append(machine.vsyncs))
+    monkeypatch.setattr(machine, "_look_at_caches", lambda: looks.append(machine.vsyncs))
     machine.run(seconds=0.3)
     assert looks == [8, 16, machine.vsyncs]

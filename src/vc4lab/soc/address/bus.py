@@ -91,8 +91,7 @@ def _polling(name: str, doc: str) -> Any:
     """A member of the `PollState` of the core whose turn it is."""
 
     def get(bus: Bus) -> int:
-        value: int = getattr(bus._polling, name)
-        return value
+        return int(getattr(bus._polling, name))
 
     def put(bus: Bus, value: int) -> None:
         setattr(bus._polling, name, max(0, min(value, LARGEST)))
@@ -148,6 +147,8 @@ class Bus:
             ask_read=read,
             ask_write=write,
         )
+        self.address: int = self._state.address
+        """Host address of the `BusState`."""
         self._words = words_of(self._state)
         self._forget_answers()
         self._native = functions()
@@ -180,25 +181,19 @@ class Bus:
     @property
     def native_window(self) -> tuple[int, int, int]:
         """For the engine: host addresses of the functions for reads and writes, and their state."""
-        return self._native_read.address, self._native_write.address, self._state.address
-
-    @property
-    def address(self) -> int:
-        """Host address of the `BusState`."""
-        address: int = self._state.address
-        return address
+        return self._native_read.address, self._native_write.address, self.address
 
     # -- the CPU's side ----------------------------------------------------------------------------
 
     def read(self, offset: int, size: int) -> int:
         """A read of `size` bytes at `offset` of the window, as the CPU does it."""
-        value: int = self._native_read(None, offset, size, self._state.address)
+        value: int = self._native_read(None, offset, size, self.address)
         self.clock.counter.raise_fault()
         return value & ((1 << 8 * size) - 1)
 
     def write(self, offset: int, size: int, value: int) -> None:
         """A write of `size` bytes at `offset` of the window; a part of a word zeroes the rest."""
-        self._native_write(None, offset, size, value, self._state.address)
+        self._native_write(None, offset, size, value, self.address)
         self.clock.counter.raise_fault()
 
     def _answer_read(self, offset: int, told: int) -> int:
@@ -296,14 +291,14 @@ class Bus:
 
     def _forget_answers(self) -> None:
         nothing = Answer(register=NO_REGISTER, divide=1)
-        place = self._state.address + BusState.answers.offset
+        place = self.address + BusState.answers.offset
         ctypes.memmove(place, bytes(nothing) * ANSWERS, Answer.size * ANSWERS)
 
     # -- waiting -----------------------------------------------------------------------------------
 
     def time_polled(self) -> None:
         """A core has read a counter of its own: the same as a read of a timer register."""
-        if self._native["note"](self._state.address, OWN_TIME):
+        if self._native["note"](self.address, OWN_TIME):
             self._wait(OWN_TIME)
 
     def exchange_polls(self, state: PollState) -> Any:
@@ -338,7 +333,7 @@ class Bus:
         self._polling.known = known
 
     def _wait(self, offset: int) -> None:
-        self._native["wait"](self._state.address, STEPS[self._poll_kind(offset)])
+        self._native["wait"](self.address, STEPS[self._poll_kind(offset)])
 
     def _poll_kind(self, offset: int) -> Poll:
         found = self.find(offset)

@@ -38,8 +38,6 @@ REGION_BITS = 20
 REGIONS = 1 << 32 - REGION_BITS
 READ, WRITTEN = 0, 1
 SAY = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int32)
-
-"""Bits 31:24 of device registers as the VideoCore and the DMA name them."""
 OTHER_BASES = ((0x20000000, "Pi Zero or 1"), (0x3F000000, "Pi 2 or 3"))
 
 
@@ -125,8 +123,7 @@ class OpenBus:
     @property
     def accesses(self) -> int:
         """Loads and stores so far."""
-        number: int = self._state.accesses
-        return number
+        return int(self._state.accesses)
 
     @property
     def native_window(self) -> tuple[int, int, int]:

@@ -7,6 +7,7 @@ descriptors (ARM ARM ARMv7-A B3.5), AArch64 tables those with 4 KiB granules (AR
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.caches.cache_lines import (
@@ -32,6 +33,7 @@ KINDS = {0: UNCACHED, 1: WRITE_BACK, 2: WRITE_THROUGH, 3: WRITE_BACK}
 """The two bits C, B or IRn of an inner policy."""
 
 
+@dataclass
 class Mapping32:
     """Walks AArch32 short descriptors.
 
@@ -44,16 +46,9 @@ class Mapping32:
         pages, and allocates lines only for loads.
     """
 
-    def __init__(
-        self,
-        memory: GuestMemory,
-        registers: Mapping[str, int],
-        *,
-        old_core: bool,
-    ) -> None:
-        self.memory = memory
-        self.registers = registers
-        self.old_core = old_core
+    memory: GuestMemory
+    registers: Mapping[str, int]
+    old_core: bool
 
     def fill(self, attributes: np.ndarray) -> None:
         """Set the attribute of each physical page of 4 GiB."""
@@ -115,16 +110,14 @@ class Mapping32:
         return self.memory.array(address, count, "<u4")
 
 
+@dataclass
 class Mapping64:
     """Walks AArch64 tables; `registers`: "SCTLR", "TTBR0", "TTBR1", "TCR", "MAIR" of one level."""
 
-    def __init__(
-        self, memory: GuestMemory, registers: Mapping[str, int], *, two_halves: bool
-    ) -> None:
-        self.memory = memory
-        self.registers = registers
-        self.two_halves = two_halves
-        self._seen: set[tuple[int, int]] = set()
+    memory: GuestMemory
+    registers: Mapping[str, int]
+    two_halves: bool
+    _seen: set[tuple[int, int]] = field(default_factory=set)
 
     def fill(self, attributes: np.ndarray) -> None:
         """Set the attribute of each physical page of 4 GiB; other granules count as uncached."""

@@ -82,7 +82,7 @@ class FatCard:
         (sector, per_cluster, reserved, fats, roots, small, _media, fat16) = struct.unpack_from(
             "<HBHBHHBH", boot, 11
         )
-        large, fat32 = struct.unpack_from("<I", boot, 32)[0], struct.unpack_from("<I", boot, 36)[0]
+        large, fat32 = struct.unpack_from("<2I", boot, 32)
         if boot[510:] != SIGNATURE or sector not in (512, 1024, 2048, 4096):
             raise BadCard("the partition's boot sector is damaged")
         if per_cluster == 0 or per_cluster & per_cluster - 1 or not 1 <= fats <= 2 or not reserved:
@@ -189,11 +189,7 @@ class FatCard:
 
 
 def _entry(record: bytes, long_name: str) -> Entry:
-    high, low, size = (
-        struct.unpack_from("<H", record, 20)[0],
-        struct.unpack_from("<H", record, 26)[0],
-        struct.unpack_from("<I", record, 28)[0],
-    )
+    high, _time, _date, low, size = struct.unpack_from("<4HI", record, 20)
     base = record[:8].decode("cp437").rstrip()
     extension = record[8:11].decode("cp437").rstrip()
     short = f"{base}.{extension}" if extension else base

@@ -168,12 +168,6 @@ class SdCard:
         medium = self._slot()
         return csd(medium.sectors // UNIT) if medium and self._is_meant(argument) else None
 
-    def _send_cid(self, argument: int) -> Answer:
-        return CID if self._is_meant(argument) else None
-
-    def _send_status(self, argument: int) -> Answer:
-        return self._status() if self._is_meant(argument) else None
-
     def _inactive(self, argument: int) -> Answer:
         if self._is_meant(argument):
             self.state = INACTIVE
@@ -192,15 +186,9 @@ class SdCard:
         self._register = b""
         return status
 
-    def _block_length(self, argument: int) -> Answer:
-        return self._status(BLOCK_LENGTH if argument > SECTOR else 0)
-
     def _block_count(self, argument: int) -> Answer:
         self._count = argument & 0xFFFFFFFF
         return self._status()
-
-    def _app_status(self, _argument: int) -> Answer:
-        return self._status(APP_COMMAND)
 
     def _bus_width(self, argument: int) -> Answer:
         self.wide = argument & 3 == 2
@@ -208,34 +196,25 @@ class SdCard:
 
     # -- data --------------------------------------------------------------------------------------
 
-    def _send_register(self, data: bytes, extra: int = 0) -> Answer:
+    def _send_register(self, data: bytes, extra: int = APP_COMMAND) -> Answer:
         status = self._status(extra)
         self._register = data
         self._left = 1
         self.state = DATA
         return status
 
-    def _send_scr(self, _argument: int) -> Answer:
-        return self._send_register(SCR, APP_COMMAND)
-
-    def _send_sd_status(self, _argument: int) -> Answer:
-        return self._send_register(sd_status(self.wide), APP_COMMAND)
-
-    def _send_written(self, _argument: int) -> Answer:
-        return self._send_register(self._written.to_bytes(4, "big"), APP_COMMAND)
-
     def _switch(self, argument: int) -> Answer:
         data, fast = switch_status(argument, self._fast)
         self._fast = fast
-        return self._send_register(data)
+        return self._send_register(data, 0)
 
-    def _begin(self, argument: int, state: int, blocks: int) -> Answer:
+    def _begin(self, argument: int, state: int, *, many: bool) -> Answer:
         medium = self._slot()
         if medium is None or argument >= medium.sectors:
             self._beyond(argument)
             return self._status(OUT_OF_RANGE)
         status = self._status()
-        self._position, self._left = argument, blocks
+        self._position, self._left = argument, (self._announced or ENDLESS) if many else 1
         self.state = state
         self._register = b""
         self._written = 0
@@ -247,18 +226,6 @@ class SdCard:
         self._report(
             "SOC-062", f"the program accesses block {sector} of an SD card of {size} blocks"
         )
-
-    def _read_one(self, argument: int) -> Answer:
-        return self._begin(argument, DATA, 1)
-
-    def _read_many(self, argument: int) -> Answer:
-        return self._begin(argument, DATA, self._announced or ENDLESS)
-
-    def _write_one(self, argument: int) -> Answer:
-        return self._begin(argument, RECEIVE, 1)
-
-    def _write_many(self, argument: int) -> Answer:
-        return self._begin(argument, RECEIVE, self._announced or ENDLESS)
 
     def read_block(self) -> bytes | None:
         """The next block the card sends; None if nothing comes."""
@@ -351,16 +318,16 @@ _COMMANDS: dict[int, tuple[_Handler, frozenset[int]]] = {
     7: (SdCard._select, _ADDRESSED - {RECEIVE}),
     8: (SdCard._interface_condition, frozenset({IDLE})),
     9: (SdCard._send_csd, frozenset({STANDBY})),
-    10: (SdCard._send_cid, frozenset({STANDBY})),
+    10: (lambda card, at: CID if card._is_meant(at) else None, frozenset({STANDBY})),
     12: (SdCard._stop, frozenset({DATA, RECEIVE})),
-    13: (SdCard._send_status, _ADDRESSED),
+    13: (lambda card, at: card._status() if card._is_meant(at) else None, _ADDRESSED),
     15: (SdCard._inactive, _ADDRESSED),
-    16: (SdCard._block_length, _SELECTED),
-    17: (SdCard._read_one, _SELECTED),
-    18: (SdCard._read_many, _SELECTED),
+    16: (lambda card, size: card._status(BLOCK_LENGTH if size > SECTOR else 0), _SELECTED),
+    17: (lambda card, at: card._begin(at, DATA, many=False), _SELECTED),
+    18: (lambda card, at: card._begin(at, DATA, many=True), _SELECTED),
     23: (SdCard._block_count, _SELECTED),
-    24: (SdCard._write_one, _SELECTED),
-    25: (SdCard._write_many, _SELECTED),
+    24: (lambda card, at: card._begin(at, RECEIVE, many=False), _SELECTED),
+    25: (lambda card, at: card._begin(at, RECEIVE, many=True), _SELECTED),
     32: (SdCard._erase_from, _SELECTED),
     33: (SdCard._erase_to, _SELECTED),
     38: (SdCard._erase, _SELECTED),
@@ -369,12 +336,12 @@ _COMMANDS: dict[int, tuple[_Handler, frozenset[int]]] = {
 """By number: what it does, and the states in which the card takes it (table 4-35)."""
 _APPLICATION: dict[int, tuple[_Handler, frozenset[int]]] = {
     6: (SdCard._bus_width, _SELECTED),
-    13: (SdCard._send_sd_status, _SELECTED),
-    22: (SdCard._send_written, _SELECTED),
-    23: (SdCard._app_status, _SELECTED),
+    13: (lambda card, _: card._send_register(sd_status(card.wide)), _SELECTED),
+    22: (lambda card, _: card._send_register(card._written.to_bytes(4, "big")), _SELECTED),
+    23: (lambda card, _: card._status(APP_COMMAND), _SELECTED),
     41: (SdCard._operating_condition, frozenset({IDLE})),
-    42: (SdCard._app_status, _SELECTED),
-    51: (SdCard._send_scr, _SELECTED),
+    42: (lambda card, _: card._status(APP_COMMAND), _SELECTED),
+    51: (lambda card, _: card._send_register(SCR), _SELECTED),
 }
 _PROBES = frozenset({1, 5, 52})
 """Commands of other kinds of cards: hosts send them to see whether they are answered."""

@@ -188,7 +188,7 @@ def test_no_room_for_a_stack(machine):
 
 def test_the_arm_executes_what_the_vpu_has_written(machine):
     seen = []
-    machine.videocore.execute_code.__self__._code_changed = lambda: seen.append(1)
+    machine.videocore.execute_code.__self__.code_changed = lambda: seen.append(1)
     send(machine, ARRAY | 0xC0000000, 5, code=encode("access", w=1, d=1, b=0))
     assert seen == [1]
 

@@ -27,8 +27,7 @@ _FLOAT, _INT = struct.Struct("<f"), struct.Struct("<I")
 
 def value_of(word: int) -> float:
     """The number whose single-precision pattern is `word`."""
-    value: float = _FLOAT.unpack(_INT.pack(word))[0]
-    return value
+    return float(_FLOAT.unpack(_INT.pack(word))[0])
 
 
 def pattern_of(value: float) -> int:
@@ -37,8 +36,7 @@ def pattern_of(value: float) -> int:
         raw = _FLOAT.pack(value)
     except OverflowError:
         raw = _FLOAT.pack(math.copysign(math.inf, value))
-    word: int = _INT.unpack(raw)[0]
-    return word
+    return int(_INT.unpack(raw)[0])
 
 
 def small_float(number: int) -> float:

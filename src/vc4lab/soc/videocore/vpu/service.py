@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
     from vc4lab.soc.address.bus import Bus
     from vc4lab.soc.board_unknowns import Unknowns
-    from vc4lab.soc.clock import Clock
     from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
 
 STACK = 64 << 10
@@ -20,6 +19,7 @@ BUDGET = 2_000_000
 NANOSECONDS = 1_000_000_000
 
 
+@dataclass
 class VpuService:
     """Runs one function at a time; guest time passes by its instructions, one a core clock.
 
@@ -31,31 +31,18 @@ class VpuService:
         Called when a function has written RAM.
     """
 
-    def __init__(
-        self,
-        memory: GuestMemory,
-        bus: Bus,
-        clock: Clock,
-        core_clock: int,
-        pool: VideoCoreMemory,
-        unknowns: Unknowns,
-        reporter: Reporter,
-        code_changed: Callable[[], None],
-    ) -> None:
-        self._memory = memory
-        self._bus = bus
-        self._clock = clock
-        self._core_clock = core_clock
-        self._pool = pool
-        self._unknowns = unknowns
-        self._reporter = reporter
-        self._code_changed = code_changed
-        self._busy = False
-        self._stuck_at: int | None = None
-        """The endless function that the VPU is executing forever."""
-        self._message = -1
-        """The CPU's accesses when the message came whose budget is used."""
-        self._left = BUDGET
+    memory: GuestMemory
+    bus: Bus
+    core_clock: int
+    pool: VideoCoreMemory
+    unknowns: Unknowns
+    code_changed: Callable[[], None]
+    _busy: bool = False
+    _stuck_at: int | None = None
+    """The endless function that the VPU is executing forever."""
+    _message: int = -1
+    """The CPU's accesses when the message came whose budget is used."""
+    _left: int = BUDGET
 
     def call(self, function: int, arguments: Sequence[int]) -> int | None:
         """r0 of the function at bus address `function`; None if it could not be run (reported)."""
@@ -66,9 +53,9 @@ class VpuService:
             text = f"the VPU is still executing the function at 0x{self._stuck_at:08x}"
             self._report("SOC-092", text, function)
             return None
-        if self._bus.accesses != self._message:
-            self._message, self._left = self._bus.accesses, BUDGET
-        stack = self._pool.allocate(STACK)
+        if self.bus.accesses != self._message:
+            self._message, self._left = self.bus.accesses, BUDGET
+        stack = self.pool.allocate(STACK)
         if stack is None:
             text = f"there are not {STACK >> 10} KiB of VideoCore memory left for its stack"
             self._report("SOC-091", text, function)
@@ -78,16 +65,16 @@ class VpuService:
             return self._run(function, arguments, stack.bus_address + STACK)
         finally:
             self._busy = False
-            self._pool.release(stack.handle)
+            self.pool.release(stack.handle)
 
     def _run(self, function: int, arguments: Sequence[int], stack: int) -> int | None:
         from vc4lab.soc.videocore.vpu.executor import Executor
         from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory
         from vc4lab.soc.videocore.vpu.state import Endless, Refused
 
-        misaligned = self._unknowns["vpu_misaligned"] == "works"
-        memory = VpuMemory(self._memory, self._bus, misaligned)
-        executor = Executor(memory, self._unknowns, self._pass_time)
+        misaligned = self.unknowns["vpu_misaligned"] == "works"
+        memory = VpuMemory(self.memory, self.bus, misaligned)
+        executor = Executor(memory, self.unknowns, self._pass_time)
         try:
             return executor.call(function, arguments, stack, self._left)
         except Refused as problem:
@@ -102,12 +89,12 @@ class VpuService:
         finally:
             self._left -= executor.executed
             if executor.stored:
-                self._code_changed()
+                self.code_changed()
         return None
 
     def _pass_time(self, instructions: int) -> None:
         if instructions:
-            self._clock.skip(instructions * NANOSECONDS // self._core_clock)
+            self.bus.clock.skip(instructions * NANOSECONDS // self.core_clock)
 
     def _report(self, code: str, text: str, address: int) -> None:
-        self._reporter.report(code, text, address=address, block="VPU")
+        self.bus.reporter.report(code, text, address=address, block="VPU")
