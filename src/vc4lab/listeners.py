@@ -18,7 +18,6 @@ instead, and what does the work raises it when the work is through.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from vc4lab.diagnostics import StrictStop
@@ -50,12 +49,7 @@ class Subscription(Generic[Event]):
     def __enter__(self) -> Subscription[Event]:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_details: object) -> None:
         self.close()
 
 

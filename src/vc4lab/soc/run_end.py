@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.cores.outcome import UnhandledException
-from vc4lab.soc.cores.storms import LONGEST_FAULTS, LONGEST_INTERRUPTS
+from vc4lab.soc.cores.outcome import LONGEST_FAULTS, LONGEST_INTERRUPTS, UnhandledException
 from vc4lab.soc.result import Inspectable, RunResult, Stop
 from vc4lab.soc.watchdog import pending_lines, registers_of_another_board
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vc4lab.soc.cores.storms import LONGEST_FAULTS, FaultStorm, InterruptStorm
+from vc4lab.soc.cores.outcome import LONGEST_FAULTS, FaultStorm, InterruptStorm
 from vc4lab.soc.machine import Stop
 
 KERNELS = Path(__file__).parents[1] / "kernels"
@@ -86,7 +86,7 @@ def test_what_counts_as_a_row():
     [(0, 20, 0, True), (4, 20, 0, False), (0, 1000, 0, False), (0, 20, 1, False)],
 )
 def test_what_ends_a_row_of_interrupts(monkeypatch, pc, distance, sign, expected):
-    monkeypatch.setattr("vc4lab.soc.cores.storms.LONGEST_INTERRUPTS", 10)
+    monkeypatch.setattr("vc4lab.soc.cores.outcome.LONGEST_INTERRUPTS", 10)
     storm = InterruptStorm()
     found = [storm.grows(pc * turn, distance * turn, (sign * turn,)) for turn in range(20)]
     assert any(found) is expected

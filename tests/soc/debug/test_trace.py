@@ -6,8 +6,12 @@ import pytest
 
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.address.bus import RegisterAccess
-from vc4lab.soc.debug.trace import Tracer, UnknownCategory, parse_categories
-from vc4lab.soc.debug.trace_text import describe_message
+from vc4lab.soc.debug.trace import (
+    Tracer,
+    UnknownCategory,
+    describe_message,
+    parse_categories,
+)
 from vc4lab.soc.devices.timers import SystemTimer
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.cores.code_pages import forget_addresses
 from vc4lab.soc.cores.idle import IdleLoop
-from vc4lab.soc.cores.outcome import UnhandledException
+from vc4lab.soc.cores.outcome import InterruptStorm, UnhandledException
 from vc4lab.soc.cores.steady import SteadyWait
-from vc4lab.soc.cores.storms import InterruptStorm
 
 if TYPE_CHECKING:
     from vc4lab.soc.address.bus import Bus, Polled

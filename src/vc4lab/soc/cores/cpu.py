@@ -22,8 +22,7 @@ from vc4lab.listeners import Listeners
 from vc4lab.soc.cores.code_pages import PAGE, CodePages, Hook
 from vc4lab.soc.cores.engine_calls import NO_FAULT, EngineCalls
 from vc4lab.soc.cores.exceptions import SCTLR_C, SCTLR_M, THUMB, ArmException
-from vc4lab.soc.cores.outcome import Outcome, UnhandledException
-from vc4lab.soc.cores.storms import FAULTS, FaultStorm
+from vc4lab.soc.cores.outcome import FAULTS, FaultStorm, Outcome, UnhandledException
 from vc4lab.soc.cores.traps import Action, CoreLinks, Trap
 from vc4lab.soc.native import SliceCounter
 

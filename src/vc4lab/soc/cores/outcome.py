@@ -1,10 +1,21 @@
-"""How a slice of a core ends."""
+"""How a slice of a core ends, and storms: a core that only takes exceptions, one after the other.
+
+A faulting instruction whose handler mends nothing, a vector that faults itself, an interrupt that
+its handler never clears: a board then makes no progress, and executing it would take forever. An
+exception costs a thousand times more here than an instruction.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
 
 from vc4lab.soc.cores.exceptions import ArmException
+
+FAULTS = frozenset({ArmException.UNDEFINED, ArmException.PREFETCH_ABORT, ArmException.DATA_ABORT})
+FAULT_DISTANCE, INTERRUPT_DISTANCE = 32, 200
+"""Exceptions with fewer instructions between them belong together."""
+LONGEST_FAULTS, LONGEST_INTERRUPTS = 20_000, 20_000
+"""So many in a row are a storm."""
 
 
 class Outcome(Enum):
@@ -29,3 +40,43 @@ class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not a Pyt
         self.exception = exception
         self.address = address
         self.vector = vector
+
+
+class FaultStorm:
+    """Counts the faults of a core that follow each other closely."""
+
+    def __init__(self) -> None:
+        self._row = 0
+        self._count = 0
+
+    def resume(self, count: int) -> None:
+        """The core has its turn again; others have executed instructions since."""
+        self._count = count
+
+    def grows(self, count: int, at_vector: bool) -> bool:
+        """A fault was taken; `at_vector`: by the instruction at its own vector. Is it a storm?"""
+        near = count - self._count < FAULT_DISTANCE
+        self._count = count
+        self._row = self._row + 1 if near else 0
+        return at_vector or self._row >= LONGEST_FAULTS
+
+
+class InterruptStorm:
+    """Counts the interrupts of a core between which the interrupted program does not go on."""
+
+    def __init__(self) -> None:
+        self._row = 0
+        self._at = (-1, -1)
+        self._signs: tuple[int, ...] = ()
+
+    def grows(self, pc: int, count: int, signs: tuple[int, ...]) -> bool:
+        """An interrupt will be taken at `pc` as soon as another one has ended. Is it a storm?
+
+        `signs` change when something happens that can be seen from outside.
+        """
+        before, then = self._at
+        self._at = pc, count
+        if pc != before or count - then > INTERRUPT_DISTANCE or signs != self._signs:
+            self._row, self._signs = 0, signs
+        self._row += 1
+        return self._row >= LONGEST_INTERRUPTS

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.address.address_space import WINDOW
 from vc4lab.soc.clock import NANOSECONDS
-from vc4lab.soc.debug.trace_text import describe_message
 from vc4lab.soc.devices.interrupts import BASIC
 from vc4lab.soc.videocore.mailbox import CHANNELS
+from vc4lab.soc.videocore.properties import HEADER, tag_table
 from vc4lab.soc.watchdog import BASIC_NAMES, LINE_NAMES
 
 if TYPE_CHECKING:
     from vc4lab.listeners import Subscription
+    from vc4lab.memory import GuestMemory
     from vc4lab.soc.address.bus import Bus, RegisterAccess
     from vc4lab.soc.cores.cpu import Cpu, ExceptionTaken
     from vc4lab.soc.cores.hyp_core import HypCore, HypLeft
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from vc4lab.soc.videocore.mailbox import MailboxMessage
 
 CATEGORIES = ("mmio", "irq", "mailbox", "v3d")
+MAX_TAGS, LONGEST_VALUE, MAX_BYTES = 64, 256, 16
+"""Of a property message: tags, bytes of a value, and how many of them are printed."""
 
 
 class UnknownCategory(ValueError):  # noqa: N818 - said to the user as it is
@@ -187,3 +190,48 @@ class Tracer:
 
 def _nothing(*_details: Any) -> None:
     """A hook that is there to be there."""
+
+
+def describe_message(memory: GuestMemory, address: int, *, answered: bool) -> list[str]:
+    """One text a tag of the property message at `address`: the request's or response's values."""
+    table = tag_table()
+    texts: list[str] = []
+    if not memory.contains(address, HEADER):
+        return texts
+    end = address + min(memory.u32(address), 1 << 20)
+    at = address + HEADER
+    while at + 12 <= end and memory.contains(at, 12) and len(texts) < MAX_TAGS:
+        number, room = memory.u32(at), memory.u32(at + 4)
+        if number == 0 or room > end - at - 12:
+            break
+        value = memory.read(at + 12, min(room, LONGEST_VALUE))
+        known = table.get(number)
+        if not answered:
+            name = known.name if known else "an unknown tag"
+            texts.append(f"{number:08x} {name}{_values(known.request if known else '', value)}")
+        elif memory.u32(at + 8) >> 31:
+            texts.append(_values(known.response if known else "", value).strip() or "done")
+        else:
+            texts.append("not answered")
+        at += 12 + (room + 3 & ~3)
+    return texts
+
+
+def _values(kinds: str, value: bytes) -> str:
+    """ " (width=640, height=480)" by a tag's declaration."""
+    parts = []
+    at = 0
+    for one in kinds.split(","):
+        words = one.split()
+        if not words:
+            continue
+        size = {"u64": 8, "bytes": len(value)}.get(words[0], 4)
+        part = value[at : at + size]
+        if words[0] == "bytes":
+            shown = part[:MAX_BYTES].hex() + ("…" if len(part) > MAX_BYTES else "")
+        else:
+            number = int.from_bytes(part, "little")
+            shown = str(number) if number < 100_000 else f"0x{number:x}"
+        parts.append(f"{words[-1]}={shown}")
+        at += size
+    return f" ({', '.join(parts)})" if parts else ""

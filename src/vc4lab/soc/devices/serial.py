@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -104,29 +105,30 @@ class SerialPort:
         return self._input.popleft() if self._input else 0
 
 
+@dataclass
 class Header:
     """Reports a program whose UART sends what a board's header would not show."""
 
-    def __init__(self, gpio: Gpio, reporter: Reporter, name: str, function: str) -> None:
-        self._gpio = gpio
-        self._reporter = reporter
-        self._name = name
-        self._wanted = function
-        self._looked_at: tuple[str, str] | None = None
+    gpio: Gpio
+    reporter: Reporter
+    name: str
+    wanted: str
+    """The pin's function that connects it."""
+    _looked_at: tuple[str, str] | None = None
 
     def sends(self, fault: str = "") -> None:
         """A byte is sent; `fault` is what is wrong with the UART itself."""
-        key = fault, self._gpio.function(TRANSMIT_PIN)
+        key = fault, self.gpio.function(TRANSMIT_PIN)
         if key == self._looked_at:
             return
         self._looked_at = key
         wrong = [fault] if fault else []
-        if key[1] != self._wanted:
-            wrong.append(f"GPIO {TRANSMIT_PIN} is {key[1]}, not {self._wanted}")
+        if key[1] != self.wanted:
+            wrong.append(f"GPIO {TRANSMIT_PIN} is {key[1]}, not {self.wanted}")
         if wrong:
-            self._reporter.report(
+            self.reporter.report(
                 "SOC-058",
-                f"a byte is sent by {self._name}, but {' and '.join(wrong)}: it would not reach "
+                f"a byte is sent by {self.name}, but {' and '.join(wrong)}: it would not reach "
                 "a board's header",
                 block="serial",
             )

@@ -214,12 +214,12 @@ class Framebuffer:
             order = g.order if self.order_told else RGB
             picture.putpalette(_palette_bytes(self.palette, order))
             return picture.convert("RGB")
-        if g.depth == 16:
-            return _rgb565(Image, size, data, g.pitch)
         if g.depth == 32 and g.alpha_mode < ALPHA_IGNORED:
             return _over_black(Image, size, data, g)
-        mode = {(24, RGB): "RGB", (24, BGR): "BGR", (32, RGB): "RGBX", (32, BGR): "BGRX"}
-        return Image.frombytes("RGB", size, data, "raw", mode[g.depth, g.order & 1], g.pitch)
+        modes = {24: ("BGR", "RGB"), 32: ("BGRX", "RGBX")}
+        # "BGR;16" is the library's name for red in the top five bits.
+        mode = "BGR;16" if g.depth == 16 else modes[g.depth][g.order & 1]
+        return Image.frombytes("RGB", size, data, "raw", mode, g.pitch)
 
 
 class Screen:
@@ -297,9 +297,3 @@ def _palette_bytes(palette: list[int], order: int) -> bytes:
         rgb = word.to_bytes(4, "little")[:3]
         out += rgb if order == RGB else rgb[::-1]
     return bytes(out)
-
-
-def _rgb565(image: Any, size: tuple[int, int], data: bytes, pitch: int) -> Image.Image:
-    """Red in the top five bits; "BGR;16" is the library's name for that layout."""
-    picture: Image.Image = image.frombytes("RGB", size, data, "raw", "BGR;16", pitch)
-    return picture
