@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class InstrumentError(Exception):
     """An instrument cannot be had; the text is for the person."""
 
-    def __init__(self, text: str, code: ExitCode) -> None:
+    def __init__(self, text: str, code: ExitCode = ExitCode.BAD_INPUT) -> None:
         super().__init__(text)
         self.code = code
 
@@ -83,15 +83,13 @@ class Instruments:
         slot = self._machine.card_slot
         if slot.image is None:
             what = f"{slot.path} is a folder" if slot.path else "no card is inserted"
-            text = f"vc4lab: CLI-006: --write-image needs a card image, but {what}"
-            raise InstrumentError(text, ExitCode.BAD_INPUT)
+            raise InstrumentError(f"vc4lab: CLI-006: --write-image needs a card image, but {what}")
 
     def _symbols(self) -> None:
         """Names from the file that was given; it has said why it cannot be used."""
         path = self._options.symbols
         if path is not None and not self._machine.places.use(path, self._machine.plan):
-            text = f"vc4lab: --symbols {path} cannot be used"
-            raise InstrumentError(text, ExitCode.BAD_INPUT)
+            raise InstrumentError(f"vc4lab: --symbols {path} cannot be used")
 
     def _load_state(self) -> None:
         path = self._options.load_state
@@ -102,8 +100,8 @@ class Instruments:
         try:
             load_state(self._machine, path)
         except (StateError, OSError) as error:
-            text = f"vc4lab: CLI-005: {path}: {getattr(error, 'strerror', None) or error}"
-            raise InstrumentError(text, ExitCode.BAD_INPUT) from None
+            reason = getattr(error, "strerror", None) or error
+            raise InstrumentError(f"vc4lab: CLI-005: {path}: {reason}") from None
 
     def write_card(self) -> ExitCode:
         """After the run, however it ended: write what `--write-image` asks for."""
@@ -149,7 +147,7 @@ class Instruments:
         try:
             categories = parse_categories(options.trace)
         except UnknownCategory as error:
-            raise InstrumentError(f"vc4lab: {error}", ExitCode.BAD_INPUT) from None
+            raise InstrumentError(f"vc4lab: {error}") from None
         write = self._report if options.trace_to is None else self._line_writer(options.trace_to)
         tracer = Tracer(self._machine, categories, write)
         self._stack.callback(tracer.close)
@@ -254,8 +252,7 @@ class Instruments:
         try:
             server = GdbServer(self._machine, options.gdb, wait=options.gdb_wait, tell=self._report)
         except OSError as error:
-            text = f"vc4lab: CLI-004: port {options.gdb}: {why(error)}"
-            raise InstrumentError(text, ExitCode.BAD_INPUT) from None
+            raise InstrumentError(f"vc4lab: CLI-004: port {options.gdb}: {why(error)}") from None
         self._stack.callback(server.close)
         if not options.gdb_wait:
             self._report(f"debugger: target remote :{server.port}")

@@ -6,6 +6,7 @@ outside of frames is dropped, frames are bounded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -13,8 +14,8 @@ from enum import Enum
 PACKET_LIMIT = 0x4000
 """Bytes of a frame's data, as announced in qSupported."""
 INTERRUPT = 0x03
-ESCAPE = 0x7D
-SPECIAL = frozenset(b"#$}*")
+_ESCAPED = re.compile(rb"}(.?)", re.DOTALL)
+_SPECIAL = re.compile(rb"[#$}*]")
 
 
 class Kind(Enum):
@@ -97,28 +98,12 @@ class PacketReader:
 
 def unescape(frame: bytes) -> bytes:
     """Undo `}` escapes."""
-    if ESCAPE not in frame:
-        return frame
-    out = bytearray()
-    escaped = False
-    for byte in frame:
-        if escaped:
-            out.append(byte ^ 0x20)
-            escaped = False
-        elif byte == ESCAPE:
-            escaped = True
-        else:
-            out.append(byte)
-    return bytes(out)
+    return _ESCAPED.sub(lambda found: bytes(byte ^ 0x20 for byte in found[1]), frame)
 
 
 def frame(data: bytes) -> bytes:
     """`data` escaped, with its checksum."""
-    if not SPECIAL.isdisjoint(data):
-        out = bytearray()
-        for byte in data:
-            out += bytes((ESCAPE, byte ^ 0x20)) if byte in SPECIAL else bytes((byte,))
-        data = bytes(out)
+    data = _SPECIAL.sub(lambda found: b"}%c" % (found[0][0] ^ 0x20), data)
     return b"$%s#%02x" % (data, sum(data) & 0xFF)
 
 
