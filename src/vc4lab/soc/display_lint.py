@@ -5,13 +5,11 @@ Looks at the first pictures only. Source: hardware reference 8.7, 8.15.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.soc.videocore.framebuffer import ALPHA_IGNORED, ALPHA_REVERSED
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.soc.videocore.framebuffer import Framebuffer
+from vc4lab.diagnostics import Reporter
+from vc4lab.soc.videocore.framebuffer import Framebuffer
 
 MAX_LOOKS = 16
 """Pictures that are looked at."""

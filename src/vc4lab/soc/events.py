@@ -9,13 +9,10 @@ heard where it happens: `Bus.watch`, `Mailbox.message`, `InterruptController.lin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from vc4lab.listeners import Listeners
-
-if TYPE_CHECKING:
-    from vc4lab.soc.result import RunResult
-
+from vc4lab.soc.result import RunResult
 
 class Vsync(NamedTuple):
     """A vsync: its number since power-on."""

@@ -7,7 +7,8 @@ class only; `machine.py` puts them together with it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
@@ -25,7 +26,9 @@ from vc4lab.soc.devices.gpio import Gpio
 from vc4lab.soc.devices.interrupts import InterruptController
 from vc4lab.soc.devices.local_block import LocalBlock
 from vc4lab.soc.devices.mini_uart import Auxiliary
-from vc4lab.soc.devices.power import ClockManager, PowerManager, Random
+from vc4lab.soc.devices.pcm import Pcm
+from vc4lab.soc.devices.power import CM_PCM, CM_PWM, ClockManager, PowerManager, Random
+from vc4lab.soc.devices.pwm import Pwm
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.devices.smi import Smi
 from vc4lab.soc.devices.timers import ArmTimer, SystemTimer
@@ -36,19 +39,18 @@ from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.events import MachineListeners, V3DMade
 from vc4lab.soc.frames import FrameCounter
 from vc4lab.soc.native import SliceCounter
-from vc4lab.soc.peripherals import Devices, add_absent, add_dma, add_emmc, add_sound
+from vc4lab.soc.peripherals import add_absent, add_dma
+from vc4lab.soc.sd.emmc import Emmc
+from vc4lab.soc.sd.sd_card import SdCard
 from vc4lab.soc.videocore.clock_rates import V3D_CLOCK
 from vc4lab.soc.videocore.framebuffer import Screen
 from vc4lab.soc.videocore.mailbox import Mailbox
 from vc4lab.soc.videocore.properties import PropertyChannel
 from vc4lab.soc.videocore.videocore import VideoCore
 from vc4lab.soc.videocore.vpu.service import VpuService
-
-if TYPE_CHECKING:
-    from vc4lab.soc.boot.boot_plan import BootPlan
-    from vc4lab.soc.options import MachineOptions
-    from vc4lab.soc.sd.card_slot import CardSlot
-
+from vc4lab.soc.boot.boot_plan import BootPlan
+from vc4lab.soc.options import MachineOptions
+from vc4lab.soc.sd.card_slot import CardSlot
 
 class Hardware:
     """The blocks of a board, made but not running.
@@ -177,25 +179,30 @@ class Hardware:
         self.smi = Smi(self.interrupts)
         self.power = PowerManager(clock, reporter)
         self.timer = SystemTimer(clock, self.interrupts)
+        clocks = ClockManager(reporter)
+        self.pwm = Pwm(clock, partial(clocks.frequency, CM_PWM), reporter)
+        self.pcm = Pcm(reporter, self.interrupts, clock, partial(clocks.frequency, CM_PCM))
+        self.emmc = Emmc(SdCard(self.card_slot, reporter), clock, self.interrupts, reporter)
         for block in (
             self.timer,
             self.interrupts,
             ArmTimer(clock, self.interrupts, board.core_clock),
             self.mailbox,
             self.power,
-            ClockManager(reporter),
+            clocks,
             Random(self.interrupts),
             self.gpio,
             self.uart,
             self.mini_uart,
             self.smi,
             self.v3d_bridge,
+            self.pwm,
+            self.pcm,
+            self.emmc,
         ):
             self.bus.attach(block)
         add_absent(self.bus, self.interrupts, self.mini_uart)
-        self.pwm, self.pcm = add_sound(self.bus, self.interrupts)
-        self.emmc = add_emmc(self.bus, self.interrupts, self.card_slot)
-        devices = Devices(self.serial, self.pcm, self.pwm, self.emmc)
+        devices = self.serial, self.pcm, self.pwm, self.emmc
         mover = Mover(self.memory, self.bus)
         self.dma = add_dma(self.bus, self.interrupts, mover, devices, cores.code_changed)
         vpu = VpuService(

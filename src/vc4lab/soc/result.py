@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from vc4lab.memory import GuestMemory
-    from vc4lab.soc.devices.uart import Uart
-    from vc4lab.soc.videocore.framebuffer import Screen
-
+from typing import Any, Protocol
+from vc4lab.memory import GuestMemory
+from vc4lab.soc.devices.uart import Uart
+from vc4lab.soc.videocore.framebuffer import Screen
 
 class Stop(Enum):
     """Why `Machine.run` returned."""

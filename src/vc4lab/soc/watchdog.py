@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
 from vc4lab.registers import Poll
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.devices.interrupts import MINI_UART, SMI, UART0, V3D
 from vc4lab.soc.devices.local_block import GPU_BIT
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
-
-if TYPE_CHECKING:
-    from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.hardware import Hardware
 
 V3D_INTCTL = 0x030
 WAITING_LIMIT = 10 * NANOSECONDS

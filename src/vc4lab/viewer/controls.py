@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from vc4lab.viewer.linux_keys import (
     BUTTON_OF_MOUSE,
@@ -13,10 +13,7 @@ from vc4lab.viewer.linux_keys import (
     RIGHT_ALT,
     RIGHT_CONTROL,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+from collections.abc import Callable
 
 class InputSink(Protocol):
     """Who gets keys and the pointer's movements; called from the window's thread."""

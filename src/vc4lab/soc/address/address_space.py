@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.address.open_bus import OpenBus
 from vc4lab.soc.board import Board
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics.unknown import Unknowns
-    from vc4lab.soc.address.bus import Bus
-    from vc4lab.soc.address.places import Places
-    from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.diagnostics.unknown import Unknowns
+from vc4lab.soc.address.bus import Bus
+from vc4lab.soc.address.places import Places
+from vc4lab.soc.cores.cpu import Cpu
 
 WINDOW = 0x01000000
 """Bytes of the peripherals' window."""

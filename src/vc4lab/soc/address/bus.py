@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from vc4lab.listeners import Listeners
 from vc4lab.registers import Poll, Rate, ReadHandler, WriteHandler
@@ -37,10 +37,8 @@ from vc4lab.soc.address.native_bus import (
 )
 from vc4lab.soc.clock import FAR, Clock
 from vc4lab.soc.native import words_of
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.listeners import Subscription
+from vc4lab.diagnostics import Reporter
+from vc4lab.listeners import Subscription
 
 SOON_STEP = 20_000
 """Nanoseconds per read of a polled status register of which no event is known."""

@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.simd import Struct, Value, build, call_pointer, i8, i32, i64, kernel, load, ptr
-
-if TYPE_CHECKING:
-    from vc4lab.soc.hardware import Hardware
-    from vc4lab.soc.videocore.vc_memory import Allocation
+from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.videocore.vc_memory import Allocation
 
 PATTERN = 0xA5
 PAGE_SHIFT = 12

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.memory import BUS_PERIPHERALS
 from vc4lab.simd import (
@@ -29,9 +29,7 @@ from vc4lab.simd import (
     store,
 )
 from vc4lab.soc.native import SliceCounter
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics import Reporter
 
 REGION_BITS = 20
 """One message for each region of this size."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.board import MIB, Board
 from vc4lab.soc.boot.config_txt import Config
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.memory import GuestMemory
+from vc4lab.diagnostics import Reporter
+from vc4lab.memory import GuestMemory
 
 ATAGS = 0x100
 ATAG_NONE, ATAG_CORE, ATAG_MEM = 0, 0x54410001, 0x54410002

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.devices.gpio import PULL_UP_AT_RESET
 from vc4lab.soc.videocore.display_modes import CEA, DEFAULT_MODE, DMT, MODES
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics import Reporter
 
 LONGEST_FILE = 1 << 20
 LONGEST_LINE = 98

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.soc.caches.cache_lines import hooks
 from vc4lab.soc.caches.page_tables import Mapping32, Mapping64
 from vc4lab.soc.cores.traps import Action, Trap
-
-if TYPE_CHECKING:
-    from vc4lab.soc.caches.data_cache import DataCache
-    from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.caches.data_cache import DataCache
+from vc4lab.soc.cores.cpu import Cpu
 
 CLEAN, INVALIDATE = 1, 2
 

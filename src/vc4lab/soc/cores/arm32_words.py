@@ -5,14 +5,10 @@ Those that reach the generic timer (mrc, mcr, mrrc, mcrr) are done here, too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, timer_read, timer_write
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from vc4lab.soc.cores.cpu import Cpu
+from collections.abc import Callable
+from vc4lab.soc.cores.cpu import Cpu
 
 CONDITION = 0xF << 28
 WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0x0320F002, 0xBF20, 0x0320F001, 0xBF10

@@ -10,17 +10,16 @@ instruction cache (or a vsync passes) changed pages lose their translations.
 from __future__ import annotations
 
 import ctypes
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, THUMB_SEV, Action, Trap
 from vc4lab.soc.native import PAGE_MASK, SEEN, THUMB, UNSEEN
-
-if TYPE_CHECKING:
-    from vc4lab.memory import GuestMemory
-    from vc4lab.soc.native import SliceCounter
+from vc4lab.memory import GuestMemory
+from vc4lab.soc.native import SliceCounter
 
 PAGE = 4096
 LONGEST_BLOCK = 512
@@ -153,11 +152,7 @@ def _first_bytes(traps: tuple[Trap, ...], top: int) -> bytes:
 
 def _marked(column: bytes, table: bytes) -> Iterator[int]:
     """Places of a column of bytes that the table marks; quick, because hardly any is."""
-    marks = column.translate(table)
-    place = marks.find(1)
-    while place >= 0:
-        yield place
-        place = marks.find(1, place + 1)
+    return (found.start() for found in re.finditer(b"\1", column.translate(table)))
 
 
 def _matches(raw: bytes, traps: tuple[Trap, ...]) -> list[tuple[int, Action]]:
@@ -185,12 +180,8 @@ def _thumb_matches(raw: bytes, traps: tuple[Trap, ...]) -> list[tuple[int, Actio
 
 def _halves(raw: bytes, half: int) -> Iterator[int]:
     """Numbers of the 16-bit units that hold `half`."""
-    wanted = half.to_bytes(2, "little")
-    place = raw.find(wanted)
-    while place >= 0:
-        if place % 2 == 0:
-            yield place // 2
-        place = raw.find(wanted, place + 1)
+    places = (found.start() for found in re.finditer(re.escape(half.to_bytes(2, "little")), raw))
+    return (place // 2 for place in places if place % 2 == 0)
 
 
 def forget_addresses(engine: Any) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.cores.exceptions import ArmException
 from vc4lab.soc.cores.outcome import Outcome
-
-if TYPE_CHECKING:
-    from vc4lab.soc.cores.cores import Core
-    from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.cores.cores import Core
+from vc4lab.soc.hardware import Hardware
 
 KINDS = (ArmException.FIQ, ArmException.IRQ)
 """In the order in which they are taken."""

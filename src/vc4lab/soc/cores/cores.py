@@ -5,18 +5,16 @@ Whose turn it is and for how long: `turns.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.soc.cores.code_pages import forget_addresses
 from vc4lab.soc.cores.idle import IdleLoop
 from vc4lab.soc.cores.outcome import InterruptStorm, UnhandledException
 from vc4lab.soc.cores.steady import SteadyWait
-
-if TYPE_CHECKING:
-    from vc4lab.soc.address.bus import Bus, Polled
-    from vc4lab.soc.boot.boot_plan import BootPlan
-    from vc4lab.soc.cores.cpu import Cpu
-    from vc4lab.soc.native import SliceCounter
+from vc4lab.soc.address.bus import Bus, Polled
+from vc4lab.soc.boot.boot_plan import BootPlan
+from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.native import SliceCounter
 
 IDLE_LOOP = "a loop that waits for memory to change"
 MASKED_WAIT = "wfi, which ends at once because of a pending, masked interrupt"

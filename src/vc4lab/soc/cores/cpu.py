@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from vc4lab.listeners import Listeners
 from vc4lab.soc.cores.code_pages import PAGE, CodePages, Hook
@@ -25,9 +25,7 @@ from vc4lab.soc.cores.exceptions import SCTLR_C, SCTLR_M, THUMB, ArmException
 from vc4lab.soc.cores.outcome import FAULTS, FaultStorm, Outcome, UnhandledException
 from vc4lab.soc.cores.traps import Action, CoreLinks, Trap
 from vc4lab.soc.native import SliceCounter
-
-if TYPE_CHECKING:
-    from vc4lab.memory import GuestMemory
+from vc4lab.memory import GuestMemory
 
 INSTRUCTIONS_PER_EXCEPTION = 10
 """Time an exception takes, so that a storm of them ends with its slice."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from vc4lab.soc.cores.engine_calls import EngineCalls
+from vc4lab.soc.cores.engine_calls import EngineCalls
 
 MODE_MASK = 0x1F
 THUMB = 1 << 5

@@ -8,7 +8,7 @@ ARMv7-A, B1.3.3 (modes), B1.8 (exceptions), B9.3 (eret, hvc, mrs and msr of bank
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unicorn import arm_const as arm
 
@@ -24,9 +24,7 @@ from vc4lab.soc.cores.exceptions import (
     THUMB,
     ArmException,
 )
-
-if TYPE_CHECKING:
-    from vc4lab.soc.cores.engine_calls import EngineCalls, FaultStatus
+from vc4lab.soc.cores.engine_calls import EngineCalls, FaultStatus
 
 MONITOR = 0x16
 START = 0x1C0 | HYP

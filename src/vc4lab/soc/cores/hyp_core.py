@@ -12,7 +12,7 @@ B1.8, B9.3; the stub's source.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from unicorn.arm_const import UC_ARM_REG_SPSR
 
@@ -20,9 +20,7 @@ from vc4lab.listeners import Listeners
 from vc4lab.soc.cores import hyp
 from vc4lab.soc.cores.exceptions import HYP, MODE_MASK, MONITOR_VECTORS, THUMB, VBAR, ArmException
 from vc4lab.soc.cores.traps import HYP_MISTAKE_TRAPS, HYP_TRAPS, Action
-
-if TYPE_CHECKING:
-    from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.cpu import Cpu
 
 MODE_NAMES = {
     0x10: "user", 0x11: "FIQ", 0x12: "IRQ", 0x13: "supervisor", 0x16: "monitor", 0x17: "abort",

@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.cores.generic_timer import HYPERVISOR, PHYSICAL, VIRTUAL, GenericTimer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+from collections.abc import Callable
 
 class Action(Enum):
     """What a trapped instruction is."""

@@ -9,7 +9,7 @@ time skips to the next event. Parked cores cost nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.registers import Poll
 from vc4lab.soc.cores.core_interrupts import CoreInterrupts
@@ -17,12 +17,10 @@ from vc4lab.soc.cores.cores import IDLE_LOOP, MASKED_WAIT, POLLING, Core
 from vc4lab.soc.cores.outcome import Outcome, UnhandledException
 from vc4lab.soc.cores.waits import Waits
 from vc4lab.soc.watchdog import pending_lines
-
-if TYPE_CHECKING:
-    from vc4lab.soc.address.bus import Bus
-    from vc4lab.soc.clock import Event
-    from vc4lab.soc.hardware import Hardware
-    from vc4lab.soc.run_end import RunEnd
+from vc4lab.soc.address.bus import Bus
+from vc4lab.soc.clock import Event
+from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.run_end import RunEnd
 
 LONGEST_SLICE = 500_000
 """Instructions after which Python looks at a core in any case."""

@@ -8,15 +8,12 @@ looks are as long as the last ones.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.cores.cores import IDLE_LOOP, POLLING, Core
 from vc4lab.soc.cores.outcome import Outcome
 from vc4lab.soc.native import SPINS
-
-if TYPE_CHECKING:
-    from vc4lab.soc.hardware import Hardware
-    from vc4lab.soc.run_end import RunEnd
+from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.run_end import RunEnd
 
 LOOKING = (IDLE_LOOP, Outcome.WAIT_FOR_EVENT.value)
 """What a core looks up from at every event."""

@@ -15,10 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from vc4lab.soc.cores.cpu import Cpu
+from typing import Any
+from vc4lab.soc.cores.cpu import Cpu
 
 WIDEST_ACCESS = 16
 """Bytes of the widest access that can reach a watched byte from below."""

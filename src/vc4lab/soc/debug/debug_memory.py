@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.address.address_space import WINDOW
-
-if TYPE_CHECKING:
-    from vc4lab.soc.address.bus import Bus
-    from vc4lab.soc.cores.cpu import Cpu
-    from vc4lab.soc.machine import Machine
+from vc4lab.soc.address.bus import Bus
+from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.machine import Machine
 
 PAGE = 4096
 ADDRESS_LIMIT = 1 << 64

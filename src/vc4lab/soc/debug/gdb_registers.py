@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.soc.cores import hyp
 from vc4lab.soc.cores.exceptions import HYP, MODE_MASK, SCTLR, VBAR
-
-if TYPE_CHECKING:
-    from vc4lab.soc.cores.cpu import Cpu
-    from vc4lab.soc.cores.hyp_core import HypCore
+from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.hyp_core import HypCore
 
 ELR_HYP = "elr_hyp"
 _SYSTEM = {

@@ -7,15 +7,11 @@ Sources: BCM2835 ARM Peripherals 2.3 (SPI1 and 2, with its errata), 3 (I2C), 10 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.interrupts import I2C, SPI, InterruptController
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-
+from vc4lab.diagnostics import Reporter
 
 class Absent(Block):
     """A bus with nothing on it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from vc4lab.bits import sign_extend
 from vc4lab.registers import Poll, Register
@@ -23,9 +23,7 @@ from vc4lab.soc.devices.dma_transfer import (
     Mover,
 )
 from vc4lab.soc.devices.interrupts import DMA, InterruptController
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics import Reporter
 
 ACTIVE, END, INT, DREQ, PAUSED, ERROR = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 8
 ABORT, RESET = 1 << 30, 1 << 31

@@ -6,14 +6,11 @@ Bus addresses: 0x7Ennnnnn are peripherals, everything else is RAM under one of i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from vc4lab.memory import BUS_PERIPHERALS
 from vc4lab.soc.address.address_space import WINDOW
-
-if TYPE_CHECKING:
-    from vc4lab.memory import GuestMemory
-    from vc4lab.soc.address.bus import Bus
+from vc4lab.memory import GuestMemory
+from vc4lab.soc.address.bus import Bus
 
 DEST_INC, DEST_WIDE, DEST_DREQ, DEST_IGNORE = 1 << 4, 1 << 5, 1 << 6, 1 << 7
 SRC_INC, SRC_WIDE, SRC_DREQ, SRC_IGNORE = 1 << 8, 1 << 9, 1 << 10, 1 << 11

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.devices.interrupts import RANDOM, InterruptController
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics import Reporter
 
 PASSWORD = 0x5A000000
 TICK_NS = 1_000_000_000 // 65536
 SOURCES = {1: 19_200_000, 4: 0, 5: 1_000_000_000, 6: 500_000_000, 7: 216_000_000}
 """Hz of a clock's sources: oscillator, PLLA, PLLC, PLLD, HDMI."""
 FULL_RESET, RESET_MASK = 0x20, 0x30
+CM_PCM, CM_PWM = 0x98, 0xA0
+"""Offsets of control registers in the clock manager."""
 HALT_PARTITION = 0x555
 """Partition 63, its bits spread over the even bits of RSTS: the boot ROM halts."""
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics import Reporter
 
 FIFO = 16
 REFILL = FIFO // 2

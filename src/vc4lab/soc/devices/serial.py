@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.soc.devices.gpio import Gpio
+from vc4lab.diagnostics import Reporter
+from vc4lab.soc.devices.gpio import Gpio
 
 KEEP = 1 << 20
 """Characters of output kept for `text`; a flood loses its oldest half, listeners get all of it."""

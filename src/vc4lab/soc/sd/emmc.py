@@ -7,16 +7,13 @@ Source: BCM2835 ARM Peripherals, chapter 5; SD Host Controller Simplified Specif
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.devices.interrupts import EMMC, InterruptController
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.soc.sd.sd_card import SdCard
+from vc4lab.diagnostics import Reporter
+from vc4lab.soc.sd.sd_card import SdCard
 
 # CMDTM
 COUNTS, TO_HOST, MANY = 1 << 1, 1 << 4, 1 << 5

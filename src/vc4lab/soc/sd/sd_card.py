@@ -9,13 +9,10 @@ Source: SD Physical Layer Simplified Specification 3.01, chapter 4 (commands, st
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.sd.sd_medium import SECTOR, UNIT, Overlay, OverlayFull
 from vc4lab.soc.sd.sd_registers import CID, SCR, csd, sd_status, switch_status
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics import Reporter
 
 IDLE, READY, IDENT, STANDBY, TRANSFER, DATA, RECEIVE, PROGRAM, DISCONNECT, INACTIVE = range(10)
 STATES = (

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.files import size_text, written_whole
 from vc4lab.soc.clock import Event
@@ -29,10 +29,8 @@ from vc4lab.soc.states.state_cores import check_core, snapshot_core
 from vc4lab.soc.states.state_table import BadValue, Row, rows
 from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
-
-if TYPE_CHECKING:
-    from vc4lab.soc.hardware import Hardware
-    from vc4lab.soc.machine import Machine
+from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.machine import Machine
 
 FORMAT, VERSION = "vc4lab machine state", 6
 PAGE = 1 << 16

@@ -7,7 +7,7 @@ registers, floating point.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unicorn import UcError
 from unicorn import arm_const as arm
@@ -24,10 +24,8 @@ from vc4lab.soc.cores.exceptions import (
     SYSTEM,
     UNDEFINED,
 )
-
-if TYPE_CHECKING:
-    from vc4lab.soc.cores.cpu import Cpu
-    from vc4lab.soc.cores.hyp_core import HypCore
+from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.hyp_core import HypCore
 
 NAMES: dict[str, int] = {
     **{f"r{n}": arm.UC_ARM_REG_R0 + n for n in range(8)},

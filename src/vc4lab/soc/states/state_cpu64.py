@@ -6,12 +6,9 @@ and the exclusive monitor (a following store-exclusive fails, so the program tri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
 from unicorn import arm64_const as a64
-
-if TYPE_CHECKING:
-    from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.cpu import Cpu
 
 LEVELS = ((1, 0), (2, 4), (3, 6))
 """Exception level and op1 of its registers."""

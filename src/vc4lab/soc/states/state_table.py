@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from vc4lab.soc.machine import Machine
+from typing import Any
+from vc4lab.soc.machine import Machine
 
 MAX_ELEMENTS = 1 << 21
 LARGEST_NUMBER = 1 << 70

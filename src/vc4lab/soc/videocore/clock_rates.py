@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.board import Board
-
-if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.soc.boot.config_txt import Config
+from vc4lab.diagnostics import Reporter
+from vc4lab.soc.boot.config_txt import Config
 
 EMMC, UART, ARM, CORE, V3D_CLOCK, H264, ISP, SDRAM, PIXEL, PWM = range(1, 11)
 MEGAHERTZ = 1_000_000

@@ -17,10 +17,8 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from vc4lab.soc.videocore.videocore import VideoCore
+from typing import Any
+from vc4lab.soc.videocore.videocore import VideoCore
 
 REQUEST, SUCCESS, FAILURE = 0, 0x80000000, 0x80000001
 RESPONSE_BIT = 1 << 31

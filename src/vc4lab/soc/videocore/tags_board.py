@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.videocore.edid import edid_block
 from vc4lab.soc.videocore.properties import tag
@@ -16,9 +15,7 @@ from vc4lab.soc.videocore.videocore import (
     OTP_WORDS,
     SERIAL_NUMBER,
 )
-
-if TYPE_CHECKING:
-    from vc4lab.soc.videocore.videocore import VideoCore
+from vc4lab.soc.videocore.videocore import VideoCore
 
 ARM_DMA_CHANNELS = 0x7F35
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.videocore.properties import tag
-
-if TYPE_CHECKING:
-    from vc4lab.soc.videocore.videocore import VideoCore
-
+from vc4lab.soc.videocore.videocore import VideoCore
 
 def _geometry_tags(get: int, name: str, names: tuple[str, ...]) -> None:
     """Declare the get, test and set tags of one part of the geometry."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from vc4lab.soc.videocore.clock_rates import HIGHEST_RATE
 from vc4lab.soc.videocore.properties import tag
 from vc4lab.soc.videocore.videocore import DOMAINS
-
-if TYPE_CHECKING:
-    from vc4lab.soc.videocore.videocore import VideoCore
+from vc4lab.soc.videocore.videocore import VideoCore
 
 ON, ABSENT = 1, 2
 LOWEST_RATE = 100_000_000

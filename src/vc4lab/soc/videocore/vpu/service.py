@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from vc4lab.memory import GuestMemory
-    from vc4lab.soc.address.bus import Bus
-    from vc4lab.soc.board_unknowns import Unknowns
-    from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
+from vc4lab.memory import GuestMemory
+from vc4lab.soc.address.bus import Bus
+from vc4lab.soc.board_unknowns import Unknowns
+from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
 
 STACK = 64 << 10
 """Bytes of VideoCore memory that a function has while it runs."""
