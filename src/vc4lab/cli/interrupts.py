@@ -7,12 +7,9 @@ import os
 import signal
 import threading
 from types import FrameType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from vc4lab.listeners import Subscription
-    from vc4lab.soc.events import Vsync
-    from vc4lab.soc.machine import Machine
+from vc4lab.listeners import Subscription
+from vc4lab.soc.events import Vsync
+from vc4lab.soc.machine import Machine
 
 MAX_VSYNCS = 60
 """So many vsyncs (a second of guest time) a V3D at work is given to complete its frame."""

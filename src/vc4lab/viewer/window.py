@@ -9,18 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.viewer.controls import Controls
-from vc4lab.viewer.fitting import first_size, place
+from vc4lab.viewer.controls import Controls, InputSink
+from vc4lab.viewer.fitting import Place, Size, first_size, place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from PIL import Image
-
-    from vc4lab.viewer.controls import InputSink
-    from vc4lab.viewer.fitting import Place, Size
 
 TITLE = "vc4lab"
 LOOK_SECONDS = 1 / 30

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import mmap
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.simd import (
@@ -28,11 +28,8 @@ from vc4lab.simd import (
     staged,
     store,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from vc4lab.memory import GuestMemory
+import numpy as np
+from vc4lab.memory import GuestMemory
 
 HELD, DIRTY, STALE, DIFFERS, BEHIND_L2 = 1, 2, 4, 8, 16
 """Of a line: the cache has it; it was written and not cleaned; memory is newer; the shadow has what
@@ -150,8 +147,6 @@ class Lines:
     """The tables of all lines: flags, writer, content of memory. Untouched parts cost nothing."""
 
     def __init__(self, memory: GuestMemory, line_size: int) -> None:
-        import numpy as np
-
         self.size = line_size
         self.shift = line_size.bit_length() - 1
         count = MEMORY_SIZE >> self.shift
@@ -181,8 +176,6 @@ class Lines:
 
     def marked(self, flag: int) -> np.ndarray:
         """Numbers of the lines with one of these flags."""
-        import numpy as np
-
         pages = np.flatnonzero(self.pages)
         per_page = 1 << PAGE_SHIFT - self.shift
         lines = (pages[:, None] * per_page + np.arange(per_page)).ravel()
@@ -197,7 +190,5 @@ class Lines:
 
 def _table(size: int) -> np.ndarray:
     """Zeros that take no memory until they are written."""
-    import numpy as np
-
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
     return np.frombuffer(mmap.mmap(-1, size, flags=flags), np.uint8)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from vc4lab.ranges import CACHE_MODES, check_word
 from vc4lab.soc.caches.core_cache import CoreCache
 from vc4lab.soc.caches.data_cache import DataCache
 from vc4lab.soc.devices.dma_transfer import SRC_IGNORE, SRC_INC, Mover
-
-if TYPE_CHECKING:
-    from vc4lab.soc.events import V3DMade
-    from vc4lab.soc.hardware import Hardware
-    from vc4lab.v3d.events import MemoryUse
+from vc4lab.soc.events import V3DMade
+from vc4lab.soc.hardware import Hardware
+from vc4lab.v3d.events import MemoryUse
 
 CHECK, STALE = CACHE_MODES
 OLD_LINE, LINE = 32, 64

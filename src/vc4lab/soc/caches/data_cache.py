@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.soc.caches.cache_lines import (
@@ -21,12 +21,9 @@ from vc4lab.soc.caches.cache_lines import (
     STALE,
     Lines,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.memory import GuestMemory
+import numpy as np
+from vc4lab.diagnostics import Reporter
+from vc4lab.memory import GuestMemory
 
 DIRECT = 3
 """Bits 31:30 of the alias past the VideoCore's L2."""
@@ -275,8 +272,6 @@ class DataCache:
         differ = (self.lines.flags[place] & DIFFERS) != 0
         if not differ.any():
             return self.memory.view(address, size)
-        import numpy as np
-
         seen = np.where(differ[:, None], self.lines.shadow[place], self.lines.ram[place])
         start = (address & MEMORY_MASK) - (place.start << self.lines.shift)
         return memoryview(seen.reshape(-1)[start : start + size].tobytes())

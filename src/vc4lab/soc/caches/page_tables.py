@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.soc.caches.cache_lines import (
     PAGE_ENTRIES,
@@ -17,11 +17,8 @@ from vc4lab.soc.caches.cache_lines import (
     WRITE_BACK,
     WRITE_THROUGH,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from vc4lab.memory import GuestMemory
+import numpy as np
+from vc4lab.memory import GuestMemory
 
 M, C = 1 << 0, 1 << 2
 TRE = 1 << 28
@@ -52,8 +49,6 @@ class Mapping32:
 
     def fill(self, attributes: np.ndarray) -> None:
         """Set the attribute of each physical page of 4 GiB."""
-        import numpy as np
-
         attributes[:] = 0
         control = self.registers["SCTLR"]
         if control & (M | C) != M | C:
@@ -121,8 +116,6 @@ class Mapping64:
 
     def fill(self, attributes: np.ndarray) -> None:
         """Set the attribute of each physical page of 4 GiB; other granules count as uncached."""
-        import numpy as np
-
         attributes[:] = 0
         if self.registers["SCTLR"] & (M | C) != M | C:
             return
@@ -163,8 +156,6 @@ class Mapping64:
 
 def _merge(kinds: np.ndarray, first: int, count: int, kind: int) -> None:
     """A mapping of pages: uncached wins over cached. Pages beyond 4 GiB do not exist."""
-    import numpy as np
-
     if first < PAGE_ENTRIES:
         place = kinds[first : first + count]
         np.minimum(place, kind, out=place)

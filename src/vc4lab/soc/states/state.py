@@ -19,6 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from vc4lab.files import size_text, written_whole
 from vc4lab.soc.clock import Event
 from vc4lab.soc.cores.generic_timer import UNITS
@@ -140,8 +142,6 @@ def _v3d_idle(v3d: Any) -> bool:
 
 
 def _used_pages(machine: Machine) -> list[int]:
-    import numpy as np
-
     words = machine.memory.array(0, machine.memory.ram_bytes // 8, "u8")
     used = words.reshape(-1, PAGE // 8).any(axis=1)
     return [int(page) for page in np.flatnonzero(used)]
