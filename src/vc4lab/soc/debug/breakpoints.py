@@ -16,6 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from unicorn import UC_HOOK_CODE, UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
+
 from vc4lab.soc.cores.cpu import Cpu
 
 WIDEST_ACCESS = 16
@@ -67,8 +70,6 @@ class Breakpoints:
 
     def add_breakpoint(self, address: int) -> bool:
         """Stop before the instruction at `address`; False if there are too many points."""
-        from unicorn import UC_HOOK_CODE
-
         address &= ~1
         key = ("code", address, 0)
         if key in self._hooks or not self._room:
@@ -86,8 +87,6 @@ class Breakpoints:
 
     def add_watchpoint(self, kind: Watch, address: int, size: int) -> bool:
         """Stop at accesses to `size` bytes at `address`; False if that is too many."""
-        from unicorn import UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
-
         key = (kind, address, size)
         if not 0 < size <= MAX_WATCHED or not self._room:
             return False
@@ -140,8 +139,6 @@ class Breakpoints:
         if not step:
             self._no_step()
         elif self._step_hook is None:
-            from unicorn import UC_HOOK_CODE
-
             self._step_hook = self._cpu.engine.hook_add(UC_HOOK_CODE, self._at_step)
             self._forget_translations()
 

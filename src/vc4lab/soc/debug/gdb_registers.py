@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from unicorn import arm64_const as a64
+from unicorn import arm_const as arm
+
 from vc4lab.soc.cores import hyp
 from vc4lab.soc.cores.exceptions import HYP, MODE_MASK, SCTLR, VBAR
 from vc4lab.soc.cores.cpu import Cpu
@@ -93,8 +96,6 @@ _VECTOR_TYPES = [
 @cache
 def arm_registers(doubles: int, with_hyp: bool = False) -> RegisterFile:
     """AArch32 with so many double-precision registers (16: VFPv2, 32: VFPv4 and NEON)."""
-    from unicorn import arm_const as arm
-
     core = [DebugRegister(f"r{n}", 32, "uint32", arm.UC_ARM_REG_R0 + n) for n in range(13)]
     core += [
         DebugRegister("sp", 32, "data_ptr", arm.UC_ARM_REG_SP),
@@ -124,8 +125,6 @@ def arm_registers(doubles: int, with_hyp: bool = False) -> RegisterFile:
 @cache
 def aarch64_registers() -> RegisterFile:
     """AArch64."""
-    from unicorn import arm64_const as a64
-
     numbers = [a64.UC_ARM64_REG_X0 + n for n in range(29)]
     numbers += [a64.UC_ARM64_REG_X29, a64.UC_ARM64_REG_X30]
     core = [DebugRegister(f"x{n}", 64, "int", number) for n, number in enumerate(numbers)]
@@ -147,9 +146,7 @@ def aarch64_registers() -> RegisterFile:
 
 def register_file(cpu: Cpu) -> RegisterFile:
     """The registers of a core in the state it was started in."""
-    from unicorn import UC_ARCH_ARM64
-
-    if cpu.engine.ctl_get_arch() == UC_ARCH_ARM64:
+    if cpu.WIDE:
         return aarch64_registers()
     return arm_registers(16 if cpu.model == "1176" else 32, _hyp_core(cpu) is not None)
 

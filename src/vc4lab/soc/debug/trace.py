@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from unicorn import UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
+
 from vc4lab.soc.address.address_space import WINDOW
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.devices.interrupts import BASIC
@@ -111,8 +113,6 @@ class Tracer:
 
     def _exact_addresses(self) -> None:
         """With a memory hook on the window the engine keeps its PC exact for the handlers."""
-        from unicorn import UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
-
         base = self._machine.board.peripherals
         for cpu in self._machine.cores:
             cpu.engine.hook_add(
