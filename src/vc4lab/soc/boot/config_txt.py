@@ -57,7 +57,6 @@ class Config:
     command_line: str = ""
     ramdisk: tuple[str, int | None] = ("", None)
     """File of the initramfs line and its address; None: after the kernel."""
-    present: bool = False
 
     def get(self, key: str, default: str = "") -> str:
         """The value as text."""
@@ -124,16 +123,12 @@ def _kind(title: str) -> str:
     return found[0] if found else "model"
 
 
-def _no_file(_name: str) -> str | None:
-    return None
-
-
 def parse_config(
     text: str,
     filters: Iterable[str],
     reporter: Reporter,
     *,
-    read: Callable[[str], str | None] = _no_file,
+    read: Callable[[str], str | None] = lambda _name: None,
     revision: int = 0,
     serial: int = 0,
 ) -> Config:
@@ -148,7 +143,7 @@ def parse_config(
     revision, serial
         The board's numbers, for the filters that ask for them.
     """
-    config = Config(present=True)
+    config = Config()
     board = _Board(frozenset(filters) | {"all"}, revision, serial)
     _parse(config, text, board, reporter, "config.txt", read)
     return config
