@@ -24,7 +24,6 @@ from vc4lab.soc.cores.exceptions import (
     SYSTEM,
     UNDEFINED,
 )
-from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.hyp_core import HypCore
 
 NAMES: dict[str, int] = {
@@ -79,7 +78,7 @@ SYSTEM_REGISTERS: dict[str, tuple[int, ...]] = {
 (writing it would change r0)."""
 
 
-def snapshot_cpu(cpu: Cpu) -> dict[str, int]:
+def snapshot_cpu(cpu: Arm32) -> dict[str, int]:
     """The registers of an AArch32 core by name."""
     engine = cpu.engine
     saved = _read(engine, NAMES)
@@ -87,10 +86,10 @@ def snapshot_cpu(cpu: Cpu) -> dict[str, int]:
     for mode, bank in BANKS.items():
         _enter_mode(engine, saved["cpsr"], mode)
         saved |= _read(engine, bank)
-    core = _hyp_core(cpu)
+    core = cpu.hyp_core
     if core is not None:
         saved |= _snapshot_hyp(cpu, core, saved["cpsr"])
-    elif isinstance(cpu, Arm32):
+    else:
         saved["mvbar"] = cpu.monitor_vectors
     _set_cpsr(cpu, saved["cpsr"])
     for name, register in SYSTEM_REGISTERS.items():
@@ -101,7 +100,7 @@ def snapshot_cpu(cpu: Cpu) -> dict[str, int]:
     return saved
 
 
-def restore_cpu(cpu: Cpu, saved: dict[str, int]) -> None:
+def restore_cpu(cpu: Arm32, saved: dict[str, int]) -> None:
     """Write the registers; values are masked to their width, unknown names are left out."""
     engine = cpu.engine
     cpsr = saved["cpsr"] & 0xFFFFFFFF
@@ -119,10 +118,10 @@ def restore_cpu(cpu: Cpu, saved: dict[str, int]) -> None:
     for mode, bank in BANKS.items():
         _enter_mode(engine, cpsr, mode)
         _write(engine, bank, saved)
-    core = _hyp_core(cpu)
+    core = cpu.hyp_core
     if core is not None:
         _restore_hyp(cpu, core, saved, cpsr)
-    elif isinstance(cpu, Arm32):
+    else:
         cpu.monitor_vectors = saved.get("mvbar", 0) & 0xFFFFFFE0
     _set_cpsr(cpu, cpsr)
     engine.reg_write(NAMES["pc"], saved["pc"] & 0xFFFFFFFE | (1 if cpsr & 1 << 5 else 0))
@@ -139,21 +138,17 @@ def _write(engine: Any, names: dict[str, int], saved: dict[str, int]) -> None:
         engine.reg_write(number, saved.get(name, 0) & 0xFFFFFFFF)
 
 
-def _hyp_core(cpu: Cpu) -> HypCore | None:
-    return cpu.hyp_core if isinstance(cpu, Arm32) else None
-
-
-def _set_cpsr(cpu: Cpu, cpsr: int) -> None:
+def _set_cpsr(cpu: Arm32, cpsr: int) -> None:
     mode = cpsr & MODE_MASK
-    if _hyp_core(cpu) is not None and mode == HYP:
+    if cpu.hyp_core is not None and mode == HYP:
         hyp.enter_mode(cpu.engine, cpsr)
         return
-    if _hyp_core(cpu) is not None and mode == hyp.MONITOR:
+    if cpu.hyp_core is not None and mode == hyp.MONITOR:
         hyp.enter_monitor(cpu.engine, cpsr)
     _enter_mode(cpu.engine, cpsr, mode)
 
 
-def _snapshot_hyp(cpu: Cpu, core: HypCore, cpsr: int) -> dict[str, int]:
+def _snapshot_hyp(cpu: Arm32, core: HypCore, cpsr: int) -> dict[str, int]:
     """What HYP and monitor mode have for themselves; HYP is the mode afterwards."""
     engine = cpu.engine
     hyp.enter_monitor(engine, cpsr)
@@ -168,7 +163,7 @@ def _snapshot_hyp(cpu: Cpu, core: HypCore, cpsr: int) -> dict[str, int]:
     }
 
 
-def _restore_hyp(cpu: Cpu, core: HypCore, saved: dict[str, int], cpsr: int) -> None:
+def _restore_hyp(cpu: Arm32, core: HypCore, saved: dict[str, int], cpsr: int) -> None:
     engine = cpu.engine
     hyp.enter_monitor(engine, cpsr)
     _write(engine, MONITOR_BANK, saved)
