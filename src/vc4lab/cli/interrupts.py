@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from types import FrameType
+
 from vc4lab.listeners import Subscription
 from vc4lab.soc.events import Vsync
 from vc4lab.soc.machine import Machine

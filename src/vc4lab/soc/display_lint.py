@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.soc.videocore.framebuffer import ALPHA_IGNORED, ALPHA_REVERSED
 from vc4lab.diagnostics import Reporter
-from vc4lab.soc.videocore.framebuffer import Framebuffer
+from vc4lab.soc.videocore.framebuffer import ALPHA_IGNORED, ALPHA_REVERSED, Framebuffer
 
 MAX_LOOKS = 16
 """Pictures that are looked at."""

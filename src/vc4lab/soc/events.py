@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from vc4lab.listeners import Listeners
 from vc4lab.soc.result import RunResult
 
+
 class Vsync(NamedTuple):
     """A vsync: its number since power-on."""
 

@@ -16,6 +16,7 @@ from vc4lab.soc.address.address_space import AddressSpace
 from vc4lab.soc.address.bus import Bus
 from vc4lab.soc.address.places import Places
 from vc4lab.soc.board import Board
+from vc4lab.soc.boot.boot_plan import BootPlan
 from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
@@ -39,7 +40,9 @@ from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.events import MachineListeners, V3DMade
 from vc4lab.soc.frames import FrameCounter
 from vc4lab.soc.native import SliceCounter
+from vc4lab.soc.options import MachineOptions
 from vc4lab.soc.peripherals import add_absent, add_dma
+from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.emmc import Emmc
 from vc4lab.soc.sd.sd_card import SdCard
 from vc4lab.soc.videocore.clock_rates import V3D_CLOCK
@@ -48,9 +51,7 @@ from vc4lab.soc.videocore.mailbox import Mailbox
 from vc4lab.soc.videocore.properties import PropertyChannel
 from vc4lab.soc.videocore.videocore import VideoCore
 from vc4lab.soc.videocore.vpu.service import VpuService
-from vc4lab.soc.boot.boot_plan import BootPlan
-from vc4lab.soc.options import MachineOptions
-from vc4lab.soc.sd.card_slot import CardSlot
+
 
 class Hardware:
     """The blocks of a board, made but not running.

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.diagnostics.unknown import Unknowns, find
+from vc4lab.memory import GuestMemory
 from vc4lab.options import GpuOptions
 from vc4lab.ranges import CACHE_MODES, check_word
 from vc4lab.soc.boot.boot_extras import BootExtras
-from vc4lab.diagnostics import Reporter
-from vc4lab.memory import GuestMemory
 
 TODAY = "today"
 FIRMWARES: Mapping[str, Mapping[str, str]] = {

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from vc4lab.soc.address.bus import Bus
 from vc4lab.soc.devices.absent import I2c0, I2c1, I2c2, Spi, Spi1, Spi2
 from vc4lab.soc.devices.dma import Dma, DmaUnit, Pacer
 from vc4lab.soc.devices.dma_transfer import Mover
-from vc4lab.soc.devices.pcm import Pcm
-from vc4lab.soc.devices.pwm import Pwm
-from vc4lab.soc.devices.usb import Usb
-from vc4lab.soc.sd.emmc import Emmc
-from vc4lab.soc.address.bus import Bus
 from vc4lab.soc.devices.interrupts import InterruptController
 from vc4lab.soc.devices.mini_uart import Auxiliary
+from vc4lab.soc.devices.pcm import Pcm
+from vc4lab.soc.devices.pwm import Pwm
 from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.usb import Usb
+from vc4lab.soc.sd.emmc import Emmc
 
 PCM_TX, PCM_RX, PWM, EMMC, UART_RX = 2, 3, 5, 11, 14
 """Numbers of the devices in a control block (PERMAP)."""

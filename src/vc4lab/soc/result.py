@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
+
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.devices.uart import Uart
 from vc4lab.soc.videocore.framebuffer import Screen
+
 
 class Stop(Enum):
     """Why `Machine.run` returned."""

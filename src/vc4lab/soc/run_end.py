@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vc4lab.soc.cores.outcome import LONGEST_FAULTS, LONGEST_INTERRUPTS, UnhandledException
+from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.result import Inspectable, RunResult, Stop
 from vc4lab.soc.watchdog import pending_lines, registers_of_another_board
-from vc4lab.soc.hardware import Hardware
+
 
 class RunEnd:
     """The end of a machine's run, checked after each slice.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from vc4lab.registers import Poll
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.devices.interrupts import MINI_UART, SMI, UART0, V3D

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from vc4lab.viewer.linux_keys import (
@@ -13,7 +14,7 @@ from vc4lab.viewer.linux_keys import (
     RIGHT_ALT,
     RIGHT_CONTROL,
 )
-from collections.abc import Callable
+
 
 class InputSink(Protocol):
     """Who gets keys and the pointer's movements; called from the window's thread."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-
-from vc4lab.soc.address.open_bus import OpenBus
-from vc4lab.soc.board import Board
 from vc4lab.diagnostics.unknown import Unknowns
 from vc4lab.soc.address.bus import Bus
+from vc4lab.soc.address.open_bus import OpenBus
 from vc4lab.soc.address.places import Places
+from vc4lab.soc.board import Board
 from vc4lab.soc.cores.cpu import Cpu
 
 WINDOW = 0x01000000

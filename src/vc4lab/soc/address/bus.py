@@ -12,7 +12,8 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from vc4lab.listeners import Listeners
+from vc4lab.diagnostics import Reporter
+from vc4lab.listeners import Listeners, Subscription
 from vc4lab.registers import Poll, Rate, ReadHandler, WriteHandler
 from vc4lab.soc.address.absent import not_modelled
 from vc4lab.soc.address.block import Block
@@ -37,8 +38,6 @@ from vc4lab.soc.address.native_bus import (
 )
 from vc4lab.soc.clock import FAR, Clock
 from vc4lab.soc.native import words_of
-from vc4lab.diagnostics import Reporter
-from vc4lab.listeners import Subscription
 
 SOON_STEP = 20_000
 """Nanoseconds per read of a polled status register of which no event is known."""

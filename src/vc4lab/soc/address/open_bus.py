@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.memory import BUS_PERIPHERALS
 from vc4lab.simd import (
     Array,
@@ -29,7 +30,6 @@ from vc4lab.simd import (
     store,
 )
 from vc4lab.soc.native import SliceCounter
-from vc4lab.diagnostics import Reporter
 
 REGION_BITS = 20
 """One message for each region of this size."""

@@ -11,10 +11,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from vc4lab.soc.address.symbols import BadElf, SymbolTable, load_elf
 from vc4lab.diagnostics import Reporter
+from vc4lab.soc.address.symbols import BadElf, SymbolTable, load_elf
 from vc4lab.soc.boot.firmware import BootPlan
 from vc4lab.soc.cores.cpu import Cpu
+
 
 class Places:
     """Writes addresses; `places(0x8014)` is "0x00008014" or "0x00008014 <main+0x14>"."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from vc4lab.soc.board import MIB, Board
-from vc4lab.soc.boot.config_txt import Config
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
+from vc4lab.soc.board import MIB, Board
+from vc4lab.soc.boot.config_txt import Config
 
 ATAGS = 0x100
 ATAG_NONE, ATAG_CORE, ATAG_MEM = 0, 0x54410001, 0x54410002

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.soc.devices.gpio import PULL_UP_AT_RESET
 from vc4lab.soc.videocore.display_modes import CEA, DEFAULT_MODE, DMT, MODES
-from vc4lab.diagnostics import Reporter
 
 LONGEST_FILE = 1 << 20
 LONGEST_LINE = 98

@@ -7,6 +7,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from vc4lab.diagnostics import Diagnostic, Reporter
 from vc4lab.files import size_text
 from vc4lab.soc.address.symbols import BadElf, read_elf
 from vc4lab.soc.board import MIB, Board
@@ -23,7 +24,6 @@ from vc4lab.soc.boot.device_tree import BadTree, complete, device_tree, read_tre
 from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.fat import BadCard, FatCard, looks_like_card
 from vc4lab.soc.videocore.videocore import SERIAL_NUMBER
-from vc4lab.diagnostics import Diagnostic, Reporter
 
 __all__ = ["LED_CODES", "BootError", "BootPlan", "plan_boot"]
 

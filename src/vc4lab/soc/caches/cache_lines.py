@@ -11,7 +11,9 @@ import mmap
 from functools import cache
 from typing import Any
 
-from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+import numpy as np
+
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE, GuestMemory
 from vc4lab.simd import (
     Array,
     Struct,
@@ -28,8 +30,6 @@ from vc4lab.simd import (
     staged,
     store,
 )
-import numpy as np
-from vc4lab.memory import GuestMemory
 
 HELD, DIRTY, STALE, DIFFERS, BEHIND_L2 = 1, 2, 4, 8, 16
 """Of a line: the cache has it; it was written and not cleaned; memory is newer; the shadow has what

@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from vc4lab.memory import MEMORY_MASK
+import numpy as np
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.memory import MEMORY_MASK, GuestMemory
 from vc4lab.soc.caches.cache_lines import (
     BEHIND_L2,
     DIFFERS,
@@ -21,9 +24,6 @@ from vc4lab.soc.caches.cache_lines import (
     STALE,
     Lines,
 )
-import numpy as np
-from vc4lab.diagnostics import Reporter
-from vc4lab.memory import GuestMemory
 
 DIRECT = 3
 """Bits 31:30 of the alias past the VideoCore's L2."""

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from vc4lab.memory import GuestMemory
 from vc4lab.soc.caches.cache_lines import (
     PAGE_ENTRIES,
     READ_ALLOCATE,
@@ -17,8 +20,6 @@ from vc4lab.soc.caches.cache_lines import (
     WRITE_BACK,
     WRITE_THROUGH,
 )
-import numpy as np
-from vc4lab.memory import GuestMemory
 
 M, C = 1 << 0, 1 << 2
 TRE = 1 << 28

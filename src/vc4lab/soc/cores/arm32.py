@@ -160,9 +160,7 @@ class Arm32(Cpu):
         timer, bus = self.links.timer, self.links.bus
         self._entry_of_exceptions = ExceptionEntry(self.calls)
         routing = () if self.model == "1176" else (hyp.HCR,)
-        self._place = self.calls.batch(
-            self.SYSTEM, (self.PC, self.STATUS, *routing)
-        )
+        self._place = self.calls.batch(self.SYSTEM, (self.PC, self.STATUS, *routing))
         if timer is not None and bus:
             write = self.calls.address_of("uc_reg_write")
             numbers = arm.UC_ARM_REG_R0, arm.UC_ARM_REG_PC

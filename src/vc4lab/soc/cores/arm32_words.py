@@ -5,10 +5,10 @@ Those that reach the generic timer (mrc, mcr, mrrc, mcrr) are done here, too.
 
 from __future__ import annotations
 
-
-from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, timer_read, timer_write
 from collections.abc import Callable
+
 from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, timer_read, timer_write
 
 CONDITION = 0xF << 28
 WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0x0320F002, 0xBF20, 0x0320F001, 0xBF10

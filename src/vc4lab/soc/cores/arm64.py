@@ -110,9 +110,7 @@ class Arm64(Cpu):
         self._write(CNTFRQ, FREQUENCY)
         self._write(SCR, SCR_FIRMWARE)
         self._write(HCR, HCR_FIRMWARE)
-        self.engine.reg_write(
-            self.STATUS, START_EL2 if self.start_level == 2 else START_EL3
-        )
+        self.engine.reg_write(self.STATUS, START_EL2 if self.start_level == 2 else START_EL3)
         self._write(VBAR[1], 0)
         for number, value in enumerate(registers):
             self.engine.reg_write(self.NAMES[number], value)

@@ -16,10 +16,9 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, THUMB_SEV, Action, Trap
-from vc4lab.soc.native import PAGE_MASK, SEEN, THUMB, UNSEEN
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.native import SliceCounter
+from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, THUMB_SEV, Action, Trap
+from vc4lab.soc.native import PAGE_MASK, SEEN, THUMB, UNSEEN, SliceCounter
 
 PAGE = 4096
 LONGEST_BLOCK = 512

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-
+from vc4lab.soc.cores.cores import Core
 from vc4lab.soc.cores.exceptions import ArmException
 from vc4lab.soc.cores.outcome import Outcome
-from vc4lab.soc.cores.cores import Core
 from vc4lab.soc.hardware import Hardware
 
 KINDS = (ArmException.FIQ, ArmException.IRQ)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.soc.address.bus import Bus, Polled
+from vc4lab.soc.boot.boot_plan import BootPlan
 from vc4lab.soc.cores.code_pages import forget_addresses
+from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.idle import IdleLoop
 from vc4lab.soc.cores.outcome import InterruptStorm, UnhandledException
 from vc4lab.soc.cores.steady import SteadyWait
-from vc4lab.soc.address.bus import Bus, Polled
-from vc4lab.soc.boot.boot_plan import BootPlan
-from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.native import SliceCounter
 
 IDLE_LOOP = "a loop that waits for memory to change"

@@ -19,13 +19,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from vc4lab.listeners import Listeners
+from vc4lab.memory import GuestMemory
 from vc4lab.soc.cores.code_pages import PAGE, CodePages, Hook
 from vc4lab.soc.cores.engine_calls import NO_FAULT, EngineCalls
 from vc4lab.soc.cores.exceptions import SCTLR_C, SCTLR_M, THUMB, ArmException
 from vc4lab.soc.cores.outcome import FAULTS, FaultStorm, Outcome, UnhandledException
 from vc4lab.soc.cores.traps import Action, CoreLinks, Trap
 from vc4lab.soc.native import SliceCounter
-from vc4lab.memory import GuestMemory
 
 INSTRUCTIONS_PER_EXCEPTION = 10
 """Time an exception takes, so that a storm of them ends with its slice."""

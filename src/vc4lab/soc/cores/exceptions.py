@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+
 from vc4lab.soc.cores.engine_calls import EngineCalls
 
 MODE_MASK = 0x1F

@@ -12,6 +12,7 @@ from typing import Any
 
 from unicorn import arm_const as arm
 
+from vc4lab.soc.cores.engine_calls import EngineCalls, FaultStatus
 from vc4lab.soc.cores.exceptions import (
     ABORT_MASKED,
     ALL_MASKED,
@@ -24,7 +25,6 @@ from vc4lab.soc.cores.exceptions import (
     THUMB,
     ArmException,
 )
-from vc4lab.soc.cores.engine_calls import EngineCalls, FaultStatus
 
 MONITOR = 0x16
 START = 0x1C0 | HYP

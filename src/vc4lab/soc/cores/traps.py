@@ -7,11 +7,12 @@ it is data, costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from vc4lab.soc.cores.generic_timer import HYPERVISOR, PHYSICAL, VIRTUAL, GenericTimer
-from collections.abc import Callable
+
 
 class Action(Enum):
     """What a trapped instruction is."""

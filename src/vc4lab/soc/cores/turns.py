@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 from vc4lab.registers import Poll
+from vc4lab.soc.address.bus import Bus
+from vc4lab.soc.clock import Event
 from vc4lab.soc.cores.core_interrupts import CoreInterrupts
 from vc4lab.soc.cores.cores import IDLE_LOOP, MASKED_WAIT, POLLING, Core
 from vc4lab.soc.cores.outcome import Outcome, UnhandledException
 from vc4lab.soc.cores.waits import Waits
-from vc4lab.soc.watchdog import pending_lines
-from vc4lab.soc.address.bus import Bus
-from vc4lab.soc.clock import Event
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.run_end import RunEnd
+from vc4lab.soc.watchdog import pending_lines
 
 LONGEST_SLICE = 500_000
 """Instructions after which Python looks at a core in any case."""

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from vc4lab.soc.cores.cores import IDLE_LOOP, POLLING, Core
 from vc4lab.soc.cores.outcome import Outcome
-from vc4lab.soc.native import SPINS
 from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.native import SPINS
 from vc4lab.soc.run_end import RunEnd
 
 LOOKING = (IDLE_LOOP, Outcome.WAIT_FOR_EVENT.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from vc4lab.soc.address.address_space import WINDOW
 from vc4lab.soc.address.bus import Bus
 from vc4lab.soc.cores.cpu import Cpu

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.debug.breakpoints import Breakpoints, StopEvent, Watch
 from vc4lab.soc.debug.debug_memory import DebugMemory
 from vc4lab.soc.debug.gdb_packets import PACKET_LIMIT, number
 from vc4lab.soc.debug.gdb_registers import read_register, register_file, write_register
-from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.machine import Machine
 
 OK, UNSUPPORTED = b"OK", b""

@@ -19,9 +19,9 @@ from vc4lab.ranges import PORT
 from vc4lab.soc.debug.breakpoints import StopEvent
 from vc4lab.soc.debug.gdb_commands import Commands, Core, Next
 from vc4lab.soc.debug.gdb_packets import Kind, PacketReader, Received, frame
-from vc4lab.soc.result import Stop
 from vc4lab.soc.events import RunEnded
 from vc4lab.soc.machine import Machine
+from vc4lab.soc.result import Stop
 
 LOOPBACK = "127.0.0.1"
 CHUNK = 1 << 16

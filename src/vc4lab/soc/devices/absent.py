@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.interrupts import I2C, SPI, InterruptController
-from vc4lab.diagnostics import Reporter
+
 
 class Absent(Block):
     """A bus with nothing on it."""
@@ -165,13 +166,15 @@ class AuxSpi(Absent):
             if self.CNTL0 & self.ENABLE:
                 self._received = min(self._received + 1, self.DEPTH)
 
-    on_write_HOLD = on_write_IO
+    def on_write_HOLD(self, mirror: int, value: int) -> None:
+        self.on_write_IO(mirror, value)
 
     def on_read_IO(self, _mirror: int) -> int:
         self._received = max(self._received - 1, 0)
         return 0
 
-    on_read_HOLD = on_read_IO
+    def on_read_HOLD(self, mirror: int) -> int:
+        return self.on_read_IO(mirror)
 
 
 class Spi1(AuxSpi):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from vc4lab.bits import sign_extend
+from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
@@ -23,7 +24,6 @@ from vc4lab.soc.devices.dma_transfer import (
     Mover,
 )
 from vc4lab.soc.devices.interrupts import DMA, InterruptController
-from vc4lab.diagnostics import Reporter
 
 ACTIVE, END, INT, DREQ, PAUSED, ERROR = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 8
 ABORT, RESET = 1 << 30, 1 << 31

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vc4lab.memory import BUS_PERIPHERALS
+from vc4lab.memory import BUS_PERIPHERALS, GuestMemory
 from vc4lab.soc.address.address_space import WINDOW
-from vc4lab.memory import GuestMemory
 from vc4lab.soc.address.bus import Bus
 
 DEST_INC, DEST_WIDE, DEST_DREQ, DEST_IGNORE = 1 << 4, 1 << 5, 1 << 6, 1 << 7

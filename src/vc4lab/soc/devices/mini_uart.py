@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
+from vc4lab.soc.devices.gpio import Gpio
 from vc4lab.soc.devices.interrupts import MINI_UART, InterruptController
 from vc4lab.soc.devices.serial import Header, SerialPort
-from vc4lab.diagnostics import Reporter
-from vc4lab.soc.devices.gpio import Gpio
 
 AUX_IDENTITY = 0x61757830
 """Reads "aux0" at offset 0x10: a common start-up code finds the peripheral base by it."""

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.clock import NANOSECONDS, Clock, Event
 from vc4lab.soc.devices.absent import Absent
-from vc4lab.soc.devices.interrupts import PCM
-from vc4lab.diagnostics import Reporter
-from vc4lab.soc.devices.interrupts import InterruptController
+from vc4lab.soc.devices.interrupts import PCM, InterruptController
 
 FIFO = 64
 ENABLE, RECEIVE, TRANSMIT, CLEAR_TX, CLEAR_RX = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 4

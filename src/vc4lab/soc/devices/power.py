@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.devices.interrupts import RANDOM, InterruptController
-from vc4lab.diagnostics import Reporter
 
 PASSWORD = 0x5A000000
 TICK_NS = 1_000_000_000 // 65536

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock
-from vc4lab.diagnostics import Reporter
 
 FIFO = 16
 REFILL = FIFO // 2

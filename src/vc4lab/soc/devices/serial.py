@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.devices.gpio import Gpio
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import deque
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
+from vc4lab.soc.devices.gpio import Gpio
 from vc4lab.soc.devices.interrupts import UART0, InterruptController
 from vc4lab.soc.devices.serial import Header, SerialPort
-from vc4lab.diagnostics import Reporter
-from vc4lab.soc.devices.gpio import Gpio
 
 RX, TX, RX_TIMEOUT = 1 << 4, 1 << 5, 1 << 6
 RX_EMPTY, RX_FULL, TX_EMPTY = 1 << 4, 1 << 6, 1 << 7

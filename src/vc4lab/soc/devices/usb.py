@@ -6,13 +6,11 @@ for them. A Pi with an Ethernet chip has that attached in reality; here it is no
 
 from __future__ import annotations
 
-
+from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.clock import Clock
 from vc4lab.soc.devices.absent import Absent
-from vc4lab.soc.devices.interrupts import USB
-from vc4lab.diagnostics import Reporter
-from vc4lab.soc.devices.interrupts import InterruptController
+from vc4lab.soc.devices.interrupts import USB, InterruptController
 
 CHANNELS = 8
 ENABLE, DISABLE = 1 << 31, 1 << 30

@@ -10,9 +10,10 @@ import os
 import stat
 from pathlib import Path
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.soc.sd.fat import looks_like_card
 from vc4lab.soc.sd.sd_medium import ImageFile, Medium, Overlay
-from vc4lab.diagnostics import Reporter
+
 
 class CardSlot:
     """Called, it gives the card with the writes kept in memory; None if there is no card.

@@ -7,12 +7,11 @@ Source: BCM2835 ARM Peripherals, chapter 5; SD Host Controller Simplified Specif
 
 from __future__ import annotations
 
-
+from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.devices.interrupts import EMMC, InterruptController
-from vc4lab.diagnostics import Reporter
 from vc4lab.soc.sd.sd_card import SdCard
 
 # CMDTM

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.soc.sd.sd_medium import SECTOR, UNIT, Overlay, OverlayFull
 from vc4lab.soc.sd.sd_registers import CID, SCR, csd, sd_status, switch_status
-from vc4lab.diagnostics import Reporter
 
 IDLE, READY, IDENT, STANDBY, TRANSFER, DATA, RECEIVE, PROGRAM, DISCONNECT, INACTIVE = range(10)
 STATES = (

@@ -25,14 +25,14 @@ from vc4lab.files import size_text, written_whole
 from vc4lab.soc.clock import Event
 from vc4lab.soc.cores.generic_timer import UNITS
 from vc4lab.soc.devices.timers import ArmTimer
+from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.machine import Machine
 from vc4lab.soc.sd.sd_medium import MAX_KEPT, MAX_RANGES, SECTOR
 from vc4lab.soc.states import state_cpu, state_cpu64
 from vc4lab.soc.states.state_cores import check_core, snapshot_core
 from vc4lab.soc.states.state_table import BadValue, Row, rows
 from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
-from vc4lab.soc.hardware import Hardware
-from vc4lab.soc.machine import Machine
 
 FORMAT, VERSION = "vc4lab machine state", 6
 PAGE = 1 << 16

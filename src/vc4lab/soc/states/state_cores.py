@@ -7,9 +7,9 @@ from typing import Any
 
 from vc4lab.soc.address.bus import OWN_TIME
 from vc4lab.soc.address.native_bus import NO_REGISTER, POLLED_TOGETHER, PollState
+from vc4lab.soc.cores.cores import Core
 from vc4lab.soc.cores.idle import PLACES
 from vc4lab.soc.states.state_table import BadValue
-from vc4lab.soc.cores.cores import Core
 
 MAX_NUMBER = 1 << 62
 REGISTERS = 40

@@ -155,7 +155,8 @@ def _snapshot_hyp(cpu: Arm32, core: HypCore, cpsr: int) -> dict[str, int]:
     saved = _read(engine, MONITOR_BANK)
     hyp.enter_mode(engine, cpsr & ~MODE_MASK | HYP)
     saved |= {name: cpu.system_register(row) for name, row in hyp.REGISTERS.items()}
-    return saved | _read(engine, HYP_BANK) | {
+    saved |= _read(engine, HYP_BANK)
+    return saved | {
         "elr_hyp": core.elr,
         "scr": core.scr,
         "mvbar": core.mvbar,

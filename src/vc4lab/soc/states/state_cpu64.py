@@ -6,8 +6,8 @@ and the exclusive monitor (a following store-exclusive fails, so the program tri
 
 from __future__ import annotations
 
-
 from unicorn import arm64_const as a64
+
 from vc4lab.soc.cores.cpu import Cpu
 
 LEVELS = ((1, 0), (2, 4), (3, 6))

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
 from vc4lab.soc.machine import Machine
 
 MAX_ELEMENTS = 1 << 21

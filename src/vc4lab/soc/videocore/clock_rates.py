@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-
-from vc4lab.soc.board import Board
 from vc4lab.diagnostics import Reporter
+from vc4lab.soc.board import Board
 from vc4lab.soc.boot.config_txt import Config
 
 EMMC, UART, ARM, CORE, V3D_CLOCK, H264, ISP, SDRAM, PIXEL, PWM = range(1, 11)

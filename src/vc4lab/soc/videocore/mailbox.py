@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.listeners import Listeners
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block
-from vc4lab.soc.devices.interrupts import BASIC_MAILBOX, InterruptController
-from vc4lab.diagnostics import Reporter
 from vc4lab.soc.clock import Clock
+from vc4lab.soc.devices.interrupts import BASIC_MAILBOX, InterruptController
 
 DEPTH = 8
 MESSAGE_NS = 100_000

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+
 from vc4lab.soc.videocore.videocore import VideoCore
 
 REQUEST, SUCCESS, FAILURE = 0, 0x80000000, 0x80000001

@@ -14,8 +14,8 @@ from vc4lab.soc.videocore.videocore import (
     MAC,
     OTP_WORDS,
     SERIAL_NUMBER,
+    VideoCore,
 )
-from vc4lab.soc.videocore.videocore import VideoCore
 
 ARM_DMA_CHANNELS = 0x7F35
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from vc4lab.soc.videocore.properties import tag
 from vc4lab.soc.videocore.videocore import VideoCore
 
+
 def _geometry_tags(get: int, name: str, names: tuple[str, ...]) -> None:
     """Declare the get, test and set tags of one part of the geometry."""
     words = ", ".join(f"u32 {part}" for part in names)

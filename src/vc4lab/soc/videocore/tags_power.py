@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from vc4lab.soc.videocore.clock_rates import HIGHEST_RATE
 from vc4lab.soc.videocore.properties import tag
-from vc4lab.soc.videocore.videocore import DOMAINS
-from vc4lab.soc.videocore.videocore import VideoCore
+from vc4lab.soc.videocore.videocore import DOMAINS, VideoCore
 
 ON, ABSENT = 1, 2
 LOWEST_RATE = 100_000_000

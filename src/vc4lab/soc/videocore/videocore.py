@@ -5,17 +5,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from vc4lab.soc.board import Board
-from vc4lab.soc.boot.boot_plan import arm_memory, vc_memory
-from vc4lab.soc.videocore.clock_rates import V3D_CLOCK, rates_at_start
-from vc4lab.soc.videocore.framebuffer import BGR, RGB, Framebuffer, Geometry
-from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
+from vc4lab.soc.board import Board
 from vc4lab.soc.board_unknowns import Unknowns
+from vc4lab.soc.boot.boot_plan import arm_memory, vc_memory
 from vc4lab.soc.boot.config_txt import Config
 from vc4lab.soc.clock import Clock
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
+from vc4lab.soc.videocore.clock_rates import V3D_CLOCK, rates_at_start
+from vc4lab.soc.videocore.framebuffer import BGR, RGB, Framebuffer, Geometry
+from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
 
 ORDERS = {"rgb": RGB, "bgr": BGR}
 V3D_DOMAIN = 11

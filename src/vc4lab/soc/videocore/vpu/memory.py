@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-
-from vc4lab.soc.devices.dma_transfer import ADDRESS_MASK, BUS_PERIPHERALS, WINDOW
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.address.bus import Bus
+from vc4lab.soc.devices.dma_transfer import ADDRESS_MASK, BUS_PERIPHERALS, WINDOW
+
 
 class Fault(Exception):  # noqa: N818 - becomes a sentence for the user
     """An exception of the VPU, or an address where nothing is; the text says which."""

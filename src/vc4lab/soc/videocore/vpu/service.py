@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.address.bus import Bus
 from vc4lab.soc.board_unknowns import Unknowns
