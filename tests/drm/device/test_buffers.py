@@ -6,6 +6,7 @@ from __future__ import annotations
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.device.memory import CLIENTS, DEFAULT_BYTES
 
 
 def test_a_mapping_is_the_guests_memory(device: DrmDevice) -> None:
@@ -286,4 +287,4 @@ def test_memory_is_given_back_when_the_last_file_closes(device: DrmDevice) -> No
     run_client(device, client)
     device.supervisor.descriptors.sweep()
     assert device.buffers.retired_bytes == 0
-    assert device.memory.clients.free_bytes == device.memory.client_bytes
+    assert device.memory.clients.free == [(CLIENTS, DEFAULT_BYTES)]

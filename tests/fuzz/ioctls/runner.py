@@ -111,7 +111,7 @@ def one(
         assert not device.core.files, f"open files of dead programs: {device.core.files}"
         assert not device.buffers.at, f"buffers of dead programs: {device.buffers.at}"
         device.buffers.reclaim()
-        free = device.memory.clients.free_bytes
+        free = sum(size for _, size in device.memory.clients.free)
         assert free == kind["memory"], f"{kind['memory'] - free} bytes of memory are lost"
         assert not device.screen.frame_buffers, device.screen.frame_buffers
     result["seconds"] = time.monotonic() - start

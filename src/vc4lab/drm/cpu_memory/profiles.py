@@ -47,10 +47,6 @@ class Rate:
     high: float
     source: str
 
-    def seconds(self, size: float) -> float:
-        """How long so many bytes take."""
-        return size / self.rate
-
 
 @dataclass(frozen=True)
 class Profile:
@@ -68,7 +64,7 @@ class Profile:
 
     def maintenance(self, read: float, written: float) -> float:
         """What it costs to keep cached pages right beside a device that does not see the cache."""
-        return self.invalidate.seconds(read) + self.clean.seconds(written)
+        return read / self.invalidate.rate + written / self.clean.rate
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
@@ -37,6 +38,7 @@ from vc4lab.drm.nodes.input_nodes import add_input_nodes
 from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu, show_plug, zynqmp
 from vc4lab.drm.nodes.tree import Node
 from vc4lab.drm.setup.programs import choose, in_front_of
+from vc4lab.drm.supervisor.census import mapped_ranges
 from vc4lab.drm.supervisor.supervisor import Supervisor
 from vc4lab.drm.supervisor.uevents import card_changed
 from vc4lab.drm.uapi.ioctls import table_of
@@ -162,10 +164,11 @@ class DrmDevice:
             self.files.sources = self.input, *shown
         self.supervisor.inputs = input
         add_input_nodes(tree, self.input.devices if self.input is not None else ())
+        inode = self.supervisor.descriptors.identity[1]
         for driver in self.drivers.values():
             driver.buffers.finished = lambda: self.gpu.finished
             driver.buffers.let_go = self.vc4.let_go
-            driver.buffers.mappings = self.supervisor.mappings
+            driver.buffers.mappings = partial(mapped_ranges, inode)
         self.cpu_memory: CpuMemory | None = None
         """Accounts of reads and writes."""
         if cpu_memory is not None:
@@ -258,9 +261,8 @@ class DrmDevice:
 
     def _keep_accounts(self, profile: str | os.PathLike[str] | Profile) -> None:
         made = profile if isinstance(profile, Profile) else load_profile(profile)
-        looker = Looker(os.fstat(self.memory.file.descriptor).st_ino)
         self.cpu_memory = CpuMemory(
-            made, self.memory.guest, looker, self.reporter,
+            made, self.memory.guest, Looker(self.supervisor.descriptors.identity[1]), self.reporter,
             is_coherent=self.v3d.unknowns["dma_coherent"] == "yes",
         )  # fmt: skip
         accounts = self.files.cpu_memory = self.cpu_memory

@@ -43,10 +43,6 @@ class Handles(Generic[T]):
         self.sets.clear()
         return number
 
-    def get(self, number: int) -> T | None:
-        """The object with that number."""
-        return self.objects.get(number)
-
     def remove(self, number: int) -> T | None:
         """Free a number; its object, or None."""
         thing = self.objects.pop(number, None)
@@ -83,7 +79,6 @@ class OpenFile(Opened):
         self.blobs: set[int] = set()
         self.perfmons: Handles[object] = Handles()
         self.events: deque[bytes] = deque()
-        self._event_bytes = 0
         self._eventfd: int | None = None
 
     def __str__(self) -> str:
@@ -94,7 +89,7 @@ class OpenFile(Opened):
     @property
     def has_room(self) -> bool:
         """Whether one more event may wait."""
-        return self._event_bytes + _EVENT.size <= MAX_EVENT_BYTES
+        return (len(self.events) + 1) * _EVENT.size <= MAX_EVENT_BYTES
 
     def add_event(self, kind: int, user: int, time: float, sequence: int, crtc: int) -> None:
         """A vblank or flip event for the program to read."""
@@ -104,7 +99,6 @@ class OpenFile(Opened):
             *(sequence & 0xFFFFFFFF, crtc),
         )
         self.events.append(event)
-        self._event_bytes += len(event)
         if self._eventfd is not None:
             os.eventfd_write(self._eventfd, 1)
 
@@ -113,7 +107,6 @@ class OpenFile(Opened):
         out = b""
         while self.events and len(out) + len(self.events[0]) <= room:
             out += self.events.popleft()
-        self._event_bytes -= len(out)
         if not self.events and self._eventfd is not None:
             with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(self._eventfd)

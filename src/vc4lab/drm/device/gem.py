@@ -13,7 +13,7 @@ from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.memory import PAGE, GpuMemory, OutOfMemory
 from vc4lab.drm.supervisor.descriptors import Opened, kept
 from vc4lab.drm.uapi.ioctls import Call, ioctl
-from vc4lab.drm.uapi.results import Refused, invalid, missing
+from vc4lab.drm.uapi.results import Refused, found, invalid, missing
 from vc4lab.drm.uapi.submit import MAX_BUFFER
 from vc4lab.images.tiling import round_up
 
@@ -212,7 +212,7 @@ class Buffers:
 
     def lookup(self, file: OpenFile, handle: int) -> GemObject:
         """The object of a handle. Raises Refused (ENOENT)."""
-        target = file.buffers.get(handle)
+        target = file.buffers.objects.get(handle)
         if target is None:
             raise missing(f"no buffer has handle {handle}")
         return target
@@ -264,9 +264,8 @@ class Buffers:
 
     @ioctl(0x0B, "GEM_OPEN", "u32 name, u32 handle, u64 size")
     def gem_open(self, call: Call) -> None:
-        target = self.names.get(call.args.name)
-        if target is None:
-            raise missing(f"no buffer has the name {call.args.name}")
+        name = call.args.name
+        target = found(self.names.get(name), f"buffer has the name {name}")
         call.args.handle = self.add_handle(call.file, target)
         call.args.size = target.size
 
@@ -316,10 +315,10 @@ class Buffers:
     @ioctl(0x2E, "PRIME_FD_TO_HANDLE", "u32 handle, u32 flags, i32 fd", render=True)
     def fd_to_handle(self, call: Call) -> None:
         number = call.args.fd
-        found = call.task.find(number) if number >= 0 else None
-        if not isinstance(found, DmaBuf):
-            raise Refused(errno.EBADF if found is None else errno.EINVAL, "not one of our dma-bufs")
-        target = found.object if found.owner is self else self.import_buffer(found)
+        there = call.task.find(number) if number >= 0 else None
+        if not isinstance(there, DmaBuf):
+            raise Refused(errno.EBADF if there is None else errno.EINVAL, "not one of our dma-bufs")
+        target = there.object if there.owner is self else self.import_buffer(there)
         call.args.handle = self.add_handle(call.file, target)
 
     def import_buffer(self, buffer: DmaBuf) -> ImportedObject:

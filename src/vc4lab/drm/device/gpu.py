@@ -169,9 +169,9 @@ class Gpu:
         self.jobs = 0
         self.job_counted: Listeners[JobCounted] = Listeners()
         self.job_done: Listeners[JobDone] = Listeners()
-        self.on_signalled: Callable[[], None] | None = None
+        self.on_signalled: Callable[[], None] = lambda: None
         """Called in the GPU's thread when a job is through and its waiters know."""
-        self.on_strict: Callable[[StrictStop], None] | None = None
+        self.on_strict: Callable[[StrictStop], None] = lambda stop: None
         self.recorder: JobRecorder | None = None
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         """None wakes the thread to end."""
@@ -244,8 +244,7 @@ class Gpu:
             job.failed = not run_job(self.v3d, job.built, name, lambda: self._look(job))
         except StrictStop as stop:
             job.failed = True
-            if self.on_strict is not None:
-                self.on_strict(stop)
+            self.on_strict(stop)
         if counted:
             after = counts(self.v3d.events())
             amounts = {number: after[number] - before.get(number, 0) for number in after}
@@ -261,8 +260,7 @@ class Gpu:
         self.finished = job.seqno
         self._open.pop(job.seqno, None)
         job.done.signal()
-        if self.on_signalled is not None:
-            self.on_signalled()
+        self.on_signalled()
         return True
 
     def _look(self, job: Job) -> None:

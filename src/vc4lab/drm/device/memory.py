@@ -35,33 +35,30 @@ class Allocator:
     """Pages of one range of addresses, lowest place first."""
 
     def __init__(self, start: int, size: int) -> None:
-        self._free: list[tuple[int, int]] = [(start, size)]
-        self.free_bytes = size
+        self.free: list[tuple[int, int]] = [(start, size)]
 
     def take(self, size: int) -> int:
         """A place for `size` bytes. Raises OutOfMemory."""
         size = round_up(size, PAGE)
-        for number, (start, room) in enumerate(self._free):
+        for number, (start, room) in enumerate(self.free):
             if room >= size:
                 if room == size:
-                    del self._free[number]
+                    del self.free[number]
                 else:
-                    self._free[number] = start + size, room - size
-                self.free_bytes -= size
+                    self.free[number] = start + size, room - size
                 return start
         raise OutOfMemory
 
     def give(self, start: int, size: int) -> None:
         """Take a place back."""
         size = round_up(size, PAGE)
-        self.free_bytes += size
-        place = bisect_left(self._free, (start, 0))
-        if place < len(self._free) and self._free[place][0] == start + size:
-            size += self._free.pop(place)[1]
-        if place and sum(self._free[place - 1]) == start:
-            before = self._free.pop(place - 1)
+        place = bisect_left(self.free, (start, 0))
+        if place < len(self.free) and self.free[place][0] == start + size:
+            size += self.free.pop(place)[1]
+        if place and sum(self.free[place - 1]) == start:
+            before = self.free.pop(place - 1)
             start, size = before[0], before[1] + size
-        insort(self._free, (start, size))
+        insort(self.free, (start, size))
 
 
 class GpuMemory:
@@ -71,7 +68,6 @@ class GpuMemory:
         client_bytes = round_up(client_bytes, PAGE)
         if not PAGE <= client_bytes <= MAX_CLIENT_BYTES:
             raise ValueError(f"GPU memory of {client_bytes} bytes: up to {MAX_CLIENT_BYTES}")
-        self.client_bytes = client_bytes
         try:
             self.file = SharedFile(CLIENTS, client_bytes, name="vc4lab-gpu")
             self.guest = GuestMemory(shared=[self.file])

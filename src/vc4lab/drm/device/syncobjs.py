@@ -11,7 +11,7 @@ from vc4lab.drm.device.fences import Fence, SyncFiles, SyncObject, all_of
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.supervisor.answers import Caller
 from vc4lab.drm.uapi.ioctls import Call, ioctl
-from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
+from vc4lab.drm.uapi.results import Later, Refused, found, invalid, missing
 from vc4lab.drm.uapi.structures import Structure
 
 CREATE_SIGNALED = 1
@@ -39,10 +39,7 @@ class SyncObjects:
 
     def lookup(self, file: OpenFile, handle: int) -> SyncObject:
         """Raises Refused (ENOENT)."""
-        found = file.syncobjs.get(handle)
-        if found is None:
-            raise missing(f"no sync object has handle {handle}")
-        return found
+        return found(file.syncobjs.objects.get(handle), f"sync object has handle {handle}")
 
     def fence_of(self, file: OpenFile, handle: int) -> Fence:
         """The fence in a sync object. Raises Refused (ENOENT, EINVAL)."""
@@ -87,11 +84,11 @@ class SyncObjects:
         a = call.args
         if a.pad or a.flags & ~AS_SYNC_FILE:
             raise invalid(f"flags 0x{a.flags:x}")
-        found = self.lookup(call.file, a.handle)
+        target = self.lookup(call.file, a.handle)
         if a.flags & AS_SYNC_FILE:
             a.fd = self.give_file(call.task, self.fence_of(call.file, a.handle))
         else:
-            a.fd = call.task.give(found, os.O_CLOEXEC)
+            a.fd = call.task.give(target, os.O_CLOEXEC)
 
     @ioctl(0xC2, "SYNCOBJ_FD_TO_HANDLE", "u32 handle, u32 flags, i32 fd, u32 pad", render=True)
     def fd_to_handle(self, call: Call) -> None:
@@ -101,10 +98,10 @@ class SyncObjects:
         if a.flags & AS_SYNC_FILE:
             self.lookup(call.file, a.handle).fence = self.fence_in(call.task, a.fd)
             return
-        found = call.task.find(a.fd)
-        if not isinstance(found, SyncObject):
+        target = call.task.find(a.fd)
+        if not isinstance(target, SyncObject):
             raise invalid("not a sync object's descriptor")
-        a.handle = call.file.syncobjs.add(found)
+        a.handle = call.file.syncobjs.add(target)
 
     @ioctl(
         0xC3, "SYNCOBJ_WAIT",

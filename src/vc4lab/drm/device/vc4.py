@@ -225,7 +225,7 @@ class Vc4:
         )
         perfmon = None
         if a.perfmonid:
-            found = file.perfmons.get(a.perfmonid)
+            found = file.perfmons.objects.get(a.perfmonid)
             if not isinstance(found, PerformanceMonitor):
                 raise missing(f"no performance monitor {a.perfmonid}")
             perfmon = found
@@ -391,7 +391,7 @@ class Vc4:
 
     @ioctl(0x4E, "VC4_PERFMON_GET_VALUES", "u32 id, u64 values_ptr", render=True)
     def perfmon_get_values(self, call: Call) -> None:
-        found = call.file.perfmons.get(call.args.id)
+        found = call.file.perfmons.objects.get(call.args.id)
         if not isinstance(found, PerformanceMonitor):
             raise invalid(f"no performance monitor {call.args.id}")
         mask = (1 << 64) - 1

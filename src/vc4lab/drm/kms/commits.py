@@ -12,7 +12,7 @@ from vc4lab.drm.kms.display_unknowns import Unknowns
 from vc4lab.drm.kms.modes import MODE, problem_of
 from vc4lab.drm.kms.scaling import SCALE_BITS
 from vc4lab.drm.kms.screen import Flip, Screen
-from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
+from vc4lab.drm.uapi.results import Later, Refused, found, invalid
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.vc4 import Vc4
@@ -84,9 +84,8 @@ class Commits:
             return
         if not crtc["MODE_ID"]:
             raise invalid("a plane on a CRTC without a mode")
-        frame = self.screen.frame_buffers.get(plane["FB_ID"])
-        if frame is None:
-            raise missing(f"no frame buffer {plane['FB_ID']}")
+        number = plane["FB_ID"]
+        frame = found(self.screen.frame_buffers.get(number), f"frame buffer {number}")
         right = plane["SRC_X"] + plane["SRC_W"]
         bottom = plane["SRC_Y"] + plane["SRC_H"]
         if right > frame.width << 16 or bottom > frame.height << 16:
@@ -131,7 +130,7 @@ class Commits:
             for (_, name), value in commit.changes.items()
         )
         if gone and screen.is_active:
-            screen.leaving()
+            screen.on_leaving()
         old = screen.crtc.state["MODE_ID"]
         things = {t.id: t for t in (screen.crtc, screen.connector, *screen.planes)}
         for (number, name), value in commit.changes.items():

@@ -9,10 +9,9 @@ from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
 from vc4lab.drm.kms.formats import FORMATS, LEGACY, T_TILED, TILE_PITCH, TILE_ROWS
 from vc4lab.drm.kms.modes import MAX_SIDE
-from vc4lab.drm.kms.objects import found
 from vc4lab.drm.kms.screen import FrameBuffer, Screen
 from vc4lab.drm.uapi.ioctls import Call, ioctl
-from vc4lab.drm.uapi.results import Refused, invalid, missing
+from vc4lab.drm.uapi.results import Refused, found, invalid, missing
 from vc4lab.images.tiling import round_up
 
 WITH_MODIFIERS = 2
@@ -72,7 +71,7 @@ class FrameBuffers:
         file.frame_buffers.discard(number)
         for plane in self.screen.planes:
             if plane.state["FB_ID"] == number:
-                self.screen.leaving()
+                self.screen.on_leaving()
                 plane.state["FB_ID"] = plane.state["CRTC_ID"] = 0
                 if plane is self.screen.planes[0]:
                     self.screen.crtc.state["ACTIVE"] = 0

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from vc4lab.bits import sign_extend
-from vc4lab.drm.uapi.results import missing
 
 CRTC, CONNECTOR, ENCODER, MODE, PROPERTY, FRAME_BUFFER, BLOB, PLANE = (
     0xCCCCCCCC, 0xC0C0C0C0, 0xE0E0E0E0, 0xDEDEDEDE, 0xB0B0B0B0, 0xFBFBFBFB, 0xBBBBBBBB,
@@ -18,16 +16,6 @@ IS_OBJECT, SIGNED_RANGE = 1 << 6, 2 << 6
 ATOMIC = 0x80000000
 U32, U64, I32 = (1 << 32) - 1, (1 << 64) - 1, (1 << 31) - 1
 I32_RANGE = ((1 << 64) - (1 << 31), I32)
-
-
-T = TypeVar("T")
-
-
-def found(thing: T | None, what: str) -> T:
-    """What a look-up gave. Raises Refused (ENOENT) if that is nothing."""
-    if thing is None:
-        raise missing(f"no {what}")
-    return thing
 
 
 def signed(value: int) -> int:

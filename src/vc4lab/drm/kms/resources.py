@@ -11,7 +11,7 @@ from vc4lab.drm.kms.formats import FORMATS
 from vc4lab.drm.kms.modes import CRTC_FIELDS, MAX_SIDE, MODE
 from vc4lab.drm.kms.screen import HDMI_A, HEIGHT_MM, OVERLAY, TMDS, WIDTH_MM, Screen
 from vc4lab.drm.uapi.ioctls import Call, ioctl
-from vc4lab.drm.uapi.results import invalid, missing
+from vc4lab.drm.uapi.results import found, invalid, missing
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile
@@ -41,7 +41,7 @@ class Resources:
 
     def find(self, number: int, kind: int = o.ANY) -> o.DisplayObject:
         """Raises Refused (ENOENT)."""
-        return o.found(self.screen.registry.find(number, kind), f"object {number}")
+        return found(self.screen.registry.find(number, kind), f"object {number}")
 
     @ioctl(
         0xA0, "MODE_GETRESOURCES",
@@ -140,7 +140,7 @@ class Resources:
     )  # fmt: skip
     def get_property(self, call: Call) -> None:
         a = call.args
-        prop = o.found(self.screen.registry.properties.get(a.prop_id), f"property {a.prop_id}")
+        prop = found(self.screen.registry.properties.get(a.prop_id), f"property {a.prop_id}")
         a.flags, a.name = prop.flags, prop.name.encode()
         values = [number for number, _ in prop.enums] or list(prop.values)
         write_numbers(call, "values_ptr", "count_values", values, "Q")
@@ -152,7 +152,7 @@ class Resources:
     @ioctl(0xAC, "MODE_GETPROPBLOB", "u32 blob_id, u32 length, u64 data")
     def get_prop_blob(self, call: Call) -> None:
         a = call.args
-        blob = o.found(self.screen.blobs.get(a.blob_id), f"blob {a.blob_id}")
+        blob = found(self.screen.blobs.get(a.blob_id), f"blob {a.blob_id}")
         if a.length >= len(blob.data):
             call.write(a.data, blob.data)
         a.length = len(blob.data)

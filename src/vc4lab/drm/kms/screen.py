@@ -102,9 +102,9 @@ class Screen:
         self.clock = 0.0
         """Seconds at which the last picture was shown: the vblank's, unpaced as if each picture
         stayed for one period."""
-        self.on_frame: Callable[[], None] | None = None
+        self.on_frame: Callable[[], None] = lambda: None
         self.handed_over: Listeners[HandedOver] = Listeners()
-        self.on_leaving: Callable[[], None] | None = None
+        self.on_leaving: Callable[[], None] = lambda: None
         """Called before what is shown goes away."""
         self.in_formats = self.add_blob(in_formats(tiled))
         self.connector = registry.make(o.CONNECTOR)
@@ -171,11 +171,6 @@ class Screen:
         number = self.registry.number()
         self.blobs[number] = Blob(data, owner)
         return number
-
-    def leaving(self) -> None:
-        """What is shown goes away now."""
-        if self.on_leaving is not None:
-            self.on_leaving()
 
     def touched(self) -> None:
         """A program drew into the buffer that is shown."""
@@ -267,7 +262,7 @@ class Screen:
             flip.file.add_event(EVENT_FLIP, flip.user, moment, self.sequence, self.crtc.id)
         if flip.out_fence is not None:
             flip.out_fence.signal()
-        if shows and self.on_frame is not None:
+        if shows:
             self.on_frame()
 
     def add_flip(self, flip: Flip) -> None:

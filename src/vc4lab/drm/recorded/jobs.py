@@ -126,7 +126,8 @@ class RecordedRun:
             self.reporter.report("DRM-001", f"{self.path} contains no job", block="DRM")
         elif number is not None:
             directories = self._up_to(directories, number)
-        inside, beside = _blobs(directories)
+        folder = directories[0].parent if directories else Path()
+        inside, beside = folder / "blobs", folder.parent / "blobs"
         self.contents = _Contents(inside if inside.is_dir() else beside, self.reporter)
         self.jobs = [RecordedJob(self, directory) for directory in directories]
         if not self.contents.directory.is_dir():
@@ -245,12 +246,6 @@ class _Contents:
 
 def _is_job(path: Path) -> bool:
     return _JOB_NAME.fullmatch(path.name) is not None and path.is_dir()
-
-
-def _blobs(directories: list[Path]) -> tuple[Path, Path]:
-    """Where the directory of buffer contents may be: in the run, or beside it."""
-    run = directories[0].parent if directories else Path()
-    return run / "blobs", run.parent / "blobs"
 
 
 def _place(path: Path) -> tuple[int, str]:

@@ -120,19 +120,14 @@ class JobListing:
             place = f"uniform {site.index:3d}  0x{word:08x}"
             at = program.address_of(site.instruction_index)
             if site.kind == "uniform":
-                yield f"{place}  {as_float(word)}, read at {at:08x}"
+                (value,) = struct.unpack("<f", word.to_bytes(4, "little"))
+                yield f"{place}  {value:.7g}, read at {at:08x}"
                 continue
             yield f"{place}  TMU{site.unit} request {site.request} parameter {site.parameter}"
             request = complete.get(site.index)
             if request is not None:
                 parameters = [*(words[n] for n in request.uniforms[:4]), 0, 0, 0][:4]
                 yield f"{INDENT}texture: {TextureConfig.parse(*parameters).text()}"
-
-
-def as_float(word: int) -> str:
-    """A word read as a float, short."""
-    (value,) = struct.unpack("<f", struct.pack("<I", word))
-    return f"{value:.7g}"
 
 
 def list_run(path: str | Path, reporter: Reporter, number: int | None = None) -> Iterator[str]:

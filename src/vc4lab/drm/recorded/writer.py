@@ -62,7 +62,7 @@ class JobRecorder:
         *,
         max_jobs: int = MAX_JOBS,
         max_bytes: int = MAX_BYTES,
-        on_stop: Callable[[str], None] | None = None,
+        on_stop: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self.folder = Path(folder)
         self.memory = memory
@@ -116,8 +116,7 @@ class JobRecorder:
     def _stop(self, text: str) -> None:
         self.stopped = True
         self._known.clear()
-        if self.on_stop is not None:
-            self.on_stop(f"{self.folder}: {text}")
+        self.on_stop(f"{self.folder}: {text}")
 
     # -- files -------------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import struct
 
-from vc4lab.drm.supervisor.filters import INPUT_TYPE, IOCTL_MARK, IOCTL_TYPES
+from vc4lab.drm.supervisor.filters import IOCTL_MARK, IOCTL_TYPES
+from vc4lab.drm.uapi.numbers import EVDEV_TYPE
 
 NAME = "vc4lab-ioctl.so"
 PAGE = 0x10000
@@ -67,7 +68,7 @@ def _ioctl(errno_place: int) -> bytes:
     code = _Code()
     supervisor_call = 0xD4000001  # svc #0
     code.add(0x53083C23)  # ubfx w3, w1, #8, #8: the request's type
-    for kind in (*IOCTL_TYPES, INPUT_TYPE):
+    for kind in (*IOCTL_TYPES, EVDEV_TYPE):
         code.add(0x7100007F | kind << 10)  # cmp w3, #kind
         code.jump(_EQUAL, "ours")
     code.add(_call_number(_IOCTL), supervisor_call)

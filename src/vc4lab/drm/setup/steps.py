@@ -23,7 +23,7 @@ from vc4lab.drm.setup.packages import (
 )
 from vc4lab.drm.setup.places import DRIVER, MULTIARCH, QEMU, Brought, SetupFailed
 from vc4lab.drm.setup.preload import NAME, preload_object
-from vc4lab.drm.setup.tools import missing_tools, run_tool
+from vc4lab.drm.setup.tools import NEEDED, run_tool
 from vc4lab.drm.setup.unpack import extract_one, unpack
 
 _TIMES_UNPACKED = 5
@@ -82,7 +82,7 @@ def check_possible() -> None:
         )
     if machine != "x86_64":
         raise SetupFailed(f"there are no packages for {machine}; use --driver DIR")
-    missing = missing_tools()
+    missing = [name for name in NEEDED if shutil.which(name) is None]
     if missing:
         raise SetupFailed(
             f"{' and '.join(missing)} not found: --setup needs the package tools of Debian or its "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 
@@ -27,11 +26,6 @@ _CAUSES = {
     "no connection": _NO_NETWORK,
 }
 """What a tool's words mean; the first that it used counts."""
-
-
-def missing_tools() -> list[str]:
-    """Which of them the host does not have."""
-    return [name for name in NEEDED if shutil.which(name) is None]
 
 
 def environment() -> dict[str, str]:

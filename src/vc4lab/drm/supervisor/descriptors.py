@@ -87,9 +87,6 @@ class Descriptors:
         self._sockets: dict[int, tuple[int, OpenedSocket]] = {}
         """Sockets, by inode, each with its device."""
 
-    def __iter__(self) -> Iterator[Description]:
-        return iter(list(self._known.values()))
-
     # -- giving ------------------------------------------------------------------------------------
 
     def give(
@@ -113,7 +110,8 @@ class Descriptors:
         """
         if number is None:
             window = INPUT_WINDOW if isinstance(opened, OpenedSocket) else WINDOW
-            number = self.free_number(task, at_least, window)
+            free = range(max(window.start, at_least), window.stop)
+            number = next((number for number in free if not task.is_open(number)), None)
         if number is None:
             return -errno.EMFILE
         if isinstance(opened, OpenedSocket):
@@ -159,13 +157,6 @@ class Descriptors:
         """Its last descriptor is gone."""
         for inode in [i for i, (_, known) in self._sockets.items() if known is opened]:
             del self._sockets[inode]
-
-    def free_number(self, task: Task, at_least: int = 0, window: range = WINDOW) -> int | None:
-        """A number of the window that the program does not use."""
-        for number in range(max(window.start, at_least), window.stop):
-            if not task.is_open(number):
-                return number
-        return None
 
     # -- recognising -------------------------------------------------------------------------------
 

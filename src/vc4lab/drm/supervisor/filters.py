@@ -53,8 +53,6 @@ DEEP = ("fstat", "newfstatat", "epoll_ctl")
 """Always in deep mode, for device descriptors that arrive over sockets at other numbers."""
 
 IOCTL_TYPES = (DRM_TYPE, DMA_BUF_TYPE, SYNC_FILE_TYPE)
-INPUT_TYPE = EVDEV_TYPE
-"""If there are input devices."""
 NETLINK, EVENTS = socket.AF_NETLINK, 15
 """Family and protocol of the sockets by which the kernel and udev speak of devices."""
 IOCTL_MARK = 0x7663_346C
@@ -129,7 +127,7 @@ def build_filter(
     p.label("ioctl")
     p.argument(1)
     p.mask(0xFF00)
-    for kind in (*IOCTL_TYPES, *((INPUT_TYPE,) if inputs else ())):
+    for kind in (*IOCTL_TYPES, *((EVDEV_TYPE,) if inputs else ())):
         p.jump(_EQUAL, kind << 8, "notify")
     p.end(ALLOW)
 

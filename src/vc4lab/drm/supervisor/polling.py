@@ -40,7 +40,6 @@ class PollCalls:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.may_copy = True
-        self.on_refused: Callable[[], None] | None = None
         self._library = ctypes.CDLL(None, use_errno=True)
 
     def poll(self, caller: Caller, address: int, count: int, timeout: float | None) -> Answer:
@@ -184,8 +183,6 @@ class PollCalls:
                 if copy < 0 and ctypes.get_errno() != errno.EBADF:
                     _close(copies)
                     self.may_copy = False
-                    if self.on_refused is not None:
-                        self.on_refused()
                     return None
                 copies[number] = kept(copy) if copy >= 0 else copy
         except OSError:

@@ -17,7 +17,7 @@ from vc4lab.drm.events import CallAnswered
 from vc4lab.drm.nodes.tree import Tree
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.calls import SystemCalls
-from vc4lab.drm.supervisor.census import Census, mapped_ranges
+from vc4lab.drm.supervisor.census import Census
 from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
 from vc4lab.drm.supervisor.descriptors import Descriptors
 from vc4lab.drm.supervisor.filters import build_filter
@@ -174,10 +174,6 @@ class Supervisor:
             os.close(self._woken)
             self._woken = -1
             self.files.polls.close()
-
-    def mappings(self) -> list[tuple[int, int]]:
-        """Ranges of the memory file that programs map, as (start, end)."""
-        return mapped_ranges(self.descriptors.identity[1])
 
     def watch(self, descriptor: int, ready: Callable[[], None]) -> None:
         """Call `ready` whenever a descriptor is readable; from the supervisor's thread only."""

@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a fault
@@ -25,6 +26,16 @@ def invalid(why: str = "") -> Refused:
 def missing(why: str = "") -> Refused:
     """ENOENT."""
     return Refused(errno.ENOENT, why)
+
+
+T = TypeVar("T")
+
+
+def found(thing: T | None, what: str) -> T:
+    """What a look-up gave. Raises Refused (ENOENT) if that is nothing."""
+    if thing is None:
+        raise missing(f"no {what}")
+    return thing
 
 
 @dataclass(slots=True, eq=False)  # not frozen: that takes three times as long to make

@@ -36,7 +36,6 @@ class Structure:
 
     def __init__(self, name: str, fields: str) -> None:
         self.name = name
-        self.names: list[str] = []
         self.offsets: dict[str, int] = {}
         self.types: dict[str, str] = {}
         code, place, widest = "<", 0, 1
@@ -52,11 +51,11 @@ class Structure:
             place += -place % size
             self.offsets[field] = place
             self.types[field] = f"{kind}[{count}]" if count else kind
-            self.names.append(field)
             code += f"{count or ''}{CODES[kind]}"
             place += size * (count or 1)
             counts.append((field, count if count and kind != "char" else 0))
         code += "x" * (-place % widest)
+        self.names = list(self.types)
         self._struct = struct.Struct(code)
         self.size = self._struct.size
         self._class: type[Values] = type(
