@@ -20,6 +20,7 @@ from vc4lab.timing.frames.vertex_batches import collect_batches, rendering_batch
 from vc4lab.v3d.events import RecordExecuted
 from vc4lab.v3d.ptb.context import COUNTERS as BINNER_COUNTERS
 from vc4lab.v3d.state.work_records import LIST_COUNTERS
+from vc4lab.v3d.tiles import work_memory
 from vc4lab.v3d.tiles.job import OP_LOAD, OP_STORE
 
 RUNS = (
@@ -219,6 +220,20 @@ def test_the_interpreter_has_the_same_blocks() -> None:
         assert same_columns(mine.lists, other.lists, *mine.lists.dtype.names)
         assert other.draws["golden"].all()
         assert not other.blocks["instructions"].any()
+
+
+def test_a_frame_without_room_has_no_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Drawn("kmscube_smooth", False)
+    monkeypatch.setitem(work_memory.ROOM, "blocks", 4096)
+    drawn = Drawn("kmscube_smooth", True)
+    assert plain.bytes == drawn.bytes
+    lost = [frame for frame in drawn.frames[0] if frame.lost]
+    assert lost
+    for frame in lost:
+        assert not len(frame.blocks)
+        assert not frame.lists["drawn"].any()
+        assert not frame.totals()["covered_quads"]
+        assert len(frame.vertices)
 
 
 def same_columns(first: Any, second: Any, *names: str) -> bool:

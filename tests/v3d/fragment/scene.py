@@ -71,6 +71,8 @@ class Scene:
     next_uniform: int = UNIFORMS_AT
     result: RenderResult | None = None
     counters: dict[str, int] = field(default_factory=dict)
+    recorded: dict[str, bytes] = field(default_factory=dict)
+    lost: int = 0
 
     def add(
         self,
@@ -129,8 +131,11 @@ class Scene:
         store: Surface | None = None,
         unknowns: Unknowns | None = None,
         record: bool = False,
+        works: bool = False,
     ) -> np.ndarray:
         """Renders all draws; the colours as an array (height, width).
+
+        `works`: pieces of work are recorded, in `recorded`.
 
         Multisample frames are dumped sample by sample, too: see `samples`.
         """
@@ -152,6 +157,8 @@ class Scene:
                 unknowns=unknowns or key.unknowns,
                 multisample=self.layout.multisample,
                 wide_colour=self.layout.wide,
+                counting=key.counting or works,
+                recording=works,
             )
             pipeline = fragment_pipeline(key, target)
             if engine == "interpreter":
@@ -185,7 +192,9 @@ class Scene:
         settings = unknowns or (self.draws[0][0].unknowns if self.draws else DEFAULT_UNKNOWNS)
         tile_threads = TileThreads(threads, settings, target=target)
         self.frame = work.native()
-        self.result = tile_threads.run(self.frame, record=record)
+        self.result = tile_threads.run(self.frame, record=record, works=works)
+        if works:
+            self.recorded, self.lost = tile_threads.recorded(self.frame)
         self.counters = tile_threads.counters()
         tile_threads.close()
         if store.buffer != COLOUR or store.tiling or store.format or store.wide:

@@ -161,6 +161,8 @@ def frame(
     programs: Programs,
 ) -> Frame:
     """The tables of tiles that were drawn."""
+    if event.lost:  # what is there does not fit together
+        event = event._replace(lists=b"", blocks=b"", requests=b"", lines=b"")
     ops, tiles = operations(event)
     lists = list_table(event, ops)
     tile_of_piece = _tile_of_piece(event, ops)

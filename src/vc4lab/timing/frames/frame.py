@@ -78,7 +78,7 @@ class Frame:
     surfaces
         What is loaded and stored (`v3d.state.surface.Surface`).
     lost
-        Records that found no room: if it is not 0, `blocks` to `lines` are not all there is.
+        Records that found no room: if it is not 0, `blocks` to `lines` are empty.
     """
 
     width: int
