@@ -119,6 +119,27 @@ def test_files_and_folders_that_a_page_names_exist(page):
     assert len(names) >= 3 or page.name == "CONTRIBUTING.md"
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in NAMING if page.name == "README.md"], ids=lambda page: page.parent.name
+)
+def test_a_readme_has_a_line_for_each_file(page):
+    """Names with .py; in drawings and in the first column of a table also without."""
+    text = page.read_text(encoding="utf-8")
+    plain = [
+        *(block for _, block in FENCED.findall(text)),
+        *re.findall(r"^\| ([\w, ]+) \|", text, re.M),
+    ]
+    named = {*re.findall(r"(\w+)\.py\b", text), *re.findall(r"\w+", " ".join(plain)), "__init__"}
+    files = page.parent.rglob("*.py")
+    own = (file for file in files if _readme_of(file) == page)
+    assert not [file for file in own if file.stem not in named]
+
+
+def _readme_of(file: Path) -> Path:
+    """The page of the file's folder, or of the next one above it."""
+    return next(folder / "README.md" for folder in file.parents if (folder / "README.md").exists())
+
+
 def test_operations_of_the_assembler_are_those_of_its_page():
     text = (ROOT / "docs" / "qpu-assembly.md").read_text()
     rows = dict(re.findall(r"^\| (add|mul) \| `([^`]+)` \|$", text, re.M))
