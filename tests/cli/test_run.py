@@ -180,6 +180,8 @@ def test_files_that_are_no_programs(tmp_path: Path) -> None:
     assert "hexadecimal" in run(tmp_path / "bad.hex")[1]
     (tmp_path / "bad.qasm").write_text("frob r0\n")
     assert run(tmp_path / "bad.qasm")[0] == ExitCode.BAD_INPUT
+    code, text = run(tmp_path / "bad.hex", "--entry", "start")
+    assert (code, "no labels" in text) == (ExitCode.BAD_INPUT, True)
 
 
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])

@@ -138,6 +138,8 @@ class _Source:
 def _read(path: Path, entry: str | None) -> _Source:
     from vc4lab.qpu.text.assembler import AssemblyError, assemble
 
+    if entry is not None and path.suffix.lower() in (BINARY, HEX):
+        raise failed(f"{path}: words have no labels, so --entry {entry!r} is not possible")
     try:
         data = read_file(path, LARGEST_PROGRAM)
         if path.suffix.lower() == BINARY:

@@ -194,7 +194,8 @@ def test_dma_counts_for_the_budget(engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_environment_sets_the_budget(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = "ldi r0, 2000\nagain: sub.setf r0, r0, 1\nbrr.anynz again\nnop\nnop\nnop" + END
-    for budget, codes in (("0x1000", {"QPU-041": 1}), ("20000", {}), ("many", {"QPU-060": 1})):
+    ignored = {text: {"QPU-060": 1} for text in ("many", "0", "-1", str(1 << 41), "9" * 5000)}
+    for budget, codes in {"0x1000": {"QPU-041": 1}, "20000": {}, **ignored}.items():
         monkeypatch.setenv("VC4LAB_BUDGET", budget)
         board = Board(engine)
         board.start(counted)

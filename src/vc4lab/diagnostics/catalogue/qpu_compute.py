@@ -91,7 +91,7 @@ COMPUTE_ENTRIES = [
     Entry(
         "QPU-060",
         "Instruction budget ignored",
-        "VC4LAB_BUDGET is not a whole number above 0, so the default limit applies.",
+        "VC4LAB_BUDGET is not a whole number from 1 to 2^40, so the default limit applies.",
         "`vc4lab explain QPU-041`",
         "Write a number of instructions, such as 4000000000 or 0x100000000.",
         Severity.WARNING,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from vc4lab.ranges import BUDGET
+
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
 
@@ -29,10 +31,8 @@ def chosen_budget(reporter: Reporter) -> int | None:
     if not text:
         return None
     try:
-        budget = int(text, 0)
+        return BUDGET.check(int(text, 0))
     except ValueError:
-        budget = 0
-    if budget > 0:
-        return budget
-    reporter.report("QPU-060", f"{BUDGET_VARIABLE}={text[:40]!r} is not a number of instructions")
+        what = f"{BUDGET_VARIABLE}={text[:40]!r} is not a number of instructions {BUDGET}"
+    reporter.report("QPU-060", what)
     return None
