@@ -40,6 +40,11 @@ BASE = {
     "unknowns": [],
 }
 """Arguments with which each command works."""
+WRITTEN = {
+    *("--screenshot", "--record", "--save-state", "--audio", "--trace-to", "--output", "--every"),
+    *("--tiles", "--record-jobs"),
+}
+"""Options that name what is written."""
 HUGE = "9" * 30
 ENDLESS = "9" * 5000
 
@@ -250,6 +255,35 @@ def test_files_that_cannot_be_used(odd, arguments):
 def test_what_cannot_be_written(odd, arguments):
     """Exit code 5, whatever it is and whenever that is found."""
     vc4lab(*arguments, code=ExitCode.OUTPUT)
+
+
+UNSEEN = ("x" * 300 + ".png", "circle.png")
+"""Names at which the system refuses to look: too long, a link to itself."""
+NEEDED = {"--trace-to": ["--trace", "irq"]}
+"""What else must be given, so that an option has a meaning."""
+
+
+@pytest.fixture
+def circle(odd: Path) -> Path:
+    (odd / "circle.png").symlink_to("circle.png")
+    return odd
+
+
+@pytest.mark.parametrize("name", UNSEEN, ids=["long", "circle"])
+@pytest.mark.parametrize("option", **named(FILES))
+def test_names_at_which_nothing_can_be(circle, option, name):
+    code = ExitCode.OUTPUT if option.option in WRITTEN else ExitCode.BAD_INPUT
+    needed = NEEDED.get(option.option, [])
+    vc4lab(option.command, f"{option.option}={name}", *needed, *BASE[option.command], code=code)
+
+
+@pytest.mark.parametrize("name", UNSEEN, ids=["long", "circle"])
+def test_arguments_at_which_nothing_can_be(circle, name):
+    for command in ("boot", "asm", "disasm", "run", "replay"):
+        vc4lab(command, name)
+    vc4lab("run", LANES, "-m", f"out=@{name}")
+    vc4lab("run", LANES, "-m", "out=64", "-o", f"out={name}", code=ExitCode.OUTPUT)
+    vc4lab("boot", HELLO, "--headless", "--serial", name, code=ExitCode.OUTPUT)
 
 
 def test_device_tree_that_is_not_handed_over(tmp_path):

@@ -5,7 +5,9 @@ The options mean the same for every command that has a screen.
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -63,11 +65,9 @@ class Outputs:
         """A sentence and a code if a file to write cannot work out, before a long run."""
         screenshot, record = self.options.screenshot, self.options.record
         for path in (screenshot, record, *others):
-            if path is not None and not path.parent.is_dir():
-                text = f"CLI-001: there is no folder {path.parent} to write {path.name} to"
-                return text, ExitCode.OUTPUT
-            if path is not None and path.is_dir():
-                return f"CLI-001: {path} is a folder", ExitCode.OUTPUT
+            text = path and _cannot_be_written(path)
+            if text:
+                return f"CLI-001: {text}", ExitCode.OUTPUT
         if record is not None and self.recorder is None:
             from vc4lab.viewer.recorder import SUFFIXES
 
@@ -121,6 +121,18 @@ class Outputs:
             columns, _rows = shutil.get_terminal_size()
             typer.echo(preview(image, min(columns, 100)))
         return code
+
+
+def _cannot_be_written(path: Path) -> str | None:
+    """Why there cannot be such a file, as far as that shows now."""
+    try:
+        return f"{path} is a folder" if stat.S_ISDIR(os.stat(path).st_mode) else None
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.isdir(path.parent):
+            return None
+        return f"there is no folder {path.parent} to write {path.name} to"
+    except OSError as error:  # too long a name, no right to look
+        return f"{path}: {why(error)}"
 
 
 def _lost(path: Path | None, error: OSError) -> ExitCode:

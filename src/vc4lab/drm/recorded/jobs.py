@@ -6,6 +6,7 @@ A run's jobs share one memory: what an earlier job rendered is the input of a la
 from __future__ import annotations
 
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterable
@@ -128,15 +129,15 @@ class RecordedRun:
             directories = self._up_to(directories, number)
         folder = directories[0].parent if directories else Path()
         inside, beside = folder / "blobs", folder.parent / "blobs"
-        self.contents = _Contents(inside if inside.is_dir() else beside, self.reporter)
+        self.contents = _Contents(inside if os.path.isdir(inside) else beside, self.reporter)
         self.jobs = [RecordedJob(self, directory) for directory in directories]
-        if not self.contents.directory.is_dir():
+        if not os.path.isdir(self.contents.directory):
             self._miss_contents(inside, beside)
         self.workspace = _find_room(
             buffer for job in self.jobs if job.submit is not None for buffer in job.submit.buffers
         )
 
-        one = number is not None or (self.path / "submit.json").is_file()
+        one = number is not None or os.path.isfile(self.path / "submit.json")
         self.wanted = self.jobs[-1:] if one else self.jobs
         """The jobs asked for; the others only come before them."""
 
@@ -164,7 +165,7 @@ class RecordedRun:
         return []
 
     def _directories(self) -> list[Path]:
-        path = self.path.resolve()
+        path = Path(os.path.realpath(self.path))  # no exception for links in a circle
         try:
             if (path / "submit.json").is_file():
                 if not _is_job(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,4 +26,4 @@ def find_driver(environment: Mapping[str, str], folder: Path | None = None) -> P
     else:
         named = environment.get(DRIVERS_PATH, "").split(":")
         places = [Path(place) for place in (*named, *SYSTEM_PLACES) if place]
-    return next((place for place in places if (place / DRIVER).is_file()), None)
+    return next((place for place in places if os.path.isfile(place / DRIVER)), None)

@@ -167,7 +167,7 @@ def _plan(
 
 def _check_extras(extras: BootExtras, reporter: Reporter) -> None:
     for path in extras.files().values():
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise _error(reporter, "BOOT-001", f"{path} is not a file")
 
 
