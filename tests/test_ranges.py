@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.supervised import need_supervisor
 
-from vc4lab import Machine
+from vc4lab import DrmDevice, Machine
 from vc4lab.diagnostics import Reporter
+from vc4lab.drm.device.memory import GpuMemory
+from vc4lab.drm.input.sink import Input
+from vc4lab.drm.kms.modes import modes_of
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.recorded.replay import replay
 from vc4lab.memory import GuestMemory
@@ -25,6 +29,7 @@ from vc4lab.v3d.user_programs.scheduler import UserPrograms
 ROOT = Path(__file__).parents[1]
 HELLO = ROOT / "tests" / "soc" / "kernels" / "hello.img"
 JOB = ROOT / "tests" / "data" / "vc4-jobs" / "tri_arm64"
+KERNEL8 = ROOT / "examples" / "aarch64_triangle" / "sdcard" / "kernel8.img"
 HUGE = 10**30
 END = bytes.fromhex("00709e00e7090030") * 3
 
@@ -54,6 +59,8 @@ CASES: list[tuple[str, Callable[[Any], object], list[object]]] = [
     ("drive pin", lambda v: machine().gpio.drive(v, 1), [-1, 54, HUGE, 1.5, "17"]),
     ("drive level", lambda v: machine().gpio.drive(17, v), [-1, 2, HUGE, 0.5, "high"]),
     ("function pin", lambda v: machine().gpio.function(v), [-1, 54, HUGE]),
+    ("register", lambda v: machine().cpu.register(v), [-1, 16, HUGE, "r0"]),
+    ("register, 64 bit", lambda v: Machine(KERNEL8, "pi3").cpu.register(v), [-1, 32, HUGE]),
     ("GdbServer port", lambda v: GdbServer(machine(), v), [-1, 65536, HUGE, "x"]),
     ("BootExtras address", lambda v: BootExtras(address=v), [-4, 2, 1 << 32, HUGE, "x"]),
     ("BootExtras command line", lambda v: BootExtras(command_line=v), ["x" * 1025]),
@@ -75,6 +82,40 @@ CASES: list[tuple[str, Callable[[Any], object], list[object]]] = [
     ("replay order", lambda v: replay(JOB, order=v), ["x", ""]),
     ("RecordedRun number", lambda v: RecordedRun(JOB, number=v), [-1, HUGE]),
     ("GuestMemory bytes", GuestMemory, [0, -1, HUGE]),
+    ("GpuMemory bytes", GpuMemory, [0, -1, HUGE, 1.5, "1"]),
+    (
+        "modes",
+        modes_of,
+        ["", "x", "0x0", "640x480@0", "9" * 5000 + "x1", "x" * 5000, [640], [None]],
+    ),
+    ("key", lambda v: Input().key(v, True), [-1, 0x300, HUGE, 1.5, "a", None]),
+    ("button", lambda v: Input().button(v, True), [-1, 0x300, HUGE, 1.5, "left", []]),
+    ("motion", lambda v: Input().motion(v, 0), [float("inf"), float("nan"), -1e16, HUGE, "1"]),
+    ("motion down", lambda v: Input().motion(0, v), [float("-inf"), float("nan"), None]),
+    ("wheel", lambda v: Input().wheel(v), [1.5, HUGE, -HUGE, "1", None]),
+]
+"""What takes a value, and values that it refuses."""
+
+
+def drm_device(**options: Any) -> DrmDevice:
+    with DrmDevice(**options) as made:
+        return made
+
+
+def run_true(frames: Any) -> None:
+    with DrmDevice(gpu_memory=1 << 20) as device:
+        device.run(["true"], frames=frames)
+
+
+DEVICE_CASES: list[tuple[str, Callable[[Any], object], list[object]]] = [
+    ("DrmDevice device", lambda v: drm_device(device=v), ["x", "", None]),
+    ("DrmDevice gpu_memory", lambda v: drm_device(gpu_memory=v), [0, -1, HUGE, 1.5]),
+    ("DrmDevice modes", lambda v: drm_device(modes=v), ["", "x", [640, 480]]),
+    ("DrmDevice engine", lambda v: drm_device(engine=v), ["x", None]),
+    ("DrmDevice threads", lambda v: drm_device(threads=v), [0, -1, 257]),
+    ("DrmDevice pointer", lambda v: drm_device(pointer=v), ["", "touch", None]),
+    ("DrmDevice params", lambda v: drm_device(device="xlnx", params={"x": v}), [0]),
+    ("DrmDevice run frames", run_true, [0, -1, HUGE, 1.5, "3"]),
 ]
 
 
@@ -85,6 +126,14 @@ def test_values_that_are_refused(make, values):
             make(value)
         assert "vc4lab" in str(caught.traceback[-1].path)
         assert 10 < len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("make", "values"), [c[1:] for c in DEVICE_CASES], ids=[c[0] for c in DEVICE_CASES]
+)
+def test_values_that_a_device_refuses(make, values):
+    need_supervisor()
+    test_values_that_are_refused(make, values)
 
 
 def test_values_at_the_edge():

@@ -69,10 +69,7 @@ def drm(request: pytest.FixtureRequest) -> Iterator[Callable[..., DrmDevice]]:
 
     def make(**options: Any) -> DrmDevice:
         from vc4lab.drm.device.device import DrmDevice
-        from vc4lab.drm.kms.modes import parse_modes
 
-        if isinstance(options.get("modes"), str):
-            options["modes"] = parse_modes(options["modes"])
         made = DrmDevice(**{"paced": False, **options})
         devices.append(made)
         return made

@@ -106,3 +106,10 @@ ADDRESS = Whole("address", 0, (1 << 32) - 1)
 UNIFORM = Whole("uniform", -(1 << 31), (1 << 32) - 1)
 PIN = Whole("pin", 0, 53)
 LEVEL = Whole("level", 0, 1)
+PICTURES = Whole("frames", 1, FRAMES.most)
+"""Pictures of a program on the virtual device, after which it is ended."""
+KEY = Whole("code", 0, 0x2FF)
+"""Linux's KEY_ and BTN_ numbers."""
+STEPS = Whole("steps", -1_000_000, 1_000_000)
+PLACE = Real("place", -1e15, 1e15)
+"""Where a pointer is, in pixels; what a program cannot be told is clamped."""

@@ -30,7 +30,7 @@ from vc4lab.drm.kms.commits import Commits
 from vc4lab.drm.kms.formats import LINEAR, MODIFIERS
 from vc4lab.drm.kms.frames import FrameBuffers
 from vc4lab.drm.kms.legacy import Legacy
-from vc4lab.drm.kms.modes import STANDARD, Mode, parse_modes
+from vc4lab.drm.kms.modes import STANDARD, Mode, modes_of
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.scanout import picture_of
 from vc4lab.drm.kms.screen import Screen
@@ -45,6 +45,9 @@ from vc4lab.drm.uapi.ioctls import table_of
 from vc4lab.drm.xlnx.buffers import XlnxBuffers
 from vc4lab.drm.xlnx.parameters import Parameters
 from vc4lab.options import GpuOptions, chosen
+from vc4lab.ranges import PICTURES, check_word
+
+POINTERS = ("relative", "absolute")
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -65,7 +68,7 @@ class DrmDevice:
         Keep accounts of what reads and writes of buffers would cost on a board: "ultra96", "pi3",
         a file, or a Profile. Raises BadProfile, OSError.
     modes
-        What the connector offers, the preferred one first.
+        What the connector offers, the preferred one first; also as text, as for `--modes`.
     paced
         Whether pictures appear at the mode's rate; else as fast as they come.
     gpu_memory
@@ -88,7 +91,7 @@ class DrmDevice:
         device: str = "vc4",
         params: Mapping[str, int] | None = None,
         cpu_memory: str | os.PathLike[str] | Profile | None = None,
-        modes: Sequence[Mode] = STANDARD,
+        modes: Sequence[Mode] | str = STANDARD,
         paced: bool = True,
         gpu_memory: int = DEFAULT_BYTES,
         engine: str = "jit",
@@ -107,6 +110,8 @@ class DrmDevice:
             raise ValueError(f"no device is called {device!r}; the devices are {', '.join(NAMES)}")
         if params and device != "xlnx":
             raise ValueError(f"the device {device} has no parameters")
+        check_word("pointer", pointer, POINTERS)
+        modes = modes_of(modes)
         self.name = device
         self.reporter = reporter if reporter is not None else Reporter()
         self.memory = GpuMemory(gpu_memory)
@@ -159,7 +164,8 @@ class DrmDevice:
         self.input: Input | None = None
         """Keys and the pointer's movements go in here."""
         if input:
-            absolute = (modes[0].width, modes[0].height) if pointer == "absolute" else None
+            preferred = modes[0] if modes else STANDARD[0]
+            absolute = (preferred.width, preferred.height) if pointer == "absolute" else None
             self.input = self.files.input = Input(self.supervisor.wake, absolute)
             self.files.sources = self.input, *shown
         self.supervisor.inputs = input
@@ -205,9 +211,11 @@ class DrmDevice:
         Other options are those of subprocess.Popen.
 
         The result is its exit code and has the last picture: `run(["kmscube"]).screen.image`.
-        Raises NotPossible where programs cannot be supervised, OSError if it cannot be started, and
-        what a listener raised (`drm/events.py`).
+        Raises NotPossible where programs cannot be supervised, OSError if it cannot be started,
+        ValueError or TypeError for a number of frames that is none, and what a listener raised
+        (`drm/events.py`).
         """
+        frames = PICTURES.check_optional(frames)
         before = self.screen.frames
         self.stop_after = before + frames if frames is not None else None
         self.screen.is_over = False
@@ -226,9 +234,9 @@ class DrmDevice:
     def connect(self, modes: Sequence[Mode] | str = STANDARD) -> None:
         """Plug a screen in, or another one; its modes as for `--modes`. From any thread.
 
-        Raises ValueError for a text that names no modes.
+        Raises ValueError for a text that names no modes, TypeError for what is no mode.
         """
-        self._plug(parse_modes(modes) if isinstance(modes, str) else tuple(modes))
+        self._plug(modes_of(modes))
 
     def disconnect(self) -> None:
         """Pull the screen's plug; what programs have set stays set. From any thread."""

@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from vc4lab.drm.supervisor.started import NotPossible
 from vc4lab.images.tiling import round_up
 from vc4lab.memory import MEMORY_SIZE, GuestMemory, SharedFile
+from vc4lab.ranges import Whole
 
 PAGE = 4096
 SHADERS = 0x0010_0000
@@ -24,6 +25,7 @@ LISTS_SIZE = 128 << 20
 CLIENTS = 0x1000_0000
 """From here on: buffers that clients map. A buffer's offset in the file is its address."""
 MAX_CLIENT_BYTES = MEMORY_SIZE - CLIENTS
+CLIENT_BYTES = Whole("gpu_memory", 1, MAX_CLIENT_BYTES)
 DEFAULT_BYTES = 512 << 20
 
 
@@ -65,9 +67,7 @@ class GpuMemory:
     """The memory of the virtual device. Raises NotPossible where the host refuses it."""
 
     def __init__(self, client_bytes: int = DEFAULT_BYTES) -> None:
-        client_bytes = round_up(client_bytes, PAGE)
-        if not PAGE <= client_bytes <= MAX_CLIENT_BYTES:
-            raise ValueError(f"GPU memory of {client_bytes} bytes: up to {MAX_CLIENT_BYTES}")
+        client_bytes = round_up(CLIENT_BYTES.check(client_bytes), PAGE)
         try:
             self.file = SharedFile(CLIENTS, client_bytes, name="vc4lab-gpu")
             self.guest = GuestMemory(shared=[self.file])

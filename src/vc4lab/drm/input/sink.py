@@ -18,6 +18,7 @@ from vc4lab.drm.input.devices import (
 from vc4lab.drm.input.ioctls import EvdevIoctls
 from vc4lab.drm.supervisor.answers import Caller
 from vc4lab.drm.uapi import evdev as e
+from vc4lab.ranges import KEY, PLACE, STEPS
 
 _MAX_VALUE = 0x7FFFFFFF
 
@@ -27,7 +28,8 @@ class Input:
 
     `key`, `motion`, `button` and `wheel` may be called from any thread, before the programs start,
     too: keys that are held then are held when they open the device. Codes are Linux's (KEY_A is 30,
-    BTN_LEFT 0x110); those that the devices do not have are left out.
+    BTN_LEFT 0x110); those that the devices do not have are left out. What is no code or place at
+    all raises ValueError or TypeError.
 
     Parameters
     ----------
@@ -55,6 +57,7 @@ class Input:
 
     def key(self, code: int, pressed: bool) -> None:
         """A key of the keyboard goes down or up."""
+        code = KEY.check(code)
         self._put(self.keyboard, [(e.EV_KEY, code, PRESSED if pressed else RELEASED)])
 
     def motion(self, x: float, y: float) -> None:
@@ -63,7 +66,7 @@ class Input:
         A mouse moves by the difference to the last place (at first 0, 0), so that places outside
         of the picture are good, too.
         """
-        place = [round(x), round(y)]
+        place = [round(PLACE.check(x)), round(PLACE.check(y))]
         if self._absolute:
             axes = self.pointer.axes
             changes = [
@@ -79,10 +82,12 @@ class Input:
 
     def button(self, code: int, pressed: bool) -> None:
         """A button of the pointer goes down or up."""
+        code = KEY.check(code)
         self._put(self.pointer, [(e.EV_KEY, code, PRESSED if pressed else RELEASED)])
 
     def wheel(self, steps: int) -> None:
         """The wheel turns, away from the hand for positive steps."""
+        steps = STEPS.check(steps)
         self._put(
             self.pointer,
             [(e.EV_REL, e.REL_WHEEL, steps), (e.EV_REL, e.REL_WHEEL_HI_RES, steps * e.WHEEL_STEP)],

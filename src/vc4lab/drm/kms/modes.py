@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,13 +79,24 @@ def parse_modes(text: str) -> tuple[Mode, ...]:
     for part in text.split(","):
         match = _SIZE.fullmatch(part.strip())
         if match is None:
-            raise ValueError(f"{part!r} is not a mode such as 1280x720 or 800x600@75")
+            raise ValueError(f"{part[:40]!r} is not a mode such as 1280x720 or 800x600@75")
         width, height, refresh = int(match[1]), int(match[2]), int(match[3] or 60)
         if not (64 <= width <= MAX_SIDE and 64 <= height <= MAX_SIDE and 1 <= refresh <= 240):
             raise ValueError(f"{part}: modes are up to {MAX_SIDE}x{MAX_SIDE} at 1 to 240 Hz")
         known = (m for m in STANDARD if (m.width, m.height, m.refresh) == (width, height, refresh))
         modes.append(next(known, None) or reduced(width, height, refresh))
     return tuple(modes)
+
+
+def modes_of(modes: Sequence[Mode] | str) -> tuple[Mode, ...]:
+    """Modes given as text or one by one; none is no screen. Raises ValueError, TypeError."""
+    made = parse_modes(modes) if isinstance(modes, str) else tuple(modes)
+    for mode in made:
+        if not isinstance(mode, Mode):
+            raise TypeError(
+                f"modes are a text such as 800x600@75 or Mode objects, not {mode!r:.60}"
+            )
+    return made
 
 
 def refresh_of(mode: Any) -> float:

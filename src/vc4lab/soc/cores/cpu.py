@@ -207,7 +207,9 @@ class Cpu(ABC):
         return tuple(self.engine.reg_read_batch(self.STATE))
 
     def register(self, number: int) -> int:
-        """Value of r0..r15 or x0..x30, sp."""
+        """Value of r0..r15 or x0..x30, sp. Raises ValueError for another number."""
+        if not 0 <= number < len(self.NAMES):
+            raise ValueError(f"register: {number} is not from 0 to {len(self.NAMES) - 1}")
         return int(self.engine.reg_read(self.NAMES[number]))
 
     def set_register(self, number: int, value: int) -> None:
