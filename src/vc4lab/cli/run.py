@@ -16,6 +16,8 @@ from vc4lab.ranges import BUDGET, QPU_COUNT
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
+    from vc4lab.timing.result import Timing
+    from vc4lab.timing.user_programs import ProgramTiming
     from vc4lab.v3d.user_programs.experiment import Experiment, Report
 
 BINARY, HEX = ".bin", ".hex"
@@ -70,6 +72,19 @@ def run(
         ),
     ] = True,
     unknown: common.UnknownOption = None,
+    timing: Annotated[
+        bool, typer.Option("--timing", help="Say how long the chip takes for it, and why.")
+    ] = False,
+    chip: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="With --timing: a chip's file; default: videocore4."),
+    ] = None,
+    board: Annotated[
+        str | None, typer.Option(help="With --timing: the board shown in detail; default: pi3.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --timing: one object, for programs.")
+    ] = False,
 ) -> None:
     """Run a QPU program without a Pi: print what it executed and what memory holds afterwards.
 
@@ -80,6 +95,7 @@ def run(
     from vc4lab.v3d.user_programs.experiment import Experiment
 
     reporter = Reporter(strict)
+    timer = _timer(timing, chip, board, as_json)
     source = _read(program, entry)
     reporter.listeners.append(source.show)
     try:
@@ -96,10 +112,20 @@ def run(
                 experiment.add_area(text)
             except OSError as error:
                 raise failed(f"{error.filename}: {why(error)}") from None
-        report = experiment.run(qpus, uniforms or ())
-        _print(report, engine.value)
-        for text in dump or ():
-            typer.echo(experiment.dump(text))
+        if timer is None:
+            report = experiment.run(qpus, uniforms or ())
+        else:
+            with timer.listen(experiment.programs.listeners):
+                report = experiment.run(qpus, uniforms or ())
+        dumps = [experiment.dump(text) for text in dump or ()]
+        if timer is not None and as_json:
+            _print_json(report, timer.result(), dumps)
+        else:
+            _print(report, engine.value)
+            if timer is not None:
+                typer.echo(timer.result().text())
+            for text in dumps:
+                typer.echo(text)
     except ValueError as error:
         raise failed(str(error)) from None
     except StrictStop as stop:
@@ -108,6 +134,25 @@ def run(
         _save(experiment, text)
     if report.completed < report.started:
         raise typer.Exit(ExitCode.GUEST_HANG)
+
+
+def _timer(
+    timing: bool, chip: str | None, board: str | None, as_json: bool
+) -> ProgramTiming | None:
+    """What times the run, if that is asked for."""
+    if not timing:
+        for option, value in (("--chip", chip), ("--board", board), ("--json", as_json)):
+            if value:
+                raise failed(f"{option} goes with --timing")
+        return None
+    from vc4lab.timing.user_programs import ProgramTiming
+
+    try:
+        return ProgramTiming(chip or "videocore4", board or "")
+    except OSError as error:
+        raise failed(f"{chip}: {why(error)}") from None
+    except ValueError as error:
+        raise failed(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -175,6 +220,20 @@ def _print(report: Report, engine: str) -> None:
         typer.echo(f"{area.name}: {area.size} bytes at 0x{area.address:08x}")
     for line in report.waiting:
         typer.echo(line)
+
+
+def _print_json(report: Report, timing: Timing, dumps: list[str]) -> None:
+    import json
+
+    found = {
+        "started": report.started,
+        "completed": report.completed,
+        "instructions": report.instructions,
+        "waiting": report.waiting,
+        "timing": timing.to_json(),
+        "dumps": dumps,
+    }
+    typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
 
 
 def _save(experiment: Experiment, text: str) -> None:

@@ -1,1 +1,1 @@
-"""The timing model: where the cycles of a frame go."""
+"""How long the chip takes, and why: modules joined by queues, moved on by a native clockwork."""

@@ -1,0 +1,109 @@
+"""Numbers that native code and Python share: kinds of modules and queues, causes of stalls."""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+
+
+class ModuleKind(IntEnum):
+    """The modules, in the order in which the clockwork calls those that are due together."""
+
+    HOST = 0
+    SCHEDULER = 1
+    SDRAM = 2
+    L2 = 3
+    INSTRUCTION_CACHE = 4
+    UNIFORM_CACHE = 5
+    TMU = 6
+    LOADER = 7
+    STORER = 8
+    QPU = 9
+
+
+class QueueKind(IntEnum):
+    """The queues between them."""
+
+    PROGRAMS = 0
+    LAUNCHES = 1
+    L2_REQUESTS = 2
+    L2_ANSWERS = 3
+    TMU_REQUESTS = 4
+    TMU_RESULTS = 5
+    MEMORY_REQUESTS = 6
+    MEMORY_ANSWERS = 7
+
+
+class Cause(IntEnum):
+    """Why a QPU does not issue."""
+
+    NONE = 0
+    INSTRUCTIONS = 1
+    UNIFORMS = 2
+    TMU_RESULT = 3
+    TMU_ROOM = 4
+    SFU = 5
+    VPM_READ = 6
+    VPM_WRITE = 7
+    LOAD_START = 8
+    STORE_START = 9
+    LOAD_WAIT = 10
+    STORE_WAIT = 11
+    MUTEX = 12
+    SEMAPHORE = 13
+
+
+CAUSES = 16
+"""Places in tables of causes."""
+
+CAUSE_TEXT = {
+    Cause.INSTRUCTIONS: "instruction cache",
+    Cause.UNIFORMS: "uniforms",
+    Cause.TMU_RESULT: "TMU result",
+    Cause.TMU_ROOM: "TMU request queue full",
+    Cause.SFU: "SFU in use by another QPU",
+    Cause.VPM_READ: "VPM read set-up",
+    Cause.VPM_WRITE: "VPM write queue full",
+    Cause.LOAD_START: "DMA load engine in use",
+    Cause.STORE_START: "DMA store engine in use",
+    Cause.LOAD_WAIT: "waits for its DMA load",
+    Cause.STORE_WAIT: "waits for its DMA store",
+    Cause.MUTEX: "mutex",
+    Cause.SEMAPHORE: "semaphore",
+}
+
+
+class Flag(IntFlag):
+    """What an instruction needs of the rest of the chip."""
+
+    UNIFORM = 1 << 0
+    SECOND_UNIFORM = 1 << 1
+    LOOKUP0 = 1 << 2
+    LOOKUP1 = 1 << 3
+    PARAMETER = 1 << 4
+    RESULT0 = 1 << 5
+    RESULT1 = 1 << 6
+    SFU = 1 << 7
+    VPM_READ = 1 << 8
+    VPM_WRITE = 1 << 9
+    LOAD_START = 1 << 10
+    STORE_START = 1 << 11
+    LOAD_WAIT = 1 << 12
+    STORE_WAIT = 1 << 13
+    ACQUIRE = 1 << 14
+    RELEASE = 1 << 15
+    RAISE = 1 << 16
+    LOWER = 1 << 17
+    BRANCH = 1 << 18
+    END = 1 << 19
+    RECORDED = 1 << 20
+
+
+LOCAL = Flag.BRANCH | Flag.END
+"""Needs that no other module sees."""
+
+FRACTION = 10
+"""Bits after the point of clocks that are no whole numbers."""
+
+LINE = 64
+LINE_BITS = 6
+"""Bytes of a line of every cache."""

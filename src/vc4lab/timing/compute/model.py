@@ -1,0 +1,252 @@
+"""The chip while user programs run: fed with what they did, it says when they do it."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.timing.chip import BadChip, Chip
+from vc4lab.timing.clockwork import Pause
+from vc4lab.timing.compute.decode import needs
+from vc4lab.timing.compute.kinds import CAUSES, FRACTION, LINE
+from vc4lab.timing.compute.state import Code, Figures, Piece
+from vc4lab.timing.compute.topology import topology_of
+from vc4lab.timing.machine import Machine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vc4lab.qpu.program.program import Program
+
+ONE = 1 << FRACTION
+_PAD = (0,) * 32
+"""Words after a record, more than an entry has."""
+
+
+class NotTimed(ValueError):  # noqa: N818 - said to the user as it is
+    """What the model cannot time, in words."""
+
+
+def _part(clocks: float) -> int:
+    return round(clocks * ONE)
+
+
+def _bits(value: int) -> int:
+    return value.bit_length() - 1
+
+
+class Listing:
+    """A program in the model's memory: what its instructions need, and what was seen of each."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.size = 0
+        self.storage: Any = None
+        self.grow(program)
+
+    def grow(self, program: Program) -> None:
+        """More of it is known."""
+        count = len(program.words)
+        storage = (ctypes.c_char * (Code.size * max(count, 1)))()
+        if self.storage is not None:
+            ctypes.memmove(storage, self.storage, Code.size * self.size)
+        for site, need in enumerate(needs(program)):
+            code = Code.python.from_buffer(storage, Code.size * site)
+            following = program.after(site)
+            code.flags, code.number = need.flags, need.semaphore
+            code.following = -1 if following is None else following
+            code.location = ctypes.c_int32(program.address_of(site)).value
+        self.program, self.size, self.storage = program, count, storage
+        bounds = program.code
+        self.pieces = (ctypes.c_char * (Piece.size * len(bounds)))()
+        first = 0
+        for number, (address, code_bytes) in enumerate(bounds):
+            piece = Piece.python.from_buffer(self.pieces, Piece.size * number)
+            piece.location = ctypes.c_int32(address & 0xFFFFFFFF).value
+            piece.first, piece.count = first, len(code_bytes) // 8
+            first += piece.count
+        self.piece_count = len(bounds)
+
+    def holds(self, program: Program) -> bool:
+        """Whether it is the same program, of which more or less is known."""
+        mine, other = self.program, program
+        count = min(len(mine.words), len(other.words))
+        same = mine.address == other.address and mine.words[:count] == other.words[:count]
+        return same and mine.pieces[:1] == other.pieces[:1]
+
+    @property
+    def address(self) -> int:
+        """Of the instructions in the host's memory."""
+        return ctypes.addressof(self.storage)
+
+    def code(self, site: int) -> Any:
+        """An instruction."""
+        return Code.python.from_buffer(self.storage, Code.size * site)
+
+    def stalls(self, site: int) -> list[int]:
+        """Clocks that an instruction waited, by cause."""
+        stalls = self.code(site).stalls
+        return [int(stalls[cause]) for cause in range(CAUSES)]
+
+
+class _Feed:
+    """What a QPU's program did, as far as it is known and not yet used."""
+
+    def __init__(self, listing: Listing) -> None:
+        self.listing = listing
+        self.words = array("I")
+        self.buffer: Any = None
+
+
+class ComputeModel:
+    """A chip on a board. memory: bytes that the board's SDRAM moves in a clock of the V3D."""
+
+    def __init__(self, chip: Chip, memory: float) -> None:
+        self.chip = chip
+        self.figures = self._figures(chip, memory)
+        topology = topology_of(chip)
+        self.machine = Machine(topology, self.figures.address, "compute")
+        self.slices, self.per_slice = chip.whole("slices", "count"), chip.whole("slices", "qpus")
+        self.tmus = chip.whole("tmu", "per_slice")
+        self.qpus = self.machine.states["qpu"]
+        self.listings: list[Listing] = []
+        self._feeds: dict[int, _Feed] = {}
+        self._kept: list[Any] = []
+        self._place()
+        self._caches()
+
+    @staticmethod
+    def _figures(chip: Chip, memory: float) -> Figures:
+        whole, real = chip.whole, chip.real
+        moved = min(real("sdram", "bytes_per_clock"), memory)
+        return Figures(
+            slices=whole("slices", "count"),
+            qpus=whole("slices", "qpus"),
+            tmus=whole("tmu", "per_slice"),
+            ahead=whole("uniform_cache", "ahead"),
+            slot=whole("qpu", "slot"),
+            launch=whole("scheduler", "launch"),
+            start_interval=whole("scheduler", "interval"),
+            tmu_latency=whole("tmu", "latency"),
+            lane_clocks=whole("tmu", "vector_clocks"),
+            tmu_vectors=whole("tmu", "vectors"),
+            result_depth=whole("queues.tmu_results", "depth"),
+            l2_latency=whole("l2", "latency"),
+            l2_interval=whole("l2", "interval"),
+            sdram_latency=whole("sdram", "latency"),
+            row_clocks=whole("sdram", "row_clocks"),
+            row_bits=_bits(whole("sdram", "row_bytes")),
+            bank_mask=whole("sdram", "banks") - 1,
+            sdram_byte_part=max(1, round(ONE / moved)),
+            load_row_part=_part(real("load", "row_clocks")),
+            load_word_part=_part(real("load", "word_clocks")),
+            load_ahead=whole("load", "ahead"),
+            store_row_part=_part(real("store", "row_clocks")),
+            store_word_part=_part(real("store", "word_clocks")),
+            vpm_latency=whole("vpm", "read_latency"),
+            vpm_interval=whole("vpm", "interval"),
+            sfu_interval=whole("sfu", "interval"),
+            uniform_line_clocks=whole("uniform_cache", "line_clocks"),
+        )
+
+    def _place(self) -> None:
+        """Says each module where it belongs."""
+        states = self.machine.states
+        for number, qpu in enumerate(self.qpus):
+            qpu.number, qpu.slice, qpu.port = number, *divmod(number, self.per_slice)
+            qpu.line = qpu.uniform_line = -1
+            for unit in range(self.tmus):
+                tmu = qpu.slice * self.tmus + unit
+                self.machine.set_reader("tmu_requests", number * self.tmus + unit, "tmu", tmu)
+        source = 0
+        for kind in ("instruction_cache", "uniform_cache"):
+            for number, cache in enumerate(states[kind]):
+                cache.slice, cache.source = number, source
+                source += 1
+        for number, tmu in enumerate(states["tmu"]):
+            tmu.slice, tmu.unit = divmod(number, self.tmus)
+            tmu.source = source
+            source += 1
+        states["l2"][0].depth = self.chip.whole("l2", "misses")
+        for bank in range(64):
+            states["sdram"][0].rows[bank] = -1
+
+    def _caches(self) -> None:
+        """Gives each cache its lines, all empty."""
+        for kind in ("instruction_cache", "uniform_cache", "tmu", "l2"):
+            lines = self.chip.whole(kind, "bytes") // LINE
+            ways = self.chip.whole(kind, "ways")
+            for cache in self.machine.states[kind]:
+                held = (ctypes.c_int64 * lines)(*([-1] * lines))
+                used = (ctypes.c_int64 * lines)()
+                self._kept += [held, used]
+                cache.tags.lines, cache.tags.used = map(ctypes.addressof, (held, used))
+                cache.tags.sets, cache.tags.ways = lines // ways, ways
+
+    # -- programs --------------------------------------------------------------------------------
+
+    def start(self, qpu: int, uniforms: int, program: Program) -> None:
+        """SRQPC is written. Raises NotTimed, BadChip."""
+        if qpu >= len(self.qpus):
+            raise BadChip(
+                f"{self.chip.place('slices', 'count')}: {len(self.qpus)} QPUs, but the program "
+                f"was started on QPU {qpu}; start it on fewer"
+            )
+        if qpu in self._feeds:
+            raise NotTimed(f"QPU {qpu} got a second program: one for each QPU can be timed so far")
+        known = [one for one in self.listings if one.holds(program)]
+        listing = known[0] if known else Listing(program)
+        if not known:
+            self.listings.append(listing)
+        self._feeds[qpu] = _Feed(listing)
+        state = self.qpus[qpu]
+        state.stream = ctypes.c_int32(uniforms).value
+        self._show(qpu, listing)
+        host = self.machine.states["host"][0]
+        host.starts[host.asked % 64] = qpu
+        host.asked += 1
+        self.machine.call("host", 0, self.machine.engine.clock)
+
+    def _show(self, qpu: int, listing: Listing) -> None:
+        state = self.qpus[qpu]
+        state.code, state.pieces = listing.address, ctypes.addressof(listing.pieces)
+        state.piece_count = listing.piece_count
+
+    def feed(self, qpu: int, program: Program, record: Sequence[int], executed: int) -> None:
+        """A program has done more."""
+        feed, state = self._feeds[qpu], self.qpus[qpu]
+        listing = feed.listing
+        if len(program.words) > listing.size:
+            listing.grow(program)
+            for number, other in self._feeds.items():
+                if other.listing is listing:
+                    self._show(number, listing)
+        if record:
+            words = feed.words[state.next_word : state.words]
+            words.extend(record)
+            state.next_word, state.words = 0, len(words)
+            words.extend(_PAD)
+            feed.words = words
+            state.record = words.buffer_info()[0]
+        if not state.final:
+            state.known = executed
+
+    def end_feed(self) -> None:
+        """No program does any more."""
+        for qpu in self._feeds:
+            self.qpus[qpu].final = 1
+
+    def advance(self) -> bool:
+        """Moves on as far as is known; whether nothing is left to do."""
+        self.machine.engine.hungry = -1
+        return self.machine.run() is Pause.IDLE
+
+    @property
+    def started(self) -> list[int]:
+        """QPUs that got a program."""
+        return sorted(self._feeds)
+
+    def listing_of(self, qpu: int) -> Listing:
+        """The program of a QPU."""
+        return self._feeds[qpu].listing

@@ -1,0 +1,255 @@
+"""The memory of the modules that take part in user programs."""
+
+from __future__ import annotations
+
+from vc4lab.simd import Array, Struct, i32, i64, nested, ptr
+from vc4lab.timing.compute.kinds import CAUSES
+
+MAX_QPUS = 16
+VECTORS = 32
+"""Requests of a QPU whose addresses are kept, more than its queues hold."""
+IN_FLIGHT = 16
+"""Vectors that a TMU works on at most, and lines that a cache waits for."""
+MAX_PIECES = 256
+"""Pieces of memory that a program may lie in."""
+
+
+CUT_OFF = 2
+"""`Qpu.ended` of a program whose record stops before its end."""
+
+
+class Figures(Struct):
+    """The chip's figures, in clocks, and what QPUs share.
+
+    Figures that end in _part are in units of 1 / 1024 (`FRACTION`).
+    """
+
+    slices = i32
+    qpus = i32
+    tmus = i32
+    ahead = i32
+    slot = i64
+    launch = i64
+    start_interval = i64
+    tmu_latency = i64
+    lane_clocks = i64
+    tmu_vectors = i32
+    result_depth = i32
+    l2_latency = i64
+    l2_interval = i64
+    sdram_latency = i64
+    row_clocks = i64
+    row_bits = i32
+    bank_mask = i32
+    sdram_byte_part = i64
+    load_row_part = i64
+    load_word_part = i64
+    load_ahead = i32
+    store_row_part = i64
+    store_word_part = i64
+    vpm_latency = i64
+    vpm_interval = i64
+    sfu_interval = i64
+    uniform_line_clocks = i64
+    vector_address = ptr
+    mutex = i32
+    mutex_last = i32
+    mutex_waiting = i64
+    semaphores = Array(i32, 16)
+    semaphore_waiting = Array(i64, 16)
+    semaphore_last = Array(i32, 16)
+    sfu_free = Array(i64, 4)
+    vpm_free = i64
+
+
+class Code(Struct):
+    """An instruction of a program, and what was seen of it. following: the one after it or -1."""
+
+    flags = i32
+    following = i32
+    location = i32
+    number = i32
+    executed = i64
+    stalls = Array(i64, CAUSES)
+
+
+class Piece(Struct):
+    """Where a part of a program lies: address, index of its first instruction, how many."""
+
+    location = i32
+    first = i32
+    count = i32
+    unused = i32
+
+
+class Qpu(Struct):
+    """A QPU with a program.
+
+    code, pieces: of its program. record, next_word, words: the words recorded, which of them comes
+    next, and how many there are.
+    executed, known: instructions done, and those for which the record is complete; final: there
+    will be no more. due: when the next instruction could issue; cause, since: what it waits for.
+    branch…, end…: what happens in so many instructions (site + 1). stream: address of the next
+    uniform; ahead: words that are there; uniform_…: the line they are in, what the stream waits
+    for (`slice_caches.py`), the line that comes, when, and whether it is wanted no more.
+    """
+
+    code = ptr
+    pieces = ptr
+    record = ptr
+    piece_count = i32
+    number = i32
+    slice = i32
+    port = i32
+    running = i32
+    ended = i32
+    final = i32
+    site = i32
+    next_word = i64
+    words = i64
+    executed = i64
+    known = i64
+    due = i64
+    since = i64
+    started = i64
+    stopped = i64
+    line = i64
+    fetching = i32
+    cause = i32
+    branch1 = i32
+    branch2 = i32
+    branch3 = i32
+    end1 = i32
+    end2 = i32
+    stream = i32
+    ahead = i32
+    uniform_wait = i32
+    uniform_stale = i32
+    uniform_line = i64
+    uniform_next = i64
+    uniform_ready = i64
+    vpm_ready = i64
+    vpm_written0 = i64
+    vpm_written1 = i64
+    loading = i32
+    storing = i32
+    noswap = i32
+    vector = i32
+    lookups = i64
+    uniforms = i64
+    textures = i64
+    stalls = Array(i64, CAUSES)
+    vectors = Array(i32, 16 * VECTORS)
+
+
+class Tags(Struct):
+    """What a cache holds: lines, and when each was used last; sets is a power of two."""
+
+    lines = ptr
+    used = ptr
+    sets = i32
+    ways = i32
+    stamp = i64
+    hits = i64
+    misses = i64
+
+
+class SliceCache(Struct):
+    """The instruction or the uniform cache of a slice. wanted: the line that each QPU waits for.
+
+    pending: lines asked for; asked: whether the L2 cache has the request.
+    """
+
+    tags = nested(Tags)
+    slice = i32
+    source = i32
+    count = i32
+    unused = i32
+    wanted = Array(i64, 4)
+    waits = Array(i32, 4)
+    pending = Array(i64, IN_FLIGHT)
+    asked = Array(i32, IN_FLIGHT)
+
+
+class Tmu(Struct):
+    """A TMU. Vectors in flight: whose they are, lines missing, the earliest clock of the result.
+
+    lines: what the newest vector still asks the L2 cache for. held: results of a QPU on their way
+    or not read yet.
+    """
+
+    tags = nested(Tags)
+    slice = i32
+    unit = i32
+    source = i32
+    last = i32
+    head = i32
+    count = i32
+    sent = i32
+    lines_left = i32
+    accept_at = i64
+    lines = Array(i64, 16)
+    owner = Array(i32, IN_FLIGHT)
+    missing = Array(i32, IN_FLIGHT)
+    ready = Array(i64, IN_FLIGHT)
+    held = Array(i32, 4)
+
+
+class L2(Struct):
+    """The L2 cache. Lines that it waits for: source and tag of the request, and whether it came."""
+
+    tags = nested(Tags)
+    accept_at = i64
+    depth = i32
+    count = i32
+    pending = Array(i64, IN_FLIGHT)
+    source = Array(i64, IN_FLIGHT)
+    tag = Array(i64, IN_FLIGHT)
+    state = Array(i32, IN_FLIGHT)
+
+
+class Sdram(Struct):
+    """The memory: rows that are open, when its bus is free, bytes moved for each that asks."""
+
+    free_at = i64
+    rows = Array(i64, 64)
+    bytes = Array(i64, 4)
+    row_misses = i64
+
+
+class Dma(Struct):
+    """An engine that moves blocks between memory and VPM. waiting: QPUs that want it, a bit each.
+
+    time_part: when the last row was through.
+    """
+
+    busy = i32
+    owner = i32
+    rows = i32
+    sent = i32
+    back = i32
+    row_bytes = i32
+    location = i64
+    pitch = i64
+    pace_part = i64
+    time_part = i64
+    waiting = i64
+    last = i32
+    unused = i32
+    started = i64
+    transfers = i64
+    bytes = i64
+
+
+class Host(Struct):
+    """Who writes SRQPC: programs asked for, and how many of them were written."""
+
+    starts = Array(i32, 64)
+    asked = i32
+    written = i32
+
+
+class Scheduler(Struct):
+    """The QPU scheduler."""
+
+    accept_at = i64

@@ -1,0 +1,126 @@
+"""The figures of a chip: which there are, what they mean, and what they may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A figure: what it says, its unit, the least and the most that makes sense.
+
+    whole: it has no fraction. power: it is a power of two. flag: it is true or false.
+    """
+
+    text: str
+    unit: str
+    least: float
+    most: float
+    whole: bool = True
+    power: bool = False
+    flag: bool = False
+
+
+def _count(text: str, most: int, least: int = 1) -> Spec:
+    return Spec(text, "", least, most)
+
+
+def _clocks(text: str, most: int = 10_000, least: float = 0) -> Spec:
+    return Spec(text, "clocks", least, most)
+
+
+def _parts(text: str, most: int = 1000) -> Spec:
+    return Spec(text, "clocks", 0, most, whole=False)
+
+
+def _bytes(text: str, most: int, least: int = 64) -> Spec:
+    return Spec(text, "bytes", least, most, power=True)
+
+
+MODULES: dict[str, dict[str, Spec]] = {
+    "slices": {
+        "count": _count("slices of QPUs", 4),
+        "qpus": _count("QPUs of a slice", 4),
+    },
+    "qpu": {
+        "slot": _clocks("an instruction; a QPU goes on at multiples of it", 64, 1),
+    },
+    "scheduler": {
+        "launch": _clocks("from the register to the first fetch of the program"),
+        "interval": _clocks("from one program to the next", least=1),
+    },
+    "instruction_cache": {
+        "bytes": _bytes("of a slice", 1 << 20),
+        "ways": _count("lines that share a place", 16),
+    },
+    "uniform_cache": {
+        "bytes": _bytes("of a slice", 1 << 20),
+        "ways": _count("lines that share a place", 16),
+        "ahead": _count("words that are fetched ahead", 16),
+        "line_clocks": _clocks("for a line to come from the cache to the QPU"),
+    },
+    "tmu": {
+        "per_slice": _count("TMUs of a slice", 4),
+        "bytes": _bytes("of its cache", 1 << 20),
+        "ways": _count("lines that share a place", 16),
+        "latency": _clocks("from the request to the result, if the lines are there", least=1),
+        "vector_clocks": _clocks("from one vector of 16 to the next", least=1),
+        "vectors": _count("vectors that it works on at a time", 16),
+    },
+    "l2": {
+        "bytes": _bytes("of the cache", 1 << 26),
+        "ways": _count("lines that share a place", 16),
+        "latency": _clocks("from the request to the line", least=1),
+        "interval": _clocks("from one request to the next", least=1),
+        "misses": _count("lines that it waits for at a time", 16),
+    },
+    "sdram": {
+        "latency": _clocks("from the request to the first byte", least=1),
+        "banks": Spec("banks with an open row each", "", 1, 64, power=True),
+        "row_bytes": _bytes("of a row of all chips", 1 << 20),
+        "row_clocks": _clocks("to open another row of a bank"),
+        "bytes_per_clock": Spec("at most, whatever the board's memory", "", 0.1, 1024, whole=False),
+    },
+    "load": {
+        "row_clocks": _parts("a row of a DMA load"),
+        "word_clocks": _parts("a word of it"),
+        "ahead": _count("rows that are asked for ahead", 64),
+    },
+    "store": {
+        "row_clocks": _parts("a row (unit) of a DMA store"),
+        "word_clocks": _parts("a word of it"),
+    },
+    "vpm": {
+        "read_latency": _clocks("from the read set-up to the first vector"),
+        "interval": _clocks("a vector through its port"),
+    },
+    "sfu": {
+        "interval": _clocks("from one vector to the next, of all QPUs of a slice"),
+    },
+}
+"""By section and key of a chip's file."""
+
+QUEUES = (
+    "programs",
+    "launches",
+    "l2_requests",
+    "l2_answers",
+    "tmu_requests",
+    "tmu_results",
+    "memory_requests",
+    "memory_answers",
+)
+QUEUE = {
+    "depth": Spec("pieces that it holds", "", 1, 4096),
+    "reserved": Spec("whether its room is reserved by the request it answers", "", 0, 1, flag=True),
+}
+"""Of each section `queues.NAME`."""
+
+TMU_REQUESTS = {**QUEUE, "depth": Spec("requests that it holds", "", 1, 16)}
+"""Of the section `queues.tmu_requests`: the QPU keeps the addresses of so many."""
+
+BOARD = {
+    "clock": Spec("of the V3D", "Hz", 1e6, 1e10, whole=False),
+    "memory": Spec("that the memory moves at most", "bytes/s", 1e6, 1e12, whole=False),
+}
+"""Of each section `boards.NAME`."""

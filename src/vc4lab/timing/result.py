@@ -1,0 +1,151 @@
+"""What the model says: clocks, milliseconds on each board, who was busy, what QPUs waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class BoardTime:
+    """A board: its V3D's clock in Hz, clocks and milliseconds."""
+
+    board: str
+    hertz: float
+    clocks: int
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class QpuTime:
+    """A QPU: clocks from which to which it had its program, and what it did in them.
+
+    stalls: clocks by cause.
+    """
+
+    qpu: int
+    started: int
+    ended: int
+    instructions: int
+    busy: int
+    stalls: Mapping[str, int]
+    waits: str = ""
+    """What it waits for, if its program has not ended."""
+
+
+@dataclass(frozen=True)
+class HotInstruction:
+    """An instruction: how often it was executed, clocks in all, and those it waited, by cause."""
+
+    address: int
+    text: str
+    executed: int
+    clocks: int
+    stalls: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ModuleTime:
+    """A module: clocks at work."""
+
+    module: str
+    number: int
+    busy: int
+    share: float
+
+
+@dataclass(frozen=True)
+class QueueUse:
+    """A queue: pieces that went through it, the most and the mean that it held, clocks full."""
+
+    queue: str
+    number: int
+    pieces: int
+    depth: int
+    peak: int
+    mean: float
+    full: int
+
+
+@dataclass(frozen=True)
+class CacheUse:
+    """A cache: accesses that found their line, and lines that were missing."""
+
+    cache: str
+    number: int
+    hits: int
+    misses: int
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long user programs take, on one board; `boards` has the others."""
+
+    chip: str
+    board: str
+    clocks: int
+    boards: tuple[BoardTime, ...]
+    qpus: tuple[QpuTime, ...]
+    hot: tuple[HotInstruction, ...]
+    modules: tuple[ModuleTime, ...]
+    queues: tuple[QueueUse, ...]
+    caches: tuple[CacheUse, ...]
+    memory_bytes: Mapping[str, int]
+    notes: tuple[str, ...]
+
+    @property
+    def milliseconds(self) -> float:
+        """On the board."""
+        return next(one.milliseconds for one in self.boards if one.board == self.board)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {"milliseconds": self.milliseconds, **asdict(self)}
+
+    def text(self, hottest: int = 10) -> str:
+        """For people to read."""
+        return "\n".join(_lines(self, hottest))
+
+
+def _lines(timing: Timing, hottest: int) -> list[str]:
+    lines = [f"{timing.clocks} clocks of the V3D ({timing.chip} on {timing.board})"]
+    lines += [
+        f"  {one.board}: {one.clocks} clocks at {one.hertz / 1e6:g} MHz, {one.milliseconds:.6g} ms"
+        for one in timing.boards
+    ]
+    for qpu in timing.qpus:
+        total = max(qpu.ended - qpu.started, 1)
+        stalled = ", ".join(
+            f"{cause} {_share(clocks, total)}" for cause, clocks in _largest(qpu.stalls)
+        )
+        lines.append(
+            f"QPU {qpu.qpu}: {qpu.instructions} instructions, busy {_share(qpu.busy, total)}"
+            + (f", {stalled}" if stalled else "")
+            + (f"; {qpu.waits}" if qpu.waits else "")
+        )
+    if timing.hot:
+        lines.append("hot instructions:")
+    for one in timing.hot[:hottest]:
+        why = ", ".join(f"{cause} {clocks}" for cause, clocks in _largest(one.stalls))
+        lines.append(
+            f"  {one.clocks:>10} clocks, {one.executed} times, 0x{one.address:08x} `{one.text}`"
+            + (f": {why}" if why else "")
+        )
+    for cache in timing.caches:
+        if cache.hits or cache.misses:
+            lines.append(f"{cache.cache} {cache.number}: {cache.hits} hits, {cache.misses} misses")
+    busiest = sorted(timing.modules, key=lambda module: -module.share)[:5]
+    shown = ", ".join(f"{m.module} {m.number} {m.share:.0%}" for m in busiest if m.share >= 0.005)
+    if shown:
+        lines.append(f"busy: {shown}")
+    lines += timing.notes
+    return lines
+
+
+def _largest(stalls: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(((c, n) for c, n in stalls.items() if n), key=lambda item: -item[1])
+
+
+def _share(clocks: int, total: int) -> str:
+    return f"{100 * clocks / total:.1f} %"

@@ -1,0 +1,212 @@
+"""Times user programs: listens to what they do, and moves a model of the chip on with it.
+
+::
+
+    timing = ProgramTiming("videocore4", "pi1")
+    with timing.listen(experiment.programs.listeners):
+        experiment.run(12)
+    print(timing.result().text())
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from vc4lab.qpu.text.disassembler import disassemble
+from vc4lab.timing.chip import Chip, load_chip
+from vc4lab.timing.compute.kinds import CAUSE_TEXT, Cause
+from vc4lab.timing.compute.model import ComputeModel
+from vc4lab.timing.compute.state import CUT_OFF
+from vc4lab.timing.result import (
+    BoardTime,
+    CacheUse,
+    HotInstruction,
+    ModuleTime,
+    QpuTime,
+    QueueUse,
+    Timing,
+)
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.events import ProgramRecorded, V3DListeners
+
+BOARD = "pi3"
+"""The board whose clocks are shown, unless another one is asked for."""
+
+MAX_HOT = 64
+
+
+class ProgramTiming:
+    """Times the user programs that start while it listens, on every board of a chip.
+
+    chip: a name, a file, or a `Chip`; board: the one that is shown in detail. Raises BadChip,
+    ValueError, OSError.
+    """
+
+    def __init__(self, chip: Chip | str | os.PathLike[str] = "videocore4", board: str = "") -> None:
+        self.chip = chip if isinstance(chip, Chip) else load_chip(chip)
+        boards = self.chip.boards
+        self.board = board or (BOARD if BOARD in boards else boards[0])
+        if self.board not in boards:
+            known = ", ".join(boards)
+            raise ValueError(f"board {board[:40]!r}: {self.chip.name} is on {known}")
+        moved = {name: self._moved(name) for name in boards}
+        # boards whose memory is as fast for the V3D have the same clocks
+        self.models = {speed: ComputeModel(self.chip, speed) for speed in set(moved.values())}
+        self.model_of = {name: self.models[speed] for name, speed in moved.items()}
+        self._serials: dict[int, int] = {}
+
+    def _moved(self, board: str) -> float:
+        """Bytes that a board's memory moves in a clock, as far as the V3D takes them."""
+        clock = self.chip.real(f"boards.{board}", "clock")
+        moved = self.chip.real(f"boards.{board}", "memory") / clock
+        return min(moved, self.chip.real("sdram", "bytes_per_clock"))
+
+    @contextmanager
+    def listen(self, listeners: V3DListeners) -> Iterator[None]:
+        """Listens to a V3D's user programs, which are recorded from now on."""
+        with listeners.program_recorded.subscribe(self.take):
+            yield
+        listeners.raise_failure()
+
+    def take(self, event: ProgramRecorded) -> None:
+        """Programs have done something. Raises NotTimed, BadChip."""
+        for model in self.models.values():
+            if self._serials.get(event.qpu) != event.serial:
+                model.start(event.qpu, event.uniforms, event.program)
+            model.feed(event.qpu, event.program, event.record, event.executed)
+        self._serials[event.qpu] = event.serial
+        if event.executed:
+            for model in self.models.values():
+                model.advance()
+
+    def result(self) -> Timing:
+        """What came out: call it when the programs have ended."""
+        for model in self.models.values():
+            model.end_feed()
+            model.advance()
+        model = self.model_of[self.board]
+        qpus = tuple(_qpu_time(model, number) for number in model.started)
+        clocks = _clocks(model)
+        textures = sum(int(model.qpus[n].textures) for n in model.started)
+        notes = [f"QPU {qpu.qpu} {qpu.waits}" for qpu in qpus if qpu.waits]
+        if any(not model.qpus[number].stopped for number in model.started):
+            notes.insert(0, "the model stands still:")
+        if textures:
+            notes.append(
+                f"{textures} samples of textures are timed as if their texels were in the cache: "
+                "textures of user programs are not modelled yet"
+            )
+        return Timing(
+            self.chip.name,
+            self.board,
+            clocks,
+            tuple(self._board_time(name) for name in self.chip.boards),
+            qpus,
+            _hot(model),
+            _modules(model, clocks),
+            _queues(model, clocks),
+            _caches(model),
+            dict(
+                zip(
+                    ("l2", "loads", "stores"),
+                    map(int, model.machine.states["sdram"][0].bytes),
+                    strict=False,
+                )
+            ),
+            tuple(notes),
+        )
+
+    def _board_time(self, name: str) -> BoardTime:
+        clocks = _clocks(self.model_of[name])
+        hertz = self.chip.real(f"boards.{name}", "clock")
+        return BoardTime(name, hertz, clocks, 1000 * clocks / hertz)
+
+
+def _clocks(model: ComputeModel) -> int:
+    """From the first write of SRQPC to the end of the last program."""
+    ends = [int(model.qpus[n].stopped or model.machine.engine.clock) for n in model.started]
+    return max(ends, default=0)
+
+
+def _qpu_time(model: ComputeModel, number: int) -> QpuTime:
+    qpu = model.qpus[number]
+    stalls = {CAUSE_TEXT[cause]: int(qpu.stalls[cause]) for cause in CAUSE_TEXT}
+    waits = ""
+    address = model.listing_of(number).program.address_of(max(int(qpu.site), 0))
+    if not qpu.stopped:
+        waits = f"waits at 0x{address:08x}: {CAUSE_TEXT.get(Cause(qpu.cause), 'its program')}"
+    elif qpu.ended == CUT_OFF:
+        waits = f"has not ended: timed up to 0x{address:08x}, where it stands"
+    busy = int(qpu.executed) * model.chip.whole("qpu", "slot")
+    ended = int(qpu.stopped) or int(model.machine.engine.clock)
+    return QpuTime(number, int(qpu.started), ended, int(qpu.executed), busy, stalls, waits)
+
+
+def _hot(model: ComputeModel) -> tuple[HotInstruction, ...]:
+    slot = model.chip.whole("qpu", "slot")
+    found = []
+    for listing in model.listings:
+        for site, word in enumerate(listing.program.words):
+            executed = int(listing.code(site).executed)
+            stalls = listing.stalls(site)
+            clocks = executed * slot + sum(stalls)
+            if clocks:
+                found.append((clocks, listing, site, word, executed, stalls))
+    found.sort(key=lambda item: (-item[0], item[2]))
+    return tuple(
+        HotInstruction(
+            listing.program.address_of(site),
+            " ".join(disassemble(word, listing.program.address_of(site)).split("  #")[0].split()),
+            executed,
+            clocks,
+            {CAUSE_TEXT[cause]: stalls[cause] for cause in CAUSE_TEXT if stalls[cause]},
+        )
+        for clocks, listing, site, word, executed, stalls in found[:MAX_HOT]
+    )
+
+
+def _modules(model: ComputeModel, clocks: int) -> tuple[ModuleTime, ...]:
+    found = []
+    for (name, number), instance in zip(model.machine.names, model.machine.instances, strict=True):
+        busy = int(instance.busy)
+        if name == "qpu":
+            busy = int(model.qpus[number].executed) * model.chip.whole("qpu", "slot")
+        found.append(ModuleTime(name, number, busy, busy / max(clocks, 1)))
+    return tuple(found)
+
+
+def _queues(model: ComputeModel, clocks: int) -> tuple[QueueUse, ...]:
+    return tuple(
+        QueueUse(
+            name,
+            number,
+            int(queue.writes),
+            int(queue.depth),
+            int(queue.peak),
+            int(queue.filled) / max(clocks, 1),
+            int(queue.full),
+        )
+        for name, queues in model.machine.queues.items()
+        for number, queue in enumerate(queues)
+        if queue.writes
+    )
+
+
+def _caches(model: ComputeModel) -> tuple[CacheUse, ...]:
+    """Counted as the chip's counters count."""
+    found = []
+    states = model.machine.states
+    for number in range(model.slices):
+        first = number * model.per_slice
+        mine = model.qpus[first : first + model.per_slice]
+        for kind, field in (("instruction_cache", "executed"), ("uniform_cache", "uniforms")):
+            hits = sum(int(getattr(qpu, field)) for qpu in mine)
+            found.append(CacheUse(kind, number, hits, int(states[kind][number].tags.misses)))
+    for kind in ("tmu", "l2"):
+        for number, state in enumerate(states[kind]):
+            found.append(CacheUse(kind, number, int(state.tags.hits), int(state.tags.misses)))
+    return tuple(found)
