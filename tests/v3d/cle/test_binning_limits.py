@@ -105,6 +105,20 @@ def test_ranges_that_end_outside_the_memory_are_reported() -> None:
     assert counts["MEM-001"] == 2
 
 
+def test_a_line_by_another_alias_in_a_page_of_both_is_reported() -> None:
+    """Native code looks at pages; in one with lines of both kinds Python looks at each."""
+    scene = Scene()
+    job, counts = scene.frame.job, scene.frame.reporter.counts
+    page = job.room(4096)
+    for place in (page, page + 0x200):
+        job.memory.write(place, job.memory.read(scene.shorts, 64))
+    shader = scene.shader(scene.copy)
+    for alias, place, reported in ((1, 0, 0), (3, 0x200, 0), (1, 0, 0), (1, 0x200, 1)):
+        for _ in range(2):
+            scene.bin(shader + scene.indexed(4, 30, address=alias << 30 | page + place))
+            assert counts.get("CLE-023", 0) == reported
+
+
 def test_draws_of_a_list_have_a_limit_together() -> None:
     scene, zeros = Scene(), 0x8000000
     draws = scene.indexed(5, MAX_LENGTH - 30, address=zeros) + scene.indexed(4, 30)
