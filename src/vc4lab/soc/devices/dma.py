@@ -68,6 +68,8 @@ class DmaUnit:
     pacers: dict[int, Pacer] = field(default_factory=dict)
     """By the number in the transfer information (PERMAP); others are always ready."""
     moving: bool = False
+    shared_changed: Callable[[], None] = lambda: None
+    """Channels 11 to 14 share a line; set by `Dma`."""
 
 
 class DmaChannel(Block):
@@ -318,10 +320,7 @@ class DmaChannel(Block):
         if self.NUMBER < SHARED_LINE:
             lines.set_line(DMA + self.NUMBER, bool(self.CS & INT))
         elif self.NUMBER < CHANNELS - 1:
-            self.on_shared_change()
-
-    def on_shared_change(self) -> None:
-        """Channels 11 to 14 share a line; set by `Dma`."""
+            self._unit.shared_changed()
 
 
 class Dma(Block):
@@ -336,8 +335,7 @@ class Dma(Block):
         super().__init__()
         self.unit = unit
         self.channels = tuple(_channel_class(n)(unit, self._is_enabled) for n in range(CHANNELS))
-        for channel in self.channels[SHARED_LINE : CHANNELS - 1]:
-            channel.on_shared_change = self._update_shared  # type: ignore[method-assign]
+        unit.shared_changed = self._update_shared
 
     def places(self) -> list[tuple[int, DmaChannel]]:
         """Offset in the peripheral window of every channel."""

@@ -10,13 +10,12 @@ from tests.soc.videocore.vpu.code import RTS, encode
 
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.board_unknowns import Unknowns
-from vc4lab.soc.videocore.vpu.core import RETURN
+from vc4lab.soc.videocore.vpu.core import RETURN, Endless, Refused
 from vc4lab.soc.videocore.vpu.executor import Executor
 from vc4lab.soc.videocore.vpu.floats import pattern_of
 from vc4lab.soc.videocore.vpu.forms import FORMS
 from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory
 from vc4lab.soc.videocore.vpu.operations import OPERATIONS
-from vc4lab.soc.videocore.vpu.state import Endless, Refused
 
 CODE, DATA, STACK = 0x8000, 0x10000, 0x20000
 NUMBER = {operation.name: n for n, operation in reversed(list(enumerate(OPERATIONS)))}

@@ -12,11 +12,11 @@ from tests.soc.videocore.vpu.test_execution import CODE, DATA, STACK, Devices, t
 
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.board_unknowns import Unknowns
+from vc4lab.soc.videocore.vpu.core import Endless, Refused
 from vc4lab.soc.videocore.vpu.executor import Executor
 from vc4lab.soc.videocore.vpu.forms import FORMS
 from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory
 from vc4lab.soc.videocore.vpu.service import BUDGET
-from vc4lab.soc.videocore.vpu.state import Endless, Refused
 
 HALT = bytes.fromhex("feffffea")
 MESSAGE, PROGRAM, ARRAY = 0x100000, 0x200000, 0x300000

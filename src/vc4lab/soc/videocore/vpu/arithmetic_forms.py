@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vc4lab.diagnostics.unknown import Unknowns
-from vc4lab.soc.videocore.vpu.core import Core
+from vc4lab.soc.videocore.vpu.core import Core, Flags, added, compared
 from vc4lab.soc.videocore.vpu.floats import (
     FCMP,
     FUNCTIONS,
@@ -26,7 +26,6 @@ from vc4lab.soc.videocore.vpu.operations import (
     DivisionByZero,
     signed,
 )
-from vc4lab.soc.videocore.vpu.state import Flags, added, compared
 
 
 class ArithmeticForms(Core):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from vc4lab.soc.videocore.vpu.arithmetic_forms import ArithmeticForms
+from vc4lab.soc.videocore.vpu.core import CONDITION_TESTS, Refused, compared
 from vc4lab.soc.videocore.vpu.forms import LR
 from vc4lab.soc.videocore.vpu.memory_forms import MemoryForms
 from vc4lab.soc.videocore.vpu.operations import WORD
-from vc4lab.soc.videocore.vpu.state import CONDITION_TESTS, Refused, compared
 
 VERSION = 0x04000104
 """What `version` gives: mgottschlag's resim has it from a board."""

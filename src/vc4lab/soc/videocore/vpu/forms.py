@@ -128,6 +128,8 @@ _MODES = "sleeping and privileged modes"
 _SYSTEM = "the VPU's processor registers, except reads of p0 to p15"
 _BANKS = "the vector register file"
 UNDEFINED = "no known instruction has this encoding"
+_NO_RANGE = ("1111111", "1101111", "0011111", "0111111", "1011111")
+"""First register and number of registers of an stm or ldm that has none but lr or pc."""
 
 FORMS = (
     # 16 bits
@@ -149,16 +151,8 @@ FORMS = (
     Form("00000000101ddddd", "switch_half", "switch {d}"),
     Form("00000000111ddddd", "version", "version {d}"),
     Form("0000000111uuuuuu", "system", "swi {u}", refused=_INTERRUPTS),
-    Form("0000001111111111", "push_lr", "stm lr, (--sp)"),
-    Form("0000001111101111", "push_lr", "stm lr, (--sp)"),
-    Form("0000001110011111", "push_lr", "stm lr, (--sp)"),
-    Form("0000001110111111", "push_lr", "stm lr, (--sp)"),
-    Form("0000001111011111", "push_lr", "stm lr, (--sp)"),
-    Form("0000001101111111", "pop_pc", "ldm pc, (sp++)"),
-    Form("0000001101101111", "pop_pc", "ldm pc, (sp++)"),
-    Form("0000001100011111", "pop_pc", "ldm pc, (sp++)"),
-    Form("0000001100111111", "pop_pc", "ldm pc, (sp++)"),
-    Form("0000001101011111", "pop_pc", "ldm pc, (sp++)"),
+    *(Form("000000111" + bits, "push_lr", "stm lr, (--sp)") for bits in _NO_RANGE),
+    *(Form("000000110" + bits, "pop_pc", "ldm pc, (sp++)") for bits in _NO_RANGE),
     Form("000000100kknnnnn", "pop", "ldm {range}, (sp++)"),
     Form("000000101kknnnnn", "push", "stm {range}, (--sp)"),
     Form("000000110kknnnnn", "pop_with_pc", "ldm {range}, pc, (sp++)"),

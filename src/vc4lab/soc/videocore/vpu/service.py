@@ -66,9 +66,9 @@ class VpuService:
             self.pool.release(stack.handle)
 
     def _run(self, function: int, arguments: Sequence[int], stack: int) -> int | None:
+        from vc4lab.soc.videocore.vpu.core import Endless, Refused
         from vc4lab.soc.videocore.vpu.executor import Executor
         from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory
-        from vc4lab.soc.videocore.vpu.state import Endless, Refused
 
         misaligned = self.unknowns["vpu_misaligned"] == "works"
         memory = VpuMemory(self.memory, self.bus, misaligned)
