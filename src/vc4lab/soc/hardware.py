@@ -22,6 +22,8 @@ from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.generic_timer import MICROSECONDS, WHOLE, GenericTimer
 from vc4lab.soc.cores.traps import CoreLinks
+from vc4lab.soc.devices.absent import I2c0, I2c1, I2c2, Spi, Spi1, Spi2
+from vc4lab.soc.devices.dma import Dma, DmaUnit, Pacer
 from vc4lab.soc.devices.dma_transfer import Mover
 from vc4lab.soc.devices.gpio import Gpio
 from vc4lab.soc.devices.interrupts import InterruptController
@@ -35,13 +37,13 @@ from vc4lab.soc.devices.smi import Smi
 from vc4lab.soc.devices.timers import ArmTimer, SystemTimer
 from vc4lab.soc.devices.uart import ENABLE as UART_ENABLE
 from vc4lab.soc.devices.uart import Uart
+from vc4lab.soc.devices.usb import Usb
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
 from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.events import MachineListeners, V3DMade
 from vc4lab.soc.frames import FrameCounter
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.options import MachineOptions
-from vc4lab.soc.peripherals import add_absent, add_dma
 from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.emmc import Emmc
 from vc4lab.soc.sd.sd_card import SdCard
@@ -51,6 +53,11 @@ from vc4lab.soc.videocore.mailbox import Mailbox
 from vc4lab.soc.videocore.properties import PropertyChannel
 from vc4lab.soc.videocore.videocore import VideoCore
 from vc4lab.soc.videocore.vpu.service import VpuService
+
+PCM_TX, PCM_RX, PWM, EMMC, UART_RX = 2, 3, 5, 11, 14
+"""Numbers of the devices in a control block of the DMA (PERMAP)."""
+TYPING_NS = 1_000_000
+"""How often a channel of the DMA looks whether something was typed."""
 
 
 class Hardware:
@@ -202,10 +209,8 @@ class Hardware:
             self.emmc,
         ):
             self.bus.attach(block)
-        add_absent(self.bus, self.interrupts, self.mini_uart)
-        devices = self.serial, self.pcm, self.pwm, self.emmc
-        mover = Mover(self.memory, self.bus)
-        self.dma = add_dma(self.bus, self.interrupts, mover, devices, cores.code_changed)
+        self._attach_absent()
+        self.dma = self._make_dma()
         vpu = VpuService(
             self.memory,
             self.bus,
@@ -245,6 +250,35 @@ class Hardware:
         if ready:
             for pin in (14, 15):
                 self.gpio.select(pin, uart.strip("()"))
+
+    def _attach_absent(self) -> None:
+        """The buses to which nothing is attached."""
+        bus, aux = self.bus, self.mini_uart
+        common = self.reporter, self.interrupts
+        asking: set[str] = set()
+        bus.attach(Spi(*common))
+        for controller in (I2c0, I2c1, I2c2):
+            bus.attach(controller(*common, asking))
+        bus.attach(Usb(*common, self.clock))
+        for kind in (Spi1, Spi2):
+            spi = kind(*common, partial(aux.is_enabled, kind.NUMBER), aux.update)
+            aux.sources[kind.NUMBER] = partial(getattr, spi, "interrupts")
+            bus.attach(spi)
+
+    def _make_dma(self) -> Dma:
+        """The DMA and its channels, some of which serve devices at their own pace."""
+        mover, code_changed = Mover(self.memory, self.bus), self.processors.code_changed
+        unit = DmaUnit(mover, self.clock, self.interrupts, self.reporter, code_changed)
+        unit.pacers[UART_RX] = Pacer(lambda: self.serial.pending, lambda: TYPING_NS)
+        unit.pacers[PCM_TX] = Pacer(self.pcm.room, self.pcm.wait)
+        unit.pacers[PCM_RX] = Pacer(self.pcm.data, self.pcm.wait)
+        unit.pacers[PWM] = Pacer(self.pwm.room, self.pwm.wait)
+        unit.pacers[EMMC] = Pacer(self.emmc.room, self.emmc.wait)
+        dma = Dma(unit)
+        self.bus.attach(dma)
+        for offset, channel in dma.places():
+            self.bus.attach(channel, offset)
+        return dma
 
     def _attention(self) -> None:
         """An interrupt waits: no core goes on as if nothing had happened."""
