@@ -60,7 +60,12 @@ class AttributeFuzzer(Fuzzer):
             if found.id == 64:
                 state = build(64, address=RECORD_AT, attributes=count & 7, extended=extended)
                 edits.append((start + found.address, state))
-        return Plan(name, tuple(edits), {"warm": rng.random() < 0.3}, size_of(edits))
+        return Plan(
+            name,
+            tuple(edits),
+            {"warm": rng.random() < 0.3, "fed": rng.random() < 0.3},
+            size_of(edits),
+        )
 
     def run(self, plan: Plan) -> None:
         scene = world.scene(plan.scene)

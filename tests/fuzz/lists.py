@@ -71,6 +71,7 @@ class ListFuzzer(Fuzzer):
             options["overspill"] = (word(rng), rng.choice((0, 16, 4096, 1 << 20, 0xFFFFFFFF)))
         if rng.random() < 0.5:
             options["warm"] = True
+        options["fed"] = rng.random() < 0.3
         return Plan(name, tuple(edits), options, size_of(edits))
 
     def run(self, plan: Plan) -> None:
@@ -86,7 +87,8 @@ def run_lists(plan: Plan, binning: tuple[int, int], rendering: tuple[int, int]) 
     scene, options = world.scene(plan.scene), plan.options
     first, second = options.get("ends", (0, 0))
     strict = options.get("strict", False)
-    v3d = world.device(strict=strict, engine=options.get("engine", "jit"))
+    engine, fed = options.get("engine", "jit"), options.get("fed", False)
+    v3d = world.device(strict=strict, engine=engine, fed=fed)
     if options.get("warm"):
         scene.restore()
         world.submit(v3d, scene.binning, scene.rendering)
@@ -136,6 +138,7 @@ class RecordFuzzer(Fuzzer):
             options["overspill"] = (word(rng), rng.choice((0, 16, 4096, 1 << 20, 0xFFFFFFFF)))
         if rng.random() < 0.5:
             options["warm"] = True
+        options["fed"] = rng.random() < 0.3
         return Plan(name, tuple(edits), options, size_of(edits))
 
     def _piece(

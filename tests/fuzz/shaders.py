@@ -74,6 +74,7 @@ class ShaderFuzzer(Fuzzer):
             )
         if rng.random() < 0.05:
             options["strict"] = True
+        options["fed"] = rng.random() < 0.3
         return Plan(name, tuple(edits), options, size_of(edits))
 
     def _damage(self, rng: random.Random, address: int, code: bytes) -> tuple[int, bytes]:
@@ -106,7 +107,8 @@ class ShaderFuzzer(Fuzzer):
         engine = plan.options["engine"]
         strict = plan.options.get("strict", False)
         golden = engine == "interpreter"
-        v3d = world.device(strict=strict, engine=engine if golden else "jit")
+        chosen = engine if golden else "jit"
+        v3d = world.device(strict=strict, engine=chosen, fed=plan.options["fed"])
         if engine == "exact":
             v3d.frames.preparer.pipelines.engine = "exact"
             v3d.frames.preparer.vertices.engine = "exact"

@@ -45,9 +45,10 @@ class TextureFuzzer(Fuzzer):
             start, vertices = scene.data(rng.choice([p for p in scene.parts if p[:4] == "vert"]))
             place = start + 4 * rng.randrange(len(vertices) // 4)
             edits.append((place, word(rng).to_bytes(4, "little")))
-        return Plan(name, tuple(edits), {}, size_of(edits))
+        return Plan(name, tuple(edits), {"fed": rng.random() < 0.3}, size_of(edits))
 
     def run(self, plan: Plan) -> None:
         scene = world.scene(plan.scene)
         scene.restore(plan.edits)
-        world.submit(world.device(), scene.binning, scene.rendering)
+        v3d = world.device(fed=plan.options["fed"])
+        world.submit(v3d, scene.binning, scene.rendering)

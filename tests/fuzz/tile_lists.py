@@ -36,7 +36,7 @@ class TileListFuzzer(Fuzzer):
             at = MEMORY_SIZE - rng.randrange(1, 40)
             tile = address + 32 * rng.randrange(max(1, used // 32))
             edits = [(tile, b"\x10" + at.to_bytes(4, "little")), (at, self._codes(rng, at))]
-        return Plan(name, tuple(edits), {}, size_of(edits))
+        return Plan(name, tuple(edits), {"fed": rng.random() < 0.3}, size_of(edits))
 
     def _codes(self, rng: random.Random, address: int) -> bytes:
         out = bytearray()
@@ -58,4 +58,4 @@ class TileListFuzzer(Fuzzer):
     def run(self, plan: Plan) -> None:
         scene = world.scene(plan.scene)
         scene.restore(plan.edits)
-        world.submit(world.device(), rendering=scene.rendering)
+        world.submit(world.device(fed=plan.options["fed"]), rendering=scene.rendering)

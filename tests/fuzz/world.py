@@ -25,6 +25,10 @@ from vc4lab.qpu.program.reader import program_at
 from vc4lab.records.control import build, parse_list
 from vc4lab.records.declarations import Nop, WaitSemaphore
 from vc4lab.records.shader import NvShaderRecord, parse_gl_state
+from vc4lab.timing.frames.feed import FrameFeed
+from vc4lab.timing.frames.fragment_vectors import fragment_vectors
+from vc4lab.timing.frames.frame import Frame
+from vc4lab.timing.frames.vertex_batches import rendering_batches
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.registers import REGISTERS
 
@@ -229,10 +233,33 @@ def scene(name: str) -> Scene:
 # -- running -------------------------------------------------------------------------------------
 
 
-def device(**options: Any) -> V3D:
-    """A V3D on the guarded memory."""
+def device(*, fed: bool = False, **options: Any) -> V3D:
+    """A V3D on the guarded memory; `fed`: with a feed of frames, whose tables fit together."""
     options.setdefault("threads", 1)
-    return V3D(memory(), Reporter(options.pop("strict", False)), **options)
+    v3d = V3D(memory(), Reporter(options.pop("strict", False)), **options)
+    if fed:
+        FrameFeed(v3d, check_frame).__enter__()  # as long as there is the V3D
+    return v3d
+
+
+def check_frame(frame: Frame) -> None:
+    """The tables of a frame fit together, so that those who read them need not look."""
+    totals, lists, tiles = frame.totals(), frame.lists, frame.tiles
+    assert totals["covered_quads"] == totals["quads_valid"]
+    assert int(lists["blocks"].sum()) == len(frame.blocks)
+    assert int(lists["vertices"].sum()) == len(frame.vertices)
+    assert frame.first_request[-1] == len(frame.requests)
+    assert frame.first_line[-1] == len(frame.lines)
+    assert (lists["tile"] < len(tiles)).all()
+    assert (lists["draw"] < len(frame.draws)).all()
+    assert (frame.draws["program"] < len(frame.programs)).all()
+    assert int(tiles["ops"].sum()) == len(frame.ops)
+    for early_z in (False, True):
+        assert fragment_vectors(frame, early_z=early_z).rejected >= 0
+    batches = rendering_batches(frame)
+    assert int(batches.first_batch[-1]) == len(batches.sizes)
+    for binning in frame.binnings:
+        assert int(binning.draws["vertices"].sum()) == len(binning.vertices)
 
 
 def submit(
