@@ -125,6 +125,18 @@ def test_a_program_that_waits_for_ever_says_so() -> None:
     assert timing.notes == ("QPU 0 has not ended: timed up to 0x00010008, where it stands",)
 
 
+def test_programs_that_would_wait_for_each_other_on_the_chip() -> None:
+    """The one that takes the mutex first here comes to it later on the chip."""
+    late = "nop\n" * 60 + "mov -, mutex\nsrel -, 1\nmov mutex, 0\n" + END
+    early = "mov -, mutex\nsacq -, 1\nmov mutex, 0\n" + END
+    timing = timed([late, early])
+    assert timing.notes == (
+        "the model stands still, as the chip would:",
+        "QPU 0 waits at 0x000101e0: mutex, held by QPU 1",
+        "QPU 1 waits at 0x00010258: semaphore 1 (now 0)",
+    )
+
+
 def test_textures_say_that_they_are_not_modelled() -> None:
     program = "mov t0t, 0\nmov t0s, 0\nnop ; nop ; ldtmu0\n" + END
     timing = timed(program, [[DATA, 0x100 << 8 | 0x100 << 20]])
@@ -153,7 +165,7 @@ def test_run_says_how_long_it_takes_and_why(program: Path) -> None:
     assert "pi1:" in output
     assert "at 250 MHz" in output
     assert "waits for its DMA load" in output
-    assert "`mov -, vr_wait`: waits for its DMA load" in output.replace("mov.never", "mov")
+    assert "line 6, 0x00001020 `mov -, vr_wait`: waits for its DMA load" in output
 
 
 def test_run_prints_json(program: Path) -> None:

@@ -123,7 +123,7 @@ def run(
         else:
             _print(report, engine.value)
             if timer is not None:
-                typer.echo(timer.result().text())
+                typer.echo(timer.result().text(where=source.place))
             for text in dumps:
                 typer.echo(text)
     except ValueError as error:
@@ -169,15 +169,23 @@ class _Source:
 
     def show(self, item: Diagnostic) -> None:
         """Print a message, with the line of the source it is about."""
+        typer.echo(str(item), err=True)
+        line = self.line(item.address) if item.address is not None else None
+        if line is not None:
+            typer.echo(f"    {self.path}:{line[0]}: {line[1]}", err=True)
+
+    def line(self, address: int) -> tuple[int, str] | None:
+        """The source line of an instruction, if there is one."""
         from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
         from vc4lab.v3d.user_programs.experiment import CODE
 
-        typer.echo(str(item), err=True)
-        if item.address is not None:
-            index, rest = divmod(item.address - CODE, INSTRUCTION_BYTES)
-            if rest == 0 and 0 <= index < len(self.lines):
-                number, text = self.lines[index]
-                typer.echo(f"    {self.path}:{number}: {text}", err=True)
+        index, rest = divmod(address - CODE, INSTRUCTION_BYTES)
+        return self.lines[index] if rest == 0 and 0 <= index < len(self.lines) else None
+
+    def place(self, address: int) -> str:
+        """An instruction's place in the source, if it has one, for a line of a table."""
+        line = self.line(address)
+        return f"line {line[0]}, " if line is not None else ""
 
 
 def _read(path: Path, entry: str | None) -> _Source:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -103,12 +103,12 @@ class Timing:
         """The same as plain values."""
         return {"milliseconds": self.milliseconds, **asdict(self)}
 
-    def text(self, hottest: int = 10) -> str:
-        """For people to read."""
-        return "\n".join(_lines(self, hottest))
+    def text(self, hottest: int = 10, where: Callable[[int], str] = lambda address: "") -> str:
+        """For people to read. where: an instruction's place in the source, by its address."""
+        return "\n".join(_lines(self, hottest, where))
 
 
-def _lines(timing: Timing, hottest: int) -> list[str]:
+def _lines(timing: Timing, hottest: int, where: Callable[[int], str]) -> list[str]:
     lines = [f"{timing.clocks} clocks of the V3D ({timing.chip} on {timing.board})"]
     lines += [
         f"  {one.board}: {one.clocks} clocks at {one.hertz / 1e6:g} MHz, {one.milliseconds:.6g} ms"
@@ -129,8 +129,8 @@ def _lines(timing: Timing, hottest: int) -> list[str]:
     for one in timing.hot[:hottest]:
         why = ", ".join(f"{cause} {clocks}" for cause, clocks in _largest(one.stalls))
         lines.append(
-            f"  {one.clocks:>10} clocks, {one.executed} times, 0x{one.address:08x} `{one.text}`"
-            + (f": {why}" if why else "")
+            f"  {one.clocks:>10} clocks, {one.executed} times, "
+            f"{where(one.address)}0x{one.address:08x} `{one.text}`" + (f": {why}" if why else "")
         )
     for cache in timing.caches:
         if cache.hits or cache.misses:

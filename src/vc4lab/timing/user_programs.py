@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.timing.chip import Chip, load_chip
-from vc4lab.timing.compute.kinds import CAUSE_TEXT, Cause
+from vc4lab.timing.compute.kinds import CAUSE_TEXT
 from vc4lab.timing.compute.model import ComputeModel
+from vc4lab.timing.compute.standstill import standstill, waits_for
 from vc4lab.timing.compute.state import CUT_OFF
 from vc4lab.timing.result import (
     BoardTime,
@@ -92,9 +93,9 @@ class ProgramTiming:
         qpus = tuple(_qpu_time(model, number) for number in model.started)
         clocks = _clocks(model)
         textures = sum(int(model.qpus[n].textures) for n in model.started)
-        notes = [f"QPU {qpu.qpu} {qpu.waits}" for qpu in qpus if qpu.waits]
-        if any(not model.qpus[number].stopped for number in model.started):
-            notes.insert(0, "the model stands still:")
+        cut = [number for number in model.started if model.qpus[number].ended == CUT_OFF]
+        notes = [f"QPU {qpu.qpu} {qpu.waits}" for qpu in qpus if qpu.qpu in cut]
+        notes += standstill(model)
         if textures:
             notes.append(
                 f"{textures} samples of textures are timed as if their texels were in the cache: "
@@ -138,7 +139,7 @@ def _qpu_time(model: ComputeModel, number: int) -> QpuTime:
     waits = ""
     address = model.listing_of(number).program.address_of(max(int(qpu.site), 0))
     if not qpu.stopped:
-        waits = f"waits at 0x{address:08x}: {CAUSE_TEXT.get(Cause(qpu.cause), 'its program')}"
+        waits = waits_for(model, number)
     elif qpu.ended == CUT_OFF:
         waits = f"has not ended: timed up to 0x{address:08x}, where it stands"
     busy = int(qpu.executed) * model.chip.whole("qpu", "slot")
