@@ -296,7 +296,10 @@ class ListBinned(NamedTuple):
 
 
 class DrawWork(NamedTuple):
-    """A draw of `FrameWork`; `state` is a RenderState, `shader` what it names, if that exists."""
+    """A draw of `FrameWork`; `state` is a RenderState, `shader` what it names, if that exists.
+
+    `textures`: a `tmu.state.TextureDescriptor` for each of `pipeline.key.textures`, or None.
+    """
 
     state: Any
     shader: Any
@@ -304,6 +307,7 @@ class DrawWork(NamedTuple):
     primitives: int
     vertices: int
     pipeline: PreparedPipeline | None
+    textures: Sequence[Any]
 
 
 class FrameWork(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.timing.frames.recorded import Drawn
 
-from vc4lab.memory.touched_lines import QUAD_SHIFT
+from vc4lab.memory.touched_lines import LINE_SHIFT, QUAD_SHIFT
 from vc4lab.qpu.program.program import Program
 from vc4lab.records.control import RECORDS, ListFormat, parse_record
 from vc4lab.records.declarations import BranchToSublist, CompressedList
@@ -179,6 +179,30 @@ def test_bytes_of_tile_lists(name: str) -> None:
     assert int(frame.tiles["bytes"].sum()) == int(mine["bytes"].sum())
     calls = frame.records[frame.records["id"] == BranchToSublist.id]
     assert (np.bincount(mine["tile"], minlength=len(frame.tiles)) > 0).sum() == len(calls)
+
+
+def test_textures_and_attributes_of_draws() -> None:
+    """The lines of a request lie in its texture; attributes have the bytes that shaders name."""
+    drawn = Drawn("glmark2_texture_texture-filter_mipmap", True)
+    for frame in drawn.frames[0]:
+        for table, draws in (
+            (frame.attributes, frame.draws),
+            *((binning.attributes, binning.draws) for binning in frame.binnings),
+        ):
+            sizes = np.bincount(table["draw"], table["bytes"], len(draws))
+            assert (sizes >= draws["attribute_bytes"]).all()  # not all of it stays in the VPM
+            counts = np.bincount(table["draw"], minlength=len(draws))
+            assert counts.tolist() == draws["attributes"].tolist()
+        numbers = frame.requests["number"]
+        if not len(numbers):
+            continue
+        (texture,) = frame.textures
+        assert (numbers == texture["number"]).all()
+        addresses = (frame.lines & 0xFFFFFF).astype(np.int64) << LINE_SHIFT
+        size = int(texture["width"]) * int(texture["height"]) * int(texture["bits"]) // 8
+        far = addresses - int(texture["address"])
+        assert (far < size).all()
+        assert (far >= (-size if texture["levels"] > 1 else 0)).all()
 
 
 def test_transfers_of_tiles() -> None:

@@ -100,12 +100,15 @@ def binning(
     for number, name in enumerate(BINNER_COUNTERS):
         table[name] = np.diff(totals[:, number])
     vertices: list[NDArray[np.uint32]] = []
+    shaders: list[ShaderRecord | None] = []
     for row, draw in zip(table, raw, strict=True):
         width = _INDEX_BYTES.get(int(draw["index_type"]), 0)
         row["index_bytes"] = width
         vertices.append(_indices(memory, draw, width))
         kind, word = int(draw["shader_kind"]), int(draw["shader_word"]) & 0xFFFFFFFF
-        _add_coordinate_shader(row, event.shaders.get((kind, word)), programs)
+        shader = event.shaders.get((kind, word))
+        shaders.append(shader)
+        _add_coordinate_shader(row, shader, programs)
     table["vertices"] = [len(part) for part in vertices]
     table["first_vertex"] = starts(table["vertices"])[:-1]
     named = np.concatenate(vertices) if vertices else np.zeros(0, np.uint32)
@@ -113,6 +116,7 @@ def binning(
     return Binning(
         executed,
         table,
+        attribute_table(shaders, vertex=False),
         named,
         event.tiles,
         event.initial_bytes,
@@ -179,6 +183,8 @@ def frame(
         binnings,
         programs.words,
         draws,
+        texture_table(event.draws),
+        attribute_table([draw.shader for draw in event.draws], vertex=True),
         tiles,
         ops,
         lists,
@@ -320,3 +326,34 @@ def _add_shader(row: Any, shader: ShaderRecord, programs: Programs) -> None:
         row["attribute_bytes"] = record.vs_size
     elif shader.nv is not None:
         row["attribute_bytes"] = shader.nv.stride
+
+
+def texture_table(draws: Sequence[DrawWork]) -> Table:
+    """The textures of all draws, as far as they are known before the programs run."""
+    rows = []
+    for number, draw in enumerate(draws):
+        kinds = () if draw.pipeline is None else draw.pipeline.key.textures
+        for request, (kind, texture) in enumerate(zip(kinds, draw.textures, strict=False)):
+            if kind is None or texture is None:
+                continue
+            size = int(texture.width[0]), int(texture.height[0]), int(texture.last_level) + 1
+            form = int(kind.type), int(kind.type.bits), int(kind.layout)
+            filters = kind.mag_linear, kind.min_linear, int(kind.mip), kind.cube
+            rows.append((number, request, texture.base[0] & 0xFFFFFFFF, *size, *form, *filters))
+    return np.array(rows, cols.TEXTURE)
+
+
+def attribute_table(shaders: Sequence[ShaderRecord | None], *, vertex: bool) -> Table:
+    """The arrays that the vertex (or coordinate) shaders of draws select; NV: shaded vertices."""
+    rows = []
+    for number, shader in enumerate(shaders):
+        if shader is not None and shader.gl is not None:
+            record = shader.gl.record
+            chosen = int(record.vs_attributes if vertex else record.cs_attributes)
+            for array, one in enumerate(shader.gl.attributes):
+                if chosen >> array & 1:
+                    rows.append((number, array, one.address & 0xFFFFFFFF, one.size, one.stride))
+        elif shader is not None and shader.nv is not None:
+            stride = int(shader.nv.stride)
+            rows.append((number, 0, int(shader.nv.vertices) & 0xFFFFFFFF, stride, stride))
+    return np.array(rows, cols.ATTRIBUTE)

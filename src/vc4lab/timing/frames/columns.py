@@ -57,6 +57,20 @@ DRAW = np.dtype(
 )  # fmt: skip
 """A distinct render state of the frame."""
 
+TEXTURE = np.dtype(
+    [
+        ("draw", "i4"), ("number", "i4"), ("address", "u4"), ("width", "i4"), ("height", "i4"),
+        ("levels", "i4"), ("type", "i4"), ("bits", "i4"), ("layout", "i4"), ("mag_linear", "?"),
+        ("min_linear", "?"), ("mips", "i4"), ("cube", "?"),
+    ]
+)  # fmt: skip
+"""A texture request of a draw's program."""
+
+ATTRIBUTE = np.dtype(
+    [("draw", "i4"), ("number", "i4"), ("address", "u4"), ("bytes", "i4"), ("stride", "i4")]
+)
+"""An array that the vertices of a draw are fetched from."""
+
 RECORD = np.dtype([("address", "u4"), ("id", "u4"), ("bytes", "i4"), ("tile", "i4")])
 """A record of a control list that was executed; tile: -1 outside of tile lists."""
 

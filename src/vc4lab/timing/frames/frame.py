@@ -28,8 +28,8 @@ class Binning:
     ----------
     records
         Records executed, columns RECORD.
-    draws
-        Records 32, 33, 41 and 42, columns BINNED.
+    draws, attributes
+        Records 32, 33, 41 and 42, columns BINNED; what their vertices are fetched from.
     vertices
         Numbers of the vertices of all draws, as their indices name them.
     tiles
@@ -42,6 +42,7 @@ class Binning:
 
     records: Table
     draws: Table
+    attributes: Table
     vertices: NDArray[np.uint32]
     tiles: tuple[int, int]
     initial_bytes: int
@@ -67,7 +68,7 @@ class Frame:
         Flushes since the frame before.
     programs
         Distinct programs; columns `program` and `vertex_program` number them.
-    draws, tiles, ops, lists
+    draws, textures, attributes, tiles, ops, lists
         Tables with the columns of `columns.py`.
     records
         Records that thread 1 executed; those of tile lists have a tile.
@@ -90,6 +91,8 @@ class Frame:
     binnings: tuple[Binning, ...]
     programs: tuple[Words, ...]
     draws: Table
+    textures: Table
+    attributes: Table
     tiles: Table
     ops: Table
     lists: Table

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.fragment.pipeline import Pipeline
     from vc4lab.v3d.golden.draw import GoldenDraw
     from vc4lab.v3d.state.tile_context import FragmentKey
+    from vc4lab.v3d.tmu.state import TextureDescriptor
 
 PROGRAMS, PIPELINES = 1024, 8192
 """Places in the tables; at most half of them are taken."""
@@ -79,11 +80,15 @@ class _Table(Generic[S]):
 
 @dataclass(frozen=True)
 class MadePipeline:
-    """What a PipelineEntry was made from and needs to be kept alive."""
+    """What a PipelineEntry was made from and needs to be kept alive.
+
+    `textures`: of each request, None where its parameters are only known to the program.
+    """
 
     key: FragmentKey
     pipeline: Pipeline
     golden: GoldenDraw | None
+    textures: Sequence[TextureDescriptor | None]
     keep: object
 
 

@@ -237,7 +237,7 @@ class DrawPreparer:
         addresses = (ctypes.c_uint64 * max(len(textures), 1))(
             *(0 if texture is None else texture.address for texture in textures)
         )
-        made = MadePipeline(key, pipeline, golden, (textures, addresses))
+        made = MadePipeline(key, pipeline, golden, textures, addresses)
         if entry is not None:
             self._draws.pipelines.made[entry.address] = made
         else:

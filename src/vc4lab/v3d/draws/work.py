@@ -71,14 +71,15 @@ class WorkReporter:
             records = scan.first_records()
         found = []
         for number, (use, draw) in enumerate(zip(uses, draws, strict=True)):
-            pipeline = None if draw.keep is None else draw.keep.pipeline
+            made = draw.keep
             work = DrawWork(
                 use.state,
                 self._preparer.shader(use),
                 records.get(number),
                 use.primitives,
                 use.vertices,
-                pipeline,
+                None if made is None else made.pipeline,
+                () if made is None else tuple(made.textures),
             )
             found.append(work)
         return tuple(found)
