@@ -187,6 +187,7 @@ def test_without_a_home(home, tmp_path):
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).parent == tmp_path
     assert done.stderr.count("JIT-002") == 1
+    assert ("($HOME is empty)" if not home else "which is not a folder)") in done.stderr
     assert os.listdir(tmp_path) == ["file"]
 
 

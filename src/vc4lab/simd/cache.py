@@ -50,7 +50,8 @@ def directory() -> Path:
     home = os.environ.get("HOME", "")
     if os.path.isabs(home) and os.path.isdir(home):
         return Path(home) / ".cache" / "vc4lab"
-    return _make_private(f"$HOME is {home or 'empty'!r}, which is not a folder")
+    what = f"{home[:60]!r}, which is not a folder" if home else "empty"
+    return _make_private(f"$HOME is {what}")
 
 
 _private: Path | None = None

@@ -75,7 +75,7 @@ def test_a_right_program_is_silent() -> None:
 def test_uniforms_past_their_list() -> None:
     found = noticed("mov r0, unif\nmov r1, unif\nmov r2, unif" + END, "5")
     assert [(code, site) for code, site, _ in found] == [("QPU-062", 1), ("QPU-062", 2)]
-    assert "uniform 2 is read, but 1 were given" in found[0][2]
+    assert "uniform 2 is read, but 1 was given" in found[0][2]
     assert "uniform 1 is read, but none were given" in noticed("mov r0, unif" + END)[0][2]
     moved = "mov unif_addr, unif\nnop\nnop\nmov r0, unif\nmov r0, unif" + END
     found = noticed(moved, "a + 4", ["a=8"])
@@ -126,7 +126,9 @@ def test_lookups_outside() -> None:
     text = "shl r0, elem_num, 2\nadd t0s, r0, unif\nnop; nop; ldtmu0" + END
     assert codes(text, "a", ["a=64"]) == []
     assert codes(text, "a", ["a=32", "b=4096"]) == [("QPU-064", 1)]
-    assert "lane 8 looks up a word at" in noticed(text, "a", ["a=32"])[0][2]
+    found = noticed(text, "a", ["a=32"])[0][2]
+    assert "lane 8 looks up a word at" in found
+    assert "4 bytes past the end of 'a'" in found
     assert codes(text, "a + 0xc0000000", ["a=64"]) == []
     some = text.replace("add t0s", "mov.setf -, 0\nadd.zc t0s")
     assert codes(some, "a", ["a=4"]) == [("QPU-061", 2)]  # QPU-114

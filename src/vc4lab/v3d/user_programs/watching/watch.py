@@ -169,9 +169,10 @@ class Watch:
             return
         if not self.moved and at >= self.list.start:
             number, given = (at - self.list.start) // 4 + 1, self.list.size // 4
-            text = f"uniform {number} is read, but {given or 'none'} were given"
+            given_text = "1 was" if given == 1 else f"{given or 'none'} were"
+            text = f"uniform {number} is read, but {given_text} given"
         else:
-            text = f"a uniform is read {self._where(at)}"
+            text = f"a uniform is read {self._where(at, 4)}"
         self.note("QPU-062", site, text)
 
     def store_rows(self, site: int, setup: int, stride: int, address: int) -> None:
@@ -219,7 +220,7 @@ class Watch:
         for lane, address in addresses:
             at = address & MEMORY_MASK & ~3
             if not self._memory(at, 4) and not self.list.holds(at, 4):
-                self.note("QPU-064", site, f"lane {lane} looks up a word {self._where(at)}")
+                self.note("QPU-064", site, f"lane {lane} looks up a word {self._where(at, 4)}")
                 return
 
     def texture(self, site: int, parameter: int) -> None:
