@@ -95,6 +95,7 @@ class BinningStage:
         self.lint = lint or Lint(reporter)
         self.ranges = DrawRanges(self.lint.addresses)
         self.binner = Binner(executor.memory, reporter, unknowns)
+        self._binned = executor.listeners.list_binned
         self.coordinates = VertexStage(
             executor.memory,
             reporter,
@@ -192,7 +193,8 @@ class BinningStage:
         heard = bool(self.lint.addresses.used.subscriptions)
         if heard is not native.is_heard:
             native.listen(heard)
-        self._choose_recording()
+        if self._binned.subscriptions or native.binned is not None:
+            self._choose_recording()
         thread.current = address
         while result not in _ENDS and thread.running and thread.stalled is None:
             here, result = native.run(thread.current, thread.end, notes)
@@ -212,7 +214,7 @@ class BinningStage:
 
     def _choose_recording(self) -> None:
         """Whether what draws take is recorded from now on."""
-        wanted = bool(self.executor.listeners.list_binned.subscriptions)
+        wanted = bool(self._binned.subscriptions)
         if wanted is not (self.native.binned is not None):
             self.native.record_draws(wanted)
 
@@ -305,6 +307,5 @@ class BinningStage:
             self._flushing = self._unflushed = False
             self.native.context.started, self.native.context.ended = 0, 1
             if self.native.binned is not None:
-                event = self.native.binned.take(self.binner)
-                self.executor.listeners.list_binned.emit(event)
+                self._binned.emit(self.native.binned.take(self.binner))
             self.flushed()

@@ -114,9 +114,9 @@ class DrawPreparer:
         if layout is not pipelines.layout:
             pipelines.layout, self._layout_number = layout, LAYOUTS.index(layout)
         pipelines.vg_mask = vg_mask
-        pipelines.recording = bool(self.listeners.frame_work.subscriptions)
-        mode = self._layout_number << 2 | vg_mask << 1 | pipelines.counting
-        mode = self._mode = pipelines.recording << 4 | mode
+        recording = pipelines.recording = bool(self.listeners.frame_work.subscriptions)
+        mode = recording << 4 | self._layout_number << 2 | vg_mask << 1 | pipelines.counting
+        self._mode = mode
         self._draws.fill(scan, mode=mode)
         if self.lint.addresses.used.subscriptions:
             self._announce(scan)

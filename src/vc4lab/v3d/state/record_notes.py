@@ -33,11 +33,6 @@ class RecordNotes:
         self.many: Listeners[RecordsNoted] = many or Listeners()
         self._start = 0
 
-    @property
-    def wanted(self) -> bool:
-        """Whether there is a listener."""
-        return bool(self.listeners.subscriptions or self.many.subscriptions)
-
     def emit(self, thread: int, address: int, identity: int) -> None:
         """A record that Python executes."""
         if self.many.subscriptions:

@@ -76,7 +76,7 @@ class Collector:
         """
         context = self.context
         context.here, context.end = address, end  # members take the low 32 bits
-        if notes.wanted:
+        if notes.listeners.subscriptions or notes.many.subscriptions:
             return notes.run(1, context, _native(True).call)
         return self._collect(self._address)
 
