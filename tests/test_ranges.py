@@ -102,9 +102,9 @@ def drm_device(**options: Any) -> DrmDevice:
         return made
 
 
-def run_true(frames: Any) -> None:
+def run_true(frames: Any, program: Any = ("true",)) -> None:
     with DrmDevice(gpu_memory=1 << 20) as device:
-        device.run(["true"], frames=frames)
+        device.run(program, frames=frames)
 
 
 DEVICE_CASES: list[tuple[str, Callable[[Any], object], list[object]]] = [
@@ -116,6 +116,7 @@ DEVICE_CASES: list[tuple[str, Callable[[Any], object], list[object]]] = [
     ("DrmDevice pointer", lambda v: drm_device(pointer=v), ["", "touch", None]),
     ("DrmDevice params", lambda v: drm_device(device="xlnx", params={"x": v}), [0]),
     ("DrmDevice run frames", run_true, [0, -1, HUGE, 1.5, "3"]),
+    ("DrmDevice run program", lambda v: run_true(None, v), [[], [""], ["", "x"]]),
 ]
 
 

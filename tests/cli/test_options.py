@@ -141,8 +141,9 @@ def test_empty_names(option):
 
 
 def test_empty_arguments():
-    for command in ("boot", "replay", "run"):
+    for command in ("boot", "replay", "run", "asm", "disasm"):
         vc4lab(command, "")
+    vc4lab("drm", "--", "")
 
 
 TEXTS = {

@@ -158,7 +158,7 @@ def drm(
         raise typer.Exit(set_up(suite, program or []))
     if check:
         raise typer.Exit(_check(folder, suite))
-    if not program:
+    if not program or not program[0]:
         raise failed("no program given; for example: vc4lab drm -- kmscube")
     from vc4lab.diagnostics import Reporter
     from vc4lab.drm.device.device import DrmDevice

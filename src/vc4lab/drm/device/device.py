@@ -212,10 +212,12 @@ class DrmDevice:
 
         The result is its exit code and has the last picture: `run(["kmscube"]).screen.image`.
         Raises NotPossible where programs cannot be supervised, OSError if it cannot be started,
-        ValueError or TypeError for a number of frames that is none, and what a listener raised
-        (`drm/events.py`).
+        ValueError or TypeError for a number of frames that is none or a program without a name, and
+        what a listener raised (`drm/events.py`).
         """
         frames = PICTURES.check_optional(frames)
+        if not program or not program[0]:
+            raise ValueError("program: a name is needed, and it is empty")
         before = self.screen.frames
         self.stop_after = before + frames if frames is not None else None
         self.screen.is_over = False
