@@ -1,21 +1,9 @@
 """Guest RAM, shared by CPU, GPU and clients without copies."""
 
-from vc4lab.memory.guest import (
-    ADDRESS_BITS,
-    BUS_PERIPHERALS,
-    MEMORY_MASK,
-    MEMORY_SIZE,
-    PAD,
-    GuestMemory,
-)
-from vc4lab.memory.shared import SharedFile
-
-__all__ = [
-    "ADDRESS_BITS",
-    "BUS_PERIPHERALS",
-    "MEMORY_MASK",
-    "MEMORY_SIZE",
-    "PAD",
-    "GuestMemory",
-    "SharedFile",
-]
+from vc4lab.memory.guest import ADDRESS_BITS as ADDRESS_BITS
+from vc4lab.memory.guest import BUS_PERIPHERALS as BUS_PERIPHERALS
+from vc4lab.memory.guest import MEMORY_MASK as MEMORY_MASK
+from vc4lab.memory.guest import MEMORY_SIZE as MEMORY_SIZE
+from vc4lab.memory.guest import PAD as PAD
+from vc4lab.memory.guest import GuestMemory as GuestMemory
+from vc4lab.memory.shared import SharedFile as SharedFile

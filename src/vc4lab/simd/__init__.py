@@ -1,192 +1,102 @@
 """The staged vector language: Python functions become native code."""
 
-from vc4lab.simd.blocks import BasicBlock, enter, jump, jump_if, new_block, terminated
-from vc4lab.simd.control import unroll
-from vc4lab.simd.floatmode import (
-    FP_INVALID,
-    FP_OVERFLOW,
-    address_of,
-    call_pointer,
-    call_with_flags,
-    imported,
-)
-from vc4lab.simd.kernel import Function, Staged, call, kernel, late_kernel, staged
-from vc4lab.simd.members import (
-    Array,
-    f32,
-    f32x16,
-    f64,
-    i1,
-    i8,
-    i8x16,
-    i16,
-    i16x16,
-    i32,
-    i32x16,
-    i64,
-    i64x16,
-    nested,
-    ptr,
-)
-from vc4lab.simd.memory import (
-    Cell,
-    alloca,
-    atomic_add,
-    gather,
-    load,
-    masked_load,
-    masked_store,
-    opaque,
-    scatter,
-    store,
-    table,
-    var,
-)
-from vc4lab.simd.native import NativeFunction, NativeModule, build
-from vc4lab.simd.struct import Struct, StructRef
-from vc4lab.simd.target import Target, host_target, targets
-from vc4lab.simd.types import Type, mask16, vec
-from vc4lab.simd.value import Value, const, is_staged, select, splat
-from vc4lab.simd.vector import (
-    abs_,
-    all_,
-    any_,
-    bswap_,
-    ceil_,
-    clz_,
-    compress,
-    fabs_,
-    floor_,
-    fmax_,
-    fmin_,
-    fused_,
-    has_fused,
-    int_or_least,
-    iota,
-    is_nan,
-    lookup16,
-    mask_bits,
-    mask_from_bits,
-    max_,
-    min_,
-    nearest_,
-    permute,
-    permute_two,
-    popcount_,
-    reduce_add,
-    reduce_max,
-    reduce_min,
-    reduce_or,
-    reduce_umax,
-    rotate_lanes,
-    scale_round,
-    shuffle,
-    sqrt_,
-    uadd_sat,
-    umax,
-    umin,
-    usub_sat,
-)
-
-__all__ = [
-    "FP_INVALID",
-    "FP_OVERFLOW",
-    "Array",
-    "BasicBlock",
-    "Cell",
-    "Function",
-    "NativeFunction",
-    "NativeModule",
-    "Staged",
-    "Struct",
-    "StructRef",
-    "Target",
-    "Type",
-    "Value",
-    "abs_",
-    "address_of",
-    "all_",
-    "alloca",
-    "any_",
-    "atomic_add",
-    "bswap_",
-    "build",
-    "call",
-    "call_pointer",
-    "call_with_flags",
-    "ceil_",
-    "clz_",
-    "compress",
-    "const",
-    "enter",
-    "f32",
-    "f32x16",
-    "f64",
-    "fabs_",
-    "floor_",
-    "fmax_",
-    "fmin_",
-    "fused_",
-    "gather",
-    "has_fused",
-    "host_target",
-    "i1",
-    "i8",
-    "i8x16",
-    "i16",
-    "i16x16",
-    "i32",
-    "i32x16",
-    "i64",
-    "i64x16",
-    "imported",
-    "int_or_least",
-    "iota",
-    "is_nan",
-    "is_staged",
-    "jump",
-    "jump_if",
-    "kernel",
-    "late_kernel",
-    "load",
-    "lookup16",
-    "mask16",
-    "mask_bits",
-    "mask_from_bits",
-    "masked_load",
-    "masked_store",
-    "max_",
-    "min_",
-    "nearest_",
-    "nested",
-    "new_block",
-    "opaque",
-    "permute",
-    "permute_two",
-    "popcount_",
-    "ptr",
-    "reduce_add",
-    "reduce_max",
-    "reduce_min",
-    "reduce_or",
-    "reduce_umax",
-    "rotate_lanes",
-    "scale_round",
-    "scatter",
-    "select",
-    "shuffle",
-    "splat",
-    "sqrt_",
-    "staged",
-    "store",
-    "table",
-    "targets",
-    "terminated",
-    "uadd_sat",
-    "umax",
-    "umin",
-    "unroll",
-    "usub_sat",
-    "var",
-    "vec",
-]
+from vc4lab.simd.blocks import BasicBlock as BasicBlock
+from vc4lab.simd.blocks import enter as enter
+from vc4lab.simd.blocks import jump as jump
+from vc4lab.simd.blocks import jump_if as jump_if
+from vc4lab.simd.blocks import new_block as new_block
+from vc4lab.simd.blocks import terminated as terminated
+from vc4lab.simd.control import unroll as unroll
+from vc4lab.simd.floatmode import FP_INVALID as FP_INVALID
+from vc4lab.simd.floatmode import FP_OVERFLOW as FP_OVERFLOW
+from vc4lab.simd.floatmode import address_of as address_of
+from vc4lab.simd.floatmode import call_pointer as call_pointer
+from vc4lab.simd.floatmode import call_with_flags as call_with_flags
+from vc4lab.simd.floatmode import imported as imported
+from vc4lab.simd.kernel import Function as Function
+from vc4lab.simd.kernel import Staged as Staged
+from vc4lab.simd.kernel import call as call
+from vc4lab.simd.kernel import kernel as kernel
+from vc4lab.simd.kernel import late_kernel as late_kernel
+from vc4lab.simd.kernel import staged as staged
+from vc4lab.simd.members import Array as Array
+from vc4lab.simd.members import f32 as f32
+from vc4lab.simd.members import f32x16 as f32x16
+from vc4lab.simd.members import f64 as f64
+from vc4lab.simd.members import i1 as i1
+from vc4lab.simd.members import i8 as i8
+from vc4lab.simd.members import i8x16 as i8x16
+from vc4lab.simd.members import i16 as i16
+from vc4lab.simd.members import i16x16 as i16x16
+from vc4lab.simd.members import i32 as i32
+from vc4lab.simd.members import i32x16 as i32x16
+from vc4lab.simd.members import i64 as i64
+from vc4lab.simd.members import i64x16 as i64x16
+from vc4lab.simd.members import nested as nested
+from vc4lab.simd.members import ptr as ptr
+from vc4lab.simd.memory import Cell as Cell
+from vc4lab.simd.memory import alloca as alloca
+from vc4lab.simd.memory import atomic_add as atomic_add
+from vc4lab.simd.memory import gather as gather
+from vc4lab.simd.memory import load as load
+from vc4lab.simd.memory import masked_load as masked_load
+from vc4lab.simd.memory import masked_store as masked_store
+from vc4lab.simd.memory import opaque as opaque
+from vc4lab.simd.memory import scatter as scatter
+from vc4lab.simd.memory import store as store
+from vc4lab.simd.memory import table as table
+from vc4lab.simd.memory import var as var
+from vc4lab.simd.native import NativeFunction as NativeFunction
+from vc4lab.simd.native import NativeModule as NativeModule
+from vc4lab.simd.native import build as build
+from vc4lab.simd.struct import Struct as Struct
+from vc4lab.simd.struct import StructRef as StructRef
+from vc4lab.simd.target import Target as Target
+from vc4lab.simd.target import host_target as host_target
+from vc4lab.simd.target import targets as targets
+from vc4lab.simd.types import Type as Type
+from vc4lab.simd.types import mask16 as mask16
+from vc4lab.simd.types import vec as vec
+from vc4lab.simd.value import Value as Value
+from vc4lab.simd.value import const as const
+from vc4lab.simd.value import is_staged as is_staged
+from vc4lab.simd.value import select as select
+from vc4lab.simd.value import splat as splat
+from vc4lab.simd.vector import abs_ as abs_
+from vc4lab.simd.vector import all_ as all_
+from vc4lab.simd.vector import any_ as any_
+from vc4lab.simd.vector import bswap_ as bswap_
+from vc4lab.simd.vector import ceil_ as ceil_
+from vc4lab.simd.vector import clz_ as clz_
+from vc4lab.simd.vector import compress as compress
+from vc4lab.simd.vector import fabs_ as fabs_
+from vc4lab.simd.vector import floor_ as floor_
+from vc4lab.simd.vector import fmax_ as fmax_
+from vc4lab.simd.vector import fmin_ as fmin_
+from vc4lab.simd.vector import fused_ as fused_
+from vc4lab.simd.vector import has_fused as has_fused
+from vc4lab.simd.vector import int_or_least as int_or_least
+from vc4lab.simd.vector import iota as iota
+from vc4lab.simd.vector import is_nan as is_nan
+from vc4lab.simd.vector import lookup16 as lookup16
+from vc4lab.simd.vector import mask_bits as mask_bits
+from vc4lab.simd.vector import mask_from_bits as mask_from_bits
+from vc4lab.simd.vector import max_ as max_
+from vc4lab.simd.vector import min_ as min_
+from vc4lab.simd.vector import nearest_ as nearest_
+from vc4lab.simd.vector import permute as permute
+from vc4lab.simd.vector import permute_two as permute_two
+from vc4lab.simd.vector import popcount_ as popcount_
+from vc4lab.simd.vector import reduce_add as reduce_add
+from vc4lab.simd.vector import reduce_max as reduce_max
+from vc4lab.simd.vector import reduce_min as reduce_min
+from vc4lab.simd.vector import reduce_or as reduce_or
+from vc4lab.simd.vector import reduce_umax as reduce_umax
+from vc4lab.simd.vector import rotate_lanes as rotate_lanes
+from vc4lab.simd.vector import scale_round as scale_round
+from vc4lab.simd.vector import shuffle as shuffle
+from vc4lab.simd.vector import sqrt_ as sqrt_
+from vc4lab.simd.vector import uadd_sat as uadd_sat
+from vc4lab.simd.vector import umax as umax
+from vc4lab.simd.vector import umin as umin
+from vc4lab.simd.vector import usub_sat as usub_sat

@@ -12,23 +12,6 @@ from vc4lab.simd.trace import Edge, FunctionTrace, current, staged_error
 from vc4lab.simd.types import i1, i32
 from vc4lab.simd.value import Value, coerce, compare, inverted, is_staged, select
 
-__all__ = [
-    "CallFrame",
-    "For",
-    "If",
-    "Unbound",
-    "While",
-    "alive",
-    "and_",
-    "chain",
-    "not_",
-    "or_",
-    "range_",
-    "ternary",
-    "truth",
-    "unroll",
-]  # fmt: skip
-
 
 def alive() -> bool:
     """Can the place being traced be reached?"""

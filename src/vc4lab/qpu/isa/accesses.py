@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Final
 
 from vc4lab.qpu.isa.encoding import (
-    LOAD_R4_SIGNALS,
     Alu,
     Branch,
     BranchCondition,
@@ -26,7 +25,7 @@ from vc4lab.qpu.isa.encoding import (
     Semaphore,
     Signal,
 )
-from vc4lab.qpu.isa.operations import MUL_PACKS
+from vc4lab.qpu.isa.operations import LOAD_R4_SIGNALS, MUL_PACKS
 from vc4lab.qpu.isa.registers import (
     ACCUMULATOR_WRITE,
     READ_NAMES,

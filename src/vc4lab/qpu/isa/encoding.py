@@ -15,8 +15,6 @@ from vc4lab.bits import Bits, Layout
 from vc4lab.qpu.isa.operations import (
     END_SIGNALS,
     FLOAT_INPUT_ADD_OPS,
-    LOAD_R4_SIGNALS,
-    MUL_PACKS,
     ONE_OPERAND_ADD_OPS,
     ROTATE_BY_R5,
     SMALL_IMMEDIATES,
@@ -31,40 +29,6 @@ from vc4lab.qpu.isa.operations import (
     Unpack,
 )
 from vc4lab.qpu.isa.registers import WRITE_NAMES
-
-__all__ = [
-    "BRANCH_DELAY_SLOTS",
-    "END_DELAY_SLOTS",
-    "END_SIGNALS",
-    "FLOAT_INPUT_ADD_OPS",
-    "INSTRUCTION_BYTES",
-    "LANES",
-    "LINK_OFFSET",
-    "LOAD_R4_SIGNALS",
-    "MUL_PACKS",
-    "NOP",
-    "NOP_WORD",
-    "ONE_OPERAND_ADD_OPS",
-    "ROTATE_BY_R5",
-    "SMALL_IMMEDIATES",
-    "WORD_MASK",
-    "AddOp",
-    "Alu",
-    "Branch",
-    "BranchCondition",
-    "Condition",
-    "File",
-    "Instruction",
-    "LoadImmediate",
-    "LoadMode",
-    "MulOp",
-    "Mux",
-    "Pack",
-    "Semaphore",
-    "Signal",
-    "Unpack",
-    "words_of",
-]
 
 INSTRUCTION_BYTES: Final = 8
 BRANCH_DELAY_SLOTS: Final = 3

@@ -32,12 +32,12 @@ from vc4lab.v3d.vpm.setup import (
     LOAD_STRIDE_KIND,
     STORE_KIND,
     STORE_STRIDE_KIND,
-    GenericSetup,
     LoadSetup,
     LoadStride,
     StoreSetup,
     StoreStride,
 )
+from vc4lab.v3d.vpm.shader_rows import GenericSetup
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory

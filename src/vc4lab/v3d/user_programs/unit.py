@@ -26,7 +26,7 @@ from vc4lab.v3d.user_programs.state import (
 )
 from vc4lab.v3d.user_programs.textures import TextureFindings, TextureSlots
 from vc4lab.v3d.vpm.errors import Errors
-from vc4lab.v3d.vpm.setup import WINDOW_ROWS
+from vc4lab.v3d.vpm.shader_rows import WINDOW_ROWS
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -38,19 +38,6 @@ ALL_LANES = (1 << VERTEX_BATCH) - 1
 MAX_STRIDE = 0xFFFF
 """Of arrays whose vertices are read without looking at each address."""
 
-__all__ = [
-    "GROUP_WORDS",
-    "FetchedRows",
-    "batch_mask",
-    "deinterleave",
-    "describe",
-    "fetch",
-    "fetch_kernel",
-    "find_wanted",
-    "lane_indices",
-    "plan_words",
-]
-
 
 def plan_words(key: VertexKey) -> list[tuple[int, int] | None]:
     """For every input row the array and the word in it that ends up there (None: nothing).

@@ -11,21 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vc4lab.bits import Bits, Layout
-from vc4lab.v3d.vpm.shader_rows import LANES, ROW_BYTES, WINDOW_ROWS, GenericSetup
-
-__all__ = [
-    "LANES",
-    "ROW_BYTES",
-    "WINDOW_ROWS",
-    "GenericSetup",
-    "LoadSetup",
-    "LoadStride",
-    "StoreSetup",
-    "StoreStride",
-    "Width",
-    "generic_width",
-    "mode_width",
-]
+from vc4lab.v3d.vpm.shader_rows import LANES, ROW_BYTES
 
 DMA_ROWS = 128
 """Rows that the 7-bit Y of a DMA setup reaches; the window of a program has the first 64."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.user_programs.state import SharedState
     from vc4lab.v3d.user_programs.watching.watch import Watch, Watched
     from vc4lab.v3d.vpm.golden import Lanes, Words
-    from vc4lab.v3d.vpm.setup import GenericSetup
+    from vc4lab.v3d.vpm.shader_rows import GenericSetup
 
 
 class Halted(Exception):  # noqa: N818 - a state of the program

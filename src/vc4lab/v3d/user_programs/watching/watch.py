@@ -20,7 +20,8 @@ from vc4lab.qpu.isa.hazards import CONSUMERS, MAX_DISTANCE, PRODUCERS
 from vc4lab.qpu.text.lint import Finding, Part, between, pairs, singles
 from vc4lab.v3d.user_programs.dma import load_places, load_rows, store_rows
 from vc4lab.v3d.vpm import golden as vpm_golden
-from vc4lab.v3d.vpm.setup import GenericSetup, LoadSetup, LoadStride, StoreSetup, StoreStride
+from vc4lab.v3d.vpm.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
+from vc4lab.v3d.vpm.shader_rows import GenericSetup
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
