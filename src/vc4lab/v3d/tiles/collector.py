@@ -148,23 +148,23 @@ class Collector:
         return 1 + len(waiting)
 
     def _grow_ops(self, capacity: int) -> None:
-        old, chains = self._ops, self._chains
-        self._ops = (ctypes.c_char * (capacity * TileOp.size))()
-        self._chains = (ctypes.c_int32 * (capacity + 1))()
-        if old is not None:
-            ctypes.memmove(self._ops, old, ctypes.sizeof(old))
-            ctypes.memmove(self._chains, chains, ctypes.sizeof(chains))
+        self._ops = _longer(self._ops, ctypes.c_char, capacity * TileOp.size)
+        self._chains = _longer(self._chains, ctypes.c_int32, capacity + 1)
         self.context.ops = ctypes.addressof(self._ops)
         self.context.chains = ctypes.addressof(self._chains)
         self.context.op_capacity = capacity
 
     def _grow_pieces(self, capacity: int) -> None:
-        old, ends = self._pieces, self._ends
-        self._pieces = (ctypes.c_int32 * capacity)()
-        self._ends = (ctypes.c_int32 * capacity)()
-        if old is not None:
-            ctypes.memmove(self._pieces, old, ctypes.sizeof(old))
-            ctypes.memmove(self._ends, ends, ctypes.sizeof(ends))
+        self._pieces = _longer(self._pieces, ctypes.c_int32, capacity)
+        self._ends = _longer(self._ends, ctypes.c_int32, capacity)
         self.context.pieces = ctypes.addressof(self._pieces)
         self.context.piece_ends = ctypes.addressof(self._ends)
         self.context.piece_capacity = capacity
+
+
+def _longer(old: Any, kind: Any, count: int) -> Any:
+    """An array of so many elements that begins with what the old one holds, if there is one."""
+    array = (kind * count)()
+    if old is not None:
+        ctypes.memmove(array, old, ctypes.sizeof(old))
+    return array

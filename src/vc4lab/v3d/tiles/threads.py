@@ -97,7 +97,6 @@ class TileThreads:
         self._add_worker()
         self._lock = threading.Lock()
         self._transfers: dict[tuple[int, int, int, bool, int], NativeFunction] = {}
-        self._exact: dict[int, int] = {}  # draw → entry point of its exact pipeline
         self._running: NativeFrame | None = None
         self._passes = 0
         self._abandoned = False
@@ -117,8 +116,8 @@ class TileThreads:
                 frame.provided = True
                 frame.job.contexts = ctypes.addressof(self._contexts)
                 for number in range(len(frame.surface_list)):
-                    self._provide(frame, number, to_memory=True)
-                    self._provide(frame, number, to_memory=False, only_known=True)
+                    self.provide(frame, number, to_memory=True)
+                    self.provide(frame, number, to_memory=False, only_known=True)
             if record:
                 frame.provide_records()
             if works:
@@ -127,8 +126,8 @@ class TileThreads:
                     worker.begin_work()
             if (record, works) != self._variant:
                 self._choose(record, works)
-            self._pass(frame, frame.count)
-            return self._finish(frame) if frame.job.failed else NO_FAILURES
+            self.render_pass(frame, frame.count)
+            return _Rerun(self, frame, self._workers).run() if frame.job.failed else NO_FAILURES
 
     def _choose(self, recording: bool, works: bool) -> None:
         """Which variant of the tile loop runs from now on."""
@@ -143,155 +142,7 @@ class TileThreads:
         """What the run of a frame with `works` recorded: see `work_memory.recorded`."""
         return recorded(frame, [worker.work for worker in self._workers if worker.work is not None])
 
-    def _finish(self, frame: NativeFrame) -> RenderResult:
-        """Renders again the chains that a draw stopped, until none is left.
-
-        Chains whose program used up its first budget come last, with the whole one: one chain, then
-        two, four, … at a time, in order. So an endless program uses the whole budget in one of them
-        (or in no more than have ended before), and the picture does not depend on the threads.
-        """
-        self._exact.clear()
-        result = RenderResult()
-        aside: list[int] = []
-        unproven: list[int] = []
-        self._repeat(frame, result, aside, unproven)
-        trial = TerminationTrial(frame, self._workers)
-        self._prove(frame, result, trial, unproven, aside)
-        golden = bool(unproven)
-        todo, size = sorted(aside), 1
-        frame.job.budget = INSTRUCTION_BUDGET
-        while todo:
-            group, todo = todo[:size], todo[size:]
-            if not golden:
-                late: list[int] = []
-                self._render(frame, result, group, None, late)
-                group, golden = late, bool(late)
-            self._prove(frame, result, trial, group, None)
-            size *= 2
-        for numbers in (result.bad_lists, result.unsupported, result.endless):
-            numbers[:] = sorted(set(numbers))
-        return result
-
-    def _prove(
-        self,
-        frame: NativeFrame,
-        result: RenderResult,
-        trial: TerminationTrial,
-        chains: list[int],
-        aside: list[int] | None,
-    ) -> None:
-        """Renders chains with interpreted programs that take long: compiled code first, then the
-        interpreter where that has ended. `aside`: as for `_replace`.
-        """
-        while chains:
-            unproven: list[int] = []
-            with trial.compiled_instead():
-                frame.again(chains)
-                self._pass(frame, len(chains))
-                # the interpreter meets what is not simulated, too, and knows what to report
-                failures = [row for row in frame.failed() if row[2] != STATUS_UNSUPPORTED]
-            with trial.proven():
-                others = sorted({*chains}.difference(row[0] for row in failures))
-                self._render(frame, result, others, aside, unproven)
-            chains = self._replace(frame, failures, result, aside, unproven)
-            chains = sorted({*chains, *unproven})
-
-    def _render(
-        self,
-        frame: NativeFrame,
-        result: RenderResult,
-        chains: list[int],
-        aside: list[int] | None,
-        unproven: list[int] | None = None,
-    ) -> None:
-        """Renders chains again, until only those set aside and the unproven are left."""
-        if chains:
-            frame.again(chains)
-            self._pass(frame, len(chains))
-            self._repeat(frame, result, aside, unproven)
-
-    def _repeat(
-        self,
-        frame: NativeFrame,
-        result: RenderResult,
-        aside: list[int] | None,
-        unproven: list[int] | None = None,
-    ) -> None:
-        """Renders failed chains until only those set aside and the unproven are left."""
-        while failed := self._replace(frame, frame.failed(), result, aside, unproven):
-            frame.again(failed)
-            self._pass(frame, len(failed))
-
-    def _replace(
-        self,
-        frame: NativeFrame,
-        failed: list[tuple[int, int, int, int]],
-        result: RenderResult,
-        aside: list[int] | None,
-        unproven: list[int] | None,
-    ) -> list[int]:
-        """Replaces or leaves out draws that failed; returns the chains to render again.
-
-        `aside` gets chains whose programs need the whole budget; None: they have had it.
-        `unproven` gets those where compiled code has to show that an interpreted program ends.
-        """
-        chains, provided = [], set()
-        renewed: dict[int, int] = {}
-        for chain, number, status, target in failed:
-            if status == STATUS_ENDLESS and aside is not None:
-                aside.append(chain)
-                continue
-            if status == STATUS_UNPROVEN and unproven is not None:
-                unproven.append(chain)
-                continue
-            chains.append(chain)
-            if status == STATUS_NEEDS_TRANSFER:
-                if number not in provided:
-                    self._provide(frame, number >> 1, to_memory=bool(number & 1))
-                    provided.add(number)
-                continue
-            if status >= STATUS_NEEDS_SETUP:
-                self._provide_setup(status - STATUS_NEEDS_SETUP)
-                continue
-            function = 0  # leaves the draw out
-            if status == STATUS_DEOPT:
-                draw = frame.draw_list[number]
-                result.exact_tiles += 1
-                if number not in self._exact and draw.fallback:
-                    share = sum(row[1:3] == (number, STATUS_DEOPT) for row in failed) / frame.count
-                    self._exact[number] = draw.fallback(share)
-                function = self._exact.get(number, 0)
-            elif status == STATUS_BAD_LIST:
-                result.bad_lists.append(number)
-            elif status == STATUS_LEFT:
-                reached = getattr(frame.draw_list, "reached", None)
-                anew = None if reached is None else reached(number, target)
-                if anew is not None:
-                    self._exact.pop(number, None)
-                    function = renewed[number] = anew.function
-                    frame.draws[2 * number + 1] = anew.params
-                elif number in renewed:  # by another chain, with this target, too
-                    function = renewed[number]
-                else:
-                    result.left[number] = target
-            elif status == STATUS_ENDLESS:
-                if number not in result.endless:
-                    result.endless.append(number)
-                    self._give_up(frame, number)
-            else:
-                result.unsupported.append(number)
-            frame.draws[2 * number] = function
-        return chains
-
-    def _give_up(self, frame: NativeFrame, number: int) -> None:
-        """Leaves out all draws with the program of a draw."""
-        draws = frame.draw_list
-        program = draws[number].program
-        for k in range(len(draws) if program is not None else 0):
-            if draws[k].program == program:
-                frame.draws[2 * k] = 0
-
-    def _provide(
+    def provide(
         self, frame: NativeFrame, number: int, to_memory: bool, only_known: bool = False
     ) -> None:
         """Finds what moves tiles between the tile buffer and a surface; compiles it if new."""
@@ -309,7 +160,7 @@ class TileThreads:
             self._transfers[key] = function
         frame.set_transfer(number, to_memory, function.address)
 
-    def _provide_setup(self, number: int) -> None:
+    def provide_setup(self, number: int) -> None:
         """Compiles a triangle setup, for all threads."""
         bits, separate = TRIANGLE_SETUPS[number]
         weights = self._unknowns["clip_weights"]
@@ -356,7 +207,8 @@ class TileThreads:
             worker.context.budget = 0
         frame.job.next = NO_MORE_CHAINS
 
-    def _pass(self, frame: NativeFrame, chains: int) -> None:
+    def render_pass(self, frame: NativeFrame, chains: int) -> None:
+        """Runs the chains that the frame has in order. Raises Abandoned."""
         self._passes += 1
         self._running = frame
         try:
@@ -388,3 +240,133 @@ class TileThreads:
             worker.begin_work()
         self._contexts[len(self._workers)] = worker.address
         self._workers.append(worker)
+
+
+class _Rerun:
+    """Renders again the chains of a frame that a draw stopped, until none is left.
+
+    Chains whose program used up its first budget come last, with the whole one: one chain, then
+    two, four, … at a time, in order. So an endless program uses the whole budget in one of them
+    (or in no more than have ended before), and the picture does not depend on the threads.
+    """
+
+    def __init__(self, threads: TileThreads, frame: NativeFrame, workers: list[Worker]) -> None:
+        self.threads = threads
+        self.frame = frame
+        self.result = RenderResult()
+        self.trial = TerminationTrial(frame, workers)
+        self.exact: dict[int, int] = {}
+        """Entry points of exact pipelines, by draw."""
+        self.aside: list[int] | None = []
+        """Chains whose programs need the whole budget; None: they have it now."""
+
+    def run(self) -> RenderResult:
+        """Renders them; what happened in the frame."""
+        result, unproven = self.result, list[int]()
+        self._repeat(unproven)
+        self._prove(unproven)
+        golden = bool(unproven)
+        todo, size, self.aside = sorted(self.aside or ()), 1, None
+        self.frame.job.budget = INSTRUCTION_BUDGET
+        while todo:
+            group, todo = todo[:size], todo[size:]
+            if not golden:
+                late: list[int] = []
+                self._render(group, late)
+                group, golden = late, bool(late)
+            self._prove(group)
+            size *= 2
+        for numbers in (result.bad_lists, result.unsupported, result.endless):
+            numbers[:] = sorted(set(numbers))
+        return result
+
+    def _prove(self, chains: list[int]) -> None:
+        """Renders chains with interpreted programs that take long: compiled code first, then the
+        interpreter where that has ended.
+        """
+        while chains:
+            unproven: list[int] = []
+            with self.trial.compiled_instead():
+                self._pass(chains)
+                # the interpreter meets what is not simulated, too, and knows what to report
+                failures = [row for row in self.frame.failed() if row[2] != STATUS_UNSUPPORTED]
+            with self.trial.proven():
+                self._render(sorted({*chains}.difference(row[0] for row in failures)), unproven)
+            chains = sorted({*self._replace(failures, unproven), *unproven})
+
+    def _render(self, chains: list[int], unproven: list[int]) -> None:
+        """Renders chains again, until only those set aside and the unproven are left."""
+        if chains:
+            self._pass(chains)
+            self._repeat(unproven)
+
+    def _repeat(self, unproven: list[int]) -> None:
+        """Renders failed chains until only those set aside and the unproven are left."""
+        while failed := self._replace(self.frame.failed(), unproven):
+            self._pass(failed)
+
+    def _pass(self, chains: list[int]) -> None:
+        self.frame.again(chains)
+        self.threads.render_pass(self.frame, len(chains))
+
+    def _replace(self, failed: list[tuple[int, int, int, int]], unproven: list[int]) -> list[int]:
+        """Replaces or leaves out draws that failed; returns the chains to render again.
+
+        `unproven` gets those where compiled code has to show that an interpreted program ends.
+        """
+        frame, result = self.frame, self.result
+        chains, provided = [], set()
+        renewed: dict[int, int] = {}
+        for chain, number, status, target in failed:
+            if status == STATUS_ENDLESS and self.aside is not None:
+                self.aside.append(chain)
+                continue
+            if status == STATUS_UNPROVEN:
+                unproven.append(chain)
+                continue
+            chains.append(chain)
+            if status == STATUS_NEEDS_TRANSFER:
+                if number not in provided:
+                    self.threads.provide(frame, number >> 1, to_memory=bool(number & 1))
+                    provided.add(number)
+                continue
+            if status >= STATUS_NEEDS_SETUP:
+                self.threads.provide_setup(status - STATUS_NEEDS_SETUP)
+                continue
+            function = 0  # leaves the draw out
+            if status == STATUS_DEOPT:
+                draw = frame.draw_list[number]
+                result.exact_tiles += 1
+                if number not in self.exact and draw.fallback:
+                    share = sum(row[1:3] == (number, STATUS_DEOPT) for row in failed) / frame.count
+                    self.exact[number] = draw.fallback(share)
+                function = self.exact.get(number, 0)
+            elif status == STATUS_BAD_LIST:
+                result.bad_lists.append(number)
+            elif status == STATUS_LEFT:
+                reached = getattr(frame.draw_list, "reached", None)
+                anew = None if reached is None else reached(number, target)
+                if anew is not None:
+                    self.exact.pop(number, None)
+                    function = renewed[number] = anew.function
+                    frame.draws[2 * number + 1] = anew.params
+                elif number in renewed:  # by another chain, with this target, too
+                    function = renewed[number]
+                else:
+                    result.left[number] = target
+            elif status == STATUS_ENDLESS:
+                if number not in result.endless:
+                    result.endless.append(number)
+                    self._give_up(number)
+            else:
+                result.unsupported.append(number)
+            frame.draws[2 * number] = function
+        return chains
+
+    def _give_up(self, number: int) -> None:
+        """Leaves out all draws with the program of a draw."""
+        draws = self.frame.draw_list
+        program = draws[number].program
+        for k in range(len(draws) if program is not None else 0):
+            if draws[k].program == program:
+                self.frame.draws[2 * k] = 0
