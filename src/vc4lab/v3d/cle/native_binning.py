@@ -8,18 +8,9 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import NativeFunction, NativeModule, build, i32, late_kernel, ptr
+from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.cle.binned_draws import BinnedDraws
-from vc4lab.v3d.cle.binning_context import (
-    BYTES,
-    COPY_NV,
-    FLUSHED,
-    INTERRUPTED,
-    MAX_NOTES,
-    SHORTS,
-    WORK_PER_CALL,
-    BinningContext,
-    Note,
-)
+from vc4lab.v3d.cle.binning_context import BinningContext, Note
 from vc4lab.v3d.ptb import binner as ptb
 from vc4lab.v3d.ptb.context import DONE
 from vc4lab.v3d.state.record_notes import MAX_NOTES as MAX_RECORDS
@@ -36,7 +27,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.state.record_notes import RecordNotes
     from vc4lab.v3d.vertex.shader_table import ShaderTable
 
-assert WORK_PER_CALL < MAX_RECORDS, "one call notes more records than there is room for"
+assert bc.WORK_PER_CALL < MAX_RECORDS, "one call notes more records than there is room for"
 _OUTPUT_BYTES = MAX_VERTICES // VERTEX_BATCH * (COORDINATE_ROWS + 1) * ROW_BYTES
 
 
@@ -65,10 +56,10 @@ def _execute(recording: bool, works: bool) -> Callable[[int], int]:
 
 def _function(number: int) -> NativeFunction:
     """One of `BinningContext.functions`."""
-    if number == COPY_NV:
+    if number == bc.COPY_NV:
         return copy_function()
-    if number in (BYTES, SHORTS):
-        return range_function(8 if number == BYTES else 16)
+    if number in (bc.BYTES, bc.SHORTS):
+        return range_function(8 if number == bc.BYTES else 16)
     return ptb.native((*ptb.KERNELS, "outcodes")[number])
 
 
@@ -136,9 +127,9 @@ class NativeBinning:
         """Whether notes are made from now on."""
         context, self.is_heard = self.context, wanted
         if wanted and not context.notes:
-            self._notes = (ctypes.c_char * (Note.size * MAX_NOTES))()
+            self._notes = (ctypes.c_char * (Note.size * bc.MAX_NOTES))()
             context.notes = ctypes.addressof(self._notes)
-        context.note_room = MAX_NOTES if wanted else 0
+        context.note_room = bc.MAX_NOTES if wanted else 0
 
     def record_draws(self, wanted: bool) -> None:
         """Whether what draws took is noted from now on."""
@@ -147,9 +138,9 @@ class NativeBinning:
     def settle(self, result: int) -> int:
         """The rest of a draw or flush that the binner did not finish; the status, as of these."""
         context, binner = self.context, self.binner
-        if result == INTERRUPTED:
+        if result == bc.INTERRUPTED:
             return binner.settle_draw(context.status)
-        if result == FLUSHED:
+        if result == bc.FLUSHED:
             return binner.settle_flush(context.status, bool(context.flushed_all))
         return DONE
 

@@ -41,19 +41,7 @@ from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.cle.handlers import executes
 from vc4lab.v3d.state.frame_mode import FrameMode
 from vc4lab.v3d.tile_lists.list_end import list_end
-from vc4lab.v3d.tiles.collect_context import (
-    CALL,
-    EXHAUSTED,
-    FRAME_END,
-    FULL,
-    MISPLACED,
-    NEW_MODE,
-    OTHER,
-    STALL,
-    TILE_AGAIN,
-    UNKNOWN_LOAD,
-    UNKNOWN_STORE,
-)
+from vc4lab.v3d.tiles import collect_context as cc
 from vc4lab.v3d.tiles.collector import Collector
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
@@ -118,15 +106,15 @@ class RenderingStage:
         self.collector = Collector(executor.memory.base)
         self._system = executor.install(1, self)
         self._serve: dict[int, Callable[[int], None]] = {
-            EXHAUSTED: lambda _: executor.stall_endless_list(thread),
-            FULL: lambda _: self.collector.grow(),
-            TILE_AGAIN: lambda _: self._draw(),
-            MISPLACED: self._on_misplaced_store,
-            NEW_MODE: self._on_mode,
-            CALL: self._on_jump,
-            STALL: self._system[WaitSemaphore.id],
-            UNKNOWN_LOAD: self._on_unknown_load,
-            UNKNOWN_STORE: self._on_unknown_store,
+            cc.EXHAUSTED: lambda _: executor.stall_endless_list(thread),
+            cc.FULL: lambda _: self.collector.grow(),
+            cc.TILE_AGAIN: lambda _: self._draw(),
+            cc.MISPLACED: self._on_misplaced_store,
+            cc.NEW_MODE: self._on_mode,
+            cc.CALL: self._on_jump,
+            cc.STALL: self._system[WaitSemaphore.id],
+            cc.UNKNOWN_LOAD: self._on_unknown_load,
+            cc.UNKNOWN_STORE: self._on_unknown_store,
         }
         """By why the collector stopped; each is called with the address of the record."""
 
@@ -162,9 +150,9 @@ class RenderingStage:
             if binning.increments != context.increments:
                 binning.increments = context.increments
                 self.executor.waited(1)
-            if reason == FRAME_END:
+            if reason == cc.FRAME_END:
                 self._frame_ends()
-            elif reason == OTHER:
+            elif reason == cc.OTHER:
                 return
             else:
                 serve[reason](context.record_at & 0xFFFFFFFF)

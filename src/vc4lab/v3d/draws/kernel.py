@@ -30,18 +30,8 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.checks.addresses import ALIGNMENT
 from vc4lab.v3d.checks.hints import RECORD_ALIGNMENT
-from vc4lab.v3d.draws.context import (
-    MODE_AT,
-    PIPELINE,
-    POINT_SIZE_AT,
-    PREPARED,
-    ROOM,
-    VARYINGS_AT,
-    VERTICES,
-    PipelineEntry,
-    PrepareContext,
-    ProgramEntry,
-)
+from vc4lab.v3d.draws import context as dc
+from vc4lab.v3d.draws.context import PipelineEntry, PrepareContext, ProgramEntry
 from vc4lab.v3d.draws.pipeline_table import HASH_PRIME, HASH_SHIFT, HASH_START
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.state.render_state import RenderState, clip_box, rht_boundary
@@ -90,7 +80,7 @@ def _draw(c: PrepareContext) -> _Draw:
     record = select(c.record_copy != 0, c.record_copy, host(c.memory, where))
     common = GlShaderRecord  # NV shader records begin with the same three words
     varyings, point_size = field(record, common.fs_varyings), field(record, common.point_size)
-    shape = (varyings << VARYINGS_AT) | (point_size << POINT_SIZE_AT) | (c.mode << MODE_AT)
+    shape = (varyings << dc.VARYINGS_AT) | (point_size << dc.POINT_SIZE_AT) | (c.mode << dc.MODE_AT)
     rows, uniforms = varyings + point_size + PSE_WORDS, field(record, common.fs_uniforms)
     return _Draw(c, DrawEntry.at(place), s, is_gl, record, where, uniforms, shape, rows)
 
@@ -219,12 +209,12 @@ def _shade(d: _Draw, vertex_shader: Value, output: Value, pitch: Value) -> Value
     `vertex_shader`: a ShaderEntry, 0 if it is not known.
     """
     c, use = d.c, d.use
-    status = const(i32, PREPARED)
+    status = const(i32, dc.PREPARED)
     if d.is_gl:
         done = const(i1, False)
         if vertex_shader != 0:
             done = shade_range(c, vertex_shader, output, use.used, use.first, use.last)
-        status = select(done, status, const(i32, VERTICES))
+        status = select(done, status, const(i32, dc.VERTICES))
     elif c.copy_nv != 0:  # VG draws have no vertices
         _copy_nv(d, output, pitch)
     return status
@@ -246,7 +236,7 @@ def _copy_nv(d: _Draw, output: Value, pitch: Value) -> None:
 def _vertices(d: _Draw, p: DrawParams, vertex_shader: Value) -> Value:
     """The vertices of a draw, in memory and in its DrawParams; PREPARED or a request."""
     c, use = d.c, d.use
-    status = const(i32, PREPARED)
+    status = const(i32, dc.PREPARED)
     output, pitch, count = const(ptr, 0), const(i32, 0), const(i32, 0)
     if use.first <= use.last:
         pitch, before = d.rows * ROW_BYTES, use.first >> 4
@@ -257,10 +247,10 @@ def _vertices(d: _Draw, p: DrawParams, vertex_shader: Value) -> Value:
         c.rows = d.rows
         after = c.room + c.needed.zext(i64)
         if after > c.room_end:
-            status = const(i32, ROOM)
+            status = const(i32, dc.ROOM)
         elif c.shaded == 0:
             status = _shade(d, vertex_shader, output, pitch)
-        if status == PREPARED:
+        if status == dc.PREPARED:
             c.room = after
     p.vertices = output
     p.batch_pitch = pitch
@@ -319,10 +309,10 @@ def _prepare(c: PrepareContext) -> Value:
     d = _draw(c)
     p = DrawParams.at(c.params + c.draw * DrawParams.size)
     vertex_shader = _look_up(d)
-    status = const(i32, PIPELINE)
+    status = const(i32, dc.PIPELINE)
     if c.entry != 0:
         status = _vertices(d, p, vertex_shader)
-    if status == PREPARED:
+    if status == dc.PREPARED:
         entry = PipelineEntry.at(c.entry)
         _fill(d, p, entry)
         result = DrawCall.at(c.results + c.draw * DrawCall.size)
@@ -336,10 +326,10 @@ def _prepare(c: PrepareContext) -> Value:
 def prepare(context: Value) -> Value:
     """Prepares the draws from `draw` on; PREPARED or a request."""
     c = PrepareContext.at(context)
-    status = const(i32, PREPARED)
-    while (status == PREPARED) & (c.draw < c.draw_count):
+    status = const(i32, dc.PREPARED)
+    while (status == dc.PREPARED) & (c.draw < c.draw_count):
         status = _prepare(c)
-        if status == PREPARED:
+        if status == dc.PREPARED:
             c.entry = const(ptr, 0)
             c.record_copy = const(ptr, 0)
             c.shaded = 0

@@ -20,19 +20,8 @@ from vc4lab.qpu.run.numpy_ops import lane_of
 from vc4lab.qpu.run.wide import Diverged, WideEnvironment, rows_of
 from vc4lab.v3d.fragment.accesses import ColourAccesses
 from vc4lab.v3d.fragment.shader import reads, writes
-from vc4lab.v3d.golden.tlb import (
-    EACH_SAMPLE,
-    LOAD_COLOUR,
-    LOAD_COVERAGE,
-    LOAD_MASK,
-    WRITE_COLOUR,
-    WRITE_FLAGS,
-    WRITE_MASK,
-    WRITE_REVERSE,
-    WRITE_STENCIL,
-    WRITE_Z,
-    TileAccess,
-)
+from vc4lab.v3d.golden import tlb
+from vc4lab.v3d.golden.tlb import TileAccess
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
 from vc4lab.v3d.tlb.samples import ALL_SAMPLES
 from vc4lab.v3d.tmu.kernels import lookup_at, sample_many
@@ -274,10 +263,10 @@ class QueueEnvironment(WideEnvironment):
         choice = self.shared.key.unknowns["ms_flags_write"]
         if choice != "nothing":
             bits = np.uint32(1 if self.shared.key.one_flag else ALL_SAMPLES)
-            self._note(WRITE_FLAGS, value & bits, mask, (0, int(choice == "tlb_z")))
+            self._note(tlb.WRITE_FLAGS, value & bits, mask, (0, int(choice == "tlb_z")))
 
     def set_rev_flag(self, value: Words, mask: Lanes) -> None:
-        self._note(WRITE_REVERSE, value, mask)
+        self._note(tlb.WRITE_REVERSE, value, mask)
 
     # -- texture unit ------------------------------------------------------------------------
 
@@ -314,9 +303,9 @@ class QueueEnvironment(WideEnvironment):
         self, kind: int, values: Words, masks: Lanes | None, place: tuple[int | None, int] = (0, 0)
     ) -> None:
         sample, word = place
-        self._flags_changed |= kind in (WRITE_Z, WRITE_FLAGS, WRITE_REVERSE)
+        self._flags_changed |= kind in (tlb.WRITE_Z, tlb.WRITE_FLAGS, tlb.WRITE_REVERSE)
         self.pending.append(
-            PendingAccess(kind, EACH_SAMPLE if sample is None else sample, word, values, masks)
+            PendingAccess(kind, tlb.EACH_SAMPLE if sample is None else sample, word, values, masks)
         )
 
     def table(self) -> AccessTable:
@@ -330,7 +319,7 @@ class QueueEnvironment(WideEnvironment):
             lanes = np.empty(shape, np.uint32)
             lanes[...] = True if masks is None else masks
             words = values
-            if kind < LOAD_COLOUR:
+            if kind < tlb.LOAD_COLOUR:
                 words = np.empty(shape, np.uint32)
                 words[...] = values
             access.values, access.masks = words.ctypes.data, lanes.ctypes.data
@@ -350,27 +339,27 @@ class QueueEnvironment(WideEnvironment):
         return result
 
     def tlb_z(self, value: Words, mask: Lanes) -> None:
-        self._note(WRITE_Z, value, mask)
+        self._note(tlb.WRITE_Z, value, mask)
 
     def tlb_stencil(self, value: Words) -> None:
         lane = int(self.shared.key.unknowns["stencil_setup_lane"])
-        self._note(WRITE_STENCIL, lane_of(value, lane)[..., None], None)
+        self._note(tlb.WRITE_STENCIL, lane_of(value, lane)[..., None], None)
 
     def tlb_colour(self, value: Words, mask: Lanes, all_samples: bool) -> None:
-        self._note(WRITE_COLOUR, value, mask, self.accesses.write(all_samples))
+        self._note(tlb.WRITE_COLOUR, value, mask, self.accesses.write(all_samples))
 
     def tlb_colour_load(self) -> Words:
-        return self._load(LOAD_COLOUR, self.accesses.load())
+        return self._load(tlb.LOAD_COLOUR, self.accesses.load())
 
     def tlb_alpha_mask(self, value: Words, mask: Lanes) -> None:
         if self.shared.key.vg_mask:
-            self._note(WRITE_MASK, value, mask)
+            self._note(tlb.WRITE_MASK, value, mask)
 
     def tlb_alpha_load(self) -> Words:
-        return self._load(LOAD_MASK) if self.shared.key.vg_mask else _ZERO
+        return self._load(tlb.LOAD_MASK) if self.shared.key.vg_mask else _ZERO
 
     def tlb_coverage_load(self) -> Words:
-        return self._load(LOAD_COVERAGE)
+        return self._load(tlb.LOAD_COVERAGE)
 
     def host_interrupt(self, value: Words, mask: Lanes) -> None:
         if bool(np.any((value != 0) & mask)):

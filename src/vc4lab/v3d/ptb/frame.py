@@ -21,15 +21,8 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.v3d.ptb.context import (
-    COUNTERS,
-    DONE,
-    LINK_RESERVE,
-    NEVER_SET,
-    STATE_KINDS,
-    BinnerContext,
-    TileState,
-)
+from vc4lab.v3d.ptb import context as pc
+from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import RETURN, close_list, write_state
 from vc4lab.v3d.ptb.state_records import limits
 from vc4lab.v3d.vertex.shader_lookup import field
@@ -83,7 +76,7 @@ def _reset_tiles(c: BinnerContext, base: Value, initial: Value) -> None:
     for k in range(tiles):
         t = TileState.at(c.tiles + k * TileState.size)
         t.cursor = base + k * initial
-        t.limit = base + k * initial + (initial - LINK_RESERVE)
+        t.limit = base + k * initial + (initial - pc.LINK_RESERVE)
         t.seen = 0
         t.key = 0
         t.newest = 0
@@ -95,8 +88,8 @@ def _reset_tiles(c: BinnerContext, base: Value, initial: Value) -> None:
 @staged
 def _add_counters(c: BinnerContext) -> None:
     """What was counted so far goes into the totals."""
-    now, totals = c.field_ptr(COUNTERS[0]), c.earlier
-    for k in range(len(COUNTERS)):
+    now, totals = c.field_ptr(pc.COUNTERS[0]), c.earlier
+    for k in range(len(pc.COUNTERS)):
         total = totals + k * 8
         store(total, load(i64, total) + load(i32, now + k * 4).zext(i64))
         store(now + k * 4, const(i32, 0))
@@ -107,10 +100,10 @@ def finish_tile(context: Value, tile: Value, everything: Value) -> Value:
     """End a tile's list with Return (18), after all state if `everything` is not 0; a status."""
     c = BinnerContext.at(context)
     t = TileState.at(tile)
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     if everything != 0:
         status = call(write_state, context, tile, 1)
-    if status == DONE:
+    if status == pc.DONE:
         close_list(c, t)
         store(host(c.memory, t.cursor), const(i8, RETURN))
         t.cursor = t.cursor + 1
@@ -121,18 +114,18 @@ def finish_tile(context: Value, tile: Value, everything: Value) -> Value:
 def finish_all(context: Value, everything: Value) -> Value:
     """End the lists of all tiles from the resume point (`primitive`) on; a status."""
     c = BinnerContext.at(context)
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     k = c.primitive
-    while (k < c.width * c.height) & (status == DONE):
+    while (k < c.width * c.height) & (status == pc.DONE):
         status = call(finish_tile, context, c.tiles + k * TileState.size, everything)
-        if status == DONE:
+        if status == pc.DONE:
             k = k + 1
     c.primitive = k
-    if status == DONE:  # what changed so far is prefix state of the next list
+    if status == pc.DONE:  # what changed so far is prefix state of the next list
         c.counter = 0
         c.drawn = 0
         changed = c.changed
-        for kind in range(len(STATE_KINDS)):
-            if load(i32, changed + kind * 4) != NEVER_SET:
+        for kind in range(len(pc.STATE_KINDS)):
+            if load(i32, changed + kind * 4) != pc.NEVER_SET:
                 store(changed + kind * 4, const(i32, 0))
     return status

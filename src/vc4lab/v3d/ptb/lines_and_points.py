@@ -29,6 +29,7 @@ from vc4lab.simd import (
     select,
     staged,
 )
+from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.clipper import (
     CORNER_BYTES,
     OUT_BAD,
@@ -43,14 +44,7 @@ from vc4lab.v3d.ptb.clipper import (
     vertex_pointer,
     write_clip_record,
 )
-from vc4lab.v3d.ptb.context import (
-    BAD_INDEX,
-    DONE,
-    GUARD_BAND,
-    OUT_OF_MEMORY,
-    PAUSED,
-    BinnerContext,
-)
+from vc4lab.v3d.ptb.context import BinnerContext
 from vc4lab.v3d.ptb.tiles import bin_box, screen_x, screen_y
 from vc4lab.v3d.ptb.triangles import NO_CLIP_RECORD
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_ARRAY
@@ -85,7 +79,7 @@ def bin_clipped_line(context: Value, i0: Value, i1_: Value, reach: Value) -> Val
     """Clip a line and append what is left as a record 49."""
     c = BinnerContext.at(context)
     corners = alloca(CORNER_BYTES * 2)
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     if call(clip_segment, context, corners, i0, i1_) == 0:
         c.rejected = c.rejected + 1
     else:
@@ -96,12 +90,12 @@ def bin_clipped_line(context: Value, i0: Value, i1_: Value, reach: Value) -> Val
         clip = c.clip_record
         if clip == 0:
             c.clipped = c.clipped - 1
-            status = const(i32, OUT_OF_MEMORY)
+            status = const(i32, pc.OUT_OF_MEMORY)
         else:
             words = (screen_position(c, corners), screen_position(c, end))
             word = select(clip == NO_CLIP_RECORD, const(i32, 0), clip)
             status = bin_box(context, LINES, words, reach, (i0, i1_), word)
-        if status == DONE:
+        if status == pc.DONE:
             c.clip_record = 0
     return status
 
@@ -118,7 +112,7 @@ def _checked(c: BinnerContext, index: Value, status: Value) -> Value:
     """BAD_INDEX when an index exceeds the record's maximum."""
     if index.ugt(c.max_index):
         c.bad_index = index
-        status = const(i32, BAD_INDEX)
+        status = const(i32, pc.BAD_INDEX)
     return status
 
 
@@ -138,9 +132,9 @@ def draw_lines(context: Value) -> Value:
     """Bin lines, loops and strips from the resume point on."""
     c = BinnerContext.at(context)
     k = c.primitive
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     reach = _reach(c.line_width, 4096.0)
-    while (k < c.primitive_count) & (status == DONE):
+    while (k < c.primitive_count) & (status == pc.DONE):
         i0, i1_ = line_ends(c, k)
         status = _checked(c, max_(i0, i1_), status)
         some = const(i32, 0)
@@ -149,7 +143,7 @@ def draw_lines(context: Value) -> Value:
             c0, c1 = _code(c, i0), _code(c, i1_)
             some = c0 | c1
             every = c0 & c1
-        if status == DONE:
+        if status == pc.DONE:
             if ((every & OUT_VOLUME) != 0) | ((some & OUT_BAD) != 0):
                 c.rejected = c.rejected + 1
             elif (some & OUT_CUT) != 0:
@@ -157,11 +151,11 @@ def draw_lines(context: Value) -> Value:
             else:
                 words = (_xy(c, i0), _xy(c, i1_))
                 status = bin_box(context, LINES, words, reach, (i0, i1_), const(i32, 0))
-        if status == DONE:
+        if status == pc.DONE:
             k = k + 1
             c.work = c.work - 1
             if c.work < 0:
-                status = const(i32, PAUSED)
+                status = const(i32, pc.PAUSED)
     c.primitive = k
     return status
 
@@ -178,7 +172,7 @@ def _point_culled(c: BinnerContext, index: Value) -> Value:
     if (code & OUT_GUARD) != 0:  # a guard band may be as narrow as the viewport
         vertex = vertex_pointer(c, index)
         x, y, w = (load(f32, vertex + 64 * k) for k in (0, 1, 3))
-        limit = w * GUARD_BAND
+        limit = w * pc.GUARD_BAND
         away = (fabs_(x * c.half_width) > limit) | (fabs_(y * c.half_height) > limit)
         culled = culled | away | (w < SMALLEST_W)
     return culled
@@ -189,17 +183,17 @@ def draw_points(context: Value) -> Value:
     """Bin points from the resume point on; they are culled by Z and W only, never clipped."""
     c = BinnerContext.at(context)
     k = c.primitive
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     left, right = c.first_x << c.shift_x, (c.last_x + 1) << c.shift_x
     bottom, top = c.first_y << c.shift_y, (c.last_y + 1) << c.shift_y
     same_reach = _reach(c.point_size, MAX_POINT_SIZE)
-    while (k < c.primitive_count) & (status == DONE):
+    while (k < c.primitive_count) & (status == pc.DONE):
         index = vertex_index(c, k)
         status = _checked(c, index, status)
         culled = const(i1, False)
-        if (c.clipping != 0) & (status == DONE):
+        if (c.clipping != 0) & (status == pc.DONE):
             culled = _point_culled(c, index)
-        if status == DONE:
+        if status == pc.DONE:
             if culled:
                 c.rejected = c.rejected + 1
             else:
@@ -215,10 +209,10 @@ def draw_points(context: Value) -> Value:
                 else:
                     none = const(i32, 0)
                     status = bin_box(context, POINTS, (word, word), reach, (index,), none)
-        if status == DONE:
+        if status == pc.DONE:
             k = k + 1
             c.work = c.work - 1
             if c.work < 0:
-                status = const(i32, PAUSED)
+                status = const(i32, pc.PAUSED)
     c.primitive = k
     return status

@@ -29,17 +29,8 @@ from vc4lab.simd import (
     store,
     usub_sat,
 )
-from vc4lab.v3d.ptb.context import (
-    DONE,
-    FAR_INDEX,
-    FORMAT_KIND,
-    LINK_RESERVE,
-    OUT_OF_MEMORY,
-    SHADER_KIND,
-    STATE_KINDS,
-    BinnerContext,
-    TileState,
-)
+from vc4lab.v3d.ptb import context as pc
+from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.state.native_records import RECORD_SLOT
 from vc4lab.v3d.tile_lists.primitive_decoder import (
     CLIPPED_LIST,
@@ -77,10 +68,10 @@ def link(context: Value, tile: Value) -> Value:
     """Continue the tile's list in a new block."""
     c = BinnerContext.at(context)
     t = TileState.at(tile)
-    status = const(i32, OUT_OF_MEMORY)
+    status = const(i32, pc.OUT_OF_MEMORY)
     block = call(allocate, context, c.block_bytes)
     if block != 0:
-        status = const(i32, DONE)
+        status = const(i32, pc.DONE)
         c.blocks = c.blocks + 1
         cursor = t.cursor
         here = host(c.memory, cursor)
@@ -96,13 +87,13 @@ def link(context: Value, tile: Value) -> Value:
                 branch = here + 1
                 store(host(c.memory, block), const(i8, COMPRESSED_LIST))
                 target = block + 1
-                t.p0 = FAR_INDEX
-                t.p1 = FAR_INDEX
-                t.p2 = FAR_INDEX
+                t.p0 = pc.FAR_INDEX
+                t.p1 = pc.FAR_INDEX
+                t.p2 = pc.FAR_INDEX
             store(branch, const(i8, BRANCH))
             store(branch + 1, block)
         t.cursor = target
-        t.limit = block + (c.block_bytes - LINK_RESERVE)
+        t.limit = block + (c.block_bytes - pc.LINK_RESERVE)
     return status
 
 
@@ -138,28 +129,28 @@ def write_state(context: Value, tile: Value, everything: Value) -> Value:
     """Write the state this tile has not seen (or all state); the list is closed first."""
     c = BinnerContext.at(context)
     t = TileState.at(tile)
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     close_list(c, t)
     seen = t.seen
     wrote_format = const(i1, False)
     changed = c.changed
     sizes = c.record_bytes
     records = c.records
-    for position in range(len(STATE_KINDS)):
+    for position in range(len(pc.STATE_KINDS)):
         kind: Value = position + c.first_kind
-        kind = select(kind < len(STATE_KINDS), kind, kind - len(STATE_KINDS))
+        kind = select(kind < len(pc.STATE_KINDS), kind, kind - len(pc.STATE_KINDS))
         change = load(i32, changed + kind * 4)
         wanted = (change > seen) | ((everything != 0) & (change >= 0))
-        wanted = wanted | ((kind == SHADER_KIND) & wrote_format & (change >= 0))
-        if wanted & (status == DONE):
+        wanted = wanted | ((kind == pc.SHADER_KIND) & wrote_format & (change >= 0))
+        if wanted & (status == pc.DONE):
             size = load(i32, sizes + kind * 4)
             if t.limit - t.cursor < size:
                 status = call(link, context, tile)
-            if status == DONE:
+            if status == pc.DONE:
                 _copy_record(host(c.memory, t.cursor), records + kind * RECORD_SLOT, size)
                 t.cursor = t.cursor + size
-                wrote_format = wrote_format | (kind == FORMAT_KIND)
-    if status == DONE:
+                wrote_format = wrote_format | (kind == pc.FORMAT_KIND)
+    if status == pc.DONE:
         t.seen = c.counter
     return status
 
@@ -169,15 +160,15 @@ def open_list(context: Value, tile: Value, clip: Value) -> Value:
     """Bring a tile's state up to date and start a list: 49 with the word `clip`, 48 if 0."""
     c = BinnerContext.at(context)
     t = TileState.at(tile)
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     if t.seen != c.counter:
         status = call(write_state, context, tile, 0)
     close_list(c, t)
     # a clipped list and its first primitive must stay together
     need = select(clip != 0, const(i32, 12), const(i32, 8))
-    if (status == DONE) & (t.limit - t.cursor < need):
+    if (status == pc.DONE) & (t.limit - t.cursor < need):
         status = call(link, context, tile)
-    if status == DONE:
+    if status == pc.DONE:
         here = host(c.memory, t.cursor)
         if clip != 0:
             store(here, const(i8, CLIPPED_LIST))
@@ -187,9 +178,9 @@ def open_list(context: Value, tile: Value, clip: Value) -> Value:
             store(here, const(i8, COMPRESSED_LIST))
             t.cursor = t.cursor + 1
         t.key = c.key
-        t.p0 = FAR_INDEX
-        t.p1 = FAR_INDEX
-        t.p2 = FAR_INDEX
+        t.p0 = pc.FAR_INDEX
+        t.p1 = pc.FAR_INDEX
+        t.p2 = pc.FAR_INDEX
     return status
 
 
@@ -198,7 +189,7 @@ def ready(context: Value, tile: Value, clip: Value) -> Value:
     """A list of the wanted format is open (opens it if not); a status."""
     c = BinnerContext.at(context)
     t = TileState.at(tile)
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     if (t.key != c.key) | (clip != 0):
         status = call(open_list, context, tile, clip)
     return status
@@ -208,7 +199,7 @@ def ready(context: Value, tile: Value, clip: Value) -> Value:
 def room(context: Value, tile: Value, size: Value) -> Value:
     """`size` bytes are free in the tile's block (links a new one if not); a status."""
     t = TileState.at(tile)
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     if t.limit - t.cursor < size:
         status = call(link, context, tile)
     return status
@@ -232,13 +223,13 @@ def append_coded(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) 
     t = TileState.at(tile)
     word, size = triangle_coding(previous(t), (i0, i1_, i2))
     status = room(context, tile, size)
-    if status == DONE:
-        if (t.p0 == FAR_INDEX) & (size < 4):  # the link started a new list: nothing to refer to
+    if status == pc.DONE:
+        if (t.p0 == pc.FAR_INDEX) & (size < 4):  # the link started a new list: nothing to refer to
             word, size = absolute_coding(i0, i1_, i2), const(i32, 7)
             status = room(context, tile, size)
-    if status == DONE:
+    if status == pc.DONE:
         here = host(c.memory, t.cursor)
-        if t.limit - t.cursor >= 8 - LINK_RESERVE:
+        if t.limit - t.cursor >= 8 - pc.LINK_RESERVE:
             store(here, word)  # eight bytes end inside the block, and only the coding's count
         else:
             store(here, word.trunc(i8))
@@ -317,8 +308,8 @@ def append_line(context: Value, tile: Value, i0: Value, i1_: Value) -> Value:
         word = ((span & 63) << 2) | (i0 << 8) | 2
         size = const(i32, 3)
     status = room(context, tile, size)
-    if status == DONE:
-        if (t.p1 == FAR_INDEX) & (size < 3):
+    if status == pc.DONE:
+        if (t.p1 == pc.FAR_INDEX) & (size < 3):
             size = const(i32, 5)
             status = room(context, tile, size)
         here = host(c.memory, t.cursor)
@@ -353,8 +344,8 @@ def append_point(context: Value, tile: Value, index: Value) -> Value:
         word = (delta << 2) | 3
         size = const(i32, 2)
     status = room(context, tile, size)
-    if status == DONE:
-        if (t.p0 == FAR_INDEX) & (size < 3):
+    if status == pc.DONE:
+        if (t.p0 == pc.FAR_INDEX) & (size < 3):
             size = const(i32, 3)
             status = room(context, tile, size)
         here = host(c.memory, t.cursor)

@@ -34,12 +34,8 @@ from vc4lab.simd import (
     table,
     vec,
 )
-from vc4lab.v3d.ptb.context import (
-    KIND_OF_RECORD,
-    NEVER_SET,
-    STATE_LIMIT,
-    BinnerContext,
-)
+from vc4lab.v3d.ptb import context as pc
+from vc4lab.v3d.ptb.context import BinnerContext
 from vc4lab.v3d.state.native_records import RECORD_SLOT, is_one_of
 from vc4lab.v3d.state.render_state import (
     RenderState,
@@ -56,7 +52,7 @@ def limits(c: BinnerContext) -> None:
     c.first_y = 0
     c.last_x = c.width - 1
     c.last_y = c.height - 1
-    programmed = load(i32, c.changed + KIND_OF_RECORD[ClipWindow.id] * 4) != NEVER_SET
+    programmed = load(i32, c.changed + pc.KIND_OF_RECORD[ClipWindow.id] * 4) != pc.NEVER_SET
     if programmed & (c.clip_used != 0):
         s = RenderState.at(c.state)
         width, height = s.clip_width, s.clip_height
@@ -106,10 +102,10 @@ def _cache(c: BinnerContext, op: Value, record: Value) -> None:
     if (c.drawn != 0) & (c.counter != 0):
         c.counter = c.counter + 1
         c.drawn = 0
-        if c.counter == STATE_LIMIT:
+        if c.counter == pc.STATE_LIMIT:
             c.full = 1
-    known = range(max(KIND_OF_RECORD) + 1)
-    slot = load(i8, table(i8, [KIND_OF_RECORD.get(k, 0) for k in known]) + op).zext(i32)
+    known = range(max(pc.KIND_OF_RECORD) + 1)
+    slot = load(i8, table(i8, [pc.KIND_OF_RECORD.get(k, 0) for k in known]) + op).zext(i32)
     size = load(i8, table(i8, [STATE_RECORD_BYTES.get(k, 0) for k in known]) + op).zext(i32)
     store(c.changed + slot * 4, c.counter)
     store(c.record_bytes + slot * 4, size)

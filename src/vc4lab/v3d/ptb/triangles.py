@@ -25,6 +25,7 @@ from vc4lab.simd import (
     staged,
     store,
 )
+from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.clipper import (
     CORNER_BYTES,
     OUT_CUT,
@@ -34,15 +35,7 @@ from vc4lab.v3d.ptb.clipper import (
     vertex_pointer,
     write_clip_record,
 )
-from vc4lab.v3d.ptb.context import (
-    BAD_INDEX,
-    DONE,
-    LINK_RESERVE,
-    OUT_OF_MEMORY,
-    PAUSED,
-    BinnerContext,
-    TileState,
-)
+from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import (
     append_triangle,
     fits,
@@ -79,7 +72,7 @@ def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Va
     """Clip a triangle and append the fan of what is left, each part as a record 49."""
     c = BinnerContext.at(context)
     corners = alloca(CORNER_BYTES * SLOTS)
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     count = call(clip_polygon, context, corners, i0, i1_, i2)
     part: Value = c.part
     if part < 0:
@@ -88,7 +81,7 @@ def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Va
             c.rejected = c.rejected + 1
         else:
             c.clipped = c.clipped + 1
-    while (part + 1 < count) & (status == DONE):
+    while (part + 1 < count) & (status == pc.DONE):
         second = corners + part * CORNER_BYTES
         third = second + CORNER_BYTES
         w0, w1 = screen_position(c, corners), screen_position(c, second)
@@ -98,14 +91,14 @@ def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Va
                 c.clip_record = call(write_clip_record, context, corners, second, third, 3)
             clip = c.clip_record
             if clip == 0:
-                status = const(i32, OUT_OF_MEMORY)
+                status = const(i32, pc.OUT_OF_MEMORY)
             else:
                 word = select(clip == NO_CLIP_RECORD, const(i32, 0), clip)
                 status = call(bin_some_tiles, context, i0, i1_, i2, w0, w1, w2, word)
-        if status == DONE:
+        if status == pc.DONE:
             part = part + 1
             c.clip_record = 0
-    c.part = select(status == DONE, const(i32, -1), part)
+    c.part = select(status == pc.DONE, const(i32, -1), part)
     return status
 
 
@@ -119,10 +112,10 @@ def bin_special(context: Value, i0: Value, i1_: Value, i2: Value) -> Value:
         for index in (i0, i1_, i2):
             some = some | load(i8, c.codes + index).zext(i32)
     w0, w1, w2 = (load(i32, vertex_pointer(c, i) + c.xy_row) for i in (i0, i1_, i2))
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     if highest.ugt(c.max_index):
         c.bad_index = highest
-        status = const(i32, BAD_INDEX)
+        status = const(i32, pc.BAD_INDEX)
     elif (some & OUT_CUT) != 0:
         status = call(bin_clipped_triangle, context, i0, i1_, i2)
     elif ~faces_away(c, w0, w1, w2):
@@ -146,9 +139,9 @@ def append_entry(context: Value, window: Value, entry: Value) -> Value:
         number = entry & TILE_MASK
         tile = c.tiles + (number * TileState.size).zext(i64)
         status = ready(context, tile, const(i32, 0))
-        if status == DONE:
+        if status == pc.DONE:
             status = append_triangle(context, tile, i0, i1_, i2)
-        if status == DONE:
+        if status == pc.DONE:
             c.entries = c.entries + 1
             if w.plain == 0:
                 t = TileState.at(tile)
@@ -201,7 +194,7 @@ def append_coded_ones(context: Value, window: TriangleWindow, k: Value) -> Value
         place = window.pointer + (number * 4).zext(i64)
         cursor, size = t.cursor, load(i32, place + TriangleWindow.bytes_.offset)
         # always eight bytes: LINK_RESERVE of them may lie beyond the limit
-        enough = max_(size, const(i32, 8 - LINK_RESERVE))
+        enough = max_(size, const(i32, 8 - pc.LINK_RESERVE))
         going = (t.newest == stamp + number) & (t.limit - cursor >= enough)
         if going:
             coding = window.pointer + (number * 8).zext(i64) + TriangleWindow.coding.offset
@@ -220,10 +213,10 @@ def append_coded_ones(context: Value, window: TriangleWindow, k: Value) -> Value
 def append_window(context: Value, window: TriangleWindow) -> tuple[Value, Value]:
     """Append what the window has found; how many entries that were, and a status."""
     c = BinnerContext.at(context)
-    status = const(i32, DONE)
+    status = const(i32, pc.DONE)
     k = const(i32, 0)
     slow = const(i32, 0)
-    while (k < window.count) & (status == DONE):
+    while (k < window.count) & (status == pc.DONE):
         if window.plain != 0:
             k = append_plain(context, window, k)
         else:
@@ -231,7 +224,7 @@ def append_window(context: Value, window: TriangleWindow) -> tuple[Value, Value]
         if k < window.count:
             entry = load(i32, window.entries + k * 4)
             status = call(append_entry, context, window.pointer, entry)
-            if status == DONE:
+            if status == pc.DONE:
                 k = k + 1
                 slow = slow + 1
     c.entries = c.entries + (k - slow)
@@ -243,15 +236,15 @@ def draw_triangles(context: Value) -> Value:
     """Bin triangles, strips and fans from the resume point on."""
     c = BinnerContext.at(context)
     window = TriangleWindow.at(alloca(TriangleWindow.size))
-    status = const(i32, DONE)
-    while (c.primitive < c.primitive_count) & (status == DONE):
+    status = const(i32, pc.DONE)
+    while (c.primitive < c.primitive_count) & (status == pc.DONE):
         first = c.primitive
         # windows begin at multiples of their size, where vertices in a row stand in whole batches
         count = min_(c.primitive_count - first, WINDOW - (first & (WINDOW - 1)))
         look(c, window, first, count)
         taken, status = append_window(context, window)
         done = count
-        if status != DONE:
+        if status != pc.DONE:
             done = load(i32, window.entries + taken * 4).shr(NUMBER_AT) & (WINDOW - 1)
         seen = lowest_bits(done)
         c.rejected = c.rejected + popcount_(window.rejected & seen).trunc(i32)
@@ -259,8 +252,8 @@ def draw_triangles(context: Value) -> Value:
         c.degenerate = c.degenerate + popcount_(window.degenerate & seen).trunc(i32)
         c.primitive = first + done
         c.work = c.work - done - taken
-        if (c.work < 0) & (status == DONE):
-            status = const(i32, PAUSED)
+        if (c.work < 0) & (status == pc.DONE):
+            status = const(i32, pc.PAUSED)
     return status
 
 

@@ -36,31 +36,15 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.state.native_records import is_one_of, note_record, whole_record
-from vc4lab.v3d.tiles.collect_context import (
-    BUDGET,
-    CALL,
-    COLLECTED,
-    EXHAUSTED,
-    FRAME_END,
-    FULL,
-    LAST_FRAME,
-    MAX_LOADS,
-    MAX_TILES,
-    MISPLACED,
-    MODE_BYTES,
-    NEW_MODE,
-    OPS_PER_RECORD,
-    OTHER,
-    STALL,
-    CollectContext,
-)
+from vc4lab.v3d.tiles import collect_context as cc
+from vc4lab.v3d.tiles.collect_context import CollectContext
 from vc4lab.v3d.tiles.collect_transfers import LOADS, STORES, execute_load, execute_store
 
 COORDINATES, SUB_LIST, WAIT = TileCoordinates.id, BranchToSublist.id, WaitSemaphore.id
 CLEAR_COLOURS, MODE = ClearColours.id, TileRenderingMode.id
 _OWN = (COORDINATES, SUB_LIST, WAIT, CLEAR_COLOURS, MODE, *STORES, *LOADS)
 _WALKED_LATER = ids_of(Ignored, State)
-assert {*_OWN, *_WALKED_LATER} == set(COLLECTED), "a record without native code"
+assert {*_OWN, *_WALKED_LATER} == set(cc.COLLECTED), "a record without native code"
 
 
 @staged
@@ -77,7 +61,7 @@ def _clear_colours(c: CollectContext, payload: Value) -> None:
 def _mode_in_force(c: CollectContext, payload: Value) -> Value:
     """Whether a record 113 says what the last one said, and Python need not see it."""
     mode = c.mode
-    last = MODE_BYTES - 2
+    last = cc.MODE_BYTES - 2
     different = load(i64, payload) ^ load(i64, mode)
     rest = load(i16, payload + last) ^ load(i16, mode + last)
     return (c.mode_known != 0) & (different == 0) & (rest == 0)
@@ -91,9 +75,9 @@ def _empty(c: CollectContext) -> None:
     """
     c.is_drawn = c.tile_list = c.op_count = c.chain_count = 0
     c.frame = c.frame + 1
-    if c.frame > LAST_FRAME:
+    if c.frame > cc.LAST_FRAME:
         c.frame = 1
-        for tile in range(const(i32, MAX_TILES // 64)):
+        for tile in range(const(i32, cc.MAX_TILES // 64)):
             store(c.stored + tile * 64, const(vec(i8, 64), 0))
     if c.fresh == 0:
         c.chain_count = 1
@@ -109,9 +93,9 @@ def collect(context: Value, recording: bool) -> Value:
     c = CollectContext.at(context)
     if c.is_drawn != 0:
         _empty(c)
-    sizes = table(i8, [RECORD_SIZES[op] if op in COLLECTED else 0 for op in range(256)])
+    sizes = table(i8, [RECORD_SIZES[op] if op in cc.COLLECTED else 0 for op in range(256)])
     reason = const(i32, -1)
-    budget = const(i32, BUDGET)
+    budget = const(i32, cc.BUDGET)
     address: Value = c.here
     while reason < 0:
         address = c.here
@@ -119,14 +103,14 @@ def collect(context: Value, recording: bool) -> Value:
         op = load(i8, pointer).zext(i32)
         size = load(i8, sizes + op).zext(i32)
         budget = budget - 1
-        room = (c.op_count + OPS_PER_RECORD + MAX_LOADS < c.op_capacity) & (
+        room = (c.op_count + cc.OPS_PER_RECORD + cc.MAX_LOADS < c.op_capacity) & (
             c.piece_count + 1 < c.piece_capacity
         )
         is_store = is_one_of(op, STORES)
         if (size == 0) | (c.end - address).ult(size):
-            reason = const(i32, OTHER)
+            reason = const(i32, cc.OTHER)
         elif budget <= 0:
-            reason = const(i32, EXHAUSTED)
+            reason = const(i32, cc.EXHAUSTED)
         elif op == COORDINATES:
             c.column = load(i8, pointer + 1).zext(i32)
             c.row = load(i8, pointer + 2).zext(i32)
@@ -137,26 +121,26 @@ def collect(context: Value, recording: bool) -> Value:
             if c.increments > 0:
                 c.increments = c.increments - 1
             else:
-                reason = const(i32, STALL)
+                reason = const(i32, cc.STALL)
         elif op == MODE:
-            reason = select(_mode_in_force(c, pointer + 1), reason, const(i32, NEW_MODE))
+            reason = select(_mode_in_force(c, pointer + 1), reason, const(i32, cc.NEW_MODE))
         elif op == SUB_LIST:
             if c.has_coordinates == 0:
-                reason = const(i32, CALL)
+                reason = const(i32, cc.CALL)
             elif c.tile_list == 0:
                 c.tile_list = load(i32, pointer + 1)
                 c.tile_list_at = address
         elif is_store & ~room:
-            reason = const(i32, FULL)
+            reason = const(i32, cc.FULL)
         elif is_store & (c.has_coordinates == 0):
-            reason = const(i32, MISPLACED)
+            reason = const(i32, cc.MISPLACED)
         elif is_store:
             reason = execute_store(c, address, pointer, op, size)
         elif is_one_of(op, LOADS):
             reason = execute_load(c, pointer, op)
         elif op == PrimitiveListFormat.id:
             c.list_format = load(i8, pointer + 1).zext(i32)
-        if (reason < 0) | (reason >= FRAME_END):
+        if (reason < 0) | (reason >= cc.FRAME_END):
             if recording:
                 note_record(c, address, op)
             c.here = address + size

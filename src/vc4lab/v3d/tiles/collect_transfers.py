@@ -30,17 +30,8 @@ from vc4lab.simd import (
     store,
 )
 from vc4lab.v3d.state.tile_layout import PART_COLOUR, PART_MASK, PART_ZS
-from vc4lab.v3d.tiles.collect_context import (
-    FRAME_END,
-    FRAME_SURFACE,
-    LOAD_WORDS,
-    MAX_LOADS,
-    MAX_SURFACES,
-    TILE_AGAIN,
-    UNKNOWN_LOAD,
-    UNKNOWN_STORE,
-    CollectContext,
-)
+from vc4lab.v3d.tiles import collect_context as cc
+from vc4lab.v3d.tiles.collect_context import CollectContext
 from vc4lab.v3d.tiles.job import (
     OP_CLEAR_COLOUR,
     OP_CLEAR_MASK,
@@ -86,7 +77,7 @@ def _surface(c: CollectContext, payload: Value) -> Value:
     for k in range(1, c.surface_count):
         if load(i64, c.surfaces + k * 8) == wanted:
             found = k
-    if (found < 0) & (c.surface_count < MAX_SURFACES):
+    if (found < 0) & (c.surface_count < cc.MAX_SURFACES):
         found = c.surface_count
         store(c.surfaces + found * 8, wanted)
         c.surface_count = found + 1
@@ -115,7 +106,7 @@ def _store(c: CollectContext, address: Value, kind: Value, a: Value, b: Value, k
     _open_task(c)
     _emit(c, OP_TILE, c.column * c.tile_width, c.row * c.tile_height)
     for k in range(c.load_count):
-        pending = c.loads + k * (LOAD_WORDS * 4)
+        pending = c.loads + k * (cc.LOAD_WORDS * 4)
         _emit(c, load(i32, pending), load(i32, pending + 4), load(i32, pending + 8))
     c.load_count = 0
     if c.piece_start != address:
@@ -215,7 +206,7 @@ def execute_store(
             kind, a = const(i32, OP_STORE), _surface(c, payload)
             b = ((buffer == int(TileBuffer.VG_MASK)) & (c.uses_mask == 0)).zext(i32)
         if (buffer > int(TileBuffer.FULL)) | (a < 0) & known:
-            reason = const(i32, UNKNOWN_STORE)
+            reason = const(i32, cc.UNKNOWN_STORE)
             c.has_coordinates = 0  # the tile is drawn nowhere
     elif op == STORE_FULL:
         word = load(i32, pointer + 1)
@@ -226,11 +217,11 @@ def execute_store(
         if (word & StoreFull.disable_clear.mask) != 0:
             keep = const(i32, PART_COLOUR | PART_ZS | PART_MASK)
     else:
-        kind, a = const(i32, OP_STORE), const(i32, FRAME_SURFACE)
+        kind, a = const(i32, OP_STORE), const(i32, cc.FRAME_SURFACE)
         last = op == STORE_END
     nothing = kind < 0
     if (reason < 0) & again & ~nothing:
-        reason = const(i32, TILE_AGAIN)
+        reason = const(i32, cc.TILE_AGAIN)
     if reason < 0:
         idle = nothing & (c.fresh != 0) & (c.load_count == 0)
         keep_both = (keep & (PART_COLOUR | PART_ZS)) == (PART_COLOUR | PART_ZS)
@@ -242,7 +233,7 @@ def execute_store(
             _store(c, address, kind, a, b, keep)
         c.piece_start = address + size
         if last:
-            reason = const(i32, FRAME_END)
+            reason = const(i32, cc.FRAME_END)
     return reason
 
 
@@ -285,10 +276,10 @@ def execute_load(c: CollectContext, pointer: Value, op: Value) -> Value:
             a = const(i32, -1)
             if ~unknown:
                 a = _surface(c, payload)
-    if (kind >= 0) & ((a == -1) | (c.load_count >= MAX_LOADS)):
-        reason = const(i32, UNKNOWN_LOAD)
+    if (kind >= 0) & ((a == -1) | (c.load_count >= cc.MAX_LOADS)):
+        reason = const(i32, cc.UNKNOWN_LOAD)
     elif kind >= 0:
-        pending = c.loads + c.load_count * (LOAD_WORDS * 4)
+        pending = c.loads + c.load_count * (cc.LOAD_WORDS * 4)
         store(pending, kind)
         store(pending + 4, a)
         store(pending + 8, b)

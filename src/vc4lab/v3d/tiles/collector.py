@@ -16,20 +16,14 @@ from vc4lab.records.states import TRIANGLES_16_BIT
 from vc4lab.simd import NativeFunction, build, i32, late_kernel, ptr
 from vc4lab.v3d.state.record_notes import MAX_NOTES
 from vc4lab.v3d.state.tile_layout import TILE_SIZE
-from vc4lab.v3d.tiles.collect_context import (
-    BUDGET,
-    LOAD_WORDS,
-    MAX_LOADS,
-    MAX_SURFACES,
-    MAX_TILES,
-    CollectContext,
-)
+from vc4lab.v3d.tiles import collect_context as cc
+from vc4lab.v3d.tiles.collect_context import CollectContext
 from vc4lab.v3d.tiles.job import OP_LOAD, TileOp
 
 if TYPE_CHECKING:
     from vc4lab.v3d.state.record_notes import RecordNotes
 
-assert BUDGET < MAX_NOTES, "one call notes more records than there is room for"
+assert cc.BUDGET < MAX_NOTES, "one call notes more records than there is room for"
 
 
 @cache
@@ -48,9 +42,9 @@ class Collector:
         self.context = context
         self._address = context.address
         context.memory = memory_base
-        self._stored = (ctypes.c_char * MAX_TILES)()
-        self._surfaces = (ctypes.c_uint64 * MAX_SURFACES)()
-        self._loads = (ctypes.c_int32 * (LOAD_WORDS * MAX_LOADS))()
+        self._stored = (ctypes.c_char * cc.MAX_TILES)()
+        self._surfaces = (ctypes.c_uint64 * cc.MAX_SURFACES)()
+        self._loads = (ctypes.c_int32 * (cc.LOAD_WORDS * cc.MAX_LOADS))()
         context.stored = ctypes.addressof(self._stored)
         context.surfaces = ctypes.addressof(self._surfaces)
         context.loads = ctypes.addressof(self._loads)
@@ -140,7 +134,7 @@ class Collector:
 
     def _pending_surfaces(self) -> int:
         """Keeps the surfaces of loads that wait for the next tile; how many there are, and one."""
-        kinds = range(0, LOAD_WORDS * self.context.load_count, LOAD_WORDS)
+        kinds = range(0, cc.LOAD_WORDS * self.context.load_count, cc.LOAD_WORDS)
         waiting = [place + 1 for place in kinds if self._loads[place] == OP_LOAD]
         payloads = [self._surfaces[self._loads[place]] for place in waiting]
         for number, (place, payload) in enumerate(zip(waiting, payloads, strict=True), 1):
