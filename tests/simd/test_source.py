@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vc4lab.simd.source import syntax_of
+from vc4lab.simd.syntax import syntax_of
 
 
 def decorated(*_arguments: Any) -> Any:

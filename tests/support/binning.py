@@ -17,7 +17,7 @@ from vc4lab.v3d.ptb.draw import begin_draw
 from vc4lab.v3d.ptb.frame import configure
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY, PRIMITIVE_TYPE
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
-from vc4lab.v3d.vertex.indices import range_function
+from vc4lab.v3d.vertex.fetch import range_function
 
 
 @dataclass(frozen=True)

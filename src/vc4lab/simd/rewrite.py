@@ -21,8 +21,16 @@ from collections.abc import Sequence
 from types import CellType, CodeType, FunctionType
 
 from vc4lab.simd.names import JUMPS, bound, jumps, scope
-from vc4lab.simd.source import syntax_of
-from vc4lab.simd.syntax import State, assign_to, call_of, field_of, locate, read_name, thunk
+from vc4lab.simd.syntax import (
+    State,
+    assign_to,
+    call_of,
+    field_of,
+    locate,
+    read_name,
+    syntax_of,
+    thunk,
+)
 
 RUNTIME = "_vc4_rt"
 

@@ -17,10 +17,9 @@ from typing import NamedTuple
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, LINK_OFFSET
 from vc4lab.qpu.isa.registers import SFU_WRITES, Write
 from vc4lab.qpu.program.program import Program
-from vc4lab.qpu.run.control import Event, age, branch_event, signal_events
 from vc4lab.qpu.run.environment import RegisterKey, Unsupported
 from vc4lab.qpu.run.execute import SFU_LATENCY
-from vc4lab.qpu.run.plan import Plan
+from vc4lab.qpu.run.plan import Event, Plan, age, branch_event, signal_events
 
 PLACES_PER_INSTRUCTION = 16
 DYNAMIC_LIMIT = 256

@@ -13,11 +13,10 @@ from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, LINK_OFFSET
 from vc4lab.qpu.isa.ops import Mask, Word
 from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.semantics import Semantics
-from vc4lab.qpu.run.control import Event, age, branch_event, signal_events
 from vc4lab.qpu.run.environment import GOLDEN_BUDGET, Environment, RegisterKey
 from vc4lab.qpu.run.execute import Core
 from vc4lab.qpu.run.numpy_ops import NumpyOps
-from vc4lab.qpu.run.plan import Plan, plan
+from vc4lab.qpu.run.plan import Event, Plan, age, branch_event, plan, signal_events
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program

@@ -1,13 +1,26 @@
-"""An instruction prepared for execution: all that depends on the word alone, decided once."""
+"""An instruction prepared for execution: all that depends on the word alone, decided once; and what
+happens a few instructions later, after delay slots: branches, thread switches and the program end.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
-from vc4lab.qpu.isa.encoding import Alu, Branch, Instruction, LoadImmediate, Semaphore
-from vc4lab.qpu.isa.operations import ONE_OPERAND_ADD_OPS, Condition, Mux, Signal
+from vc4lab.qpu.isa.encoding import (
+    BRANCH_DELAY_SLOTS,
+    END_DELAY_SLOTS,
+    Alu,
+    Branch,
+    Instruction,
+    LoadImmediate,
+    Semaphore,
+)
+from vc4lab.qpu.isa.operations import END_SIGNALS, ONE_OPERAND_ADD_OPS, Condition, Mux, Signal
 from vc4lab.qpu.isa.registers import TMU_WRITES, Read, Write
+
+SWITCH_DELAY_SLOTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +156,43 @@ def plan(word: int, sf_with_never: str = "add", load_condition: str = "add") -> 
         muxes=muxes,
         idle=quiet and not (add_op or mul_op or writes) and ports == (Read.NOP, Read.NOP),
     )
+
+
+class Event(NamedTuple):
+    """Something due after `remaining` more instructions: "branch" (target: address or None if
+    dynamic), "switch" (target 1: the last one) or "end".
+    """
+
+    remaining: int
+    kind: str
+    target: int | None = 0
+
+
+def signal_events(p: Plan) -> tuple[Event, ...]:
+    """The events that an instruction's signal starts."""
+    if p.signal == Signal.NONE or p.kind != "alu":
+        return ()
+    if p.signal in END_SIGNALS:
+        return (Event(END_DELAY_SLOTS, "end"),)
+    if p.signal in (Signal.THREAD_SWITCH, Signal.LAST_THREAD_SWITCH):
+        return (Event(SWITCH_DELAY_SLOTS, "switch", int(p.signal == Signal.LAST_THREAD_SWITCH)),)
+    return ()
+
+
+def branch_event(target: int | None) -> Event:
+    """A taken branch."""
+    return Event(BRANCH_DELAY_SLOTS, "branch", target)
+
+
+def age(
+    events: tuple[Event, ...], new: tuple[Event, ...]
+) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+    """(due now, still pending) after an instruction that started the events `new`."""
+    if len(events) == 1:  # as nearly always, and the interpreter is slow enough
+        (remaining, kind, target) = events[0]
+        if remaining == 1:
+            return events, new
+        return (), (Event(remaining - 1, kind, target), *new)
+    due = tuple(e for e in events if e.remaining == 1)
+    later = tuple(e._replace(remaining=e.remaining - 1) for e in events if e.remaining > 1)
+    return due, later + new

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.images.tiling import mip_chain
 from vc4lab.qpu.run.environment import Unsupported
+from vc4lab.records.declarations import TileBinningMode
 from vc4lab.records.shader import gl_record_size
 from vc4lab.records.states import VgInlineShader
 from vc4lab.records.texture import TextureConfig, TextureType
 from vc4lab.v3d.checks.addresses import AddressCheck
+from vc4lab.v3d.checks.hints import TILE_STATE_BYTES
 from vc4lab.v3d.memory_uses import Use
-from vc4lab.v3d.state.shader_record import known_places
+from vc4lab.v3d.state.shader_record import known_places, read_shader_record
 from vc4lab.v3d.tmu.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 CUBE_FACES = 6
 MAX_SHADERS = 1024
 CACHE_SWIZZLE = 3 << 10
+_WORD = 0xFFFFFFFF
 
 
 @lru_cache(maxsize=1024)
@@ -78,6 +82,21 @@ class DrawRanges:
         if shader is not None:
             with suppress(Unsupported):  # no draw that is done has such a program
                 self._ranges(shader, kind, programs, first, last, binning, checked=False)
+
+    def noted(self, notes: Iterable[Any], programs: ProgramCache) -> None:
+        """The memory of records that native binning has executed: its `Note`s, in order."""
+        name = self.check.name
+        for note in notes:
+            record, place, size = (n & _WORD for n in (note.record, note.place, note.byte_count))
+            if note.op == TileBinningMode.id:
+                name(Use.TILE_MEMORY, place, size, record)
+                name(Use.TILE_STATE, note.state & _WORD, TILE_STATE_BYTES * note.tiles, record)
+                continue
+            if size:
+                name(Use.INDICES, place, size, record)
+            kind = note.shader_kind
+            shader = read_shader_record(programs.memory, kind, note.shader_word & _WORD)
+            self.announce(shader, kind, programs, note.first, note.last, binning=True)
 
     def _ranges(
         self,

@@ -20,7 +20,6 @@ from vc4lab.records.payload import BINNING
 from vc4lab.records.use import records_of
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import Lint
-from vc4lab.v3d.checks.noted_ranges import name_noted
 from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.cle.binning_requests import BinningRequests
 from vc4lab.v3d.cle.handlers import executes
@@ -201,7 +200,7 @@ class BinningStage:
             self._walked += here - thread.current & 0xFFFFFFFF
             thread.current = here
             if heard and context.note_count:
-                name_noted(native.take_notes(), self.ranges, self.coordinates.programs)
+                self.ranges.noted(native.take_notes(), self.coordinates.programs)
             placed = self._handle_events()
             if placed or result == bc.FLUSHED:
                 self._flushing = result == bc.FLUSHED

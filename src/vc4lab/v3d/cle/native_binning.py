@@ -16,7 +16,7 @@ from vc4lab.v3d.ptb.context import DONE
 from vc4lab.v3d.state.record_notes import MAX_NOTES as MAX_RECORDS
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.vertex.context import COORDINATE_ROWS, VERTEX_BATCH
-from vc4lab.v3d.vertex.indices import range_function
+from vc4lab.v3d.vertex.fetch import range_function
 from vc4lab.v3d.vertex.nv import NvContext, copy_function
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 

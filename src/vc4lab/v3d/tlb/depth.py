@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from vc4lab.records.codes import Compare
 from vc4lab.simd import (
     Value,
+    const,
+    mask16,
     max_,
     min_,
     splat,
     staged,
 )
 from vc4lab.v3d.state.tile_layout import Z_MAX, TileLayout
-from vc4lab.v3d.tlb.compare import compare
 from vc4lab.v3d.tlb.stencil import StencilState, stencil_test
 
 
@@ -34,6 +35,25 @@ def sample_depth(z: Value, step: Value | None) -> Value:
     """Depth of a sample that lies `step` (scalar) from the pixel centre's (bits 23:0 of `z`)."""
     depth = z & Z_MAX
     return depth if step is None else min_(max_(depth + splat(step), 0), Z_MAX)
+
+
+def compare(function: int, new: Value, old: Value) -> Value:
+    """`new function old` per lane for a function known at compile time; a mask."""
+    if function == Compare.NEVER:
+        return const(mask16, 0)
+    if function == Compare.LESS:
+        return new < old
+    if function == Compare.EQUAL:
+        return new == old
+    if function == Compare.LESS_EQUAL:
+        return new <= old
+    if function == Compare.GREATER:
+        return new > old
+    if function == Compare.NOT_EQUAL:
+        return new != old
+    if function == Compare.GREATER_EQUAL:
+        return new >= old
+    return const(mask16, [1] * 16)
 
 
 @staged

@@ -16,7 +16,6 @@ from vc4lab.simd import (
     staged,
 )
 from vc4lab.v3d.state.tile_layout import TileLayout
-from vc4lab.v3d.tlb.compare import compare_dynamic
 
 STENCIL_CELLS = ("front", "back", "front_mask", "back_mask", "front_on", "back_on")
 
@@ -82,6 +81,15 @@ def stencil_matches(stencil: StencilState, reverse: Value, layout: TileLayout, z
     setup = select(reverse, stencil.back.get(), stencil.front.get())
     enabled = select(reverse, stencil.back_on.get(), stencil.front_on.get()) != 0
     return _matches(setup, enabled, layout.load_block(zs) & 255)
+
+
+def compare_dynamic(function: Value, new: Value, old: Value) -> Value:
+    """`new function old` per lane for a function only known when drawing (scalar i32); a mask."""
+
+    def wanted(bit: int) -> Value:
+        return splat((function & bit) != 0)
+
+    return ((new < old) & wanted(1)) | ((new == old) & wanted(2)) | ((new > old) & wanted(4))
 
 
 def _matches(setup: Value, enabled: Value, old: Value) -> Value:

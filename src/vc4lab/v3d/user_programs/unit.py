@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from vc4lab.v3d.events import ProgramKind, ProgramRecorded, V3DListeners
 from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.user_programs.budget import chosen_budget
 from vc4lab.v3d.user_programs.code import CodeCache
-from vc4lab.v3d.user_programs.engine import run_until_quiet
 from vc4lab.v3d.user_programs.qpu import GoldenQpu, ProgramRequest, Qpu, RunState
 from vc4lab.v3d.user_programs.recording.format import GOLDEN_WORDS
 from vc4lab.v3d.user_programs.state import (
@@ -210,3 +210,51 @@ class ComputeUnit:
                 self.shared.interrupts[number] = 0
                 bits |= 1 << number
         return bits
+
+
+def run_until_quiet(
+    qpus: Sequence[Qpu],
+    threads: Executor | None = None,
+    helpers: int = 1,
+    after_round: Callable[[], None] | None = None,
+) -> bool:
+    """Round robin over the QPUs that are alive; whether anything was executed.
+
+    The turns of programs without mutex and semaphores run side by side, in this thread and in
+    `helpers` of `threads`; the others always in the same order, so that a run can be repeated.
+    """
+    anything = False
+    active = [qpu for qpu in qpus if qpu.alive]
+    while active:
+        together = [qpu for qpu in active if qpu.parallel] if threads else []
+        moved = False
+        if threads is not None and len(together) > 1:
+            todo = deque(together)
+            count = min(helpers, len(together) - 1)
+            futures = [threads.submit(_take_turns, todo) for _ in range(count)]
+            moved = _take_turns(todo)
+            for future in futures:
+                moved |= future.result()
+        else:
+            together = []
+        for qpu in active:
+            if qpu not in together:
+                moved |= qpu.advance()
+        anything |= moved
+        if after_round is not None:
+            after_round()
+        active = [qpu for qpu in active if qpu.alive]
+        if not moved and all(qpu.run_state is RunState.WAITING for qpu in active):
+            break
+    return anything
+
+
+def _take_turns(todo: deque[Qpu]) -> bool:
+    """Take QPUs from the common list until it is empty."""
+    moved = False
+    while True:
+        try:
+            qpu = todo.popleft()
+        except IndexError:
+            return moved
+        moved |= qpu.advance()

@@ -1,15 +1,24 @@
-"""The vertex cache DMA (VCD), natively: attribute arrays in guest memory to rows of a batch."""
+"""The vertex cache DMA (VCD), natively: which vertices an index list names, and attribute arrays in
+guest memory to rows of a batch.
+"""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
     Function,
+    NativeFunction,
+    NativeModule,
     Value,
+    build,
     call,
     clz_,
     const,
+    i8,
     i8x16,
+    i16,
     i32,
     i32x16,
     i64,
@@ -18,6 +27,8 @@ from vc4lab.simd import (
     load,
     mask_bits,
     mask_from_bits,
+    max_,
+    min_,
     ptr,
     select,
     shuffle,
@@ -28,6 +39,7 @@ from vc4lab.simd import (
     unroll,
     vec,
 )
+from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.vertex.context import VERTEX_BATCH, NvContext, VertexContext, VertexKey
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
@@ -270,3 +282,34 @@ def fetch_kernel(key: VertexKey) -> Function[Value]:
         return c.wanted
 
     return fetch_batch
+
+
+def _range_kernel(bits: int) -> Function[None]:
+    size = bits // 8
+
+    @kernel(args=(ptr, i32, i32, ptr, ptr), returns=None)
+    def scan(memory: Value, address: Value, length: Value, used: Value, result: Value) -> None:
+        first = const(i32, MAX_VERTICES)
+        last = const(i32, -1)
+        mark = const(i8, 1)
+        for k in range(length):
+            place = memory + ((address + k * size) & MEMORY_MASK).zext(i64)
+            index = load(i8 if bits == 8 else i16, place).zext(i32)
+            store(used + index, mark)
+            first = min_(first, index)
+            last = max_(last, index)
+        store(result, first)
+        store(result + 4, last)
+
+    return scan
+
+
+@lru_cache(maxsize=1)
+def _range_module() -> NativeModule:
+    kernels = {"bytes": _range_kernel(8), "shorts": _range_kernel(16)}
+    return build("index_range", kernels, float_mode="default", key="index_range")
+
+
+def range_function(bits: int) -> NativeFunction:
+    """Native `(memory, address, length, used map, first and last)` for indices of 8 or 16 bits."""
+    return _range_module()["bytes" if bits == 8 else "shorts"]
