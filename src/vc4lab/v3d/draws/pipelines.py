@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.isa.operations import Signal
-from vc4lab.qpu.run.environment import COMPILER_ONLY_CODES, Unsupported
+from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.states import ConfigurationBits, PrimitiveListFormat
 from vc4lab.v3d.events import ProgramKind, V3DListeners
@@ -20,7 +20,7 @@ from vc4lab.v3d.job_time import RASTER_LOOKUPS
 from vc4lab.v3d.state.tile_context import PRIMITIVES, FragmentKey
 from vc4lab.v3d.state.tile_layout import SINGLE, TileLayout
 from vc4lab.v3d.tmu.state import LevelLayout
-from vc4lab.v3d.vertex.shading import MAX_WAYS
+from vc4lab.v3d.vertex.shading import MAX_WAYS, runnable_pipeline
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -99,21 +99,14 @@ class DrawPipelines:
 
     def _made(self, program: Program, key: FragmentKey) -> tuple[FragmentKey, Pipeline]:
         """The pipeline of a key, that of the interpreter if nothing else can run the program."""
-        interpreted = replace(key, engine="interpreter")
-        if len(program.learned) > MAX_WAYS:
-            return interpreted, fragment_pipeline(interpreted)
+        interpreted, what = replace(key, engine="interpreter"), "a fragment shader"
         start = perf_counter()
-        try:
-            pipeline = fragment_pipeline(key)
-        except Unsupported as refusal:
-            if refusal.code not in COMPILER_ONLY_CODES:
-                raise
-            text = f"a fragment shader: {refusal}"
-            self.reporter.report("QPU-057", text, address=program.address)
-            return interpreted, fragment_pipeline(interpreted)
-        if key.program and key != interpreted:
+        made, pipeline = runnable_pipeline(
+            program, fragment_pipeline, key, interpreted, self.reporter, what
+        )
+        if key.program and made != interpreted:
             self.listeners.compiled(ProgramKind.FRAGMENT, program, start)
-        return key, pipeline
+        return made, pipeline
 
     def _key(
         self,
@@ -135,45 +128,40 @@ class DrawPipelines:
         reads = any(word >> 60 == Signal.LOAD_COVERAGE for word in program.words)
         if self.layout.multisample and (config.coverage_pipe or reads):
             self.reporter.report("FRG-004", "coverage of paths in a 4x multisample frame")
+        key = FragmentKey(
+            program=(),
+            primitive=PRIMITIVES[int(form.type)],
+            point_size_in_vertex=shader.point_size,
+            index_bits=_INDEX_BITS[int(form.data)],
+            multisample=self.layout.multisample,
+            wide_colour=self.layout.wide,
+            counting=self.counting or self.recording,
+            unknowns=self.unknowns,
+            engine=self.engine,
+            recording=self.recording,
+        )
         if config.coverage_pipe:  # no program runs
-            return FragmentKey(
-                program=(),
-                primitive=PRIMITIVES[int(form.type)],
-                point_size_in_vertex=shader.point_size,
-                index_bits=_INDEX_BITS[int(form.data)],
-                multisample=self.layout.multisample,
-                wide_colour=self.layout.wide,
+            return replace(
+                key,
                 coverage=CoverageUpdate(int(config.coverage_update)).name.lower(),
                 coverage_points=_COVERAGE_POINTS[int(config.oversample) & 3],
-                counting=self.counting or self.recording,
-                unknowns=self.unknowns,
-                engine=self.engine,
-                recording=self.recording,
             )
-        return FragmentKey(
+        return replace(
+            key,
             program=program.words,
-            primitive=PRIMITIVES[int(form.type)],
             n_varyings=shader.varyings,
             flat_flags=state.flat_flags & ((1 << shader.varyings) - 1),
             depth_function=self._depth_function(int(config.depth_test)),
             z_update=bool(config.z_update),
             depth_offset=bool(config.enable_depth_offset),
-            point_size_in_vertex=shader.point_size,
             textures=kinds,
             texture_of=texture_of,
-            index_bits=_INDEX_BITS[int(form.data)],
             code_address=program.address if program.has_branches else 0,
             code_layout=program.layout,
             vg_mask=self.vg_mask,
             coverage_mask=reads and bool(config.coverage_read_mask),
             coverage_leave=reads and bool(config.coverage_read_leave),
-            multisample=self.layout.multisample,
-            wide_colour=self.layout.wide,
             oversample=not self.layout.multisample or bool(config.oversample),
-            counting=self.counting or self.recording,
-            unknowns=self.unknowns,
-            engine=self.engine,
-            recording=self.recording,
         )
 
     def _depth_function(self, code: int) -> int:

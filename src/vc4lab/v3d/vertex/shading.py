@@ -9,9 +9,10 @@ reference 3.7, 3.8, 5.7.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vc4lab.qpu.run.environment import COMPILER_ONLY_CODES, Unsupported, left_text
 from vc4lab.v3d.events import ProgramKind, V3DListeners
@@ -44,6 +45,24 @@ _MAX_PIPELINES = 1024
 
 _ERROR_BITS = {"VTX-003": Errors.VPMERNA.mask, "VTX-006": Errors.VPMEWNA.mask}
 """What ERRSTAT shows of findings about a shader."""
+
+
+K = TypeVar("K")
+P = TypeVar("P")
+
+
+def runnable_pipeline(
+    program: Program, make: Callable[[K], P], key: K, interpreted: K, reporter: Reporter, kind: str
+) -> tuple[K, P]:
+    """What `make` gives for a key, or for `interpreted` where only the interpreter can run it."""
+    if len(program.learned) <= MAX_WAYS:
+        try:
+            return key, make(key)
+        except Unsupported as refusal:
+            if refusal.code not in COMPILER_ONLY_CODES:
+                raise
+            reporter.report("QPU-057", f"{kind}: {refusal}", address=program.address)
+    return interpreted, make(interpreted)
 
 
 class Arena:
@@ -167,18 +186,11 @@ class VertexStage:
 
     def _made(self, program: Program, key: VertexKey) -> VertexPipeline:
         """The pipeline of a key, that of the interpreter if nothing else can run the program."""
-        interpreted = replace(key, engine="uncompiled")
-        if len(program.learned) > MAX_WAYS:
-            return vertex_pipeline(interpreted)
+        interpreted, what = replace(key, engine="uncompiled"), "a vertex or coordinate shader"
         start = perf_counter()
-        try:
-            pipeline = vertex_pipeline(key)
-        except Unsupported as refusal:
-            if refusal.code not in COMPILER_ONLY_CODES:
-                raise
-            text = f"a vertex or coordinate shader: {refusal}"
-            self.reporter.report("QPU-057", text, address=program.address)
-            return vertex_pipeline(interpreted)
+        _, pipeline = runnable_pipeline(
+            program, vertex_pipeline, key, interpreted, self.reporter, what
+        )
         if pipeline.native is not None:
             kind = ProgramKind.VERTEX if self._is_vertex else ProgramKind.COORDINATE
             self.listeners.compiled(kind, program, start)
