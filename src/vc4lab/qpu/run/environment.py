@@ -91,7 +91,7 @@ class Noted(NamedTuple):
 
 
 class Environment:
-    """Base of all environments: everything is unsupported until a stage overrides it.
+    """Base of all environments: what leaves a trace is unsupported until a stage overrides it.
 
     site: index of the instruction being executed (set by the engines, for messages).
     nan_free: JIT only; sources among "uniform", "vpm", "varying", "tmu", "tlb" whose words are
@@ -177,7 +177,7 @@ class Environment:
         self.refuse("a texture result")
 
     def tmu_noswap(self, value: Word) -> None:
-        self.refuse("TMU_NOSWAP")
+        """Does nothing: both units give the same results."""
 
     # tile buffer
     def tlb_z(self, value: Word, mask: Mask) -> None:
@@ -255,8 +255,7 @@ class Environment:
         self.refuse("a host interrupt")
 
     def thread_switch(self, last: bool) -> None:
-        """After the switch's delay slots."""
-        self.refuse("a thread switch")
+        """After the switch's delay slots. Does nothing: no stage runs two threads in turn."""
 
     def program_end(self) -> None:
         """After the end's delay slots; does nothing unless overridden."""

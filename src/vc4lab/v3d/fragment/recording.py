@@ -95,7 +95,7 @@ class RecordingEnvironment(CountingEnvironment):
         self.recorder = recorder
         self.instructions = var(i32, 0)
         self.touched_lines = TouchedLines(recorder.lines, self.valid)
-        self._requests.lookup = self._look_up
+        self.requests.lookup = self._look_up
 
     def begin(self, site: int) -> None:
         """An instruction is emitted: it counts where it runs."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.memory.pointers import host
 from vc4lab.qpu.isa.registers import Write
 from vc4lab.qpu.program.program import Program
-from vc4lab.qpu.run.environment import Environment, Noted
+from vc4lab.qpu.run.environment import Noted
 from vc4lab.simd import (
     Cell,
     Value,
@@ -46,7 +46,7 @@ from vc4lab.v3d.tlb.depth import DepthTest, sample_depth, z_test
 from vc4lab.v3d.tlb.samples import colour_write, flags_word, sample_masks
 from vc4lab.v3d.tlb.stencil import STENCIL_CELLS, StencilState
 from vc4lab.v3d.tmu.late_textures import sample_late
-from vc4lab.v3d.tmu.requests import Requests, texture_numbers
+from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment, texture_numbers
 from vc4lab.v3d.tmu.sampler import direct_lookup, sample
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class DrawConstants:
         )
 
 
-class FragmentEnvironment(Environment):
+class FragmentEnvironment(TexturingEnvironment):
     """The environment of one inlined fragment program; create one for each block traced."""
 
     def __init__(self, constants: DrawConstants, inputs: BlockInputs, status: Cell) -> None:
@@ -175,7 +175,7 @@ class FragmentEnvironment(Environment):
         self._pointer: Any = None
         if constants.uniforms is None:
             self._pointer = var(i32, constants.uniforms_address)
-        self._requests = Requests(
+        self.requests = Requests(
             texture_numbers(constants.program),
             len(constants.key.textures),
             sample=self._sample,
@@ -191,12 +191,12 @@ class FragmentEnvironment(Environment):
         return several and self.constants.program.has_branches
 
     def noted(self) -> Noted:
-        shape, values = self._requests.noted()
+        shape, values = self.requests.noted()
         return Noted((self._varyings_read, shape), values)
 
     def recall(self, noted: Noted) -> None:
         self._varyings_read, shape = noted.shape
-        self._requests.recall(Noted(shape, noted.values))
+        self.requests.recall(Noted(shape, noted.values))
 
     # -- inputs ------------------------------------------------------------------------------
 
@@ -280,12 +280,6 @@ class FragmentEnvironment(Environment):
 
     # -- texture unit ------------------------------------------------------------------------
 
-    def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
-        self._requests.write(unit, register, value, site)
-
-    def tmu_load(self, unit: int) -> Value:
-        return self._requests.load(unit)
-
     def _sample(
         self, number: int, coordinates: list[Value], parameters: list[Value]
     ) -> tuple[Value, ...]:
@@ -304,9 +298,6 @@ class FragmentEnvironment(Environment):
             lines=self.touched_lines,
         )
         return result if isinstance(result, tuple) else (result,)
-
-    def tmu_noswap(self, value: Value) -> None:
-        pass
 
     # -- tile buffer -------------------------------------------------------------------------
 
@@ -375,9 +366,6 @@ class FragmentEnvironment(Environment):
         store(place, select(any_((value != 0) & mask), const(i8, 1), load(i8, place)))
 
     # -- order among programs: blocks run one after the other ----------------------------------
-
-    def thread_switch(self, last: bool) -> None:
-        pass
 
     def scoreboard_wait(self) -> None:
         pass

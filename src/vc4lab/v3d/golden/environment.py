@@ -26,7 +26,7 @@ from vc4lab.v3d.state.tile_context import DrawParams, TileContext
 from vc4lab.v3d.tlb.samples import ALL_SAMPLES
 from vc4lab.v3d.tmu.kernels import lookup_at, sample_many
 from vc4lab.v3d.tmu.late_textures import late_textures_at
-from vc4lab.v3d.tmu.requests import Requests
+from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,7 +126,7 @@ class SharedQueue(Protocol):
         """Makes all accesses of a table for some blocks."""
 
 
-class QueueEnvironment(WideEnvironment):
+class QueueEnvironment(TexturingEnvironment, WideEnvironment):
     """A group of blocks. Words are uint32 arrays of shape (blocks, 16), or as `WideOps` says."""
 
     def __init__(self, shared: SharedQueue, rows: Rows) -> None:
@@ -140,7 +140,7 @@ class QueueEnvironment(WideEnvironment):
         self.pending: list[PendingAccess] = []
         self._parting = self._flags_changed = False
         self._varying = 0
-        self._requests = self._new_requests()
+        self.requests = self._new_requests()
 
     def _new_requests(self) -> Requests[Words]:
         return Requests(
@@ -148,7 +148,7 @@ class QueueEnvironment(WideEnvironment):
             len(self.shared.key.textures),
             sample=self._sample,
             lookup=lambda addresses: lookup_at(self.shared.draw.memory.base, addresses),
-            take_uniform=self._take_parameter,
+            take_uniform=self.uniform,
             zero=lambda: _ZERO,
         )
 
@@ -188,9 +188,9 @@ class QueueEnvironment(WideEnvironment):
             )
             for access in self.pending
         ]
-        new._requests = new._new_requests()
-        shape, values = self._requests.noted()
-        new._requests.recall(Noted(shape, tuple(rows_of(value, rows) for value in values)))
+        new.requests = new._new_requests()
+        shape, values = self.requests.noted()
+        new.requests.recall(Noted(shape, tuple(rows_of(value, rows) for value in values)))
         return new
 
     def program_end(self) -> None:
@@ -213,11 +213,8 @@ class QueueEnvironment(WideEnvironment):
 
     def uniform(self) -> Words:
         word = self.shared.draw.memory.u32(self.pointer)
-        self._skip_uniform()
-        return np.array([word], np.uint32)
-
-    def _skip_uniform(self) -> None:
         self.pointer = (self.pointer + 4) & 0xFFFFFFFF
+        return np.array([word], np.uint32)
 
     def uniforms_address(self, value: Words, relative: bool, mask: Lanes) -> None:
         target, written = value[..., 0], mask[..., 0]
@@ -274,13 +271,7 @@ class QueueEnvironment(WideEnvironment):
         if register == "s" and self.shared.key.counting:
             valid = self._column("valid", 1)
             self.shared.texture_quads += int((valid >> _QUAD_BITS & np.uint32(1)).sum())
-        self._requests.write(unit, register, value, site)
-
-    def tmu_load(self, unit: int) -> Words:
-        return self._requests.load(unit)
-
-    def _take_parameter(self) -> Words:
-        return self.uniform()
+        super().tmu_write(unit, register, value, mask, site)
 
     def _sample(
         self, number: int, coordinates: list[Words], parameters: list[Words]
@@ -293,9 +284,6 @@ class QueueEnvironment(WideEnvironment):
         place = self.shared.params + DrawParams.textures.offset + 8 * number
         descriptor = ctypes.c_uint64.from_address(place).value
         return sample_many(kind, descriptor, base, coordinates, self.blocks)
-
-    def tmu_noswap(self, value: Words) -> None:
-        pass
 
     # -- tile buffer -------------------------------------------------------------------------
 
@@ -370,7 +358,4 @@ class QueueEnvironment(WideEnvironment):
         pass
 
     def scoreboard_unlock(self) -> None:
-        pass
-
-    def thread_switch(self, last: bool) -> None:
         pass

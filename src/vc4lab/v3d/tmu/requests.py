@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from vc4lab.qpu.run.environment import Noted, Unsupported
+from vc4lab.qpu.run.environment import Environment, Noted, Unsupported
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
@@ -111,6 +111,18 @@ class Requests(Generic[W]):
         for kept, count in zip((*self._parameters, *self._results), counts, strict=True):
             kept.clear()
             kept.extend(next(values) for _ in range(count))
+
+
+class TexturingEnvironment(Environment):
+    """An environment whose programs make texture requests."""
+
+    requests: Requests[Any]
+
+    def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
+        self.requests.write(unit, register, value, site)
+
+    def tmu_load(self, unit: int) -> Any:
+        return self.requests.load(unit)
 
 
 def texture_numbers(program: Program) -> dict[int, int]:

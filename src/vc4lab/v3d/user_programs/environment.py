@@ -237,9 +237,6 @@ class UserEnvironment(Environment):
 
     # -- texture unit --------------------------------------------------------------------------
 
-    def tmu_noswap(self, value: Words) -> None:
-        """Both units give the same results, so it does not matter which one works."""
-
     def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
         pending, parameters = self.pending[unit], self.parameters[unit]
         direct = register == "s" and not parameters
@@ -280,9 +277,6 @@ class UserEnvironment(Environment):
         return self.results[unit].popleft()
 
     # -- without effect here ---------------------------------------------------------------------
-
-    def thread_switch(self, last: bool) -> None:
-        """A user program is alone on its QPU: it goes on at once."""
 
     def scoreboard_wait(self) -> None:
         """No other QPU holds the scoreboard."""

@@ -25,7 +25,7 @@ from vc4lab.qpu.run.environment import (
 )
 from vc4lab.qpu.run.wide import Diverged, WideEnvironment, rows_of, run_wide
 from vc4lab.simd import build
-from vc4lab.v3d.tmu.requests import Requests, texture_numbers
+from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment, texture_numbers
 from vc4lab.v3d.vertex.context import DONE, ENDLESS, LEFT, VertexContext, VertexKey
 from vc4lab.v3d.vertex.fetch import fetch_kernel
 from vc4lab.v3d.vpm import golden as vpm
@@ -59,7 +59,7 @@ class _Ended(Exception):  # noqa: N818 - a verdict on the program
         self.status = status
 
 
-class InterpretedVertices(WideEnvironment):
+class InterpretedVertices(TexturingEnvironment, WideEnvironment):
     """VPM and uniforms of some batches; words are numpy arrays as `WideOps` has them.
 
     inputs: rows of attributes, shape (batches, rows, 16); outputs: the VPM of all batches, shape
@@ -149,22 +149,13 @@ class InterpretedVertices(WideEnvironment):
         return lookup_at(self.context.memory, addresses)
 
     def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
-        self.requests.write(unit, register, np.array(value, np.uint32), site)
-
-    def tmu_load(self, unit: int) -> Words:
-        return self.requests.load(unit)
-
-    def tmu_noswap(self, value: Words) -> None:
-        """Both units give the same results."""
+        super().tmu_write(unit, register, np.array(value, np.uint32), mask, site)
 
     def element_number(self) -> Words:
         return np.arange(LANES, dtype=np.uint32)
 
     def qpu_number(self) -> Words:
         return _ZERO
-
-    def thread_switch(self, last: bool) -> None:
-        """One thread per batch: switching is invisible."""
 
     def host_interrupt(self, value: Words, mask: Lanes) -> None:
         if bool(np.any((value != 0) & mask)):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NoReturn
 
 from vc4lab.memory import PAD
 from vc4lab.memory.pointers import host
 from vc4lab.qpu.jit.emitter import emit_program
 from vc4lab.qpu.program.program import Program
-from vc4lab.qpu.run.environment import Environment, Noted, Unsupported
+from vc4lab.qpu.run.environment import Noted, Unsupported
 from vc4lab.simd import (
     Cell,
     Value,
@@ -39,7 +39,7 @@ from vc4lab.simd import (
     unroll,
     var,
 )
-from vc4lab.v3d.tmu.requests import Requests, texture_numbers
+from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment, texture_numbers
 from vc4lab.v3d.vertex.context import (
     ENDLESS,
     LEFT,
@@ -68,7 +68,7 @@ from vc4lab.v3d.vpm.shader_rows import (
 )
 
 
-class _VertexEnvironment(Environment):
+class _VertexEnvironment(TexturingEnvironment):
     """What both kinds of vertex environment share: uniforms, lanes, and what does nothing here."""
 
     ftoi_fits = True  # coordinates on the screen; a branch would cost an eighth of compile time
@@ -84,6 +84,7 @@ class _VertexEnvironment(Environment):
         self.taken: int = 0  # the same in straight-line programs
         self.checked: set[int] = set()  # words of the stream that must not be NaN
         self.moved = False  # the program has set the uniforms' address
+        self.requests = self._texture_units()
 
     def uniform(self) -> Value:
         memory = self.context.memory
@@ -122,17 +123,15 @@ class _VertexEnvironment(Environment):
     def recall(self, noted: Noted) -> None:
         self.requests.recall(noted)
 
-    @cached_property
-    def requests(self) -> Requests[Value]:
-        """The texture units."""
-        from vc4lab.v3d.tmu.late_textures import sample_late
-        from vc4lab.v3d.tmu.sampler import direct_lookup, sample
-
+    def _texture_units(self) -> Requests[Value]:
         kinds = self.key.textures
 
         def look(
             number: int, coordinates: list[Value], parameters: list[Value]
         ) -> tuple[Value, ...]:
+            from vc4lab.v3d.tmu.late_textures import sample_late
+            from vc4lab.v3d.tmu.sampler import sample
+
             kind = kinds[number]
             if kind is None:
                 lanes = [_word(value) for value in coordinates]
@@ -144,11 +143,16 @@ class _VertexEnvironment(Environment):
             found = sample(kind, descriptor, memory, *words, shared=shared)
             return found if isinstance(found, tuple) else (found,)
 
+        def lookup(addresses: Value) -> Value:
+            from vc4lab.v3d.tmu.sampler import direct_lookup
+
+            return direct_lookup(self.context.memory, _word(addresses))
+
         return Requests(
             texture_numbers(self.program),
             len(kinds),
             sample=look,
-            lookup=lambda addresses: direct_lookup(self.context.memory, _word(addresses)),
+            lookup=lookup,
             take_uniform=self.take_parameter,
             zero=lambda: const(i32x16, 0),
         )
@@ -163,23 +167,11 @@ class _VertexEnvironment(Environment):
             self.taken += 4
         return None
 
-    def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
-        self.requests.write(unit, register, value, site)
-
-    def tmu_load(self, unit: int) -> Value:
-        return self.requests.load(unit)
-
-    def tmu_noswap(self, value: Value) -> None:
-        """Both units give the same results."""
-
     def element_number(self) -> Value:
         return iota(16)
 
     def qpu_number(self) -> Value:
         return splat(const(i32, 0))
-
-    def thread_switch(self, last: bool) -> None:
-        """One thread per batch: switching is invisible."""
 
     def host_interrupt(self, value: Value, mask: Value) -> None:
         place, asked = self.context.interrupts, any_((_word(value) != 0) & mask)

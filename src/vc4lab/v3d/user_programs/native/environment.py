@@ -322,9 +322,6 @@ class StagedUserEnvironment(ResumableEnvironment):
     def _unit(self, number: int) -> Unit:
         return Unit.at(self.qpu.units + number * Unit.size)
 
-    def tmu_noswap(self, value: Value) -> None:
-        """Both units give the same results, so it does not matter which one works."""
-
     def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
         state = self._unit(unit)
         if register == "s":
@@ -361,9 +358,6 @@ class StagedUserEnvironment(ResumableEnvironment):
         return native_tmu.pop(state)
 
     # -- without effect here -----------------------------------------------------------------------
-
-    def thread_switch(self, last: bool) -> None:
-        """A user program is alone on its QPU: it goes on at once."""
 
     def scoreboard_wait(self) -> None:
         """No other QPU holds the scoreboard."""
