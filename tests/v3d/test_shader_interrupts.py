@@ -13,7 +13,7 @@ from tests.v3d.test_registers import read, write
 
 from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
-from vc4lab.v3d.shader_interrupts import COORDINATES, FRAGMENTS, VERTICES, ShaderInterrupts
+from vc4lab.v3d.services import COORDINATES, FRAGMENTS, VERTICES, ShaderInterrupts
 
 COPY = """
     ldi vr_setup, 0x{words}01a00

@@ -26,7 +26,7 @@ from vc4lab.v3d.list_registers import ListRegisters
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.program_registers import ProgramRegisters
 from vc4lab.v3d.progress import ENDS, FLUSH, FRAME, INTERRUPT, PROGRAM, Progress
-from vc4lab.v3d.shader_interrupts import ShaderInterrupts
+from vc4lab.v3d.services import Services, ShaderInterrupts
 from vc4lab.v3d.status_registers import DebugRegisters, Interrupts, StatusRegisters
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.v3d.user_programs.scheduler import UserPrograms
@@ -97,45 +97,18 @@ class V3D:
         """What the registers hold, by name."""
         self.counters = PerformanceCounters(self.reporter, self.events, self.values)
         self.threads = (ListThread(0), ListThread(1))
-        depth = int(unknowns["sublist_depth"])
-        self.executor = ControlListExecutor(
-            memory, self.reporter, self.threads, depth, self.listeners
-        )
         self.lint = lint = Lint(self.reporter, memory.ram_bytes, self.listeners.memory_used)
-        self.executor.addresses = lint.addresses
         self.order = OrderCheck(memory, self.reporter)
         self._interrupts = ShaderInterrupts()
         self._failures = self.listeners.failures
         team = Team(options.threads)
-        self.frames = FrameRenderer(
-            memory,
-            self.reporter,
-            options,
-            team=team,
-            lint=lint,
-            interrupts=self._interrupts,
-            listeners=self.listeners,
-            notes=self.executor.notes,
-        )
+        services = Services(memory, self.reporter, options, team, self._interrupts, self.listeners)
+        self.executor = executor = ControlListExecutor(services, self.threads, lint.addresses)
+        self.frames = FrameRenderer(services, lint, executor.notes)
         self._pipelines = self.frames.preparer.pipelines
-        self.binning = BinningStage(
-            self.executor,
-            self.threads[0],
-            self.reporter,
-            options,
-            team=team,
-            flushed=self._flush_done,
-            lint=lint,
-            interrupts=self._interrupts,
-        )
+        self.binning = BinningStage(executor, self.threads[0], lint, self._flush_done)
         self.rendering = RenderingStage(
-            self.executor,
-            self.threads[1],
-            self.reporter,
-            self.frames.draw,
-            self._frame_done,
-            unknowns,
-            lint,
+            executor, self.threads[1], lint, self.frames.draw, self._frame_done
         )
         self.programs = UserPrograms(memory, self.reporter, options, listeners=self.listeners)
         self._progress: Progress | None = None

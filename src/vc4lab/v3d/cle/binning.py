@@ -28,17 +28,13 @@ from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.binner import Binner
-from vc4lab.v3d.shader_interrupts import COORDINATES
+from vc4lab.v3d.services import COORDINATES
 from vc4lab.v3d.state.shader_record import ProgramCache, read_shader_record
 from vc4lab.v3d.vertex.shading import VertexStage
 
 if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.options import GpuOptions
-    from vc4lab.simd.team import Team
     from vc4lab.v3d.cle.executor import ControlListExecutor
     from vc4lab.v3d.cle.thread import ListThread
-    from vc4lab.v3d.shader_interrupts import ShaderInterrupts
 
 _OUT_OF_MEMORY = "binner memory: BPOS (overspill block)"
 
@@ -78,33 +74,20 @@ class BinningStage:
         self,
         executor: ControlListExecutor,
         thread: ListThread,
-        reporter: Reporter,
-        options: GpuOptions,
-        *,
-        team: Team,
+        lint: Lint,
         flushed: Callable[[], None],
-        lint: Lint | None = None,
-        interrupts: ShaderInterrupts | None = None,
     ) -> None:
-        unknowns = options.unknowns
+        memory, reporter, unknowns = executor.memory, executor.reporter, executor.services.unknowns
         self.executor = executor
         self.thread = thread
         self.reporter = reporter
         self.flushed = flushed
-        self.lint = lint or Lint(reporter)
-        self.ranges = DrawRanges(self.lint.addresses)
-        self.binner = Binner(executor.memory, reporter, unknowns)
-        self._binned = executor.listeners.list_binned
-        self.coordinates = VertexStage(
-            executor.memory,
-            reporter,
-            ProgramCache(executor.memory, reporter, unknowns),
-            options,
-            stage=COORDINATES,
-            team=team,
-            interrupts=interrupts,
-            listeners=executor.listeners,
-        )
+        self.lint = lint
+        self.ranges = DrawRanges(lint.addresses)
+        self.binner = Binner(memory, reporter, unknowns)
+        self._binned = executor.services.listeners.list_binned
+        programs = ProgramCache(memory, reporter, unknowns)
+        self.coordinates = VertexStage(executor.services, programs, COORDINATES)
         self.stops_at_bad_index = unknowns["index_error"] == "stop"
         self.index_error = False
         self.out_of_memory = False
@@ -116,12 +99,10 @@ class BinningStage:
         self._flushing = False
         self._walked = 0
         self._indices = self._entries = self._instructions = 0
-        self.native = NativeBinning(
-            executor.memory, self.binner, self.coordinates.shaders, self.lint.addresses
-        )
+        self.native = NativeBinning(memory, self.binner, self.coordinates.shaders, lint.addresses)
         executor.install(0, self)
         self.requests = BinningRequests(
-            executor, self.native, self.binner, self.coordinates, self.ranges, self.lint
+            executor, self.native, self.binner, self.coordinates, self.ranges, lint
         )
 
     @property

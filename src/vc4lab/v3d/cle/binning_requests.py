@@ -6,6 +6,7 @@ Native code stops at a record that lacks something and executes it again when th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.run.environment import Unsupported
@@ -36,31 +37,26 @@ _FINDINGS = {
 }
 
 
+@dataclass
 class BinningRequests:
     """Serves the requests of native code; `refused` counts primitive records that were left out."""
 
-    def __init__(
-        self,
-        executor: ControlListExecutor,
-        native: NativeBinning,
-        binner: Binner,
-        coordinates: VertexStage,
-        ranges: DrawRanges,
-        lint: Lint,
-    ) -> None:
-        self._executor = executor
-        self._reporter = executor.reporter
-        self._native, self._context = native, native.context
-        self._binner = binner
-        self._coordinates = coordinates
-        self._ranges = ranges
-        self._lint = lint
-        self.refused = 0
+    executor: ControlListExecutor
+    native: NativeBinning
+    binner: Binner
+    coordinates: VertexStage
+    ranges: DrawRanges
+    lint: Lint
+    refused: int = 0
+
+    def __post_init__(self) -> None:
+        self._reporter = self.executor.reporter
+        self._context = self.native.context
         self.serve = {
             bc.SHADE: self._shade,
             bc.NAME: self._name,
-            bc.MAKE_TILES: lambda _: binner.make_tiles(native.context.wanted),
-            bc.COMPILE: lambda _: native.compile(),
+            bc.MAKE_TILES: lambda _: self.binner.make_tiles(self._context.wanted),
+            bc.COMPILE: lambda _: self.native.compile(),
             bc.ASK_ARRAY: self._report_array,
             bc.ASK_WINDOW: self._report_window,
             bc.ASK_LENGTH: self._report_length,
@@ -71,13 +67,11 @@ class BinningRequests:
     def _shade(self, address: int) -> None:
         """Shades the coordinates of a draw whose program native code cannot run yet."""
         context = self._context
-        shader, output = self._shader().gl, self._binner.context.vertices
+        shader, output = self._shader().gl, self.binner.context.vertices
         assert shader is not None
         rows = COORDINATE_ROWS + int(shader.record.point_size)
         try:
-            self._coordinates.shade(
-                shader, rows, context.first, context.last, context.marks, output
-            )
+            self.coordinates.shade(shader, rows, context.first, context.last, context.marks, output)
         except Unsupported as refusal:
             place = address if refusal.address is None else refusal.address
             self.refuse(refusal.code, refusal.message, place)
@@ -91,40 +85,40 @@ class BinningRequests:
         """Checks the memory that a record 112 or a draw uses."""
         context = self._context
         context.answers |= bc.NAMED
-        if self._executor.byte(address) == TileBinningMode.id:
-            mode = self._executor.payload(address, TileBinningMode)
+        if self.executor.byte(address) == TileBinningMode.id:
+            mode = self.executor.payload(address, TileBinningMode)
             if not (mode.tiles_x and mode.tiles_y):
                 self._reporter.report("CLE-032", "an empty tile grid", address=address)
-            self._lint.binning_mode(address, mode)
+            self.lint.binning_mode(address, mode)
             return
         record = self._draw_record(address)
         if isinstance(record, IndexedPrimitives):
             size = record.length * record.index_type.bits // 8
-            self._lint.addresses.uses(Use.INDICES, record.address, size, address)
-        kind, programs = self._binner.state.shader_kind, self._coordinates.programs
+            self.lint.addresses.uses(Use.INDICES, record.address, size, address)
+        kind, programs = self.binner.state.shader_kind, self.coordinates.programs
         first, last = context.first, context.last
-        self._ranges.draw(self._shader(), kind, programs, first, last, binning=True)
+        self.ranges.draw(self._shader(), kind, programs, first, last, binning=True)
 
     def _shader(self) -> ShaderRecord:
         """The shader state of a draw, which has one."""
-        state = self._binner.state
-        shader = read_shader_record(self._executor.memory, state.shader_kind, state.shader_word)
+        state = self.binner.state
+        shader = read_shader_record(self.executor.memory, state.shader_kind, state.shader_word)
         assert shader is not None
         return shader
 
     def pool_is_short(self, address: int) -> None:
         """A record 112 has less memory than its tiles need."""
-        mode = self._executor.payload(address, TileBinningMode)
+        mode = self.executor.payload(address, TileBinningMode)
         self._reporter.report(
             "CLE-027",
             f"{int(mode.memory_size)} bytes for {int(mode.tiles_x * mode.tiles_y)} tiles of"
-            f" {self._binner.context.initial_bytes} bytes",
+            f" {self.binner.context.initial_bytes} bytes",
             address=int(mode.address),
         )
 
     def _report_array(self, address: int) -> None:
         self._context.answers |= bc.ARRAY_REPORTED
-        record = self._executor.payload(address, VertexArrayPrimitives)
+        record = self.executor.payload(address, VertexArrayPrimitives)
         text = f"vertices {record.first} to {record.first + record.length - 1} of an array"
         self._reporter.report("CLE-015", text, address=address)
 
@@ -134,14 +128,14 @@ class BinningRequests:
 
     def window_is_empty(self, address: int) -> None:
         """A primitive is drawn through a clip window without pixels."""
-        self._lint.clip_window(self._binner.state, self._binner.context.empty_windows, address)
+        self.lint.clip_window(self.binner.state, self.binner.context.empty_windows, address)
 
     def _report_length(self, address: int) -> None:
         """The vertices are shaded."""
         self._context.answers |= bc.LENGTH_REPORTED | bc.SHADED
         record = self._draw_record(address)
         where = record.address if isinstance(record, IndexedPrimitives) else None
-        self._binner.limited(record.length, where)
+        self.binner.limited(record.length, where)
 
     def left_out(self, address: int) -> None:
         """Reports the finding about the record at `address`."""
@@ -150,7 +144,7 @@ class BinningRequests:
             text = "binning starts (6) before any binning mode (112) sets its memory"
             self._reporter.report("CLE-010", text, address=address)
         elif finding == bc.BAD_INDEX_TYPE:
-            record = self._executor.payload(address, IndexedPrimitives)
+            record = self.executor.payload(address, IndexedPrimitives)
             self.refuse("CLE-016", f"index type {record.index_type}", address)
         elif finding == bc.BAD_MODE:
             self.refuse("CLE-016", f"primitive mode {self._draw_record(address).mode}", address)
@@ -161,9 +155,9 @@ class BinningRequests:
             self.refuse(*_FINDINGS[finding], address)
 
     def _draw_record(self, address: int) -> IndexedPrimitives | VertexArrayPrimitives:
-        if self._executor.byte(address) == IndexedPrimitives.id:
-            return self._executor.payload(address, IndexedPrimitives)
-        return self._executor.payload(address, VertexArrayPrimitives)
+        if self.executor.byte(address) == IndexedPrimitives.id:
+            return self.executor.payload(address, IndexedPrimitives)
+        return self.executor.payload(address, VertexArrayPrimitives)
 
     def refuse(self, code: str, text: str, address: int) -> None:
         """A primitive record that is left out."""

@@ -25,14 +25,12 @@ from vc4lab.records.payload import BINNING, RENDERING, Payload
 from vc4lab.records.use import foreign_to, ids_of
 from vc4lab.v3d.cle.handlers import Handler, executes, handlers_of
 from vc4lab.v3d.cle.thread import SEMAPHORE_MAX, SEMAPHORE_STALL, ListThread
-from vc4lab.v3d.events import V3DListeners
 from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.services import Services
 from vc4lab.v3d.state.record_notes import RecordNotes
 from vc4lab.v3d.tile_lists.list_end import inline_length
 
 if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.memory import GuestMemory
     from vc4lab.v3d.checks.addresses import AddressCheck
 
 #: Records one run of a thread may execute. A frame of the largest size with every tile loaded
@@ -55,24 +53,18 @@ class ControlListExecutor:
     """Executes the lists of both threads until each stops or stalls."""
 
     def __init__(
-        self,
-        memory: GuestMemory,
-        reporter: Reporter,
-        threads: tuple[ListThread, ListThread],
-        depth: int = 2,
-        listeners: V3DListeners | None = None,
+        self, services: Services, threads: tuple[ListThread, ListThread], addresses: AddressCheck
     ) -> None:
-        """``depth``: how deep sub-lists may nest (the unknown ``sublist_depth``)."""
-        self.listeners = listeners or V3DListeners()
-        self.notes = RecordNotes(self.listeners.record_executed, self.listeners.records_noted)
-        self.memory = memory
-        self.reporter = reporter
+        self.services, listeners = services, services.listeners
+        self.notes = RecordNotes(listeners.record_executed, listeners.records_noted)
+        self.memory, self.reporter = services.memory, services.reporter
         self.threads = threads
-        self.depth = depth
-        self.addresses: AddressCheck | None = None
+        self.depth = int(services.unknowns["sublist_depth"])
+        """How deep sub-lists may nest."""
+        self.addresses = addresses
         self.waited: Callable[[int], None] = lambda _thread: None
         """Called with the number of a thread that takes an increment of the other's semaphore."""
-        self.ram = memory.view(0, MEMORY_MASK + 1)
+        self.ram = self.memory.view(0, MEMORY_MASK + 1)
         self._jumps: dict[tuple[int, ...], int] = {}
         self._tables = [
             SystemRecords(self, thread).handlers(letter)
@@ -172,8 +164,7 @@ class ControlListExecutor:
     def jump(self, thread: ListThread, address: int, target: int) -> None:
         """The record at ``address`` jumps to ``target``; an endless loop of jumps is reported."""
         thread.current = target
-        if self.addresses is not None:
-            self.addresses.uses(Use.LIST, target, 1, address)
+        self.addresses.uses(Use.LIST, target, 1, address)
         place = (thread.number, address & MEMORY_MASK, *thread.stack)
         trips = self._jumps[place] = self._jumps.get(place, 0) + 1
         if trips > JUMP_BUDGET:
@@ -204,8 +195,7 @@ class ControlListExecutor:
             )
         thread.stack.append(thread.current)
         thread.current = self.word(address + 1)
-        if self.addresses is not None:
-            self.addresses.uses(Use.LIST, thread.current, 1, address)
+        self.addresses.uses(Use.LIST, thread.current, 1, address)
 
     def pass_vg_list(self, thread: ListThread, address: int, kind: int) -> int | None:
         """Goes on after the list of the record 42 at `address`; its words, None without an end."""

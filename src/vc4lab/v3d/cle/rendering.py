@@ -43,10 +43,8 @@ from vc4lab.v3d.state.frame_mode import FrameMode
 from vc4lab.v3d.tile_lists.list_end import list_end
 from vc4lab.v3d.tiles import collect_context as cc
 from vc4lab.v3d.tiles.collector import Collector
-from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
     from vc4lab.v3d.cle.executor import ControlListExecutor
     from vc4lab.v3d.cle.thread import ListThread
 
@@ -87,18 +85,16 @@ class RenderingStage:
         self,
         executor: ControlListExecutor,
         thread: ListThread,
-        reporter: Reporter,
+        lint: Lint,
         draw: Callable[[FrameMode, Collector], None],
         finished: Callable[[], None],
-        unknowns: Unknowns = DEFAULT_UNKNOWNS,
-        lint: Lint | None = None,
     ) -> None:
         self.executor = executor
         self.thread = thread
-        self.reporter = reporter
+        self.reporter = executor.reporter
         self.draw = draw
-        self.unknowns = unknowns
-        self.lint = lint or Lint(reporter)
+        self.unknowns = executor.services.unknowns
+        self.lint = lint
         self.finished = finished
         self.mode = FrameMode()
         self._tile_list = 0

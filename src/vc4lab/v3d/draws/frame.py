@@ -11,13 +11,12 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.declarations import StoreGeneral
-from vc4lab.simd.team import Team
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.draws.preparation import DrawPreparer
-from vc4lab.v3d.events import FrameDrawn, V3DListeners
+from vc4lab.v3d.events import FrameDrawn
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.ptb.direct_lists import DirectLists
-from vc4lab.v3d.shader_interrupts import ShaderInterrupts
+from vc4lab.v3d.services import Services
 from vc4lab.v3d.state.render_state import default_state, state_bytes
 from vc4lab.v3d.state.surface import Surface
 from vc4lab.v3d.state.tile_context import WORK_COUNTERS
@@ -26,9 +25,6 @@ from vc4lab.v3d.tiles.job import Draw, NativeFrame
 from vc4lab.v3d.tiles.threads import NO_FAILURES, RenderResult, TileThreads
 
 if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.memory import GuestMemory
-    from vc4lab.options import GpuOptions
     from vc4lab.v3d.draws.work import WorkReporter
     from vc4lab.v3d.state.frame_mode import FrameMode
     from vc4lab.v3d.state.record_notes import RecordNotes
@@ -40,24 +36,11 @@ if TYPE_CHECKING:
 class FrameRenderer:
     """The rendering half of the V3D below its control list; keeps state from frame to frame."""
 
-    def __init__(
-        self,
-        memory: GuestMemory,
-        reporter: Reporter,
-        options: GpuOptions,
-        *,
-        team: Team,
-        lint: Lint | None = None,
-        interrupts: ShaderInterrupts | None = None,
-        listeners: V3DListeners | None = None,
-        notes: RecordNotes | None = None,
-    ) -> None:
-        self.memory = memory
-        self.listeners = listeners or V3DListeners()
-        self.interrupts = interrupts or ShaderInterrupts()
-        self.reporter = reporter
-        self.unknowns = unknowns = options.unknowns
-        self.team = team
+    def __init__(self, services: Services, lint: Lint, notes: RecordNotes) -> None:
+        self.services, self.lint = services, lint
+        self.memory, self.reporter = memory, reporter = services.memory, services.reporter
+        self.listeners = services.listeners
+        self.unknowns = unknowns = services.unknowns
         self.index_error = False
         self.drawn = self.refused = 0
         """Draws since the last end of a frame, by whether they could be drawn."""
@@ -75,22 +58,14 @@ class FrameRenderer:
         self._tile = 0, 0
         self._frame: NativeFrame | None = None
         self._shape: tuple[int, list[int], Any] | None = None
-        self.lint = lint or Lint(reporter)
-        self.preparer = DrawPreparer(
-            memory,
-            reporter,
-            options,
-            team=team,
-            lint=self.lint,
-            interrupts=self.interrupts,
-            listeners=self.listeners,
-        )
+        self.preparer = DrawPreparer(services, lint)
         self._endless = self.preparer.vertices.endless
 
     @cached_property
     def tile_threads(self) -> TileThreads:
         """The worker threads; made at the first frame, because that compiles the tile loop."""
-        return TileThreads(None, self.unknowns, interrupts=self.interrupts, team=self.team)
+        services = self.services
+        return TileThreads(None, self.unknowns, interrupts=services.interrupts, team=services.team)
 
     @property
     def progress(self) -> tuple[int, ...] | None:

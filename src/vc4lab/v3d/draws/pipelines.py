@@ -14,17 +14,16 @@ from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.states import ConfigurationBits, PrimitiveListFormat
-from vc4lab.v3d.events import ProgramKind, V3DListeners
+from vc4lab.v3d.events import ProgramKind
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
 from vc4lab.v3d.job_time import RASTER_LOOKUPS
+from vc4lab.v3d.services import Services
 from vc4lab.v3d.state.tile_context import PRIMITIVES, FragmentKey
 from vc4lab.v3d.state.tile_layout import SINGLE, TileLayout
 from vc4lab.v3d.tmu.state import LevelLayout
 from vc4lab.v3d.vertex.shading import MAX_WAYS, runnable_pipeline
 
 if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
     from vc4lab.v3d.state.shader_record import ShaderRecord
     from vc4lab.v3d.tile_lists.contents import DrawUse
@@ -43,13 +42,11 @@ MAX_KNOWN = 1024
 class DrawPipelines:
     """Finds the pipelines of draws; `layout` and `vg_mask` are those of the frame's tile buffer."""
 
-    def __init__(
-        self, reporter: Reporter, options: GpuOptions, listeners: V3DListeners | None = None
-    ) -> None:
-        self.listeners = listeners or V3DListeners()
-        self.reporter = reporter
-        self.unknowns = options.unknowns
-        self.engine = "interpreter" if options.engine == "interpreter" else "fast"
+    def __init__(self, services: Services) -> None:
+        self.listeners = services.listeners
+        self.reporter = services.reporter
+        self.unknowns = services.unknowns
+        self.engine = "interpreter" if services.options.engine == "interpreter" else "fast"
         self.counting = False
         """Whether pipelines count for the performance counters."""
         self.recording = False

@@ -20,10 +20,10 @@ from vc4lab.v3d.draws.context import MODE_AT, POINT_SIZE_AT, VARYINGS_AT, Pipeli
 from vc4lab.v3d.draws.frame_draws import Found, FrameDraws
 from vc4lab.v3d.draws.pipeline_table import MadePipeline, parameter_places
 from vc4lab.v3d.draws.pipelines import DrawPipelines, quad_work
-from vc4lab.v3d.events import DrawPrepared, V3DListeners
+from vc4lab.v3d.events import DrawPrepared
 from vc4lab.v3d.fragment.pipeline import Pipeline
 from vc4lab.v3d.golden.draw import GoldenDraw, register
-from vc4lab.v3d.shader_interrupts import VERTICES
+from vc4lab.v3d.services import VERTICES, Services
 from vc4lab.v3d.state.render_state import empty_windows, rht_movement
 from vc4lab.v3d.state.shader_record import ProgramCache, ShaderRecord, read_shader_record
 from vc4lab.v3d.state.tile_context import MAX_TEXTURE_REQUESTS, FragmentKey
@@ -34,13 +34,8 @@ from vc4lab.v3d.tmu.state import same_textures
 from vc4lab.v3d.vertex.shading import VertexStage
 
 if TYPE_CHECKING:
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.memory import GuestMemory
-    from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
     from vc4lab.records.states import RenderState
-    from vc4lab.simd.team import Team
-    from vc4lab.v3d.shader_interrupts import ShaderInterrupts
     from vc4lab.v3d.tile_lists.contents import DrawUse, ScanResult
 
 EXACT_AFTER_FRAMES = 3
@@ -54,43 +49,23 @@ times as long, and drawing these tiles twice costs less.
 class DrawPreparer:
     """Makes `Draw`s from render states, for one V3D."""
 
-    def __init__(
-        self,
-        memory: GuestMemory,
-        reporter: Reporter,
-        options: GpuOptions,
-        *,
-        team: Team,
-        lint: Lint | None = None,
-        interrupts: ShaderInterrupts | None = None,
-        listeners: V3DListeners | None = None,
-    ) -> None:
-        self.listeners = listeners or V3DListeners()
-        self.memory = memory
-        self.reporter = reporter
-        self.unknowns = unknowns = options.unknowns
+    def __init__(self, services: Services, lint: Lint) -> None:
+        self.listeners = services.listeners
+        self.memory, self.reporter = memory, reporter = services.memory, services.reporter
+        self.unknowns = unknowns = services.unknowns
         self.refused = 0
         """Draws that cannot be drawn, since this was set to 0."""
         self.fallbacks: Counter[FragmentKey] = Counter()
-        self.pipelines = DrawPipelines(reporter, options, self.listeners)
+        self.pipelines = DrawPipelines(services)
         self.programs = ProgramCache(memory, reporter, unknowns)
         self.late = LateTextures(memory.base, reporter, unknowns)
         self._layout_number = LAYOUTS.index(SINGLE)
         self._mode = 0
         """What pipelines of this frame have in common, as a number."""
-        self.lint = lint or Lint(reporter)
+        self.lint = lint
         self._empty_windows = empty_windows(unknowns)
         self.ranges = DrawRanges(self.lint.addresses)
-        self.vertices = VertexStage(
-            memory,
-            reporter,
-            self.programs,
-            options,
-            stage=VERTICES,
-            team=team,
-            interrupts=interrupts,
-            listeners=self.listeners,
-        )
+        self.vertices = VertexStage(services, self.programs, VERTICES)
         self._draws = FrameDraws(
             memory,
             self.vertices,

@@ -16,7 +16,7 @@ from vc4lab.simd import NativeFunction
 from vc4lab.simd.team import Team
 from vc4lab.v3d.golden.fragment import QUEUES_RUN
 from vc4lab.v3d.pse.samples import raster
-from vc4lab.v3d.shader_interrupts import FRAGMENTS, ShaderInterrupts
+from vc4lab.v3d.services import FRAGMENTS, ShaderInterrupts
 from vc4lab.v3d.state.tile_context import (
     COUNTERS,
     FIRST_WORK_COUNTER,

@@ -15,8 +15,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vc4lab.qpu.run.environment import COMPILER_ONLY_CODES, Unsupported, left_text
-from vc4lab.v3d.events import ProgramKind, V3DListeners
-from vc4lab.v3d.shader_interrupts import VERTICES, ShaderInterrupts
+from vc4lab.v3d.events import ProgramKind
+from vc4lab.v3d.services import VERTICES, Services
 from vc4lab.v3d.tmu.late_textures import LateTextures
 from vc4lab.v3d.tmu.requests import MAX_REQUESTS
 from vc4lab.v3d.vertex.context import ENDLESS, LEFT
@@ -26,11 +26,8 @@ from vc4lab.v3d.vpm.errors import Errors
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
-    from vc4lab.memory import GuestMemory
-    from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
     from vc4lab.records.shader import GlShader
-    from vc4lab.simd.team import Team
     from vc4lab.v3d.state.shader_record import ProgramCache
 
 _ALIGNMENT = 64
@@ -112,32 +109,19 @@ class VertexStage:
     Of vertices, `arena` is where native code puts what it has shaded.
     """
 
-    def __init__(
-        self,
-        memory: GuestMemory,
-        reporter: Reporter,
-        programs: ProgramCache,
-        options: GpuOptions,
-        *,
-        stage: int,
-        team: Team,
-        interrupts: ShaderInterrupts | None = None,
-        listeners: V3DListeners | None = None,
-    ) -> None:
-        self.listeners = listeners or V3DListeners()
+    def __init__(self, services: Services, programs: ProgramCache, stage: int) -> None:
+        self.listeners = services.listeners
         self._is_vertex = stage == VERTICES
-        self.memory = memory
-        self.reporter = reporter
+        self.reporter = services.reporter
         self.programs = programs
-        self.unknowns = unknowns = options.unknowns
-        self.engine = options.engine
+        self.unknowns = services.unknowns
+        self.engine = services.options.engine
         self.arena = Arena()
-        self.late = LateTextures(memory.base, reporter, unknowns)
+        self.late = LateTextures(services.memory.base, self.reporter, self.unknowns)
         self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
-        self.shaders = ShaderTable(team)
+        self.shaders = ShaderTable(services.team)
         """Pipelines that native code may use by itself."""
-        interrupts = interrupts or ShaderInterrupts()
-        self.shaders.vertex.interrupts = interrupts.place(stage)
+        self.shaders.vertex.interrupts = services.interrupts.place(stage)
         self.endless: dict[int, Program] = {}
         """Programs, by id, that did not end in the list at hand: one overrun of each is enough. To
         be emptied when a list starts."""
