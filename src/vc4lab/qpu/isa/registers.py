@@ -68,6 +68,20 @@ class Write(IntEnum):
     TMU1_B = 63
 
 
+TMU_WRITES: Final = {
+    Write.TMU0_S + 4 * unit + index: (unit, coordinate)
+    for unit in range(2)
+    for index, coordinate in enumerate("strb")
+}
+"""Write address -> (TMU unit, coordinate "s", "t", "r" or "b")."""
+
+SFU_WRITES: Final[dict[int, str]] = {
+    Write.SFU_RECIP: "recip",
+    Write.SFU_RECIPSQRT: "recipsqrt",
+    Write.SFU_EXP: "exp",
+    Write.SFU_LOG: "log",
+}
+
 _READ_COMMON: Final[dict[int, str]] = {
     Read.UNIFORM: "unif",
     Read.VARYING: "vary",
@@ -104,18 +118,8 @@ _WRITE_COMMON: Final[dict[int, str]] = {
     Write.TLB_ALPHA_MASK: "tlbam",
     Write.VPM: "vpm",
     Write.MUTEX_RELEASE: "mutex",
-    Write.SFU_RECIP: "recip",
-    Write.SFU_RECIPSQRT: "recipsqrt",
-    Write.SFU_EXP: "exp",
-    Write.SFU_LOG: "log",
-    Write.TMU0_S: "t0s",
-    Write.TMU0_T: "t0t",
-    Write.TMU0_R: "t0r",
-    Write.TMU0_B: "t0b",
-    Write.TMU1_S: "t1s",
-    Write.TMU1_T: "t1t",
-    Write.TMU1_R: "t1r",
-    Write.TMU1_B: "t1b",
+    **SFU_WRITES,
+    **{address: f"t{unit}{coordinate}" for address, (unit, coordinate) in TMU_WRITES.items()},
 }
 _WRITE_A: Final[dict[int, str]] = {
     Write.ACC5: "r5quad",
@@ -168,17 +172,3 @@ ALIASES: Final = {
     "quad_y": "y_coord",
 }
 """Other names the assembler takes -> name in the tables above."""
-
-TMU_WRITES: Final = {
-    Write.TMU0_S + 4 * unit + index: (unit, coordinate)
-    for unit in range(2)
-    for index, coordinate in enumerate("strb")
-}
-"""Write address -> (TMU unit, coordinate "s", "t", "r" or "b")."""
-
-SFU_WRITES: Final = {
-    Write.SFU_RECIP: "recip",
-    Write.SFU_RECIPSQRT: "recipsqrt",
-    Write.SFU_EXP: "exp",
-    Write.SFU_LOG: "log",
-}

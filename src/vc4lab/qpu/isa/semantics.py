@@ -8,6 +8,7 @@ the native fast path. Source: hardware reference 4.4, 4.6 to 4.8.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from vc4lab.qpu.isa.conversions import byte_to_float, colour_byte
 from vc4lab.qpu.isa.operations import AddOp, MulOp
@@ -44,6 +45,7 @@ class Flags:
         return self._values[name]
 
 
+@dataclass(slots=True, eq=False)
 class Result:
     """Outcome of an ALU operation.
 
@@ -51,21 +53,11 @@ class Result:
     whose saturation the chip derives from them; is_float: how a regfile pack must read the word.
     """
 
-    __slots__ = ("flags", "is_float", "operands", "overflow", "word")
-
-    def __init__(
-        self,
-        word: Word,
-        flags: Flags,
-        is_float: bool = False,
-        overflow: Callable[[], Mask] | None = None,
-        operands: tuple[Word, Word] | None = None,
-    ) -> None:
-        self.word = word
-        self.flags = flags
-        self.is_float = is_float
-        self.overflow = overflow
-        self.operands = operands
+    word: Word
+    flags: Flags
+    is_float: bool = False
+    overflow: Callable[[], Mask] | None = None
+    operands: tuple[Word, Word] | None = None
 
 
 class Semantics:
@@ -166,13 +158,16 @@ class Semantics:
         greater = self.greater(a, b)
         return self.floating(self.ops.select(greater, a, b), lambda: greater)
 
+    def _magnitudes(self, a: Word, b: Word) -> tuple[Word, Word]:
+        return self.ops.andc(a, 0x7FFFFFFF), self.ops.andc(b, 0x7FFFFFFF)
+
     def fminabs(self, a: Word, b: Word) -> Result:
-        x, y = self.ops.andc(a, 0x7FFFFFFF), self.ops.andc(b, 0x7FFFFFFF)
+        x, y = self._magnitudes(a, b)
         greater = self.ops.gt(x, y)
         return self.floating(self.ops.select(greater, y, x), lambda: greater)
 
     def fmaxabs(self, a: Word, b: Word) -> Result:
-        x, y = self.ops.andc(a, 0x7FFFFFFF), self.ops.andc(b, 0x7FFFFFFF)
+        x, y = self._magnitudes(a, b)
         greater = self.ops.gt(x, y)
         return self.floating(self.ops.select(greater, x, y), lambda: greater)
 

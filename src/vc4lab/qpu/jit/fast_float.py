@@ -8,6 +8,7 @@ agrees bit for bit.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,8 @@ _REPLICATE_255 = 0.003921568859368563  # 0x3B808081: 1/255 rounded up
 _PART_255_HIGH = 0.003921568393707275  # 0x3B808080: 1/255 rounded down
 _PART_255_LOW = 2.3374371882489697e-10  # 0x2F808081: what it lacks, rounded up
 _BESIDE = 32768.0
+
+NATIVE = {"fadd": operator.add, "fsub": operator.sub, "fmul": operator.mul}
 
 
 class FastSemantics(Semantics):
@@ -55,18 +58,18 @@ class FastSemantics(Semantics):
         c = (lambda: single > opaque(f32x16, 0.0)) if carry else None
         return self.floating(word, c)
 
+    def _arithmetic(self, name: str, a: FastWord, b: FastWord, carry: bool) -> Result:
+        """The native operation in place of that of `Semantics` with this name."""
+        return self._lazy(NATIVE[name](*self._operands(a, b)), carry)
+
     def fadd(self, a: FastWord, b: FastWord) -> Result:
-        x, y = self._operands(a, b)
-        return self._lazy(x + y, True)
+        return self._arithmetic("fadd", a, b, True)
 
     def fsub(self, a: FastWord, b: FastWord) -> Result:
-        x, y = self._operands(a, b)
-        return self._lazy(x - y, True)
+        return self._arithmetic("fsub", a, b, True)
 
     def fmul(self, a: FastWord, b: FastWord) -> Result:
-        carry = self.settings["fmul_carry"] == "positive"
-        x, y = self._operands(a, b)
-        return self._lazy(x * y, carry)
+        return self._arithmetic("fmul", a, b, self.settings["fmul_carry"] == "positive")
 
     def positive(self, word: FastWord) -> Any:
         if word.lazy:
@@ -92,21 +95,11 @@ class FastSemantics(Semantics):
         return self.floating(a) if a is b else super().fmax(a, b)
 
     def _magnitudes(self, a: FastWord, b: FastWord) -> tuple[FastWord, FastWord]:
-        x, y = self.ops.andc(a, 0x7FFFFFFF), self.ops.andc(b, 0x7FFFFFFF)
+        x, y = super()._magnitudes(a, b)
         x.clean, y.clean = a.clean, b.clean
         x.fixed, y.fixed = a.fixed, b.fixed
         x.no_nan, y.no_nan = a.no_nan, b.no_nan
         return x, y
-
-    def fminabs(self, a: FastWord, b: FastWord) -> Result:
-        x, y = self._magnitudes(a, b)
-        greater = self.ops.gt(x, y)
-        return self.floating(self.ops.select(greater, y, x), lambda: greater)
-
-    def fmaxabs(self, a: FastWord, b: FastWord) -> Result:
-        x, y = self._magnitudes(a, b)
-        greater = self.ops.gt(x, y)
-        return self.floating(self.ops.select(greater, x, y), lambda: greater)
 
     def itof(self, a: FastWord, _: FastWord) -> Result:
         return self.floating(self.ops.itof_rtz(a), lambda: self.ops.gt(a, self.ops.const(0)))

@@ -13,7 +13,7 @@ from typing import Any
 
 from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.semantics import LARGEST, Result, Semantics
-from vc4lab.qpu.jit.fast_float import FastSemantics
+from vc4lab.qpu.jit.fast_float import NATIVE, FastSemantics
 from vc4lab.qpu.jit.simd_ops import SimdOps
 from vc4lab.qpu.jit.words import FastWord
 from vc4lab.simd import (
@@ -40,43 +40,25 @@ class GuardedSemantics(FastSemantics):
         super().__init__(lambda lanes: None, settings)
         self.brief = brief
 
-    def _operands(self, a: FastWord, b: FastWord) -> tuple[Any, Any]:
-        return a.floats(), b.floats()
+    def _arithmetic(self, name: str, a: FastWord, b: FastWord, carry: bool) -> Result:
+        def exact(cold: bool) -> Any:
+            # -0 may stand for +0 here, which the exact operations treat alike.
+            words = a.floats().bitcast(i32), b.floats().bitcast(i32)
+            function = _exact(name, self.settings["infinity_order"])
+            return call(function, *words, cold=cold).bitcast(f32)
 
-    def _called(self, name: str, a: FastWord, b: FastWord, carry: bool) -> Result:
-        function = _exact(name, self.settings["infinity_order"])
-        bits = call(function, a.floats().bitcast(i32), b.floats().bitcast(i32))
-        return self._lazy(bits.bitcast(f32), carry)
-
-    def _guard(self, name: str, a: FastWord, b: FastWord, single: Any) -> Any:
+        if self.brief:
+            return self._lazy(exact(cold=False), carry)
+        single = NATIVE[name](a.floats(), b.floats())
         strange = (single.bitcast(i32) & 0x7FFFFFFF).uge(LARGEST)
         cell = var(f32x16, single)
         slow, on = new_block(), new_block()
         jump_if(any_(strange), slow, on)
         enter(slow)
-        # -0 may stand for +0 here, which the exact operations treat alike.
-        operands = a.floats().bitcast(i32), b.floats().bitcast(i32)
-        exact = call(_exact(name, self.settings["infinity_order"]), *operands, cold=True)
-        cell.set(exact.bitcast(f32))
+        cell.set(exact(cold=True))
         jump(on)
         enter(on)
-        return cell.get()
-
-    def fadd(self, a: FastWord, b: FastWord) -> Result:
-        if self.brief:
-            return self._called("fadd", a, b, True)
-        return self._lazy(self._guard("fadd", a, b, a.floats() + b.floats()), True)
-
-    def fsub(self, a: FastWord, b: FastWord) -> Result:
-        if self.brief:
-            return self._called("fsub", a, b, True)
-        return self._lazy(self._guard("fsub", a, b, a.floats() - b.floats()), True)
-
-    def fmul(self, a: FastWord, b: FastWord) -> Result:
-        carry = self.settings["fmul_carry"] == "positive"
-        if self.brief:
-            return self._called("fmul", a, b, carry)
-        return self._lazy(self._guard("fmul", a, b, a.floats() * b.floats()), carry)
+        return self._lazy(cell.get(), carry)
 
 
 @lru_cache

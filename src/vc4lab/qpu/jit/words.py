@@ -93,6 +93,16 @@ class FastWord:
         return self.lazy or (self.number is not None and self.number != 0x80000000)
 
 
+def _of_two(name: str) -> Any:
+    """An integer operation of `SimdOps` on two words."""
+
+    def operate(ops: FastOps, a: FastWord, b: FastWord) -> FastWord:
+        # "fixed": the compiler may find out what, say, x ^ x is
+        return FastWord(getattr(ops.simd, name)(a.bits(), b.bits()), fixed=True)
+
+    return operate
+
+
 class FastOps(Ops):
     """Ops over FastWords: integers as in SimdOps, with the knowledge about floats kept where lanes
     only move.
@@ -129,66 +139,22 @@ class FastOps(Ops):
         return const(mask16, True)
 
     # ---------------------------------------------------------------- integers
-    def _two(self, name: str, a: FastWord, b: FastWord) -> FastWord:
-        # "fixed": the compiler may find out what, say, x ^ x is
-        return FastWord(getattr(self.simd, name)(a.bits(), b.bits()), fixed=True)
-
-    def add(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("add", a, b)
-
-    def sub(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("sub", a, b)
-
-    def mul(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("mul", a, b)
+    add, sub, mul = _of_two("add"), _of_two("sub"), _of_two("mul")
+    and_, or_, xor = _of_two("and_"), _of_two("or_"), _of_two("xor")
+    shl, shr, sar = _of_two("shl"), _of_two("shr"), _of_two("sar")
+    bytes_add, bytes_sub = _of_two("bytes_add"), _of_two("bytes_sub")
+    bytes_mul, bytes_min = _of_two("bytes_mul"), _of_two("bytes_min")
+    bytes_max = _of_two("bytes_max")
+    min_s, max_s = _of_two("min_s"), _of_two("max_s")
 
     def product_exceeds(self, a: FastWord, b: FastWord, limit: int) -> Mask:
         return self.simd.product_exceeds(a.bits(), b.bits(), limit)
 
-    def and_(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("and_", a, b)
-
-    def or_(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("or_", a, b)
-
-    def xor(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("xor", a, b)
-
-    def shl(self, a: FastWord, n: FastWord) -> FastWord:
-        return self._two("shl", a, n)
-
-    def shr(self, a: FastWord, n: FastWord) -> FastWord:
-        return self._two("shr", a, n)
-
-    def sar(self, a: FastWord, n: FastWord) -> FastWord:
-        return self._two("sar", a, n)
-
     def clz(self, a: FastWord) -> FastWord:
         return FastWord(self.simd.clz(a.bits()), fixed=True)
 
-    def bytes_add(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("bytes_add", a, b)
-
-    def bytes_sub(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("bytes_sub", a, b)
-
-    def bytes_min(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("bytes_min", a, b)
-
-    def bytes_max(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("bytes_max", a, b)
-
-    def bytes_mul(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("bytes_mul", a, b)
-
     def replicate(self, a: FastWord, byte: int) -> FastWord:
         return FastWord(self.simd.replicate(a.bits(), byte), fixed=True)
-
-    def min_s(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("min_s", a, b)
-
-    def max_s(self, a: FastWord, b: FastWord) -> FastWord:
-        return self._two("max_s", a, b)
 
     # ---------------------------------------------------------------- masks
     def eq(self, a: FastWord, b: FastWord) -> Mask:

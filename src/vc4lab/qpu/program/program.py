@@ -128,11 +128,15 @@ class Program:
     @cached_property
     def moves_stream(self) -> bool:
         """Whether uniforms may be read in another order than the text has them."""
-        return self.has_branches or any(
-            address == Write.UNIFORMS_ADDRESS
-            for instruction in self.instructions
-            for _, address in instruction.write_addresses()
-        )
+        return self.has_branches or self.writes(Write.UNIFORMS_ADDRESS)
+
+    def reads(self, register: int) -> bool:
+        """Whether any instruction reads this register address."""
+        return any(register == n for i in self.instructions for _, n in i.read_addresses())
+
+    def writes(self, register: int) -> bool:
+        """Whether any instruction addresses this register for writing."""
+        return any(register == n for i in self.instructions for _, n in i.write_addresses())
 
     @cached_property
     def digest(self) -> str:

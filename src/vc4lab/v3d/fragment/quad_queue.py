@@ -44,13 +44,7 @@ from vc4lab.simd import (
 )
 from vc4lab.simd.trace import current
 from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
-from vc4lab.v3d.fragment.shader import (
-    BlockInputs,
-    DrawConstants,
-    FragmentEnvironment,
-    reads,
-    writes,
-)
+from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment
 from vc4lab.v3d.fragment.triangle_batch import (
     NO_LANE,
     TriangleTracer,
@@ -99,8 +93,8 @@ def packs_quads(key: FragmentKey, program: Program) -> bool:
         and len(program.words) >= MIN_INSTRUCTIONS
         and not program.has_branches
         and not key.textures
-        and not any(writes(program, register) for register in _SIDE_BY_SIDE)
-        and not any(reads(program, k) for k in range(32, 64) if k not in _SAME_IN_ANY_QUAD)
+        and not any(program.writes(register) for register in _SIDE_BY_SIDE)
+        and not any(program.reads(k) for k in range(32, 64) if k not in _SAME_IN_ANY_QUAD)
         and not looks_back([plan(word) for word in program.words])
         and not signals(program, (Signal.LOAD_COVERAGE, Signal.LOAD_ALPHA_MASK))
         and not any(getattr(i, "rotation", None) is not None for i in program.instructions)

@@ -92,11 +92,6 @@ class BlockInputs:
     z_steps: list[Value] | None = None
 
 
-def moves_uniforms(program: Program) -> bool:
-    """Whether the place of a uniform in memory is only known while the program runs."""
-    return program.has_branches or writes(program, Write.UNIFORMS_ADDRESS)
-
-
 @dataclass
 class DrawConstants:
     """What stays the same for all blocks of a draw, loaded once before the loops."""
@@ -123,7 +118,7 @@ class DrawConstants:
         """
         memory, address = context.memory, params.uniforms
         uniforms: list[Value] | None = None
-        if not moves_uniforms(program):
+        if not program.moves_stream:
             uniforms = [
                 load(i32, host(memory, address + 4 * site.index))
                 for site in program.uniform_sites
@@ -162,7 +157,7 @@ class FragmentEnvironment(TexturingEnvironment):
         self.asked = self.flags
         """The same as MS_FLAGS has them, for TLB_Z; they part where a write acts only there."""
         tested_first = constants.key.unknowns["ms_flags_write"] == "tlb_z"
-        if tested_first and writes(constants.program, Write.FLAGS):
+        if tested_first and constants.program.writes(Write.FLAGS):
             self.asked = [var(mask16, mask) for mask in inputs.flags]
         self.reverse = var(i1, inputs.reverse)
         self.stencil: StencilState | None = None
@@ -183,7 +178,7 @@ class FragmentEnvironment(TexturingEnvironment):
             take_uniform=self._take_parameter,
             zero=lambda: const(i32x16, 0),
         )
-        if writes(constants.program, Write.TLB_STENCIL_SETUP):
+        if constants.program.writes(Write.TLB_STENCIL_SETUP):
             self.stencil = StencilState(*(var(i32, 0) for _ in STENCIL_CELLS))
 
     def _counts_while_running(self) -> bool:
@@ -382,21 +377,3 @@ class FragmentEnvironment(TexturingEnvironment):
         self.status.set(STATUS_LEFT)
         if self.constants.left is not None:
             store(self.constants.left, target)
-
-
-def reads(program: Program, register: int) -> bool:
-    """Whether any instruction reads the register address `register`."""
-    return any(
-        address == register
-        for instruction in program.instructions
-        for _, address in instruction.read_addresses()
-    )
-
-
-def writes(program: Program, register: int) -> bool:
-    """Whether any instruction addresses `register` for writing."""
-    return any(
-        address == register
-        for instruction in program.instructions
-        for _, address in instruction.write_addresses()
-    )

@@ -19,7 +19,6 @@ from vc4lab.qpu.run.environment import Noted
 from vc4lab.qpu.run.numpy_ops import lane_of
 from vc4lab.qpu.run.wide import Diverged, WideEnvironment, rows_of
 from vc4lab.v3d.fragment.accesses import ColourAccesses
-from vc4lab.v3d.fragment.shader import reads, writes
 from vc4lab.v3d.golden import tlb
 from vc4lab.v3d.golden.tlb import TileAccess
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
@@ -93,15 +92,15 @@ class ProgramTraits:
 def program_traits(program: Program) -> ProgramTraits:
     """The traits of a program."""
     signals = {word >> 60 for word in program.words}
-    changes = writes(program, Write.TLB_Z) or writes(program, Write.FLAGS)
-    looks = bool(signals & TILE_BUFFER_LOADS) or (changes and reads(program, Read.FLAGS))
+    changes = program.writes(Write.TLB_Z) or program.writes(Write.FLAGS)
+    looks = bool(signals & TILE_BUFFER_LOADS) or (changes and program.reads(Read.FLAGS))
     rotates = any(getattr(i, "rotation", None) is not None for i in program.instructions)
     return ProgramTraits(
         looks,
         Signal.LOAD_COVERAGE in signals,
-        writes(program, Write.UNIFORMS_ADDRESS),
+        program.writes(Write.UNIFORMS_ADDRESS),
         looks and program.has_branches,
-        program.has_branches or rotates or writes(program, Write.FLAGS),
+        program.has_branches or rotates or program.writes(Write.FLAGS),
     )
 
 
