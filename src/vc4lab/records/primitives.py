@@ -21,6 +21,16 @@ ESCAPE_BRANCH = 0x82
 VG_TERMINATOR = 0xBFFF0000
 VG_DUMMY = 0xBFFF0001
 
+VG_ENDS = {
+    VgPrimitive.RHT: (1, 2),
+    VgPrimitive.RHT_STRIP: (1, 1),
+    VgPrimitive.TRIANGLES: (2, 3),
+    VgPrimitive.TRIANGLE_STRIP: (2, 1),
+    VgPrimitive.TRIANGLE_FAN: (1, 1),
+}
+"""Numbers of the vertices in whose place the end code of a VG list counts: the first, and every
+n-th after it."""
+
 MAX_PRIMITIVES = 1 << 16
 """A single list of more codes is taken for a loop."""
 
@@ -245,22 +255,16 @@ def decode_vg_inline(
     """
     items: list[Primitive] = []
     start = address
-    ends = {
-        VgPrimitive.RHT: lambda n: n % 2 == 1,
-        VgPrimitive.RHT_STRIP: lambda n: n >= 1,
-        VgPrimitive.TRIANGLES: lambda n: n % 3 == 2,
-        VgPrimitive.TRIANGLE_STRIP: lambda n: n >= 2,
-        VgPrimitive.TRIANGLE_FAN: lambda n: n >= 1,
-    }.get(kind)  # type: ignore[call-overload]
-    if ends is None:
+    if kind not in VG_ENDS:
         return DecodedList((), address, 0, f"VG primitive type {kind} is not documented")
+    first, step = VG_ENDS[VgPrimitive(kind)]
     for count in range(limit):
         data = read(address, 4)
         if len(data) < 4:
             return DecodedList(tuple(items), address, address - start, "VG list leaves memory")
         address += 4
         word = int.from_bytes(data, "little")
-        if word == VG_TERMINATOR and ends(count):
+        if word == VG_TERMINATOR and count >= first and (count - first) % step == 0:
             if kind == VgPrimitive.TRIANGLE_FAN and count == 1:
                 address += 4  # three vertices are present even so
             return DecodedList(tuple(items), address, address - start)

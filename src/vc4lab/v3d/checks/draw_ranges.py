@@ -43,47 +43,34 @@ def texture_range(words: tuple[int, ...], bit_utile: str = "32x16") -> tuple[int
 
 
 class DrawRanges:
-    """Reports what draws use to an `AddressCheck`: each shader once, every draw for listeners."""
+    """Reports what draws use to an `AddressCheck`: each shader once, every draw for listeners.
 
-    def __init__(self, check: AddressCheck) -> None:
+    `binning`: the draws are those of thread 0, whose `programs` are coordinate shaders.
+    """
+
+    def __init__(self, check: AddressCheck, programs: ProgramCache, *, binning: bool) -> None:
         self.check = check
-        self._known: dict[tuple[int, bool], ShaderRecord] = {}
+        self.programs = programs
+        self.binning = binning
+        self._known: dict[int, ShaderRecord] = {}
 
-    def draw(
-        self,
-        shader: ShaderRecord,
-        kind: int,
-        programs: ProgramCache,
-        first: int,
-        last: int,
-        *,
-        binning: bool,
-    ) -> None:
+    def draw(self, shader: ShaderRecord, kind: int, first: int, last: int) -> None:
         """A draw of vertices `first` to `last` with a shader state of record `kind`."""
-        key = id(shader), binning
+        key = id(shader)
         if not self.check.used.subscriptions and self._known.get(key) is shader:
             return
         if len(self._known) >= MAX_SHADERS:
             self._known.clear()
         self._known[key] = shader
-        self._ranges(shader, kind, programs, first, last, binning, checked=True)
+        self._ranges(shader, kind, first, last, checked=True)
 
-    def announce(
-        self,
-        shader: ShaderRecord | None,
-        kind: int,
-        programs: ProgramCache,
-        first: int,
-        last: int,
-        *,
-        binning: bool,
-    ) -> None:
+    def announce(self, shader: ShaderRecord | None, kind: int, first: int, last: int) -> None:
         """The same for a draw executed natively: for listeners, nothing is checked."""
         if shader is not None:
             with suppress(Unsupported):  # no draw that is done has such a program
-                self._ranges(shader, kind, programs, first, last, binning, checked=False)
+                self._ranges(shader, kind, first, last, checked=False)
 
-    def noted(self, notes: Iterable[Any], programs: ProgramCache) -> None:
+    def noted(self, notes: Iterable[Any]) -> None:
         """The memory of records that native binning has executed: its `Note`s, in order."""
         name = self.check.name
         for note in notes:
@@ -95,32 +82,26 @@ class DrawRanges:
             if size:
                 name(Use.INDICES, place, size, record)
             kind = note.shader_kind
-            shader = read_shader_record(programs.memory, kind, note.shader_word & _WORD)
-            self.announce(shader, kind, programs, note.first, note.last, binning=True)
+            shader = read_shader_record(self.programs.memory, kind, note.shader_word & _WORD)
+            self.announce(shader, kind, note.first, note.last)
 
     def _ranges(
-        self,
-        shader: ShaderRecord,
-        kind: int,
-        programs: ProgramCache,
-        first: int,
-        last: int,
-        binning: bool,
-        checked: bool,
+        self, shader: ShaderRecord, kind: int, first: int, last: int, checked: bool
     ) -> None:
+        binning = self.binning
         uses = self.check.uses if checked else self.check.name
         where = None if kind == VgInlineShader.id else shader.address
         if not binning:
-            self._program(shader.code, shader.uniforms, programs, where, checked)
+            self._program(shader.code, shader.uniforms, where, checked)
         if shader.gl is not None:
             record = shader.gl.record
             arrays = shader.gl.attributes
             size = gl_record_size(len(arrays), shader.gl.extended)
             uses(Use.SHADER_RECORD, shader.address, size)
             if binning:
-                self._program(record.cs_code, record.cs_uniforms, programs, where, checked)
+                self._program(record.cs_code, record.cs_uniforms, where, checked)
             else:
-                self._program(record.vs_code, record.vs_uniforms, programs, where, checked)
+                self._program(record.vs_code, record.vs_uniforms, where, checked)
             selected = int(record.cs_attributes if binning else record.vs_attributes)
             for number, array in enumerate(arrays):
                 if selected >> number & 1 and last >= first:
@@ -136,10 +117,9 @@ class DrawRanges:
         elif where is not None:
             uses(Use.SHADER_RECORD, shader.address, 12)
 
-    def _program(
-        self, code: int, uniforms: int, programs: ProgramCache, where: int | None, checked: bool
-    ) -> None:
+    def _program(self, code: int, uniforms: int, where: int | None, checked: bool) -> None:
         """A program, the uniforms it consumes, and the textures they name."""
+        programs = self.programs
         program = programs.get(code)
         uses = self.check.uses if checked else self.check.name
         uses(Use.CODE, code, 8 * len(program.words), where)

@@ -83,10 +83,10 @@ class BinningStage:
         self.reporter = reporter
         self.flushed = flushed
         self.lint = lint
-        self.ranges = DrawRanges(lint.addresses)
-        self.binner = Binner(memory, reporter, unknowns)
         self._binned = executor.services.listeners.list_binned
         programs = ProgramCache(memory, reporter, unknowns)
+        self.ranges = DrawRanges(lint.addresses, programs, binning=True)
+        self.binner = Binner(memory, reporter, unknowns)
         self.coordinates = VertexStage(executor.services, programs, COORDINATES)
         self.stops_at_bad_index = unknowns["index_error"] == "stop"
         self.index_error = False
@@ -181,7 +181,7 @@ class BinningStage:
             self._walked += here - thread.current & 0xFFFFFFFF
             thread.current = here
             if heard and context.note_count:
-                self.ranges.noted(native.take_notes(), self.coordinates.programs)
+                self.ranges.noted(native.take_notes())
             placed = self._handle_events()
             if placed or result == bc.FLUSHED:
                 self._flushing = result == bc.FLUSHED

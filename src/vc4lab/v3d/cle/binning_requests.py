@@ -95,9 +95,8 @@ class BinningRequests:
         if isinstance(record, IndexedPrimitives):
             size = record.length * record.index_type.bits // 8
             self.lint.addresses.uses(Use.INDICES, record.address, size, address)
-        kind, programs = self.binner.state.shader_kind, self.coordinates.programs
-        first, last = context.first, context.last
-        self.ranges.draw(self._shader(), kind, programs, first, last, binning=True)
+        kind = self.binner.state.shader_kind
+        self.ranges.draw(self._shader(), kind, context.first, context.last)
 
     def _shader(self) -> ShaderRecord:
         """The shader state of a draw, which has one."""

@@ -64,7 +64,7 @@ class DrawPreparer:
         """What pipelines of this frame have in common, as a number."""
         self.lint = lint
         self._empty_windows = empty_windows(unknowns)
-        self.ranges = DrawRanges(self.lint.addresses)
+        self.ranges = DrawRanges(lint.addresses, self.programs, binning=False)
         self.vertices = VertexStage(services, self.programs, VERTICES)
         self._draws = FrameDraws(
             memory,
@@ -122,7 +122,7 @@ class DrawPreparer:
         for number in self._draws.without_request():
             use = scan.draw(number)
             shader, kind = self.shader(use), use.state.shader_kind
-            self.ranges.announce(shader, kind, self.programs, use.first, use.last, binning=False)
+            self.ranges.announce(shader, kind, use.first, use.last)
 
     def shader(self, use: DrawUse) -> ShaderRecord | None:
         """The shader record of a draw, if there is one."""
@@ -196,7 +196,7 @@ class DrawPreparer:
     def _find(self, use: DrawUse, shader: ShaderRecord) -> Found:
         program, state = self.programs.get(shader.code), use.state
         kind = state.shader_kind
-        self.ranges.draw(shader, kind, self.programs, use.first, use.last, binning=False)
+        self.ranges.draw(shader, kind, use.first, use.last)
         kinds, textures = self.programs.textures(program, shader.uniforms, self.unknowns)
         if len(textures) > MAX_TEXTURE_REQUESTS:
             raise Unsupported("FRG-001", f"a fragment program makes {len(textures)} lookups")

@@ -24,6 +24,7 @@ from vc4lab.records.shader import (
 )
 from vc4lab.records.states import GlShaderState, NvShaderState, VgInlineShader, VgShaderState
 from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
+from vc4lab.v3d.tmu.texture_slots import padded
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -186,13 +187,9 @@ class ProgramCache:
             for place, parameters in zip(places, words, strict=True):
                 kind = descriptor = None
                 if place and parameters:
-                    p0, p1, p2, p3 = (*parameters, 0, 0, 0)[:4]
                     kind, descriptor = describe_texture(
-                        p0,
-                        p1,
-                        p2,
-                        p3,
-                        used_params=len(parameters),
+                        *padded(parameters),
+                        len(parameters),
                         unknowns=unknowns,
                         reporter=self.reporter,
                         address=(uniforms + place[0]) & 0xFFFFFFFF,

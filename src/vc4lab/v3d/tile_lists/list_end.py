@@ -60,23 +60,14 @@ MAX_INLINE = 1 << 22
 
 _CHUNK = 1 << 12
 
-_PLACES = {  # number of the vertex where the end code counts: (first, every nth after it)
-    VgPrimitive.RHT: (1, 2),
-    VgPrimitive.RHT_STRIP: (1, 1),
-    VgPrimitive.TRIANGLES: (2, 3),
-    VgPrimitive.TRIANGLE_STRIP: (2, 1),
-    VgPrimitive.TRIANGLE_FAN: (1, 1),
-}
-
 
 def inline_length(memory: GuestMemory, address: int, kind: int) -> int | None:
     """Words of the list at a guest address, end code included; None if it has no end."""
     import numpy as np
 
-    from vc4lab.records.primitives import VG_TERMINATOR
+    from vc4lab.records.primitives import VG_ENDS, VG_TERMINATOR
 
-    place = _PLACES.get(kind)  # type: ignore[call-overload]
-    first, step = place if place is not None else (0, 1)
+    first, step = VG_ENDS[VgPrimitive(kind)] if kind in VG_ENDS else (0, 1)
     for start in range(0, MAX_INLINE, _CHUNK):
         here = address + 4 * start & MEMORY_MASK
         words = np.frombuffer(memory.read(here, 4 * _CHUNK).ljust(4 * _CHUNK, b"\0"), "<u4")

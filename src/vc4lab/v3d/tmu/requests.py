@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -32,6 +33,7 @@ Lookup = Callable[[W], W]
 """`lookup(addresses)`: the words at 16 addresses."""
 
 
+@dataclass(eq=False)
 class Requests(Generic[W]):
     """The two TMU queues of one program.
 
@@ -48,22 +50,14 @@ class Requests(Generic[W]):
         A vector of zeros, for coordinates that were not written.
     """
 
-    def __init__(
-        self,
-        numbers: Mapping[int, int],
-        count: int,
-        *,
-        sample: Sampler[W],
-        lookup: Lookup[W],
-        take_uniform: Callable[[], Any],
-        zero: Callable[[], W],
-    ) -> None:
-        self.numbers = numbers
-        self.count = count
-        self.sample = sample
-        self.lookup = lookup
-        self.take_uniform = take_uniform
-        self.zero = zero
+    numbers: Mapping[int, int]
+    count: int
+    sample: Sampler[W]
+    lookup: Lookup[W]
+    take_uniform: Callable[[], Any]
+    zero: Callable[[], W]
+
+    def __post_init__(self) -> None:
         self._pending: tuple[dict[str, W], dict[str, W]] = ({}, {})
         self._parameters: tuple[list[Any], list[Any]] = ([], [])
         self._results: tuple[deque[W], deque[W]] = (deque(), deque())

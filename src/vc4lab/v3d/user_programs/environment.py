@@ -37,7 +37,7 @@ from vc4lab.v3d.vpm.setup import (
     StoreSetup,
     StoreStride,
 )
-from vc4lab.v3d.vpm.shader_rows import GenericSetup
+from vc4lab.v3d.vpm.shader_rows import GenericSetup, ReadQueue, first_address, next_address
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -72,7 +72,7 @@ class UserEnvironment(Environment):
         self.stream = uniforms
         self.left = length
         self.vpm = vpm_bytes(shared)
-        self.reads = vpm.ReadQueue()
+        self.reads = ReadQueue()
         self.generic_write = GenericSetup()
         self.write_address = 0
         self.load_setup, self.load_stride = LoadSetup(), LoadStride()
@@ -172,7 +172,7 @@ class UserEnvironment(Environment):
         if side == "write":
             if kind == 0:
                 self.generic_write = GenericSetup(word)
-                self.write_address = vpm.first(self.generic_write)
+                self.write_address = first_address(self.generic_write)
             elif kind == STORE_KIND:
                 self.store_setup = StoreSetup(word)
             elif kind == STORE_STRIDE_KIND:
@@ -203,7 +203,7 @@ class UserEnvironment(Environment):
         rows = int(self.shared.rows)
         if not vpm.write(self.vpm, self.generic_write, self.write_address, value, mask, rows):
             self.note(FINDING_VPM_WRITE)
-        self.write_address = vpm.advance(self.generic_write, self.write_address)
+        self.write_address = next_address(self.generic_write, self.write_address)
 
     def dma_start(self, side: str, value: Words) -> None:
         address = int(value[0])
@@ -260,11 +260,11 @@ class UserEnvironment(Environment):
     def _sample(self, unit: int) -> None:
         from vc4lab.v3d.tmu.kernels import sample_words
         from vc4lab.v3d.tmu.state import describe_texture
+        from vc4lab.v3d.tmu.texture_slots import padded
 
         words = self.parameters[unit]
-        p0, p1, p2, p3 = (*words, 0, 0, 0)[:4]
         self.sampled(words)
-        kind, descriptor = describe_texture(p0, p1, p2, p3, len(words), unknowns=self.unknowns)
+        kind, descriptor = describe_texture(*padded(words), len(words), unknowns=self.unknowns)
         zero = np.zeros(LANES, np.uint32)
         coordinates = [self.pending[unit].get(name, zero) for name in "strb"]
         found = sample_words(kind, descriptor, self.memory, *coordinates)

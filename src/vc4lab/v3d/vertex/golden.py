@@ -35,7 +35,10 @@ from vc4lab.v3d.vpm.shader_rows import (
     WHOLE_ROWS,
     WINDOW_ROWS,
     GenericSetup,
+    ReadQueue,
     check_setup,
+    first_address,
+    next_address,
 )
 
 if TYPE_CHECKING:
@@ -75,7 +78,7 @@ class InterpretedVertices(TexturingEnvironment, WideEnvironment):
         self.inputs[:, : rows.shape[1]] = rows
         self.outputs = np.zeros((self.blocks, WINDOW_ROWS * ROW_BYTES), np.uint8)
         self.stream = int(context.uniforms)
-        self.reads = vpm.ReadQueue()
+        self.reads = ReadQueue()
         self.write_setup, self.write_address = GenericSetup(WHOLE_ROWS), 0
         self.requests = self._new_requests()
 
@@ -103,7 +106,7 @@ class InterpretedVertices(TexturingEnvironment, WideEnvironment):
         if side == "read":
             self.reads.setup(word)
         else:
-            self.write_setup, self.write_address = setup, vpm.first(setup)
+            self.write_setup, self.write_address = setup, first_address(setup)
 
     def vpm_read(self) -> Words:
         found = self.reads.next()
@@ -118,7 +121,7 @@ class InterpretedVertices(TexturingEnvironment, WideEnvironment):
             there = places, offsets + byte
             part = (value >> np.uint32(8 * byte)).astype(np.uint8)
             self.outputs[there] = part if mask.all() else np.where(mask, part, self.outputs[there])
-        self.write_address = vpm.advance(self.write_setup, self.write_address)
+        self.write_address = next_address(self.write_setup, self.write_address)
 
     def _new_requests(self) -> Requests[Words]:
         return Requests(

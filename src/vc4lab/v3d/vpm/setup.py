@@ -77,11 +77,6 @@ class Width:
         return 4 // self.bytes
 
 
-def generic_width(size: int) -> Width:
-    """Width of a generic access; the reserved size 3 counts as 32 bit."""
-    return Width((1, 2, 4, 4)[size])
-
-
 def mode_width(mode: int) -> Width:
     """Width and offset of a DMA setup's MODEW; the unused code 1 counts as 32 bit."""
     if mode >= 4:

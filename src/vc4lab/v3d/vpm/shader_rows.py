@@ -35,6 +35,57 @@ class GenericSetup(Layout, width=32):
     kind = Bits(31, 30, doc="0: generic block access")
 
 
+MAX_READS = 16
+"""Vectors of a read setup whose NUM is 0."""
+
+PER_WORD = (4, 2, 1, 1)
+"""Elements in a word by the setup's size; the reserved size 3 counts as 32 bit."""
+
+
+def next_address(setup: GenericSetup, address: int) -> int:
+    """The combined number of the next vector; it wraps in the width of its field."""
+    stride = setup.stride or 64
+    return int(address + stride) % (WINDOW_ROWS * PER_WORD[setup.size])
+
+
+def first_address(setup: GenericSetup) -> int:
+    """The combined number a setup starts with."""
+    return int(setup.address) % (WINDOW_ROWS * PER_WORD[setup.size])
+
+
+class ReadQueue:
+    """Read setups in flight: vectors still to be read, at most two setups.
+
+    A setup is taken while at most one vector of the earlier ones is outstanding, else ignored (as
+    vc4asm measured).
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[GenericSetup, int, int]] = []  # (setup, address, vectors left)
+
+    @property
+    def outstanding(self) -> int:
+        """Vectors that were asked for and not read."""
+        return sum(left for _, _, left in self.entries)
+
+    def setup(self, word: int) -> bool:
+        """Take a setup; False if it is ignored."""
+        if self.outstanding > 1:
+            return False
+        setup = GenericSetup(word)
+        self.entries.append((setup, first_address(setup), int(setup.number) or MAX_READS))
+        return True
+
+    def next(self) -> tuple[GenericSetup, int] | None:
+        """Setup and address of the next vector; None if nothing was asked for."""
+        if not self.entries:
+            return None
+        setup, address, left = self.entries.pop(0)
+        if left > 1:
+            self.entries.insert(0, (setup, next_address(setup, address), left - 1))
+        return setup, address
+
+
 WHOLE_ROWS = 0x1A00
 """Setup word of a fresh program: horizontal, 32 bit, row 0, stride 1."""
 
@@ -69,47 +120,33 @@ def only_whole_rows(program: Program) -> bool:
 
 
 class RowWindow:
-    """Row addresses while setups are constants: which row the next read or write touches.
-
-    A read setup is taken when at most one vector of the previous ones is outstanding, else
-    ignored, as measured on hardware.
-    """
+    """Row addresses while setups are constants: which row the next read or write touches."""
 
     def __init__(self, rows_in: int, rows_out: int) -> None:
         self.rows_in = rows_in
         self.rows_out = rows_out
-        self.queue: list[list[int]] = []  # [next row, stride, vectors left]
-        self.write_row = 0
-        self.write_stride = 1
+        self.reads = ReadQueue()
+        self.write_setup, self.write_row = GenericSetup(WHOLE_ROWS), 0
 
     def setup(self, side: str, value: int, site: int) -> None:
         """A setup word written by the instruction at `site`."""
         word = check_setup(value, site)
         if not is_whole_rows(value):
             raise NeedsCells
-        stride = int(word.stride) or WINDOW_ROWS
-        row = int(word.address) & (WINDOW_ROWS - 1)
         if side == "write":
-            self.write_row, self.write_stride = row, stride
-        elif sum(entry[2] for entry in self.queue) <= 1:
-            self.queue.append([row, stride, int(word.number) or 16])
+            self.write_setup, self.write_row = word, first_address(word)
+        else:
+            self.reads.setup(value)
 
     def next_read(self) -> int | None:
         """Row of the next read; None when the input part has no such row."""
-        while self.queue and self.queue[0][2] == 0:
-            self.queue.pop(0)
-        if not self.queue:
-            return None
-        entry = self.queue[0]
-        row = entry[0]
-        entry[0] = (row + entry[1]) % WINDOW_ROWS
-        entry[2] -= 1
-        return row if row < self.rows_in else None
+        found = self.reads.next()
+        return found[1] if found is not None and found[1] < self.rows_in else None
 
     def next_write(self) -> int | None:
         """Row of the next write; None when the output part has no such row."""
         row = self.write_row
-        self.write_row = (row + self.write_stride) % WINDOW_ROWS
+        self.write_row = next_address(self.write_setup, row)
         return row if row < self.rows_out else None
 
 

@@ -50,7 +50,7 @@ from vc4lab.v3d.user_programs.state import (
     Status,
     Unit,
 )
-from vc4lab.v3d.vpm.access import next_address
+from vc4lab.v3d.vpm.access import next_address, reader
 from vc4lab.v3d.vpm.setup import ROW_BYTES
 
 REFUSALS = (
@@ -265,8 +265,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         result.set(load(i32x16, self.vpm + at * ROW_BYTES, 64))
         jump(on)
         enter(other)
-        reader = native_vpm.read_general(self.unknowns["vpm_read_extension"])
-        result.set(call(reader, self.vpm, setup, at))
+        result.set(call(reader(self.unknowns["vpm_read_extension"]), self.vpm, setup, at))
         jump(on)
         enter(on)
         qpu.read_address = next_address(setup, at)

@@ -6,26 +6,7 @@ one function that looks at the setup word for each lane.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from vc4lab.simd import (
-    Function,
-    Value,
-    const,
-    i1,
-    i8,
-    i16,
-    i32,
-    i32x16,
-    kernel,
-    load,
-    mask_bits,
-    ptr,
-    select,
-    splat,
-    staged,
-    store,
-)
+from vc4lab.simd import Value, i1, i32, i32x16, kernel, mask_bits, ptr, select, splat, staged
 from vc4lab.v3d.user_programs.state import (
     FINDING_SETUP_IGNORED,
     FINDING_SETUP_RESERVED,
@@ -33,13 +14,7 @@ from vc4lab.v3d.user_programs.state import (
     QpuState,
     SharedState,
 )
-from vc4lab.v3d.vpm.access import (
-    HORIZONTAL,
-    element_offsets,
-    extended,
-    first_address,
-    width_shift,
-)
+from vc4lab.v3d.vpm.access import HORIZONTAL, element_offsets, first_address, write_vector
 from vc4lab.v3d.vpm.setup import (
     LOAD_STRIDE_KIND,
     ROW_BYTES,
@@ -53,45 +28,16 @@ def is_rows(setup: Value) -> Value:
     return (setup & (HORIZONTAL | 1 << 9)) == (HORIZONTAL | 1 << 9)
 
 
-@lru_cache
-def read_general(extension: str) -> Function[Value]:
-    """A vector in any mode. extension: of narrow elements, the unknown "vpm_read_extension"."""
-
-    @kernel(args=(ptr, i32, i32), returns=i32x16)
-    def read_vpm(vpm: Value, setup: Value, address: Value) -> Value:
-        offsets = element_offsets(setup, address)
-        result = const(i32x16, 0)
-        for lane in range(16):
-            word = load(i32, vpm + offsets[lane])
-            result = result.insert(lane, word)
-        return extended(result, width_shift(setup), extension)
-
-    return read_vpm
-
-
 @kernel(args=(ptr, ptr, i32, i32, i32x16, i32))
 def write_general(
     shared: Value, qpu: Value, setup: Value, address: Value, value: Value, bits: Value
 ) -> None:
     """A vector in any mode; `bits`: the lanes to write."""
     common, state = SharedState.at(shared), QpuState.at(qpu)
-    vpm = common.vpm
-    offsets = element_offsets(setup, address)
-    shift = width_shift(setup)
-    inside = mask_bits(offsets < splat(common.rows * ROW_BYTES))
+    inside = mask_bits(element_offsets(setup, address) < splat(common.rows * ROW_BYTES))
     if (bits & ~inside) != 0:
         state.findings = state.findings | FINDING_VPM_WRITE
-    chosen = bits & inside
-    for lane in range(16):
-        if ((chosen >> lane) & 1) != 0:
-            place = vpm + offsets[lane]
-            word = value[lane]
-            if shift == 0:
-                store(place, word)
-            elif shift == 1:
-                store(place, word.trunc(i16))
-            else:
-                store(place, word.trunc(i8))
+    write_vector(common.vpm, setup, address, value, bits & inside)
 
 
 @kernel(args=(ptr, i32))
