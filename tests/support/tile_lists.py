@@ -6,8 +6,12 @@ import ctypes
 from collections.abc import Sequence
 
 from vc4lab.memory import GuestMemory
+from vc4lab.records.payload import StateField
+from vc4lab.records.use import STATE_FIELDS
 from vc4lab.v3d.ptb.direct_lists import DirectLists
 from vc4lab.v3d.state.render_state import (
+    SHADER_MEMBERS,
+    SHADERS,
     STATE_BYTES,
     RenderState,
     state_bytes,
@@ -62,3 +66,24 @@ def segment_list(result: ScanResult) -> list[tuple[int, ...]]:
     """The segments as (tile, draw, address, primitives) tuples."""
     words = (ctypes.c_uint32 * (result.segment_count * 4)).from_address(result.segments)
     return [tuple(words[i : i + 4]) for i in range(0, len(words), 4)]
+
+
+def _decode(item: StateField, payload: bytes) -> int:
+    raw = payload[item.offset : item.offset + item.width].ljust(item.width, b"\0")
+    value = int.from_bytes(raw, "little", signed=item.signed)
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def apply_record(state: RenderState, record: bytes) -> None:
+    """Applies one state record (id byte and payload) to `state`, as native code must."""
+    fields, payload = STATE_FIELDS[record[0]], record[1:]
+    for item in fields:
+        if item.real:  # copied as bits: a float conversion would quieten NaNs
+            raw = payload[item.offset : item.offset + 4].ljust(4, b"\0")
+            ctypes.memmove(state.address + RenderState.offset(item.name), raw, 4)
+        else:
+            setattr(state, item.name, _decode(item, payload))
+    if record[0] in SHADERS:
+        state.shader_kind = record[0]
+        for name in SHADER_MEMBERS - {item.name for item in fields}:
+            setattr(state, name, 0)

@@ -19,7 +19,7 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.v3d.user_programs.code import NativeRegion
 from vc4lab.v3d.user_programs.native.compiled import compile_user_program
 from vc4lab.v3d.user_programs.native.qpu import NativeQpu
-from vc4lab.v3d.user_programs.qpu import ProgramRequest, RunState
+from vc4lab.v3d.user_programs.qpu import ProgramRequest, QpuStart, RunState
 from vc4lab.v3d.user_programs.textures import TextureFindings, TextureSlots
 from vc4lab.v3d.user_programs.user_program_unknowns import USER_PROGRAM_UNKNOWNS
 
@@ -176,7 +176,7 @@ def test_every_instruction_set_agrees(level: str, seed: int) -> None:
             region = Region.of(source.program, unit.unknowns)
             function = compile_user_program(region, unit.unknowns, False, target=target)
             native = NativeRegion(region, function)
-            qpu: Any = NativeQpu(0, request, source, native, unit.shared, unit.unknowns)
+            qpu: Any = NativeQpu(QpuStart(0, request, source, unit.shared, unit.unknowns), native)
         else:
             qpu = unit.start(0, request)
         unit.run([qpu], 64)

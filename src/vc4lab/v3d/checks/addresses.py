@@ -19,7 +19,6 @@ from vc4lab.v3d.memory_uses import Use
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
 
-"""Bits 31:24 of the bus addresses of device registers."""
 UNCACHED_ALIAS = 3
 """Bits 31:30 of the alias that goes past the VideoCore's L2 cache; the others go through it."""
 PAGE_SHIFT, LINE_SHIFT = 12, 6

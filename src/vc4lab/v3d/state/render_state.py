@@ -1,18 +1,17 @@
 """The state a primitive is drawn with: what the state records set last.
 
 Their classes (`records/states.py`) say which members of `RenderState` they set and where each
-stands in the record; the Python helper and native code both follow the table made of that
-(`records.use.STATE_FIELDS`). Source: AG100-R Tables 42-45; defaults as drivers rely on them (Zmin
-0, Zmax 1, point size and line width 1, everything else zero).
+stands in the record; native code follows the table made of that (`records.use.STATE_FIELDS`).
+Source: AG100-R Tables 42-45; defaults as drivers rely on them (Zmin 0, Zmax 1, point size and line
+width 1, everything else zero).
 """
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics.unknown import Unknowns
-from vc4lab.records.payload import ShaderState, StateField
+from vc4lab.records.payload import ShaderState
 from vc4lab.records.states import RenderState
 from vc4lab.records.use import DEFAULTS, STATE_FIELDS, ids_of
 from vc4lab.simd import Value, i8, i16, i32, load, staged, store
@@ -106,35 +105,6 @@ def state_from_bytes(data: bytes) -> RenderState:
     return state
 
 
-def _decode(item: StateField, payload: bytes) -> float:
-    raw = payload[item.offset : item.offset + item.width].ljust(item.width, b"\0")
-    if item.real:
-        return float(struct.unpack("<f", raw)[0])
-    value = int.from_bytes(raw, "little", signed=item.signed)
-    return value - (1 << 32) if value >= 1 << 31 else value
-
-
-def apply_record(state: RenderState, record: bytes) -> bool:
-    """Apply one state record (id byte and payload) to `state`; False if it is none."""
-    fields = STATE_FIELDS.get(record[0]) if record else None
-    if fields is None:
-        return False
-    payload = record[1:]
-    import ctypes
-
-    for item in fields:
-        if item.real:  # copied as bits: a float conversion would quieten NaNs
-            raw = payload[item.offset : item.offset + 4].ljust(4, b"\0")
-            ctypes.memmove(state.address + RenderState.offset(item.name), raw, 4)
-        else:
-            setattr(state, item.name, _decode(item, payload))
-    if record[0] in SHADERS:
-        state.shader_kind = record[0]
-        for name in _unsaid(record[0]):
-            setattr(state, name, 0)
-    return True
-
-
 def _unsaid(shader: int) -> list[str]:
     """Members that this record of shader state leaves to others of its kind: they become 0."""
     return sorted(SHADER_MEMBERS - {item.name for item in STATE_FIELDS[shader]})
@@ -142,7 +112,7 @@ def _unsaid(shader: int) -> list[str]:
 
 @staged
 def apply_record_native(state: Value, identifier: int, payload: Value) -> None:
-    """Native form of `apply_record` for one known record id; reads 4 bytes at most past a field."""
+    """Applies a state record with this id to `state`; reads 4 bytes at most past a field."""
     where = RenderState.at(state)
     for item in STATE_FIELDS[identifier]:
         source = payload + item.offset

@@ -118,14 +118,10 @@ class Surface:
     def as_bytes(self) -> bytes:
         """The surface as a `SurfaceOp`."""
         op = SurfaceOp()
-        self.fill(op)
-        return bytes(op)
-
-    def fill(self, op: SurfaceOp) -> None:
-        """Writes the description into a `SurfaceOp`."""
         op.base = self.address & 0xFFFFFFFF
         op.width, op.height = self.width, self.height
         op.pitch, op.part = self.pitch, self.buffer
         op.decimate = self.decimate
         op.pixel_bytes = self.bits // 8
         op.variant = self.variant
+        return bytes(op)

@@ -81,21 +81,36 @@ def counts_of(instructions: int, places: Any) -> JobCounts:
     )
 
 
+class QpuStart(NamedTuple):
+    """What a QPU begins with. `budget`: None for the engine's own; `watch`: if it is watched;
+    `recorded`: its way is to be recorded.
+    """
+
+    number: int
+    request: ProgramRequest
+    source: UserProgram
+    shared: SharedState
+    unknowns: Unknowns
+    budget: int | None = None
+    watch: Watch | None = None
+    recorded: bool = False
+
+
 class Qpu:
     """One QPU with a user program. `advance` runs it for a while.
 
     run_state, reason: its state, and what it waits for or why it stopped, in words. need: what it
     waits for. site: index of the instruction it stands at. code: of the diagnostic if it stopped.
-    parallel: whether it may run in a thread beside others. program: with all code met so far. told:
-    its end was reported. watch: if the program is watched. recorded: its way is recorded. serial:
-    its number among all programs started.
+    parallel: whether it may run in a thread beside others. program: with all code met so far.
+    end_reported: its end was reported. watch: if the program is watched. recorded: its way is
+    recorded. serial: its number among all programs started.
     """
 
-    def __init__(self, number: int, request: ProgramRequest, program: Program, budget: int) -> None:
-        self.number = number
-        self.request = request
-        self.program = program
-        self.budget = budget
+    def __init__(self, start: QpuStart, budget: int) -> None:
+        """budget: of the engine, if the start has none."""
+        self.number, self.request, self.source = start.number, start.request, start.source
+        self.program = start.source.program
+        self.budget = start.budget or budget
         self.run_state = RunState.READY
         self.need: Need | None = None
         self.reason = ""
@@ -201,33 +216,22 @@ class Qpu:
 class GoldenQpu(Qpu):
     """The golden interpreter, one instruction a turn."""
 
-    def __init__(
-        self,
-        number: int,
-        request: ProgramRequest,
-        code: UserProgram,
-        shared: SharedState,
-        memory: GuestMemory,
-        unknowns: Unknowns,
-        budget: int | None = None,
-        watch: Watch | None = None,
-        recorded: bool = False,
-    ) -> None:
+    def __init__(self, start: QpuStart, memory: GuestMemory) -> None:
         from vc4lab.qpu.run.interpreter import Interpreter
 
-        super().__init__(number, request, code.program, budget or GOLDEN_BUDGET)
-        self.source = code
+        super().__init__(start, GOLDEN_BUDGET)
+        request, unknowns, watched = start.request, start.unknowns, start.source.watched
         length = request.length if request.limited else None
-        state = shared, memory, number, request.uniforms, length, unknowns
-        self.recorded = recorded
+        state = start.shared, memory, start.number, request.uniforms, length, unknowns
+        recorded = self.recorded = start.recorded
         self.env: UserEnvironment
-        if watch is None or code.watched is None:
+        if start.watch is None or watched is None:
             self.env = RecordedEnvironment(*state) if recorded else UserEnvironment(*state)
         else:
-            self.watch = watch
+            self.watch = start.watch
             kind = RecordedWatchedEnvironment if recorded else WatchedEnvironment
-            self.env = kind(*state, watch, code.watched)
-        self.machine = Interpreter(code.program, self.env, settings=unknowns, more=self._grow)
+            self.env = kind(*state, start.watch, watched)
+        self.machine = Interpreter(self.program, self.env, settings=unknowns, more=self._grow)
 
     def _grow(self, address: int) -> Program | None:
         """Execution goes to an address where the program is not known."""

@@ -14,7 +14,7 @@ from vc4lab.v3d.events import ProgramKind, ProgramRecorded, V3DListeners
 from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.user_programs.budget import chosen_budget
 from vc4lab.v3d.user_programs.code import CodeCache
-from vc4lab.v3d.user_programs.qpu import GoldenQpu, ProgramRequest, Qpu, RunState
+from vc4lab.v3d.user_programs.qpu import GoldenQpu, ProgramRequest, Qpu, QpuStart, RunState
 from vc4lab.v3d.user_programs.recording.format import GOLDEN_WORDS
 from vc4lab.v3d.user_programs.state import (
     FINDING_OUTSIDE_RAM,
@@ -101,8 +101,8 @@ class ComputeUnit:
                 self.reporter.report(
                     problem.code, problem.message, address=problem.address, block="QPU"
                 )
-        budget = self.budget
-        watch = self._watch(request)
+        shared, unknowns, watch = self.shared, self.unknowns, self._watch(request)
+        begin = QpuStart(number, request, code, shared, unknowns, self.budget, watch, recorded)
         if self.engine == "jit":
             from vc4lab.v3d.user_programs.native.qpu import NativeQpu
 
@@ -111,16 +111,13 @@ class ComputeUnit:
             if region is not None:
                 if code.compiled != before:
                     self.listeners.compiled(ProgramKind.USER, program, start)
-                return NativeQpu(
-                    number, request, code, region, self.shared, self.unknowns, budget, watch
-                )
+                return NativeQpu(begin, region)
             verdict = code.verdict
             assert verdict is not None
             text = f"{verdict.code}: {verdict.message}"
             self.reporter.report("QPU-057", text, address=request.code, block="QPU")
-            budget = budget or uncompiled_budget(len(program))
-        state = self.shared, self.memory, self.unknowns
-        golden = GoldenQpu(number, request, code, *state, budget, watch, recorded)
+            begin = begin._replace(budget=self.budget or uncompiled_budget(len(program)))
+        golden = GoldenQpu(begin, self.memory)
         golden.env.sampled = self._textures_met.add
         return golden
 

@@ -13,15 +13,13 @@ from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.user_programs.budget import NATIVE_BUDGET
 from vc4lab.v3d.user_programs.native.environment import REFUSALS
 from vc4lab.v3d.user_programs.needs import need_of
-from vc4lab.v3d.user_programs.qpu import ProgramRequest, Qpu, RunState, Setups, counts_of
+from vc4lab.v3d.user_programs.qpu import Qpu, QpuStart, RunState, Setups, counts_of
 from vc4lab.v3d.user_programs.recording.format import RESERVE, ROOM
-from vc4lab.v3d.user_programs.state import STALLS, QpuState, SharedState, Status
+from vc4lab.v3d.user_programs.state import STALLS, QpuState, Status
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.unknowns import Unknowns
-    from vc4lab.v3d.user_programs.code import NativeRegion, UserProgram
+    from vc4lab.v3d.user_programs.code import NativeRegion
     from vc4lab.v3d.user_programs.watching.native import NativeWatch
-    from vc4lab.v3d.user_programs.watching.watch import Watch
 
 SLICE = 1 << 22
 """Instructions after which a looping program lets the others run."""
@@ -30,24 +28,13 @@ SLICE = 1 << 22
 class NativeQpu(Qpu):
     """Runs until the program ends, waits, or has used its slice."""
 
-    def __init__(
-        self,
-        number: int,
-        request: ProgramRequest,
-        code: UserProgram,
-        region: NativeRegion,
-        shared: SharedState,
-        unknowns: Unknowns,
-        budget: int | None = None,
-        watch: Watch | None = None,
-    ) -> None:
-        super().__init__(number, request, code.program, budget or NATIVE_BUDGET)
-        self.source = code
-        self.unknowns = unknowns
+    def __init__(self, start: QpuStart, region: NativeRegion) -> None:
+        super().__init__(start, NATIVE_BUDGET)
+        request = start.request
         self.region = region
-        self.shared = shared
+        self.shared = start.shared
         self.state = QpuState(
-            number=number,
+            number=start.number,
             uniforms=signed32(request.uniforms),
             uniforms_left=request.length if request.limited else -1,
         )
@@ -56,12 +43,12 @@ class NativeQpu(Qpu):
             self._record = (ctypes.c_uint32 * ((ROOM + RESERVE) // 4))()
             self.state.record = ctypes.addressof(self._record)
             self.state.record_room = ROOM
-        self.watch = watch
+        self.watch = start.watch
         self._native_watch: NativeWatch | None = None
-        if watch is not None:
+        if start.watch is not None:
             from vc4lab.v3d.user_programs.watching.native import NativeWatch
 
-            self._native_watch = NativeWatch(watch, self.state)
+            self._native_watch = NativeWatch(start.watch, self.state)
 
     @property
     def parallel(self) -> bool:
