@@ -338,14 +338,14 @@ def test_an_endless_fragment_shader(
 ) -> None:
     """Many draws in all tiles: the whole budget is spent once, and there is one message."""
     whole = []
-    before = TileThreads._pass
+    before = TileThreads.render_pass
 
     def counted(self: TileThreads, frame: object, chains: int) -> None:
         if frame.job.budget == INSTRUCTION_BUDGET:  # type: ignore[attr-defined]
             whole.append(chains)
         before(self, frame, chains)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(TileThreads, "_pass", counted)
+    monkeypatch.setattr(TileThreads, "render_pass", counted)
 
     def body(frame: Frame) -> bytes:
         endless = b"".join(loop(frame, 0, colour, CORNERS) for colour in range(12))

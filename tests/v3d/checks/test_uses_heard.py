@@ -12,7 +12,7 @@ from tests.support.frames import Frame
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
-from vc4lab.v3d.cle import native_binning
+from vc4lab.v3d.cle import binning_context
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.events import MemoryUse
 from vc4lab.v3d.memory_uses import Use
@@ -116,7 +116,7 @@ def test_notes_beyond_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(3):
             run.draw()
     expected = whole.heard()
-    monkeypatch.setattr(native_binning, "MAX_NOTES", 3)
+    monkeypatch.setattr(binning_context, "MAX_NOTES", 3)
     assert pieces.heard() == expected
     assert pieces.python == 0
     assert not pieces.v3d.binning.native.context.note_count

@@ -1,7 +1,7 @@
 """One compressed list drawn into a tile, as traced code: the body of every fragment pipeline.
 
-Triangles are set up in groups (`triangle_batch.py`), except those of paths; of other primitives each
-is drawn as it is decoded.
+Triangles are set up in groups (`triangle_batch.py`), except those of paths; of other primitives
+each is drawn as it is decoded.
 """
 
 from __future__ import annotations
@@ -20,16 +20,8 @@ from vc4lab.v3d.fragment.triangle_batch import TriangleTracer, draw_triangles
 from vc4lab.v3d.pse.coverage_pipe import draw_path_triangle
 from vc4lab.v3d.pse.setup import POINT_SIZE, PositionSource, Vertex, VertexSource, fetch, window
 from vc4lab.v3d.pse.triangle_setup import INDEX_CODES
-from vc4lab.v3d.state.tile_context import (
-    PRIMITIVES,
-    STATUS_BAD_LIST,
-    STATUS_DEOPT,
-    STATUS_OK,
-    VERTICES,
-    DrawParams,
-    FragmentKey,
-    TileContext,
-)
+from vc4lab.v3d.state import tile_context as tc
+from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey, TileContext
 from vc4lab.v3d.tile_lists.primitive_decoder import ENDED, EXHAUSTED, MALFORMED, Decoder
 
 _PRIMITIVE_COUNTS = ("primitives_reversed", "quads_valid")
@@ -60,7 +52,7 @@ def draw_list(
         source = vertex_source(key, context, params)
         tracer = PrimitiveTracer(shader, source, window(context, params))
         lists = select(params.lists != 0, params.lists, memory)
-        decoder = Decoder(lists, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
+        decoder = Decoder(lists, tc.PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
         decoder.open(address)
         while has_vertices & decoder.next():
             draw_primitive(tracer, decoder)
@@ -71,13 +63,13 @@ def draw_list(
         ended = decoder.status.get()
     status = shader.status.get()
     if key.engine == "interpreter":
-        if status == STATUS_OK:
+        if status == tc.STATUS_OK:
             status = run_queue(context, params, 1)
     if (ended == EXHAUSTED) | (ended == MALFORMED):
-        status = const(i32, STATUS_BAD_LIST)
+        status = const(i32, tc.STATUS_BAD_LIST)
     if key.engine == "fast":
         if any_(shader.wild.get()):
-            status = const(i32, STATUS_DEOPT)
+            status = const(i32, tc.STATUS_DEOPT)
     return status
 
 
@@ -91,7 +83,7 @@ def vertex_source(key: FragmentKey, context: TileContext, params: DrawParams) ->
 
 def draw_primitive(tracer: PrimitiveTracer, decoder: Decoder) -> None:
     """Traces one primitive whose indices are in `decoder`."""
-    count = VERTICES[tracer.key.primitive]
+    count = tc.VERTICES[tracer.key.primitive]
     end = tracer.key.first_varying + tracer.key.n_varyings
     words, flat_words = fetch(
         tracer.source, tracer.shader.constants.memory, decoder, count, (POINT_SIZE, end),

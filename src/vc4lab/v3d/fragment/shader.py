@@ -34,13 +34,8 @@ from vc4lab.simd import (
     var,
 )
 from vc4lab.v3d.fragment.accesses import ColourAccesses, StagedColourAccesses
-from vc4lab.v3d.state.tile_context import (
-    STATUS_ENDLESS,
-    STATUS_LEFT,
-    DrawParams,
-    FragmentKey,
-    TileContext,
-)
+from vc4lab.v3d.state import tile_context as tc
+from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey, TileContext
 from vc4lab.v3d.state.tile_layout import PLANE_BYTES, SAMPLE_BYTES
 from vc4lab.v3d.tlb.depth import DepthTest, sample_depth, z_test
 from vc4lab.v3d.tlb.samples import colour_write, flags_word, sample_masks
@@ -371,9 +366,9 @@ class FragmentEnvironment(TexturingEnvironment):
     # -- what ends a program that has no end: the draw is given up ------------------------------
 
     def loop_limit(self) -> None:
-        self.status.set(STATUS_ENDLESS)
+        self.status.set(tc.STATUS_ENDLESS)
 
     def left_program(self, target: Value) -> None:
-        self.status.set(STATUS_LEFT)
+        self.status.set(tc.STATUS_LEFT)
         if self.constants.left is not None:
             store(self.constants.left, target)

@@ -22,19 +22,8 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
 from vc4lab.v3d.fragment.early_depth import rejects_early
-from vc4lab.v3d.pse.batch import (
-    FIXED_PLANES,
-    LIST_BYTES,
-    OPTION_CLIPPED_QUADS,
-    OPTION_DEPTH_OFFSET,
-    OPTION_FLOAT_UNIT,
-    PLANE_PART,
-    PLANE_ROW,
-    BlockPlace,
-    CoveredBlock,
-    TriangleBatch,
-    block_bytes,
-)
+from vc4lab.v3d.pse import batch as tb
+from vc4lab.v3d.pse.batch import BlockPlace, CoveredBlock, TriangleBatch, block_bytes
 from vc4lab.v3d.pse.coverage import PixelBlock
 from vc4lab.v3d.pse.samples import raster_of, separate_samples
 from vc4lab.v3d.pse.setup import (
@@ -72,8 +61,8 @@ class TriangleTracer:
         self.step = block_bytes(self.others + 1)
         self.rows = self.key.first_varying + self.key.n_varyings
         self.batch = TriangleBatch.at(alloca(TriangleBatch.size))
-        self.planes = alloca((FIXED_PLANES + self.key.n_varyings) * PLANE_ROW)
-        self.blocks = alloca(LIST_BYTES)
+        self.planes = alloca((tb.FIXED_PLANES + self.key.n_varyings) * tb.PLANE_ROW)
+        self.blocks = alloca(tb.LIST_BYTES)
         self.rejects_early = rejects_early(self.key, shader.constants.program)
         self.looks = var(i32, INITIAL_DEPTH_LOOKS)
 
@@ -205,11 +194,11 @@ def open_batch(tracer: TriangleTracer, address: Value) -> None:
     decoder.fresh = 1
     decoder.cursor = address
     decoder.status = 0
-    options = OPTION_DEPTH_OFFSET if key.depth_offset else 0
+    options = tb.OPTION_DEPTH_OFFSET if key.depth_offset else 0
     if has_float_unit(key.unknowns):
-        options |= OPTION_FLOAT_UNIT
+        options |= tb.OPTION_FLOAT_UNIT
     if clips_quads(key.unknowns):
-        options |= OPTION_CLIPPED_QUADS
+        options |= tb.OPTION_CLIPPED_QUADS
     draw.options = options
     draw.depth_scale = depth_scale(key.unknowns)
     draw.flat = key.flat_flags
@@ -230,17 +219,19 @@ def read_triangle(tracer: TriangleTracer, where: BlockPlace) -> Primitive:
         return load(f32, place + lane)
 
     def part(row: int, number: int) -> Value:
-        return load(f32, planes + (row * PLANE_ROW + number * PLANE_PART))
+        return load(f32, planes + (row * tb.PLANE_ROW + number * tb.PLANE_PART))
 
     varyings = Planes([], [], [], tracer.flat)
     for k, flat in enumerate(tracer.flat):
-        row = FIXED_PLANES + k
+        row = tb.FIXED_PLANES + k
         varyings.a.append(None if flat else part(row, 0))
         varyings.b.append(None if flat else part(row, 1))
         varyings.c.append(part(row, 2))
     scaled = clamps_scaled(key)
     none = const(i32, 0)
-    depth, reciprocal = ((part(row, 0), part(row, 1), part(row, 2)) for row in range(FIXED_PLANES))
+    depth, reciprocal = (
+        (part(row, 0), part(row, 1), part(row, 2)) for row in range(tb.FIXED_PLANES)
+    )
     return Primitive(
         Box(none, none, none, none), [], none, none,
         depth, reciprocal, varyings,

@@ -12,15 +12,8 @@ import ctypes
 
 from vc4lab.qpu.run.environment import LeftProgram, Unsupported
 from vc4lab.v3d.golden.draw import registered
-from vc4lab.v3d.state.tile_context import (
-    STATUS_ENDLESS,
-    STATUS_LEFT,
-    STATUS_OK,
-    STATUS_UNPROVEN,
-    STATUS_UNSUPPORTED,
-    FragmentQueue,
-    TileContext,
-)
+from vc4lab.v3d.state import tile_context as tc
+from vc4lab.v3d.state.tile_context import FragmentQueue, TileContext
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -34,10 +27,10 @@ def _run(context: int, params: int) -> int:
     count, waiting.value = waiting.value, 0
     draw = registered(params)
     if draw is None or draw.failure is not None:
-        return STATUS_UNSUPPORTED
+        return tc.STATUS_UNSUPPORTED
     decides = draw.alone or draw.proven
     if draw.termination.unproven and not decides:
-        return STATUS_UNPROVEN
+        return tc.STATUS_UNPROVEN
     from vc4lab.v3d.golden.queue import shade_queue
 
     QUEUES_RUN[0] += 1  # two threads that count as one do no harm
@@ -48,19 +41,19 @@ def _run(context: int, params: int) -> int:
     except LeftProgram as verdict:
         place = context + TileContext.left.offset
         ctypes.c_uint32.from_address(place).value = verdict.target
-        return STATUS_LEFT
+        return tc.STATUS_LEFT
     except Unsupported as verdict:
         if verdict.code == "QPU-041":  # which may be different in another tile
             if decides:
-                return STATUS_ENDLESS
+                return tc.STATUS_ENDLESS
             draw.termination.unproven = True
-            return STATUS_UNPROVEN
+            return tc.STATUS_UNPROVEN
         draw.failure = verdict
-        return STATUS_UNSUPPORTED
+        return tc.STATUS_UNSUPPORTED
     except Exception as error:  # native code cannot pass it on: the report does
         draw.failure = error
-        return STATUS_UNSUPPORTED
-    return STATUS_OK
+        return tc.STATUS_UNSUPPORTED
+    return tc.STATUS_OK
 
 
 _callback = _FUNCTION(_run)

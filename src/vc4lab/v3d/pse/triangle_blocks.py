@@ -35,19 +35,8 @@ from vc4lab.simd import (
 )
 from vc4lab.simd.struct import Field
 from vc4lab.simd.trace import current
-from vc4lab.v3d.pse.batch import (
-    CORNERS,
-    GROUP_SIZE,
-    LIST_THRESHOLD,
-    MAX_DELTAS,
-    OPTION_CLIPPED_QUADS,
-    PLANE_PART,
-    SLOT_SHIFT,
-    CoveredBlock,
-    TriangleBatch,
-    TriangleGroup,
-    block_bytes,
-)
+from vc4lab.v3d.pse import batch as tb
+from vc4lab.v3d.pse.batch import CoveredBlock, TriangleBatch, TriangleGroup, block_bytes
 from vc4lab.v3d.pse.coverage import COLUMNS_BELOW, ROWS_BELOW, lanes_of_quads, quads_of
 from vc4lab.v3d.pse.samples import Raster
 from vc4lab.v3d.state.tile_context import DrawParams
@@ -94,7 +83,7 @@ def list_blocks(params: DrawParams, batch: TriangleBatch, raster: Raster) -> Val
     end = result.end.zext(i64)
     quads, drawn = result.quads, result.drawn
     step = block_bytes(len(raster.points))
-    while (lane < ready) & (end < LIST_THRESHOLD * step):
+    while (lane < ready) & (end < tb.LIST_THRESHOLD * step):
         before = end
         end, found = triangle(group, batch.draw.blocks, lane, end, raster)
         if (group.clipped_lanes.shr(lane) & 1) != 0:
@@ -106,7 +95,7 @@ def list_blocks(params: DrawParams, batch: TriangleBatch, raster: Raster) -> Val
     result.end = end.trunc(i32)
     result.quads = quads
     result.drawn = drawn
-    return end >= LIST_THRESHOLD * step
+    return end >= tb.LIST_THRESHOLD * step
 
 
 @staged
@@ -119,12 +108,12 @@ def triangle(
     columns, rows = table(i64, _COLUMNS), table(i64, _ROWS)
 
     def member(field: Field, number: int = 0, kind: Type = i32) -> Value:
-        return load(kind, here + (field.offset + number * GROUP_SIZE * 4))
+        return load(kind, here + (field.offset + number * tb.GROUP_SIZE * 4))
 
     def first(place: Value) -> Value:
         return load(i64, place + (lane << 3).zext(i64))
 
-    edges = (0, 1, 2)[:CORNERS]
+    edges = (0, 1, 2)[: tb.CORNERS]
     inside = [
         splat(member(TriangleGroup.edge_start, k))
         + lane_x * splat(member(TriangleGroup.step_x, k))
@@ -135,7 +124,7 @@ def triangle(
     right = [splat(member(TriangleGroup.right, k)) for k in edges]
     down = [splat(member(TriangleGroup.down, k)) for k in edges]
     deltas = [
-        [splat(member(TriangleGroup.deltas, k * MAX_DELTAS + d)) for k in edges]
+        [splat(member(TriangleGroup.deltas, k * tb.MAX_DELTAS + d)) for k in edges]
         for d in unroll(len(raster.points) - 1)
     ]
     full_width = member(TriangleGroup.width)
@@ -242,12 +231,12 @@ def clip(
 ) -> None:
     """Takes away what the Z planes (record 104) cut off the blocks of one triangle."""
     draw, origins = batch.draw, batch.origins
-    offset = ((lane + (batch.group.slot << SLOT_SHIFT)) << 2).zext(i64)
+    offset = ((lane + (batch.group.slot << tb.SLOT_SHIFT)) << 2).zext(i64)
     plane = draw.planes + offset
     low, high = (splat(load(f32, place + offset)) for place in (origins.z_low, origins.z_high))
-    a, b, c = (splat(load(f32, plane + part * PLANE_PART)) for part in (0, 1, 2))
+    a, b, c = (splat(load(f32, plane + part * tb.PLANE_PART)) for part in (0, 1, 2))
     nearest, furthest = splat(params.z_min), splat(params.z_max)
-    by_quads = (draw.options & OPTION_CLIPPED_QUADS) != 0
+    by_quads = (draw.options & tb.OPTION_CLIPPED_QUADS) != 0
     while first < end:
         block = CoveredBlock.at(draw.blocks + first, 1)
         dx = const(f32x16, [float(x) for x in LANE_X]) + splat(block.dx)

@@ -32,10 +32,8 @@ from vc4lab.simd import (
     umin,
     vec,
 )
+from vc4lab.v3d.pse import batch as tb
 from vc4lab.v3d.pse.batch import (
-    CORNERS,
-    GROUP_SIZE,
-    GROUPS,
     BatchDraw,
     BatchResult,
     DecodedTriangles,
@@ -65,7 +63,7 @@ INDEX_CODES = {data.bits: int(data) for data in ListData}
 _CELLS = ("i0", "i1", "i2", "clip_record", "clipped", "status", "budget")
 """Cells of a `Decoder` that a `DecoderState` keeps from one batch to the next, besides `cursor`."""
 
-_i32x8, _i64x8 = vec(i32, GROUP_SIZE), vec(i64, GROUP_SIZE)
+_i32x8, _i64x8 = vec(i32, tb.GROUP_SIZE), vec(i64, tb.GROUP_SIZE)
 
 
 @staged
@@ -99,18 +97,18 @@ def next_batch(
     while True:
         if group.lane >= group.ready:
             drop_group(batch)
-            while (waiting.count < GROUP_SIZE) & (state.ended == 0):
+            while (waiting.count < tb.GROUP_SIZE) & (state.ended == 0):
                 look_further(context, params, source, limits, batch, index_bits, raster, weights)
-            ready = min_(waiting.count, GROUP_SIZE)
+            ready = min_(waiting.count, tb.GROUP_SIZE)
             group.ready = ready
             group.lane = 0
-            group.slot = (group.slot + 1) & (GROUPS - 1)
+            group.slot = (group.slot + 1) & (tb.GROUPS - 1)
             if ready > 0:
                 set_up(source, limits, params, batch, raster)
         full = list_blocks(params, batch, raster)
         left = (waiting.count > group.ready) | (state.ended == 0)
         groups = groups + 1
-        if full | ~left | (groups == GROUPS):
+        if full | ~left | (groups == tb.GROUPS):
             break
     more = (group.lane < group.ready) | (waiting.count > group.ready) | (state.ended == 0)
     batch.result.more = more.zext(i32)
@@ -135,7 +133,7 @@ def look_further(
     decoded.next = at ^ 1
     state.ended = 1
     locate(source, batch, here, index_bits == 32)  # takes time, in which the next are decoded
-    if fresh | (count == GROUP_SIZE):
+    if fresh | (count == tb.GROUP_SIZE):
         state.ended = 0
         lists = select(params.lists != 0, params.lists, context.memory)
         decode(lists, state, decoded, there, index_bits)
@@ -168,24 +166,24 @@ def decode(
         place = ahead + (count << 2)
         together = const(i1, False)
         if quick:
-            together = (count <= GROUP_SIZE - RUN_TRIANGLES) & runs(decoder)
+            together = (count <= tb.GROUP_SIZE - RUN_TRIANGLES) & runs(decoder)
         if together:
             before, steps = take_run(decoder)
             for number, (start, step) in enumerate(zip(before, steps, strict=True)):
                 indices = splat(start, RUN_TRIANGLES) + (iota(RUN_TRIANGLES) + 1) * splat(
                     step, RUN_TRIANGLES
                 )
-                store(place + number * 4 * GROUP_SIZE, indices & 0xFFFF)
+                store(place + number * 4 * tb.GROUP_SIZE, indices & 0xFFFF)
             count = count + RUN_TRIANGLES
         else:
             more = decoder.next()
             if more:
                 store(place, decoder.i0.get())
-                store(place + 4 * GROUP_SIZE, decoder.i1.get())
-                store(place + 8 * GROUP_SIZE, decoder.i2.get())
+                store(place + 4 * tb.GROUP_SIZE, decoder.i1.get())
+                store(place + 8 * tb.GROUP_SIZE, decoder.i2.get())
                 flags = flags | decoder.flags.get()
                 count = count + 1
-        if ~more | (count == GROUP_SIZE):
+        if ~more | (count == tb.GROUP_SIZE):
             break
     state.cursor = decoder.address.get()
     for name in _CELLS:
@@ -196,14 +194,14 @@ def decode(
 
 def piece_ptr(decoded: DecodedTriangles, piece: Value) -> Value:
     """Where a piece of the indices is; all lanes of a corner, then those of the next."""
-    return decoded.indices + piece * (CORNERS * GROUP_SIZE)
+    return decoded.indices + piece * (tb.CORNERS * tb.GROUP_SIZE)
 
 
 def _kept(batch: TriangleBatch) -> list[tuple[Value, Value, Type]]:
     """What is kept of waiting triangles: (source in `decoded`, target in `waiting`, type)."""
     looked, waiting = batch.decoded, batch.waiting
     places: list[tuple[Value, Value, Type]] = [(looked.flat_words, waiting.flat_words, _i64x8)]
-    for k in range(CORNERS):
+    for k in range(tb.CORNERS):
         places += [
             (corner_ptr(looked.words, k, _i64x8), queue_ptr(waiting.words, k, _i64x8), _i64x8),
             (corner_ptr(looked.position, k), queue_ptr(waiting.position, k), _i32x8),
@@ -232,20 +230,20 @@ def locate(
     """Where the words of the next triangles' corners are, and their packed positions."""
     decoded = batch.decoded
     ahead = piece_ptr(decoded, piece)
-    indices = [load(_i32x8, ahead + 4 * GROUP_SIZE * number) for number in range(CORNERS)]
+    indices = [load(_i32x8, ahead + 4 * tb.GROUP_SIZE * number) for number in range(tb.CORNERS)]
     if positions_in_list:
         scratch = load(i64, batch.draw.pointer + BatchDraw.scratch.offset)
-        words = splat(scratch - source.address, GROUP_SIZE)
+        words = splat(scratch - source.address, tb.GROUP_SIZE)
         for number, position in enumerate(indices):
             set_corner(decoded.position, position, number)
             set_corner(decoded.words, words, number)
         set_corner(decoded.flat_words, words)
         return
-    first, limit = splat(source.first, GROUP_SIZE), splat(source.limit, GROUP_SIZE)
-    offsets = splat(source.pitch, GROUP_SIZE)
+    first, limit = splat(source.first, tb.GROUP_SIZE), splat(source.limit, tb.GROUP_SIZE)
+    offsets = splat(source.pitch, tb.GROUP_SIZE)
     for number, index in enumerate(indices):
         slot = umin(index - first, limit) + first
-        offsets = slot.shr(4).zext(i64) * splat(source.pitch, GROUP_SIZE)
+        offsets = slot.shr(4).zext(i64) * splat(source.pitch, tb.GROUP_SIZE)
         offsets = offsets + ((slot & 15) << 2).zext(i64)
         set_corner(decoded.words, offsets, number)
         packed = gather(i32, source.vertices, offsets, compact=True)
@@ -262,15 +260,15 @@ def substitute_first(
     scratch = draw.clip_scratch
     offset = load(i64, draw.pointer + BatchDraw.clip_scratch.offset) - source.address
     originals = [
-        source.vertices + load(i64, words + number * 8 * GROUP_SIZE) for number in (0, 1, 2)
+        source.vertices + load(i64, words + number * 8 * tb.GROUP_SIZE) for number in (0, 1, 2)
     ]
     rows = (draw.first_row, draw.end_row)
     record = batch.decoder.clip_record
     substitute_clipped(memory, scratch, record, flags, originals, rows, weights)
     for number in (0, 1, 2):
         if (flags.shr(number) & 1) != 0:
-            store(words + number * 8 * GROUP_SIZE, offset + 4 * number)
-            place = batch.decoded.position + number * 4 * GROUP_SIZE
+            store(words + number * 8 * tb.GROUP_SIZE, offset + 4 * number)
+            place = batch.decoded.position + number * 4 * tb.GROUP_SIZE
             store(place, load(i32, scratch + 4 * number))
 
 
@@ -284,12 +282,12 @@ def choose(
 ) -> Value:
     """The lanes of triangles to draw: they face the right way and touch the window."""
     position, result = batch.decoded.position, batch.result
-    shape = Shape.of([corner(position, number) for number in range(CORNERS)], source)
+    shape = Shape.of([corner(position, number) for number in range(tb.CORNERS)], source)
     forward = shape.forward(facing)
-    enabled = (forward & splat((facing & ENABLE_FORWARD) != 0, GROUP_SIZE)) | (
-        ~forward & splat((facing & ENABLE_REVERSE) != 0, GROUP_SIZE)
+    enabled = (forward & splat((facing & ENABLE_FORWARD) != 0, tb.GROUP_SIZE)) | (
+        ~forward & splat((facing & ENABLE_REVERSE) != 0, tb.GROUP_SIZE)
     )
-    here = (shape.area != 0.0) & (iota(GROUP_SIZE) < splat(count, GROUP_SIZE))
+    here = (shape.area != 0.0) & (iota(tb.GROUP_SIZE) < splat(count, tb.GROUP_SIZE))
     box = shape.box(limits, raster)
     turned = popcount_(mask_bits(here & ~enabled))
     result.turned = result.turned + turned

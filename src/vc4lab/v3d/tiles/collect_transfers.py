@@ -31,19 +31,9 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.state.tile_layout import PART_COLOUR, PART_MASK, PART_ZS
 from vc4lab.v3d.tiles import collect_context as cc
+from vc4lab.v3d.tiles import job as tj
 from vc4lab.v3d.tiles.collect_context import CollectContext
-from vc4lab.v3d.tiles.job import (
-    OP_CLEAR_COLOUR,
-    OP_CLEAR_MASK,
-    OP_CLEAR_ZS,
-    OP_DRAW_PIECES,
-    OP_LOAD,
-    OP_LOAD_FULL,
-    OP_STORE,
-    OP_STORE_FULL,
-    OP_TILE,
-    TileOp,
-)
+from vc4lab.v3d.tiles.job import TileOp
 
 STORE, STORE_END, STORE_FULL = StoreResolved.id, StoreResolvedEnd.id, StoreFull.id
 LOAD_FULL, STORE_GENERAL, LOAD_GENERAL = LoadFull.id, StoreGeneral.id, LoadGeneral.id
@@ -90,10 +80,10 @@ def _open_task(c: CollectContext) -> None:
     if c.fresh != 0:
         store(c.chains + c.chain_count * 4, c.op_count)
         c.chain_count = c.chain_count + 1
-        _emit(c, OP_CLEAR_COLOUR, c.buffer_colour, c.buffer_colour_high)
-        _emit(c, OP_CLEAR_ZS, c.buffer_zs, 0)
+        _emit(c, tj.OP_CLEAR_COLOUR, c.buffer_colour, c.buffer_colour_high)
+        _emit(c, tj.OP_CLEAR_ZS, c.buffer_zs, 0)
         if c.uses_mask != 0:
-            _emit(c, OP_CLEAR_MASK, c.buffer_mask, 0)
+            _emit(c, tj.OP_CLEAR_MASK, c.buffer_mask, 0)
 
 
 @staged
@@ -104,7 +94,7 @@ def _store(c: CollectContext, address: Value, kind: Value, a: Value, b: Value, k
     a mask that the frame does not have: zeros.
     """
     _open_task(c)
-    _emit(c, OP_TILE, c.column * c.tile_width, c.row * c.tile_height)
+    _emit(c, tj.OP_TILE, c.column * c.tile_width, c.row * c.tile_height)
     for k in range(c.load_count):
         pending = c.loads + k * (cc.LOAD_WORDS * 4)
         _emit(c, load(i32, pending), load(i32, pending + 4), load(i32, pending + 8))
@@ -114,10 +104,10 @@ def _store(c: CollectContext, address: Value, kind: Value, a: Value, b: Value, k
         store(c.piece_ends + c.piece_count * 4, address)
         c.piece_count = c.piece_count + 1
     if c.piece_count > c.first_piece:
-        _emit(c, OP_DRAW_PIECES, c.first_piece, c.piece_count - c.first_piece)
+        _emit(c, tj.OP_DRAW_PIECES, c.first_piece, c.piece_count - c.first_piece)
     if kind >= 0:
-        if (kind == OP_STORE) & (b != 0):
-            _emit(c, OP_CLEAR_MASK, 0, 0)
+        if (kind == tj.OP_STORE) & (b != 0):
+            _emit(c, tj.OP_CLEAR_MASK, 0, 0)
         _emit(c, kind, a, b)
         c.tasks = c.tasks + 1
         tile = (c.row & 0xFF) * 256 + (c.column & 0xFF)
@@ -133,11 +123,11 @@ def _store(c: CollectContext, address: Value, kind: Value, a: Value, b: Value, k
         c.fresh = 1
     else:
         if (keep & PART_COLOUR) == 0:
-            _emit(c, OP_CLEAR_COLOUR, c.colour, c.colour_high)
+            _emit(c, tj.OP_CLEAR_COLOUR, c.colour, c.colour_high)
         if (keep & PART_ZS) == 0:
-            _emit(c, OP_CLEAR_ZS, c.zs, 0)
+            _emit(c, tj.OP_CLEAR_ZS, c.zs, 0)
         if (c.uses_mask != 0) & ((keep & PART_MASK) == 0):
-            _emit(c, OP_CLEAR_MASK, c.mask, 0)
+            _emit(c, tj.OP_CLEAR_MASK, c.mask, 0)
         c.fresh = 0
     c.first_piece = c.piece_count
     c.has_coordinates = 0
@@ -200,24 +190,24 @@ def execute_store(
         for stored in _STORED:
             known = known | (buffer == int(stored))
         if buffer == int(TileBuffer.FULL):
-            kind, b = const(i32, OP_STORE_FULL), _dumped(c, low, StoreGeneral)
+            kind, b = const(i32, tj.OP_STORE_FULL), _dumped(c, low, StoreGeneral)
             a = (payload >> 16).trunc(i32) & -16
         elif known:
-            kind, a = const(i32, OP_STORE), _surface(c, payload)
+            kind, a = const(i32, tj.OP_STORE), _surface(c, payload)
             b = ((buffer == int(TileBuffer.VG_MASK)) & (c.uses_mask == 0)).zext(i32)
         if (buffer > int(TileBuffer.FULL)) | (a < 0) & known:
             reason = const(i32, cc.UNKNOWN_STORE)
             c.has_coordinates = 0  # the tile is drawn nowhere
     elif op == STORE_FULL:
         word = load(i32, pointer + 1)
-        kind, a = const(i32, OP_STORE_FULL), word & ~15
+        kind, a = const(i32, tj.OP_STORE_FULL), word & ~15
         b = _parts(word, StoreFull.disable_colour.mask, StoreFull.disable_zs.mask, 0)
         b = b ^ (PART_COLOUR | PART_ZS)
         last = (word & StoreFull.last_tile.mask) != 0
         if (word & StoreFull.disable_clear.mask) != 0:
             keep = const(i32, PART_COLOUR | PART_ZS | PART_MASK)
     else:
-        kind, a = const(i32, OP_STORE), const(i32, cc.FRAME_SURFACE)
+        kind, a = const(i32, tj.OP_STORE), const(i32, cc.FRAME_SURFACE)
         last = op == STORE_END
     nothing = kind < 0
     if (reason < 0) & again & ~nothing:
@@ -256,7 +246,7 @@ def _idle_store(c: CollectContext, address: Value) -> None:
 def execute_load(c: CollectContext, pointer: Value, op: Value) -> Value:
     """Notes a load until the tile coordinates it belongs to are stored."""
     reason = const(i32, -1)
-    kind, a, b = const(i32, OP_LOAD_FULL), const(i32, 0), const(i32, 0)
+    kind, a, b = const(i32, tj.OP_LOAD_FULL), const(i32, 0), const(i32, 0)
     if op == LOAD_FULL:
         word = load(i32, pointer + 1)
         a = word & ~15
@@ -271,7 +261,7 @@ def execute_load(c: CollectContext, pointer: Value, op: Value) -> Value:
         elif buffer == int(TileBuffer.NONE):
             kind = const(i32, -1)
         else:
-            kind = const(i32, OP_LOAD)
+            kind = const(i32, tj.OP_LOAD)
             unknown = (buffer > int(TileBuffer.FULL)) | (buffer == int(TileBuffer.Z))
             a = const(i32, -1)
             if ~unknown:

@@ -18,35 +18,13 @@ from vc4lab.simd import (
     store,
 )
 from vc4lab.v3d.fragment.counting import add, place_of
+from vc4lab.v3d.state import tile_context as tc
 from vc4lab.v3d.state.surface import SurfaceOp
-from vc4lab.v3d.state.tile_context import (
-    CLEAN_COLOUR,
-    CLEAN_MASK,
-    CLEAN_ZS,
-    COUNTERS,
-    STATUS_NEEDS_TRANSFER,
-    STATUS_OK,
-    DrawParams,
-    TileContext,
-)
+from vc4lab.v3d.state.tile_context import DrawParams, TileContext
 from vc4lab.v3d.state.tile_layout import TILE_WORDS
 from vc4lab.v3d.tile_lists.scan_context import Segment
-from vc4lab.v3d.tiles.job import (
-    OP_CLEAR_COLOUR,
-    OP_CLEAR_MASK,
-    OP_CLEAR_ZS,
-    OP_DRAW_PIECES,
-    OP_LOAD,
-    OP_LOAD_FULL,
-    OP_STORE,
-    OP_STORE_FULL,
-    OP_TILE,
-    STATUS_WORDS,
-    DrawCall,
-    TileJob,
-    TileOp,
-    TileRecord,
-)
+from vc4lab.v3d.tiles import job as tj
+from vc4lab.v3d.tiles.job import DrawCall, TileJob, TileOp, TileRecord
 from vc4lab.v3d.tiles.work_marks import ListMark, mark_chain
 from vc4lab.v3d.tlb.whole_tile import clear_colour, fill_words, move_full
 from vc4lab.v3d.unknowns import Unknowns
@@ -87,14 +65,14 @@ def run_tiles(
         status = run_chain(unknowns, job, context, context_pointer, chain, recording, works)
         if works:
             mark_chain(job, context, chain, thread, "end")
-        result = job.statuses + chain * (4 * STATUS_WORDS)
+        result = job.statuses + chain * (4 * tj.STATUS_WORDS)
         store(result, status)
         store(result + 4, context.draw)
         store(result + 8, context.left)
-        if status != STATUS_OK:
+        if status != tc.STATUS_OK:
             job.failed = 1
         if context.drew != 0:
-            if status == STATUS_OK:
+            if status == tc.STATUS_OK:
                 add_counters(context)
             clear_counters(context)
         place = atomic_add(job.pointer + TileJob.next.offset, const(i32, 1))
@@ -103,20 +81,20 @@ def run_tiles(
 def clear_counters(context: TileContext) -> None:
     """Clears the counters of the chain at hand."""
     context.drew = 0
-    for counter in range(len(COUNTERS)):
+    for counter in range(len(tc.COUNTERS)):
         store(context.counters + counter * 4, const(i32, 0))
 
 
 def add_counters(context: TileContext) -> None:
     """Adds what the draws of a finished chain counted to the thread's totals."""
-    for counter, name in enumerate(COUNTERS):
+    for counter, name in enumerate(tc.COUNTERS):
         if name not in MOVE_COUNTERS:
             add_total(context, name, load(i32, context.counters + counter * 4))
 
 
 def add_total(context: TileContext, name: str, amount: Value) -> None:
     """Adds to a total of the thread."""
-    total = context.totals + COUNTERS.index(name) * 8
+    total = context.totals + tc.COUNTERS.index(name) * 8
     store(total, load(i64, total) + amount.zext(i64))
 
 
@@ -128,7 +106,7 @@ def change_record(
     `moved` are `MOVE_COUNTERS` of the chain so far.
     """
     record = job.records + number * TileRecord.size
-    for counter, name in enumerate(COUNTERS):
+    for counter, name in enumerate(tc.COUNTERS):
         place = record + counter * 4
         if name in MOVE_COUNTERS:
             amount = moved[MOVE_COUNTERS.index(name)]
@@ -150,50 +128,50 @@ def run_chain(
     """Runs the operations of one chain; stops at the first draw that fails."""
     number = load(i32, job.chains + chain * 4)
     end = load(i32, job.chains + chain * 4 + 4)
-    status = const(i32, STATUS_OK)
+    status = const(i32, tc.STATUS_OK)
     tiles = moved = const(i32, 0)  # loads and stores of tiles, their bytes
     tile = number  # its operation
     if recording:
         change_record(job, context, tile, (tiles, moved), -1)
-    while (number < end) & (status == STATUS_OK):
+    while (number < end) & (status == tc.STATUS_OK):
         pointer = job.ops + number * TileOp.size
         op = TileOp.at(pointer)
         kind = op.kind
-        if kind == OP_TILE:
+        if kind == tj.OP_TILE:
             context.tile_x = op.a
             context.tile_y = op.b
             if recording:
                 change_record(job, context, tile, (tiles, moved), 1)
                 tile = number
                 change_record(job, context, tile, (tiles, moved), -1)
-        elif (kind == OP_CLEAR_COLOUR) | (kind == OP_CLEAR_ZS) | (kind == OP_CLEAR_MASK):
+        elif (kind == tj.OP_CLEAR_COLOUR) | (kind == tj.OP_CLEAR_ZS) | (kind == tj.OP_CLEAR_MASK):
             clear(unknowns, context, kind, op.a, op.b)
-        elif kind == OP_LOAD_FULL:
+        elif kind == tj.OP_LOAD_FULL:
             context.clean = 0
             move_full(context, op.a, op.b, False, unknowns)
             tiles, moved = tiles + 1, moved + popcount_(op.b) * FULL_BYTES
-        elif kind == OP_STORE_FULL:
+        elif kind == tj.OP_STORE_FULL:
             move_full(context, op.a, op.b, True, unknowns)
             tiles, moved = tiles + 1, moved + popcount_(op.b) * FULL_BYTES
-        elif kind == OP_LOAD:
+        elif kind == tj.OP_LOAD:
             context.clean = 0
             size = move(job, context, context_pointer, op.a, "loader")
             tiles, moved = tiles + 1, moved + size
             if size == 0:
-                status = const(i32, STATUS_NEEDS_TRANSFER)
-        elif kind == OP_STORE:
+                status = const(i32, tc.STATUS_NEEDS_TRANSFER)
+        elif kind == tj.OP_STORE:
             size = move(job, context, context_pointer, op.a, "storer")
             tiles, moved = tiles + 1, moved + size
             if size == 0:
-                status = const(i32, STATUS_NEEDS_TRANSFER)
-        elif kind == OP_DRAW_PIECES:
+                status = const(i32, tc.STATUS_NEEDS_TRANSFER)
+        elif kind == tj.OP_DRAW_PIECES:
             first = load(i32, job.piece_first + op.a * 4)
             past = load(i32, job.piece_first + (op.a + op.b) * 4)
             status = run_segments(job, context, context_pointer, first, past, works)
         number = number + 1
     if recording:
         change_record(job, context, tile, (tiles, moved), 1)
-    if status == STATUS_OK:
+    if status == tc.STATUS_OK:
         add_total(context, "tiles_moved", tiles)
         add_total(context, "bytes_moved", moved)
     return status
@@ -203,22 +181,22 @@ def run_chain(
 def clear(unknowns: Unknowns, context: TileContext, kind: Value, low: Value, high: Value) -> None:
     """Fills a buffer, if it does not hold just that already: many tiles stay empty."""
     clean = context.clean
-    if kind == OP_CLEAR_COLOUR:
+    if kind == tj.OP_CLEAR_COLOUR:
         same = (context.clean_low == low) & (context.clean_high == high)
-        if ((clean & CLEAN_COLOUR) == 0) | ~same:
+        if ((clean & tc.CLEAN_COLOUR) == 0) | ~same:
             clear_colour(context, low, high, unknowns)
             context.clean_low = low
             context.clean_high = high
-            context.clean = clean | CLEAN_COLOUR
-    elif kind == OP_CLEAR_ZS:
-        if ((clean & CLEAN_ZS) == 0) | (context.clean_zs != low):
+            context.clean = clean | tc.CLEAN_COLOUR
+    elif kind == tj.OP_CLEAR_ZS:
+        if ((clean & tc.CLEAN_ZS) == 0) | (context.clean_zs != low):
             fill_words(context.zs, low, low, 0, TILE_WORDS)
             context.clean_zs = low
-            context.clean = clean | CLEAN_ZS
-    elif ((clean & CLEAN_MASK) == 0) | (context.clean_mask != low):
+            context.clean = clean | tc.CLEAN_ZS
+    elif ((clean & tc.CLEAN_MASK) == 0) | (context.clean_mask != low):
         fill_words(context.mask, low, low, 0, TILE_WORDS)
         context.clean_mask = low
-        context.clean = clean | CLEAN_MASK
+        context.clean = clean | tc.CLEAN_MASK
 
 
 @staged
@@ -254,8 +232,8 @@ def run_segments(
     works: bool,
 ) -> Value:
     """Calls the pipeline of each segment; `works`: with a `ListWork`."""
-    status = const(i32, STATUS_OK)
-    while (first < end) & (status == STATUS_OK):
+    status = const(i32, tc.STATUS_OK)
+    while (first < end) & (status == tc.STATUS_OK):
         segment = Segment.at(job.segments + first * Segment.size)
         number = segment.draw
         entry = DrawCall.at(job.draws + number * DrawCall.size)

@@ -12,13 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from vc4lab.v3d.golden.draw import GoldenDraw, registered
-from vc4lab.v3d.tiles.job import (
-    OP_NOTHING,
-    OP_STORE,
-    OP_STORE_FULL,
-    OP_WORDS,
-    NativeFrame,
-)
+from vc4lab.v3d.tiles import job as tj
+from vc4lab.v3d.tiles.job import NativeFrame
 
 if TYPE_CHECKING:
     from vc4lab.v3d.tiles.worker import Worker
@@ -75,10 +70,10 @@ class TerminationTrial:
     def _without_stores(self) -> ctypes.Array[ctypes.c_uint32]:
         """The frame's operations, without those that write to memory."""
         frame = self._frame
-        count = OP_WORDS * frame.chains[frame.count]
+        count = tj.OP_WORDS * frame.chains[frame.count]
         ops = (ctypes.c_uint32 * max(count, 1))()
         ctypes.memmove(ops, frame.job.ops, 4 * count)
-        for place in range(0, count, OP_WORDS):
-            if ops[place] in (OP_STORE, OP_STORE_FULL):
-                ops[place] = OP_NOTHING
+        for place in range(0, count, tj.OP_WORDS):
+            if ops[place] in (tj.OP_STORE, tj.OP_STORE_FULL):
+                ops[place] = tj.OP_NOTHING
         return ops

@@ -17,19 +17,7 @@ from vc4lab.simd.team import Team
 from vc4lab.v3d.golden.fragment import QUEUES_RUN
 from vc4lab.v3d.pse.samples import raster
 from vc4lab.v3d.services import FRAGMENTS, ShaderInterrupts
-from vc4lab.v3d.state.tile_context import (
-    COUNTERS,
-    FIRST_WORK_COUNTER,
-    STATUS_BAD_LIST,
-    STATUS_DEOPT,
-    STATUS_ENDLESS,
-    STATUS_LEFT,
-    STATUS_NEEDS_SETUP,
-    STATUS_NEEDS_TRANSFER,
-    STATUS_UNPROVEN,
-    STATUS_UNSUPPORTED,
-    TRIANGLE_SETUPS,
-)
+from vc4lab.v3d.state import tile_context as tc
 from vc4lab.v3d.state.tile_layout import MULTISAMPLE, WIDE
 from vc4lab.v3d.tiles.functions import tile_functions, transfer_function, triangle_setup
 from vc4lab.v3d.tiles.job import FIRST_BUDGET, NativeFrame
@@ -162,7 +150,7 @@ class TileThreads:
 
     def provide_setup(self, number: int) -> None:
         """Compiles a triangle setup, for all threads."""
-        bits, separate = TRIANGLE_SETUPS[number]
+        bits, separate = tc.TRIANGLE_SETUPS[number]
         weights = self._unknowns["clip_weights"]
         points = raster(self._unknowns, separate)
         function = triangle_setup(bits, points, self._target, weights)
@@ -172,15 +160,15 @@ class TileThreads:
 
     def counters(self) -> dict[str, int]:
         """Totals of `COUNTERS` since the start."""
-        totals = dict.fromkeys(COUNTERS, 0)
+        totals = dict.fromkeys(tc.COUNTERS, 0)
         for worker in self._workers:
-            for name, value in zip(COUNTERS, worker.totals, strict=True):
+            for name, value in zip(tc.COUNTERS, worker.totals, strict=True):
                 totals[name] += value
         return totals
 
     def work(self) -> list[int]:
         """Totals since the start of the counters named in `WORK_COUNTERS`."""
-        parts = [worker.totals[FIRST_WORK_COUNTER:] for worker in self._workers]
+        parts = [worker.totals[tc.FIRST_WORK_COUNTER :] for worker in self._workers]
         return parts[0] if len(parts) == 1 else [sum(part) for part in zip(*parts, strict=True)]
 
     def close(self) -> None:
@@ -289,7 +277,7 @@ class _Rerun:
             with self.trial.compiled_instead():
                 self._pass(chains)
                 # the interpreter meets what is not simulated, too, and knows what to report
-                failures = [row for row in self.frame.failed() if row[2] != STATUS_UNSUPPORTED]
+                failures = [row for row in self.frame.failed() if row[2] != tc.STATUS_UNSUPPORTED]
             with self.trial.proven():
                 self._render(sorted({*chains}.difference(row[0] for row in failures)), unproven)
             chains = sorted({*self._replace(failures, unproven), *unproven})
@@ -318,32 +306,32 @@ class _Rerun:
         chains, provided = [], set()
         renewed: dict[int, int] = {}
         for chain, number, status, target in failed:
-            if status == STATUS_ENDLESS and self.aside is not None:
+            if status == tc.STATUS_ENDLESS and self.aside is not None:
                 self.aside.append(chain)
                 continue
-            if status == STATUS_UNPROVEN:
+            if status == tc.STATUS_UNPROVEN:
                 unproven.append(chain)
                 continue
             chains.append(chain)
-            if status == STATUS_NEEDS_TRANSFER:
+            if status == tc.STATUS_NEEDS_TRANSFER:
                 if number not in provided:
                     self.threads.provide(frame, number >> 1, to_memory=bool(number & 1))
                     provided.add(number)
                 continue
-            if status >= STATUS_NEEDS_SETUP:
-                self.threads.provide_setup(status - STATUS_NEEDS_SETUP)
+            if status >= tc.STATUS_NEEDS_SETUP:
+                self.threads.provide_setup(status - tc.STATUS_NEEDS_SETUP)
                 continue
             function = 0  # leaves the draw out
-            if status == STATUS_DEOPT:
+            if status == tc.STATUS_DEOPT:
                 draw = frame.draw_list[number]
                 result.exact_tiles += 1
                 if number not in self.exact and draw.fallback:
-                    share = sum(row[1:3] == (number, STATUS_DEOPT) for row in failed) / frame.count
-                    self.exact[number] = draw.fallback(share)
+                    times = sum(row[1:3] == (number, tc.STATUS_DEOPT) for row in failed)
+                    self.exact[number] = draw.fallback(times / frame.count)
                 function = self.exact.get(number, 0)
-            elif status == STATUS_BAD_LIST:
+            elif status == tc.STATUS_BAD_LIST:
                 result.bad_lists.append(number)
-            elif status == STATUS_LEFT:
+            elif status == tc.STATUS_LEFT:
                 reached = getattr(frame.draw_list, "reached", None)
                 anew = None if reached is None else reached(number, target)
                 if anew is not None:
@@ -354,7 +342,7 @@ class _Rerun:
                     function = renewed[number]
                 else:
                     result.left[number] = target
-            elif status == STATUS_ENDLESS:
+            elif status == tc.STATUS_ENDLESS:
                 if number not in result.endless:
                     result.endless.append(number)
                     self._give_up(number)

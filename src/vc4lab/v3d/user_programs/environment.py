@@ -10,33 +10,13 @@ import numpy as np
 
 from vc4lab.qpu.run.environment import Environment
 from vc4lab.v3d.user_programs import dma
+from vc4lab.v3d.user_programs import state as st
 from vc4lab.v3d.user_programs.budget import DMA_START_COST
 from vc4lab.v3d.user_programs.needs import SEMAPHORE_LIMIT, Need
-from vc4lab.v3d.user_programs.state import (
-    FINDING_OUTSIDE_RAM,
-    FINDING_SETUP_IGNORED,
-    FINDING_SETUP_RESERVED,
-    FINDING_UNIFORMS,
-    FINDING_VPM_WRITE,
-    LOOKUPS,
-    NO_RESULT,
-    NO_ROOM,
-    NO_VPM_DATA,
-    STALLS,
-    SharedState,
-    vpm_bytes,
-)
+from vc4lab.v3d.user_programs.state import SharedState, vpm_bytes
 from vc4lab.v3d.vpm import golden as vpm
-from vc4lab.v3d.vpm.setup import (
-    LANES,
-    LOAD_STRIDE_KIND,
-    STORE_KIND,
-    STORE_STRIDE_KIND,
-    LoadSetup,
-    LoadStride,
-    StoreSetup,
-    StoreStride,
-)
+from vc4lab.v3d.vpm import setup as vs
+from vc4lab.v3d.vpm.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 from vc4lab.v3d.vpm.shader_rows import GenericSetup, ReadQueue, first_address, next_address
 
 if TYPE_CHECKING:
@@ -77,7 +57,7 @@ class UserEnvironment(Environment):
         self.write_address = 0
         self.load_setup, self.load_stride = LoadSetup(), LoadStride()
         self.store_setup, self.store_stride = StoreSetup(), StoreStride()
-        self.flags = np.zeros(LANES, np.uint32)
+        self.flags = np.zeros(vs.LANES, np.uint32)
         self.reverse = 0
         self.pending: tuple[dict[str, Words], dict[str, Words]] = ({}, {})
         self.parameters: tuple[list[int], list[int]] = ([], [])
@@ -118,13 +98,13 @@ class UserEnvironment(Environment):
     # -- uniforms and numbers ------------------------------------------------------------------
 
     def uniform(self) -> Words:
-        return np.full(LANES, self.next_uniform(), np.uint32)
+        return np.full(vs.LANES, self.next_uniform(), np.uint32)
 
     def next_uniform(self) -> int:
         """The next word of the stream; after its end 0."""
         if self.left is not None:
             if self.left == 0:
-                self.note(FINDING_UNIFORMS)
+                self.note(st.FINDING_UNIFORMS)
                 if self.unknowns["uniforms_length"] == "limit":
                     return 0
             else:
@@ -140,22 +120,22 @@ class UserEnvironment(Environment):
             self.left = None
 
     def element_number(self) -> Words:
-        return np.arange(LANES, dtype=np.uint32)
+        return np.arange(vs.LANES, dtype=np.uint32)
 
     def qpu_number(self) -> Words:
-        return np.full(LANES, self.number, np.uint32)
+        return np.full(vs.LANES, self.number, np.uint32)
 
     def x_coord(self) -> Words:
-        return np.arange(LANES, dtype=np.uint32) & np.uint32(1)
+        return np.arange(vs.LANES, dtype=np.uint32) & np.uint32(1)
 
     def y_coord(self) -> Words:
-        return np.arange(LANES, dtype=np.uint32) >> np.uint32(1) & np.uint32(1)
+        return np.arange(vs.LANES, dtype=np.uint32) >> np.uint32(1) & np.uint32(1)
 
     def ms_flags(self) -> Words:
         return self.flags.copy()
 
     def rev_flag(self) -> Words:
-        return np.full(LANES, self.reverse, np.uint32)
+        return np.full(vs.LANES, self.reverse, np.uint32)
 
     def set_ms_flags(self, value: Words, mask: Lanes) -> None:
         self.flags = np.where(mask, value & 15, self.flags).astype(np.uint32)
@@ -173,18 +153,18 @@ class UserEnvironment(Environment):
             if kind == 0:
                 self.generic_write = GenericSetup(word)
                 self.write_address = first_address(self.generic_write)
-            elif kind == STORE_KIND:
+            elif kind == vs.STORE_KIND:
                 self.store_setup = StoreSetup(word)
-            elif kind == STORE_STRIDE_KIND:
+            elif kind == vs.STORE_STRIDE_KIND:
                 self.store_stride = StoreStride(word)
             else:
-                self.note(FINDING_SETUP_RESERVED)
+                self.note(st.FINDING_SETUP_RESERVED)
         elif kind == 0:
             if not self.reads.setup(word):
-                self.note(FINDING_SETUP_IGNORED)
+                self.note(st.FINDING_SETUP_IGNORED)
         elif kind == 1:
-            self.note(FINDING_SETUP_RESERVED)
-        elif word >> 28 == LOAD_STRIDE_KIND:
+            self.note(st.FINDING_SETUP_RESERVED)
+        elif word >> 28 == vs.LOAD_STRIDE_KIND:
             self.load_stride = LoadStride(word)
         else:
             self.load_setup = LoadSetup(word)
@@ -192,7 +172,7 @@ class UserEnvironment(Environment):
     def vpm_read(self) -> Words:
         found = self.reads.next()
         if found is None:
-            raise PermanentStall(STALLS[NO_VPM_DATA])
+            raise PermanentStall(st.STALLS[st.NO_VPM_DATA])
         self.reading(*found)
         return vpm.read(self.vpm, *found, self.unknowns["vpm_read_extension"])
 
@@ -202,7 +182,7 @@ class UserEnvironment(Environment):
     def vpm_write(self, value: Words, mask: Lanes) -> None:
         rows = int(self.shared.rows)
         if not vpm.write(self.vpm, self.generic_write, self.write_address, value, mask, rows):
-            self.note(FINDING_VPM_WRITE)
+            self.note(st.FINDING_VPM_WRITE)
         self.write_address = next_address(self.generic_write, self.write_address)
 
     def dma_start(self, side: str, value: Words) -> None:
@@ -226,22 +206,22 @@ class UserEnvironment(Environment):
     def check_ram(self, address: int) -> None:
         """Note a DMA that starts outside RAM."""
         if not self.memory.contains(address, 4):
-            self.note(FINDING_OUTSIDE_RAM)
+            self.note(st.FINDING_OUTSIDE_RAM)
             self.outside = address
 
     def dma_wait(self, side: str) -> None:
         """A transfer is complete when the write that starts it is."""
 
     def dma_busy(self, side: str) -> Words:
-        return np.zeros(LANES, np.uint32)
+        return np.zeros(vs.LANES, np.uint32)
 
     # -- texture unit --------------------------------------------------------------------------
 
     def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
         pending, parameters = self.pending[unit], self.parameters[unit]
         direct = register == "s" and not parameters
-        if register == "s" and len(self.results[unit]) >= LOOKUPS:
-            raise PermanentStall(STALLS[NO_ROOM + unit])
+        if register == "s" and len(self.results[unit]) >= st.LOOKUPS:
+            raise PermanentStall(st.STALLS[st.NO_ROOM + unit])
         self.lookups += register == "s"
         if direct:
             from vc4lab.v3d.tmu.kernels import lookup_words
@@ -265,15 +245,15 @@ class UserEnvironment(Environment):
         words = self.parameters[unit]
         self.sampled(words)
         kind, descriptor = describe_texture(*padded(words), len(words), unknowns=self.unknowns)
-        zero = np.zeros(LANES, np.uint32)
+        zero = np.zeros(vs.LANES, np.uint32)
         coordinates = [self.pending[unit].get(name, zero) for name in "strb"]
         found = sample_words(kind, descriptor, self.memory, *coordinates)
-        for at in range(0, len(found), LANES):
-            self.results[unit].append(found[at : at + LANES])
+        for at in range(0, len(found), vs.LANES):
+            self.results[unit].append(found[at : at + vs.LANES])
 
     def tmu_load(self, unit: int) -> Words:
         if not self.results[unit]:
-            raise PermanentStall(STALLS[NO_RESULT + unit])
+            raise PermanentStall(st.STALLS[st.NO_RESULT + unit])
         return self.results[unit].popleft()
 
     # -- without effect here ---------------------------------------------------------------------

@@ -12,18 +12,12 @@ from vc4lab.qpu.run.environment import uncompiled_budget
 from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.v3d.events import ProgramKind, ProgramRecorded, V3DListeners
 from vc4lab.v3d.job_time import QPUS
+from vc4lab.v3d.user_programs import state as st
 from vc4lab.v3d.user_programs.budget import chosen_budget
 from vc4lab.v3d.user_programs.code import CodeCache
 from vc4lab.v3d.user_programs.qpu import GoldenQpu, ProgramRequest, Qpu, QpuStart, RunState
 from vc4lab.v3d.user_programs.recording.format import GOLDEN_WORDS
-from vc4lab.v3d.user_programs.state import (
-    FINDING_OUTSIDE_RAM,
-    FINDING_SETUP_IGNORED,
-    FINDING_SETUP_RESERVED,
-    FINDING_UNIFORMS,
-    FINDING_VPM_WRITE,
-    SharedState,
-)
+from vc4lab.v3d.user_programs.state import SharedState
 from vc4lab.v3d.user_programs.textures import TextureFindings, TextureSlots
 from vc4lab.v3d.vpm.errors import Errors
 from vc4lab.v3d.vpm.shader_rows import WINDOW_ROWS
@@ -37,15 +31,15 @@ if TYPE_CHECKING:
     from vc4lab.v3d.user_programs.watching.watch import Allowed, Watch
 
 _FINDINGS = (
-    (FINDING_UNIFORMS, "QPU-053", "read more uniforms than SRQUL announced"),
+    (st.FINDING_UNIFORMS, "QPU-053", "read more uniforms than SRQUL announced"),
     (
-        FINDING_SETUP_IGNORED,
+        st.FINDING_SETUP_IGNORED,
         "QPU-054",
         "wrote a VPM read setup while more than one vector of the previous one was unread",
     ),
-    (FINDING_SETUP_RESERVED, "QPU-055", "wrote a VPM setup word of the reserved type 1"),
-    (FINDING_OUTSIDE_RAM, "QPU-056", "started a DMA outside RAM"),
-    (FINDING_VPM_WRITE, "QPU-059", "wrote VPM rows that VPMBASE does not reserve"),
+    (st.FINDING_SETUP_RESERVED, "QPU-055", "wrote a VPM setup word of the reserved type 1"),
+    (st.FINDING_OUTSIDE_RAM, "QPU-056", "started a DMA outside RAM"),
+    (st.FINDING_VPM_WRITE, "QPU-059", "wrote VPM rows that VPMBASE does not reserve"),
 )
 VPM_WRITE_ERROR = Errors.VPMEWNA.mask
 
@@ -181,14 +175,14 @@ class ComputeUnit:
         found, outside = qpu.take_findings()
         for bit, code, text in _FINDINGS:
             if found & bit:
-                address = outside if bit == FINDING_OUTSIDE_RAM else None
+                address = outside if bit == st.FINDING_OUTSIDE_RAM else None
                 self.reporter.report(code, f"QPU {qpu.number} {text}", address=address, block="QPU")
         for note in qpu.take_notes():
             at = qpu.program.address_of(note.site)
             text = " ".join(disassemble(qpu.program.words[note.site], at).split("  #")[0].split())
             message = f"QPU {qpu.number} `{text}`: {note.message}"
             self.reporter.report(note.code, message, address=at, block="QPU")
-        self.errors |= VPM_WRITE_ERROR if found & FINDING_VPM_WRITE else 0
+        self.errors |= VPM_WRITE_ERROR if found & st.FINDING_VPM_WRITE else 0
         if qpu.end_reported or qpu.run_state not in (RunState.STOPPED, RunState.STUCK):
             return
         qpu.end_reported = True

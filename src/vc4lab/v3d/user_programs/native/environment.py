@@ -35,21 +35,12 @@ from vc4lab.simd import (
     var,
 )
 from vc4lab.v3d.unknowns import Unknowns
+from vc4lab.v3d.user_programs import state as st
 from vc4lab.v3d.user_programs.native import dma as native_dma
 from vc4lab.v3d.user_programs.native import tmu as native_tmu
 from vc4lab.v3d.user_programs.native import vpm as native_vpm
 from vc4lab.v3d.user_programs.needs import SEMAPHORE_LIMIT, need_of
-from vc4lab.v3d.user_programs.state import (
-    FINDING_UNIFORMS,
-    LOOKUPS,
-    NO_RESULT,
-    NO_ROOM,
-    NO_VPM_DATA,
-    QpuState,
-    SharedState,
-    Status,
-    Unit,
-)
+from vc4lab.v3d.user_programs.state import QpuState, SharedState, Status, Unit
 from vc4lab.v3d.vpm.access import next_address, reader
 from vc4lab.v3d.vpm.setup import ROW_BYTES
 
@@ -201,7 +192,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         left = self.qpu.uniforms_left  # negative: no limit any more
         over = left == 0
         self.qpu.uniforms_left = select(left > 0, left - 1, left)
-        found = select(over, FINDING_UNIFORMS, 0)
+        found = select(over, st.FINDING_UNIFORMS, 0)
         self.qpu.findings = self.qpu.findings | found
         if self.unknowns["uniforms_length"] != "limit":
             self.stream.set(at + 4)
@@ -253,7 +244,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         more = call(native_vpm.more_to_read, self.qpu_address, cold=True)
         jump_if(more, ready, stuck)
         enter(stuck)
-        self.stop(Status.STUCK, NO_VPM_DATA)
+        self.stop(Status.STUCK, st.NO_VPM_DATA)
         jump(ready)
         enter(ready)
         setup, at = qpu.read_setup, qpu.read_address
@@ -324,7 +315,7 @@ class StagedUserEnvironment(ResumableEnvironment):
     def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
         state = self._unit(unit)
         if register == "s":
-            self.stop_unless(state.count < LOOKUPS, Status.STUCK, NO_ROOM + unit)
+            self.stop_unless(state.count < st.LOOKUPS, Status.STUCK, st.NO_ROOM + unit)
             self.qpu.lookups = self.qpu.lookups + 1
             if unit not in self.textured:
                 native_tmu.push(state, native_tmu.lookup(self.memory, value))
@@ -353,7 +344,7 @@ class StagedUserEnvironment(ResumableEnvironment):
 
     def tmu_load(self, unit: int) -> Value:
         state = self._unit(unit)
-        self.stop_unless(state.count > 0, Status.STUCK, NO_RESULT + unit)
+        self.stop_unless(state.count > 0, Status.STUCK, st.NO_RESULT + unit)
         return native_tmu.pop(state)
 
     # -- without effect here -----------------------------------------------------------------------

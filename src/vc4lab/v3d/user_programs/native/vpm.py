@@ -7,13 +7,8 @@ one function that looks at the setup word for each lane.
 from __future__ import annotations
 
 from vc4lab.simd import Value, i1, i32, i32x16, kernel, mask_bits, ptr, select, splat, staged
-from vc4lab.v3d.user_programs.state import (
-    FINDING_SETUP_IGNORED,
-    FINDING_SETUP_RESERVED,
-    FINDING_VPM_WRITE,
-    QpuState,
-    SharedState,
-)
+from vc4lab.v3d.user_programs import state as st
+from vc4lab.v3d.user_programs.state import QpuState, SharedState
 from vc4lab.v3d.vpm.access import HORIZONTAL, element_offsets, first_address, write_vector
 from vc4lab.v3d.vpm.setup import (
     LOAD_STRIDE_KIND,
@@ -36,7 +31,7 @@ def write_general(
     common, state = SharedState.at(shared), QpuState.at(qpu)
     inside = mask_bits(element_offsets(setup, address) < splat(common.rows * ROW_BYTES))
     if (bits & ~inside) != 0:
-        state.findings = state.findings | FINDING_VPM_WRITE
+        state.findings = state.findings | st.FINDING_VPM_WRITE
     write_vector(common.vpm, setup, address, value, bits & inside)
 
 
@@ -48,7 +43,7 @@ def setup_read(qpu: Value, word: Value) -> None:
         number = (word >> 20) & 15
         number = select(number == 0, 16, number)
         if state.read_left + state.next_left > 1:
-            state.findings = state.findings | FINDING_SETUP_IGNORED
+            state.findings = state.findings | st.FINDING_SETUP_IGNORED
         else:
             if (state.read_left == 0) & (state.next_left != 0):
                 take_next(state)
@@ -60,7 +55,7 @@ def setup_read(qpu: Value, word: Value) -> None:
                 state.next_setup = word
                 state.next_left = number
     elif word.shr(30) == 1:
-        state.findings = state.findings | FINDING_SETUP_RESERVED
+        state.findings = state.findings | st.FINDING_SETUP_RESERVED
     elif word.shr(28) == LOAD_STRIDE_KIND:
         state.load_stride = word
     else:
@@ -98,4 +93,4 @@ def setup_write(qpu: Value, word: Value) -> None:
     elif kind == STORE_STRIDE_KIND:
         state.store_stride = word
     else:
-        state.findings = state.findings | FINDING_SETUP_RESERVED
+        state.findings = state.findings | st.FINDING_SETUP_RESERVED
