@@ -35,6 +35,7 @@ from vc4lab.simd import (
     store,
     var,
 )
+from vc4lab.v3d.fragment.counting import CountingEnvironment, add, place_of
 from vc4lab.v3d.fragment.early_depth import may_pass, passing
 from vc4lab.v3d.fragment.shader import (
     BlockInputs,
@@ -46,7 +47,6 @@ from vc4lab.v3d.pse.coverage import QUAD_OF_LANE, PixelBlock, lanes_of_quads, qu
 from vc4lab.v3d.pse.samples import CENTRE, sample_points
 from vc4lab.v3d.pse.setup import Primitive, clips_quads, depth_scale, rounds_depth
 from vc4lab.v3d.state.tile_context import (
-    COUNTERS,
     QUEUED_BLOCKS,
     STATUS_OK,
     DrawParams,
@@ -116,12 +116,11 @@ class BlockShader:
 
     def count(self, name: str, amount: Value) -> None:
         """Adds to a counter of the tile context."""
-        place = self.context.counters + 4 * COUNTERS.index(name)
-        add_to(place, amount)
+        add(self.context, name, amount)
 
     def counted(self, name: str) -> Value:
         """The value of a counter of the tile context."""
-        return load(i32, self.context.counters + 4 * COUNTERS.index(name))
+        return load(i32, place_of(self.context, name))
 
     def suspect(self, found: Value) -> None:
         """Notes (i1) that a NaN is among a primitive's numbers: only the exact engine has those."""
@@ -294,8 +293,6 @@ class BlockShader:
     def _environment(self, inputs: BlockInputs) -> FragmentEnvironment:
         if not self.constants.key.counting:
             return FragmentEnvironment(self.constants, inputs, self.status)
-        from vc4lab.v3d.fragment.counting import CountingEnvironment
-
         if self.recorder is not None:
             return self.recorder.environment(self.constants, inputs, self.status)
         return CountingEnvironment(self.constants, inputs, self.status, self.context)
@@ -351,9 +348,3 @@ def run_queue(context: TileContext, params: DrawParams, needed: int) -> Value:
         outcome = call_pointer(context.callback, i32, arguments, context.pointer, params.pointer)
         status = outcome
     return status
-
-
-@staged
-def add_to(place: Value, amount: Value) -> None:
-    """Adds to a word in memory."""
-    store(place, load(i32, place) + amount)

@@ -33,12 +33,17 @@ from vc4lab.simd import (
     store,
     var,
 )
-from vc4lab.v3d.fragment.accesses import ColourAccesses, StagedColourAccesses
 from vc4lab.v3d.state import tile_context as tc
 from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey, TileContext
 from vc4lab.v3d.state.tile_layout import PLANE_BYTES, SAMPLE_BYTES
 from vc4lab.v3d.tlb.depth import DepthTest, sample_depth, z_test
-from vc4lab.v3d.tlb.samples import colour_write, flags_word, sample_masks
+from vc4lab.v3d.tlb.samples import (
+    ColourAccesses,
+    StagedColourAccesses,
+    colour_write,
+    flags_word,
+    sample_masks,
+)
 from vc4lab.v3d.tlb.stencil import STENCIL_CELLS, StencilState
 from vc4lab.v3d.tmu.late_textures import sample_late
 from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment, texture_numbers

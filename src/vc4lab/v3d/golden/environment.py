@@ -18,11 +18,10 @@ from vc4lab.qpu.isa.registers import Read, Write
 from vc4lab.qpu.run.environment import Noted
 from vc4lab.qpu.run.numpy_ops import lane_of
 from vc4lab.qpu.run.wide import Diverged, WideEnvironment, rows_of
-from vc4lab.v3d.fragment.accesses import ColourAccesses
 from vc4lab.v3d.golden import tlb
 from vc4lab.v3d.golden.tlb import TileAccess
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
-from vc4lab.v3d.tlb.samples import ALL_SAMPLES
+from vc4lab.v3d.tlb.samples import ALL_SAMPLES, ColourAccesses
 from vc4lab.v3d.tmu.kernels import lookup_at, sample_many
 from vc4lab.v3d.tmu.late_textures import late_textures_at
 from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment

@@ -2,8 +2,8 @@
 
 Compiled once for each kind of list and sampling, not for each draw state: the pipelines call it for
 the next blocks to shade (`../fragment/triangle_batch.py`). Half of a closed model faces away, so
-those that do not are collected until there are eight; these get edges (`triangle_group.py`), planes
-(`triangle_planes.py`) and a list of their blocks (`triangle_blocks.py`). Source: hardware reference
+those that do not are collected until there are eight; these get edges and planes
+(`triangle_group.py`) and a list of their blocks (`triangle_blocks.py`). Source: hardware reference
 7.2-7.6.
 """
 
