@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import stat
@@ -147,6 +148,26 @@ def test_what_a_killed_process_has_begun_to_write_is_not_read(folder):
     os.utime(unfinished, (time.time() - 7200,) * 2)
     cache.prune(1 << 20)
     assert [path.name for path in folder.glob("*/*")] == [NAME + ".o"]
+
+
+@pytest.mark.parametrize("problem", [errno.ENOSPC, errno.EROFS])
+def test_a_disk_that_takes_nothing_is_reported_once(folder, problem, monkeypatch, caplog):
+    def fails(*_: object) -> None:
+        raise OSError(problem, os.strerror(problem))
+
+    monkeypatch.setattr(cache, "_write", fails)
+    for _ in range(2):
+        cache.write(NAME, b"code")
+    (record,) = caplog.records
+    assert f"JIT-003: compiled code cannot be kept in {folder} (" in record.getMessage()
+    assert os.strerror(problem) in record.getMessage()
+
+
+def test_a_folder_whose_name_is_too_long_is_reported(monkeypatch, caplog):
+    monkeypatch.setenv("VC4LAB_CACHE", "/tmp/" + "a" * 300)
+    cache.write(NAME, b"code")
+    assert cache.read(NAME) is None
+    assert "JIT-003" in caplog.text
 
 
 def test_pruning_follows_no_links(folder, tmp_path):

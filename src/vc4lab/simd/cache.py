@@ -220,7 +220,7 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, image: bytes) -> None:
-    """Keeps an object; a full or read-only disk is no error."""
+    """Keeps an object; a full or read-only disk is no error, but is reported once."""
     try:
         place = _make_place(name)
         try:
@@ -230,7 +230,13 @@ def write(name: str, image: bytes) -> None:
     except _Untrusted as error:
         _refuse(error)
         return
-    except OSError:
+    except OSError as error:
+        if error.errno != errno.ENOENT:  # else another process has just deleted the folder
+            _warn_once(
+                "JIT-003",
+                f"compiled code cannot be kept in {directory()} ({error.strerror}): the next start "
+                "compiles it again",
+            )
         return
     if int(name[:4], 16) % 64 == 0:  # now and then
         prune(_LIMIT)

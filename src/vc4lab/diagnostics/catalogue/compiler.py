@@ -27,4 +27,13 @@ ENTRIES = [
         "Set HOME, or set VC4LAB_CACHE to a folder of your own.",
         Severity.WARNING,
     ),
+    Entry(
+        "JIT-003",
+        "Compiled code could not be kept",
+        "The folder for compiled code cannot be written: its disk is full or read-only, or its "
+        "name is too long. The program runs as usual; the next start compiles the same code again.",
+        "vc4lab boot --help",
+        "Make room on that disk, or set VC4LAB_CACHE to a folder that can be written.",
+        Severity.WARNING,
+    ),
 ]

@@ -7,7 +7,6 @@ import os
 import stat
 import struct
 from dataclasses import dataclass
-from pathlib import Path
 
 from vc4lab.drm.nodes.foreign import ForeignTree
 from vc4lab.drm.nodes.tree import HostPath, Node, Tree
@@ -277,7 +276,7 @@ class PathCalls:
             if (mode & os.W_OK and not writable) or (mode & os.X_OK and not executable):
                 raise Refused(errno.EACCES)
             return 0
-        if not Path(found).exists():
+        if not os.path.exists(found):  # Path's raises where one may not look
             raise Refused(errno.ENOENT)
         if not os.access(found, mode & 7):
             raise Refused(errno.EACCES)
