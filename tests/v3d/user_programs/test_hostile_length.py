@@ -69,6 +69,20 @@ def test_more_places_than_the_limit_are_refused() -> None:
     assert places(hostile(MAX_PLACES - 3, 0)) == MAX_PLACES
 
 
+def test_calls_and_returns_beyond_the_limit_are_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of 2,048 register branches may come back after each call: 4 million ways in all."""
+    made: list[int] = []
+    place = Flow.place
+    monkeypatch.setattr(Flow, "place", lambda *a: (made.append(1), place(*a))[1])
+    calls, returns = 0xFF000000FF000000, 0xFFFFFF00FFFFFF00  # colours of a tile, read as code
+    with pytest.raises(Unsupported) as found:
+        places(Program((*[calls] * 2048, *[returns] * 2048, *[0] * 5), 0x1000))
+    assert found.value.code == "QPU-045"
+    assert len(made) < 2 * MAX_PLACES
+
+
 def test_a_long_program_is_compiled_in_parts() -> None:
     board = Board("jit")
     board.start("mov r0, r0\n" * (MAX_PLACES + 1) + "mov host_int, 1\nnop\nthrend\nnop\nnop")

@@ -84,6 +84,7 @@ class Flow:
         seen_from: dict[Place, int] = {entry: 1}
         todo = [entry]
         limit = PLACES_PER_INSTRUCTION * len(self.plans) + 64
+        all_come = self.learned is not None and not self.partly  # no other verdict can come first
         while todo:
             place = todo.pop()
             if place in self.exits:
@@ -91,12 +92,10 @@ class Flow:
             if len(self.exits) >= self.most:
                 if self.partly:
                     continue
-                raise Unsupported("QPU-045", "the program is too long to be compiled")
+                raise self._too_long()
             exits = self.exits[place] = self._leave(place)
             if len(self.exits) > limit:
-                raise Unsupported(
-                    "QPU-043", "the program's branches and delay slots overlap too much"
-                )
+                raise self._too_tangled()
             targets = [e.place for e in exits if e.place is not None]
             for e in exits:
                 targets += e.options
@@ -104,10 +103,20 @@ class Flow:
             for target in targets:
                 seen_from[target] = seen_from.get(target, 0) + 1
                 todo.append(target)
+            if all_come and len(seen_from) > min(limit, self.most):  # they need not be visited
+                raise self._too_tangled() if limit < self.most else self._too_long()
         self.leaders.update(place for place, count in seen_from.items() if count > 1)
         self.leaders.discard(entry)
         if seen_from[entry] > 1:
             self.leaders.add(entry)
+
+    @staticmethod
+    def _too_long() -> Unsupported:
+        return Unsupported("QPU-045", "the program is too long to be compiled")
+
+    @staticmethod
+    def _too_tangled() -> Unsupported:
+        return Unsupported("QPU-043", "the program's branches and delay slots overlap too much")
 
     def place(
         self,
