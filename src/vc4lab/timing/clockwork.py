@@ -229,8 +229,19 @@ def is_readable(engine: Value, where: Value, clock: Value) -> Value:
 
 
 @staged
+def may_take(engine: Engine, queue: QueueState, free_at: Value, clock: Value) -> Value:
+    """`is_readable` of a module that is free at a clock; before that it is called again then."""
+    found = const(i32, 0)
+    if free_at <= clock:
+        found = call(is_readable, engine.pointer, queue.pointer, clock)
+    elif queue.count > 0:
+        wake_self(engine, free_at)
+    return found
+
+
+@staged
 def first_piece(queue: QueueState) -> Piece:
-    """The piece that `is_readable` found."""
+    """The piece that `is_readable` or `may_take` found."""
     return Piece.at(queue.pieces + queue.head.sext(i64) * Piece.size, 8)
 
 

@@ -7,7 +7,7 @@ from vc4lab.timing.clockwork import (
     Engine,
     count_busy,
     first_piece,
-    is_readable,
+    may_take,
     queue_at,
     remove_piece,
     wake_self,
@@ -40,10 +40,7 @@ def step_scheduler(address: Value, state: Value, clock: Value) -> None:
     engine, scheduler = Engine.at(address), Scheduler.at(state)
     figures = Figures.at(engine.chip)
     programs = queue_at(engine, QueueKind.PROGRAMS, const(i32, 0))
-    if scheduler.accept_at > clock:
-        if programs.count > 0:
-            wake_self(engine, scheduler.accept_at)
-    elif call(is_readable, address, programs.pointer, clock) != 0:
+    if may_take(engine, programs, scheduler.accept_at, clock) != 0:
         qpu = first_piece(programs).source
         launches = queue_at(engine, QueueKind.LAUNCHES, qpu.trunc(i32))
         wrote = call(

@@ -9,6 +9,7 @@ from vc4lab.timing.clockwork import (
     count_busy,
     first_piece,
     is_readable,
+    may_take,
     queue_at,
     remove_piece,
     wake_self,
@@ -146,10 +147,7 @@ def step_l2(address: Value, state: Value, clock: Value) -> None:
     _take_lines(engine, l2, clock)
     _answer_lines(engine, l2, figures, clock)
     requests = queue_at(engine, QueueKind.L2_REQUESTS, const(i32, 0))
-    if l2.accept_at > clock:
-        if requests.count > 0:
-            wake_self(engine, l2.accept_at)
-    elif call(is_readable, engine.pointer, requests.pointer, clock) != 0:
+    if may_take(engine, requests, l2.accept_at, clock) != 0:
         _take_request(engine, l2, figures, clock, requests)
 
 
@@ -189,10 +187,7 @@ def step_sdram(address: Value, state: Value, clock: Value) -> None:
     engine, sdram = Engine.at(address), Sdram.at(state)
     figures = Figures.at(engine.chip)
     requests = queue_at(engine, QueueKind.MEMORY_REQUESTS, const(i32, 0))
-    if sdram.free_at > clock:
-        if requests.count > 0:
-            wake_self(engine, sdram.free_at)
-    elif call(is_readable, engine.pointer, requests.pointer, clock) != 0:
+    if may_take(engine, requests, sdram.free_at, clock) != 0:
         source = first_piece(requests).source
         waits = const(i32, 0)
         if source != FROM_STORER:
