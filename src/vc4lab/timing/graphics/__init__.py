@@ -1,0 +1,1 @@
+"""The clockwork of frames: the modules that draw, and the work they are fed with."""
