@@ -42,7 +42,7 @@ class Batch(Struct):
 
     thread = i32
     shader = i32
-    size = i32
+    vertices = i32
     rows = i32
     first_fetch = i32
     fetches = i32
@@ -53,7 +53,7 @@ class Batch(Struct):
 class Fetch(Struct):
     """A read of the attribute DMA: bytes from a guest address on."""
 
-    address = i64
+    location = i64
     bytes = i64
 
 
