@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from vc4lab.simd import Struct, i32, i64, ptr
+from vc4lab.simd import Array, Struct, i32, i64, nested, ptr
+from vc4lab.timing.compute.state import MAX_QPUS, Figures
 
 
 class TaskKind(IntEnum):
@@ -78,9 +79,123 @@ class Quad(Struct):
     number = i32
 
 
-class Work(Struct):
-    """Where the tables are.
+class StepKind(IntEnum):
+    """What a step of the rendering list does when its records have been read."""
 
+    RECORDS = 0
+    TILE = 1
+    """Another tile begins: the list may only be so many tiles ahead of the tile buffer."""
+    WORK = 2
+    """`number`: of a `TileWork`."""
+    GROUP = 3
+    """`number`: of a group of lists, whose vertices are shaded from now on."""
+    LIST = 4
+    """`number`: of a `PrimitiveList`."""
+
+
+class ListStep(Struct):
+    """Records of the rendering list or of a tile list, and what they make happen.
+
+    location, bytes: of list memory. jumps: how often reading goes on elsewhere.
+    """
+
+    location = i64
+    kind = i32
+    number = i32
+    bytes = i32
+    records = i32
+    jumps = i32
+    unused = i32
+
+
+class PrimitiveList(Struct):
+    """A compressed list in a tile.
+
+    first, primitives: its rows of `Primitive`, which have pixels. reversed, empty: other primitives
+    after the last of these. batch: the last one that it needs, or -1. release: batches before this
+    one are used no more when it is done.
+    """
+
+    first = i32
+    primitives = i32
+    reversed = i32
+    empty = i32
+    draw = i32
+    batch = i32
+    release = i32
+    unused = i32
+
+
+class Primitive(Struct):
+    """A primitive with pixels.
+
+    reversed, empty: primitives of its list just before it that are faced away or have no pixels.
+    batch: the last one that it needs, or -1. quads: that it covers. vectors: that are full, or end,
+    with it; the first of them is the one after those of the primitive before. release: as in
+    `PrimitiveList`.
+    """
+
+    draw = i32
+    batch = i32
+    release = i32
+    reversed = i32
+    empty = i32
+    quads = i32
+    first_vector = i32
+    vectors = i32
+
+
+class TileWorkKind(IntEnum):
+    """What the tile buffer does."""
+
+    LOAD = 0
+    DRAW = 1
+    """Vectors of the tile may be written until all of them are."""
+    STORE = 2
+    DONE = 3
+    """The last operation of a tile."""
+
+
+class TileWork(Struct):
+    """An operation of the tile buffer.
+
+    vectors: those of the frame before this number are drawn (DRAW). location, row_bytes, rows,
+    pitch: what is moved.
+    """
+
+    kind = i32
+    tile = i32
+    vectors = i32
+    rows = i32
+    location = i64
+    pitch = i64
+    row_bytes = i32
+    unused = i32
+
+
+class DrawTally(Struct):
+    """What a draw took in the front end.
+
+    first, last: the clock before its first piece and the one after its last. clocks: all those from
+    the end of the piece before to the end of a piece of this draw, gaps included. busy: at work.
+    """
+
+    first = i64
+    last = i64
+    clocks = i64
+    busy = i64
+    setup = i64
+    primitives = i64
+    quads = i64
+    vectors = i64
+
+
+class Work(Struct):
+    """Where the tables are; one for the frame that is binned, one for that which is rendered.
+
+    shaders: fragment programs by draw, then vertex programs by draw; of the frame that is binned
+    coordinate programs, by draw. vectors: in the order of the front end, 0 being the first of the
+    frame; the one after the last has as `first_quad` the number of quads.
     first_request: of each block its first request (i64), and how many there are. first_line: of
     each request its first line (i64), likewise. lines: as `Frame.lines` has them (u32).
     """
@@ -94,3 +209,76 @@ class Work(Struct):
     first_request = ptr
     first_line = ptr
     lines = ptr
+    steps = ptr
+    lists = ptr
+    primitives = ptr
+    tile_work = ptr
+    draws = ptr
+    step_count = i32
+    vector_count = i32
+    batch_count = i32
+    draw_count = i32
+
+
+WAITING = 64
+"""Vectors that may be on the QPUs, or wait for one, at a time (a power of two)."""
+
+
+class RasterFigures(Struct):
+    """Figures of the rendering list, setup, front end, tile buffer and shader scheduler, in clocks.
+
+    Those that end in _part are in units of 1 / 1024 (`FRACTION`).
+    """
+
+    list_byte_part = i64
+    list_record_part = i64
+    list_line = i32
+    list_ahead = i32
+    list_tiles = i32
+    locks = i32
+    setup_clocks = i64
+    setup_varying_part = i64
+    setup_reversed_clocks = i64
+    setup_latency = i64
+    quad_part = i64
+    primitive_clocks = i64
+    front_latency = i64
+    pixel_quad_part = i64
+    tile_clocks = i64
+    load_byte_part = i64
+    store_byte_part = i64
+    burst = i32
+    loads_ahead = i32
+    shader_launch = i64
+    shader_interval = i64
+
+
+class Scoreboard(Struct):
+    """Who may write to the tile buffer: vectors in the order of the front end (`scoreboard.py`).
+
+    following: the next vector that takes a lock. holders: vectors that hold one. open: vectors
+    before this number may, their tile is in the tile buffer. waiting: of each vector (modulo) the
+    instance of its QPU + 1, if it waits.
+    """
+
+    following = i64
+    open = i64
+    holders = i32
+    unused = i32
+    waiting = Array(i32, WAITING)
+
+
+class GraphicsFigures(Struct):
+    """What the modules share. It begins with what user programs share.
+
+    works: `Work` of the frame that is binned and of that which is rendered.
+    threads: of each QPU the halves in use (a program without `thrsw` takes both).
+    released: of each list thread the batches that are used no more: all before this number.
+    """
+
+    compute = nested(Figures)
+    raster = nested(RasterFigures)
+    scoreboard = nested(Scoreboard)
+    works = Array(ptr, 2)
+    threads = Array(i32, MAX_QPUS)
+    released = Array(i64, 2)
