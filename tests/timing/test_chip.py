@@ -138,7 +138,8 @@ def test_queues_of_depth_1_move(queue: str, tmp_path: Path) -> None:
 def test_the_least_and_the_most_of_every_figure_moves(section: str, tmp_path: Path) -> None:
     for key, spec in MODULES[section].items():
         for value in (spec.least, spec.most):
-            text = f"{LIKE}[{section}]\n{key} = {int(value) if value % 1 == 0 else value}\n"
+            shown = str(bool(value)).lower() if spec.flag else f"{value:.15g}"
+            text = f"{LIKE}[{section}]\n{key} = {shown}\n"
             try:
                 chip = load_chip(read(tmp_path, text))
             except BadChip:  # ways that do not divide the bytes

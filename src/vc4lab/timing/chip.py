@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from vc4lab.files import read_file
-from vc4lab.timing.figures import BOARD, MODULES, QUEUE, QUEUES, TMU_REQUESTS, Spec
+from vc4lab.timing.figures import ALL_QUEUES, BOARD, MODULES, QUEUE, TMU_REQUESTS, Spec
 
 FOLDER = Path(__file__).parent / "chips"
 NAMES = ("videocore4",)
@@ -150,8 +150,8 @@ def _entries(file: _File, table: dict[str, Any]) -> list[tuple[str, str, Any, Sp
         if section in ("queues", "boards"):
             for name, inner in keys.items():
                 place = f"{section}.{name}"
-                if section == "queues" and name not in QUEUES:
-                    raise file.bad(place, "", f"there is no such queue{_near(name, QUEUES)}")
+                if section == "queues" and name not in ALL_QUEUES:
+                    raise file.bad(place, "", f"there is no such queue{_near(name, ALL_QUEUES)}")
                 if not _NAME.match(name):
                     raise file.bad(place, "", "names have small letters, digits, - and _")
                 specs = QUEUE if section == "queues" else BOARD
@@ -222,7 +222,7 @@ def _number(file: _File, section: str, key: str, value: Any, spec: Spec) -> floa
 def _complete(file: _File, figures: Mapping[str, Mapping[str, Figure]]) -> None:
     """Nothing may be missing."""
     wanted = [(s, k) for s, specs in MODULES.items() for k in specs]
-    wanted += [(f"queues.{name}", key) for name in QUEUES for key in QUEUE]
+    wanted += [(f"queues.{name}", key) for name in ALL_QUEUES for key in QUEUE]
     wanted += [(s, key) for s in figures if s.startswith("boards.") for key in BOARD]
     for section, key in wanted:
         if key not in figures.get(section, {}):

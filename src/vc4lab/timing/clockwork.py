@@ -93,7 +93,10 @@ class QueueState(Struct):
 
 
 class Instance(Struct):
-    """A module. busy, blocked: clocks at work, and clocks with work done but no room for it."""
+    """A module. busy, blocked: clocks at work, and clocks with work done but no room for it.
+
+    since: the clock since which it has found no room + 1, or 0.
+    """
 
     state = ptr
     kind = i32
@@ -101,6 +104,7 @@ class Instance(Struct):
     busy = i64
     blocked = i64
     events = i64
+    since = i64
 
 
 class Engine(Struct):
@@ -160,9 +164,15 @@ def state_of(engine: Engine, instance: Value) -> Value:
 
 
 @staged
+def _current(engine: Engine) -> Instance:
+    """The module that is called now."""
+    return Instance.at(engine.instances + engine.current.sext(i64) * Instance.size)
+
+
+@staged
 def count_busy(engine: Engine, clocks: Any) -> None:
     """The module that is called now is at work for so many clocks."""
-    me = Instance.at(engine.instances + engine.current.sext(i64) * Instance.size)
+    me = _current(engine)
     me.busy = me.busy + clocks
 
 
@@ -194,6 +204,8 @@ def write_piece(
     done = const(i32, 0)
     if queue.count >= queue.capacity:
         queue.writers = queue.writers | (const(i64, 1) << common.current.sext(i64))
+        me = _current(common)
+        me.since = select(me.since == 0, clock + 1, me.since)
     elif queue.written_at == clock:
         wake_self(common, clock + 1)
     else:
@@ -207,6 +219,9 @@ def write_piece(
         queue.writes = queue.writes + 1
         _changed(queue, clock, 1)
         wake(common, queue.reader, ready)
+        me = _current(common)
+        me.blocked = me.blocked + select(me.since == 0, const(i64, 0), clock + 1 - me.since)
+        me.since = const(i64, 0)
         done = const(i32, 1)
     return done
 

@@ -37,6 +37,10 @@ def _bytes(text: str, most: int, least: int = 64) -> Spec:
     return Spec(text, "bytes", least, most, power=True)
 
 
+def _flag(text: str) -> Spec:
+    return Spec(text, "", 0, 1, flag=True)
+
+
 MODULES: dict[str, dict[str, Spec]] = {
     "slices": {
         "count": _count("slices of QPUs", 4),
@@ -97,6 +101,42 @@ MODULES: dict[str, dict[str, Spec]] = {
     "sfu": {
         "interval": _clocks("from one vector to the next, of all QPUs of a slice"),
     },
+    "rendering_list": {
+        "line": _bytes("that are read at a time", 4096, 16),
+        "ahead": _count("reads that have not come", 64),
+        "tiles": _count("tiles that it may be ahead of the tile buffer", 64),
+        "byte_clocks": _parts("a byte of a list"),
+        "record_clocks": _parts("a record"),
+    },
+    "vertex_cache": {
+        "kept": _count("full batches that are looked at for a vertex", 64, 0),
+    },
+    "setup": {
+        "clocks": _clocks("a primitive", least=1),
+        "varying_clocks": _parts("a varying of it"),
+        "reversed_clocks": _clocks("a primitive that is faced away"),
+        "latency": _clocks("from its end to the front end"),
+    },
+    "front_end": {
+        "primitive_clocks": _clocks("a primitive"),
+        "quad_clocks": _parts("a quad of it"),
+        "latency": _clocks("from a quad to the shader scheduler"),
+        "across": _flag("whether a vector may hold quads of several primitives"),
+        "early_z": _flag("whether quads are rejected that fail the depth test"),
+    },
+    "shaders": {
+        "launch": _clocks("from the scheduler to the first instruction"),
+        "interval": _clocks("from one thread to the next", least=1),
+    },
+    "tile_buffer": {
+        "locks": _count("vectors that may write at a time, in their order", 64),
+        "quad_clocks": _parts("a quad that is read or written"),
+        "tile_clocks": _clocks("from the end of a tile to the next one"),
+        "load_clocks": _parts("a byte that is loaded"),
+        "store_clocks": _parts("a byte that is stored"),
+        "burst": _bytes("that are moved at a time", 4096),
+        "loads_ahead": _count("moves that have not come", 64),
+    },
 }
 """By section and key of a chip's file."""
 
@@ -110,6 +150,26 @@ QUEUES = (
     "memory_requests",
     "memory_answers",
 )
+"""Of user programs."""
+
+GRAPHICS_QUEUES = (
+    "binning_groups",
+    "rendering_groups",
+    "fetches",
+    "batches",
+    "binned",
+    "primitives",
+    "set_up",
+    "vectors",
+    "shaders",
+    "shaded",
+    "pixels",
+    "tile_work",
+    "tile_done",
+)
+"""Of frames, which have those of user programs, too."""
+
+ALL_QUEUES = QUEUES + GRAPHICS_QUEUES
 QUEUE = {
     "depth": Spec("pieces that it holds", "", 1, 4096),
     "reserved": Spec("whether its room is reserved by the request it answers", "", 0, 1, flag=True),

@@ -33,6 +33,24 @@ class QueueKind(IntEnum):
     MEMORY_ANSWERS = 7
 
 
+class MemorySource(IntEnum):
+    """Who asks the SDRAM; those that read have an answer queue of the same number."""
+
+    L2 = 0
+    LOADER = 1
+    STORER = 2
+    BINNING_LIST = 3
+    RENDERING_LIST = 4
+    ATTRIBUTES = 5
+    TILE_LOADS = 6
+    TILE_STORES = 7
+    TILE_LISTS = 8
+
+
+WRITERS = (MemorySource.STORER, MemorySource.TILE_STORES, MemorySource.TILE_LISTS)
+"""Sources that get no answers."""
+
+
 class Cause(IntEnum):
     """Why a QPU does not issue."""
 

@@ -16,14 +16,23 @@ from vc4lab.timing.clockwork import (
     write_piece,
 )
 from vc4lab.timing.compute import tags
-from vc4lab.timing.compute.kinds import FRACTION, LINE, LINE_BITS, QueueKind
+from vc4lab.timing.compute.kinds import FRACTION, LINE, LINE_BITS, WRITERS, MemorySource, QueueKind
 from vc4lab.timing.compute.state import IN_FLIGHT, L2, Figures, Sdram
 
 ASKED, CAME = 1, 2
 """States of a line that the L2 cache waits for."""
 
-FROM_L2, FROM_LOADER, FROM_STORER = 0, 1, 2
-"""Who asks the memory."""
+FROM_L2 = int(MemorySource.L2)
+FROM_LOADER, FROM_STORER = int(MemorySource.LOADER), int(MemorySource.STORER)
+"""Who asks the memory for user programs."""
+
+_WRITERS = sum(1 << source for source in WRITERS)
+
+
+@staged
+def _reads(source: Value) -> Value:
+    """Whether a source gets answers."""
+    return (const(i64, _WRITERS).shr(source) & 1) == 0
 
 
 @staged
@@ -170,7 +179,7 @@ def _move(
     tally = sdram.bytes + (source << 3)
     store(tally, load(i64, tally, 8) + size, 8)
     call(remove_piece, engine.pointer, requests.pointer, clock)
-    if source != FROM_STORER:
+    if _reads(source):
         answers = queue_at(engine, QueueKind.MEMORY_ANSWERS, source.trunc(i32))
         ready = clock + figures.sdram_latency + transfer + extra
         call(
@@ -190,7 +199,7 @@ def step_sdram(address: Value, state: Value, clock: Value) -> None:
     if may_take(engine, requests, sdram.free_at, clock) != 0:
         source = first_piece(requests).source
         waits = const(i32, 0)
-        if source != FROM_STORER:
+        if _reads(source):
             answers = queue_at(engine, QueueKind.MEMORY_ANSWERS, source.trunc(i32))
             waits = select(answers.count >= answers.capacity, const(i32, 1), waits)
         if waits != 0:

@@ -99,12 +99,89 @@ class _Feed:
         self.buffer: Any = None
 
 
+def figures_of(chip: Chip, memory: float) -> Figures:
+    """The figures of a chip, as the modules have them. memory: bytes that move in a clock."""
+    whole, real = chip.whole, chip.real
+    moved = min(real("sdram", "bytes_per_clock"), memory)
+    return Figures(
+        slices=whole("slices", "count"),
+        qpus=whole("slices", "qpus"),
+        tmus=whole("tmu", "per_slice"),
+        ahead=whole("uniform_cache", "ahead"),
+        slot=whole("qpu", "slot"),
+        launch=whole("scheduler", "launch"),
+        start_interval=whole("scheduler", "interval"),
+        tmu_latency=whole("tmu", "latency"),
+        lane_clocks=whole("tmu", "vector_clocks"),
+        tmu_vectors=whole("tmu", "vectors"),
+        result_depth=whole("queues.tmu_results", "depth"),
+        l2_latency=whole("l2", "latency"),
+        l2_interval=whole("l2", "interval"),
+        sdram_latency=whole("sdram", "latency"),
+        row_clocks=whole("sdram", "row_clocks"),
+        row_bits=_bits(whole("sdram", "row_bytes")),
+        bank_mask=whole("sdram", "banks") - 1,
+        sdram_byte_part=max(1, round(ONE / moved)),
+        load_row_part=_part(real("load", "row_clocks")),
+        load_word_part=_part(real("load", "word_clocks")),
+        load_ahead=whole("load", "ahead"),
+        store_row_part=_part(real("store", "row_clocks")),
+        store_word_part=_part(real("store", "word_clocks")),
+        vpm_latency=whole("vpm", "read_latency"),
+        vpm_interval=whole("vpm", "interval"),
+        sfu_interval=whole("sfu", "interval"),
+        uniform_line_clocks=whole("uniform_cache", "line_clocks"),
+    )
+
+
+def place_modules(machine: Machine, chip: Chip, qpus: Sequence[Any]) -> None:
+    """Says each module where it belongs. qpus: the state (`Qpu`) of each QPU."""
+    states = machine.states
+    per_slice, tmus = chip.whole("slices", "qpus"), chip.whole("tmu", "per_slice")
+    for number, qpu in enumerate(qpus):
+        qpu.number, qpu.slice, qpu.port = number, *divmod(number, per_slice)
+        qpu.line = qpu.uniform_line = -1
+        for unit in range(tmus):
+            tmu = qpu.slice * tmus + unit
+            machine.set_reader("tmu_requests", number * tmus + unit, "tmu", tmu)
+    source = 0
+    for kind in ("instruction_cache", "uniform_cache"):
+        for number, cache in enumerate(states[kind]):
+            cache.slice, cache.source = number, source
+            source += 1
+    for number, tmu in enumerate(states["tmu"]):
+        tmu.slice, tmu.unit = divmod(number, tmus)
+        tmu.source = source
+        source += 1
+    states["l2"][0].depth = chip.whole("l2", "misses")
+    for bank in range(64):
+        states["sdram"][0].rows[bank] = -1
+
+
+CACHES = ("instruction_cache", "uniform_cache", "tmu", "l2")
+
+
+def make_caches(machine: Machine, chip: Chip) -> list[Any]:
+    """Gives each cache its lines, all empty; what is returned keeps them alive."""
+    kept: list[Any] = []
+    for kind in CACHES:
+        lines = chip.whole(kind, "bytes") // LINE
+        ways = chip.whole(kind, "ways")
+        for cache in machine.states[kind]:
+            held = (ctypes.c_int64 * lines)(*([-1] * lines))
+            used = (ctypes.c_int64 * lines)()
+            kept += [held, used]
+            cache.tags.lines, cache.tags.used = map(ctypes.addressof, (held, used))
+            cache.tags.sets, cache.tags.ways = lines // ways, ways
+    return kept
+
+
 class ComputeModel:
     """A chip on a board. memory: bytes that the board's SDRAM moves in a clock of the V3D."""
 
     def __init__(self, chip: Chip, memory: float) -> None:
         self.chip = chip
-        self.figures = self._figures(chip, memory)
+        self.figures = figures_of(chip, memory)
         topology = topology_of(chip)
         self.machine = Machine(topology, self.figures.address, "compute")
         self.slices, self.per_slice = chip.whole("slices", "count"), chip.whole("slices", "qpus")
@@ -112,77 +189,8 @@ class ComputeModel:
         self.qpus = self.machine.states["qpu"]
         self.listings: list[Listing] = []
         self._feeds: dict[int, _Feed] = {}
-        self._kept: list[Any] = []
-        self._place()
-        self._caches()
-
-    @staticmethod
-    def _figures(chip: Chip, memory: float) -> Figures:
-        whole, real = chip.whole, chip.real
-        moved = min(real("sdram", "bytes_per_clock"), memory)
-        return Figures(
-            slices=whole("slices", "count"),
-            qpus=whole("slices", "qpus"),
-            tmus=whole("tmu", "per_slice"),
-            ahead=whole("uniform_cache", "ahead"),
-            slot=whole("qpu", "slot"),
-            launch=whole("scheduler", "launch"),
-            start_interval=whole("scheduler", "interval"),
-            tmu_latency=whole("tmu", "latency"),
-            lane_clocks=whole("tmu", "vector_clocks"),
-            tmu_vectors=whole("tmu", "vectors"),
-            result_depth=whole("queues.tmu_results", "depth"),
-            l2_latency=whole("l2", "latency"),
-            l2_interval=whole("l2", "interval"),
-            sdram_latency=whole("sdram", "latency"),
-            row_clocks=whole("sdram", "row_clocks"),
-            row_bits=_bits(whole("sdram", "row_bytes")),
-            bank_mask=whole("sdram", "banks") - 1,
-            sdram_byte_part=max(1, round(ONE / moved)),
-            load_row_part=_part(real("load", "row_clocks")),
-            load_word_part=_part(real("load", "word_clocks")),
-            load_ahead=whole("load", "ahead"),
-            store_row_part=_part(real("store", "row_clocks")),
-            store_word_part=_part(real("store", "word_clocks")),
-            vpm_latency=whole("vpm", "read_latency"),
-            vpm_interval=whole("vpm", "interval"),
-            sfu_interval=whole("sfu", "interval"),
-            uniform_line_clocks=whole("uniform_cache", "line_clocks"),
-        )
-
-    def _place(self) -> None:
-        """Says each module where it belongs."""
-        states = self.machine.states
-        for number, qpu in enumerate(self.qpus):
-            qpu.number, qpu.slice, qpu.port = number, *divmod(number, self.per_slice)
-            qpu.line = qpu.uniform_line = -1
-            for unit in range(self.tmus):
-                tmu = qpu.slice * self.tmus + unit
-                self.machine.set_reader("tmu_requests", number * self.tmus + unit, "tmu", tmu)
-        source = 0
-        for kind in ("instruction_cache", "uniform_cache"):
-            for number, cache in enumerate(states[kind]):
-                cache.slice, cache.source = number, source
-                source += 1
-        for number, tmu in enumerate(states["tmu"]):
-            tmu.slice, tmu.unit = divmod(number, self.tmus)
-            tmu.source = source
-            source += 1
-        states["l2"][0].depth = self.chip.whole("l2", "misses")
-        for bank in range(64):
-            states["sdram"][0].rows[bank] = -1
-
-    def _caches(self) -> None:
-        """Gives each cache its lines, all empty."""
-        for kind in ("instruction_cache", "uniform_cache", "tmu", "l2"):
-            lines = self.chip.whole(kind, "bytes") // LINE
-            ways = self.chip.whole(kind, "ways")
-            for cache in self.machine.states[kind]:
-                held = (ctypes.c_int64 * lines)(*([-1] * lines))
-                used = (ctypes.c_int64 * lines)()
-                self._kept += [held, used]
-                cache.tags.lines, cache.tags.used = map(ctypes.addressof, (held, used))
-                cache.tags.sets, cache.tags.ways = lines // ways, ways
+        place_modules(self.machine, chip, self.qpus)
+        self._kept = make_caches(self.machine, chip)
 
     # -- programs --------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ VECTORS = 32
 """Requests of a QPU whose addresses are kept, more than its queues hold."""
 IN_FLIGHT = 16
 """Vectors that a TMU works on at most, and lines that a cache waits for."""
+SOURCES = 16
+"""Places in tables of who asks the memory."""
 MAX_PIECES = 256
 """Pieces of memory that a program may lie in."""
 
@@ -213,7 +215,7 @@ class Sdram(Struct):
 
     free_at = i64
     rows = Array(i64, 64)
-    bytes = Array(i64, 4)
+    bytes = Array(i64, SOURCES)
     row_misses = i64
 
 

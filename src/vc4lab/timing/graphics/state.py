@@ -96,7 +96,8 @@ class StepKind(IntEnum):
 class ListStep(Struct):
     """Records of the rendering list or of a tile list, and what they make happen.
 
-    location, bytes: of list memory. jumps: how often reading goes on elsewhere.
+    location, lines: of list memory, what is read beyond the step before. bytes, records: that are
+    executed. jumps: how often reading goes on elsewhere.
     """
 
     location = i64
@@ -105,7 +106,7 @@ class ListStep(Struct):
     bytes = i32
     records = i32
     jumps = i32
-    unused = i32
+    lines = i32
 
 
 class PrimitiveList(Struct):
@@ -113,7 +114,7 @@ class PrimitiveList(Struct):
 
     first, primitives: its rows of `Primitive`, which have pixels. reversed, empty: other primitives
     after the last of these. batch: the last one that it needs, or -1. release: batches before this
-    one are used no more when it is done.
+    one are used no more when it is done. varyings: of its draw.
     """
 
     first = i32
@@ -123,7 +124,7 @@ class PrimitiveList(Struct):
     draw = i32
     batch = i32
     release = i32
-    unused = i32
+    varyings = i32
 
 
 class Primitive(Struct):

@@ -1,0 +1,188 @@
+"""Primitive setup engine: planes of each primitive, from its shaded vertices in the VPM."""
+
+from __future__ import annotations
+
+from vc4lab.simd import (
+    Struct,
+    Value,
+    call,
+    const,
+    i32,
+    i64,
+    kernel,
+    load,
+    max_,
+    ptr,
+    select,
+    staged,
+    store,
+)
+from vc4lab.timing.clockwork import (
+    Engine,
+    count_busy,
+    first_piece,
+    instance_of,
+    is_readable,
+    may_take,
+    queue_at,
+    remove_piece,
+    wake,
+    wake_self,
+    write_piece,
+)
+from vc4lab.timing.compute.kinds import FRACTION
+from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
+from vc4lab.timing.graphics.scheduler import work_of
+from vc4lab.timing.graphics.state import (
+    Batch,
+    DrawTally,
+    GraphicsFigures,
+    Primitive,
+    PrimitiveList,
+    RasterFigures,
+    Work,
+)
+
+LAST_OF_LIST = 1
+"""Flag of a piece of SET_UP."""
+
+
+class Setup(Struct):
+    """list: the list that is set up + 1, or 0; following: its next primitive. free_at: when the
+    next one can begin. starved: since when it waits for a batch + 1, or 0.
+    """
+
+    list = i32
+    following = i32
+    free_at = i64
+    starved = i64
+    waited = i64
+    primitives = i64
+    reversed = i64
+    empty = i64
+
+
+@staged
+def _is_shaded(work: Work, batch: Value) -> Value:
+    """Whether vertices are in the VPM (1)."""
+    done = const(i32, 1)
+    if batch >= 0:
+        done = Batch.at(work.batches + batch.sext(i64) * Batch.size, 4).done
+    return done
+
+
+@staged
+def _release(engine: Engine, before: Value, clock: Value) -> None:
+    """Batches are used no more."""
+    figures = GraphicsFigures.at(engine.chip)
+    place = figures.released + 8
+    if before.sext(i64) > load(i64, place):
+        store(place, before.sext(i64))
+        wake(engine, instance_of(engine, GraphicsModule.VERTEX_CACHE, const(i32, 0)), clock + 1)
+
+
+@staged
+def _clocks(raster: RasterFigures, reversed_: Value, others: Value, varyings: Value) -> Value:
+    """For primitives that are faced away, and for others."""
+    each = raster.setup_clocks + (varyings.sext(i64) * raster.setup_varying_part >> FRACTION)
+    return reversed_.sext(i64) * raster.setup_reversed_clocks + others.sext(i64) * each
+
+
+@staged
+def _work_for(engine: Engine, setup: Setup, work: Work, draw: Value, clocks: Value) -> None:
+    """The engine is at work for a draw."""
+    count_busy(engine, clocks)
+    tally = DrawTally.at(work.draws + draw.sext(i64) * DrawTally.size, 8)
+    tally.setup = tally.setup + clocks
+
+
+@staged
+def _primitive(
+    engine: Engine, setup: Setup, work: Work, list_: PrimitiveList, clock: Value
+) -> None:
+    """Sets the next primitive up, with those before it that have no pixels."""
+    raster = GraphicsFigures.at(engine.chip).raster
+    number = setup.following
+    primitive = Primitive.at(work.primitives + number.sext(i64) * Primitive.size, 4)
+    if _is_shaded(work, primitive.batch) == 0:
+        _starve(setup, clock)
+    else:
+        clocks = _clocks(raster, primitive.reversed, primitive.empty + 1, list_.varyings)
+        queue = queue_at(engine, GraphicsQueue.SET_UP, const(i32, 0))
+        wrote = call(
+            write_piece,
+            engine.pointer, queue.pointer, clock, clock + clocks + raster.setup_latency,
+            const(i64, 0), number.sext(i64), const(i64, 0),
+        )  # fmt: skip
+        if wrote != 0:
+            _fed(setup, clock)
+            setup.primitives = setup.primitives + 1
+            setup.reversed = setup.reversed + primitive.reversed.sext(i64)
+            setup.empty = setup.empty + primitive.empty.sext(i64)
+            setup.following = number + 1
+            setup.free_at = clock + max_(clocks, const(i64, 1))
+            _work_for(engine, setup, work, primitive.draw, clocks)
+            _release(engine, primitive.release, clock)
+            wake_self(engine, setup.free_at)
+
+
+@staged
+def _end(engine: Engine, setup: Setup, work: Work, list_: PrimitiveList, clock: Value) -> None:
+    """Primitives after the last one with pixels; the list is done."""
+    if _is_shaded(work, list_.batch) == 0:
+        _starve(setup, clock)
+    else:
+        _fed(setup, clock)
+        raster = GraphicsFigures.at(engine.chip).raster
+        clocks = _clocks(raster, list_.reversed, list_.empty, list_.varyings)
+        setup.reversed = setup.reversed + list_.reversed.sext(i64)
+        setup.empty = setup.empty + list_.empty.sext(i64)
+        setup.list = const(i32, 0)
+        setup.free_at = clock + max_(clocks, const(i64, 1))
+        _work_for(engine, setup, work, list_.draw, clocks)
+        _release(engine, list_.release, clock)
+        wake_self(engine, setup.free_at)
+
+
+@staged
+def _starve(setup: Setup, clock: Value) -> None:
+    """Vertices are missing; SHADED calls the module when there are more."""
+    setup.starved = select(setup.starved == 0, clock + 1, setup.starved)
+
+
+@staged
+def _fed(setup: Setup, clock: Value) -> None:
+    waited = select(setup.starved == 0, const(i64, 0), clock + 1 - setup.starved)
+    setup.waited = setup.waited + waited
+    setup.starved = const(i64, 0)
+
+
+@kernel(args=(ptr, ptr, i64))
+def step_setup(address: Value, state: Value, clock: Value) -> None:
+    """Begins a list, or sets one primitive up, or ends the list."""
+    engine, setup = Engine.at(address), Setup.at(state)
+    work = work_of(GraphicsFigures.at(engine.chip), const(i32, 1))
+    shaded = queue_at(engine, GraphicsQueue.SHADED, const(i32, 1))
+    if call(is_readable, address, shaded.pointer, clock) != 0:
+        call(remove_piece, address, shaded.pointer, clock)
+    if clock < setup.free_at:
+        wake_self(engine, setup.free_at)
+    else:
+        if setup.list == 0:
+            lists = queue_at(engine, GraphicsQueue.PRIMITIVES, const(i32, 0))
+            if may_take(engine, lists, setup.free_at, clock) != 0:
+                number = first_piece(lists).place
+                call(remove_piece, address, lists.pointer, clock)
+                setup.list = number.trunc(i32) + 1
+                setup.following = _list_at(work, setup.list).first
+        if setup.list != 0:
+            list_ = _list_at(work, setup.list)
+            if setup.following < list_.first + list_.primitives:
+                _primitive(engine, setup, work, list_, clock)
+            else:
+                _end(engine, setup, work, list_, clock)
+
+
+@staged
+def _list_at(work: Work, number: Value) -> PrimitiveList:
+    return PrimitiveList.at(work.lists + (number - 1).sext(i64) * PrimitiveList.size, 4)
