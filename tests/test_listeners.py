@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vc4lab.diagnostics import Reporter, StrictStop
-from vc4lab.listeners import Listeners, OneListener
+from vc4lab.listeners import Heard, Listeners, OneListener
 
 
 def test_all_hear_in_order() -> None:
@@ -147,3 +147,19 @@ def test_an_attribute_takes_one_listener() -> None:
     assert heard == [("a", 1, 2), ("b", 1, 2)]
     assert plain == [1, 1, 2]
     assert owner.on_number is None
+
+
+def test_one_look_for_several_kinds() -> None:
+    first, second, other = Listeners[int](), Listeners[str](), Listeners[int]()
+    early = second.subscribe(lambda _event: None)
+    heard = Heard(first, second)
+    assert heard.now
+    early.close()
+    assert not heard.now
+    other.subscribe(lambda _event: None)
+    assert not heard.now
+    with first.subscribe(lambda _event: None):
+        with second.subscribe(lambda _event: None):
+            assert heard.now
+        assert heard.now
+    assert not heard.now

@@ -63,6 +63,23 @@ def test_what_hangs_on_a_write_without_a_handler() -> None:
     assert lamp.seen == [[0, 1, 0xFF], [0, 1, 0xF0]]
 
 
+def test_a_row_may_have_a_function_for_each() -> None:
+    class Pair(Block):
+        LEVEL = Register(0x00, count=2)
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.left: list[int] = []
+            self.right: list[int] = []
+            self.on_write_LEVEL = self.left.append, self.right.append
+
+    pair = Pair()
+    writes = pair.write_handlers()
+    writes[0](1)
+    writes[4](2)
+    assert (pair.left, pair.right) == ([1], [2])
+
+
 def test_rows_have_names_of_their_own() -> None:
     toy = Toy()
     writes = toy.write_handlers()

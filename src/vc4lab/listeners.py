@@ -43,8 +43,7 @@ class Subscription(Generic[Event]):
         """Unsubscribe; at any time, also repeatedly."""
         listeners, self._listeners = self._listeners, None
         if listeners is not None:
-            left = (one for one in listeners.subscriptions if one is not self)
-            listeners.subscriptions = tuple(left)
+            listeners.put(tuple(one for one in listeners.subscriptions if one is not self))
 
     def __enter__(self) -> Subscription[Event]:
         return self
@@ -64,19 +63,26 @@ class Listeners(Generic[Event]):
         Takes the exceptions of listeners; None: they are raised after all were called.
     """
 
-    __slots__ = ("keep", "subscriptions")
+    __slots__ = ("keep", "subscriptions", "together")
 
     def __init__(self, keep: Callable[[Exception], object] | None = None) -> None:
         self.keep = keep
         self.subscriptions: tuple[Subscription[Event], ...] = ()
+        self.together: tuple[Heard, ...] = ()
 
     def subscribe(
         self, call: Callable[[Event], object], *, first: bool = False
     ) -> Subscription[Event]:
         """`call(event)` from now on with each event; `first`: before those that listen already."""
         one = Subscription(self, call)
-        self.subscriptions = (one, *self.subscriptions) if first else (*self.subscriptions, one)
+        self.put((one, *self.subscriptions) if first else (*self.subscriptions, one))
         return one
+
+    def put(self, subscriptions: tuple[Subscription[Event], ...]) -> None:
+        """These listen from now on."""
+        self.subscriptions = subscriptions
+        for heard in self.together:
+            heard.look()
 
     def emit(self, event: Event) -> None:
         """Call all of them."""
@@ -94,6 +100,25 @@ class Listeners(Generic[Event]):
         for failure in failures:
             assert self.keep is not None
             self.keep(failure)
+
+
+class Heard:
+    """Several kinds of events: `now` says whether there is a listener for any of them.
+
+    Code that emits all of them, and mostly has no listener, looks once.
+    """
+
+    __slots__ = ("_kinds", "now")
+
+    def __init__(self, *kinds: Listeners[Any]) -> None:
+        self._kinds = kinds
+        for kind in kinds:
+            kind.together = (*kind.together, self)
+        self.look()
+
+    def look(self) -> None:
+        """The subscriptions of a kind have changed."""
+        self.now = any(kind.subscriptions for kind in self._kinds)
 
 
 class OneListener:

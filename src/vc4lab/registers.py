@@ -172,6 +172,9 @@ class Block:
     ----------
     values
         What is stored, by the registers' names; several blocks may share it.
+
+    `on_read_NAME()` and `on_write_NAME(value)` are called at accesses. For a row of registers they
+    get the number in the row first, or are a tuple of functions, one for each.
     """
 
     registers: ClassVar[dict[str, Register]] = {}
@@ -229,6 +232,8 @@ class Block:
             for index, (offset, key) in enumerate(register.places):
                 if handler is None:
                     found[offset] = default(register, key)
+                elif isinstance(handler, tuple):
+                    found[offset] = handler[index]
                 else:
                     found[offset] = handler if register.count == 1 else partial(handler, index)
         return found

@@ -98,6 +98,7 @@ class V3D:
         self.counters = PerformanceCounters(self.reporter, self.events, self.values)
         self.threads = (ListThread(0), ListThread(1))
         self.lint = lint = Lint(self.reporter, memory.ram_bytes, self.listeners.memory_used)
+        self._uses = lint.addresses.uses
         self.order = OrderCheck(memory, self.reporter)
         self._interrupts = ShaderInterrupts()
         self._failures = self.listeners.failures
@@ -187,8 +188,9 @@ class V3D:
 
     def read(self, offset: int) -> int:
         """A 32-bit read at a byte offset from the V3D base; undefined offsets read 0."""
-        handler = self._readers.get(offset & ~3)
-        if handler is None:
+        try:
+            handler = self._readers[offset & ~3]
+        except KeyError:
             return 0
         if self.programs.used:
             self._settle()
@@ -199,10 +201,10 @@ class V3D:
 
     def write(self, offset: int, value: int) -> None:
         """A 32-bit write; writes to read-only and undefined registers are ignored."""
-        found = self._writers.get(offset & ~3)
-        if found is None:
+        try:
+            handler, requests = self._writers[offset & ~3]
+        except KeyError:
             return
-        handler, requests = found
         if self.programs.used and not requests:
             self._settle()
         handler(value & _WORD)
@@ -268,23 +270,25 @@ class V3D:
             self.frames.begin_list()
             self.rendering.begin()
         thread, listeners = self.threads[number], self.listeners
-        if listeners.job_started.subscriptions or listeners.job_ended.subscriptions:
+        if listeners.jobs.now:
             listeners.job(thread)
-        size = (thread.end - thread.current) & _WORD
-        self.lint.addresses.uses(Use.LIST, thread.current, size if size < LONGEST_LIST else 1)
-        self.order.list(thread.current, thread.end)
+        current, end = thread.current, thread.end
+        size = (end - current) & _WORD
+        self._uses(Use.LIST, current, size if size < LONGEST_LIST else 1)
+        self.order.list(current, end)
         self.run()
 
     def run(self) -> None:
         """Runs both threads until they stop or stall."""
-        binning, rendering, threads = self.binning, self.rendering, self.threads
+        binning, threads = self.binning, self.threads
+        first, second = threads
         counters = self.counters
         counts = counters.enable or counters.everything
         self._pipelines.counting = counters.detailed if counts else False
         self.executor.pump()
-        rendering.stopped()
+        self.rendering.stopped()
         binning.stopped()
-        if threads[0].stalled is not None or threads[1].stalled is not None:
+        if first.stalled is not None or second.stalled is not None:
             report_endless_waits(threads, self.reporter)
         if binning.out_of_memory:
             self.values["INTCTL"] |= OUTOMEM
@@ -296,8 +300,8 @@ class V3D:
                 self._end(thread, self._progress)
         if self._interrupts.word.value:
             self._take_shader_interrupts()
-        if self.listeners.job_ended.subscriptions:
-            self.listeners.emit_ends(self.threads)
+        if self.listeners.jobs.now:
+            self.listeners.emit_ends(threads)
 
     def _take_shader_interrupts(self) -> None:
         for number in self._interrupts.take():

@@ -24,7 +24,7 @@ from enum import Enum
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from vc4lab.listeners import Listeners
+from vc4lab.listeners import Heard, Listeners
 
 if TYPE_CHECKING:
     from array import array
@@ -373,6 +373,7 @@ class V3DListeners:
         """Takes what they raise, if it is not to be raised by a bus access."""
         self.job_started: Listeners[JobStarted] = Listeners(self._failed)
         self.job_ended: Listeners[JobEnded] = Listeners(self._failed)
+        self.jobs = Heard(self.job_started, self.job_ended)
         self.record_executed: Listeners[RecordExecuted] = Listeners(self._failed)
         self.binning_done: Listeners[BinningDone] = Listeners(self._failed)
         self.frame_done: Listeners[FrameDone] = Listeners(self._failed)

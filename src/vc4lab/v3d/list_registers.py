@@ -77,6 +77,7 @@ class ListRegisters(Block):
         self._v3d = v3d
         self._binning = v3d.binning
         self._threads = v3d.threads
+        self.on_write_CTCA = tuple(thread.set_current for thread in v3d.threads)
 
     # -- list threads ------------------------------------------------------------------------
 
@@ -106,9 +107,6 @@ class ListRegisters(Block):
     def on_read_CTCA(self, number: int) -> int:
         thread = self._threads[number]
         return thread.first if self._v3d.seems_busy(number) else thread.current
-
-    def on_write_CTCA(self, number: int, value: int) -> None:
-        self._threads[number].set_current(value)
 
     def on_read_CTRA(self, number: int) -> int:
         stack = self._threads[number].stack

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from vc4lab.listeners import Heard
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.records.codes import VgPrimitive
 from vc4lab.records.declarations import (
@@ -44,6 +45,8 @@ SMALLEST_BLOCK = 4096
 
 _PROBLEMS = bc.FULL | bc.SHORT
 _DRAWS_ANEW = bc.CONFIGURED | bc.ACCEPTED
+_TO_THREAD = bc.BEGUN | bc.ARMED
+_CONFIGURED, _PLACED, _ACCEPTED = bc.CONFIGURED, bc.PLACED, bc.ACCEPTED
 _ENDS = frozenset((bc.OTHER, bc.FLUSHED, bc.INTERRUPTED))
 """After these the executor looks whether the list goes on."""
 
@@ -84,6 +87,8 @@ class BinningStage:
         self.flushed = flushed
         self.lint = lint
         self._binned = executor.services.listeners.list_binned
+        self._notes = executor.notes
+        self._heard, self._recording = Heard(lint.addresses.used, self._binned), False
         programs = ProgramCache(memory, reporter, unknowns)
         self.ranges = DrawRanges(lint.addresses, programs, binning=True)
         self.binner = Binner(memory, reporter, unknowns)
@@ -104,6 +109,7 @@ class BinningStage:
         self.requests = BinningRequests(
             executor, self.native, self.binner, self.coordinates, self.ranges, lint
         )
+        self._serve = self.requests.serve
 
     @property
     def overspill_size(self) -> int:
@@ -168,19 +174,16 @@ class BinningStage:
     @executes(*records_of(native=BINNING))
     def _walk(self, address: int) -> None:
         """Executes the record at `address` and those after it, up to one of another kind."""
-        thread, native, serve = self.thread, self.native, self.requests.serve
-        context, notes, result = native.context, self.executor.notes, bc.PAUSED
-        heard = bool(self.lint.addresses.used.subscriptions)
-        if heard is not native.is_heard:
-            native.listen(heard)
-        if self._binned.subscriptions or native.binned is not None:
+        thread, native, serve = self.thread, self.native, self._serve
+        context, notes, result = native.context, self._notes, bc.PAUSED
+        if self._heard.now or self._recording:
             self._choose_recording()
         thread.current = address
         while result not in _ENDS and thread.running and thread.stalled is None:
             here, result = native.run(thread.current, thread.end, notes)
             self._walked += here - thread.current & 0xFFFFFFFF
             thread.current = here
-            if heard and context.note_count:
+            if native.is_heard and context.note_count:
                 self.ranges.noted(native.take_notes())
             placed = self._handle_events()
             if placed or result == bc.FLUSHED:
@@ -193,10 +196,15 @@ class BinningStage:
                 self.executor.stall_endless_list(thread)
 
     def _choose_recording(self) -> None:
-        """Whether what draws take is recorded from now on."""
+        """What draws name and take is noted from now on, if there are listeners for it."""
+        native = self.native
+        heard = bool(self.lint.addresses.used.subscriptions)
         wanted = bool(self._binned.subscriptions)
-        if wanted is not (self.native.binned is not None):
-            self.native.record_draws(wanted)
+        if heard is not native.is_heard:
+            native.listen(heard)
+        if wanted is not (native.binned is not None):
+            native.record_draws(wanted)
+        self._recording = heard or wanted
 
     def _handle_events(self) -> bool:
         """Handles the events of native code; whether one was a primitive that may stand there."""
@@ -210,21 +218,24 @@ class BinningStage:
                 self.binner.report_full()
             if events & bc.SHORT:
                 self.requests.pool_is_short(context.record_at & 0xFFFFFFFF)
-        if events & bc.CONFIGURED:
+        if events & _CONFIGURED:
             binner = self.binner.context
             self.lint.grids.append((binner.width, binner.height))
             self._flushing = False
-        if events & bc.BEGUN:
-            self.thread.prefixing = False
-        if events & bc.ARMED:
-            self.thread.increment_armed = self.thread.signals = True
-        if events & bc.PLACED:
-            self._unflushed, self._flushing = True, False
-        if events & bc.ACCEPTED:
+        if events & _TO_THREAD:
+            thread = self.thread
+            if events & bc.BEGUN:
+                thread.prefixing = False
+            if events & bc.ARMED:
+                thread.increment_armed = thread.signals = True
+        if events & _ACCEPTED:
             self.accepted = True
         if events & _DRAWS_ANEW:
             self.binner.drop_remaining()
-        return bool(events & bc.PLACED)
+        if events & _PLACED:
+            self._unflushed, self._flushing = True, False
+            return True
+        return False
 
     # -- vector graphics ---------------------------------------------------------------------
 
@@ -272,10 +283,6 @@ class BinningStage:
         if self.binner.context.spill_used:
             self.spills_taken += 1
             self.binner.context.spill_used = 0
-        if status == pc.BAD_INDEX:
-            self.index_error = True
-            if self.stops_at_bad_index:
-                self.thread.stop_with_error()
         if status == pc.OUT_OF_MEMORY:
             self.out_of_memory = True
             self.thread.stalled = _OUT_OF_MEMORY
@@ -283,7 +290,12 @@ class BinningStage:
             self.reporter.report(
                 "CLE-028", f"tile memory is used up at 0x{place:08x}, no block in BPOS"
             )
-        elif self._flushing:
+            return
+        if status == pc.BAD_INDEX:
+            self.index_error = True
+            if self.stops_at_bad_index:
+                self.thread.stop_with_error()
+        if self._flushing:
             self._flushing = self._unflushed = False
             self.native.context.started, self.native.context.ended = 0, 1
             if self.native.binned is not None:

@@ -96,15 +96,15 @@ class ControlListExecutor:
         """Runs both threads, in turn, until neither can go on."""
         binning, rendering = self.threads
         self._jumps.clear()
-        stopped = False
-        while not stopped:
-            stopped = True
+        while True:
             if binning.running and (binning.stalled is None or self._may_go_on(binning)):
                 self._run(binning)
-                stopped = False
-            if rendering.running and (rendering.stalled is None or self._may_go_on(rendering)):
+                if rendering.running and (rendering.stalled is None or self._may_go_on(rendering)):
+                    self._run(rendering)
+            elif rendering.running and (rendering.stalled is None or self._may_go_on(rendering)):
                 self._run(rendering)
-                stopped = False
+            else:
+                return
 
     def _may_go_on(self, thread: ListThread) -> bool:
         """Whether a stalled thread's reason has gone; only semaphore stalls end here."""
@@ -124,7 +124,7 @@ class ControlListExecutor:
 
     def _run(self, thread: ListThread) -> None:
         handlers, sizes, ram = self._tables[thread.number], RECORD_SIZES, self.ram
-        one, many = self.notes.listeners, self.notes.many
+        heard = self.notes.heard
         budget = RECORD_BUDGET
         while thread.running and thread.stalled is None:
             address = thread.current
@@ -132,20 +132,20 @@ class ControlListExecutor:
                 thread.running = False
                 return
             identity = ram[address & MEMORY_MASK]
-            handler = handlers.get(identity)
-            if handler is None:
+            try:
+                handler = handlers[identity]
+            except KeyError:
                 self._illegal(thread, address, identity)
                 return
             thread.current = following = (address + sizes[identity]) & 0xFFFFFFFF
-            if address < thread.end < following:
+            if following > thread.end and address < thread.end:
                 self.reporter.report(
                     "CLE-002",
                     f"record 0x{identity:02x} is cut off by the end of the {thread.name} list",
                     address=address,
                 )
                 thread.end = following
-            heard = one.subscriptions or many.subscriptions
-            if heard and identity not in NOTED[thread.number]:
+            if heard.now and identity not in NOTED[thread.number]:
                 self.notes.emit(thread.number, address, identity)
             handler(address)
             budget -= 1

@@ -105,7 +105,7 @@ class NativeBinning:
         """
         context = self.context
         context.here, context.end = here, end  # members take the low 32 bits
-        if notes.listeners.subscriptions or notes.many.subscriptions:
+        if notes.heard.now:
             result = notes.run(0, context, _execute(True, self.binned is not None))
         elif self.binned is not None:
             result = _execute(False, True)(self._address)

@@ -99,6 +99,10 @@ class RenderingStage:
         self.mode = FrameMode()
         self._tile_list = 0
         """The branch to a tile's list that was looked at last."""
+        self._may_hold = True
+        """Whether the collector may have something that was not drawn."""
+        self._binning, self._notes = executor.threads[0], executor.notes
+        self._used = lint.addresses.used
         self.collector = Collector(executor.memory.base)
         self._system = executor.install(1, self)
         self._serve: dict[int, Callable[[int], None]] = {
@@ -120,7 +124,10 @@ class RenderingStage:
 
     def stopped(self) -> None:
         """The thread stopped: what is collected is drawn although no frame ended."""
-        if self.thread.running or not self.collector.context.tasks:
+        if not self._may_hold or self.thread.running:
+            return
+        self._may_hold = False
+        if not self.collector.context.tasks:
             return
         self._draw()
         self.reporter.report(
@@ -133,10 +140,10 @@ class RenderingStage:
     @executes(*records_of(native=RENDERING))
     def _collect(self, address: int) -> None:
         """Executes the record at `address` and those after it, up to one of another kind."""
+        self._may_hold = True
         thread, collector, serve = self.thread, self.collector, self._serve
-        context, binning = collector.context, self.executor.threads[0]
-        notes = self.executor.notes
-        if self.lint.addresses.used.subscriptions:  # listeners get every mode
+        context, binning, notes = collector.context, self._binning, self._notes
+        if self._used.subscriptions:  # listeners get every mode
             context.mode_known = 0
         thread.current = address
         while thread.current != thread.end and thread.running and thread.stalled is None:

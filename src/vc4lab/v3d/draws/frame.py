@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.listeners import Heard
 from vc4lab.records.declarations import StoreGeneral
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.draws.preparation import DrawPreparer
@@ -39,7 +40,8 @@ class FrameRenderer:
     def __init__(self, services: Services, lint: Lint, notes: RecordNotes) -> None:
         self.services, self.lint = services, lint
         self.memory, self.reporter = memory, reporter = services.memory, services.reporter
-        self.listeners = services.listeners
+        self.listeners = listeners = services.listeners
+        self._heard = Heard(listeners.frame_drawn, listeners.frame_work)
         self.unknowns = unknowns = services.unknowns
         self.index_error = False
         self.drawn = self.refused = 0
@@ -132,13 +134,10 @@ class FrameRenderer:
                 tile=self._tile,
                 layout=mode.layout,
             )
-        heard = bool(self.listeners.frame_drawn.subscriptions)
-        works = bool(self.listeners.frame_work.subscriptions)
-        result = self.tile_threads.run(frame, record=heard, works=works)
-        if heard:
-            self._emit_tiles(frame, mode)
-        if works:
-            self._emit_work(frame, mode, collector, scan, draws)
+        if self._heard.now:
+            result = self._draw_heard(frame, mode, collector, scan, draws)
+        else:
+            result = self.tile_threads.run(frame)
         preparer = self.preparer
         if preparer.late.met:
             preparer.late.report()
@@ -149,6 +148,24 @@ class FrameRenderer:
             self.refused += refused
             self.drawn -= refused
             self._report_draws(result, draws)
+
+    def _draw_heard(
+        self,
+        frame: NativeFrame,
+        mode: FrameMode,
+        collector: Collector,
+        scan: ScanResult,
+        draws: Sequence[Draw],
+    ) -> RenderResult:
+        """Draws the tiles, and emits what listeners want to know of them."""
+        drawn = bool(self.listeners.frame_drawn.subscriptions)
+        works = bool(self.listeners.frame_work.subscriptions)
+        result = self.tile_threads.run(frame, record=drawn, works=works)
+        if drawn:
+            self._emit_tiles(frame, mode)
+        if works:
+            self._emit_work(frame, mode, collector, scan, draws)
+        return result
 
     def _emit_tiles(self, frame: NativeFrame, mode: FrameMode) -> None:
         """Emits what each tile took to listeners."""

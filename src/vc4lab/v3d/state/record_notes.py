@@ -12,7 +12,7 @@ import mmap
 from collections.abc import Callable
 from typing import Any
 
-from vc4lab.listeners import Listeners
+from vc4lab.listeners import Heard, Listeners
 from vc4lab.records.control import RECORDS
 from vc4lab.v3d.events import RecordExecuted, RecordsNoted
 
@@ -31,6 +31,7 @@ class RecordNotes:
     ) -> None:
         self.listeners = listeners
         self.many: Listeners[RecordsNoted] = many or Listeners()
+        self.heard = Heard(self.listeners, self.many)
         self._start = 0
 
     def emit(self, thread: int, address: int, identity: int) -> None:

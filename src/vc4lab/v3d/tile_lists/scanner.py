@@ -126,7 +126,7 @@ class ListScanner:
         context.fresh = 1
         notes = self._notes
         while True:
-            if notes is not None and (notes.listeners.subscriptions or notes.many.subscriptions):
+            if notes is not None and notes.heard.now:
                 status = self._scan_noting(notes)
             else:
                 status = self._scan(self._address)

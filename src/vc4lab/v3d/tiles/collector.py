@@ -70,7 +70,7 @@ class Collector:
         """
         context = self.context
         context.here, context.end = address, end  # members take the low 32 bits
-        if notes.listeners.subscriptions or notes.many.subscriptions:
+        if notes.heard.now:
             return notes.run(1, context, _native(True).call)
         return self._collect(self._address)
 
