@@ -209,21 +209,29 @@ def write_piece(
     elif queue.written_at == clock:
         wake_self(common, clock + 1)
     else:
-        at = (queue.head + queue.count) & (queue.slots - 1)
-        piece = Piece.at(queue.pieces + at.sext(i64) * Piece.size, 8)
-        piece.ready = ready
-        piece.source = source
-        piece.place = address
-        piece.tag = tag
-        queue.written_at = clock
-        queue.writes = queue.writes + 1
-        _changed(queue, clock, 1)
+        put_piece(queue, clock, ready, source, address, tag)
         wake(common, queue.reader, ready)
         me = _current(common)
         me.blocked = me.blocked + select(me.since == 0, const(i64, 0), clock + 1 - me.since)
         me.since = const(i64, 0)
         done = const(i32, 1)
     return done
+
+
+@staged
+def put_piece(
+    queue: QueueState, clock: Value, ready: Value, source: Value, address: Value, tag: Value
+) -> None:
+    """Writes a piece to a queue that has room. Who reads it is not called."""
+    at = (queue.head + queue.count) & (queue.slots - 1)
+    piece = Piece.at(queue.pieces + at.sext(i64) * Piece.size, 8)
+    piece.ready = ready
+    piece.source = source
+    piece.place = address
+    piece.tag = tag
+    queue.written_at = clock
+    queue.writes = queue.writes + 1
+    _changed(queue, clock, 1)
 
 
 @kernel(args=(ptr, ptr, i64), returns=i32)
@@ -264,10 +272,7 @@ def first_piece(queue: QueueState) -> Piece:
 def remove_piece(engine: Value, where: Value, clock: Value) -> None:
     """The piece was read; a module that waits for room is called at the next clock."""
     common, queue = Engine.at(engine), QueueState.at(where)
-    queue.head = (queue.head + 1) & (queue.slots - 1)
-    queue.read_at = clock
-    queue.reads = queue.reads + 1
-    _changed(queue, clock, -1)
+    drop_piece(queue, clock)
     waiting = queue.writers
     if waiting != 0:
         following = next_bit(waiting, queue.last)
@@ -276,6 +281,15 @@ def remove_piece(engine: Value, where: Value, clock: Value) -> None:
         wake(common, following, clock + 1)
     if queue.count > 0:
         wake_self(common, clock + 1)
+
+
+@staged
+def drop_piece(queue: QueueState, clock: Value) -> None:
+    """The first piece was read; neither its reader nor who waits for room is called."""
+    queue.head = (queue.head + 1) & (queue.slots - 1)
+    queue.read_at = clock
+    queue.reads = queue.reads + 1
+    _changed(queue, clock, -1)
 
 
 @staged

@@ -24,17 +24,33 @@ class Need(NamedTuple):
 
 
 _WRITES = {
-    ("a", Write.VPM_SETUP): Flag.RECORDED,
+    ("a", Write.VPM_SETUP): Flag.RECORDED | Flag.VPM_SETUP,
     ("a", Write.VPM_DMA_ADDRESS): Flag.LOAD_START | Flag.RECORDED,
     ("b", Write.VPM_DMA_ADDRESS): Flag.STORE_START | Flag.RECORDED,
 }
 _WRITES_BOTH = {
-    Write.UNIFORMS_ADDRESS: Flag.RECORDED,
+    Write.UNIFORMS_ADDRESS: Flag.RECORDED | Flag.MOVES_UNIFORMS,
     Write.TMU_NOSWAP: Flag.RECORDED,
     Write.VPM: Flag.VPM_WRITE,
     Write.MUTEX_RELEASE: Flag.RELEASE,
     Write.TMU0_S: Flag.LOOKUP0 | Flag.RECORDED,
     Write.TMU1_S: Flag.LOOKUP1 | Flag.RECORDED,
+    Write.TLB_Z: Flag.TILE,
+    Write.TLB_COLOUR_MS: Flag.TILE,
+    Write.TLB_COLOUR_ALL: Flag.TILE,
+    Write.TLB_ALPHA_MASK: Flag.TILE,
+}
+_SIGNALS = {
+    Signal.LOAD_TMU0: Flag.RESULT0,
+    Signal.LOAD_TMU1: Flag.RESULT1,
+    Signal.THREAD_SWITCH: Flag.SWITCH,
+    Signal.LAST_THREAD_SWITCH: Flag.LAST_SWITCH,
+    Signal.SCOREBOARD_WAIT: Flag.LOCK,
+    Signal.SCOREBOARD_UNLOCK: Flag.UNLOCK,
+    Signal.LOAD_COVERAGE: Flag.TILE | Flag.TILE_LOAD,
+    Signal.LOAD_COLOUR: Flag.TILE | Flag.TILE_LOAD,
+    Signal.LOAD_COLOUR_END: Flag.TILE | Flag.TILE_LOAD,
+    Signal.LOAD_ALPHA_MASK: Flag.TILE | Flag.TILE_LOAD,
 }
 _READS = {
     ("a", Read.VPM_WAIT): Flag.LOAD_WAIT,
@@ -78,6 +94,8 @@ def _reads(p: Plan, reads_twice: bool) -> int:
     for file, address in ports:
         if address == Read.VPM:
             flags |= Flag.VPM_READ
+        elif address == Read.VARYING:
+            flags |= Flag.VARYING
         elif address == Read.MUTEX_ACQUIRE:
             flags |= Flag.ACQUIRE
         elif address == Read.VPM_WAIT:
@@ -100,12 +118,11 @@ def need(word: int, reads_twice: bool = False) -> Need:
         return Need(int(flags), value & 15)
     if p.kind == "alu":
         flags |= _reads(p, reads_twice)
+        flags |= _SIGNALS.get(Signal(p.signal), 0)
         if p.signal in END_SIGNALS:
             flags |= Flag.END
-        elif p.signal == Signal.LOAD_TMU0:
-            flags |= Flag.RESULT0
-        elif p.signal == Signal.LOAD_TMU1:
-            flags |= Flag.RESULT1
+    if p.kind == "load" and flags & Flag.VPM_SETUP and p.lanes[0] >> 30:
+        flags &= ~Flag.VPM_SETUP  # of the DMA
     return Need(int(flags))
 
 

@@ -68,9 +68,14 @@ class Cause(IntEnum):
     STORE_WAIT = 11
     MUTEX = 12
     SEMAPHORE = 13
+    SCOREBOARD = 14
+    VARYINGS = 15
+    THREAD_SWITCH = 16
+    TILE_BUFFER = 17
+    OUTPUT = 18
 
 
-CAUSES = 16
+CAUSES = 20
 """Places in tables of causes."""
 
 CAUSE_TEXT = {
@@ -88,6 +93,7 @@ CAUSE_TEXT = {
     Cause.MUTEX: "mutex",
     Cause.SEMAPHORE: "semaphore",
 }
+"""Of user programs; `graphics/kinds.py` has those of shaders."""
 
 
 class Flag(IntFlag):
@@ -114,9 +120,25 @@ class Flag(IntFlag):
     BRANCH = 1 << 18
     END = 1 << 19
     RECORDED = 1 << 20
+    VARYING = 1 << 21
+    TILE = 1 << 22
+    TILE_LOAD = 1 << 23
+    LOCK = 1 << 24
+    UNLOCK = 1 << 25
+    SWITCH = 1 << 26
+    LAST_SWITCH = 1 << 27
+    VPM_SETUP = 1 << 28
+    MOVES_UNIFORMS = 1 << 29
 
 
-LOCAL = Flag.BRANCH | Flag.END
+OF_SHADERS = (
+    Flag.VARYING | Flag.TILE | Flag.TILE_LOAD | Flag.LOCK | Flag.UNLOCK | Flag.SWITCH
+    | Flag.LAST_SWITCH | Flag.VPM_SETUP | Flag.MOVES_UNIFORMS
+)  # fmt: skip
+"""What user programs do not have (varyings, the tile buffer and its scoreboard, another thread), or
+what is recorded of them."""
+
+LOCAL = Flag.BRANCH | Flag.END | OF_SHADERS
 """Needs that no other module sees."""
 
 FRACTION = 10

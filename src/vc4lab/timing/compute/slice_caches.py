@@ -5,6 +5,8 @@ QPUs look into them when they need a line. Lines that several QPUs want at once 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, select, staged, store
 from vc4lab.timing.clockwork import (
     Engine,
@@ -21,6 +23,10 @@ from vc4lab.timing.clockwork import (
 from vc4lab.timing.compute import tags
 from vc4lab.timing.compute.kinds import LINE_BITS, Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.state import IN_FLIGHT, Figures, Qpu, SliceCache
+
+Came = Callable[[Engine, Value, Value, Value, Value], None]
+"""What a line does that has come: (engine, the QPU's instance, who waits for it in the slice, line,
+clock). Waiters of a slice are its QPUs; if each has two, first one of each, then the other."""
 
 NOT_WAITING, IN_THE_CACHE, ON_ITS_WAY = 0, 1, 2
 """What a QPU's stream of uniforms waits for: nothing, a line that the cache asks for, one that it
@@ -46,7 +52,15 @@ def _pending(cache: SliceCache, line: Value) -> Value:
 @staged
 def look_up(engine: Engine, kind: int, qpu: Qpu, line: Value, clock: Value) -> Value:
     """Whether a line is there (1). If not, it is asked for, and the QPU is called when it comes."""
-    cache = cache_of(engine, kind, qpu.slice)
+    return find_line(engine, kind, qpu.slice, qpu.port, line, clock)
+
+
+@staged
+def find_line(
+    engine: Engine, kind: int, number: Value, waiter: Value, line: Value, clock: Value
+) -> Value:
+    """The same for a waiter of a slice, which waits for one line at a time."""
+    cache = cache_of(engine, kind, number)
     hit = const(i32, 0)
     if _pending(cache, line) == 0:
         hit = call(tags.access, cache.tags.pointer, line)
@@ -57,14 +71,24 @@ def look_up(engine: Engine, kind: int, qpu: Qpu, line: Value, clock: Value) -> V
                 store(cache.pending + (place << 3), line)
                 store(cache.asked + (place << 2), const(i32, 0))
                 cache.count = cache.count + 1
-                wake(engine, instance_of(engine, kind, qpu.slice), clock)
+                wake(engine, instance_of(engine, kind, number), clock)
             else:  # a program that never waits for what it asks
                 hit = const(i32, 1)
     if hit == 0:
-        port = qpu.port.sext(i64)
-        store(cache.wanted + (port << 3), line)
-        store(cache.waits + (port << 2), const(i32, 1))
+        at = waiter.sext(i64)
+        store(cache.wanted + (at << 3), line)
+        store(cache.waits + (at << 2), const(i32, 1))
     return hit
+
+
+@staged
+def is_there(engine: Engine, kind: int, number: Value, line: Value) -> Value:
+    """Whether a slice's cache has a line (1); nothing changes."""
+    cache = cache_of(engine, kind, number)
+    there = const(i32, 0)
+    if _pending(cache, line) == 0:
+        there = call(tags.holds, cache.tags.pointer, line)
+    return there
 
 
 @staged
@@ -106,30 +130,23 @@ def _forget(cache: SliceCache, line: Value) -> None:
 
 
 @staged
-def _step(engine: Engine, cache: SliceCache, kind: int, clock: Value) -> None:
+def step_cache(
+    engine: Engine, cache: SliceCache, clock: Value, came: Came, of_each: int = 1
+) -> None:
+    """Takes a line that has come and asks for one that is missing. of_each: waiters of a QPU."""
     answers = queue_at(engine, QueueKind.L2_ANSWERS, cache.source)
     if call(is_readable, engine.pointer, answers.pointer, clock) != 0:
         line = first_piece(answers).place
         call(remove_piece, engine.pointer, answers.pointer, clock)
         _forget(cache, line)
-        figures = Figures.at(engine.chip)
-        first = cache.slice * figures.qpus
-        for port in range(figures.qpus):
-            at = port
+        qpus = Figures.at(engine.chip).qpus
+        first = instance_of(engine, ModuleKind.QPU, cache.slice * qpus)
+        for number in range(qpus * of_each):
+            at = const(i32, 0) + number
             waits = load(i32, cache.waits + (at << 2)) != 0
             if waits & (load(i64, cache.wanted + (at << 3)) == line):
                 store(cache.waits + (at << 2), const(i32, 0))
-                number = instance_of(engine, ModuleKind.QPU, first + port)
-                qpu = Qpu.at(state_of(engine, number))
-                if kind == ModuleKind.INSTRUCTION_CACHE:
-                    qpu.line = line
-                    qpu.fetching = const(i32, 0)
-                    wake(engine, number, clock)
-                else:
-                    _uniforms_came(qpu, figures, clock)
-                    fetch_uniforms(engine, qpu, clock)
-                    if qpu.cause == int(Cause.UNIFORMS):
-                        wake(engine, number, clock)
+                came(engine, first + at.urem(qpus), at, line, clock)
     _ask(engine, cache, clock)
 
 
@@ -173,13 +190,32 @@ def move_uniforms(engine: Engine, qpu: Qpu, address: Value, clock: Value) -> Non
     fetch_uniforms(engine, qpu, clock)
 
 
+@staged
+def _instructions_come(
+    engine: Engine, number: Value, waiter: Value, line: Value, clock: Value
+) -> None:
+    qpu = Qpu.at(state_of(engine, number))
+    qpu.line = line
+    qpu.fetching = const(i32, 0)
+    wake(engine, number, clock)
+
+
+@staged
+def _uniforms_come(engine: Engine, number: Value, waiter: Value, line: Value, clock: Value) -> None:
+    qpu = Qpu.at(state_of(engine, number))
+    _uniforms_came(qpu, Figures.at(engine.chip), clock)
+    fetch_uniforms(engine, qpu, clock)
+    if qpu.cause == int(Cause.UNIFORMS):
+        wake(engine, number, clock)
+
+
 @kernel(args=(ptr, ptr, i64))
 def step_instruction_cache(address: Value, state: Value, clock: Value) -> None:
     """Takes a line that has come and asks for one that is missing."""
-    _step(Engine.at(address), SliceCache.at(state), ModuleKind.INSTRUCTION_CACHE, clock)
+    step_cache(Engine.at(address), SliceCache.at(state), clock, _instructions_come)
 
 
 @kernel(args=(ptr, ptr, i64))
 def step_uniform_cache(address: Value, state: Value, clock: Value) -> None:
     """The same; QPUs get their next words."""
-    _step(Engine.at(address), SliceCache.at(state), ModuleKind.UNIFORM_CACHE, clock)
+    step_cache(Engine.at(address), SliceCache.at(state), clock, _uniforms_come)

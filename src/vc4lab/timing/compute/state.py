@@ -6,12 +6,16 @@ from vc4lab.simd import Array, Struct, i32, i64, nested, ptr
 from vc4lab.timing.compute.kinds import CAUSES
 
 MAX_QPUS = 16
+WAITERS = 8
+"""Of a slice: two threads of each QPU."""
 VECTORS = 32
 """Requests of a QPU whose addresses are kept, more than its queues hold."""
 IN_FLIGHT = 16
 """Vectors that a TMU works on at most, and lines that a cache waits for."""
 SOURCES = 16
 """Places in tables of who asks the memory."""
+LINES = 256
+"""Lines of a vector that a TMU keeps, more than the lanes of a trilinear sample have."""
 MAX_PIECES = 256
 """Pieces of memory that a program may lie in."""
 
@@ -157,7 +161,7 @@ class Tags(Struct):
 
 
 class SliceCache(Struct):
-    """The instruction or the uniform cache of a slice. wanted: the line that each QPU waits for.
+    """The instruction or the uniform cache of a slice. wanted: the line that each waiter waits for.
 
     pending: lines asked for; asked: whether the L2 cache has the request.
     """
@@ -167,8 +171,8 @@ class SliceCache(Struct):
     source = i32
     count = i32
     unused = i32
-    wanted = Array(i64, 4)
-    waits = Array(i32, 4)
+    wanted = Array(i64, WAITERS)
+    waits = Array(i32, WAITERS)
     pending = Array(i64, IN_FLIGHT)
     asked = Array(i32, IN_FLIGHT)
 
@@ -177,7 +181,7 @@ class Tmu(Struct):
     """A TMU. Vectors in flight: whose they are, lines missing, the earliest clock of the result.
 
     lines: what the newest vector still asks the L2 cache for. held: results of a QPU on their way
-    or not read yet.
+    or not read yet. tag: of the requests in flight.
     """
 
     tags = nested(Tags)
@@ -190,7 +194,8 @@ class Tmu(Struct):
     sent = i32
     lines_left = i32
     accept_at = i64
-    lines = Array(i64, 16)
+    lines = Array(i64, LINES)
+    tag = Array(i64, IN_FLIGHT)
     owner = Array(i32, IN_FLIGHT)
     missing = Array(i32, IN_FLIGHT)
     ready = Array(i64, IN_FLIGHT)

@@ -31,3 +31,16 @@ def access(address: Value, line: Value) -> Value:
     store(lines + place, line, 8)
     store(used + place, tags.stamp, 8)
     return hit
+
+
+@kernel(args=(ptr, i64), returns=i32)
+def holds(address: Value, line: Value) -> Value:
+    """1 if a line is there; nothing changes."""
+    tags = Tags.at(address, 8)
+    first = ((line & (tags.sets - 1).sext(i64)) * tags.ways.sext(i64)) << 3
+    found = const(i32, 0)
+    for way in range(tags.ways):
+        if load(i64, tags.lines + first + (way << 3), 8) == line:
+            found = const(i32, 1)
+            break
+    return found

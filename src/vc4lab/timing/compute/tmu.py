@@ -6,7 +6,11 @@ L2 cache, one a clock, while older vectors still wait for theirs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from vc4lab.simd import (
+    Function,
     Value,
     call,
     const,
@@ -15,6 +19,7 @@ from vc4lab.simd import (
     kernel,
     load,
     max_,
+    min_,
     ptr,
     select,
     staged,
@@ -22,6 +27,7 @@ from vc4lab.simd import (
 )
 from vc4lab.timing.clockwork import (
     Engine,
+    QueueState,
     count_busy,
     first_piece,
     instance_of,
@@ -34,7 +40,23 @@ from vc4lab.timing.clockwork import (
 )
 from vc4lab.timing.compute import tags
 from vc4lab.timing.compute.kinds import LINE_BITS, ModuleKind, QueueKind
-from vc4lab.timing.compute.state import IN_FLIGHT, VECTORS, Figures, Qpu, Tmu
+from vc4lab.timing.compute.state import IN_FLIGHT, LINES, VECTORS, Figures, Qpu, Tmu
+
+
+class Requests(NamedTuple):
+    """What is different for those who use a TMU.
+
+    lines: (engine, TMU, the QPU's instance, tag of the request) looks the lines of a request up
+    (`look_up_line`). hand_on: (engine, TMU, place of the oldest vector, clock it is complete) gives
+    its result to its QPU, if there is room (1).
+    """
+
+    lines: Callable[[Engine, Tmu, Value, Value], None]
+    hand_on: Callable[[Engine, Tmu, Value, Value, Value], Value]
+
+
+LANES = 16
+"""Accesses that a vector counts as."""
 
 TEXTURE = -1
 """In place of a vector's number: a texture, whose texels count as being in the cache."""
@@ -78,47 +100,63 @@ def _ask(engine: Engine, tmu: Tmu, clock: Value) -> None:
 
 
 @staged
-def _hand_on(engine: Engine, tmu: Tmu, figures: Figures, clock: Value) -> None:
+def _hand_on(engine: Engine, tmu: Tmu, requests: Requests, clock: Value) -> None:
     """The oldest vector is complete: its result goes to its QPU."""
     if tmu.count > 0:
         head = tmu.head.sext(i64)
         asking = (tmu.count == 1) & (tmu.sent < tmu.lines_left)
         if (load(i32, tmu.missing + (head << 2)) == 0) & ~asking:
-            qpu = load(i32, tmu.owner + (head << 2))
-            number = request_queue(figures, qpu, tmu.unit)
-            results = queue_at(engine, QueueKind.TMU_RESULTS, number)
             ready = max_(load(i64, tmu.ready + (head << 3)), clock)
-            wrote = call(
-                write_piece,
-                engine.pointer, results.pointer, clock, ready,
-                head, const(i64, 0), const(i64, 0),
-            )  # fmt: skip
-            if wrote != 0:
+            if requests.hand_on(engine, tmu, head, ready, clock) != 0:
                 tmu.head = (tmu.head + 1) & (IN_FLIGHT - 1)
                 tmu.count = tmu.count - 1
                 wake_self(engine, clock + 1)
 
 
 @staged
-def _look_up(tmu: Tmu, qpu: Qpu, vector: Value) -> None:
-    """The tags of a vector's lanes: keeps the lines that are missing."""
-    tmu.lines_left = const(i32, 0)
-    tmu.sent = const(i32, 0)
-    before = const(i64, -1)
-    for lane in range(16):
-        place = qpu.vectors + (vector << 6) + (lane << 2)
-        line = load(i32, place).zext(i64).shr(LINE_BITS)
-        if line != before:
-            before = line
-            if call(tags.access, tmu.tags.pointer, line) == 0:
-                store(tmu.lines + (tmu.lines_left.sext(i64) << 3), line)
-                tmu.lines_left = tmu.lines_left + 1
-    tmu.tags.misses = tmu.tags.misses + tmu.lines_left.sext(i64)
-    tmu.tags.hits = tmu.tags.hits + (16 - tmu.lines_left).sext(i64)
+def result_queue(engine: Engine, tmu: Tmu, head: Value) -> QueueState:
+    """Where the result of a vector goes."""
+    qpu = load(i32, tmu.owner + (head << 2))
+    number = request_queue(Figures.at(engine.chip), qpu, tmu.unit)
+    return queue_at(engine, QueueKind.TMU_RESULTS, number)
 
 
 @staged
-def _accept(engine: Engine, tmu: Tmu, figures: Figures, clock: Value) -> None:
+def _hand_on_result(engine: Engine, tmu: Tmu, head: Value, ready: Value, clock: Value) -> Value:
+    results = result_queue(engine, tmu, head)
+    return call(
+        write_piece,
+        engine.pointer, results.pointer, clock, ready,
+        head, const(i64, 0), const(i64, 0),
+    )  # fmt: skip
+
+
+@staged
+def look_up_line(tmu: Tmu, line: Value) -> None:
+    """A line of the newest vector; it is kept if it is missing."""
+    if call(tags.access, tmu.tags.pointer, line) == 0:
+        store(tmu.lines + (tmu.lines_left.sext(i64) << 3), line)
+        tmu.lines_left = min_(tmu.lines_left + 1, const(i32, LINES - 1))
+
+
+@staged
+def _look_up_lanes(engine: Engine, tmu: Tmu, instance: Value, vector: Value) -> None:
+    """The lines of a vector's lanes, whose addresses the QPU keeps."""
+    if vector >= 0:
+        qpu = Qpu.at(state_of(engine, instance))
+        before = const(i64, -1)
+        for lane in range(16):
+            place = qpu.vectors + (vector << 6) + (lane << 2)
+            line = load(i32, place).zext(i64).shr(LINE_BITS)
+            if line != before:
+                before = line
+                look_up_line(tmu, line)
+        tmu.tags.misses = tmu.tags.misses + tmu.lines_left.sext(i64)
+        tmu.tags.hits = tmu.tags.hits + (LANES - tmu.lines_left).sext(i64)
+
+
+@staged
+def _accept(engine: Engine, tmu: Tmu, figures: Figures, users: Requests, clock: Value) -> None:
     """Takes a request of one of the slice's QPUs, in turn."""
     first = tmu.slice * figures.qpus
     number: Value = tmu.last
@@ -133,15 +171,15 @@ def _accept(engine: Engine, tmu: Tmu, figures: Figures, clock: Value) -> None:
             held = tmu.held + (number << 2)
             if load(i32, held) < figures.result_depth:
                 if call(is_readable, engine.pointer, requests.pointer, clock) != 0:
-                    vector = first_piece(requests).tag
+                    tag = first_piece(requests).tag
                     call(remove_piece, engine.pointer, requests.pointer, clock)
                     instance = instance_of(engine, ModuleKind.QPU, owner)
                     slot = ((tmu.head + tmu.count) & (IN_FLIGHT - 1)).sext(i64)
                     tmu.lines_left = const(i32, 0)
                     tmu.sent = const(i32, 0)
-                    if vector >= 0:
-                        _look_up(tmu, Qpu.at(state_of(engine, instance)), vector)
+                    users.lines(engine, tmu, instance, tag)
                     store(tmu.owner + (slot << 2), owner)
+                    store(tmu.tag + (slot << 3), tag)
                     store(tmu.missing + (slot << 2), tmu.lines_left)
                     store(tmu.ready + (slot << 3), clock - 1 + figures.tmu_latency)
                     tmu.count = tmu.count + 1
@@ -153,19 +191,27 @@ def _accept(engine: Engine, tmu: Tmu, figures: Figures, clock: Value) -> None:
                     taken = const(i32, 1)
 
 
-@kernel(args=(ptr, ptr, i64))
-def step_tmu(address: Value, state: Value, clock: Value) -> None:
-    """Takes a line, hands a result on, takes a vector, asks for a line."""
-    engine, tmu = Engine.at(address), Tmu.at(state)
-    figures = Figures.at(engine.chip)
-    _take_lines(engine, tmu, clock)
-    _hand_on(engine, tmu, figures, clock)
-    if (tmu.sent >= tmu.lines_left) & (tmu.count < figures.tmu_vectors):
-        if tmu.accept_at <= clock:
-            _accept(engine, tmu, figures, clock)
-        else:
-            wake_self(engine, tmu.accept_at)
-    _ask(engine, tmu, clock)
+def tmu_step(requests: Requests) -> Function[None]:
+    """The kernel of a TMU: takes a line, hands a result on, takes a vector, asks for a line."""
+
+    @kernel(args=(ptr, ptr, i64))
+    def step(address: Value, state: Value, clock: Value) -> None:
+        engine, tmu = Engine.at(address), Tmu.at(state)
+        figures = Figures.at(engine.chip)
+        _take_lines(engine, tmu, clock)
+        _hand_on(engine, tmu, requests, clock)
+        if (tmu.sent >= tmu.lines_left) & (tmu.count < figures.tmu_vectors):
+            if tmu.accept_at <= clock:
+                _accept(engine, tmu, figures, requests, clock)
+            else:
+                wake_self(engine, tmu.accept_at)
+        _ask(engine, tmu, clock)
+
+    return step
+
+
+step_tmu = tmu_step(Requests(_look_up_lanes, _hand_on_result))
+"""Of user programs."""
 
 
 @staged
