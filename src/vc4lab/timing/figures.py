@@ -48,6 +48,8 @@ MODULES: dict[str, dict[str, Spec]] = {
     },
     "qpu": {
         "slot": _clocks("an instruction; a QPU goes on at multiples of it", 64, 1),
+        "request_words": _count("words of requests that may wait for a TMU", 64),
+        "tile_load": _clocks("that a colour takes from the tile buffer to r4"),
     },
     "scheduler": {
         "launch": _clocks("from the register to the first fetch of the program"),
@@ -62,6 +64,11 @@ MODULES: dict[str, dict[str, Spec]] = {
         "ways": _count("lines that share a place", 16),
         "ahead": _count("words that are fetched ahead", 16),
         "line_clocks": _clocks("for a line to come from the cache to the QPU"),
+    },
+    "varyings": {
+        "interval": _clocks("from one varying of 16 lanes to the next, of all QPUs of a slice"),
+        "latency": _clocks("from its beginning to the QPU, besides"),
+        "depth": _count("varyings that are made ahead for a thread", 8),
     },
     "tmu": {
         "per_slice": _count("TMUs of a slice", 4),

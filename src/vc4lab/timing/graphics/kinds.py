@@ -6,9 +6,9 @@ programs first (`compute/kinds.py`), then these, in this order; queues likewise.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
-from vc4lab.timing.compute.kinds import ModuleKind, QueueKind
+from vc4lab.timing.compute.kinds import Cause, ModuleKind, QueueKind
 
 
 class GraphicsModule(IntEnum):
@@ -41,3 +41,44 @@ class GraphicsQueue(IntEnum):
     PIXELS = len(QueueKind) + 10
     TILE_WORK = len(QueueKind) + 11
     TILE_DONE = len(QueueKind) + 12
+
+
+class Meets(IntFlag):
+    """What the first instruction of a segment meets (`programs.py`)."""
+
+    REQUEST0 = 1 << 0
+    REQUEST1 = 1 << 1
+    RESULT0 = 1 << 2
+    RESULT1 = 1 << 3
+    SFU = 1 << 4
+    VARYING = 1 << 5
+    VPM_SETUP = 1 << 6
+    VPM_READ = 1 << 7
+    VPM_WRITE = 1 << 8
+    LOCK = 1 << 9
+    """The tile must be its own, if it is not yet."""
+    UNLOCK = 1 << 10
+    TILE_LOAD = 1 << 11
+    SWITCH = 1 << 12
+    """The other thread runs before this one goes on."""
+    LAST_SWITCH = 1 << 13
+    LINE = 1 << 14
+    """The first word of a line of uniforms is read."""
+    NEXT_LINE = 1 << 15
+    """Words of `Segment.line` are fetched from now on."""
+
+
+SHADER_CAUSE_TEXT = {
+    Cause.INSTRUCTIONS: "instruction cache",
+    Cause.UNIFORMS: "uniforms",
+    Cause.TMU_RESULT: "TMU result",
+    Cause.TMU_ROOM: "TMU request queue full",
+    Cause.SFU: "SFU in use by another QPU",
+    Cause.VPM_READ: "VPM",
+    Cause.SCOREBOARD: "scoreboard",
+    Cause.VARYINGS: "varyings",
+    Cause.THREAD_SWITCH: "the other thread",
+    Cause.TILE_BUFFER: "tile buffer load",
+    Cause.OUTPUT: "no room for what it made",
+}
+"""Why a shader does not go on."""

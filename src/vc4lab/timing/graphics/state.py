@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from vc4lab.simd import Array, Struct, i32, i64, nested, ptr
 from vc4lab.timing.compute.state import MAX_QPUS, Figures
+from vc4lab.timing.graphics.shader_state import ShadingFigures
 
 
 class TaskKind(IntEnum):
@@ -17,20 +18,23 @@ class TaskKind(IntEnum):
 
 
 class Shader(Struct):
-    """A program with its uniforms, as one draw uses it.
+    """A program with its uniforms, as vectors or batches of one draw run it (`shaders.py`).
 
-    code, uniforms: guest addresses. first_segment, segments: its rows among the segments
-    (`programs.py`). threads: 2 if two of them share a QPU. instructions: of a run without loops.
+    code, uniforms: guest addresses. program: its number. threads: 2 if two of them share a QPU.
+    first_step, steps: its part of `Work.routes`, the segments (`shader_state.Segment`) that it runs
+    through; instructions: of such a run. seen: of each slice the misses of its instruction cache
+    when all of the program was in it, plus 1.
     """
 
     code = i32
     uniforms = i32
-    first_segment = i32
-    segments = i32
+    program = i32
     threads = i32
     instructions = i32
-    varyings = i32
+    first_step = i32
+    steps = i32
     unused = i32
+    seen = Array(i64, 4)
 
 
 class Batch(Struct):
@@ -203,6 +207,7 @@ class Work(Struct):
 
     shaders = ptr
     segments = ptr
+    routes = ptr
     batches = ptr
     fetches = ptr
     vectors = ptr
@@ -279,6 +284,7 @@ class GraphicsFigures(Struct):
 
     compute = nested(Figures)
     raster = nested(RasterFigures)
+    shading = nested(ShadingFigures)
     scoreboard = nested(Scoreboard)
     works = Array(ptr, 2)
     threads = Array(i32, MAX_QPUS)
