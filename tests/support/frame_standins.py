@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -40,6 +39,7 @@ from vc4lab.timing.graphics.scoreboard import drop_lock, take_lock
 from vc4lab.timing.graphics.state import Batch, GraphicsFigures, Shader
 from vc4lab.timing.graphics.tables import Feed, Tables
 from vc4lab.timing.graphics.topology import Part, Parts
+from vc4lab.timing.machine import Machine
 
 IDLE, RUNNING, LOCKED = 0, 1, 2
 
@@ -138,7 +138,6 @@ class PlainFeed(Feed):
     def __init__(self, chip: Chip, before: int = 32, held: int = 12, accesses: int = 1) -> None:
         super().__init__(chip)
         self.before, self.held, self.accesses = before, held, accesses
-        self._tables: Any = None
 
     def add_shaders(self, tables: Tables) -> None:
         assert tables.rendering is not None
@@ -152,14 +151,12 @@ class PlainFeed(Feed):
         batches = np.zeros(len(tables.rendering.batches.sizes), dtype_of(Batch))
         batches["thread"], batches["vertices"] = 1, tables.rendering.batches.sizes
         tables.rendered["batches"] = batches
-        self._tables = tables
 
-    def prepare(self, model: Any) -> None:
-        for qpu in model.machine.states["qpu"]:
+    def prepare(self, machine: Machine, figures: GraphicsFigures) -> None:
+        for qpu in machine.states["qpu"]:
             qpu.before, qpu.held, qpu.accesses = self.before, self.held, self.accesses
 
-    def reset(self, model: Any, thread: int) -> None:
-        tables = model.tables[1]
+    def reset(self, machine: Machine, thread: int, tables: Tables) -> None:
         if thread == 1 and tables.rendering is not None:
             first = tables.rendering.batches.first_batch
-            model.machine.states["vertex_cache"][0].first_batch = first.ctypes.data
+            machine.states["vertex_cache"][0].first_batch = first.ctypes.data

@@ -98,7 +98,7 @@ class FrameModel:
         self._empty = Tables.nothing()
         self.tables = [self._empty, self._empty]
         self._works: list[Any] = [Work(), Work()]
-        self.feed.prepare(self)
+        self.feed.prepare(self.machine, self.figures)
 
     # -- frames ----------------------------------------------------------------------------------
 
@@ -134,10 +134,12 @@ class FrameModel:
         machine.call("rendering_list", 0, start)
         if machine.run() is not Pause.IDLE:
             raise StandsStill("a module of frames asked for more of a record")
-        if (binned and not self.feed.binned(self)) or (rendered and not self._rendered(rendered)):
+        if (binned and not self.feed.binned(machine)) or (
+            rendered and not self._rendered(rendered)
+        ):
             raise StandsStill("\n".join(standstill(machine)))
         end = int(machine.states["tile_buffer"][0].finished_at) if rendered else start
-        return (self.feed.binning_end(self) - start if binned else 0), end - start
+        return (self.feed.binning_end(machine) - start if binned else 0), end - start
 
     def _load(self, thread: int, tables: Tables | None) -> None:
         """Shows a thread's modules the tables of a frame."""
@@ -146,7 +148,7 @@ class FrameModel:
         self.tables[thread], self._works[thread] = chosen, work
         self.figures.works[thread] = work.address
         self.figures.released[thread] = 0
-        self.feed.reset(self, thread)
+        self.feed.reset(self.machine, thread, chosen)
         if thread == RENDERING:
             states = self.machine.states
             board = self.figures.scoreboard

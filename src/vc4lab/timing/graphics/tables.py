@@ -11,11 +11,11 @@ import numpy as np
 from vc4lab.timing.chip import Chip
 from vc4lab.timing.frames.columns import Table
 from vc4lab.timing.frames.frame import Frame
-from vc4lab.timing.graphics.state import Work
+from vc4lab.timing.graphics.state import GraphicsFigures, Work
 from vc4lab.timing.graphics.work import Choices, Rendering, rendering
+from vc4lab.timing.machine import Machine
 
 if TYPE_CHECKING:
-    from vc4lab.timing.graphics.model import FrameModel
     from vc4lab.timing.graphics.topology import Parts
 
 Named = Mapping[str, Table]
@@ -85,16 +85,16 @@ class Feed:
     def add_vertices(self, tables: Tables) -> None:
         """Vertices of both threads: `batches`, `fetches`, groups, what is binned."""
 
-    def prepare(self, model: FrameModel) -> None:
+    def prepare(self, machine: Machine, figures: GraphicsFigures) -> None:
         """Fills figures and states of a new model."""
 
-    def reset(self, model: FrameModel, thread: int) -> None:
+    def reset(self, machine: Machine, thread: int, tables: Tables) -> None:
         """A list thread begins another frame."""
 
-    def binned(self, model: FrameModel) -> bool:
+    def binned(self, machine: Machine) -> bool:
         """Whether all of it is binned."""
         return True
 
-    def binning_end(self, model: FrameModel) -> int:
+    def binning_end(self, machine: Machine) -> int:
         """The clock at which that was so."""
         return 0
