@@ -115,8 +115,30 @@ MODULES: dict[str, dict[str, Spec]] = {
         "byte_clocks": _parts("a byte of a list"),
         "record_clocks": _parts("a record"),
     },
+    "binning_list": {
+        "ahead": _count("reads that have not come or are not used up", 64),
+        "record_clocks": _clocks("a record", least=1),
+    },
     "vertex_cache": {
         "kept": _count("full batches that are looked at for a vertex", 64, 0),
+        "index_clocks": _parts("a vertex that is named"),
+        "arbitration": _count(
+            "which thread's batch is collected: 0 in turn, 1 binning first, 2 rendering first", 2, 0
+        ),
+        "rows": _count("rows of the VPM for vertices", 65536, 16),
+        "binning_rows": _count("of them for binning, at most", 65536, 1),
+        "rendering_rows": _count("of them for rendering, at most", 65536, 1),
+    },
+    "attributes": {
+        "array_clocks": _parts("an array of a vertex"),
+        "word_clocks": _parts("a word of it"),
+        "ahead": _count("reads that have not come", 64),
+    },
+    "binner": {
+        "primitive_clocks": _parts("a primitive"),
+        "entry_clocks": _parts("a tile that it is in"),
+        "clip_clocks": _parts("a primitive that is cut, besides"),
+        "tile_clocks": _parts("a tile whose list a flush ends"),
     },
     "setup": {
         "clocks": _clocks("a primitive", least=1),

@@ -45,11 +45,18 @@ class VertexBatches:
         Of each batch its vertices, 1 to 16.
     first_batch
         Of each group its first batch, and how many there are.
+    begins
+        Of each batch the place of its first vertex among those that are named, and how many those
+        are.
+    members
+        The vertices of all batches, one batch after the other.
     """
 
     batch_of: NDArray[np.int32]
     sizes: NDArray[np.int32]
     first_batch: NDArray[np.int32]
+    begins: NDArray[np.int32]
+    members: NDArray[np.uint32]
 
 
 class Collecting(Struct):
@@ -67,6 +74,8 @@ class Collecting(Struct):
     batch_of = ptr
     sizes = ptr
     first_batch = ptr
+    begins = ptr
+    members = ptr
 
 
 @kernel(args=(ptr,), returns=i32)
@@ -74,19 +83,24 @@ def collect(pointer: Value) -> Value:
     """Fills the tables; how many batches there are."""
     c = Collecting.at(pointer)
     batches = const(i32, 0)
+    members = const(i32, 0)
     for group in range(c.groups):
         first = batches
         size = const(i32, BATCH)  # of the last batch: the next vertex begins one
         store(c.first_batch + group * 4, first)
         end = load(i32, c.starts + group * 4 + 4)
         for number in range(load(i32, c.starts + group * 4), end):
-            place = c.seen + (load(i32, c.vertices + number * 4) & (MAX_VERTICES - 1)) * 4
+            vertex = load(i32, c.vertices + number * 4)
+            place = c.seen + (vertex & (MAX_VERTICES - 1)) * 4
             batch = load(i32, place)
             if (batch < first) | (batch < batches - 1 - c.kept):
                 if size == BATCH:
                     size = const(i32, 0)
+                    store(c.begins + batches * 4, number)
                     batches = batches + 1
                 size = size + 1
+                store(c.members + members * 4, vertex)
+                members = members + 1
                 batch = batches - 1
                 store(place, batch)
                 store(c.sizes + batch * 4, size)
@@ -109,17 +123,25 @@ def collect_batches(
     places = np.ascontiguousarray(starts, np.int32)
     groups = len(places) - 1
     seen = np.full(MAX_VERTICES, -1, np.int32)
-    batch_of, sizes = (np.zeros(max(len(named), 1), np.int32) for _ in range(2))
+    batch_of, sizes, begins = (np.zeros(len(named) + 1, np.int32) for _ in range(3))
+    members = np.zeros(len(named) + 1, np.uint32)
     first_batch = np.zeros(groups + 1, np.int32)
     c = Collecting(groups=groups, kept=kept)
     arrays = {
         "vertices": named, "starts": places, "seen": seen, "batch_of": batch_of,
-        "sizes": sizes, "first_batch": first_batch,
+        "sizes": sizes, "first_batch": first_batch, "begins": begins, "members": members,
     }  # fmt: skip
     for name, array in arrays.items():
         setattr(c, name, array.ctypes.data)
     count = int(_native()(c.address))
-    return VertexBatches(batch_of[: len(named)], sizes[:count], first_batch)
+    begins[count] = places[-1] if groups > 0 else 0
+    return VertexBatches(
+        batch_of[: len(named)],
+        sizes[:count],
+        first_batch,
+        begins[: count + 1],
+        members[: int(sizes[:count].sum(dtype=np.int64))],
+    )
 
 
 def tile_groups(frame: Frame) -> NDArray[np.int32]:

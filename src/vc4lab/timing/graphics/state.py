@@ -41,16 +41,25 @@ class Batch(Struct):
     """Up to 16 vertices that are shaded together.
 
     thread: 0 for the binner, 1 for rendering. shader: -1 where vertices are in memory already (NV).
-    rows: of the VPM that its attributes or vertices take. first_fetch, fetches: rows of `Fetch`.
-    done: set when its vertices are in the VPM.
+    rows: of the VPM that its attributes or vertices take; shaded_rows: that the shader writes.
+    first_fetch, fetches: rows of `Fetch`; arrays, words: rows and words that the attribute DMA
+    writes to the VPM for them. named: vertices named while it was collected. list_read: which read
+    of thread 0's list (`vertex_state.BinningList`) brings the last index of it, -1 if none does.
+    made: it has room in the VPM. done: set when its vertices are in the VPM.
     """
 
     thread = i32
     shader = i32
     vertices = i32
     rows = i32
+    shaded_rows = i32
     first_fetch = i32
     fetches = i32
+    arrays = i32
+    words = i32
+    named = i32
+    list_read = i32
+    made = i32
     done = i32
     unused = i32
 
