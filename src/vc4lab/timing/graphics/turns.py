@@ -2,7 +2,8 @@
 
 A QPU runs ahead of the clockwork while it meets nothing that could change what it does, so turns of
 a unit are not asked for in the order of their clocks. The unit keeps which of its turns are taken;
-who asks gets the first one at or after a clock.
+who asks gets the first one at or after a clock. Turns begin at multiples of their length; the first
+piece after a pause may begin within its turn.
 """
 
 from __future__ import annotations

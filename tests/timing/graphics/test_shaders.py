@@ -1,0 +1,315 @@
+"""QPUs that run shaders: clocks computed by hand, and those of user programs."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+from tests.support.compute import DATA, END
+from tests.support.shading import Shaded, shaded
+from tests.support.timing import timed
+
+from vc4lab.timing.compute.kinds import CAUSE_TEXT, Cause
+
+SLOT = 4
+LATE = "mov tlbc, r0" + END
+"""The tile is locked for the colour."""
+EARLY_LOCK = "nop ; nop ; sbwait\n"
+
+
+def lengths(result: Shaded) -> list[int]:
+    """Clocks from the end of a vector to the end of the next one."""
+    ends = [result.ends[number] for number in sorted(result.ends)]
+    return [after - before for before, after in pairwise(ends)]
+
+
+# -- one thread
+
+
+def test_a_program_in_the_cache_takes_a_slot_for_each_instruction() -> None:
+    result = shaded("nop\n" * 20 + END, 5)
+    # the scheduler is called a clock after the end, and a thread begins a clock after that
+    assert lengths(result)[1:] == [23 * SLOT + 2] * 3
+    assert result.stalls() == {Cause.INSTRUCTIONS: result.stall(Cause.INSTRUCTIONS)}
+
+
+@pytest.mark.parametrize("qpus", [1, 4])
+def test_a_line_of_instructions_misses_once_in_each_slice(qpus: int) -> None:
+    result = shaded("nop\n" * 45 + END, 3 * 2 * qpus, qpus=qpus, slices=2)
+    assert [result.misses("instruction_cache", number) for number in (0, 1)] == [6, 6]
+    assert result.misses("l2") == 6 + 1  # and one of uniforms
+
+
+def test_a_program_that_the_cache_cannot_hold_misses_every_time() -> None:
+    result = shaded("nop\n" * 600 + END, 3)
+    assert result.misses("instruction_cache") > 2 * 75
+
+
+def test_instructions_executed_and_busy() -> None:
+    result = shaded("nop\n" * 20 + END, 5)
+    assert result.qpus[0].common.executed == 5 * 23
+    assert result.segments[0][1] == 5
+    instance = next(
+        one for one, (name, _) in zip(result.machine.instances, result.machine.names, strict=True)
+        if name == "qpu"
+    )  # fmt: skip
+    assert instance.busy == 5 * 23 * SLOT
+
+
+# -- uniforms
+
+
+def test_the_first_word_comes_from_the_slices_cache() -> None:
+    """51 clocks, of which nothing is hidden: 13 slots."""
+    result = shaded("mov r0, unif" + END, 5)
+    assert lengths(result)[2] == (13 + 4) * SLOT + 2
+    assert result.segments[0][2] == pytest.approx(5 * 13 * SLOT, abs=200)
+
+
+@pytest.mark.parametrize(("between", "stall"), [(0, 11), (6, 5), (11, 0), (30, 0)])
+def test_a_line_is_fetched_two_words_ahead(between: int, stall: int) -> None:
+    """Word 14 asks for it; its 51 clocks are 13 slots, of which words 14 and 15 hide two."""
+    text = "mov r0, unif\n" * 16 + "nop\n" * between + "mov r0, unif" + END
+    result = shaded(text, 5)
+    assert lengths(result)[2] == (13 + 16 + between + stall + 4) * SLOT + 2
+
+
+def test_words_are_counted_as_the_chip_counts_them() -> None:
+    result = shaded("mov r0, unif\n" * 5 + END, 3)
+    assert result.qpus[0].common.uniforms == 3 * (5 + 2)
+
+
+# -- textures
+
+LOOK = "mov t0s, r0\nnop ; nop ; ldtmu0\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "cached", "stall"),
+    [([1], True, 9), ([1], False, 12), ([2], False, 20)],
+    ids=["its own cache", "L2 cache", "memory"],
+)
+def test_stalls_of_a_lookup(lines: list[int], cached: bool, stall: int) -> None:
+    """As Sugizaki measured them. Before it the other TMU brings line 1 into the L2 cache."""
+    before = "mov t1s, r0\nnop ; nop ; ldtmu1\nmov t1s, r0\nnop ; nop ; ldtmu1\n" + "nop\n" * 60
+    own = LOOK + "nop\n" * 16 if cached else ""
+    first = [[1], [0x1000 * 64]]  # opens the row of memory that line 2 has
+    last = [[1], lines] if cached else [lines]
+    result = shaded(before + own + LOOK + END, lines=[[*first, *last]])
+    waits = [clocks for first, _, clocks in result.segments if clocks]
+    assert round(waits[-1] / SLOT) == stall
+
+
+def test_results_come_in_order_and_hide_each_other() -> None:
+    """Three requests to a TMU of 16 clocks a vector: only the first one waits 9 slots."""
+    text = "mov t0s, r0\n" * 3 + "nop ; nop ; ldtmu0\n" * 3 + END
+    result = shaded(text, 6, lines=[[[1]] * 3])
+    waits = 9 * SLOT - 2 * SLOT  # of the first
+    assert lengths(result)[3] == (3 + 3 + 3) * SLOT + waits + 2 * (16 - SLOT) + 2
+
+
+@pytest.mark.parametrize(("threads", "stall"), [(1, 0), (2, 12)])
+def test_a_full_request_queue_stalls(threads: int, stall: int) -> None:
+    """The seventh request, at clock 24, is the fifth that waits: until the third is taken, at 33.
+
+    A thread that shares its QPU has room for four words.
+    """
+    text = "mov t0s, r0\n" * 7 + "nop ; nop ; ldtmu0\n" * 7 + END
+    result = shaded(text, 1, threads=threads, lines=[[[1]] * 7])
+    assert result.stall(Cause.TMU_ROOM) == stall
+    assert result.qpus[0].common.lookups == 7
+
+
+def test_lines_are_those_of_the_vectors_quads() -> None:
+    """Lines of other quads of the block are not looked up."""
+    other = 1 << 24
+    result = shaded(LOOK + END, 1, lines=[[[5, 6 | other, 7, 8 | other]]])
+    assert result.misses("tmu") == 2
+
+
+def test_results_that_are_not_read_are_dropped() -> None:
+    result = shaded("mov t0s, r0\n" + LATE, 20, lines=[[[1]]])
+    assert result.clocks > 0
+
+
+def test_a_result_that_was_not_asked_for() -> None:
+    assert shaded("nop ; nop ; ldtmu0\n" + LATE, 3).clocks > 0
+
+
+# -- two threads
+
+SWITCHING = "mov t0s, r0\nnop ; nop ; {}\nnop\nnop\nnop ; nop ; ldtmu0\n" + "nop\n" * 8 + LATE
+
+
+def test_the_other_thread_hides_the_latency() -> None:
+    lines = [[[number]] for number in range(40)]
+    text = SWITCHING.format("lthrsw")
+    one = shaded(SWITCHING.format("lthrsw"), 40, threads=1, lines=lines)
+    two = shaded(text, 40, threads=2, lines=lines)
+    assert two.stall(Cause.TMU_RESULT) < one.stall(Cause.TMU_RESULT) / 2
+    assert two.clocks < 0.75 * one.clocks
+    issue = 40 * 17 * SLOT
+    assert two.clocks > issue
+
+
+def test_a_lone_thread_goes_on_when_its_result_is_there() -> None:
+    """Request, switch, two more: the load has 6 of the 9 slots to wait for."""
+    result = shaded(SWITCHING.format("lthrsw"), 5, lines=[[[1]]])
+    assert lengths(result)[3] == (4 + 6 + 9 + 4) * SLOT + 2
+
+
+def test_threads_end_in_order() -> None:
+    """The second one asks for nothing, and still does not pass the first one's colour."""
+    programs = [SWITCHING.format("lthrsw"), "nop ; nop ; lthrsw\nnop\nnop\n" + LATE]
+    result = shaded(programs, 20, threads=2, lines=[[[number]] for number in range(20)])
+    ends = [result.ends[number] for number in range(20)]
+    assert ends == sorted(ends)
+
+
+def test_programs_that_share_a_qpu_and_never_switch() -> None:
+    result = shaded("nop\n" * 10 + LATE, 9, threads=2)
+    ends = [result.ends[number] for number in range(9)]
+    assert ends == sorted(ends)
+
+
+def test_a_switch_that_is_not_marked_as_the_last_one() -> None:
+    programs = [SWITCHING.format("thrsw"), LATE]
+    assert shaded(programs, 20, threads=2, lines=[[[1]]]).clocks > 0
+
+
+# -- scoreboard
+
+
+def test_vectors_write_in_order() -> None:
+    """The first one of each four is long: the others wait before their colour."""
+    programs = ["nop\n" * 60 + LATE, LATE, LATE, LATE]
+    result = shaded(programs, 16, qpus=4, locks=1)
+    ends = [result.ends[number] for number in range(16)]
+    assert ends == sorted(ends)
+    assert result.stall(Cause.SCOREBOARD) > 0
+
+
+def test_a_vector_that_writes_nothing_keeps_its_place() -> None:
+    programs = ["nop\n" * 60 + END, LATE]
+    result = shaded(programs, 8, qpus=4, locks=1)
+    ends = [result.ends[number] for number in range(8)]
+    assert ends == sorted(ends)
+
+
+def test_the_tile_locked_early_or_late() -> None:
+    """2 to 4 times slower, as silicon.md says."""
+    body = "nop\n" * 30
+    late = shaded(body + LATE, 400, qpus=4, slices=3, locks=3)
+    early = shaded("nop\nnop\n" + EARLY_LOCK + body + LATE, 400, qpus=4, slices=3, locks=3)
+    assert 2 < early.clocks / late.clocks <= 4.2
+    assert late.stall(Cause.SCOREBOARD) < early.stall(Cause.SCOREBOARD) / 10
+
+
+def test_a_lock_that_is_given_back_early() -> None:
+    body = "nop\n" * 30
+    text = "nop\nnop\nmov tlbc, 0\nnop ; nop ; sbdone\n" + body + END
+    held = "nop\nnop\nmov tlbc, 0\n" + body + END
+    free, kept = (shaded(one, 60, qpus=4, locks=1) for one in (text, held))
+    assert free.clocks < kept.clocks / 2
+
+
+# -- units
+
+
+def test_the_sfu_is_shared_by_a_slice() -> None:
+    """Four QPUs that use it in every second slot need it twice as often as it can."""
+    text = "mov recip, r0\nnop\n" * 30 + END
+    one, four, apart = (
+        shaded(text, 40, qpus=qpus, slices=slices) for qpus, slices in ((1, 1), (4, 1), (1, 4))
+    )
+    assert one.stall(Cause.SFU) == apart.stall(Cause.SFU) == 0
+    assert four.stall(Cause.SFU) > 0
+    assert four.clocks >= 40 * 30 * SLOT
+
+
+def test_varyings_have_a_rate() -> None:
+    text = "mov r0, vary\n" * 8 + END
+    fast, slow = (shaded(text, 5, varying_interval=clocks) for clocks in (4, 16))
+    assert lengths(fast)[3] == (8 + 3) * SLOT + 8 + 2  # the first one has to come
+    # eight of 16 clocks, the first of which may begin within its turn; then what comes after it
+    assert 0 <= 8 * 16 + 4 + 4 * SLOT + 2 - lengths(slow)[3] < 16
+    four = shaded(text, 40, qpus=4, varying_interval=4)
+    assert four.clocks >= 40 * 8 * 4
+
+
+def test_colours_that_are_read_take_a_while() -> None:
+    text = "nop\nnop\nnop ; nop ; loadc\n" + LATE
+    plain = "nop\nnop\nnop\n" + LATE
+    read, not_read = (lengths(shaded(one, 5))[3] for one in (text, plain))
+    assert read - not_read == 8
+
+
+def test_accesses_to_the_tile_buffer_are_counted() -> None:
+    result = shaded("nop\nnop\nnop ; nop ; loadc\nmov tlbz, r0\n" + LATE, 3)
+    assert result.qpus[0].first.accesses == 3
+
+
+VERTICES = "ldi vr_setup, 0x201a00\nmov r0, vpm\nldi vw_setup, 0x1a00\nmov vpm, r0\n" + END
+
+
+def test_vertex_shaders_read_and_write_the_vpm() -> None:
+    """Five slots after the set-up, as measured (QV56)."""
+    result = shaded(VERTICES, 5, batches=True)
+    assert lengths(result)[3] == (7 + 5) * SLOT + 2
+    assert result.stall(Cause.VPM_READ) == 5 * 5 * SLOT
+
+
+# -- loops and branches
+
+LOOP = "nop\nagain: nop\nnop\nbrr.anyz -, again\nnop\nnop\nnop\nnop" + END
+
+
+@pytest.mark.parametrize("rounds", [1, 9])
+def test_loops_take_the_clocks_of_their_rounds(rounds: int) -> None:
+    count = 1 + 6 * rounds + 4
+    result = shaded(LOOP, 5, instructions=count)
+    assert lengths(result)[3] == count * SLOT + 2
+    again = next(run for first, run, _ in result.segments if first == 1)
+    assert again == 5 * rounds
+
+
+# -- and as user programs
+
+PARTS = (
+    "nop\n", "mov r1, r2\n", "mov recip, r1\n",
+    "mov r3, unif\nmov t0s, r3\n{0}nop ; nop ; ldtmu0\n",
+    "mov r3, unif\nmov t1s, r3\n{0}nop ; nop ; ldtmu1\n", "mov r3, unif\nmov r3, unif\n",
+)  # fmt: skip
+
+
+def straight(seed: int) -> tuple[str, list[int]]:
+    """A program without branches, and its uniforms: addresses that are looked up."""
+    draw = random.Random(seed)
+    text = ""
+    words: list[int] = []
+    for _ in range(draw.randrange(1, 60)):
+        part = draw.choice(PARTS).format("nop\n" * draw.randrange(12))
+        text += part
+        words += [DATA + 64 * draw.randrange(200)] * part.count("unif")
+    return text + END, words
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_same_clocks_as_a_user_program(seed: int) -> None:
+    text, words = straight(seed)
+    reads = [line for line in text.split("\n") if "unif" in line or "t0s" in line or "t1s" in line]
+    stream = iter(words)
+    lines: list[list[int]] = []
+    word = 0
+    for line in reads:
+        if "unif" in line:
+            word = next(stream)
+        else:
+            lines.append([word >> 6])
+    mine = shaded(text, lines=[lines])
+    theirs = timed(text, [words], qpus=1).qpus[0]
+    clocks = mine.clocks - int(mine.qpus[0].first.started)
+    assert clocks == theirs.ended - theirs.started
+    named = {CAUSE_TEXT[cause]: clocks for cause, clocks in mine.stalls().items()}
+    assert named == {cause: clocks for cause, clocks in theirs.stalls.items() if clocks}
