@@ -18,6 +18,7 @@ FLOORS = (
     {"qpu", "records"},
     {"v3d"},
     {"timing"},
+    {"mesa"},
     {"drm", "soc"},
     {"cli", "examples", "pytest_plugin", "viewer"},
 )
@@ -62,6 +63,16 @@ def test_imports_only_point_down(folder: str) -> None:
         if LEVELS[target] > level or (LEVELS[target] == level > 0 and level < len(FLOORS) - 1)
     }
     assert not upward
+
+
+def test_only_the_driver_and_faces_know_mesa() -> None:
+    """The protocol ends where the hardware begins; boards and the DRM device have none of it."""
+    knowing = {
+        module.split(".")[0]
+        for module, targets in graph().items()
+        if any(target.split(".")[0] == "mesa" for target in targets)
+    }
+    assert knowing <= {"mesa", "driver", "cli"}
 
 
 def graph() -> dict[str, set[str]]:

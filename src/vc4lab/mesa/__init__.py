@@ -1,0 +1,1 @@
+"""The way to Mesa: the socket, its messages and commands, Gallium's state as objects."""

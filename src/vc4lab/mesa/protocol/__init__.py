@@ -1,0 +1,1 @@
+"""Messages and commands, declared once."""

@@ -1,0 +1,65 @@
+"""A SUBMIT_CMD's words as commands, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from vc4lab.mesa.protocol.command import Command
+from vc4lab.mesa.protocol.commands import COMMANDS
+from vc4lab.mesa.protocol.fields import WORD, Malformed
+
+
+class Wrong(NamedTuple):
+    """What is wrong at a place of a stream."""
+
+    code: str
+    text: str
+    is_end: bool = False
+    """Whether nothing after it can be read."""
+
+
+class Decoded(NamedTuple):
+    """One command of a stream, or what is wrong in its place."""
+
+    word: int
+    """Its place in the stream, in words."""
+    command: Command | Wrong
+
+
+def decode_stream(data: Any) -> Iterator[Decoded]:
+    """The commands of a stream in order. `data`: bytes, or a view of bytes."""
+    start, end = 0, len(data)
+    while start < end:
+        place = start // WORD
+        if end - start < WORD:
+            yield Decoded(place, Wrong("GL-003", "the stream ends inside of a word", True))
+            return
+        header = int.from_bytes(data[start : start + WORD], "little")
+        words = header >> 16
+        following = start + WORD + words * WORD
+        if following > end:
+            left = (end - start) // WORD - 1
+            name = name_of(header)
+            text = f"{name} at word {place} has {words} words, but only {left} are left"
+            yield Decoded(place, Wrong("GL-003", text, True))
+            return
+        yield Decoded(place, decode_command(header, data, start + WORD, words, place))
+        start = following
+
+
+def decode_command(header: int, data: Any, start: int, words: int, place: int) -> Command | Wrong:
+    """The command with this header, whose words begin at byte `start`."""
+    declared = COMMANDS.get(header & 0xFF)
+    if declared is None:
+        return Wrong("GL-002", f"word {place}: there is no command {header & 0xFF}")
+    try:
+        return declared.decode_command(header >> 8 & 0xFF, data, start, words)
+    except Malformed as reason:
+        return Wrong("GL-002", f"{declared.name} at word {place}: {reason}")
+
+
+def name_of(header: int) -> str:
+    """The name of the command with this header."""
+    declared = COMMANDS.get(header & 0xFF)
+    return f"command {header & 0xFF}" if declared is None else declared.name
