@@ -35,6 +35,7 @@ BASE = {
     "disasm": [HELLO],
     "run": [LANES, "-m", "out=64"],
     "drm": ["--", "true"],
+    "gl": ["--", "true"],
     "replay": [JOB],
     "explain": [],
     "unknowns": [],
@@ -144,6 +145,7 @@ def test_empty_arguments():
     for command in ("boot", "replay", "run", "asm", "disasm"):
         vc4lab(command, "")
     vc4lab("drm", "--", "")
+    vc4lab("gl", "--", "")
 
 
 TEXTS = {
@@ -185,6 +187,7 @@ TEXTS = {
         "--unknown": ["x", "x=y", "", "=", "fill_rule="],
         "--modes": ["x", "", "0x0", "99999x9999", f"{HUGE}x1", "640x480@0", "-1x1"],
     },
+    "gl": {"--trace": ["x", "", "ioctl"]},
     "replay": {
         "--job": ["2", "9"],
         "--tiles": ["x.nofmt", "noending"],

@@ -1,12 +1,19 @@
-"""Signals that arrive while `vc4lab drm` runs programs."""
+"""Signals that arrive while `vc4lab drm` and `vc4lab gl` run programs."""
 
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from vc4lab.drm.supervisor.supervisor import Supervisor
+
+class Runs(Protocol):
+    """What runs programs."""
+
+    def interrupt(self) -> None:
+        """Ctrl-C came here; it may have come to the programs, too."""
+
+    def stop(self) -> None:
+        """End the programs."""
 
 
 class RunSignals:
@@ -16,10 +23,10 @@ class RunSignals:
     (by nohup, by a script that starts it in the background) stays ignored.
     """
 
-    def __init__(self, supervisor: Supervisor) -> None:
+    def __init__(self, runs: Runs) -> None:
         self.came = False
         """Whether one of them came: then the window does not stay."""
-        self._supervisor = supervisor
+        self._runs = runs
         self._held: list[tuple[int, Any]] = []
 
     def __enter__(self) -> RunSignals:
@@ -38,8 +45,8 @@ class RunSignals:
 
     def _interrupt(self, *_: object) -> None:
         self.came = True
-        self._supervisor.interrupt()
+        self._runs.interrupt()
 
     def _stop(self, *_: object) -> None:
         self.came = True
-        self._supervisor.stop()
+        self._runs.stop()

@@ -25,6 +25,7 @@ COMMANDS = (
     "run",
     "replay",
     "drm",
+    "gl",
     "explain",
     "unknowns",
 )

@@ -19,6 +19,7 @@ AREAS = {
     "soc": "SOC",
     "caches": "CACHE",
     "drm": "DRM",
+    "mesa": "GL",
     "cli": "CLI",
     "compiler": "JIT",
 }

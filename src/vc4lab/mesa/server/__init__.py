@@ -1,0 +1,1 @@
+"""The socket, its clients, and the program that is started with it."""

@@ -1,0 +1,154 @@
+"""The state that a draw is made with, as one object that can be printed and compared.
+
+Names are Gallium's. State objects (`protocol/objects.py`) are held as they were created; resources
+that they name are beside them, so that two clients' equal states compare equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vc4lab.mesa.protocol.codes import Stage
+from vc4lab.mesa.protocol.fields import value_text
+from vc4lab.mesa.protocol.objects import (
+    BlendState,
+    DepthStencilAlphaState,
+    Query,
+    RasterizerState,
+    SamplerState,
+    SamplerView,
+    Surface,
+    VertexElements,
+)
+from vc4lab.mesa.protocol.state_commands import Scissor, SetStencilRef, VertexBuffer, Viewport
+
+if TYPE_CHECKING:
+    from vc4lab.mesa.store.resources import Resource
+
+
+@dataclass(frozen=True)
+class Shader:
+    """A whole shader (pipe_shader_state): its stage and its TGSI text."""
+
+    stage: Stage
+    text: str
+
+    def __repr__(self) -> str:
+        return f"Shader({self.stage}, {self.text.count(chr(10))} lines)"
+
+
+class BoundSurface(NamedTuple):
+    """A render target: the surface and its texture."""
+
+    state: Surface
+    resource: Resource
+
+
+class BoundView(NamedTuple):
+    """A texture of a stage: the view and its texture."""
+
+    state: SamplerView
+    resource: Resource
+
+
+class BoundVertices(NamedTuple):
+    """A vertex buffer: where attributes lie in its resource."""
+
+    state: VertexBuffer
+    resource: Resource
+
+
+class BoundQuery(NamedTuple):
+    """A query and the buffer for its result."""
+
+    state: Query
+    resource: Resource
+
+
+class IndexBuffer(NamedTuple):
+    """Where indices lie, and how many bytes one has."""
+
+    resource: Resource
+    index_size: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Framebuffer:
+    """What is drawn to (pipe_framebuffer_state)."""
+
+    cbufs: tuple[BoundSurface | None, ...] = ()
+    zsbuf: BoundSurface | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height that all of its surfaces have."""
+        surfaces = [one for one in (*self.cbufs, self.zsbuf) if one is not None]
+        sizes = [one.resource.level(one.state.level) for one in surfaces]
+        if not sizes:
+            return 0, 0
+        return min(one.width for one in sizes), min(one.height for one in sizes)
+
+
+@dataclass(frozen=True)
+class StageState:
+    """What one stage has: shader, uniforms, textures and samplers by their slots."""
+
+    shader: Shader | None = None
+    constants: tuple[bytes, ...] = ()
+    views: tuple[BoundView | None, ...] = ()
+    samplers: tuple[SamplerState | None, ...] = ()
+
+
+_NO_STENCIL_REF = SetStencilRef(0, 0)
+
+
+@dataclass(frozen=True)
+class PipeState:
+    """All that a draw depends on, besides its own numbers (`DrawVbo`)."""
+
+    blend: BlendState | None = None
+    rasterizer: RasterizerState | None = None
+    dsa: DepthStencilAlphaState | None = None
+    vertex_elements: VertexElements | None = None
+    framebuffer: Framebuffer = Framebuffer()
+    viewports: tuple[Viewport | None, ...] = ()
+    scissors: tuple[Scissor | None, ...] = ()
+    ucp: tuple[float, ...] = ()
+    stencil_ref: SetStencilRef = _NO_STENCIL_REF
+    blend_color: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+    sample_mask: int = 0xFFFFFFFF
+    stipple: tuple[int, ...] = ()
+    vertex_buffers: tuple[BoundVertices | None, ...] = ()
+    index_buffer: IndexBuffer | None = None
+    vertex: StageState = StageState()
+    fragment: StageState = StageState()
+
+    def lines(self) -> list[str]:
+        """One line for each part, as listings print them."""
+        lines = []
+        for name, value in vars(self).items():
+            if isinstance(value, StageState):
+                lines += [f"{name}.{part}: {_text(one)}" for part, one in vars(value).items()]
+            elif isinstance(value, Framebuffer):
+                lines += [f"cbuf {number}: {_text(one)}" for number, one in enumerate(value.cbufs)]
+                lines.append(f"zsbuf: {_text(value.zsbuf)}")
+            else:
+                lines.append(f"{name}: {_text(value)}")
+        return lines
+
+
+def _text(value: Any) -> str:
+    """A part of the state for people."""
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, BoundSurface | BoundView | BoundVertices | BoundQuery):
+        return f"{value.resource} {value.state.text()}"
+    if isinstance(value, IndexBuffer):
+        return f"{value.resource} index_size={value.index_size} offset={value.offset}"
+    if isinstance(value, Shader):
+        return repr(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(_text(one) for one in value)}]"
+    return value_text(value)

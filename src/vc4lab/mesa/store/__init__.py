@@ -1,0 +1,1 @@
+"""Resources and what is done to them without drawing."""

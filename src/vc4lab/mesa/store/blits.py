@@ -1,0 +1,168 @@
+"""Clears, copies and blits of the software store (numpy)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vc4lab.mesa.protocol.codes import Filter
+from vc4lab.mesa.protocol.formats import layout_of
+from vc4lab.mesa.store import pixels
+from vc4lab.mesa.store.resources import Box, Refused, Resource
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vc4lab.mesa.protocol.formats import Layout
+    from vc4lab.mesa.protocol.work_commands import Blit
+
+COLOUR, DEPTH, STENCIL = 15, 16, 32
+"""Bits of a blit's mask."""
+
+
+def clear_colour(
+    resource: Resource, level: int, box: Box, layout: Layout, colour: tuple[float, ...]
+) -> None:
+    """Fill a box. Raises Refused."""
+    part = resource.part(level, box)
+    word = pixels.pack(np.array(colour, np.float32), layout)
+    part[...] = np.tile(np.frombuffer(word.tobytes(), np.uint8), box.width)
+
+
+def clear_depth_stencil(
+    resource: Resource, level: int, box: Box, depth: float | None, stencil: int | None
+) -> None:
+    """Fill depth, stencil or both in a box; what is not given stays. Raises Refused."""
+    made = pixels.depth_stencil(resource.layout, depth, stencil)
+    if made is None:
+        return
+    part = resource.part(level, box)
+    words = pixels.words_of(part, resource.layout)
+    kind = words.dtype.type
+    word, mask = made
+    new = words & kind(~mask & int(np.iinfo(kind).max)) | kind(word)
+    part[...] = new.view(np.uint8).reshape(part.shape)
+
+
+def copy_region(
+    target: Resource, level: int, place: tuple[int, int, int], source: Resource, at: int, box: Box
+) -> None:
+    """Copy blocks as they are. Raises Refused."""
+    if target.layout.block_bytes != source.layout.block_bytes:
+        raise Refused("GL-005", f"{source} cannot be copied to {target}: other sizes of texels")
+    from_ = source.part(at, box)
+    width = box.width // source.layout.block_width * target.layout.block_width
+    height = box.height // source.layout.block_height * target.layout.block_height
+    to = target.part(level, Box(*place, max(width, 1), max(height, 1), box.depth))
+    if to.shape != from_.shape:
+        raise Refused("GL-005", f"{source} cannot be copied to {target}: other shapes of blocks")
+    to[...] = from_.copy()
+
+
+def blit(command: Blit, target: Resource, source: Resource) -> None:
+    """Copy a box to another one, scaled and converted. Raises Refused."""
+    to, from_ = Box(*command.dst_box), Box(*command.src_box)
+    if command.render_condition_enable or command.alpha_blend:
+        raise Refused("GL-007", "BLIT with a condition or with blending was not announced")
+    if abs(to.depth) != abs(from_.depth):
+        raise Refused("GL-012", "BLIT between different numbers of layers is not built")
+    rows, columns = _places(to.y, to.height), _places(to.x, to.width)
+    if command.scissor_enable:
+        scissor = command.scissor[0]
+        rows = rows[(rows >= scissor.miny) & (rows < scissor.maxy)]
+        columns = columns[(columns >= scissor.minx) & (columns < scissor.maxx)]
+    level = target.level(command.dst_level)
+    rows = rows[(rows >= 0) & (rows < level.height)]
+    columns = columns[(columns >= 0) & (columns < level.width)]
+    if not len(rows) or not len(columns) or not to.depth:
+        return
+    y = from_.y + (rows - to.y + 0.5) * from_.height / to.height
+    x = from_.x + (columns - to.x + 0.5) * from_.width / to.width
+    box = Box(
+        *(int(columns[0]), int(rows[0]), min(to.z, to.z + to.depth)),
+        *(len(columns), len(rows), abs(to.depth)),
+    )
+    layers = Box(0, 0, min(from_.z, from_.z + from_.depth), 0, 0, abs(from_.depth))
+    whole = source.level(command.src_level)
+    texels = source.part(
+        command.src_level, Box(0, 0, layers.z, whole.width, whole.height, layers.depth)
+    )
+    if command.mask & (DEPTH | STENCIL):
+        _blit_words(command, target, source, box, texels, x, y)
+        return
+    colours = pixels.unpack(texels, layout_as(command.src_format, source))
+    sampled: NDArray[Any] = (
+        _linear(colours, x, y) if command.filter == Filter.LINEAR else _nearest(colours, x, y)
+    )
+    part = target.part(command.dst_level, box)
+    layout = layout_as(command.dst_format, target)
+    if command.mask & COLOUR != COLOUR:
+        old = pixels.unpack(part, layout)
+        kept = [channel for channel in range(4) if not command.mask >> channel & 1]
+        sampled[..., kept] = old[..., kept]
+    part[...] = pixels.pack(sampled, layout).view(np.uint8).reshape(part.shape)
+
+
+def layout_as(number: int, resource: Resource) -> Layout:
+    """The layout of a view's format. Raises Refused if it has not the resource's size."""
+    layout = layout_of(number)
+    if layout is None or layout.block_bytes != resource.layout.block_bytes:
+        raise Refused("GL-005", f"{resource} cannot be seen as format {number}")
+    return layout
+
+
+def _places(first: int, size: int) -> NDArray[np.int64]:
+    """The texels from `first` on, or before it if the size is negative, in rising order."""
+    low, high = min(first, first + size), max(first, first + size)
+    low, high = max(low, 0), min(high, 1 << 16)
+    return np.arange(low, max(low, high))
+
+
+def _nearest(texels: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    rows = np.clip(np.floor(y).astype(np.int64), 0, texels.shape[1] - 1)
+    columns = np.clip(np.floor(x).astype(np.int64), 0, texels.shape[2] - 1)
+    return texels[:, rows[:, None], columns[None, :]]
+
+
+def _linear(
+    texels: NDArray[np.float32], x: NDArray[np.float64], y: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """Four texels for each place, those outside the level replaced by the nearest inside."""
+    top, left = np.floor(y - 0.5), np.floor(x - 0.5)
+    down: NDArray[Any] = (y - 0.5 - top).astype(np.float32)[None, :, None, None]
+    right: NDArray[Any] = (x - 0.5 - left).astype(np.float32)[None, None, :, None]
+    corners = [
+        _nearest(texels, left + across, top + along) for along in (0, 1) for across in (0, 1)
+    ]
+    upper = corners[0] * (1 - right) + corners[1] * right
+    lower = corners[2] * (1 - right) + corners[3] * right
+    mixed: NDArray[Any] = upper * (1 - down) + lower * down
+    return mixed
+
+
+def _blit_words(
+    command: Blit,
+    target: Resource,
+    source: Resource,
+    box: Box,
+    texels: NDArray[np.uint8],
+    x: NDArray[Any],
+    y: NDArray[Any],
+) -> None:
+    """Depth and stencil: nearest, and only between equal formats."""
+    if target.format != source.format:
+        raise Refused("GL-012", f"BLIT of {source.format} to {target.format} is not built")
+    mask = shift = 0
+    for letter, width in source.layout.channels:
+        wanted = {"Z": DEPTH, "S": STENCIL}.get(letter, 0)
+        if command.mask & wanted:
+            mask |= ((1 << width) - 1) << shift
+        shift += width
+    words = _nearest(pixels.words_of(texels, source.layout), x, y)
+    part = target.part(command.dst_level, box)
+    old = pixels.words_of(part, target.layout)
+    kind = words.dtype.type
+    keep = kind(~mask & int(np.iinfo(kind).max))
+    new = np.ascontiguousarray(old & keep | words & kind(mask))
+    part[...] = new.view(np.uint8).reshape(part.shape)

@@ -1,0 +1,194 @@
+"""Resources: buffers and textures with all their levels, as the server keeps them.
+
+A resource has its own memory; the memory that it shares with the client (`staging`) is only where
+transfers come from and go to. Rows of all levels are without padding, as Mesa lays out the staging.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from vc4lab.mesa.protocol import limits
+from vc4lab.mesa.protocol.codes import Bind, Target
+from vc4lab.mesa.protocol.formats import Layout, layout_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vc4lab.mesa.protocol.messages import ResourceCreate, ResourceCreate2
+    from vc4lab.mesa.store.staging import Staging
+
+
+class Refused(ValueError):  # noqa: N818 - a fact about what was asked
+    """Something that a client asked for and cannot have: a code and a sentence."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+
+
+class Box(NamedTuple):
+    """A part of a level, in texels; z counts layers, faces or slices."""
+
+    x: int
+    y: int
+    z: int
+    width: int
+    height: int
+    depth: int
+
+    def __str__(self) -> str:
+        size = f"{self.width}x{self.height}x{self.depth}"
+        return f"{size} at {self.x},{self.y},{self.z}"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a resource; `blocks` is its memory as (layer, row of blocks, byte)."""
+
+    width: int
+    height: int
+    layers: int
+    blocks: NDArray[np.uint8]
+
+
+class Resource:
+    """A buffer or a texture. Raises Refused if there cannot be such a one.
+
+    Attributes
+    ----------
+    handle
+        The client's number for it.
+    layout
+        How its texels lie in memory.
+    levels
+        From the largest on.
+    staging
+        The memory that is shared with the client; None if it has none.
+    """
+
+    def __init__(self, asked: ResourceCreate | ResourceCreate2) -> None:
+        self.handle = asked.handle
+        self.target = asked.target
+        self.format: Any = asked.format
+        self.bind = asked.bind
+        self.width, self.height, self.depth = asked.width, asked.height, max(asked.depth, 1)
+        self.array_size = max(asked.array_size, 1)
+        self.last_level = asked.last_level
+        self.staging: Staging | None = None
+        layout = layout_of(self.format)
+        if layout is None:
+            raise Refused("GL-006", f"{self}: nothing can have the format {self.format}")
+        self.layout: Layout = layout
+        self._check(asked.nr_samples)
+        shapes = [self._shape(level) for level in range(self.last_level + 1)]
+        sizes = [layers * rows * row for _, _, layers, rows, row in shapes]
+        self.size = sum(sizes)
+        if self.size > limits.RESOURCE_BYTES:
+            raise Refused("GL-006", f"{self} would have {self.size} bytes")
+        memory = np.zeros(self.size, np.uint8)
+        self.levels = []
+        start = 0
+        for (width, height, layers, rows, row), size in zip(shapes, sizes, strict=True):
+            blocks = memory[start : start + size].reshape(layers, rows, row)
+            self.levels.append(Level(width, height, layers, blocks))
+            start += size
+
+    def _check(self, samples: int) -> None:
+        is_buffer = self.target == Target.BUFFER
+        most = limits.RESOURCE_BYTES if is_buffer else limits.SIZE
+        if not 1 <= self.width <= most or not 1 <= self.height <= limits.SIZE:
+            raise Refused("GL-006", f"{self}: its size must be between 1 and {most}")
+        if self.depth > limits.SIZE or self.array_size > limits.SIZE:
+            raise Refused("GL-006", f"{self}: it has too many slices or layers")
+        if samples > 1:
+            raise Refused("GL-007", f"{self}: {samples} samples; the capabilities say none")
+        largest = max(self.width, self.height, self.depth)
+        if self.last_level >= largest.bit_length():
+            raise Refused("GL-006", f"{self}: its last level cannot be {self.last_level}")
+
+    def _shape(self, level: int) -> tuple[int, int, int, int, int]:
+        """Width, height, layers, rows of blocks and bytes of a row of a level."""
+        width, height = max(self.width >> level, 1), max(self.height >> level, 1)
+        layers = self.array_size
+        if self.target == Target.TEXTURE_3D:
+            layers = max(self.depth >> level, 1)
+        elif self.target == Target.TEXTURE_CUBE:
+            layers = 6
+        return width, height, layers, self.layout.rows(height), self.layout.row_bytes(width)
+
+    def __str__(self) -> str:
+        size = f"{self.width}x{self.height}"
+        if self.depth > 1 or self.array_size > 1:
+            size += f"x{max(self.depth, self.array_size)}"
+        what = "buffer" if self.target == Target.BUFFER else str(self.target)
+        return f"resource {self.handle} ({what} {self.format} {size})"
+
+    @property
+    def is_window(self) -> bool:
+        """Whether its pixels are shown."""
+        return bool(self.bind & (Bind.DISPLAY_TARGET | Bind.SCANOUT))
+
+    def level(self, number: int) -> Level:
+        """A level. Raises Refused."""
+        if number > self.last_level:
+            raise Refused("GL-005", f"{self} has no level {number}")
+        return self.levels[number]
+
+    def part(self, number: int, box: Box) -> NDArray[np.uint8]:
+        """The blocks of a box of a level, as (layer, row, byte), to read and write.
+
+        Raises Refused if it is not inside, or does not consist of whole blocks.
+        """
+        level, layout = self.level(number), self.layout
+        inside = (
+            (min(box) >= 0)
+            and (box.x + box.width <= level.width)
+            and (box.y + box.height <= level.height)
+            and (box.z + box.depth <= level.layers)
+        )
+        if not inside:
+            size = f"{level.width}x{level.height}x{level.layers}"
+            raise Refused("GL-005", f"{self}: {box} is outside of level {number}, {size}")
+        if box.x % layout.block_width or box.y % layout.block_height:
+            raise Refused("GL-005", f"{self}: {box} does not begin with a block")
+        first = box.x // layout.block_width * layout.block_bytes
+        top = box.y // layout.block_height
+        return level.blocks[
+            box.z : box.z + box.depth,
+            top : top + layout.rows(box.height),
+            first : first + layout.row_bytes(box.width),
+        ]
+
+    def staging_part(
+        self, number: int, box: Box, offset: int, stride: int, layer_stride: int
+    ) -> NDArray[np.uint8]:
+        """The same box in this resource's staging, from `offset` on. Raises Refused."""
+        if self.staging is None:
+            raise Refused("GL-005", f"{self} shares no memory")
+        level = self.level(number)
+        memory: Any = self.staging.memory
+        step = stride or level.blocks.shape[2]
+        jump = layer_stride or step * level.blocks.shape[1]
+        return box_in(memory, self, box, offset, step, jump)
+
+
+def box_in(
+    memory: Any, resource: Resource, box: Box, offset: int, stride: int, layer_stride: int
+) -> NDArray[np.uint8]:
+    """A box of a resource's texels in other memory, as (layer, row, byte). Raises Refused."""
+    layout = resource.layout
+    shape = (box.depth, layout.rows(box.height), layout.row_bytes(box.width))
+    if 0 in shape:
+        return np.zeros(shape, np.uint8)
+    last = offset + (shape[0] - 1) * layer_stride + (shape[1] - 1) * stride + shape[2]
+    if min(*box, offset) < 0 or last > len(memory):
+        raise Refused(
+            "GL-005", f"{resource}: {box} ends at byte {last} of {len(memory)} bytes of memory"
+        )
+    strides = (layer_stride, stride, 1)
+    return np.ndarray(shape, np.uint8, memory, offset, strides)

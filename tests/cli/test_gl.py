@@ -1,0 +1,174 @@
+"""`vc4lab gl` with real programs and the Mesa that is installed."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vc4lab.cli.exit_codes import ExitCode
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "tests" / "support" / "egl_clear.py"
+GL = [sys.executable, "-m", "vc4lab", "gl"]
+
+
+def can_unshare() -> bool:
+    """Whether a program can get a /tmp of its own here."""
+    found = subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True, timeout=20)
+    return found.returncode == 0
+
+
+pytestmark = [
+    pytest.mark.skipif(not can_unshare(), reason="no mount namespaces"),
+    pytest.mark.skipif(not ctypes.util.find_library("EGL"), reason="no Mesa"),
+]
+
+
+def run(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
+    """`vc4lab gl` with these words."""
+    return subprocess.run(
+        [*GL, *map(str, words)], check=False, capture_output=True, text=True, timeout=120, **options
+    )  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.parametrize("options", [[], ["--inline"]])
+def test_a_program_clears_and_uploads(options: list[str]) -> None:
+    result = run(*options, "--", sys.executable, PROGRAM, "upload")
+    assert result.returncode == 0, result.stderr
+    assert "virgl (vc4lab VideoCore IV) | OpenGL ES 2.0 Mesa" in result.stdout
+    assert "clear [51, 102, 153, 255]" in result.stdout
+    assert "upload [48, 160, 255, 255]" in result.stdout
+    assert result.stderr == ""
+
+
+def test_draws_are_left_out_and_reported() -> None:
+    result = run("--", sys.executable, PROGRAM, "draw")
+    assert result.returncode == ExitCode.NOT_DRAWN, result.stderr
+    assert result.stderr.count("GL-010") == 1
+    assert "1 draws were left out" in result.stderr
+
+
+def test_strict_stops_at_the_first_draw() -> None:
+    result = run("--strict", "--", sys.executable, PROGRAM, "draw")
+    assert result.returncode == ExitCode.STRICT_STOP
+    assert "stopped (strict): GL-010" in result.stderr
+
+
+def test_the_trace_shows_state_and_shaders() -> None:
+    result = run("--trace", "gallium", "--", sys.executable, PROGRAM, "draw")
+    for part in (
+        "CREATE_RENDERER program=",
+        "GET_CAPS2",
+        "RESOURCE_CREATE2 handle=",
+        "CREATE_OBJECT RASTERIZER handle=",
+        "CREATE_OBJECT SHADER handle=",
+        "|   0: MOV OUT[0], IN[0]",
+        "CLEAR buffers=0x4 color=[0.2, 0.4, 0.6, 1]",
+        "DRAW_VBO triangles start=0 count=3",
+    ):
+        assert part in result.stderr, part
+    assert "GL-00" not in result.stderr
+
+
+def test_exit_codes_pass_through() -> None:
+    result = run("--", sys.executable, PROGRAM, "exit", 7)
+    assert result.returncode == 7
+    assert "GL-011" in result.stderr
+    assert run("--", sys.executable, PROGRAM, "crash").returncode == 128 + signal.SIGABRT
+    result = run("--", "/no/such/program")
+    assert result.returncode == ExitCode.BAD_INPUT
+    assert "/no/such/program: no such file" in result.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["--trace", "ioctl", "--", "true"]])
+def test_wrong_options(words: list[str]) -> None:
+    assert run(*words).returncode == ExitCode.BAD_INPUT
+
+
+def test_the_program_s_tmp_is_its_own(tmp_path: Path) -> None:
+    """Two runs at once; each sees its socket and its working folder, and nothing is left."""
+    here = Path("/tmp") / f"vc4lab-test-{os.getpid()}"
+    here.mkdir()
+    try:
+        before = set(Path("/tmp").glob("vc4lab-gl-*"))
+        command = [*GL, "--", sys.executable, str(PROGRAM)]
+        runs = [
+            subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, text=True) for _ in range(2)
+        ]
+        for one in runs:
+            text, _ = one.communicate(timeout=120)
+            assert one.returncode == 0
+            seen = text.splitlines()[0]
+            assert ".virgl_test" in seen
+            assert here.name in seen
+            assert str(here) in seen
+            assert "vc4lab-gl" not in seen
+        assert set(Path("/tmp").glob("vc4lab-gl-*")) == before
+    finally:
+        shutil.rmtree(here)
+
+
+def test_a_signal_ends_the_program() -> None:
+    """SIGTERM ends program and server; the folder is removed."""
+    before = set(Path("/tmp").glob("vc4lab-gl-*"))
+    with subprocess.Popen([*GL, "--", "sleep", "60"], stderr=subprocess.PIPE) as process:
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit:
+            if _child_of(process.pid) == "sleep":
+                break
+            time.sleep(0.05)
+        process.terminate()
+        assert process.wait(30) == 128 + signal.SIGTERM
+    assert set(Path("/tmp").glob("vc4lab-gl-*")) == before
+
+
+def _child_of(process: int) -> str:
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    try:
+        return Path(f"/proc/{children[0]}/comm").read_text().strip()
+    except (IndexError, OSError):
+        return ""
+
+
+@pytest.fixture(scope="module")
+def display() -> Iterator[str]:
+    """An X server."""
+    if not shutil.which("Xvfb") or not shutil.which("glmark2-es2"):
+        pytest.skip("Xvfb and glmark2-es2 are not installed")
+    read, write = os.pipe()
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", str(write), "-noreset", "-screen", "0", "320x240x24"],
+        pass_fds=[write],
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(write)
+    with open(read) as file:
+        yield f":{file.readline().strip()}"
+    server.terminate()
+    server.wait()
+
+
+@pytest.mark.parametrize("options", [[], ["--inline"]])
+def test_glmark2_runs_to_its_end(display: str, options: list[str]) -> None:
+    """In a window: no command is unknown or wrong, every draw is seen."""
+    scenes = ["-b", "texture:nframes=2", "-b", "ideas:nframes=2", "-b", "terrain:nframes=2"]
+    result = run(
+        *(*options, "--trace", "gallium", "--"),
+        *("glmark2-es2", "-s", "160x120", *scenes),
+        env={**os.environ, "DISPLAY": display},
+    )
+    assert result.returncode == ExitCode.NOT_DRAWN, result.stderr[-2000:]
+    assert "glmark2 Score" in result.stdout
+    problems = [line for line in result.stderr.splitlines() if line.startswith("GL-")]
+    assert [line[:6] for line in problems] == ["GL-010"]
+    for name in ("BLIT", "RESOURCE_COPY_REGION", "SET_CONSTANT_BUFFER", "TEX TEMP"):
+        assert name in result.stderr
