@@ -69,6 +69,11 @@ class Chip:
         """Where a figure stands: file and line, section and key."""
         return self.figures[section][key].place
 
+    def with_figures(self, figures: Mapping[str, Mapping[str, Figure]], name: str) -> Chip:
+        """The same with other figures. Raises BadChip for those that do not go together."""
+        _check(figures)
+        return Chip(name, self.title, figures)
+
 
 class _File:
     """A file being read: knows its lines."""
@@ -217,6 +222,24 @@ def _number(file: _File, section: str, key: str, value: Any, spec: Spec) -> floa
         text = f"{spec.text}: a power of two, such as {above // 2} or {above}, not {value}"
         raise file.bad(section, key, text)
     return value
+
+
+def spec_of(chip: Chip, section: str, key: str, where: str) -> Spec:
+    """What a figure of a chip may be; where: what names it. Raises BadChip if there is none."""
+    file = _File(where, "")
+    if section not in chip.figures:
+        raise file.bad("", section, f"there is no such section{_near(section, chip.figures)}")
+    specs = MODULES.get(section, BOARD if section.startswith("boards.") else QUEUE)
+    specs = TMU_REQUESTS if section == "queues.tmu_requests" else specs
+    if key not in specs:
+        raise file.bad(section, key, f"there is no such figure{_near(key, specs)}")
+    return specs[key]
+
+
+def changed_figure(chip: Chip, section: str, key: str, value: float | bool, where: str) -> Figure:
+    """Another value for a figure. Raises BadChip, in the words of a chip's file."""
+    spec, file = spec_of(chip, section, key, where), _File(where, "")
+    return Figure(_number(file, section, key, value, spec), where, False, file.place(section, key))
 
 
 def _complete(file: _File, figures: Mapping[str, Mapping[str, Figure]]) -> None:

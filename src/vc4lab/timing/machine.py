@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 from vc4lab.simd import NativeFunction, build
@@ -30,7 +31,13 @@ def _block(kind: Any, count: int) -> Any:
 
 
 class Machine:
-    """Modules and queues of a topology, with their state. chip: address of what they share."""
+    """Modules and queues of a topology, with their state. chip: address of what they share.
+
+    turn, on_turn: events after which the clockwork returns, and what is called then.
+    """
+
+    turn = TURN
+    on_turn: Callable[[], object] | None = None
 
     def __init__(self, topology: Topology, chip: int, name: str) -> None:
         self.topology = topology
@@ -97,8 +104,10 @@ class Machine:
     def run(self) -> Pause:
         """Moves on until nothing happens any more, or a module needs more of the record."""
         while True:
-            self.engine.left = TURN
+            self.engine.left = self.turn
             pause = Pause(self._run(self.engine.address))
+            if self.on_turn is not None:
+                self.on_turn()
             if pause is not Pause.TURN:
                 return pause
 

@@ -16,6 +16,15 @@ class BoardTime:
     clocks: int
     milliseconds: float
 
+    @property
+    def rate(self) -> float:
+        """Frames a second, if this is a frame of a program that only waits for the GPU."""
+        return 1000 / self.milliseconds if self.milliseconds else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values, with `rate`."""
+        return {**asdict(self), "frames_per_second": self.rate}
+
 
 @dataclass(frozen=True)
 class QpuTime:

@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.text.disassembler import disassemble
+from vc4lab.timing.boards import board_of, speeds_of
 from vc4lab.timing.chip import Chip, load_chip
 from vc4lab.timing.compute.kinds import CAUSE_TEXT
 from vc4lab.timing.compute.model import ComputeModel
 from vc4lab.timing.compute.standstill import standstill, waits_for
 from vc4lab.timing.compute.state import CUT_OFF
 from vc4lab.timing.result import (
-    BoardTime,
     CacheUse,
     HotInstruction,
     ModuleTime,
@@ -33,9 +33,6 @@ from vc4lab.timing.result import (
 
 if TYPE_CHECKING:
     from vc4lab.v3d.events import ProgramRecorded, V3DListeners
-
-BOARD = "pi3"
-"""The board whose clocks are shown, unless another one is asked for."""
 
 MAX_HOT = 64
 
@@ -49,22 +46,11 @@ class ProgramTiming:
 
     def __init__(self, chip: Chip | str | os.PathLike[str] = "videocore4", board: str = "") -> None:
         self.chip = chip if isinstance(chip, Chip) else load_chip(chip)
-        boards = self.chip.boards
-        self.board = board or (BOARD if BOARD in boards else boards[0])
-        if self.board not in boards:
-            known = ", ".join(boards)
-            raise ValueError(f"board {board[:40]!r}: {self.chip.name} is on {known}")
-        moved = {name: self._moved(name) for name in boards}
+        self.board = board_of(self.chip, board)
+        self.speeds = speeds_of(self.chip)
         # boards whose memory is as fast for the V3D have the same clocks
-        self.models = {speed: ComputeModel(self.chip, speed) for speed in set(moved.values())}
-        self.model_of = {name: self.models[speed] for name, speed in moved.items()}
+        self.models = {speed: ComputeModel(self.chip, speed) for speed in self.speeds.distinct}
         self._serials: dict[int, int] = {}
-
-    def _moved(self, board: str) -> float:
-        """Bytes that a board's memory moves in a clock, as far as the V3D takes them."""
-        clock = self.chip.real(f"boards.{board}", "clock")
-        moved = self.chip.real(f"boards.{board}", "memory") / clock
-        return min(moved, self.chip.real("sdram", "bytes_per_clock"))
 
     @contextmanager
     def listen(self, listeners: V3DListeners) -> Iterator[None]:
@@ -89,7 +75,7 @@ class ProgramTiming:
         for model in self.models.values():
             model.end_feed()
             model.advance()
-        model = self.model_of[self.board]
+        model = self.models[self.speeds.of_board[self.board]]
         qpus = tuple(_qpu_time(model, number) for number in model.started)
         clocks = _clocks(model)
         textures = sum(int(model.qpus[n].textures) for n in model.started)
@@ -105,7 +91,7 @@ class ProgramTiming:
             self.chip.name,
             self.board,
             clocks,
-            tuple(self._board_time(name) for name in self.chip.boards),
+            self.speeds.times({speed: _clocks(one) for speed, one in self.models.items()}),
             qpus,
             _hot(model),
             _modules(model, clocks),
@@ -120,11 +106,6 @@ class ProgramTiming:
             ),
             tuple(notes),
         )
-
-    def _board_time(self, name: str) -> BoardTime:
-        clocks = _clocks(self.model_of[name])
-        hertz = self.chip.real(f"boards.{name}", "clock")
-        return BoardTime(name, hertz, clocks, 1000 * clocks / hertz)
 
 
 def _clocks(model: ComputeModel) -> int:
