@@ -137,7 +137,8 @@ class FrameModel:
         if (binned and not self.feed.binned(machine)) or (
             rendered and not self._rendered(rendered)
         ):
-            raise StandsStill("\n".join(standstill(machine)))
+            lines = standstill(machine) + self.feed.standing(machine)
+            raise StandsStill("\n".join(lines))
         end = int(machine.states["tile_buffer"][0].finished_at) if rendered else start
         return (self.feed.binning_end(machine) - start if binned else 0), end - start
 

@@ -10,28 +10,24 @@ from vc4lab.simd import (
     i32,
     i64,
     kernel,
-    load,
     max_,
     ptr,
     select,
     staged,
-    store,
 )
 from vc4lab.timing.clockwork import (
     Engine,
     count_busy,
     first_piece,
-    instance_of,
     is_readable,
     may_take,
     queue_at,
     remove_piece,
-    wake,
     wake_self,
     write_piece,
 )
 from vc4lab.timing.compute.kinds import FRACTION
-from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
+from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.scheduler import work_of
 from vc4lab.timing.graphics.state import (
     Batch,
@@ -42,6 +38,8 @@ from vc4lab.timing.graphics.state import (
     RasterFigures,
     Work,
 )
+from vc4lab.timing.graphics.vertex_cache import call_cache, release
+from vc4lab.timing.graphics.vertex_state import RENDERING
 
 LAST_OF_LIST = 1
 """Flag of a piece of SET_UP."""
@@ -69,16 +67,6 @@ def _is_shaded(work: Work, batch: Value) -> Value:
     if batch >= 0:
         done = Batch.at(work.batches + batch.sext(i64) * Batch.size, 4).done
     return done
-
-
-@staged
-def _release(engine: Engine, before: Value, clock: Value) -> None:
-    """Batches are used no more."""
-    figures = GraphicsFigures.at(engine.chip)
-    place = figures.released + 8
-    if before.sext(i64) > load(i64, place):
-        store(place, before.sext(i64))
-        wake(engine, instance_of(engine, GraphicsModule.VERTEX_CACHE, const(i32, 0)), clock + 1)
 
 
 @staged
@@ -122,7 +110,7 @@ def _primitive(
             setup.following = number + 1
             setup.free_at = clock + max_(clocks, const(i64, 1))
             _work_for(engine, setup, work, primitive.draw, clocks)
-            _release(engine, primitive.release, clock)
+            release(engine, RENDERING, primitive.release, clock)
             wake_self(engine, setup.free_at)
 
 
@@ -140,7 +128,7 @@ def _end(engine: Engine, setup: Setup, work: Work, list_: PrimitiveList, clock: 
         setup.list = const(i32, 0)
         setup.free_at = clock + max_(clocks, const(i64, 1))
         _work_for(engine, setup, work, list_.draw, clocks)
-        _release(engine, list_.release, clock)
+        release(engine, RENDERING, list_.release, clock)
         wake_self(engine, setup.free_at)
 
 
@@ -165,6 +153,7 @@ def step_setup(address: Value, state: Value, clock: Value) -> None:
     shaded = queue_at(engine, GraphicsQueue.SHADED, const(i32, 1))
     if call(is_readable, address, shaded.pointer, clock) != 0:
         call(remove_piece, address, shaded.pointer, clock)
+        call_cache(engine, clock)  # the room of its attributes is free
     if clock < setup.free_at:
         wake_self(engine, setup.free_at)
     else:

@@ -17,6 +17,7 @@ from vc4lab.timing.machine import Machine
 
 if TYPE_CHECKING:
     from vc4lab.timing.graphics.topology import Parts
+    from vc4lab.timing.graphics.vertices import FrameVertices
 
 Named = Mapping[str, Table]
 """Tables by their names in `Work`."""
@@ -32,6 +33,7 @@ class Tables:
     rendering: Rendering | None
     binned: dict[str, Table] = field(default_factory=dict)
     rendered: dict[str, Table] = field(default_factory=dict)
+    vertices: FrameVertices | None = None
 
     @classmethod
     def nothing(cls) -> Tables:
@@ -98,3 +100,7 @@ class Feed:
     def binning_end(self, machine: Machine) -> int:
         """The clock at which that was so."""
         return 0
+
+    def standing(self, machine: Machine) -> list[str]:
+        """Lines about what waits where, in a model that stands still."""
+        return []

@@ -65,6 +65,12 @@ class Vertices:
     first_batch: NDArray[np.int32]
     found: VertexBatches
 
+    def use_shaders(self, rows: NDArray[np.int32]) -> None:
+        """From draws, as `shader` has them at first, to rows of `Work.shaders`."""
+        column = self.batches["shader"]
+        shaded = column >= 0
+        column[shaded] = rows[column[shaded]]
+
 
 class Array(Struct):
     """Where the elements of an attribute array lie."""
@@ -210,11 +216,11 @@ def _vertices(
 
 
 def rendering_vertices(frame: Frame, kept: int = 0, found: VertexBatches | None = None) -> Vertices:
-    """What thread 1 shades, tile by tile. Shaders: after the fragment programs, by draw."""
+    """What thread 1 shades, tile by tile. Shaders: by draw."""
     found = found or rendering_batches(frame, kept)
     firsts = tile_groups(frame)[:-1]
     draws = frame.draws
-    numbers = np.arange(len(draws), 2 * len(draws), dtype=np.int32)
+    numbers = np.arange(len(draws), dtype=np.int32)
     return _vertices(
         RENDERING,
         found,
