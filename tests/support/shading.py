@@ -33,8 +33,10 @@ from vc4lab.timing.compute.topology import topology_of
 from vc4lab.timing.declare import Module, Queue, Topology
 from vc4lab.timing.frames.columns import dtype_of
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
+from vc4lab.timing.graphics.result import ShaderUse
 from vc4lab.timing.graphics.scheduler import ShaderScheduler, step_shader_scheduler
 from vc4lab.timing.graphics.shader_state import ShaderQpu
+from vc4lab.timing.graphics.shader_use import SegmentCounts, shader_uses
 from vc4lab.timing.graphics.shaders import ShaderTables
 from vc4lab.timing.graphics.shading import STEPS, fill_shading
 from vc4lab.timing.graphics.state import Batch, GraphicsFigures, Quad, Vector, Work
@@ -146,6 +148,12 @@ class Shaded:
     qpus: list[Any]
     machine: Machine
     tables: ShaderTables
+    shaders: Any
+    before: SegmentCounts
+
+    def uses(self) -> tuple[ShaderUse, ...]:
+        """What the programs took."""
+        return shader_uses(self.before, self.shaders, self.tables.labels, 4)
 
     @property
     def clocks(self) -> int:
@@ -221,6 +229,7 @@ def shaded(
         words = assemble(text).words
         rows.append(tables.row(words, CODE + 0x2000 * number, uniforms, threads, instructions))
     work, arrays = _work(tables, vectors, rows, lines, batches)
+    before = SegmentCounts(tables)
     shared.works[0] = shared.works[1] = work.address
     log = np.zeros((vectors + 1, 2), np.int64)
     source, sink = states["front_end"][0], states["tile_buffer"][0]
@@ -233,9 +242,9 @@ def shaded(
     machine.call("front_end", 0, 0)
     assert machine.run() is Pause.IDLE
     assert sink.count == vectors, f"{sink.count} of {vectors} have ended"
-    del kept, arrays
+    del kept
     ends = {int(number): int(clock) for number, clock in log[:vectors]}
-    return Shaded(ends, states["qpu"], machine, tables)
+    return Shaded(ends, states["qpu"], machine, tables, arrays[0], before)
 
 
 def _with_counts(chip: Chip, slices: int, qpus: int) -> Chip:

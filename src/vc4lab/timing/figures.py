@@ -156,6 +156,7 @@ MODULES: dict[str, dict[str, Spec]] = {
     "shaders": {
         "launch": _clocks("from the scheduler to the first instruction"),
         "interval": _clocks("from one thread to the next", least=1),
+        "uniforms": _clocks("from a thread's beginning to its first uniform, out of the cache"),
     },
     "tile_buffer": {
         "locks": _count("vectors that may write at a time, in their order", 64),

@@ -67,6 +67,11 @@ def test_the_first_word_comes_from_the_slices_cache() -> None:
     assert result.segments[0][2] == pytest.approx(5 * 13 * SLOT, abs=200)
 
 
+def test_a_thread_may_have_its_first_words_sooner() -> None:
+    result = shaded("mov r0, unif" + END, 5, first_uniforms=20)
+    assert lengths(result)[2] == (5 + 4) * SLOT + 2
+
+
 @pytest.mark.parametrize(("between", "stall"), [(0, 11), (6, 5), (11, 0), (30, 0)])
 def test_a_line_is_fetched_two_words_ahead(between: int, stall: int) -> None:
     """Word 14 asks for it; its 51 clocks are 13 slots, of which words 14 and 15 hide two."""
@@ -313,3 +318,21 @@ def test_the_same_clocks_as_a_user_program(seed: int) -> None:
     assert clocks == theirs.ended - theirs.started
     named = {CAUSE_TEXT[cause]: clocks for cause, clocks in mine.stalls().items()}
     assert named == {cause: clocks for cause, clocks in theirs.stalls.items() if clocks}
+
+
+# -- what comes out
+
+
+def test_stalls_are_those_of_an_instruction() -> None:
+    text = "nop\nmov t0s, r0\nnop ; nop ; ldtmu0\n" + LATE
+    result = shaded([text, text + "nop\n"], 6, lines=[[[1]]])
+    first, second = result.uses()
+    assert (first.kind, first.threads) == ("", 3)
+    assert first.instructions == 3 * 7
+    hot = {one.address: one for one in second.hot}
+    load = hot[second.code + 2 * 8]
+    assert "ldtmu0" in load.text
+    assert load.executed == 3
+    assert set(load.stalls) <= {"TMU result", "instruction cache"}
+    assert load.clocks == 3 * SLOT + sum(load.stalls.values())
+    assert second.clocks == second.instructions * SLOT + sum(second.stalls.values())

@@ -121,6 +121,7 @@ class ShadingFigures(Struct):
     varying_interval = i64
     varying_latency = i64
     tile_latency = i64
+    first_uniforms = i64
     varying_depth = i32
     request_words = i32
     sfu_turns = Array(i64, 4 * SLOTS)

@@ -152,6 +152,7 @@ def _start(
     thread.uniform_line = shader.uniforms.zext(i64).shr(LINE_BITS)
     qpu.common.uniforms = qpu.common.uniforms + figures.compute.ahead.sext(i64)
     ask_uniforms(engine, qpu.common, thread, thread.uniform_line, clock, clock)
+    thread.line_at = clock + figures.shading.first_uniforms
     place = qpu.tasks + (kind.sext(i64) << 3)
     store(place, load(i64, place) + 1)
 
@@ -250,6 +251,8 @@ def _free(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) -> None:
         store(shader.seen + (qpu.common.slice.sext(i64) << 3), misses)
     clocks = shader.instructions.sext(i64) * figures.compute.slot
     count_busy(engine, clocks)
+    shader.runs = shader.runs + 1
+    shader.clocks = shader.clocks + clock - thread.started
     place = qpu.busy + (thread.kind.sext(i64) << 3)
     store(place, load(i64, place) + clocks)
     thread.alive = const(i32, 0)

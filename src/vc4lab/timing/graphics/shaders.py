@@ -30,6 +30,8 @@ class ShaderTables:
         What native code reads; `segments` and `routes` may move when a row is added.
     programs
         The words of each program.
+    labels
+        Of each shader of this frame who uses it first: kind (fragment, vertex, coordinate), draw.
     owners
         Of each segment the number of its program.
     inexact
@@ -40,6 +42,7 @@ class ShaderTables:
         self.ahead = ahead
         self.programs: list[Words] = []
         self.owners: list[int] = []
+        self.labels: list[tuple[str, int]] = []
         self.inexact = 0
         self._segments = np.zeros(_LEAST, dtype_of(Segment))
         self._routes = np.zeros(_LEAST, np.int32)
@@ -54,20 +57,28 @@ class ShaderTables:
         """Another frame: its shaders count from 0."""
         self._rows.clear()
         self._shaders.clear()
+        self.labels = []
         self.inexact = 0
 
     def row(
-        self, words: Words, code: int, uniforms: int, threads: int = 1, instructions: int = 0
+        self,
+        words: Words,
+        code: int,
+        uniforms: int,
+        threads: int = 1,
+        instructions: int = 0,
+        label: tuple[str, int] = ("", -1),
     ) -> int:
         """The shader of a program that executes so many instructions (0: not known).
 
-        code, uniforms: guest addresses; threads: 2 if two of them share a QPU.
+        code, uniforms: guest addresses; threads: 2 if two of them share a QPU; label: as `labels`.
         """
         key = (words, code, uniforms, threads, instructions)
         number = self._rows.get(key)
         if number is None:
             number = self._rows[key] = len(self._shaders)
             self._shaders.append(self._shader(*key))
+            self.labels.append(label)
         return number
 
     def rows_of_vectors(self, frame: Frame, vectors: Table) -> NDArray[np.int32]:
@@ -84,6 +95,7 @@ class ShaderTables:
                 int(draw["uniforms"]),
                 int(draw["threads"]),
                 executed,
+                ("fragment", pair >> 32),
             )
         return rows[places]
 

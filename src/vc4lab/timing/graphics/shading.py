@@ -25,6 +25,7 @@ _WHOLE = {
     "varying_latency": ("varyings", "latency"),
     "varying_depth": ("varyings", "depth"),
     "request_words": ("qpu", "request_words"),
+    "first_uniforms": ("shaders", "uniforms"),
     "tile_latency": ("qpu", "tile_load"),
 }
 

@@ -23,7 +23,8 @@ class Shader(Struct):
     code, uniforms: guest addresses. program: its number. threads: 2 if two of them share a QPU.
     first_step, steps: its part of `Work.routes`, the segments (`shader_state.Segment`) that it runs
     through; instructions: of such a run. seen: of each slice the misses of its instruction cache
-    when all of the program was in it, plus 1.
+    when all of the program was in it, plus 1. runs, clocks: threads that ended, and how long they
+    took together.
     """
 
     code = i32
@@ -35,6 +36,8 @@ class Shader(Struct):
     steps = i32
     unused = i32
     seen = Array(i64, 4)
+    runs = i64
+    clocks = i64
 
 
 class Batch(Struct):

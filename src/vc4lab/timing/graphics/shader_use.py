@@ -1,0 +1,107 @@
+"""What the programs of a frame took: threads, clocks, and what their instructions waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vc4lab.qpu.text.disassembler import disassemble
+from vc4lab.timing.compute.kinds import Cause
+from vc4lab.timing.frames.columns import Table
+from vc4lab.timing.graphics.kinds import SHADER_CAUSE_TEXT
+from vc4lab.timing.graphics.result import ShaderUse
+from vc4lab.timing.graphics.shaders import ShaderTables
+from vc4lab.timing.result import HotInstruction
+
+MAX_HOT = 8
+"""Instructions of a program that are named."""
+
+
+class SegmentCounts:
+    """What was counted of the segments up to now."""
+
+    def __init__(self, programs: ShaderTables) -> None:
+        self.programs = programs
+        self.executed = programs.segments["executed"].copy()
+        self.stalls = programs.segments["stalls"].copy()
+
+    def since(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What each segment was executed since, and its stalls by cause."""
+        segments = self.programs.segments
+        executed, stalls = segments["executed"].copy(), segments["stalls"].copy()
+        executed[: len(self.executed)] -= self.executed
+        stalls[: len(self.stalls)] -= self.stalls
+        return executed, stalls
+
+
+def shader_uses(
+    before: SegmentCounts, shaders: Table, labels: Sequence[tuple[str, int]], slot: int
+) -> tuple[ShaderUse, ...]:
+    """The programs of a frame that ran since `before`, those with the most clocks first.
+
+    shaders, labels: as `ShaderTables` had them when the frame's tables were made. A program that
+    several draws use is named once, with the first of them.
+    """
+    executed, stalls = before.since()
+    segments = before.programs.segments
+    owners = np.array(before.programs.owners, np.int64)
+    ran = (shaders["runs"] > 0).nonzero()[0]
+    found = []
+    for program in np.unique(shaders["program"][ran]).tolist():
+        rows = ran[shaders["program"][ran] == program]
+        mine = (owners == program).nonzero()[0]
+        kind, draw = labels[int(rows[0])]
+        code = int(shaders["code"][rows[0]]) & 0xFFFFFFFF
+        words = before.programs.programs[program]
+        instructions = int((executed[mine] * segments["slots"][mine]).sum())
+        hot = _hot(segments[mine], executed[mine], stalls[mine], words, code, slot)
+        found.append(
+            ShaderUse(
+                kind,
+                draw,
+                code,
+                int(shaders["runs"][rows].sum()),
+                instructions,
+                int(shaders["clocks"][rows].sum()),
+                _by_cause(stalls[mine].sum(axis=0)),
+                hot,
+            )
+        )
+    return tuple(sorted(found, key=lambda use: (-use.clocks, use.code)))
+
+
+def _by_cause(stalls: NDArray[np.int64]) -> dict[str, int]:
+    """Clocks by cause, in words; causes that were none are left out."""
+    return {text: int(stalls[cause]) for cause, text in SHADER_CAUSE_TEXT.items() if stalls[cause]}
+
+
+def _hot(
+    segments: Table,
+    executed: NDArray[np.int64],
+    stalls: NDArray[np.int64],
+    words: Sequence[int],
+    code: int,
+    slot: int,
+) -> tuple[HotInstruction, ...]:
+    """First instructions of segments, those that waited longest first."""
+    waited: dict[int, NDArray[Any]] = {}
+    runs: dict[int, int] = {}
+    for segment, count, clocks in zip(segments, executed, stalls, strict=True):
+        first = int(segment["first"])
+        waited[first] = waited.get(first, np.zeros(len(clocks), np.int64)) + clocks
+        runs[first] = runs.get(first, 0) + int(count)
+    order = sorted(waited, key=lambda first: (-int(waited[first].sum()), first))
+    return tuple(
+        HotInstruction(
+            code + 8 * first,
+            " ".join(disassemble(words[first], code + 8 * first).split("  #")[0].split()),
+            runs[first],
+            runs[first] * slot + int(waited[first].sum()),
+            _by_cause(waited[first]),
+        )
+        for first in order[:MAX_HOT]
+        if waited[first][Cause.INSTRUCTIONS :].any()
+    )
