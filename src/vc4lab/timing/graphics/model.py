@@ -49,6 +49,7 @@ _WHOLE = {
     "list_ahead": ("rendering_list", "ahead"),
     "list_tiles": ("rendering_list", "tiles"),
     "locks": ("tile_buffer", "locks"),
+    "kept": ("vertex_cache", "kept"),
     "setup_clocks": ("setup", "clocks"),
     "setup_reversed_clocks": ("setup", "reversed_clocks"),
     "setup_latency": ("setup", "latency"),
@@ -157,7 +158,7 @@ class FrameModel:
             clock = int(self.machine.engine.clock)
             _set(states["rendering_list"][0], step=0, begun=0, fetching=0, fetched=0, away=0,
                  came=0, tiles=0, tiles_done=0)  # fmt: skip
-            _set(states["setup"][0], list=0, free_at=0)
+            _set(states["setup"][0], list=0, free_at=0, shaded=0, begun=0, spent=0)
             _set(states["front_end"][0], primitive=0, free_at=0, ended=clock)
             _set(states["tile_buffer"][0], vectors=0, work=0, finished_at=clock, tiles=0)
 

@@ -11,6 +11,7 @@ from vc4lab.simd import (
     i64,
     kernel,
     max_,
+    min_,
     ptr,
     select,
     staged,
@@ -47,12 +48,17 @@ LAST_OF_LIST = 1
 
 class Setup(Struct):
     """list: the list that is set up + 1, or 0; following: its next primitive. free_at: when the
-    next one can begin. starved: since when it waits for a batch + 1, or 0.
+    next one can begin. starved: since when it waits for a batch + 1, or 0. shaded: batches before
+    this number are; begun: how far that was when the primitive before was done; spent: clocks since
+    then for those without pixels.
     """
 
     list = i32
     following = i32
+    shaded = i32
+    begun = i32
     free_at = i64
+    spent = i64
     starved = i64
     waited = i64
     primitives = i64
@@ -61,12 +67,17 @@ class Setup(Struct):
 
 
 @staged
-def _is_shaded(work: Work, batch: Value) -> Value:
-    """Whether vertices are in the VPM (1)."""
-    done = const(i32, 1)
-    if batch >= 0:
-        done = Batch.at(work.batches + batch.sext(i64) * Batch.size, 4).done
-    return done
+def _is_shaded(setup: Setup, work: Work, batch: Value) -> Value:
+    """Whether vertices of a batch and of those before it are in the VPM."""
+    going = const(i32, 1)
+    while going != 0:
+        going = const(i32, 0)
+        if setup.shaded <= batch:
+            at = work.batches + setup.shaded.sext(i64) * Batch.size
+            if Batch.at(at, 4).done != 0:
+                setup.shaded = setup.shaded + 1
+                going = const(i32, 1)
+    return setup.shaded > batch
 
 
 @staged
@@ -92,10 +103,13 @@ def _primitive(
     raster = GraphicsFigures.at(engine.chip).raster
     number = setup.following
     primitive = Primitive.at(work.primitives + number.sext(i64) * Primitive.size, 4)
-    if _is_shaded(work, primitive.batch) == 0:
+    hidden = _clocks(raster, primitive.reversed, primitive.empty, list_.varyings)
+    if ~_is_shaded(setup, work, primitive.batch):
         _starve(setup, clock)
+        _go_on(engine, setup, work, primitive.draw, hidden, primitive.batch, clock)
     else:
-        clocks = _clocks(raster, primitive.reversed, primitive.empty + 1, list_.varyings)
+        own = _clocks(raster, const(i32, 0), const(i32, 1), list_.varyings)
+        clocks = hidden - setup.spent + own
         queue = queue_at(engine, GraphicsQueue.SET_UP, const(i32, 0))
         wrote = call(
             write_piece,
@@ -103,33 +117,64 @@ def _primitive(
             const(i64, 0), number.sext(i64), const(i64, 0),
         )  # fmt: skip
         if wrote != 0:
-            _fed(setup, clock)
             setup.primitives = setup.primitives + 1
             setup.reversed = setup.reversed + primitive.reversed.sext(i64)
             setup.empty = setup.empty + primitive.empty.sext(i64)
             setup.following = number + 1
-            setup.free_at = clock + max_(clocks, const(i64, 1))
-            _work_for(engine, setup, work, primitive.draw, clocks)
+            _done(engine, setup, work, primitive.draw, clocks, clock)
             release(engine, RENDERING, primitive.release, clock)
-            wake_self(engine, setup.free_at)
 
 
 @staged
 def _end(engine: Engine, setup: Setup, work: Work, list_: PrimitiveList, clock: Value) -> None:
     """Primitives after the last one with pixels; the list is done."""
-    if _is_shaded(work, list_.batch) == 0:
+    raster = GraphicsFigures.at(engine.chip).raster
+    clocks = _clocks(raster, list_.reversed, list_.empty, list_.varyings)
+    if ~_is_shaded(setup, work, list_.batch):
         _starve(setup, clock)
+        _go_on(engine, setup, work, list_.draw, clocks, list_.batch, clock)
     else:
-        _fed(setup, clock)
-        raster = GraphicsFigures.at(engine.chip).raster
-        clocks = _clocks(raster, list_.reversed, list_.empty, list_.varyings)
         setup.reversed = setup.reversed + list_.reversed.sext(i64)
         setup.empty = setup.empty + list_.empty.sext(i64)
         setup.list = const(i32, 0)
-        setup.free_at = clock + max_(clocks, const(i64, 1))
-        _work_for(engine, setup, work, list_.draw, clocks)
+        _done(engine, setup, work, list_.draw, clocks - setup.spent, clock)
         release(engine, RENDERING, list_.release, clock)
+
+
+@staged
+def _done(
+    engine: Engine, setup: Setup, work: Work, draw: Value, clocks: Value, clock: Value
+) -> None:
+    """What it has worked on is through after some clocks."""
+    _fed(setup, clock)
+    setup.begun = setup.shaded
+    setup.spent = const(i64, 0)
+    setup.free_at = clock + max_(clocks, const(i64, 1))
+    _work_for(engine, setup, work, draw, clocks)
+    wake_self(engine, setup.free_at)
+
+
+@staged
+def _go_on(
+    engine: Engine, setup: Setup, work: Work, draw: Value, hidden: Value, batch: Value,
+    clock: Value,
+) -> None:  # fmt: skip
+    """While a batch is missing: primitives without pixels whose vertices are there.
+
+    They stand at equal distances between the last batch that was needed and this one, and what they
+    were the last to need is let go.
+    """
+    there = (setup.shaded - setup.begun).sext(i64)
+    due = hidden * there // (batch + 1 - setup.begun).sext(i64)
+    clocks = due - setup.spent
+    if clocks > 0:
+        _fed(setup, clock)
+        setup.spent = due
+        setup.free_at = clock + clocks
+        _work_for(engine, setup, work, draw, clocks)
         wake_self(engine, setup.free_at)
+    kept = GraphicsFigures.at(engine.chip).raster.kept
+    release(engine, RENDERING, min_(setup.shaded, batch - 1 - kept), clock)
 
 
 @staged

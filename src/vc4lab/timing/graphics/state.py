@@ -254,6 +254,7 @@ class RasterFigures(Struct):
     list_ahead = i32
     list_tiles = i32
     locks = i32
+    kept = i32
     setup_clocks = i64
     setup_varying_part = i64
     setup_reversed_clocks = i64
