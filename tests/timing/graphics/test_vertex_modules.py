@@ -177,3 +177,44 @@ def test_draws_without_vertices() -> None:
     machine.run(frame_of([draw_of([]), draw_of([7]), draw_of([])]))
     assert machine.binned > 0
     assert machine.binner.primitives == 0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_frame_on_any_chip_goes_through(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def some(least: int, most: int) -> int:
+        return int(rng.integers(least, most + 1))
+
+    draws = [
+        draw_of(
+            rng.integers(0, some(1, 400), some(0, 300)),
+            mode=some(0, 6),
+            index_bytes=some(0, 2),
+            entries=some(0, 50),
+            blocks=some(0, 9),
+            clipped=some(0, 3),
+        )
+        for _ in range(some(0, 6))
+    ]
+    groups = [rng.integers(0, some(1, 400), some(0, 200)) for _ in range(some(0, 6))]
+    arrays = [(some(0, 1 << 30), some(1, 256), some(0, 255)) for _ in range(some(0, 8))]
+    machine = VertexMachine(
+        rows=some(16, 192),
+        shading=some(1, 500),
+        vertex_cache={"kept": some(0, 3), "arbitration": some(0, 2), "index_part": some(0, 9000)},
+        attributes={"ahead": some(1, 16), "array_part": some(0, 9000), "word_part": some(0, 9000)},
+        binning_list={"ahead": some(1, 8), "record_clocks": some(1, 50)},
+        binner={f"{name}_part": some(0, 90_000) for name in ("primitive", "entry", "clip", "tile")},
+        depth=some(1, 4),
+    )
+    frame = frame_of(
+        draws, groups, arrays=arrays, in_memory=bool(some(0, 1)), tiles=(some(0, 9), some(0, 9))
+    )
+    tables = machine.run(frame)
+    assert machine.binned >= 0
+    assert all_done(machine)
+    assert machine.cache.rows == 0
+    assert machine.binner.entries == sum(draw["entries"] for draw in draws)
+    assert machine.binner.bytes == tables.binning.chunks["writes"].sum() * 32
+    assert machine.consumer.used == len(tables.rendering.batches)

@@ -171,10 +171,10 @@ _READS = {
     "setup": ("shaded",),
     "shader_scheduler": ("batches",),
 }
-_DEPTHS = {"memory_answers": 64, "memory_requests": 8, "shaded": 32, "binning_groups": 4}
+_DEPTHS = {"memory_answers": 64, "memory_requests": 8, "shaded": 32}
 
 
-def _topology() -> Topology:
+def _topology(depth: int) -> Topology:
     modules = [kind.name.lower() for kind in (*ModuleKind, *GraphicsModule)]
     queues = [kind.name.lower() for kind in (*QueueKind, *GraphicsQueue)]
     read = {name for names in _READS.values() for name in names}
@@ -192,7 +192,7 @@ def _topology() -> Topology:
         tuple(
             Queue(
                 name,
-                _DEPTHS.get(name, 4),
+                _DEPTHS.get(name, depth),
                 {"memory_answers": 7, "shaded": 2}.get(name, 1),
                 reserved=True,
             )
@@ -204,15 +204,17 @@ def _topology() -> Topology:
 class VertexMachine:
     """The modules with figures that are easy to count with: one clock for everything.
 
-    rows: of the VPM. figures: by module, others.
+    rows: of the VPM. depth: of queues. figures: by module, others.
     """
 
-    def __init__(self, rows: int = 192, shading: int = 20, **figures: dict[str, int]) -> None:
+    def __init__(
+        self, rows: int = 192, shading: int = 20, depth: int = 4, **figures: dict[str, int]
+    ) -> None:
         self.figures = GraphicsFigures()
         self.figures.compute.sdram_latency = LATENCY
         self.figures.compute.sdram_byte_part = 1
         self.figures.compute.row_bits = 12
-        self.machine = Machine(_topology(), self.figures.address, NAME)
+        self.machine = Machine(_topology(depth), self.figures.address, NAME)
         states = self.machine.states
         self.cache: Any = states["vertex_cache"][0]
         self.attributes: Any = states["attributes"][0]
