@@ -30,7 +30,7 @@ class Board:
     kernels
         Names looked for, in this order; those with an 8 before .img are AArch64.
     device_trees
-        Names of its device tree on the card, in this order.
+        Names of its device tree on the card, in this order: the firmware's, then Linux's own.
     led_gpio, led_inverted
         The activity LED's pin; None: on the firmware's GPIO expander.
     header_uart
@@ -142,7 +142,7 @@ BOARDS: dict[str, Board] = {
         Board(
             **_BCM2835,
             name="pi1",
-            device_trees=("bcm2708-rpi-b.dtb", "bcm2708-rpi-b-plus.dtb"),
+            device_trees=("bcm2708-rpi-b.dtb", "bcm2708-rpi-b-plus.dtb", "bcm2835-rpi-b-plus.dtb"),
             title="Raspberry Pi 1",
             revision=0x000010,
             uart_clock=3_000_000,
@@ -153,7 +153,7 @@ BOARDS: dict[str, Board] = {
         Board(
             **_PI2,
             name="pi2",
-            device_trees=("bcm2709-rpi-2-b.dtb",),
+            device_trees=("bcm2709-rpi-2-b.dtb", "bcm2836-rpi-2-b.dtb"),
             title="Raspberry Pi 2",
             chip="bcm2836",
             cpu="CORTEX_A7",
@@ -169,7 +169,7 @@ BOARDS: dict[str, Board] = {
             **_PI2,
             **_A53,
             name="pi2-1.2",
-            device_trees=("bcm2710-rpi-2-b.dtb",),
+            device_trees=("bcm2710-rpi-2-b.dtb", "bcm2837-rpi-2-b.dtb"),
             title="Raspberry Pi 2 revision 1.2",
             revision=0xA22042,
         ),
@@ -177,7 +177,7 @@ BOARDS: dict[str, Board] = {
             **_BCM2836,
             **_A53,
             name="pi3",
-            device_trees=("bcm2710-rpi-3-b.dtb",),
+            device_trees=("bcm2710-rpi-3-b.dtb", "bcm2837-rpi-3-b.dtb"),
             title="Raspberry Pi 3",
             revision=0xA02082,
             core_clock=400_000_000,

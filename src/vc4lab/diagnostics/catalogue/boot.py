@@ -120,12 +120,54 @@ ENTRIES = [
         Severity.HINT,
     ),
     Entry(
+        "BOOT-015",
+        "The Linux kernel's file is damaged",
+        "A Linux kernel begins with a header that says how long it is and how much room it needs "
+        "(arm64 Image: magic ARM\\x64 at byte 56; zImage: 0x016f2818 at byte 36). Here the header "
+        "contradicts itself or the file, most often because the file is shorter than it was.",
+        "Linux, Documentation/arch/arm64/booting.rst and arch/arm/booting.rst",
+        "Copy or unpack the kernel again, and compare its size.",
+    ),
+    Entry(
+        "BOOT-016",
+        "The kernel is not made for this board",
+        "The file is a kernel for other cores (AArch64 on a board with 32 bits, or the other way "
+        "round with arm_64bit in config.txt), with the other byte order, with pages of 16 KiB, or "
+        "in a form that another loader unpacks: U-Boot's uImage or FIT, a compressed EFI program, "
+        "or packed with xz, lz4 or zstd. The firmware starts plain images, AArch64 also with gzip.",
+        "Raspberry Pi documentation, config.txt, kernel and arm_64bit",
+        "AArch64: arch/arm64/boot/Image or Image.gz with --board pi3. 32 bits: arch/arm/boot/zImage"
+        ", of multi_v7_defconfig for pi2 and pi3, of ARMv6 for zero and pi1.",
+    ),
+    Entry(
+        "BOOT-017",
+        "The Linux kernel is not where it wants to be",
+        "The Image's header asks for an offset from a multiple of 2 MiB. Elsewhere Linux complains "
+        "of the boot loader and copies itself, or stops silently if it is old.",
+        "Linux, Documentation/arch/arm64/booting.rst",
+        "Remove kernel_address and kernel_old from config.txt, or --load-address.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "BOOT-018",
+        "Linux gets no device tree",
+        "Linux finds the board's devices in a device tree. Neither the card nor --dtb has one of "
+        "this board, so that it has no console and most likely prints nothing at all.",
+        "Raspberry Pi documentation, device trees",
+        "Put the board's .dtb on the card (`vc4lab boards` names it), or give it with --dtb; "
+        "Debian's linux-image packages have them under /usr/lib.",
+        Severity.WARNING,
+    ),
+    Entry(
         "BOOT-021",
-        "The firmware's tags overwrite the kernel image",
+        "What the firmware loads overwrites something else",
         "After loading the image the firmware writes its tagged list (memory size, command line) "
-        "to address 0x100. An image loaded at address 0 is overwritten from there on.",
+        "to address 0x100. An image loaded at address 0 is overwritten from there on. A RAM disk "
+        "or a device tree with an address in config.txt can also lie in the kernel, or in the room "
+        "that Linux needs after its image.",
         _CONFIG + ", disable_commandline_tags",
-        "Write disable_commandline_tags=1 next to kernel_old=1 in config.txt.",
+        "Write disable_commandline_tags=1 next to kernel_old=1 in config.txt; leave out the "
+        "address of initramfs, or device_tree_address.",
         Severity.WARNING,
     ),
     Entry(

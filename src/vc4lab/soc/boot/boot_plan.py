@@ -38,6 +38,8 @@ class BootPlan:
         Exception level of the start (AArch64).
     all_cores
         Every core enters the kernel (`kernel_old=1`); else core 0 alone.
+    room
+        Bytes from `address` on that belong to the kernel while it starts.
     """
 
     name: str
@@ -50,21 +52,25 @@ class BootPlan:
     level: int = 2
     all_cores: bool = False
     pieces: tuple[Piece, ...] = ()
+    room: int = 0
 
     def place(self, memory: GuestMemory, reporter: Reporter) -> None:
         """Write the image and what the firmware hands over into RAM."""
         memory.write(self.address, self.image)
-        end = self.address + len(self.image)
+        placed = [(self.address, self.address + max(len(self.image), self.room), "the image")]
         for piece in self.pieces:
-            if piece.address < end and piece.address + len(piece.data) > self.address:
-                reporter.report(
-                    "BOOT-021",
-                    f"{piece.name} at 0x{piece.address:x} overwrites the image loaded to "
-                    f"0x{self.address:x}",
-                    address=piece.address,
-                    block="firmware",
-                )
+            end = piece.address + len(piece.data)
+            for first, last, what in placed:
+                if piece.address < last and end > first:
+                    reporter.report(
+                        "BOOT-021",
+                        f"{piece.name} at 0x{piece.address:x} overwrites {what} loaded to "
+                        f"0x{first:x}",
+                        address=piece.address,
+                        block="firmware",
+                    )
             memory.write(piece.address, piece.data)
+            placed.append((piece.address, end, piece.name))
 
 
 def vc_memory(board: Board, config: Config) -> int:

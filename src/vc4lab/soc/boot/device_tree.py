@@ -6,6 +6,7 @@ Source: Devicetree Specification 0.3, chapter 5; Raspberry Pi documentation, dev
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,7 +14,9 @@ from dataclasses import dataclass, field
 MAGIC, VERSION, LAST_COMPATIBLE = 0xD00DFEED, 17, 16
 BEGIN, END, PROPERTY, NOTHING, FINISH = 1, 2, 3, 4, 9
 HEADER, RESERVED = 40, 16
-MAX_NODES, DEEPEST = 20_000, 32
+MAX_NODES, DEEPEST, MAX_RESERVED = 20_000, 32, 100
+SEED = 64
+"""Bytes of the random numbers that the firmware gives Linux."""
 ONE_CELL = struct.pack(">I", 1)
 
 Value = str | int | bytes
@@ -45,17 +48,31 @@ class Node:
         return value[3] if isinstance(value, bytes) and len(value) == 4 else default
 
 
-def read_tree(data: bytes) -> Node:
+@dataclass
+class Tree(Node):
+    """The root, and the memory that programs must leave alone: address and size."""
+
+    reserved: list[tuple[int, int]] = field(default_factory=list)
+
+    def reserve(self, address: int, size: int) -> None:
+        """Keep programs away from this memory, too."""
+        if not any(a <= address and address + size <= a + n for a, n in self.reserved):
+            self.reserved.append((address, size))
+
+
+def read_tree(data: bytes) -> Tree:
     """The root of a blob. Raises BadTree."""
     try:
-        magic, total, structure, strings = struct.unpack_from(">4I", data)
+        magic, total, structure, strings, reserved = struct.unpack_from(">5I", data)
         if magic != MAGIC:
             raise BadTree(f"not a device tree: it begins with 0x{magic:08x}, not 0x{MAGIC:08x}")
         if total > len(data):
             raise BadTree(f"a truncated device tree: {len(data)} of {total} bytes")
         if structure % 4:
             raise BadTree("a damaged device tree: its structure is not aligned")
-        return _root(_tokens(data[:total], structure, strings))
+        root = _root(_tokens(data[:total], structure, strings))
+        reservations = _reservations(data[:total], reserved)
+        return Tree(root.name, root.properties, root.children, reservations)
     except struct.error:
         raise BadTree(f"not a device tree, or a truncated one ({len(data)} bytes)") from None
     except UnicodeDecodeError:
@@ -64,6 +81,18 @@ def read_tree(data: bytes) -> Node:
         raise
     except ValueError:  # of bytes.index
         raise BadTree("a damaged device tree: a name without an end") from None
+
+
+def _reservations(data: bytes, at: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    while True:
+        pair: tuple[int, int] = struct.unpack_from(">2Q", data, at)
+        if pair == (0, 0):
+            return found
+        found.append(pair)
+        at += RESERVED
+        if len(found) > MAX_RESERVED:
+            raise BadTree("a damaged device tree: its reserved memory has no end")
 
 
 def _tokens(data: bytes, at: int, strings: int) -> Iterator[tuple[int, str, bytes]]:
@@ -128,13 +157,15 @@ def write_tree(root: Node) -> bytes:
 
     write(root)
     structure.extend(struct.pack(">I", FINISH))
-    structure_at = HEADER + RESERVED
+    reserved = root.reserved if isinstance(root, Tree) else []
+    reservations = b"".join(struct.pack(">2Q", *pair) for pair in (*reserved, (0, 0)))
+    structure_at = HEADER + len(reservations)
     strings_at = structure_at + len(structure)
     header = struct.pack(
         ">10I", MAGIC, strings_at + len(strings), structure_at, strings_at, HEADER, VERSION,
         LAST_COMPATIBLE, 0, len(strings), len(structure),
     )  # fmt: skip
-    return header + bytes(RESERVED) + bytes(structure) + bytes(strings)
+    return header + reservations + bytes(structure) + bytes(strings)
 
 
 def _data(value: Value) -> bytes:
@@ -157,7 +188,7 @@ def device_tree(
     ramdisk: tuple[int, int] | None = None,
 ) -> bytes:
     """A minimal tree, for programs that look for RAM and the command line."""
-    root = Node("", {"#address-cells": ONE_CELL, "#size-cells": ONE_CELL}, [Node("memory@0")])
+    root = Tree("", {"#address-cells": ONE_CELL, "#size-cells": ONE_CELL}, [Node("memory@0")])
     root.properties |= {"model": model, "compatible": f"brcm,{chip}"}
     complete(root, memory, revision, serial, command_line, ramdisk)
     return write_tree(root)
@@ -171,7 +202,12 @@ def complete(
     command_line: str,
     ramdisk: tuple[int, int] | None = None,
 ) -> None:
-    """Put in what the firmware does: RAM from 0 on, command line, RAM disk, the board's numbers."""
+    """Put in what the firmware does: RAM from 0 on, command line, RAM disk, the board's numbers.
+
+    And random numbers, without which Linux collects its own for seconds; here always the same ones,
+    so that runs repeat. Boards also give a `kaslr-seed`; without it a kernel stays where its file
+    says, and its functions have the addresses of System.map.
+    """
     address, size = root.cells("#address-cells", 2), root.cells("#size-cells", 1)
     if 1 <= address <= 2 and 1 <= size <= 2:
         node = root.child("memory")
@@ -181,6 +217,7 @@ def complete(
     chosen = root.child("chosen")
     if command_line or "bootargs" not in chosen.properties:
         chosen.properties["bootargs"] = command_line
+    chosen.properties["rng-seed"] = hashlib.shake_128(b"rng-seed %d" % serial).digest(SEED)
     if ramdisk is not None:
         chosen.properties["linux,initrd-start"] = ramdisk[0]
         chosen.properties["linux,initrd-end"] = ramdisk[0] + ramdisk[1]
