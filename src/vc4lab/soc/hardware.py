@@ -23,6 +23,7 @@ from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.generic_timer import MICROSECONDS, WHOLE, GenericTimer
 from vc4lab.soc.cores.traps import CoreLinks
 from vc4lab.soc.devices.absent import I2c0, I2c1, I2c2, Spi, Spi1, Spi2
+from vc4lab.soc.devices.clock_manager import CM_PCM, CM_PWM, ClockManager, Plls
 from vc4lab.soc.devices.dma import Dma, DmaUnit, Pacer
 from vc4lab.soc.devices.dma_transfer import Mover
 from vc4lab.soc.devices.gpio import Gpio
@@ -30,7 +31,7 @@ from vc4lab.soc.devices.interrupts import InterruptController
 from vc4lab.soc.devices.local_block import LocalBlock
 from vc4lab.soc.devices.mini_uart import Auxiliary
 from vc4lab.soc.devices.pcm import Pcm
-from vc4lab.soc.devices.power import CM_PCM, CM_PWM, ClockManager, PowerManager, Random
+from vc4lab.soc.devices.power import Bridges, PowerManager, Random, Thermometer
 from vc4lab.soc.devices.pwm import Pwm
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.devices.smi import Smi
@@ -187,7 +188,8 @@ class Hardware:
         self.smi = Smi(self.interrupts)
         self.power = PowerManager(clock, reporter)
         self.timer = SystemTimer(clock, self.interrupts)
-        clocks = ClockManager(reporter)
+        plls = Plls(reporter, board.arm_clock)
+        clocks = ClockManager(reporter, plls, self.videocore.clock_rates)
         self.pwm = Pwm(clock, partial(clocks.frequency, CM_PWM), reporter)
         self.pcm = Pcm(reporter, self.interrupts, clock, partial(clocks.frequency, CM_PCM))
         self.emmc = Emmc(SdCard(self.card_slot, reporter), clock, self.interrupts, reporter)
@@ -198,6 +200,9 @@ class Hardware:
             self.mailbox,
             self.power,
             clocks,
+            plls,
+            Bridges(reporter),
+            Thermometer(board.chip),
             Random(self.interrupts),
             self.gpio,
             self.uart,

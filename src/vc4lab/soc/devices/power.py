@@ -1,47 +1,60 @@
-"""Watchdog and reset (P + 0x100000), clock manager (P + 0x101000) and the random numbers (RNG)."""
+"""Watchdog, reset and power switches (P + 0x100000), bridges (ASB), random numbers, temperature.
+
+The clock manager has a room of its own: `clock_manager.py`.
+Sources: BCM2835 ARM Peripherals; Linux, drivers/pmdomain/bcm/bcm2835-power.c and
+drivers/thermal/broadcom/bcm2835_thermal.c, whose names these are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.registers import Register
+from vc4lab.registers import Register, WriteHandler
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
+from vc4lab.soc.devices.clock_manager import is_allowed
 from vc4lab.soc.devices.interrupts import RANDOM, InterruptController
 
-PASSWORD = 0x5A000000
 TICK_NS = 1_000_000_000 // 65536
-SOURCES = {1: 19_200_000, 4: 0, 5: 1_000_000_000, 6: 500_000_000, 7: 216_000_000}
-"""Hz of a clock's sources: oscillator, PLLA, PLLC, PLLD, HDMI."""
 FULL_RESET, RESET_MASK = 0x20, 0x30
-CM_PCM, CM_PWM = 0x98, 0xA0
-"""Offsets of control registers in the clock manager."""
 HALT_PARTITION = 0x555
 """Partition 63, its bits spread over the even bits of RSTS: the boot ROM halts."""
 
 
-def _allowed(value: int, block: Block, reporter: Reporter) -> bool:
-    """Whether a write carries the password; one without it has no effect."""
-    if value & 0xFF000000 == PASSWORD:
-        return True
-    reporter.report(
-        "SOC-055",
-        f"0x{value:08x} is written to a register of {block.NAME} without the password 0x5A in its "
-        "top byte; the write has no effect",
-        block=block.NAME,
-    )
-    return False
+POWUP, POWOK, MEMREP, MRDONE = 1 << 0, 1 << 1, 1 << 3, 1 << 4
+"""Of a power switch: closed, the voltage is there; repair the memories, that is done."""
+STOP, STOPPED = 1 << 0, 1 << 1
+BRIDGE_ID = int.from_bytes(b"brdg", "big")
+TEMPERATURE = 42_236
+"""Thousandths of a degree Celsius; the tags' as well."""
+SENSOR = {"bcm2835": 407_000, "bcm2836": 407_000, "bcm2837": 412_000}
+"""Of the temperature sensor: thousandths of a degree at 0, of which each step takes off `STEP`."""
+STEP = 538
+VALID = 1 << 10
 
 
 class PowerManager(Block):
-    """Reset control: a program that arms the watchdog asks for a restart."""
+    """Reset control: a program that arms the watchdog asks for a restart. And power switches.
+
+    The firmware's power domains work without them (`videocore/tags_power.py`).
+    """
 
     NAME = "pm"
     OFFSET = 0x100000
     RSTC = Register(0x1C, reset=0x102)
     RSTS = Register(0x20, reset=0x1000)
     WDOG = Register(0x24)
+    PADS = Register(0x28, count=6)
+    CAM = Register(0x44, count=2)
+    CCP2TX = Register(0x4C)
+    DSI = Register(0x50, count=2)
+    HDMI = Register(0x58, reset=1)
+    USB = Register(0x5C, reset=1)
+    IMAGE = Register(0x108, fields="4 MRDONE, 3 MEMREP, 2 ISPOW, 1 POWOK, 0 POWUP")
+    GRAFX = Register(0x10C, fields="6 V3DRSTN, 5 ISFUNC, 4 MRDONE, 2 ISPOW, 1 POWOK, 0 POWUP")
+    PROC = Register(0x110)
+    IMAGE_AT, GRAFX_AT = 0x108, 0x10C
 
     def __init__(self, clock: Clock, reporter: Reporter) -> None:
         super().__init__()
@@ -71,19 +84,29 @@ class PowerManager(Block):
             self._event = self._clock.after(wait, self.on_reset)
 
     def on_write_RSTC(self, value: int) -> None:
-        if _allowed(value, self, self._reporter):
+        if is_allowed(value, self, self._reporter):
             self.RSTC = value & 0xFFFFFF
             self._count()
 
     def on_write_RSTS(self, value: int) -> None:
-        if _allowed(value, self, self._reporter):
+        if is_allowed(value, self, self._reporter):
             self.RSTS = value & 0xFFFFFF
 
     def on_write_WDOG(self, value: int) -> None:
-        if _allowed(value, self, self._reporter):
+        if is_allowed(value, self, self._reporter):
             self.WDOG = value & 0xFFFFF
             if self._event is not None:
                 self._count()
+
+    def writer(self, register: Register, key: int) -> WriteHandler:
+        """Switches and pads take writes with the password only."""
+        switch = register.offset in (self.IMAGE_AT, self.GRAFX_AT)
+
+        def write(value: int) -> None:
+            if is_allowed(value, self, self._reporter):
+                self.values[key] = _switched(value) if switch else value & 0xFFFFFF
+
+        return write
 
     def on_read_WDOG(self) -> int:
         if self._event is None:
@@ -91,32 +114,58 @@ class PowerManager(Block):
         return max(self._event.at - self._clock.now, 0) // TICK_NS & 0xFFFFF
 
 
-class ClockManager(Block):
-    """CM registers keep what is written (with the password); busy follows enable."""
+def _switched(value: int) -> int:
+    """What a power switch reads after a write: voltage and repaired memories are there at once."""
+    value &= 0xFFFFFF & ~(POWOK | MRDONE)
+    if value & POWUP:
+        value |= POWOK | (MRDONE if value & MEMREP else 0)
+    return value
 
-    NAME = "cm"
-    OFFSET = 0x101000
-    WORDS = Register(0x00, count=0x200 // 4)
+
+class Bridges(Block):
+    """ASB: the bridges between the bus and a block that loses its power; they stop at once."""
+
+    NAME = "asb"
+    OFFSET = 0x00A000
+    VERSION = Register(0x00, access="r")
+    CPR_CTRL = Register(0x04)
+    CTRL = Register(
+        0x08, count=6, reset=STOP | STOPPED, fields="3 full, 2 empty, 1 stopped, 0 stop"
+    )
+    BRIDGE_ID = Register(0x20, access="r", reset=BRIDGE_ID)
 
     def __init__(self, reporter: Reporter) -> None:
         super().__init__()
         self._reporter = reporter
 
-    def frequency(self, control: int) -> float:
-        """Hz of the clock whose control register is at offset `control`, 0 if it is off."""
-        value, divider = self.values[control], self.values[control + 4]
-        whole = divider / 4096 if value >> 9 & 3 else divider >> 12
-        if not value & 0x10 or not whole:
-            return 0.0
-        return SOURCES.get(value & 15, 0) / whole
+    def on_write_CPR_CTRL(self, value: int) -> None:
+        if is_allowed(value, self, self._reporter):
+            self.CPR_CTRL = value & 0xFFFFFF
 
-    def on_write_WORDS(self, index: int, value: int) -> None:
-        if not _allowed(value, self, self._reporter):
-            return
-        value &= 0xFFFFFF
-        if not index & 1:
-            value = value & ~0x80 | (value & 0x10) << 3
-        self.values[4 * index] = value
+    def on_write_CTRL(self, index: int, value: int) -> None:
+        """V3D, ISP and H264, of each the slave's side and the master's."""
+        if is_allowed(value, self, self._reporter):
+            stopped = STOPPED if value & STOP else 0
+            self.values[8 + 4 * index] = value & (0xFFFFFF & ~STOPPED) | stopped
+
+
+class Thermometer(Block):
+    """The temperature sensor; the chip always has the same temperature."""
+
+    NAME = "tsens"
+    OFFSET = 0x212000
+    CONTROL = Register(
+        0x00, reset=0x03FA_0006, fields="26 regulator, 17:8 threshold, 5 interrupt, 1 run, 0 off"
+    )
+    STATUS = Register(0x04, access="r", fields="11 interrupt, 10 valid, 9:0 data", steady=True)
+
+    def __init__(self, chip: str) -> None:
+        super().__init__()
+        self.STATUS = (SENSOR[chip] - TEMPERATURE) // STEP | VALID
+
+    def on_read_STATUS(self) -> int:
+        """Valid while it is not held in reset."""
+        return self.STATUS if self.CONTROL & 2 else 0
 
 
 class Random(Block):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vc4lab.soc.devices.power import TEMPERATURE
 from vc4lab.soc.videocore.clock_rates import HIGHEST_RATE
 from vc4lab.soc.videocore.properties import tag
 from vc4lab.soc.videocore.videocore import DOMAINS, VideoCore
@@ -11,7 +12,7 @@ from vc4lab.soc.videocore.videocore import DOMAINS, VideoCore
 ON, ABSENT = 1, 2
 LOWEST_RATE = 100_000_000
 INVALID_VOLTAGE = 0x80000000
-TEMPERATURE, HOTTEST = 42_236, 85_000
+HOTTEST = 85_000
 """Thousandths of a degree Celsius."""
 QPUS = 12
 FAILURES = {"error": 0x80000000, "one": 1}
