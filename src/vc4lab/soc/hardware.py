@@ -107,6 +107,7 @@ class Hardware:
         self._make_blocks()
         self.cores = self._make_cores()
         self.processors.add(self.cores)
+        self.processors.others = lambda: (self.v3d_bridge.writes, self.mailbox.messages)
 
     # -- state of the whole ------------------------------------------------------------------------
 
@@ -314,7 +315,7 @@ class Hardware:
                     cycles=lambda: self.clock.now * board.arm_clock // NANOSECONDS,
                     time_polled=self.bus.time_polled,
                     send_event=cores.send_event,
-                    code_changed=cores.code_changed,
+                    code_changed=cores.code_maintained,
                     report=self.report,
                     bus=self.bus.address,
                 ),

@@ -241,6 +241,7 @@ class Machine:
         if frames == 0:
             return self._end.state(Stop.FRAMES, "no frames were requested")
         self._end.result = None
+        self.processors.code_changed()  # the caller may have written to memory
         self._frames_wanted = None if frames is None else self.frames.count + frames
         self._watching = seconds is None
         self._changes_seen = -1
@@ -300,6 +301,7 @@ class Machine:
             self.mini_uart.poll_input()
         if self.listeners.vsync.subscriptions:
             self.listeners.vsync.emit(Vsync(self.vsyncs))
+            self.processors.code_changed()  # so may a listener
         if self._watching and not self.ended:
             hang = self.watchdog.check(self._frames_wanted is not None)
             if hang is not None:

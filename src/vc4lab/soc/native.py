@@ -31,11 +31,19 @@ from vc4lab.simd import (
 SPINS = 100
 """So many turns of a one-instruction loop are enough to know that it is a branch to itself."""
 FOREVER = (1 << 63) - 1
+LONG = (1 << 64) - 1
 PAGE_MASK = 0xFFFFF
-"""Pages of 4 GiB; higher addresses share their entries."""
+"""Pages of 4 GiB; higher addresses share their entries, but not a system's with its programs'."""
+PAGES = 2 * (PAGE_MASK + 1)
+HALF_BITS, TOP_BIT = 20, 63
 UNSEEN, SEEN, THUMB = 0, 1, 2
 """Of a page: nothing is known; its code counts by words; it is Thumb code at its own address."""
-_NOTHING_SEEN = (ctypes.c_uint8 * (PAGE_MASK + 1))()
+_NOTHING_SEEN = (ctypes.c_uint8 * PAGES)()
+
+
+def page_index(address: int) -> int:
+    """Where a table of pages has the one of an address."""
+    return address >> 12 & PAGE_MASK | (address >> TOP_BIT & 1) << HALF_BITS
 
 
 class SliceState(Struct):
@@ -100,7 +108,7 @@ def count_block(engine: Value, address: Value, size: Value, state_at: Value) -> 
         state.spins = 0
     state.block = address
     state.block_size = size.sext(i64)
-    page = (address >> 12) & PAGE_MASK
+    page = ((address >> 12) & PAGE_MASK) | (address.shr(TOP_BIT) << HALF_BITS)
     kind = load(i8, state.seen + page)
     if kind == UNSEEN:
         if state.masks != 0:
@@ -129,8 +137,8 @@ class SliceCounter:
         self._state = SliceState()
         self.address: int = self._state.address
         """Host address of the shared state."""
-        self._seen = (ctypes.c_uint8 * (PAGE_MASK + 1))()
-        ctypes.memset(self._seen, 1, PAGE_MASK + 1)
+        self._seen = (ctypes.c_uint8 * PAGES)()
+        ctypes.memset(self._seen, 1, PAGES)
         self.watch_pages(self._seen)
         self.words = self._words = words_of(self._state)
         """The members of the `SliceState`, for frequent reads."""
@@ -157,7 +165,7 @@ class SliceCounter:
     @property
     def block(self) -> int:
         """Guest address of the basic block begun last."""
-        return self._words[2]
+        return self._words[2] & LONG
 
     @property
     def size(self) -> int:
@@ -165,7 +173,7 @@ class SliceCounter:
         return self._words[5]
 
     def watch_pages(self, seen: ctypes.Array[ctypes.c_uint8], ram: int = 0) -> None:
-        """Stop before a block whose page is `UNSEEN` in `seen`, an entry for each of 2**20 pages.
+        """Stop before a block whose page is `UNSEEN` in `seen`, an entry for each of `PAGES`.
 
         `ram` is the host's address of the guest's RAM.
         """

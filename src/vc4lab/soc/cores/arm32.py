@@ -46,14 +46,18 @@ from vc4lab.soc.cores.exceptions import (
 from vc4lab.soc.cores.hyp_core import HypCore
 from vc4lab.soc.cores.native_counter import NativeCounter, NativePair
 from vc4lab.soc.cores.traps import (
+    ARM_TRAPS,
     HYP_MISTAKE_TRAPS,
     HYP_TRAPS,
     IDENTITY_TRAPS,
     Action,
     Trap,
+    means,
 )
 
 HYP_ACTIONS = frozenset(trap.action for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS)
+PLAIN_TRAPS = ARM_TRAPS + IDENTITY_TRAPS
+PLAIN_ACTIONS = frozenset(trap.action for trap in PLAIN_TRAPS)
 RESET_CPSR = 0x1D3
 """Supervisor mode, interrupts masked, ARM state: as the firmware's stub leaves it."""
 MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
@@ -325,6 +329,8 @@ class Arm32(Cpu):
             word = self.fetch(address)
         target = word >> 12 & 15
         if not thumb and not condition_met(word >> 28, cpsr):
+            return False
+        if action in PLAIN_ACTIONS and not means(PLAIN_TRAPS, action, word, bool(thumb)):
             return False
         if action is Action.CYCLES:
             self.set_register(target, links.cycles())

@@ -1,9 +1,8 @@
 """A core in AArch64 state: exception levels, registers, exceptions, emulated instructions.
 
-Exceptions go to the level the architecture names (ARM ARM D1): EL0 and EL1 to EL1, an interrupt to
-EL2 or EL3 where HCR_EL2 or SCR_EL3 route it there, HVC to EL2. There is no EL3 firmware for SMC.
-Writes of PSTATE do not exchange stack pointers in the engine; that is done here, followed by a
-write of a system register, after which the engine looks at the new level.
+There is no EL3 firmware for SMC. Writes of PSTATE do not exchange stack pointers in the engine;
+that is done in `arm64_entry.py`, followed by a write of a system register, after which the engine
+looks at the new level.
 """
 
 from __future__ import annotations
@@ -13,61 +12,60 @@ from typing import Any
 from unicorn import arm64_const as a64
 
 from vc4lab.soc.cores import float_trap
+from vc4lab.soc.cores.arm64_entry import (
+    HCR,
+    MASKED,
+    SCR,
+    SCTLR,
+    VBAR,
+    Arm64Entry,
+    Syndrome,
+    SystemRegister,
+)
 from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.exceptions import (
     ABORTS,
+    ENGINE_BKPT,
     ENGINE_HVC,
     ENGINE_SMC,
     ENGINE_SVC,
     FIQ_MASKED,
-    HCR_FMO,
-    HCR_IMO,
-    HCR_TGE,
     IRQ_MASKED,
     ArmException,
 )
 from vc4lab.soc.cores.generic_timer import FREQUENCY
 from vc4lab.soc.cores.native_counter import NativeCounter
-from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, Trap, timer_read, timer_write
+from vc4lab.soc.cores.traps import (
+    A64_TRAPS,
+    HYP_REGISTERS,
+    Action,
+    Trap,
+    means,
+    timer_read,
+    timer_write,
+)
 from vc4lab.soc.native import FOREVER
 
-SystemRegister = tuple[int, int, int, int, int]
-"""CRn, CRm, op0, op1, op2: the engine's order."""
-
-
-def _banked(crn: int, crm: int, op2: int) -> dict[int, SystemRegister]:
-    """A register of EL1, EL2 and EL3."""
-    return {level: (crn, crm, 3, op1, op2) for level, op1 in ((1, 0), (2, 4), (3, 6))}
-
-
-VBAR, ELR, SPSR = _banked(12, 0, 0), _banked(4, 0, 1), _banked(4, 0, 0)
-ESR, FAR, SCTLR = _banked(5, 2, 0), _banked(6, 0, 0), _banked(1, 0, 0)
-STACK = {0: (4, 1, 3, 0, 0), 1: (4, 1, 3, 4, 0), 2: (4, 1, 3, 6, 0)}
-"""SP_EL0..SP_EL2; EL3's own cannot be reached, and need not be."""
-SCR, HCR = (1, 1, 3, 6, 0), (1, 1, 3, 4, 0)
 CNTFRQ, CNTHCTL, CPACR = (14, 0, 3, 3, 0), (14, 1, 3, 4, 0), (1, 0, 3, 0, 2)
 VMPIDR = (0, 0, 3, 4, 5)
 SCR_FIRMWARE = 0x5B1
 HCR_FIRMWARE = 1 << 31
 """EL1 is AArch64."""
-MASKED = 0x3C0
 START_EL2, START_EL3 = MASKED | 0x9, MASKED | 0xD
 LEVEL = 3 << 2
 """The exception level in PSTATE."""
-FLAGS = 0xF0000000
-SCR_IRQ, SCR_FIQ = 1 << 1, 1 << 2
-CURRENT_SPX, LOWER = 0x200, 0x400
 IRQ_VECTOR, FIQ_VECTOR = 0x080, 0x100
 EC_UNKNOWN, EC_SVC, EC_HVC, EC_BRK = 0x00, 0x15, 0x16, 0x3C
 EC_PREFETCH, EC_DATA, EC_MISALIGNED_PC = 0x20, 0x24, 0x22
 IL = 1 << 25
+INTERRUPTS = (ArmException.IRQ, ArmException.FIQ)
 ERET, ISB = 0xD69F03E0, 0xD5033FDF
 BRANCHES, SYSTEM = 5, 0xD5
 """Bits 28:26 of branches, exceptions and system instructions; bits 31:24 of the latter."""
+_EMULATED = A64_TRAPS + float_trap.FLOAT_TRAPS
 LOOK_AHEAD = 16
 """So many instructions at most execute before a core notices that SCTLR was written."""
-LOW = 0x1000
 
 
 class Arm64(Cpu):
@@ -85,6 +83,7 @@ class Arm64(Cpu):
     start_level = 2
     _float_hooks = 0
     _float_forbidden = False
+    _is_breakpoint = False
 
     def _make_engine(self, unicorn: Any) -> Any:
         self._hypervisor_call = False
@@ -95,6 +94,7 @@ class Arm64(Cpu):
         return engine
 
     def _install_hooks(self) -> None:
+        self._entries = Arm64Entry(self.calls)
         super()._install_hooks()
         timer = self.links.timer
         if timer is None or not self.links.bus:
@@ -145,17 +145,9 @@ class Arm64(Cpu):
 
     # -- exceptions --------------------------------------------------------------------------------
 
-    def _interrupt_level(self, fast: bool) -> int:
-        """The level that takes an interrupt."""
-        if self.system_register(SCR) & (SCR_FIQ if fast else SCR_IRQ):
-            return 3
-        if self.system_register(HCR) & (HCR_TGE | (HCR_FMO if fast else HCR_IMO)):
-            return 2
-        return 1
-
     def accepts(self, exception: ArmException) -> bool:
         fast = exception is ArmException.FIQ
-        target = self._interrupt_level(fast)
+        target = self._entries.registers().interrupt_level(fast)
         if self.level != target:
             return self.level < target
         return not self.cpsr & (FIQ_MASKED if fast else IRQ_MASKED)
@@ -165,71 +157,39 @@ class Arm64(Cpu):
         return IRQ_MASKED | FIQ_MASKED | LEVEL, int(self.STATUS)
 
     def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
-        interrupt = exception in (ArmException.IRQ, ArmException.FIQ)
+        registers = self._entries.registers()
         before = self.level
-        if interrupt:
-            target = self._interrupt_level(exception is ArmException.FIQ)
-        elif self._hypervisor_call:
-            target = max(before, 2)
-        else:
-            target = max(before, 2 if before == 0 and self.system_register(HCR) & HCR_TGE else 1)
-        base = self.system_register(VBAR[target])
-        if before < target:
-            vector = base + LOWER
-        else:
-            vector = base + (CURRENT_SPX if self.cpsr & 1 else 0)
-        if interrupt:
-            vector += FIQ_VECTOR if exception is ArmException.FIQ else IRQ_VECTOR
-            back = address
-        else:
-            back = self._write_syndrome(exception, address, before, target)
+        if exception in INTERRUPTS:
+            fast = exception is ArmException.FIQ
+            kind = FIQ_VECTOR if fast else IRQ_VECTOR
+            target = registers.interrupt_level(fast)
+            return self._entries.enter(registers, self.cpsr, target, kind, address, None)
+        target = max(before, 2) if self._hypervisor_call else registers.trap_level(before)
+        syndrome = self._syndrome(exception, address, before == target)
         self._hypervisor_call = False
-        self._write(ELR[target], back)
-        self._write(SPSR[target], self.cpsr)
-        self._exchange_stacks(before, target)
-        new = self.cpsr & FLAGS | MASKED | target << 2 | 1
-        self.engine.reg_write(self.STATUS, new)
-        self._write(VBAR[target], base)
-        self.engine.reg_write(self.PC, vector)
-        return vector, base < LOW and not self.system_register(SCTLR[target]) & 1
+        back = address + 4 if exception is ArmException.SUPERVISOR_CALL else address
+        return self._entries.enter(registers, self.cpsr, target, 0, back, syndrome)
 
-    def _exchange_stacks(self, before: int, target: int) -> None:
-        bank = before if self.cpsr & 1 else 0
-        if bank == target:
-            return
-        stack = a64.UC_ARM64_REG_SP
-        if bank in STACK:
-            self._write(STACK[bank], self.engine.reg_read(stack))
-        if target in STACK:
-            self.engine.reg_write(stack, self.system_register(STACK[target]))
-
-    def _write_syndrome(
-        self, exception: ArmException, address: int, before: int, target: int
-    ) -> int:
-        """ESR and FAR; gives the address to return to."""
-        word = self.fetch(address)
-        immediate = word >> 5 & 0xFFFF
+    def _syndrome(self, exception: ArmException, address: int, same: bool) -> Syndrome:
+        """ESR and FAR; `same`: the exception stays in its level."""
         if exception is ArmException.SUPERVISOR_CALL:
             kind = EC_HVC if self._hypervisor_call else EC_SVC
-            self._write(ESR[target], kind << 26 | IL | immediate)
-            return address + 4
+            return Syndrome(kind << 26 | IL | self._immediate(address))
         if exception is ArmException.UNDEFINED:
-            kind = EC_MISALIGNED_PC if address & 3 else EC_UNKNOWN
-            syndrome = float_trap.SYNDROME if self._float_forbidden else kind << 26 | IL
-            self._float_forbidden = False
-            self._write(ESR[target], syndrome)
-            if kind == EC_MISALIGNED_PC:
-                self._write(FAR[target], address)
-            return address
-        if word & 0xFFE0001F == 0xD4200000:
-            self._write(ESR[target], EC_BRK << 26 | IL | immediate)
-            return address
-        syndrome, _status, fault = self._fault_status
+            if address & 3:
+                return Syndrome(EC_MISALIGNED_PC << 26 | IL, address)
+            forbidden, self._float_forbidden = self._float_forbidden, False
+            return Syndrome(float_trap.SYNDROME if forbidden else EC_UNKNOWN << 26 | IL)
+        if self._is_breakpoint:
+            self._is_breakpoint = False
+            return Syndrome(EC_BRK << 26 | IL | self._immediate(address))
+        cause, _status, fault = self._fault_status
         kind = EC_DATA if exception is ArmException.DATA_ABORT else EC_PREFETCH
-        same = before == target
-        self._write(ESR[target], (kind | same) << 26 | IL | syndrome & (IL - 1))
-        self._write(FAR[target], fault)
-        return address
+        return Syndrome((kind | same) << 26 | IL | cause & (IL - 1), fault)
+
+    def _immediate(self, address: int) -> int:
+        """The number in an instruction that causes an exception."""
+        return self.fetch(address) >> 5 & 0xFFFF
 
     def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
         pc = engine.reg_read(self.PC)
@@ -237,7 +197,9 @@ class Arm64(Cpu):
             self._hypervisor_call = number == ENGINE_HVC
             self._pending = (ArmException.SUPERVISOR_CALL, pc - 4)
         elif number in ABORTS:
-            self._fault_status = self.calls.fault_status()
+            self._is_breakpoint = number == ENGINE_BKPT
+            if not self._is_breakpoint:
+                self._fault_status = self.calls.fault_status()
             self._pending = (ABORTS[number], pc)
         elif number == ENGINE_SMC:
             self.set_pc(pc)
@@ -258,6 +220,17 @@ class Arm64(Cpu):
         room = self._float_hooks < float_trap.MAX_HOOKS
         searched = room and not float_trap.allowed(self.system_register(CPACR), 0)
         return float_trap.FLOAT_TRAPS if searched else ()
+
+    def _meet_page(self, address: int) -> None:
+        """Programs of a system whose own code is in the upper half are left alone.
+
+        Another program has other code at the same address, and what needs help is privileged, or
+        does not matter much (wfe).
+        """
+        if address >> 63 or not self.system_register(VBAR[1]) >> 63:
+            super()._meet_page(address)
+        else:
+            self._pages.pass_over(address)
 
     def _hook_place(self, place: int, action: Action) -> None:
         self._float_hooks += action is Action.FLOAT
@@ -322,14 +295,16 @@ class Arm64(Cpu):
 
     def _emulate(self, action: Action, address: int) -> bool:
         links = self.links
+        word = self.fetch(address)
+        target = word & 31
+        if not means(_EMULATED, action, word):
+            return False
         if action is Action.WAIT_FOR_EVENT:
             self._waits_for_event = True
             return True
         if action is Action.FLOAT:
             self._meet_float(address)
             return False
-        word = self.fetch(address)
-        target = word & 31
         if action is Action.FLOAT_CONTROL:
             self._control_floats(0 if target == 31 else self.register(target))
             return False

@@ -18,7 +18,7 @@ from typing import Any
 
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, THUMB_SEV, Action, Trap
-from vc4lab.soc.native import PAGE_MASK, SEEN, THUMB, UNSEEN, SliceCounter
+from vc4lab.soc.native import PAGES, SEEN, THUMB, UNSEEN, SliceCounter, page_index
 
 PAGE = 4096
 LONGEST_BLOCK = 512
@@ -36,7 +36,7 @@ class CodePages:
     def __init__(
         self, engine: Any, memory: GuestMemory, counter: SliceCounter, *, wide: bool
     ) -> None:
-        self.seen = (ctypes.c_uint8 * (PAGE_MASK + 1))()
+        self.seen = (ctypes.c_uint8 * PAGES)()
         self._engine = engine
         self._memory = memory
         self._counter = counter
@@ -59,7 +59,7 @@ class CodePages:
         """
         page = address & ~(PAGE - 1)
         plain = thumb and physical == address
-        self.seen[address >> 12 & PAGE_MASK] = THUMB if plain else SEEN
+        self.seen[page_index(address)] = THUMB if plain else SEEN
         if physical is None:
             return []
         start = physical & ~(PAGE - 1)
@@ -71,6 +71,10 @@ class CodePages:
                 self._hooked.add(place)
                 found.append((place, action))
         return found
+
+    def pass_over(self, address: int) -> None:
+        """A page whose code needs no help counts as seen."""
+        self.seen[page_index(address)] = SEEN
 
     def hook(self, place: int, hook: Hook) -> None:
         """Call before the instruction at an address is executed."""
@@ -106,7 +110,7 @@ class CodePages:
         stale = [page for page, (start, old) in self._sums.items() if self._sum(start) != old]
         for page in stale:
             del self._sums[page]
-            self.seen[page >> 12 & PAGE_MASK] = UNSEEN
+            self.seen[page_index(page)] = UNSEEN
             self.forget_translations(page)
 
     def forget_translations(self, page: int) -> None:
@@ -115,7 +119,7 @@ class CodePages:
 
     def forget(self) -> None:
         """All pages count as new (the address space has changed)."""
-        ctypes.memset(self.seen, 0, PAGE_MASK + 1)
+        ctypes.memset(self.seen, 0, PAGES)
         self._sums.clear()
 
     def _sum(self, start: int) -> int:

@@ -5,6 +5,7 @@ Whose turn it is and for how long: `turns.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from vc4lab.soc.address.bus import Bus, Polled
@@ -77,6 +78,9 @@ class Cores:
     current: Core
 
     def __init__(self, plan: BootPlan, counter: SliceCounter, bus: Bus) -> None:
+        self.others: Callable[[], object] = lambda: None
+        """Another value when something besides cores and DMA may have written to memory."""
+        self._looked_at: object = None
         self._plan = plan
         self._counter = counter
         self._bus = bus
@@ -115,9 +119,20 @@ class Cores:
         if len(self.running) > 1:
             self._counter.stop()
 
+    def code_maintained(self) -> None:
+        """A program maintains its instruction cache: code may have been written over.
+
+        Linux does so for each page of code that it maps. A core alone notices what it has written
+        itself, so that there is something to look for only if something else may have written.
+        """
+        others = self.others()
+        if len(self.running) > 1 or others != self._looked_at:
+            self._looked_at = others
+            self.code_changed()
+
     def vsync(self) -> None:
         """Once a frame: look at the code, and let the engine's table of addresses grow."""
-        self.code_changed()
+        self.code_maintained()
         for core in self.running:
             forget_addresses(core.cpu.engine)
 

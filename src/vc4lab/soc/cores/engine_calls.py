@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 CONTEXT_VERSION = (2, 1)
 """The offsets below were found in this version of the engine."""
 SYNDROME_AT, STATUS_AT, FAULT_ADDRESS_AT = 3064, 3068, 3072
-COPROCESSOR_NUMBERS = 7
-"""The members of the engine's description of a coprocessor register before its value."""
-SLOT, VALUE = 5, 4
-"""Size of a description and place of the value, in units of 64 bits."""
+SLOT, VALUES = 5, {7: 4, 5: 3}
+"""Size of the engine's description of a system register, in units of 64 bits, and the place of the
+value in it, by how many numbers name it: seven in AArch32 (a coprocessor's), five in AArch64."""
 
 Name = int | tuple[int, ...]
-"""A register's number, or for a coprocessor register the engine's seven numbers of it."""
+"""A register's number, or for a system register the engine's numbers of it."""
 Call = Callable[[Any, Any, int], int]
 
 
@@ -48,16 +47,19 @@ class RegisterBatch:
         size = len(names)
         self._buffer = (ctypes.c_uint64 * (SLOT * size))()
         base = ctypes.addressof(self._buffer)
+        at_value = VALUES[
+            max((len(name) for name in names if not isinstance(name, int)), default=7)
+        ]
         self._numbers = (ctypes.c_int * size)()
         self._places = (ctypes.c_void_p * size)()
         for slot, name in enumerate(names):
             at = base + 8 * SLOT * slot
             self._numbers[slot] = name if isinstance(name, int) else coprocessor
-            self._places[slot] = at + 8 * VALUE if isinstance(name, int) else at
+            self._places[slot] = at + 8 * at_value if isinstance(name, int) else at
             if not isinstance(name, int):
-                (ctypes.c_uint32 * COPROCESSOR_NUMBERS).from_address(at)[:] = list(name)
+                (ctypes.c_uint32 * len(name)).from_address(at)[:] = list(name)
         self._size = size
-        self._values: Any = memoryview(self._buffer).cast("B").cast("Q")[VALUE::SLOT]
+        self._values: Any = memoryview(self._buffer).cast("B").cast("Q")[at_value::SLOT]
 
     def read(self) -> list[int]:
         """The registers' values now."""

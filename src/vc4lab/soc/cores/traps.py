@@ -135,6 +135,14 @@ A64_TRAPS = (
 )
 
 
+def means(traps: tuple[Trap, ...], action: Action, word: int, thumb: bool = False) -> bool:
+    """Whether a word that is executed is one of `traps` with this action.
+
+    Hooks stand at virtual addresses, where another program may have other code.
+    """
+    return any(trap.is_meant(action, word, thumb) for trap in traps)
+
+
 @dataclass
 class CoreLinks:
     """What a core's trapped instructions reach outside of it."""

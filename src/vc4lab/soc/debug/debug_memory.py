@@ -78,6 +78,7 @@ class DebugMemory:
     def _write_page(self, place: int, data: bytes) -> bool:
         if place < self._machine.board.peripherals:
             self._machine.memory.write(place, data)
+            self._machine.processors.code_changed()
             return True
         found = self._bus_at(place)
         if found is None or place % 4 or len(data) % 4:
