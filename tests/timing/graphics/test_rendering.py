@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
+import numpy as np
 import pytest
-from tests.support.frame_standins import PlainFeed
+from tests.support import frame_jobs
+from tests.support.frame_standins import NOTHING, PlainFeed
 from tests.timing.frames.recorded import Drawn
 
 from vc4lab.timing.chip import load_chip
+from vc4lab.timing.declare import StandsStill
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.model import FrameModel
 from vc4lab.timing.graphics.result import FrameTiming
+from vc4lab.timing.graphics.topology import Parts
+from vc4lab.timing.graphics.work import Choices, rendering
 
 RUNS = ("glmark2_ideas", "glmark2_loop_fragment-uniform_true", "kmscube_smooth", "tri_arm64")
+CHIP = load_chip("videocore4")
 
 
 @cache
@@ -21,9 +28,64 @@ def frames(name: str) -> tuple[Frame, ...]:
     return tuple(Drawn(name, True).frames[0])
 
 
-def timed(name: str) -> list[FrameTiming]:
-    chip = load_chip("videocore4")
-    return list(FrameModel(chip, 12.0, PlainFeed(chip)).run(frames(name)))
+def model() -> FrameModel:
+    return FrameModel(CHIP, 12.0, PlainFeed(CHIP))
+
+
+@cache
+def timed(name: str) -> tuple[FrameTiming, ...]:
+    return tuple(model().run(frames(name)))
+
+
+# -- tables
+
+
+@pytest.mark.parametrize("choices", [Choices(), Choices(kept=2, across=False, early_z=False)])
+@pytest.mark.parametrize("name", RUNS)
+def test_tables_have_every_piece_once(name: str, choices: Choices) -> None:
+    for frame in frames(name):
+        found = rendering(frame, choices)
+        totals = frame.totals()
+        assert len(found.primitives) == totals["covered_primitives"]
+        assert found.primitives["quads"].sum() == totals["covered_quads"]
+        assert found.primitives["vectors"].sum() == len(found.vectors)
+        assert found.vectors["quads"].sum() == len(found.quads)
+        for table in (found.primitives, found.lists):
+            for column in ("reversed", "empty"):
+                assert (table[column] >= 0).all()
+        hidden = sum(
+            int(table[column].sum())
+            for table in (found.primitives, found.lists)
+            for column in ("reversed", "empty")
+        )
+        assert hidden + len(found.primitives) == totals["primitives"]
+        away = found.primitives["reversed"].sum() + found.lists["reversed"].sum()
+        assert away == totals["primitives_reversed"]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_batch_is_given_back_while_it_is_needed(name: str) -> None:
+    for frame in frames(name):
+        found = rendering(frame)
+        for table in (found.primitives, found.lists):
+            assert (np.diff(table["batch"]) >= 0).all()
+            assert (np.diff(table["release"]) >= 0).all()
+            later = np.append(table["batch"][1:], len(found.batches.sizes))
+            assert (table["release"] <= later).all()
+        if len(found.lists):
+            assert found.lists["release"][-1] == len(found.batches.sizes)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_lists_are_read_to_the_byte(name: str) -> None:
+    for frame in frames(name):
+        steps = rendering(frame).steps
+        assert steps["bytes"].sum() == frame.records["bytes"].sum()
+        assert steps["records"].sum() == len(frame.records)
+        assert (steps["lines"] * 64 + 64 >= steps["bytes"]).all()
+
+
+# -- clocks
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -33,8 +95,73 @@ def test_every_piece_is_processed_once(name: str) -> None:
         assert timing.tiles == len(frame.tiles)
         assert timing.primitives == totals["covered_primitives"]
         assert timing.quads == totals["covered_quads"]
+        assert sum(draw.clocks for draw in timing.draws) <= timing.rendering
+        busy = next(m.busy for m in timing.modules if m.module == "front_end")
+        assert sum(draw.busy for draw in timing.draws) <= busy
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_two_runs_have_the_same_clocks(name: str) -> None:
-    assert timed(name) == timed(name)
+    assert tuple(model().run(frames(name))) == timed(name)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_queues_are_empty_at_the_end(name: str) -> None:
+    chip = model()
+    for _ in chip.run(frames(name)):
+        for queues in chip.machine.queues.values():
+            for queue in queues:
+                assert (queue.count, queue.writes) == (0, queue.reads)
+        assert not any(chip.figures.threads)
+        assert chip.figures.scoreboard.holders == 0
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_frames_together_take_as_long_as_one_after_the_other(name: str) -> None:
+    """Nothing is left over from the frame before; rows of the memory may stay open."""
+    for frame, timing in zip(frames(name), timed(name), strict=True):
+        (alone,) = model().run([frame])
+        assert alone.rendering == pytest.approx(timing.rendering, rel=1e-3)
+
+
+def test_a_clear_stores_each_pixel_once() -> None:
+    (timing,) = model().run([frame_jobs.clear()])
+    assert timing.memory_bytes["tile_stores"] == 640 * 360 * 2
+    assert timing.tiles == 60
+    assert timing.tile_clocks["storing"] <= timing.rendering
+    assert timing.tile_clocks["loading"] == 0
+
+
+def _slower(**changes: Any) -> float:
+    frame = frame_jobs.fill(2)
+    plain, other = (
+        next(iter(FrameModel(CHIP, 12.0, PlainFeed(CHIP, **k)).run([frame]))).rendering
+        for k in ({}, changes)
+    )
+    return other / plain
+
+
+def test_a_lock_that_is_kept_for_long_holds_the_others_up() -> None:
+    assert _slower(held=60) > 2
+    assert _slower(before=60) < 1.6
+
+
+def test_vectors_that_nobody_waits_for_do_not_end_before_their_clocks() -> None:
+    assert _slower(before=1000) > 10
+
+
+class _NoVertices(PlainFeed):
+    name = PlainFeed.name + " without vertices"
+    parts = Parts(PlainFeed.parts.qpu, NOTHING, NOTHING, NOTHING, NOTHING)
+
+    def reset(self, *_: object) -> None:
+        """There are no groups to show."""
+
+
+def test_a_model_that_stands_still_says_who_waits() -> None:
+    with pytest.raises(StandsStill) as caught:
+        list(FrameModel(CHIP, 12.0, _NoVertices(CHIP)).run([frame_jobs.triangle()]))
+    text = str(caught.value)
+    assert "setup: waits for shaded vertices of primitive 0" in text
+    assert "rendering_list: at step" in text
+    assert "pieces, read by vertex_cache 0" in text
