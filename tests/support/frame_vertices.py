@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,10 @@ from vc4lab.timing.frames.columns import dtype_of
 from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.scheduler import HALVES, end_thread, work_of
 from vc4lab.timing.graphics.scoreboard import drop_lock, take_lock
+from vc4lab.timing.graphics.shading import STEPS
 from vc4lab.timing.graphics.state import Batch, GraphicsFigures, Shader, TaskKind
-from vc4lab.timing.graphics.tables import Tables
-from vc4lab.timing.graphics.topology import Part
-from vc4lab.timing.graphics.vertex_feed import VertexFeed, parts_with
-from vc4lab.timing.graphics.vertex_work import binned_draws
+from vc4lab.timing.graphics.tables import Feed, Tables
+from vc4lab.timing.graphics.topology import PARTS, Part
 from vc4lab.timing.machine import Machine
 
 IDLE, RUNNING, LOCKED = 0, 1, 2
@@ -47,6 +47,11 @@ class TaskQpu(Struct):
     held = i64
     shading = i64
     batches = i64
+
+
+@kernel(args=(ptr, ptr, i64))
+def step_nothing(_address: Value, _state: Value, _clock: Value) -> None:
+    """Does nothing, in the place of a module."""
 
 
 @kernel(args=(ptr, ptr, i64))
@@ -100,11 +105,14 @@ def step_task_qpu(address: Value, state: Value, clock: Value) -> None:
         wake_self(engine, mine.until)
 
 
-class TaskFeed(VertexFeed):
+class TaskFeed(Feed):
     """A batch takes `shading` clocks, a vector `before` and then `held` with its lock."""
 
     name = "tasks " + hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    parts = parts_with(Part(step_task_qpu, TaskQpu))
+    parts: Mapping[str, Part] = {
+        **{module: part for module, part in PARTS.items() if module not in STEPS},
+        "qpu": Part(step_task_qpu, TaskQpu),
+    }
 
     def __init__(self, chip: Chip, shading: int = 100, before: int = 32, held: int = 12) -> None:
         super().__init__(chip)
@@ -112,13 +120,12 @@ class TaskFeed(VertexFeed):
         self.seen: list[Tables] = []
 
     def add_shaders(self, tables: Tables) -> None:
-        assert tables.rendering is not None
-        frame = tables.rendering.frame
-        counts = len(binned_draws(frame)), len(frame.draws)
-        for named, count in zip((tables.binned, tables.rendered), counts, strict=True):
-            shaders = np.zeros(max(count, 1), dtype_of(Shader))
-            shaders["threads"] = 1
+        shaders = np.zeros(1, dtype_of(Shader))
+        shaders["threads"] = 1
+        for named in (tables.binned, tables.rendered):
             named["shaders"] = shaders
+            named["batches"]["shader"] = np.minimum(named["batches"]["shader"], 0)
+        tables.rendered["vectors"]["shader"] = 0
         self.seen.append(tables)
 
     def prepare(self, machine: Machine, figures: GraphicsFigures) -> None:

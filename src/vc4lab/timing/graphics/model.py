@@ -26,7 +26,6 @@ from vc4lab.timing.declare import StandsStill
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.accounts import Accounts
 from vc4lab.timing.graphics.result import FrameTiming
-from vc4lab.timing.graphics.standstill import standstill
 from vc4lab.timing.graphics.state import GraphicsFigures, RasterFigures, Work
 from vc4lab.timing.graphics.tables import Feed, Tables
 from vc4lab.timing.graphics.topology import frame_topology
@@ -138,15 +137,14 @@ class FrameModel:
         if (binned and not self.feed.binned(machine)) or (
             rendered and not self._rendered(rendered)
         ):
-            lines = standstill(machine) + self.feed.standing(machine)
-            raise StandsStill("\n".join(lines))
+            raise StandsStill("\n".join(self.feed.standing(machine)))
         end = int(machine.states["tile_buffer"][0].finished_at) if rendered else start
         return (self.feed.binning_end(machine) - start if binned else 0), end - start
 
     def _load(self, thread: int, tables: Tables | None) -> None:
         """Shows a thread's modules the tables of a frame."""
         chosen = tables or self._empty
-        work = chosen.work(thread)
+        work = chosen.work(thread, self.feed.shared())
         self.tables[thread], self._works[thread] = chosen, work
         self.figures.works[thread] = work.address
         self.figures.released[thread] = 0

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vc4lab.timing.chip import Chip
 from vc4lab.timing.frames.columns import Table
 from vc4lab.timing.frames.frame import Frame
+from vc4lab.timing.graphics import vertices
+from vc4lab.timing.graphics.shaders import ShaderTables
+from vc4lab.timing.graphics.shading import fill_shading
+from vc4lab.timing.graphics.standstill import standstill
 from vc4lab.timing.graphics.state import GraphicsFigures, Work
+from vc4lab.timing.graphics.topology import PARTS
+from vc4lab.timing.graphics.vertex_state import BINNING, RENDERING
+from vc4lab.timing.graphics.vertex_work import binned_draws
+from vc4lab.timing.graphics.vertices import FrameVertices, frame_vertices
 from vc4lab.timing.graphics.work import Choices, Rendering, rendering
 from vc4lab.timing.machine import Machine
-
-if TYPE_CHECKING:
-    from vc4lab.timing.graphics.topology import Parts
-    from vc4lab.timing.graphics.vertices import FrameVertices
 
 Named = Mapping[str, Table]
 """Tables by their names in `Work`."""
@@ -28,7 +33,10 @@ _COUNTED = {"steps": "step_count", "vectors": "vector_count", "batches": "batch_
 
 @dataclass
 class Tables:
-    """A frame's tables. binned, rendered: those of each list thread by name."""
+    """A frame's tables. binned, rendered: those of each list thread by name.
+
+    vertices: the batches of both, and what thread 0 does.
+    """
 
     rendering: Rendering | None
     binned: dict[str, Table] = field(default_factory=dict)
@@ -40,10 +48,11 @@ class Tables:
         """Of no frame."""
         return cls(None)
 
-    def work(self, thread: int) -> Work:
-        """Where the tables of a list thread are; they must be kept as long."""
+    def work(self, thread: int, shared: Named) -> Work:
+        """Where the tables of a list thread are, and those of all frames; keep them as long."""
         work: Any = Work()
-        for name, table in (self.rendered if thread else self.binned).items():
+        mine = self.rendered if thread else self.binned
+        for name, table in {**shared, **mine}.items():
             assert table.flags.c_contiguous
             setattr(work, name, table.ctypes.data if len(table) else 0)
             if name in _COUNTED:
@@ -52,17 +61,18 @@ class Tables:
 
 
 class Feed:
-    """Makes tables of frames, and says which modules take part. Tests have one of their own."""
+    """Makes tables of frames, and says which modules take part. Tests have others."""
 
     name = "frames"
-    parts: Parts
+    parts = PARTS
 
     def __init__(self, chip: Chip) -> None:
         self.chip = chip
         self.choices = Choices.of(chip)
+        self.programs = ShaderTables(chip.whole("uniform_cache", "ahead"))
 
     def tables(self, frame: Frame) -> Tables:
-        """Of a frame."""
+        """Of a frame. Raises NotTimed."""
         found = rendering(frame, self.choices)
         tables = Tables(found)
         tables.rendered = {
@@ -77,30 +87,63 @@ class Feed:
             "tile_work": found.tile_work,
             "draws": found.draws,
         }
+        self._add_vertices(tables, found)
         self.add_shaders(tables)
-        self.add_vertices(tables)
         return tables
 
-    def add_shaders(self, tables: Tables) -> None:
-        """Programs: `shaders`, `segments`."""
+    def _add_vertices(self, tables: Tables, found: Rendering) -> None:
+        """Batches of both threads, and what they read; their shaders are draws so far."""
+        tables.vertices = frame_vertices(found.frame, self.choices.kept, found.batches)
+        for thread, named in ((BINNING, tables.binned), (RENDERING, tables.rendered)):
+            mine = tables.vertices.of(thread)
+            named["batches"], named["fetches"] = mine.batches, mine.fetches
 
-    def add_vertices(self, tables: Tables) -> None:
-        """Vertices of both threads: `batches`, `fetches`, groups, what is binned."""
+    def add_shaders(self, tables: Tables) -> None:
+        """Programs of vectors and batches, by their rows among the frame's shaders."""
+        assert tables.rendering is not None
+        assert tables.vertices is not None
+        frame, programs = tables.rendering.frame, self.programs
+        programs.begin()
+        vectors = tables.rendering.vectors
+        vectors["shader"] = programs.rows_of_vectors(frame, vectors)
+        for thread, draws, prefix in (
+            (BINNING, binned_draws(frame), ""),
+            (RENDERING, frame.draws, "vertex_"),
+        ):
+            mine = tables.vertices.of(thread)
+            mine.use_shaders(self._rows_of_draws(frame, draws, prefix))
+        tables.binned["shaders"] = tables.rendered["shaders"] = programs.shaders
+
+    def _rows_of_draws(self, frame: Frame, draws: Table, prefix: str) -> NDArray[np.int32]:
+        """The shader of each draw's vertices; 0 where there is none."""
+        rows = np.zeros(len(draws), np.int32)
+        named = draws[[prefix + name for name in ("program", "code", "uniforms")]]
+        for number, (program, code, uniforms) in enumerate(named.tolist()):
+            if program >= 0:
+                rows[number] = self.programs.row(frame.programs[program], code, uniforms)
+        return rows
+
+    def shared(self) -> Named:
+        """Tables of all frames, where they are now."""
+        return {"segments": self.programs.segments, "routes": self.programs.routes}
 
     def prepare(self, machine: Machine, figures: GraphicsFigures) -> None:
         """Fills figures and states of a new model."""
+        vertices.prepare(machine, self.chip)
+        fill_shading(figures.shading, self.chip)
 
     def reset(self, machine: Machine, thread: int, tables: Tables) -> None:
         """A list thread begins another frame."""
+        vertices.reset(machine, thread, tables.vertices)
 
     def binned(self, machine: Machine) -> bool:
         """Whether all of it is binned."""
-        return True
+        return vertices.is_binned(machine)
 
     def binning_end(self, machine: Machine) -> int:
         """The clock at which that was so."""
-        return 0
+        return vertices.binning_end(machine)
 
     def standing(self, machine: Machine) -> list[str]:
         """Lines about what waits where, in a model that stands still."""
-        return []
+        return standstill(machine) + vertices.standing(machine)

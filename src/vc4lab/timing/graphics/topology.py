@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from vc4lab.simd import Function, Struct
@@ -10,11 +11,18 @@ from vc4lab.timing.compute.kinds import WRITERS, MemorySource
 from vc4lab.timing.compute.topology import topology_of
 from vc4lab.timing.declare import Module, Queue, StandsStill, Topology
 from vc4lab.timing.figures import GRAPHICS_QUEUES
+from vc4lab.timing.graphics.attributes import step_attributes
+from vc4lab.timing.graphics.binner import step_binner
+from vc4lab.timing.graphics.binning_list import step_binning_list
 from vc4lab.timing.graphics.front_end import FrontEnd, step_front_end
 from vc4lab.timing.graphics.rendering_list import ListReader, step_rendering_list
 from vc4lab.timing.graphics.scheduler import ShaderScheduler, step_shader_scheduler
 from vc4lab.timing.graphics.setup import Setup, step_setup
+from vc4lab.timing.graphics.shader_state import ShaderQpu
+from vc4lab.timing.graphics.shading import STEPS
 from vc4lab.timing.graphics.tile_buffer import TileBuffer, step_tile_buffer
+from vc4lab.timing.graphics.vertex_cache import step_vertex_cache
+from vc4lab.timing.graphics.vertex_state import Attributes, Binner, BinningList, VertexCache
 
 ANSWERS = max(source for source in MemorySource if source not in WRITERS) + 1
 """Queues of memory answers, by source."""
@@ -22,85 +30,88 @@ ANSWERS = max(source for source in MemorySource if source not in WRITERS) + 1
 
 @dataclass(frozen=True)
 class Part:
-    """What a module does, and its memory."""
+    """What a module does, and its memory (None: that of user programs)."""
 
     step: Function[None]
-    state: type[Struct]
+    state: type[Struct] | None = None
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Modules that tests put others in the place of."""
+PARTS: Mapping[str, Part] = {
+    **{name: Part(step) for name, step in STEPS.items() if name != "qpu"},
+    "qpu": Part(STEPS["qpu"], ShaderQpu),
+    "binning_list": Part(step_binning_list, BinningList),
+    "rendering_list": Part(step_rendering_list, ListReader),
+    "vertex_cache": Part(step_vertex_cache, VertexCache),
+    "attributes": Part(step_attributes, Attributes),
+    "binner": Part(step_binner, Binner),
+    "setup": Part(step_setup, Setup),
+    "front_end": Part(step_front_end, FrontEnd),
+    "tile_buffer": Part(step_tile_buffer, TileBuffer),
+    "shader_scheduler": Part(step_shader_scheduler, ShaderScheduler),
+}
+"""By module: those that draw, and those that do it in the place of one of user programs."""
 
-    qpu: Part
-    binning_list: Part
-    vertex_cache: Part
-    attributes: Part
-    binner: Part
 
-
-def frame_topology(chip: Chip, parts: Parts) -> Topology:
+def frame_topology(chip: Chip, parts: Mapping[str, Part] = PARTS) -> Topology:
     """Modules and queues: those of user programs first. Raises BadChip for what cannot move."""
     compute = topology_of(chip)
     setup, front = chip.whole("setup", "clocks"), chip.whole("front_end", "latency")
-    launch = chip.whole("shaders", "launch")
-    qpu = replace(
-        compute.modules[-1],
-        does="executes shaders",
-        step=parts.qpu.step,
-        state=parts.qpu.state,
-        inputs=("launches", "tmu_results", "shaders"),
-        outputs=("tmu_requests", "shaded", "pixels"),
-    )
-    modules = (
-        *compute.modules[:-1],
-        qpu,
-        Module(
-            "binning_list", "reads the binning list", parts.binning_list.step,
-            parts.binning_list.state, ("memory_answers",),
+    ways = {"qpu": (("launches", "tmu_results", "shaders"), ("tmu_requests", "shaded", "pixels"))}
+    modules = []
+    for module in compute.modules:
+        part = parts.get(module.name, Part(module.step))
+        inputs, outputs = ways.get(module.name, (module.inputs, module.outputs))
+        modules.append(
+            replace(
+                module, step=part.step, state=part.state or module.state,
+                inputs=inputs, outputs=outputs,
+            )
+        )  # fmt: skip
+    qpus = modules[-1].count
+    modules += [
+        _module(
+            parts, "binning_list", "reads the binning list", ("memory_answers",),
             ("memory_requests", "binning_groups", "binned"), resources="reads of lists",
         ),
-        Module(
-            "rendering_list", "reads the rendering list and tile lists", step_rendering_list,
-            ListReader, ("memory_answers", "tile_done"),
+        _module(
+            parts, "rendering_list", "reads the rendering list and tile lists",
+            ("memory_answers", "tile_done"),
             ("memory_requests", "rendering_groups", "primitives", "tile_work"),
             resources="reads of lists; tiles that it is ahead",
         ),
-        Module(
-            "vertex_cache", "collects vertices into batches", parts.vertex_cache.step,
-            parts.vertex_cache.state, ("binning_groups", "rendering_groups"), ("fetches",),
-            resources="rows of the VPM",
+        _module(
+            parts, "vertex_cache", "collects vertices into batches",
+            ("binning_groups", "rendering_groups"), ("fetches",), resources="rows of the VPM",
         ),
-        Module(
-            "attributes", "DMA of attributes and shaded vertices to the VPM",
-            parts.attributes.step, parts.attributes.state, ("fetches", "memory_answers"),
-            ("batches", "shaded", "memory_requests"), resources="reads that have not come",
+        _module(
+            parts, "attributes", "DMA of attributes and shaded vertices to the VPM",
+            ("fetches", "memory_answers"), ("batches", "shaded", "memory_requests"),
+            resources="reads that have not come",
         ),
-        Module(
-            "binner", "clips primitives and writes the lists of tiles", parts.binner.step,
-            parts.binner.state, ("binned", "shaded"), ("memory_requests",),
+        _module(
+            parts, "binner", "clips primitives and writes the lists of tiles",
+            ("binned", "shaded"), ("memory_requests",),
         ),
-        Module(
-            "setup", "planes of primitives", step_setup, Setup,
-            ("primitives", "shaded"), ("set_up",),
+        _module(
+            parts, "setup", "planes of primitives", ("primitives", "shaded"), ("set_up",),
             latency=chip.whole("setup", "latency"), interval=setup,
         ),
-        Module(
-            "front_end", "rasterises, early Z, vectors of four quads", step_front_end, FrontEnd,
+        _module(
+            parts, "front_end", "rasterises, early Z, vectors of four quads",
             ("set_up",), ("vectors",), latency=front,
         ),
-        Module(
-            "tile_buffer", "colours and depths; loads and stores", step_tile_buffer, TileBuffer,
+        _module(
+            parts, "tile_buffer", "colours and depths; loads and stores",
             ("pixels", "tile_work", "memory_answers"), ("tile_done", "memory_requests"),
             resources="one tile; vectors that hold a lock; moves that have not come",
         ),
-        Module(
-            "shader_scheduler", "gives batches and vectors to QPUs", step_shader_scheduler,
-            ShaderScheduler, ("batches", "vectors"), ("shaders",),
-            latency=launch, interval=chip.whole("shaders", "interval"),
+        _module(
+            parts, "shader_scheduler", "gives batches and vectors to QPUs",
+            ("batches", "vectors"), ("shaders",),
+            latency=chip.whole("shaders", "launch"), interval=chip.whole("shaders", "interval"),
         ),
-    )  # fmt: skip
-    counts = {"shaders": qpu.count, "shaded": 2}
+    ]  # fmt: skip
+    counts = {"shaders": qpus, "shaded": 2}
     flight = {
         "set_up": 1 + chip.whole("setup", "latency") // setup,
         "vectors": 1 + front // 4,
@@ -121,6 +132,25 @@ def frame_topology(chip: Chip, parts: Parts) -> Topology:
         for name in GRAPHICS_QUEUES
     )
     try:
-        return Topology(modules, queues)
+        return Topology(tuple(modules), queues)
     except StandsStill as error:
         raise BadChip(f"{chip.name}: {error}") from None
+
+
+def _module(
+    parts: Mapping[str, Part],
+    name: str,
+    does: str,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    *,
+    resources: str = "",
+    latency: int | None = None,
+    interval: int | None = None,
+) -> Module:
+    part = parts[name]
+    assert part.state is not None
+    return Module(
+        name, does, part.step, part.state, inputs, outputs,
+        resources=resources, latency=latency, interval=interval,
+    )  # fmt: skip
