@@ -22,6 +22,7 @@ AREAS = {
     "mesa": "GL",
     "cli": "CLI",
     "compiler": "JIT",
+    "performance": "PERF",
 }
 """File name of an area → prefix of its codes."""
 

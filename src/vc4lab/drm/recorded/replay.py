@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
     from vc4lab.drm.recorded.jobs import RecordedJob
     from vc4lab.memory import GuestMemory
+    from vc4lab.timing.frames.frame import Frame
     from vc4lab.v3d.events import FrameDrawn
 
 Progress = Callable[[int, int, str], None]
@@ -80,6 +81,7 @@ def replay(
     on_image: Callable[[str, Image], None] | None = None,
     on_counters: Callable[[str, dict[int, int]], None] | None = None,
     on_tiles: Callable[[str, FrameDrawn], None] | None = None,
+    on_work: Callable[[str, Sequence[Frame]], None] | None = None,
     reporter: Reporter | None = None,
     gpu: GpuOptions | None = None,
 ) -> Replay:
@@ -107,6 +109,9 @@ def replay(
         Called with a job's name and what the modelled performance counters counted in it.
     on_tiles
         Called with a job's name and what each of its tiles took, once or more for a job.
+    on_work
+        Called with a job's name and the pieces of work that it had (`timing/frames/`), for each
+        part of it that was drawn.
     """
     gpu = chosen(gpu, GpuOptions(engine, threads, unknowns or DEFAULT_UNKNOWNS))
     if order is not None and not isinstance(order, ByteOrder):
@@ -120,6 +125,11 @@ def replay(
 
     v3d = V3D(run.memory, JobReports(reporter), options=gpu)
     v3d.counters.everything = on_counters is not None
+    feed = None
+    if on_work is not None:
+        from vc4lab.timing.frames.feed import FrameFeed
+
+        feed = FrameFeed(v3d)
     colour: ColourSurface | None = None
     whose = ""
     drawn = 0
@@ -133,6 +143,9 @@ def replay(
             return nullcontext()
         return v3d.listeners.frame_drawn.subscribe(partial(on_tiles, job.name))
 
+    def recording(job: RecordedJob) -> AbstractContextManager[object]:
+        return feed if feed is not None and job in run.wanted else nullcontext()
+
     for number, job in enumerate(run.jobs):
         if progress is not None:
             progress(number, len(run.jobs), job.name)
@@ -141,8 +154,10 @@ def replay(
         except JobError:
             continue  # reported already; later jobs may still be whole
         before = counts(v3d.events())
-        with listening(job):
+        with listening(job), recording(job):
             drawn += run_job(v3d, built, job.name)
+        if on_work is not None and feed is not None and (frames := feed.take()):
+            on_work(job.name, frames)
         if on_counters is not None and job in run.wanted:
             after = counts(v3d.events())
             on_counters(job.name, {number: after[number] - before[number] for number in after})
@@ -161,6 +176,13 @@ def replay(
     used = order or (orders.of(colour.address) if colour else ByteOrder.RGBA)
     bits = colour.bits_per_pixel if colour else 32
     return Replay(image, len(run.jobs), drawn, reporter, used, bits, v3d.undrawn)
+
+
+def named(job: str, frames: Sequence[Frame]) -> list[tuple[str, Frame]]:
+    """The frames of a job with names: more than one where it was drawn in parts."""
+    if len(frames) == 1:
+        return [(job, frames[0])]
+    return [(f"{job} part {number}", frame) for number, frame in enumerate(frames, 1)]
 
 
 def picture(

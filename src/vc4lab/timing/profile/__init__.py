@@ -1,0 +1,1 @@
+"""Profiles of frames: where their clocks go, and what would change it."""

@@ -1,0 +1,67 @@
+"""What a frame would take if a module were free: the same chip with that module's figures at the
+best values that a chip's file may have, and the model run again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from vc4lab.timing.changes import Change, changed, text_of
+from vc4lab.timing.chip import Chip
+from vc4lab.timing.figures import MODULES
+from vc4lab.timing.profile.result import WhatIf
+
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "qpu": ("qpu", "varyings", "sfu", "vpm"),
+    "shader_scheduler": ("shaders",),
+    "loader": ("load",),
+    "storer": ("store",),
+}
+"""Sections of a chip's file that say how fast a module is, where it is not the module's name."""
+
+FREE_BYTES = 1e12
+"""Bytes that a memory moves in a clock, if it is free."""
+
+
+def free_changes(chip: Chip, module: str) -> dict[Change, float | bool]:
+    """The figures of a module at their best: clocks at the least, bytes a clock at the most.
+
+    Sizes and counts stay, so a cache that is free still misses its lines.
+    """
+    changes: dict[Change, float | bool] = {}
+    for section in SECTIONS.get(module, (module,)):
+        for key, spec in MODULES.get(section, {}).items():
+            if spec.flag or section not in chip.figures:
+                continue
+            best = None
+            if spec.unit == "clocks":
+                best = spec.least
+            elif key.endswith("_per_clock"):
+                best = spec.most
+            if best is not None and chip.real(section, key) != best:
+                changes[section, key] = int(best) if float(best).is_integer() else best
+    return changes
+
+
+def what_ifs(
+    chip: Chip,
+    memory: float,
+    modules: Iterable[str],
+    clocks: int,
+    run: Callable[[Chip, float], int],
+) -> tuple[WhatIf, ...]:
+    """Every module free in turn; the best first. run: clocks of the frame on a chip and memory."""
+
+    def ask(module: str) -> WhatIf | None:
+        changes = free_changes(chip, module)
+        if not changes:
+            return None
+        other = changed(chip, changes, "what if")
+        taken = run(other, FREE_BYTES if module == "sdram" else memory)
+        return WhatIf(module, text_of(changes), taken, clocks / max(taken, 1))
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # the model is native code
+        found = [one for one in pool.map(ask, modules) if one is not None]
+    return tuple(sorted(found, key=lambda one: one.clocks))

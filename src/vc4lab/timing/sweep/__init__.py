@@ -1,0 +1,1 @@
+"""Recorded frames on many chips: every point of a grid of figures."""

@@ -1,0 +1,94 @@
+"""Points of a sweep on several processes and by a scheduler; the file with what came of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support import sweep_work
+
+from vc4lab.timing.changes import grid, read_setting
+from vc4lab.timing.chip import load_chip
+from vc4lab.timing.sweep import runner
+from vc4lab.timing.sweep.points import Outcome, Point, outcome, points_of, read_outcomes
+from vc4lab.timing.sweep.runner import NoScheduler, run_by_scheduler, run_here
+from vc4lab.timing.sweep.table import rows_of, table_csv
+
+CHIP = load_chip("videocore4")
+
+
+def points(*texts: str, runs: int = 1) -> list[Point]:
+    settings = [read_setting(text, CHIP) for text in texts]
+    return points_of([(f"run{n}", f"{n}" * 64) for n in range(runs)], CHIP, grid(settings), "pi3")
+
+
+def broken(_point: Point) -> Outcome:
+    raise ArithmeticError("too much")
+
+
+def test_points_have_keys_of_all_that_counts() -> None:
+    found = points("slices=1..4", runs=2)
+    assert len(found) == 2 * (1 + 4)
+    assert len({point.key for point in found}) == 2 * 4  # slices=3 is the chip as it is
+    other = points_of([("run0", "9" * 64)], CHIP, [], "pi3")[0]
+    board = points_of([("run0", "0" * 64)], CHIP, [], "pi1")[0]
+    assert len({found[0].key, other.key, board.key}) == 3
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_all_points_are_run(processes: int) -> None:
+    asked = points("slices=1..4", "l2.bytes=32k,64k")
+    found = list(run_here(sweep_work.work, asked, processes))
+    assert {one.key for one in found} == {point.key for point in asked}
+    rows = rows_of(asked, {one.key: one for one in found})
+    assert [row.speedup for row in rows][:3] == pytest.approx([1, 1 / 3, 1 / 3])
+    assert table_csv(rows).splitlines()[1].startswith("run0,,,400,")
+
+
+def test_a_process_that_ends_is_said() -> None:
+    found = list(run_here(sweep_work.end, points("slices=1..2"), 2))
+    assert found[-1].error == "its process ended"
+
+
+def test_results_are_read_again_and_hostile_lines_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    asked = points("slices=1")
+    good = sweep_work.work(asked[0])
+    lines = [good.to_line(), outcome(asked[1], {}, "it broke").to_line()]
+    odd = ["", "[]", "{}", "3", "null", '{"key": 1}', "[" * 100_000, '{"key": "x"']
+    for before, after in (("400", '"400"'), ("400", "NaN"), ("400", "1e999"), ("{}", "[]")):
+        assert before in lines[0]
+        odd.append(lines[0].replace(before, after))
+    path.write_bytes("\n".join([*odd, *lines]).encode() + b"\xff\n")
+    found = read_outcomes(path)
+    assert found == {asked[0].key: good}  # what broke is run again
+    assert read_outcomes(tmp_path / "none") == {}
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(runner, "TIMEOUT", 1)
+    with pytest.raises(NoScheduler, match="--scheduler tcp://127"):
+        list(run_by_scheduler(broken, points("slices=1"), "tcp://127.0.0.1:1"))
+
+
+def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(NoScheduler, match=r"pip install 'vc4lab\[sweep\]'"):
+        list(run_by_scheduler(broken, points("slices=1"), "127.0.0.1:1"))
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_scheduler_has_its_workers_do_it() -> None:
+    distributed = pytest.importorskip("distributed")
+    asked = points("slices=1..4")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        address = cluster.scheduler_address
+        found = {one.key: one for one in run_by_scheduler(sweep_work.work, asked, address)}
+        wrong = list(run_by_scheduler(broken, asked[:1], address))
+    assert [found[point.key].clocks for point in asked] == [400, 1200, 600, 400, 300]
+    assert wrong[0].error == "ArithmeticError: too much"
