@@ -17,6 +17,7 @@ from vc4lab.simd import host_target
 
 ROOT = Path(__file__).parents[1]
 SHADED, TEXTURED = "glmark2_shading_shading_phong", "glmark2_texture_texture-filter_linear"
+LARGE = "two threads: glmark2_buffer_update-method_map"
 USED_BY = {
     "packed-quads": SHADED,
     "paired-batches": SHADED,
@@ -27,6 +28,8 @@ USED_BY = {
     "early-depth": TEXTURED,
     "scaled-depths": TEXTURED,
     "index-runs": TEXTURED,
+    "shared-shading": LARGE,
+    "placed-helpers": LARGE,
     "steady-waits": "wfe",
 }
 

@@ -19,7 +19,7 @@ class Optimisation(NamedTuple):
     """A row of the table.
 
     `level`: the only instruction set that it is for, "" for all. `gains`: how much more CPU time
-    rows of the benchmarks take without it (x86-64-v4, Zen 4).
+    rows of the benchmarks take without it (x86-64-v4, Zen 4), with two threads more time.
     """
 
     name: str
@@ -68,6 +68,14 @@ INDEX_RUNS = Optimisation(
     "index-runs", "v3d/tile_lists/index_runs.py", "",
     "vertices drawn in order: glmark2's build 4 to 8 %; the scan of other lists -8 to -18 %",
 )  # fmt: skip
+SHARED_SHADING = Optimisation(
+    "shared-shading", "v3d/vertex/shared_shading.py", "",
+    "draws of many vertices, two threads: glmark2's buffer 37 %, build 10 %, high-poly 6 %",
+)  # fmt: skip
+PLACED_HELPERS = Optimisation(
+    "placed-helpers", "simd/team.py", "",
+    "two threads: Gouraud 8 %, glmark2's build 4 %, buffer 2 %; phong and high-poly -3 %",
+)  # fmt: skip
 STEADY_WAITS = Optimisation(
     "steady-waits", "soc/cores/steady.py", "",
     "guests that wait by wfe or watch a word: 0.1 % of a core with --realtime, without it 2 to 3 %",
@@ -75,7 +83,7 @@ STEADY_WAITS = Optimisation(
 
 TABLE = (
     PACKED_QUADS, PAIRED_BATCHES, WHOLE_UTILES, NEIGHBOUR_UTILES, TILE_TABLES, COMPRESSED_BLOCKS,
-    EARLY_DEPTH, SCALED_DEPTHS, INDEX_RUNS, STEADY_WAITS,
+    EARLY_DEPTH, SCALED_DEPTHS, INDEX_RUNS, SHARED_SHADING, PLACED_HELPERS, STEADY_WAITS,
 )  # fmt: skip
 
 _unknown = set(WITHOUT.split(",")) - {"", *(row.name for row in TABLE)}

@@ -2,7 +2,7 @@
 
 Arguments are names of recorded runs, or of loops in which a guest waits. Of each: a digest of the
 result (all buffers after each job; time and registers), and one of how it came about (machine code;
-slices of the cores).
+what threads share; slices of the cores).
 """
 
 from __future__ import annotations
@@ -25,6 +25,19 @@ from vc4lab.soc.machine import Machine
 from vc4lab.v3d.core import V3D
 
 RUNS = Path(__file__).parents[1] / "data" / "vc4-jobs"
+TWO_THREADS = "two threads: "
+"""Before the name of a run that two threads draw."""
+
+
+def buffers(v3d: V3D, run: RecordedRun) -> str:
+    """A digest of all buffers after each job of a run, which this draws."""
+    found = hashlib.sha256()
+    for job in run.jobs:
+        run_job(v3d, job.build(run.memory))
+        assert job.submit is not None
+        for buffer in job.submit.buffers:
+            found.update(run.memory.read(buffer.address, buffer.size))
+    return found.hexdigest()
 
 
 def drawn(name: str, images: list[bytes]) -> tuple[str, str]:
@@ -33,13 +46,18 @@ def drawn(name: str, images: list[bytes]) -> tuple[str, str]:
     reporter = Reporter()
     run = RecordedRun(RUNS / name, reporter)
     v3d = V3D(run.memory, reporter, threads=1)
-    found = hashlib.sha256()
-    for job in run.jobs:
-        run_job(v3d, job.build(run.memory))
-        assert job.submit is not None
-        for buffer in job.submit.buffers:
-            found.update(run.memory.read(buffer.address, buffer.size))
-    return found.hexdigest(), hashlib.sha256(b"".join(images)).hexdigest()
+    return buffers(v3d, run), hashlib.sha256(b"".join(images)).hexdigest()
+
+
+def shared(name: str) -> tuple[str, str]:
+    """Of a run of recorded jobs with two threads; what they may do together."""
+    reporter = Reporter()
+    run = RecordedRun(RUNS / name.removeprefix(TWO_THREADS), reporter)
+    v3d = V3D(run.memory, reporter, threads=2)
+    digest = buffers(v3d, run)
+    stage = v3d.binning.coordinates.shaders
+    ways = stage.sharing.state.shade != 0, stage.sharing.team.state.setaffinity != 0
+    return digest, str(ways)
 
 
 def waited(name: str) -> tuple[str, str]:
@@ -63,7 +81,13 @@ def main(names: list[str]) -> dict[str, tuple[str, str]]:
         plain(module, name, image, *rest)
 
     NativeModule.__init__ = noting  # type: ignore[method-assign]
-    return {name: waited(name) if name in IDLE else drawn(name, images) for name in names}
+    found = {}
+    for name in names:
+        if name in IDLE:
+            found[name] = waited(name)
+        else:
+            found[name] = shared(name) if name.startswith(TWO_THREADS) else drawn(name, images)
+    return found
 
 
 if __name__ == "__main__":

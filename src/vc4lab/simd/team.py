@@ -20,6 +20,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from vc4lab.optimisations import PLACED_HELPERS
 from vc4lab.simd.floatmode import call_pointer
 from vc4lab.simd.kernel import kernel, staged
 from vc4lab.simd.members import Array, i32, i64, ptr
@@ -184,6 +185,8 @@ class Team:
 
     def _choose_processors(self, library: ctypes.CDLL) -> None:
         """Where the kernel lets a thread choose (Linux)."""
+        if not PLACED_HELPERS.serves():
+            return
         if not hasattr(library, "sched_getcpu") or not hasattr(os, "sched_getaffinity"):
             return
         for processor in os.sched_getaffinity(0):

@@ -32,7 +32,8 @@ NO_FAULT = FaultStatus(0, 0, 0)
 class RegisterBatch:
     """Some registers of one core, read or written by one call of the engine, in a fixed order.
 
-    The engine's Python binding needs two microseconds for each register; exceptions need a dozen.
+    The engine's Python binding needs two microseconds for each register; exceptions need a dozen. A
+    guest that does nothing but svc takes 70 % more CPU time when they are read one by one.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class ShaderTable:
         self._places: dict[tuple[int, int, int], int] = {}
         self._keep: dict[int, Any] = {}
         self.vertex = VertexContext()
-        self._sharing = Sharing(team, self.vertex.address)
+        self.sharing = Sharing(team, self.vertex.address)
         self._context: ShaderLookup | None = None
 
     def attach(self, context: ShaderLookup, memory_base: int, addresses: AddressCheck) -> None:
@@ -57,7 +57,7 @@ class ShaderTable:
         context.shaders = ctypes.addressof(self._entries)
         context.shader_mask = SLOTS - 1
         context.vertex = self.vertex.address
-        context.shared = self._sharing.state.address
+        context.shared = self.sharing.state.address
         self._context = context
 
     @property

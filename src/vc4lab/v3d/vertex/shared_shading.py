@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from functools import lru_cache
 
+from vc4lab.optimisations import SHARED_SHADING
 from vc4lab.simd import (
     NativeModule,
     Struct,
@@ -114,9 +115,11 @@ class Sharing:
     """A SharedShading for a VertexContext; it is used from the moment the team has helpers."""
 
     def __init__(self, team: Team, template: int) -> None:
+        self.team = team
         self.state = SharedShading(team=team.address, template=template)
         self._size = (team.threads - 1) * _CONTEXT_BYTES
-        team.on_first_helper(self._begin)
+        if SHARED_SHADING.serves():
+            team.on_first_helper(self._begin)
 
     def _begin(self) -> None:
         self._room = (ctypes.c_char * (self._size + 64))()  # untouched memory costs nothing
