@@ -19,7 +19,7 @@ FLOORS = (
     {"v3d"},
     {"timing"},
     {"mesa"},
-    {"drm", "soc"},
+    {"driver", "drm", "soc"},
     {"cli", "examples", "pytest_plugin", "viewer"},
 )
 LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}

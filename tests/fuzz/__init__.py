@@ -14,6 +14,7 @@ from tests.fuzz import (
     shaders,
     submits,
     textures,
+    tgsi_texts,
     tile_lists,
     transfers,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "shaders",
     "submits",
     "textures",
+    "tgsi_texts",
     "tile_lists",
     "transfers",
 ]

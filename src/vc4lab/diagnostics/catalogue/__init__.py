@@ -20,6 +20,7 @@ AREAS = {
     "caches": "CACHE",
     "drm": "DRM",
     "mesa": "GL",
+    "tgsi": "TGSI",
     "cli": "CLI",
     "compiler": "JIT",
     "performance": "PERF",

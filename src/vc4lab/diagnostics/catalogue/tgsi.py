@@ -1,0 +1,53 @@
+"""Messages about shaders in Mesa's text form, TGSI."""
+
+from vc4lab.diagnostics.entry import Entry
+
+SOURCE = "Mesa 22.3, src/gallium/auxiliary/tgsi; docs/gl.md"
+
+ENTRIES = [
+    Entry(
+        "TGSI-001",
+        "Not TGSI",
+        "A line of a shader's text does not have the form that Mesa prints. The message has the "
+        "line and the column.",
+        SOURCE,
+        "The first line is VERT or FRAG; then declarations, immediates, numbered instructions.",
+    ),
+    Entry(
+        "TGSI-002",
+        "No such operation",
+        "An instruction's name is no operation of TGSI, or one that Mesa does not use for OpenGL "
+        "ES 2.0 and OpenGL 2.0: 64-bit numbers, memory, images.",
+        SOURCE,
+        "The message names similar operations.",
+    ),
+    Entry(
+        "TGSI-003",
+        "Operands do not fit the operation",
+        "An instruction has too many or too few operands, writes a register that cannot be "
+        "written, or names no texture.",
+        SOURCE,
+        "src/vc4lab/driver/compiler/tgsi/operations.py has the operands of each operation.",
+    ),
+    Entry(
+        "TGSI-004",
+        "Register not declared",
+        "An instruction uses a register that no declaration has, or an array that is not there.",
+        SOURCE,
+        "Declare it: DCL TEMP[0..3].",
+    ),
+    Entry(
+        "TGSI-005",
+        "Control flow does not nest",
+        "IF, ELSE, ENDIF, BGNLOOP, ENDLOOP, BRK and CONT do not nest, or END is missing.",
+        SOURCE,
+        "Each IF and UIF has one ENDIF, each BGNLOOP one ENDLOOP.",
+    ),
+    Entry(
+        "TGSI-006",
+        "Shader too large",
+        "A shader has more lines, registers or nested blocks than a compiler may be asked for.",
+        "src/vc4lab/driver/compiler/tgsi/limits.py",
+        "The limits are far above what Mesa makes of shaders for a VideoCore IV.",
+    ),
+]

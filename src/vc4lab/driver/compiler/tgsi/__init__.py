@@ -1,0 +1,1 @@
+"""Shaders as Mesa hands them over: TGSI, read and printed."""

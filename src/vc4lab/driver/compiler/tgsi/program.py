@@ -1,0 +1,262 @@
+"""A shader in its typed form: what `parse` makes of a text, and `print_tgsi` makes a text of."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from enum import Enum
+
+from vc4lab.driver.compiler.tgsi.operations import Operation
+
+COMPONENTS = "xyzw"
+
+
+class File(Enum):
+    """Where registers are."""
+
+    IN = "IN"
+    OUT = "OUT"
+    TEMP = "TEMP"
+    CONST = "CONST"
+    IMM = "IMM"
+    ADDR = "ADDR"
+    SAMP = "SAMP"
+    SVIEW = "SVIEW"
+    SV = "SV"
+
+
+WRITTEN = (File.OUT, File.TEMP, File.ADDR)
+"""What instructions write."""
+
+
+class Texture(Enum):
+    """What a sampler samples."""
+
+    T1D = "1D"
+    T2D = "2D"
+    T3D = "3D"
+    CUBE = "CUBE"
+    RECT = "RECT"
+    SHADOW1D = "SHADOW1D"
+    SHADOW2D = "SHADOW2D"
+    SHADOWRECT = "SHADOWRECT"
+    SHADOWCUBE = "SHADOWCUBE"
+
+
+@dataclass(frozen=True)
+class Index:
+    """A register whose number is in another one: `TEMP[ADDR[0].x+3](2)` begins with 3."""
+
+    file: File
+    number: int
+    component: str
+    array: int = 0
+    """The declared array that it stays in; 0: none is named."""
+
+    def __str__(self) -> str:
+        return f"{self.file.value}[{self.number}].{self.component}"
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register: `TEMP[3]`, `CONST[0][3]`, `TEMP[ADDR[0].x+3](2)`."""
+
+    file: File
+    number: int
+    index: Index | None = None
+    dimension: int | None = None
+
+    def __str__(self) -> str:
+        outer = "" if self.dimension is None else f"[{self.dimension}]"
+        if self.index is None:
+            return f"{self.file.value}{outer}[{self.number}]"
+        inner = str(self.index) + (f"{self.number:+d}" if self.number else "")
+        array = f"({self.index.array})" if self.index.array else ""
+        return f"{self.file.value}{outer}[{inner}]{array}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What an instruction reads: four components of a register, in an order of its own."""
+
+    register: Register
+    swizzle: str = COMPONENTS
+    negate: bool = False
+    absolute: bool = False
+
+    def __str__(self) -> str:
+        swizzle = "" if self.swizzle == COMPONENTS else f".{self.swizzle}"
+        text = f"{self.register}{swizzle}"
+        if self.absolute:
+            text = f"|{text}|"
+        return f"-{text}" if self.negate else text
+
+
+@dataclass(frozen=True)
+class Target:
+    """What an instruction writes: some components of a register."""
+
+    register: Register
+    mask: str = COMPONENTS
+
+    def __str__(self) -> str:
+        return str(self.register) + ("" if self.mask == COMPONENTS else f".{self.mask}")
+
+
+@dataclass(frozen=True)
+class Property:
+    """A setting of the whole shader: `FS_COORD_ORIGIN LOWER_LEFT`."""
+
+    name: str
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"PROPERTY {self.name} {', '.join(self.values)}".rstrip()
+
+
+@dataclass(frozen=True)
+class Semantic:
+    """What an input or output is for: `GENERIC[2]`, `POSITION`."""
+
+    name: str
+    index: int = 0
+
+    def __str__(self) -> str:
+        shown = self.index or self.name in ("GENERIC", "TEXCOORD")
+        return f"{self.name}[{self.index}]" if shown else self.name
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """Registers `first` to `last` of a file.
+
+    Attributes
+    ----------
+    mask
+        The components that are used.
+    interpolation, location
+        Of a fragment shader's input: PERSPECTIVE, LINEAR, CONSTANT, COLOR; CENTROID, SAMPLE.
+    array
+        The number by which indices name these registers; 0: they are no array.
+    texture, returns
+        Of a SVIEW: what is sampled, and of which kind its components are.
+    """
+
+    file: File
+    first: int
+    last: int
+    mask: str = COMPONENTS
+    dimension: int | None = None
+    semantic: Semantic | None = None
+    interpolation: str = ""
+    location: str = ""
+    array: int = 0
+    is_local: bool = False
+    is_invariant: bool = False
+    texture: Texture | None = None
+    returns: tuple[str, ...] = ()
+    line: int = field(default=0, compare=False)
+
+    def __str__(self) -> str:
+        outer = "" if self.dimension is None else f"[{self.dimension}]"
+        numbers = str(self.first) if self.first == self.last else f"{self.first}..{self.last}"
+        text = f"DCL {self.file.value}{outer}[{numbers}]"
+        if self.mask != COMPONENTS:
+            text += f".{self.mask}"
+        parts = [
+            f"ARRAY({self.array})" if self.array else "",
+            "LOCAL" if self.is_local else "",
+            str(self.semantic) if self.semantic is not None else "",
+            self.texture.value if self.texture is not None else "",
+            *self.returns,
+            self.interpolation,
+            self.location,
+            "INVARIANT" if self.is_invariant else "",
+        ]
+        return ", ".join([text, *(part for part in parts if part)])
+
+
+@dataclass(frozen=True)
+class Immediate:
+    """Constants of the shader, as words of 32 bits. `kind` says how they are printed, no more."""
+
+    kind: str
+    words: tuple[int, ...]
+
+    def __str__(self) -> str:
+        texts = [self._text(word) for word in self.words]
+        return f"{self.kind} {{{', '.join(texts)}}}"
+
+    def _text(self, word: int) -> str:
+        if self.kind == "FLT32":
+            return f"0x{word:08x}"
+        return str(word - (1 << 32) if self.kind == "INT32" and word >> 31 else word)
+
+    @property
+    def floats(self) -> tuple[float, ...]:
+        """The words as singles."""
+        count = len(self.words)
+        return struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *self.words))
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction.
+
+    Attributes
+    ----------
+    texture
+        Of a texture operation: what is sampled.
+    label
+        The number that Mesa prints after a colon; blocks nest, so that it is not needed.
+    line
+        Of the text; no part of the instruction's value.
+    """
+
+    operation: Operation
+    targets: tuple[Target, ...] = ()
+    sources: tuple[Source, ...] = ()
+    saturate: bool = False
+    precise: bool = False
+    texture: Texture | None = None
+    label: int | None = None
+    line: int = field(default=0, compare=False)
+
+    def __str__(self) -> str:
+        name = self.operation.name + ("_SAT" if self.saturate else "")
+        name += "_PRECISE" if self.precise else ""
+        operands = [str(one) for one in (*self.targets, *self.sources)]
+        if self.texture is not None:
+            operands.append(self.texture.value)
+        text = f"{name} {', '.join(operands)}".rstrip()
+        return text if self.label is None else f"{text} :{self.label}"
+
+
+Item = Property | Declaration | Immediate
+
+
+@dataclass(frozen=True)
+class Program:
+    """A shader: `stage` is VERT or FRAG, `items` all that stands before the instructions."""
+
+    stage: str
+    items: tuple[Item, ...]
+    instructions: tuple[Instruction, ...]
+
+    @property
+    def properties(self) -> tuple[Property, ...]:
+        """Settings."""
+        return tuple(one for one in self.items if isinstance(one, Property))
+
+    @property
+    def declarations(self) -> tuple[Declaration, ...]:
+        """Registers."""
+        return tuple(one for one in self.items if isinstance(one, Declaration))
+
+    @property
+    def immediates(self) -> tuple[Immediate, ...]:
+        """Constants; IMM[n] is the n-th."""
+        return tuple(one for one in self.items if isinstance(one, Immediate))
+
+    def __repr__(self) -> str:
+        return f"Program({self.stage}, {len(self.instructions)} instructions)"
