@@ -30,6 +30,7 @@ from vc4lab.simd import (
     mask_from_bits,
     masked_load,
     masked_store,
+    prefetch,
     ptr,
     scatter,
     select,
@@ -41,6 +42,17 @@ from vc4lab.simd import (
 
 def address(array: np.ndarray) -> int:
     return int(array.ctypes.data)
+
+
+@pytest.mark.parametrize("place", [0, 1, 1 << 62, (1 << 64) - 1])
+def test_prefetch_of_any_address(target, place):
+    def body(p):
+        prefetch(p)
+        return const(i32, 7)
+
+    module = build("p", {"p": Function((ptr,), i32, body)}, target=target)
+    assert "call void @llvm.prefetch" in module.ir
+    assert module["p"](place) == 7
 
 
 OFFSETS = np.array([0, 4, 8, 60, -4, 400, 4, 12, 16, 200, 204, 208, 36, 40, 44, 399], "i4")

@@ -42,6 +42,7 @@ from vc4lab.simd.memory import load as load
 from vc4lab.simd.memory import masked_load as masked_load
 from vc4lab.simd.memory import masked_store as masked_store
 from vc4lab.simd.memory import opaque as opaque
+from vc4lab.simd.memory import prefetch as prefetch
 from vc4lab.simd.memory import scatter as scatter
 from vc4lab.simd.memory import store as store
 from vc4lab.simd.memory import table as table

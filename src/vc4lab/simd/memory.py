@@ -104,6 +104,12 @@ def opaque(type_: Type, number: Any) -> Value:
     return splat(one, type_.lanes) if type_.lanes else one
 
 
+def prefetch(p: Operand) -> None:
+    """Asks for the cache line of an address that is to be read soon; any address will do."""
+    name = current().module.declare("llvm.prefetch.p0", "void @{} (ptr, i32, i32, i32)")
+    current().emit(f"call void @{name}(ptr {_pointer(p).text}, i32 0, i32 3, i32 1)")
+
+
 def atomic_add(p: Operand, value: Operand) -> Value:
     """Adds atomically to the integer at the naturally aligned `p`; returns the old one."""
     from vc4lab.simd.value import as_value

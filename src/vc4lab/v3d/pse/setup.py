@@ -27,6 +27,7 @@ from vc4lab.simd import (
     max_,
     min_,
     opaque,
+    prefetch,
     select,
     staged,
     store,
@@ -142,6 +143,10 @@ class VertexSource:
         """Pointer to word 0 of a vertex; an index outside the shaded range is clamped into it."""
         slot = umin(index - self.first, self.limit) + self.first
         return self.vertices + slot.shr(4).zext(i64) * self.pitch + ((slot & 15) << 2)
+
+    def prefetch(self, index: Value) -> None:
+        """The position of a vertex is to be read soon; any index will do."""
+        prefetch(self.vertices + index.shr(4).zext(i64) * self.pitch)
 
     def locate(self, cells: Sequence[Cell]) -> list[Value]:
         """Pointers to word 0 of the vertices that a decoder's cells name."""

@@ -136,7 +136,7 @@ def look_further(
     if fresh | (count == tb.GROUP_SIZE):
         state.ended = 0
         lists = select(params.lists != 0, params.lists, context.memory)
-        decode(lists, state, decoded, there, index_bits)
+        decode(lists, state, decoded, there, index_bits, source)
     if count > 0:
         if flags != 0:  # the list's first triangle has substitutes
             substitute_first(context.memory, source, batch, flags, weights)
@@ -146,9 +146,13 @@ def look_further(
 
 @staged
 def decode(
-    lists: Value, state: DecoderState, decoded: DecodedTriangles, piece: Value, index_bits: int
-) -> None:
-    """Decodes the next triangles of a list into a piece, four times whose number is given."""
+    lists: Value, state: DecoderState, decoded: DecodedTriangles, piece: Value, index_bits: int,
+    source: VertexSource,
+) -> None:  # fmt: skip
+    """Decodes the next triangles of a list into a piece, four times whose number is given.
+
+    Their positions are read in the call after this one, and by then are in the cache.
+    """
     decoder = Decoder(lists, TRIANGLES, INDEX_CODES[index_bits])
     if state.fresh != 0:
         decoder.open(state.cursor)
@@ -174,6 +178,7 @@ def decode(
                     step, RUN_TRIANGLES
                 )
                 store(place + number * 4 * tb.GROUP_SIZE, indices & 0xFFFF)
+            source.prefetch(decoder.i2.get())
             count = count + RUN_TRIANGLES
         else:
             more = decoder.next()
@@ -183,6 +188,8 @@ def decode(
                 store(place + 8 * tb.GROUP_SIZE, decoder.i2.get())
                 flags = flags | decoder.flags.get()
                 count = count + 1
+                if index_bits != 32:  # the newest vertex: the others came with triangles before
+                    source.prefetch(decoder.i2.get())
         if ~more | (count == tb.GROUP_SIZE):
             break
     state.cursor = decoder.address.get()
