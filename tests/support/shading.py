@@ -35,6 +35,7 @@ from vc4lab.timing.frames.columns import dtype_of
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.result import ShaderUse
 from vc4lab.timing.graphics.scheduler import ShaderScheduler, step_shader_scheduler
+from vc4lab.timing.graphics.shader_standstill import standing_threads
 from vc4lab.timing.graphics.shader_state import ShaderQpu
 from vc4lab.timing.graphics.shader_use import SegmentCounts, shader_uses
 from vc4lab.timing.graphics.shaders import ShaderTables
@@ -198,13 +199,15 @@ def shaded(
     locks: int = 64,
     batches: bool = False,
     launch: int = 1,
+    complete: bool = True,
     chip: str = "videocore4",
     **figures: int,
 ) -> Shaded:
     """Runs vectors of a program (or of several in turn), each of one quad.
 
     lines: of each vector (the last one for all others) the lines of each of its requests.
-    figures: members of `Figures` and `ShadingFigures` that are other than the chip's.
+    complete: whether all of them must end. figures: members of `Figures` and `ShadingFigures` that
+    are other than the chip's.
     """
     texts = [program] if isinstance(program, str) else list(program)
     made = _with_counts(load_chip(chip), slices, qpus)
@@ -241,9 +244,9 @@ def shaded(
     sink.log = log.ctypes.data
     machine.call("front_end", 0, 0)
     assert machine.run() is Pause.IDLE
-    assert sink.count == vectors, f"{sink.count} of {vectors} have ended"
+    assert not complete or sink.count == vectors, standing_threads(machine)
     del kept
-    ends = {int(number): int(clock) for number, clock in log[:vectors]}
+    ends = {int(number): int(clock) for number, clock in log[: sink.count]}
     return Shaded(ends, states["qpu"], machine, tables, arrays[0], before)
 
 

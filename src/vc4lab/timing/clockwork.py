@@ -268,9 +268,12 @@ def first_piece(queue: QueueState) -> Piece:
     return Piece.at(queue.pieces + queue.head.sext(i64) * Piece.size, 8)
 
 
-@kernel(args=(ptr, ptr, i64))
-def remove_piece(engine: Value, where: Value, clock: Value) -> None:
-    """The piece was read; a module that waits for room is called at the next clock."""
+@kernel(args=(ptr, ptr, i64, i64))
+def take_piece(engine: Value, where: Value, clock: Value, again: Value) -> None:
+    """The piece was read; a module that waits for room is called at the next clock.
+
+    again: when the module that is called now wants to read the next one, if there is one.
+    """
     common, queue = Engine.at(engine), QueueState.at(where)
     drop_piece(queue, clock)
     waiting = queue.writers
@@ -280,7 +283,13 @@ def remove_piece(engine: Value, where: Value, clock: Value) -> None:
         queue.writers = waiting & ~(const(i64, 1) << following.sext(i64))
         wake(common, following, clock + 1)
     if queue.count > 0:
-        wake_self(common, clock + 1)
+        wake_self(common, again)
+
+
+@kernel(args=(ptr, ptr, i64))
+def remove_piece(engine: Value, where: Value, clock: Value) -> None:
+    """The piece was read, and the next one is wanted at the next clock (`take_piece`)."""
+    call(take_piece, engine, where, clock, clock + 1)
 
 
 @staged

@@ -126,6 +126,10 @@ def test_a_run_that_never_ends_is_cut() -> None:
     assert program.way().instructions == 4
 
 
+def test_a_program_of_nothing_has_a_segment() -> None:
+    assert SegmentedProgram((), 0, 2).way().runs == (0,)
+
+
 def test_rows_share_segments_and_routes() -> None:
     tables = ShaderTables(2)
     words = assemble(LOOP).words

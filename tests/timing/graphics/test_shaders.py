@@ -11,6 +11,7 @@ from tests.support.shading import Shaded, shaded
 from tests.support.timing import timed
 
 from vc4lab.timing.compute.kinds import CAUSE_TEXT, Cause
+from vc4lab.timing.graphics.shader_standstill import standing_threads
 
 SLOT = 4
 LATE = "mov tlbc, r0" + END
@@ -321,6 +322,15 @@ def test_the_same_clocks_as_a_user_program(seed: int) -> None:
 
 
 # -- what comes out
+
+
+def test_programs_that_wait_for_ever_are_named() -> None:
+    """Four results that are not read, eight words in the queue: there is no room for more."""
+    result = shaded("mov t0s, r0\n" * 14 + LATE, 1, lines=[[[1]] * 14], complete=False)
+    assert not result.ends
+    assert standing_threads(result.machine) == [
+        "QPU 0, vector 0: at 0x00010060: TMU request queue full"
+    ]
 
 
 def test_stalls_are_those_of_an_instruction() -> None:

@@ -12,6 +12,7 @@ from vc4lab.timing.clockwork import (
     may_take,
     queue_at,
     remove_piece,
+    take_piece,
     wake_self,
     write_piece,
 )
@@ -142,8 +143,7 @@ def _take_request(
     if taken != 0:
         l2.accept_at = clock + figures.l2_interval
         count_busy(engine, figures.l2_interval)
-        call(remove_piece, engine.pointer, queue.pointer, clock)
-        wake_self(engine, l2.accept_at)
+        call(take_piece, engine.pointer, queue.pointer, clock, l2.accept_at)
     elif l2.count < l2.depth:
         wake_self(engine, clock + 1)
 
@@ -178,7 +178,7 @@ def _move(
     count_busy(engine, transfer + extra)
     tally = sdram.bytes + (source << 3)
     store(tally, load(i64, tally, 8) + size, 8)
-    call(remove_piece, engine.pointer, requests.pointer, clock)
+    call(take_piece, engine.pointer, requests.pointer, clock, sdram.free_at)
     if _reads(source):
         answers = queue_at(engine, QueueKind.MEMORY_ANSWERS, source.trunc(i32))
         ready = clock + figures.sdram_latency + transfer + extra
@@ -186,8 +186,6 @@ def _move(
             write_piece,
             engine.pointer, answers.pointer, clock, ready, source, at >> LINE_BITS, size,
         )  # fmt: skip
-    if requests.count > 0:
-        wake_self(engine, sdram.free_at)
 
 
 @kernel(args=(ptr, ptr, i64))

@@ -35,6 +35,7 @@ from vc4lab.timing.clockwork import (
     queue_at,
     remove_piece,
     state_of,
+    take_piece,
     wake_self,
     write_piece,
 )
@@ -172,7 +173,8 @@ def _accept(engine: Engine, tmu: Tmu, figures: Figures, users: Requests, clock: 
             if load(i32, held) < figures.result_depth:
                 if call(is_readable, engine.pointer, requests.pointer, clock) != 0:
                     tag = first_piece(requests).tag
-                    call(remove_piece, engine.pointer, requests.pointer, clock)
+                    tmu.accept_at = clock + figures.lane_clocks
+                    call(take_piece, engine.pointer, requests.pointer, clock, tmu.accept_at)
                     instance = instance_of(engine, ModuleKind.QPU, owner)
                     slot = ((tmu.head + tmu.count) & (IN_FLIGHT - 1)).sext(i64)
                     tmu.lines_left = const(i32, 0)
@@ -185,7 +187,6 @@ def _accept(engine: Engine, tmu: Tmu, figures: Figures, users: Requests, clock: 
                     tmu.count = tmu.count + 1
                     store(held, load(i32, held) + 1)
                     tmu.last = number
-                    tmu.accept_at = clock + figures.lane_clocks
                     count_busy(engine, figures.lane_clocks)
                     wake_self(engine, tmu.accept_at)
                     taken = const(i32, 1)

@@ -168,7 +168,8 @@ class SegmentedProgram:
             )
         if switch_at >= end and not last:
             found.append(Run(end - 1, switch))  # what comes after is another stretch
-        self.runs += found
+        self.runs += found or [Run(first)]
+        found = found or self.runs[-1:]
         return tuple(range(len(self.runs) - len(found), len(self.runs)))
 
     def _meets(self, at: int) -> Meets:
