@@ -8,6 +8,7 @@ import numpy as np
 
 from vc4lab.timing.compute.kinds import MemorySource
 from vc4lab.timing.compute.model import CACHES
+from vc4lab.timing.graphics.counters import CounterTotals
 from vc4lab.timing.graphics.result import DrawTiming, FrameTiming, ModuleUse
 from vc4lab.timing.graphics.tables import Tables
 from vc4lab.timing.machine import Machine
@@ -23,13 +24,15 @@ _TILE = ("drawing", "loading", "storing", "tiles", "vectors", "moved")
 class Accounts:
     """Of a machine, from frame to frame."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, machine: Machine, counters: CounterTotals | None = None) -> None:
+        self.machine, self.counters = machine, counters
         self.restart()
 
     def restart(self) -> None:
         """From here on."""
         self.before = self._counts()
+        if self.counters is not None:
+            self.counters.restart()
         for queues in self.machine.queues.values():
             for queue in queues:
                 queue.peak = queue.count
@@ -88,6 +91,7 @@ class Accounts:
                 for source in MemorySource
             },
             sum(self.now[name, place, "events"] for name, place in self.machine.names),
+            counters={} if self.counters is None else self.counters.take(tables, clocks),
         )  # fmt: skip
         self.restart()
         return timing

@@ -86,6 +86,8 @@ class FrameTiming:
         That went through.
     tile_clocks
         Of the tile buffer: drawing, loading, storing.
+    counters
+        The performance counters that the functional core does not know, by number (`counters.py`).
     """
 
     number: int
@@ -106,6 +108,7 @@ class FrameTiming:
     events: int
     shaders: tuple[ShaderUse, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    counters: Mapping[int, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""

@@ -98,7 +98,8 @@ class ShaderQpu(Struct):
     """A QPU that runs shaders. It begins with what user programs have of one.
 
     current: the thread that runs + 1. free_at: when the next one can. order: threads started.
-    idle: clocks in which threads waited and none could run. tasks: by `TaskKind`.
+    idle: clocks in which threads waited and none could run. tasks: by `TaskKind`; busy: clocks of
+    their instructions; spent: from their beginnings to their ends.
     """
 
     common = nested(Qpu)
@@ -108,6 +109,7 @@ class ShaderQpu(Struct):
     idle = i64
     tasks = Array(i64, 4)
     busy = Array(i64, 4)
+    spent = Array(i64, 4)
     current = i32
     order = i32
 

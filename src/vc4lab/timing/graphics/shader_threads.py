@@ -255,6 +255,8 @@ def _free(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) -> None:
     shader.clocks = shader.clocks + clock - thread.started
     place = qpu.busy + (thread.kind.sext(i64) << 3)
     store(place, load(i64, place) + clocks)
+    place = qpu.spent + (thread.kind.sext(i64) << 3)
+    store(place, load(i64, place) + clock - thread.started)
     thread.alive = const(i32, 0)
     qpu.current = const(i32, 0)
     qpu.free_at = clock

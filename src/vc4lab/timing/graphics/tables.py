@@ -13,6 +13,7 @@ from vc4lab.timing.chip import Chip
 from vc4lab.timing.frames.columns import Table
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics import vertices
+from vc4lab.timing.graphics.counters import CounterTotals
 from vc4lab.timing.graphics.shaders import ShaderTables
 from vc4lab.timing.graphics.shading import fill_shading
 from vc4lab.timing.graphics.standstill import standstill
@@ -143,6 +144,10 @@ class Feed:
     def binning_end(self, machine: Machine) -> int:
         """The clock at which that was so."""
         return vertices.binning_end(machine)
+
+    def counters(self, machine: Machine) -> CounterTotals | None:
+        """What performance counters count."""
+        return CounterTotals(machine, self.programs, self.chip.whole("qpu", "slot"))
 
     def standing(self, machine: Machine) -> list[str]:
         """Lines about what waits where, in a model that stands still."""
