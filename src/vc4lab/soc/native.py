@@ -65,6 +65,12 @@ class SliceState(Struct):
     status = i64
     read_register = ptr
     pages = ptr
+    code_changed = i64
+    company = i64
+
+
+CODE_CHANGED = SliceState.code_changed.offset // 8
+COMPANY = SliceState.company.offset // 8
 
 
 def words_of(block: Struct) -> memoryview:
@@ -125,9 +131,23 @@ def count_block(engine: Value, address: Value, size: Value, state_at: Value) -> 
         call_pointer(state.stop, i32, (ptr,), engine)
 
 
+@kernel(args=(ptr, i64, i32, ptr))
+def note_code_change(engine: Value, address: Value, size: Value, state_at: Value) -> None:
+    """The engine's hook before instruction cache maintenance.
+
+    A system does that for each line of what it changes. Where other cores run, one of them may have
+    written what this one executes next.
+    """
+    state = SliceState.at(state_at)
+    state.code_changed = 1
+    if state.company != 0:
+        state.limit = 0
+
+
 @cache
 def _module() -> Any:
-    return build("soc_slice", {"count_block": count_block}, float_mode="default", key="soc-slice")
+    kernels = {"count_block": count_block, "note_code_change": note_code_change}
+    return build("soc_slice", kernels, float_mode="default", key="soc-slice")
 
 
 class SliceCounter:
@@ -225,6 +245,21 @@ class SliceCounter:
         if self.fault is not None:
             fault, self.fault = self.fault, None
             raise fault
+
+    def keeps_company(self, company: bool) -> None:
+        """Whether other cores run as well."""
+        self._words[COMPANY] = company
+
+    def code_has_changed(self) -> bool:
+        """Whether the program has maintained an instruction cache since the last call."""
+        changed = self._words[CODE_CHANGED] != 0
+        self._words[CODE_CHANGED] = 0
+        return changed
+
+    @property
+    def code_hook(self) -> int:
+        """Host address of what notes that."""
+        return int(_module()["note_code_change"].address)
 
     def hook(self, stop_function: int, read_function: int) -> int:
         """Host address of the hook; given the engine's own calls to stop and to read a register."""

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, THUMB_SEV, Action, Trap
 from vc4lab.soc.native import PAGES, SEEN, THUMB, UNSEEN, SliceCounter, page_index
@@ -159,11 +161,17 @@ def _marked(column: bytes, table: bytes) -> Iterator[int]:
 
 
 def _matches(raw: bytes, traps: tuple[Trap, ...]) -> list[tuple[int, Action]]:
-    found = []
-    for place in _marked(raw[3::4], _first_bytes(traps, 0)):
-        word = int.from_bytes(raw[4 * place : 4 * place + 4], "little")
-        found += [(4 * place, t.action) for t in traps if word & t.mask == t.match]
-    return found
+    """Places of trapped instructions among words, in order."""
+    words = np.frombuffer(raw, "<u4")
+    table = np.frombuffer(_first_bytes(traps, 0), np.bool_)
+    places = np.flatnonzero(table[words >> 24])
+    few = words[places]
+    found = [
+        (4 * int(place), order)
+        for order, trap in enumerate(traps)
+        for place in places[few & np.uint32(trap.mask) == np.uint32(trap.match)]
+    ]
+    return [(place, traps[order].action) for place, order in sorted(found)]
 
 
 def _thumb_matches(raw: bytes, traps: tuple[Trap, ...]) -> list[tuple[int, Action]]:

@@ -103,7 +103,6 @@ class Cpu(ABC):
         self._pages = CodePages(self.engine, memory, counter, wide=self.WIDE)
         self.calls = EngineCalls(self.engine)
         self._watchers: dict[Action, Callable[[int], None]] = {
-            Action.CODE_CHANGED: lambda address: self.links.code_changed(),
             Action.SEND_EVENT: lambda address: self.links.send_event(),
         }
         self._pending: tuple[ArmException, int] | None = None
@@ -277,6 +276,8 @@ class Cpu(ABC):
                 self._on_engine_error(error)
             self.refresh()
             counter.raise_fault()
+            if counter.code_has_changed():
+                self.links.code_changed()
             if self._pages.remove_released() and self._pending is None:
                 continue
             if counter.met_new_page():
@@ -328,6 +329,11 @@ class Cpu(ABC):
 
     def _hook_place(self, place: int, action: Action) -> None:
         """Stop before the instruction at an address to do it here."""
+        if action is Action.CODE_CHANGED:
+            counter = self.counter
+            kind = self._unicorn.UC_HOOK_CODE
+            self.calls.add_hook(kind, counter.code_hook, counter.address, place=place)
+            return
         self._pages.hook(place, self._trap(action))
 
     def _trap(self, action: Action) -> Hook:

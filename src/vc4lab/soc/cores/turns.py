@@ -114,6 +114,7 @@ class Turns:
                 self._events_seen = hardware.clock.events_run
                 self._quiet += 1
             return
+        hardware.counter.keeps_company(len(running) > 1)
         if len(running) == 1:
             self._alone(running[0])
         else:
