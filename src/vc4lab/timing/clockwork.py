@@ -177,6 +177,13 @@ def count_busy(engine: Engine, clocks: Any) -> None:
 
 
 @staged
+def count_blocked(engine: Engine, clocks: Any) -> None:
+    """The module that is called now has had work and no room for it for so many clocks."""
+    me = _current(engine)
+    me.blocked = me.blocked + clocks
+
+
+@staged
 def _changed(queue: QueueState, clock: Value, change: int) -> None:
     """Keeps the occupancy of a queue."""
     passed = clock - queue.changed_at

@@ -264,3 +264,9 @@ class VertexMachine:
         """The clock at which thread 0 ended; it must have."""
         assert is_binned(self.machine)
         return binning_end(self.machine)
+
+    @property
+    def blocked(self) -> int:
+        """Clocks in which the vertex cache manager had no room."""
+        place = self.machine.names.index(("vertex_cache", 0))
+        return int(self.machine.instances[place].blocked)

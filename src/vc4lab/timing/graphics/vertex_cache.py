@@ -28,6 +28,7 @@ from vc4lab.simd import (
 )
 from vc4lab.timing.clockwork import (
     Engine,
+    count_blocked,
     count_busy,
     first_piece,
     instance_of,
@@ -164,6 +165,17 @@ def _may_collect(
 
 
 @staged
+def _count_full(engine: Engine, cache: VertexCache, found: Value, clock: Value) -> None:
+    """Counts the clocks in which threads have batches and there is room for none of them."""
+    if found:
+        if cache.full_since >= 0:
+            count_blocked(engine, clock - cache.full_since)
+        cache.full_since = const(i64, -1)
+    elif (cache.binning.since >= 0) | (cache.rendering.since >= 0):
+        cache.full_since = select(cache.full_since < 0, clock, cache.full_since)
+
+
+@staged
 def _collect(engine: Engine, cache: VertexCache, is_rendering: Value, clock: Value) -> None:
     """Collects a batch, and has its attributes fetched."""
     thread = _thread(cache, is_rendering)
@@ -210,6 +222,7 @@ def step_vertex_cache(address: Value, state: Value, clock: Value) -> None:
         rendering = _may_collect(engine, cache, cache.rendering, RENDERING, clock) != 0
         its_turn = (cache.arbitration == IN_TURN) & (cache.last == BINNING)
         prefers = (cache.arbitration == RENDERING_FIRST) | its_turn
+        _count_full(engine, cache, binning | rendering, clock)
         if binning | rendering:
             _collect(engine, cache, rendering & (~binning | prefers), clock)
     else:

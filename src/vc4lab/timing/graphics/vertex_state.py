@@ -91,7 +91,8 @@ class VertexThread(Struct):
 class VertexCache(Struct):
     """The vertex cache manager. rows: of the VPM in use, at most `room`; peak: the most there were.
 
-    list_read: how far thread 0's list is used up by the vertices collected.
+    list_read: how far thread 0's list is used up by the vertices collected. full_since: the clock
+    from which there is no room for any batch, -1 if there is.
     """
 
     binning = nested(VertexThread)
@@ -105,6 +106,7 @@ class VertexCache(Struct):
     list_read = i32
     unused = i32
     free_at = i64
+    full_since = i64
     index_part = i64
 
 

@@ -66,6 +66,7 @@ def reset(machine: Machine, thread: int, tables: FrameVertices | None) -> None:
     """A list thread begins a frame, or none. The tables must be kept until it has ended."""
     states = machine.states
     cache: Any = states["vertex_cache"][0]
+    cache.full_since = -1
     mine: Any = cache.rendering if thread == RENDERING else cache.binning
     cache.rows -= mine.rows
     _set(mine, batches=0, first_batch=0, batch=0, end=0, freed=0, shaded=0, held=0, rows=0,
