@@ -37,13 +37,15 @@ BASE = {
     "drm": ["--", "true"],
     "gl": ["--", "true"],
     "replay": [JOB],
+    "profile": [JOB, "--no-what-if"],
+    "sweep": [JOB, "--set", "slices=3"],  # the chip as it is: one point
     "explain": [],
     "unknowns": [],
 }
 """Arguments with which each command works."""
 WRITTEN = {
     *("--screenshot", "--record", "--save-state", "--audio", "--trace-to", "--output", "--every"),
-    *("--tiles", "--record-jobs"),
+    *("--tiles", "--record-jobs", "--perfetto", "--html", "--svg", "--csv", "--results"),
 }
 """Options that name what is written."""
 HUGE = "9" * 30
@@ -142,7 +144,7 @@ def test_empty_names(option):
 
 
 def test_empty_arguments():
-    for command in ("boot", "replay", "run", "asm", "disasm"):
+    for command in ("boot", "replay", "profile", "sweep", "run", "asm", "disasm"):
         vc4lab(command, "")
     vc4lab("drm", "--", "")
     vc4lab("gl", "--", "")
@@ -193,6 +195,20 @@ TEXTS = {
         "--tiles": ["x.nofmt", "noending"],
         "-o": ["x.nofmt", "noending"],
         "--unknown": ["x", "x=y", "", "=", "fill_rule="],
+        "--chip": ["videocore4"],
+        "--board": ["pi1"],
+    },
+    "profile": {
+        "--job": ["2", "9"],
+        "--chip": ["none", "folder", "/dev/zero", "empty", "text", "huge"],
+        "--board": ["x", "pi4"],
+        "--unknown": ["x", "x=y", "", "=", "fill_rule="],
+    },
+    "sweep": {
+        "--chip": ["none", "folder", "/dev/zero", "empty", "text", "huge"],
+        "--board": ["x", "pi4"],
+        "--set": ["x", "", "=", "x=", "tmu.latency=", f"tmu.latency={HUGE}", "tmu.latency=1..",
+                  "tmu.latency=..1", "tmu.latency=1..2:x", f"tmu.latency={ENDLESS}"],
     },
 }  # fmt: skip
 TEXT_CASES = [(c, o, v) for c, table in TEXTS.items() for o, vs in table.items() for v in vs]
@@ -226,6 +242,8 @@ def test_texts(odd, command, option, value):
         ["boot", "folder"], ["replay", "none"], ["replay", "folder"], ["replay", "/dev/zero"],
         ["replay", "empty"], ["run", "none"], ["run", "folder"], ["run", "/dev/zero"],
         ["run", "empty"], ["run", "huge"], ["asm", "none"], ["asm", "folder"], ["asm", "huge"],
+        ["profile", "none"], ["profile", "folder"], ["profile", "/dev/zero"], ["profile", "empty"],
+        ["sweep", "none", "--set", "slices=1"], ["sweep", "/dev/zero", "--set", "slices=1"],
         ["disasm", "none"], ["disasm", "folder"], ["disasm", "empty"], ["disasm", "huge"],
         ["explain", "x"], ["explain", ""], ["unknowns", "x"], ["boards", "x"], ["nothing"],
     ],
@@ -252,6 +270,9 @@ def test_files_that_cannot_be_used(odd, arguments):
         ["replay", JOB, "--tiles", "empty/x.png"],
         ["replay", JOB, "--tiles", "empty/x.csv"],
         ["replay", JOB, "--every", "empty"],
+        ["sweep", JOB, "--set", "slices=1", "--results", "folder"],
+        ["sweep", JOB, "--set", "slices=1", "--results", "/dev/zero"],
+        ["sweep", JOB, "--set", "slices=1", "--results", "empty/x"],
         ["demo", "--frames", "1", "--headless", "--output", "empty"],
     ],
     ids=lambda arguments: " ".join(Path(a).name for a in map(str, arguments)),

@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 from vc4lab.cli import options as common
 from vc4lab.cli.options import FILE, Address, Engine, Number, limits, unknowns_of
 from vc4lab.cli.qemu import is_qemu, translate
+from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption
 from vc4lab.ranges import ADDRESS, FRAMES, PORT, SECONDS
 
 if TYPE_CHECKING:
@@ -189,6 +190,9 @@ def boot(
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
     every: common.EveryOption = 1,
+    timing: LiveOption = False,
+    chip: ChipOption = None,
+    timing_board: LiveBoardOption = None,
 ) -> None:
     """Run a bare-metal program: its serial output, its picture, and why it hangs.
 
@@ -206,6 +210,11 @@ def boot(
         extras = BootExtras(append, initrd, dtb, load_address)
     except ValueError as error:
         raise typer.BadParameter(f"--append: {error}.") from None
+    live = None
+    if timing or chip or timing_board:
+        from vc4lab.cli.live_timing import live_timing
+
+        live = live_timing(timing, chip, timing_board, board)
     gpu = GpuOptions(engine.value, unknowns=_unknowns(firmware, unknown or []))
     settings = Settings(
         path,
@@ -216,6 +225,7 @@ def boot(
         InstrumentOptions(
             gdb=gdb, gdb_wait=gdb_wait, trace=trace, trace_to=trace_to, symbols=symbols,
             save_state=save_state, load_state=load_state, audio=audio, write_image=write_image,
+            timing=live,
         ),
         frames=frames, seconds=seconds, serial=serial, realtime=realtime, strict=strict,
     )  # fmt: skip

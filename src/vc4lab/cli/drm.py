@@ -26,6 +26,7 @@ from vc4lab.cli.drm_signals import RunSignals
 from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
+from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption
 from vc4lab.drm.setup.host_driver import DRIVER, DRIVERS_PATH, find_driver
 from vc4lab.drm.setup.places import SUITES
 from vc4lab.ranges import FRAMES, GPU_MEMORY, RECORD_COUNT, RECORD_SIZE
@@ -141,6 +142,9 @@ def drm(
         bool, typer.Option("--check", help="Report what is installed and what is missing.")
     ] = False,
     unknown: common.UnknownOption = None,
+    timing: LiveOption = False,
+    chip: ChipOption = None,
+    timing_board: LiveBoardOption = None,
 ) -> None:
     """Run a Linux program on a virtual Raspberry Pi GPU (/dev/dri, driver vc4)."""
     outputs = Outputs(PictureOptions(screenshot, record, every, window=window, headless=headless))
@@ -175,6 +179,11 @@ def drm(
         kind["cpu_memory"] = profile_of(cpu_memory)
     elif trace == "memory":
         raise failed("--trace memory: needs --cpu-memory")
+    live = None
+    if timing or chip or timing_board:
+        from vc4lab.cli.live_timing import live_timing
+
+        live = live_timing(timing, chip, timing_board)
     reporter = Reporter(strict)
     reporter.listeners.append(lambda item: say(str(item)))
     gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
@@ -192,6 +201,8 @@ def drm(
             recorder = record_to(made, record_jobs, record_count, record_size)
         if counters:
             print_counters(made)
+        if live is not None:
+            live.attach(made.v3d)
         if trace == "memory":
             trace_frames(made, _print_trace)
         pictures = DrmPictures(made, outputs, made.input)
@@ -207,6 +218,10 @@ def drm(
             pictures.close()
         code = pictures.save(code)
         say_accounts(made)
+        if live is not None:
+            live.end()
+            for line in live.lines(made.screen.frames):
+                say(line)
     if recorder is not None:
         code = recorded(recorder, code)
     raise typer.Exit(code)

@@ -24,6 +24,8 @@ COMMANDS = (
     "disasm",
     "run",
     "replay",
+    "profile",
+    "sweep",
     "drm",
     "gl",
     "explain",

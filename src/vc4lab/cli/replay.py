@@ -1,8 +1,10 @@
-"""`vc4lab replay`: recorded driver jobs → picture."""
+"""`vc4lab replay`: recorded driver jobs → picture, and what they take on the chip."""
 
 from __future__ import annotations
 
+import json
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,16 +15,26 @@ from vc4lab.cli import options as common
 from vc4lab.cli.exit_codes import ExitCode, failed, not_drawn, stopped
 from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import say
+from vc4lab.cli.timing_options import (
+    BoardOption,
+    ChipOption,
+    frame_lines,
+    only_with_timing,
+    timer_of,
+    total_lines,
+)
 from vc4lab.files import why, write_file
 from vc4lab.ranges import JOB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from PIL.Image import Image
 
     from vc4lab.diagnostics import Reporter
     from vc4lab.options import GpuOptions
+    from vc4lab.timing.frame_times import FrameTimer
+    from vc4lab.timing.frames.frame import Frame
     from vc4lab.v3d.events import FrameDrawn
 
 DAMAGE = ("DRM-002", "DRM-003")
@@ -73,6 +85,14 @@ def replay(
     ] = None,
     threads: common.ThreadsOption = None,
     unknown: common.UnknownOption = None,
+    timing: Annotated[
+        bool, typer.Option("--timing", help="Say how long the chip takes for each job.")
+    ] = False,
+    chip: ChipOption = None,
+    board: BoardOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --timing: one object, for programs.")
+    ] = False,
 ) -> None:
     """Draw the jobs that a real driver submitted."""
     from vc4lab.diagnostics import Reporter, StrictStop
@@ -83,6 +103,8 @@ def replay(
         raise failed(f"{output}: unknown picture format; use .png")
     if tiles is not None and tiles.suffix.lower() != ".csv" and not is_picture(tiles):
         raise failed(f"{tiles}: unknown format of a picture or table; use .png or .csv")
+    only_with_timing(timing, (("--chip", chip), ("--board", board), ("--json", as_json)))
+    times = _Times(timer_of(_frame_timer, chip, board), as_json) if timing else None
     reporter = Reporter(strict)
     reporter.listeners.append(lambda item: say(str(item)))
     try:
@@ -90,7 +112,8 @@ def replay(
             _print_lists(path, reporter, job)
             return
         gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
-        _draw(_Wanted(path, gpu, job, order, output, every, tiles, counters), reporter)
+        wanted = _Wanted(path, gpu, job, order, output, every, tiles, counters)
+        _draw(wanted, reporter, times)
     except StrictStop as stop:
         raise stopped(stop) from None
 
@@ -109,7 +132,50 @@ class _Wanted:
     counters: bool
 
 
-def _draw(wanted: _Wanted, reporter: Reporter) -> None:
+class _Times:
+    """Times jobs while they are drawn, and prints what they take when all of them are."""
+
+    def __init__(self, timer: FrameTimer, as_json: bool) -> None:
+        self.as_json = as_json
+        self._timer = timer
+        self.stream = timer.stream()
+
+    def take(self, name: str, frames: Sequence[Frame]) -> None:
+        """A job was drawn."""
+        from vc4lab.drm.recorded.replay import named
+
+        for one, frame in named(name, frames):
+            self.stream.put(one, frame)
+
+    def show(self, summary: dict[str, object]) -> None:
+        """Print all of them. Raises typer.Exit for a chip that cannot move."""
+        times, error = self.stream.times, self.stream.error
+        if self.as_json:
+            found = {
+                **summary,
+                "chip": self._timer.chip.name,
+                "board": self._timer.board,
+                "frames": [one.to_json() for one in times],
+            }
+            typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        else:
+            for one in times:
+                typer.echo("\n".join(frame_lines(self._timer, one)))
+            for line in total_lines(times):
+                typer.echo(line)
+        if isinstance(error, ValueError):
+            raise failed(f"not timed: {error}")
+        if error is not None:
+            raise error
+
+
+def _frame_timer(chip: str, board: str) -> FrameTimer:
+    from vc4lab.timing.frame_times import FrameTimer
+
+    return FrameTimer(chip, board)
+
+
+def _draw(wanted: _Wanted, reporter: Reporter, times: _Times | None) -> None:
     from vc4lab.drm.recorded.byte_order import ByteOrder
     from vc4lab.drm.recorded.replay import replay as run
     from vc4lab.viewer.pictures import save_picture
@@ -128,17 +194,19 @@ def _draw(wanted: _Wanted, reporter: Reporter) -> None:
     output, every, tiles = wanted.output, wanted.every, wanted.tiles
     auto = wanted.order == ByteOrderChoice.AUTO
     frames: list[tuple[str, FrameDrawn]] = []
-    result = run(
-        wanted.path,
-        gpu=wanted.gpu,
-        order=None if auto else ByteOrder(wanted.order.value),
-        number=wanted.job,
-        reporter=reporter,
-        progress=progress,
-        on_image=(lambda name, image: save(image, every / f"{name}.png")) if every else None,
-        on_counters=_print_counters if wanted.counters else None,
-        on_tiles=(lambda name, frame: frames.append((name, frame))) if tiles else None,
-    )
+    with times.stream if times is not None else nullcontext():
+        result = run(
+            wanted.path,
+            gpu=wanted.gpu,
+            order=None if auto else ByteOrder(wanted.order.value),
+            number=wanted.job,
+            reporter=reporter,
+            progress=progress,
+            on_image=(lambda name, image: save(image, every / f"{name}.png")) if every else None,
+            on_counters=_print_counters if wanted.counters else None,
+            on_tiles=(lambda name, frame: frames.append((name, frame))) if tiles else None,
+            on_work=times.take if times is not None else None,
+        )
     if result.jobs == 0:
         raise typer.Exit(ExitCode.BAD_INPUT)
     if result.image is not None and output is not None:
@@ -151,7 +219,10 @@ def _draw(wanted: _Wanted, reporter: Reporter) -> None:
         else "no picture"
     )
     where = f", {output}" if result.image and output else ""
-    typer.echo(f"{result.drawn} of {result.jobs} jobs drawn, {size}{where}")
+    if times is None or not times.as_json:
+        typer.echo(f"{result.drawn} of {result.jobs} jobs drawn, {size}{where}")
+    if times is not None:
+        times.show({"jobs": result.jobs, "drawn": result.drawn})
     if reporter.has("DRM-016"):
         raise typer.Exit(ExitCode.GUEST_HANG)
     if result.drawn and output is not None and result.image is None:

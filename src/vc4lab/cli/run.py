@@ -11,6 +11,7 @@ import typer
 from vc4lab.cli import options as common
 from vc4lab.cli.exit_codes import ExitCode, failed, stopped
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
+from vc4lab.cli.timing_options import BoardOption, ChipOption, only_with_timing, timer_of
 from vc4lab.files import read_file, why, write_file
 from vc4lab.ranges import BUDGET, QPU_COUNT
 
@@ -75,13 +76,8 @@ def run(
     timing: Annotated[
         bool, typer.Option("--timing", help="Say how long the chip takes for it, and why.")
     ] = False,
-    chip: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="With --timing: a chip's file; default: videocore4."),
-    ] = None,
-    board: Annotated[
-        str | None, typer.Option(help="With --timing: the board shown in detail; default: pi3.")
-    ] = None,
+    chip: ChipOption = None,
+    board: BoardOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="With --timing: one object, for programs.")
     ] = False,
@@ -140,19 +136,12 @@ def _timer(
     timing: bool, chip: str | None, board: str | None, as_json: bool
 ) -> ProgramTiming | None:
     """What times the run, if that is asked for."""
+    only_with_timing(timing, (("--chip", chip), ("--board", board), ("--json", as_json)))
     if not timing:
-        for option, value in (("--chip", chip), ("--board", board), ("--json", as_json)):
-            if value:
-                raise failed(f"{option} goes with --timing")
         return None
     from vc4lab.timing.user_programs import ProgramTiming
 
-    try:
-        return ProgramTiming(chip or "videocore4", board or "")
-    except OSError as error:
-        raise failed(f"{chip}: {why(error)}") from None
-    except ValueError as error:
-        raise failed(str(error)) from None
+    return timer_of(ProgramTiming, chip, board)
 
 
 @dataclass(frozen=True)

@@ -119,8 +119,15 @@ class _Run:
             lambda _event: progress.update(machine)  # type: ignore[attr-defined]
         )
         self._start_recording()
+        timing = settings.instruments.timing
+        if timing is not None:
+            timing.show = self._report
+            machine.listeners.v3d_made.subscribe(lambda event: timing.attach(event.v3d))
         instruments = Instruments(settings, machine, say)
         code = self._run(machine, instruments, started)
+        if timing is not None:
+            timing.end()
+            self.endings += timing.lines()
         written = instruments.write_card()
         return code or written or instruments.outcome
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vc4lab.cli.outputs import PictureOptions
 from vc4lab.soc.options import MachineOptions
+
+if TYPE_CHECKING:
+    from vc4lab.cli.live_timing import LiveTiming
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,7 @@ class InstrumentOptions:
     load_state: Path | None = None
     audio: Path | None = None
     write_image: bool = False
+    timing: LiveTiming | None = None
 
 
 @dataclass(frozen=True)

@@ -228,7 +228,9 @@ def spec_of(chip: Chip, section: str, key: str, where: str) -> Spec:
     """What a figure of a chip may be; where: what names it. Raises BadChip if there is none."""
     file = _File(where, "")
     if section not in chip.figures:
-        raise file.bad("", section, f"there is no such section{_near(section, chip.figures)}")
+        known = [name for name in chip.figures if name.startswith(section.split(".")[0] + ".")]
+        text = _near(section, known or MODULES)
+        raise file.bad("", section, f"there is no such section{text}")
     specs = MODULES.get(section, BOARD if section.startswith("boards.") else QUEUE)
     specs = TMU_REQUESTS if section == "queues.tmu_requests" else specs
     if key not in specs:

@@ -7,6 +7,7 @@ saved alone has them inside (`alone`). Every text is escaped.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -27,6 +28,7 @@ WIDTH = 860
 LABEL = 170
 ROW = 20
 MAX_ROWS = 64
+MAX_LINES = 12
 
 
 @dataclass(frozen=True)
@@ -77,18 +79,17 @@ class Series:
     points: tuple[tuple[float, float], ...]
 
 
-def line_plot(
-    series: Sequence[Series], x_label: str, y_label: str, width: int = 560, height: int = 300
-) -> str:
-    """Lines over a common axis that begins at 0."""
-    left, right, top, bottom = 64, 150, 12, 40
-    points = [point for one in series for point in one.points]
+def line_plot(series: Sequence[Series], x_label: str, y_label: str) -> str:
+    """Lines over a common axis that begins at 0; their names are below, as many as `MAX_LINES`."""
+    width, left, right, top, bottom, tall = 640, 64, 20, 30, 44, 250
+    shown = series[:MAX_LINES]
+    points = [point for one in shown for point in one.points]
     if not points:
         return ""
     low, high = min(x for x, _ in points), max(x for x, _ in points)
     most = nice(max(y for _, y in points))
-    log = low > 0 and high / low > 16
-    inner, tall = width - left - right, height - top - bottom
+    log = low > 0 and high / low >= 8
+    inner, height = width - left - right, top + tall + bottom + 18 * len(shown)
 
     def place(x: float, y: float) -> tuple[float, float]:
         if high == low:
@@ -99,31 +100,30 @@ def line_plot(
             part = (x - low) / (high - low)
         return left + part * inner, top + (1 - y / most) * tall
 
-    lines = []
+    lines = [_text(4, 14, y_label, "start", "faint")]
     for step in range(5):
         value = most * step / 4
         y = place(low, value)[1]
-        lines.append(f'<line class="axis" x1="{left}" x2="{left + inner}" y1="{y:.1f}" '
-                     f'y2="{y:.1f}"/>')  # fmt: skip
+        lines.append(_rule("axis", left, y, left + inner, y))
         lines.append(_text(left - 6, y + 4, number_text(value), "end", "faint"))
     marks = sorted({x for x, _ in points})
     for x in marks[:: max(1, len(marks) // 8)]:
         lines.append(_text(place(x, 0)[0], top + tall + 16, number_text(x), "middle", "faint"))
-    lines.append(_text(left + inner / 2, height - 6, x_label, "middle"))
-    lines.append(_text(4, 10, y_label, "start", "faint"))
-    for number, one in enumerate(series[:MAX_ROWS]):
-        kind = f"l{number % COLOURS}"
+    lines.append(_text(left + inner / 2, top + tall + 34, x_label, "middle"))
+    for number, one in enumerate(shown):
+        kind = f"line l{number % COLOURS}"
         where = [place(x, y) for x, y in sorted(one.points)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in where)
-        lines.append(f'<polyline class="line {kind}" points="{path}"/>')
-        lines += [f'<circle class="line {kind}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>'
-                  for x, y in where]  # fmt: skip
-        if number < 12:
-            y = top + 12 + 18 * number
-            lines.append(f'<line class="line {kind}" x1="{left + inner + 12}" '
-                         f'x2="{left + inner + 30}" y1="{y - 4}" y2="{y - 4}"/>')  # fmt: skip
-            lines.append(_text(left + inner + 35, y, one.name[:18]))
+        lines.append(f'<polyline class="{kind}" points="{path}"/>')
+        lines += [f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' for x, y in where]
+        y = top + tall + bottom + 18 * number
+        lines.append(_rule(kind, left, y + 4, left + 20, y + 4))
+        lines.append(_text(left + 28, y + 8, one.name))
     return svg(width, height, lines)
+
+
+def _rule(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
 def strips(ends: Sequence[float], rows: Sequence[tuple[str, Sequence[float]]], total: float,
@@ -170,7 +170,8 @@ def alone(plot: str) -> str:
     """A plot as a file of its own: with its colours, on white."""
     head, _, rest = plot.partition(">")
     paper = '<rect width="100%" height="100%" fill="#fff"/>'
-    return f"{head}><style>{STYLE}</style>{paper}{rest}\n"
+    style = re.sub(r"var\(--\w+, (#\w+)\)", r"\1", STYLE)  # not every viewer knows variables
+    return f"{head}><style>{style}</style>{paper}{rest}\n"
 
 
 def nice(value: float) -> float:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDTH = 120
-MAX_LINES = 12
 MAX_ROWS = 5000
 """Rows of the page's table."""
 
@@ -68,13 +67,13 @@ def plots(rows: Sequence[Row]) -> list[tuple[str, str]]:
         for row in rows:
             if name not in row.set or row.error or not row.speedup:
                 continue
-            others = ", ".join(f"{k.split('.')[-2]} {number(v)}"
+            others = ", ".join(f"{k}={number(v)}"
                                for k, v in row.set.items() if k != name)  # fmt: skip
             line = runs[row.run] if len(runs) > 1 else ""
             line = ", ".join(part for part in (line, others) if part) or runs[row.run]
             lines.setdefault(line, []).append((float(row.set[name]), row.speedup))
         if any(len(points) > 1 for points in lines.values()):
-            series = [Series(line, tuple(points)) for line, points in lines.items()][:MAX_LINES]
+            series = [Series(line, tuple(points)) for line, points in lines.items()]
             found.append((name, line_plot(series, name, "times as fast as the chip is")))
     return found
 

@@ -10,9 +10,11 @@ import pytest
 from tests.support.frame_timings import recorded
 
 from vc4lab.diagnostics import catalogue
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.profile import hints
 from vc4lab.timing.profile.hints import Facts, Question, facts_of, hints_of, run_hints
+from vc4lab.timing.profile.late_scoreboard import late_words
 from vc4lab.timing.profile.tiled import requests_of, with_tiled
 from vc4lab.v3d.tiles.job import OP_LOAD, OP_STORE
 from vc4lab.v3d.tmu.state import LevelLayout
@@ -73,6 +75,34 @@ def test_tiled_lines_are_as_many_requests_with_fewer_lines(frame: Frame) -> None
     assert int(other.requests["lines"].sum()) == len(other.lines) <= len(frame.lines)
     mine = requests_of(frame, int(frame.textures["draw"][0]), int(frame.textures["number"][0]))
     assert (other.requests["lines"][mine] >= 1).all()
+
+
+def test_a_scoreboard_that_is_taken_too_early_is_timed_again_as_late() -> None:
+    bump = recorded("glmark2_bump_bump-render_high-poly")[-1]
+    asked: list[Frame] = []
+
+    def run(other: Frame) -> int:
+        asked.append(other)
+        return 800
+
+    found = [hint for hint in hints_of(Question(bump, 1000, run)) if hint.code == "PERF-002"]
+    assert len(found) == 1  # draws with the same program are said once
+    assert "then the frame would be 1.25 times as fast" in found[0].message
+    number = int(bump.draws["program"][found[0].draw])
+    before, after = bump.programs[number], asked[0].programs[number]
+    assert sorted(before) == sorted(after)
+    assert late_words(after) == after
+    assert "PERF-002" not in codes(Question(bump, 1000, lambda _: 1000))
+
+
+def test_what_comes_before_a_load_of_pixels_stays_before_it() -> None:
+    lines = ("mov tlbz, r0", "mov r1, 1", "mov r2, 2", "nop ; nop ; loadc", "mov tlbc, r4",
+             "nop ; nop ; thrend", "nop", "nop")  # fmt: skip
+    text = "\n".join(lines)
+    words = assemble(text).words
+    assert late_words(words) == (*words[1:3], words[0], *words[3:])
+    branch = assemble("mov tlbz, r0\nbra -, 0\nnop\nnop\nnop\nmov tlbc, r0").words
+    assert late_words(branch) == branch
 
 
 def test_vertices_that_are_named_too_late_are_shaded_again(frame: Frame) -> None:

@@ -24,8 +24,9 @@ ENTRIES = [
         "PERF-002",
         "The scoreboard is taken too early",
         "A fragment program waits for the pixels of earlier quads at its first access to the tile "
-        "buffer. What comes after it runs one vector after the other for pixels that overlap; here "
-        "texture results or most of the program come after it.",
+        "buffer. What comes after it runs one vector after the other for pixels that overlap. Here "
+        "writes of depth or stencil stand earlier than they have to; the number is a second run of "
+        "the model with these instructions further down.",
         "AG100-R, scoreboard; bm project: 2 to 4 times slower; Mesa: +1.2 %",
         "Move the first read or write of the tile buffer (colour load, tlb_z, tlb_c) towards the "
         "end.",

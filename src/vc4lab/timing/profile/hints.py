@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from vc4lab.qpu.isa.accesses import TLB_LOADS, TLB_WRITE, Kind, accesses
+from vc4lab.qpu.isa.accesses import Kind, accesses
 from vc4lab.timing.frames.frame import Frame, count_bits, quads_of
 from vc4lab.timing.frames.vertex_batches import collect_batches, rendering_batches
+from vc4lab.timing.profile.late_scoreboard import PIXELS, with_late_scoreboard
 from vc4lab.timing.profile.result import Hint
 from vc4lab.timing.profile.tiled import requests_of, with_tiled
 from vc4lab.v3d.state.surface import COLOUR
@@ -147,24 +148,33 @@ def _lines(frame: Frame, textures: Any) -> int:
 def early_scoreboard(question: Question) -> Iterator[Hint]:
     """PERF-002"""
     frame = question.frame
+    known: set[int] = set()
     for draw, quads in _large_draws(frame):
-        words = _program(frame, draw)
-        kinds = [accesses(word).kinds for word in words]
-        pixels = TLB_WRITE | TLB_LOADS | Kind.SCOREBOARD_WAIT
-        first = next((n for n, kind in enumerate(kinds) if kind & pixels), None)
-        if first is None:
+        words, number = _program(frame, draw), int(frame.draws["program"][draw])
+        other = None if number in known else with_late_scoreboard(frame, draw)
+        known.add(number)
+        if other is None:
             continue
-        late = sum(bool(kind & Kind.TMU_LOAD) for kind in kinds[first + 1 :])
-        rest = len(kinds) - first
-        if not late and rest <= max(20, len(kinds) // 2):
-            continue
-        what = f"{late} texture results" if late else f"{rest} of {len(kinds)} instructions"
-        yield Hint(
-            "PERF-002",
-            f"the scoreboard is taken too early: {what} come after the first access to the tile "
-            f"buffer, instruction {first} of the fragment program ({quads} quads)",
-            draw,
+        first, later = _first_pixels(words), _first_pixels(_program(other, draw))
+        text = (
+            f"the scoreboard is taken too early: at instruction {first} of {len(words)} of the "
+            f"fragment program, where it could be {later} ({quads} quads)"
         )
+        clocks = None
+        if question.run is not None:
+            clocks = question.run(other)
+            gain = question.clocks / max(clocks, 1)
+            if gain < FASTER:
+                continue
+            text += f"; then the frame would be {gain:.2f} times as fast"
+        elif later - first < len(words) // 3:
+            continue
+        yield Hint("PERF-002", text, draw, clocks)
+
+
+def _first_pixels(words: Sequence[int]) -> int:
+    """The first instruction that waits for pixels."""
+    return next(n for n, word in enumerate(words) if accesses(word).kinds & PIXELS)
 
 
 def vertices_again(question: Question) -> Iterator[Hint]:

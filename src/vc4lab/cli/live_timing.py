@@ -1,0 +1,98 @@
+"""`--timing` of programs that run: each frame that their V3D draws is timed as it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vc4lab.cli.timing_options import only_with_timing, timer_of
+from vc4lab.timing.chip import load_chip
+from vc4lab.timing.frame_times import FrameTime, FrameTimer
+from vc4lab.timing.frames.feed import FrameFeed
+
+if TYPE_CHECKING:
+    from vc4lab.timing.frames.frame import Frame
+    from vc4lab.v3d.core import V3D
+
+
+class LiveTiming:
+    """Times the frames of a V3D on one board, in a thread beside those that draw.
+
+    show: called in that thread with a line for each frame, if there is one. A program whose frames
+    the model cannot time as fast as they come is held up.
+    """
+
+    def __init__(self, chip: str, board: str) -> None:
+        self.timer = FrameTimer(chip, board, only=True)
+        self.show: Callable[[str], object] | None = None
+        self.milliseconds: list[float] = []
+        self._stream = self.timer.stream(self._on_time)
+        self._feed: FrameFeed | None = None
+        self._count = 0
+
+    def attach(self, v3d: V3D) -> None:
+        """Listens to a V3D from now on."""
+        if self._feed is None:
+            self._stream.__enter__()
+        else:
+            self._feed.__exit__(None, None, None)
+        self._feed = FrameFeed(v3d, self._on_frame)
+        self._feed.__enter__()
+
+    def end(self) -> None:
+        """Listens no more, and times what is left."""
+        if self._feed is not None:
+            self._feed.__exit__(None, None, None)
+            self._stream.__exit__(None, None, None)
+            self._feed = None
+
+    def _on_frame(self, frame: Frame) -> None:
+        self._count += 1
+        self._stream.put(f"frame {self._count}", frame)
+
+    def _on_time(self, one: FrameTime) -> None:
+        taken = one.boards[0].milliseconds
+        self.milliseconds.append(taken)
+        if self.show is not None:
+            self.show(f"{one.name}: {one.clocks} clocks, {taken:.4g} ms on {self.timer.board}")
+
+    def lines(self, pictures: int | None = None) -> list[str]:
+        """What is said at the end. pictures: how many were shown, if that is known."""
+        timer = self.timer
+        where = f"{timer.chip.name} on {timer.board} at {timer.hertz / 1e6:g} MHz"
+        lines = []
+        if self._stream.error is not None:
+            left = self._count - len(self.milliseconds)
+            text = " ".join(str(self._stream.error).split())[:300]
+            lines.append(f"timing: {left} frames not timed: {text}")
+        if not self.milliseconds:
+            return [*lines, f"timing: no frame was drawn by the V3D ({where})"]
+        total = sum(self.milliseconds)
+        shown = pictures or len(self.milliseconds)
+        what = "pictures" if pictures else "frames"
+        jobs = f" in {len(self.milliseconds)} jobs" if pictures else ""
+        longest = max(self.milliseconds)
+        lines.append(
+            f"timing: {shown} {what}{jobs} take {total:.4g} ms of the V3D ({where}); the longest "
+            f"job {longest:.4g} ms"
+        )
+        lines.append(
+            f"timing: {1000 * shown / max(total, 1e-9):.4g} frames a second, if the GPU bounds the "
+            "program"
+        )
+        return lines
+
+
+def live_timing(
+    timing: bool, chip: str | None, board: str | None, usual: str = ""
+) -> LiveTiming | None:
+    """The timing of a run, if it is asked for. usual: the board, unless another one is named.
+
+    Raises typer.Exit, with a sentence.
+    """
+    only_with_timing(timing, (("--chip", chip), ("--timing-board", board)))
+    if not timing:
+        return None
+    made = timer_of(lambda name, _: load_chip(name), chip, board)
+    usual = usual if usual in made.boards else ""
+    return timer_of(lambda name, on: LiveTiming(name, on), chip, board or usual)

@@ -1,0 +1,82 @@
+"""What commands with `--timing` share: the options of chips and boards, and lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from vc4lab.cli.exit_codes import failed
+from vc4lab.files import why
+
+if TYPE_CHECKING:
+    from vc4lab.timing.frame_times import FrameTime, FrameTimer
+    from vc4lab.timing.result import BoardTime
+
+CHIP = "videocore4"
+ChipOption = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help=f"With --timing: a chip's file; default: {CHIP}."),
+]
+BoardOption = Annotated[
+    str | None, typer.Option(help="With --timing: the board shown in detail; default: pi3.")
+]
+LiveOption = Annotated[
+    bool,
+    typer.Option("--timing", help="Say how long the chip takes for each frame of the V3D."),
+]
+LiveBoardOption = Annotated[
+    str | None,
+    typer.Option("--timing-board", help="With --timing: the board to time for.", metavar="BOARD"),
+]
+Timer = TypeVar("Timer")
+
+
+def timer_of(make: Callable[[str, str], Timer], chip: str | None, board: str | None) -> Timer:
+    """What times, made for a chip and a board. Raises typer.Exit, with a sentence."""
+    try:
+        return make(chip or CHIP, board or "")
+    except OSError as error:
+        raise failed(f"{chip}: {why(error)}") from None
+    except ValueError as error:
+        raise failed(str(error)) from None
+
+
+def only_with_timing(timing: bool, options: Sequence[tuple[str, object]]) -> None:
+    """Options that mean nothing without `--timing`. Raises typer.Exit, with a sentence."""
+    for option, value in options:
+        if value and not timing:
+            raise failed(f"{option} goes with --timing")
+
+
+def board_text(one: BoardTime, frames: bool = True) -> str:
+    """A board's time in words."""
+    rate = f", {one.rate:.4g} frames a second" if frames else ""
+    return f"{one.board} {one.milliseconds:.4g} ms{rate}"
+
+
+def frame_lines(timer: FrameTimer, one: FrameTime) -> list[str]:
+    """A frame's time on every board, and what bounds it."""
+    from vc4lab.timing.profile.result import busiest, shares_of
+
+    critical = busiest(shares_of(one.timing))
+    bound = f"; busiest: {critical}" if critical else ""
+    return [
+        f"{one.name}: {one.clocks} clocks ({timer.chip.name} on {timer.board}), binning "
+        f"{one.timing.binning}, rendering {one.timing.rendering}{bound}",
+        "  " + "; ".join(board_text(board) for board in one.boards),
+        *(f"  {note}" for note in one.timing.notes),
+    ]
+
+
+def total_lines(times: Sequence[FrameTime]) -> list[str]:
+    """All jobs of a run together."""
+    if len(times) < 2:
+        return []
+    shown = []
+    for board in times[0].boards:
+        total = sum(one.board(board.board).milliseconds for one in times)
+        rate = 1000 * len(times) / max(total, 1e-9)
+        shown.append(f"{board.board} {total:.4g} ms, {rate:.4g} a second")
+    return [f"{len(times)} jobs: {'; '.join(shown)} (if the GPU bounds the program)"]
