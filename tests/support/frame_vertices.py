@@ -83,7 +83,7 @@ def step_task_qpu(address: Value, state: Value, clock: Value) -> None:
                     const(i64, 0), mine.place.sext(i64), const(i64, 1),
                 )  # fmt: skip
                 if wrote != 0:
-                    drop_lock(engine, clock)
+                    drop_lock(engine, mine.place, clock)
         else:
             thread = select(mine.task == int(TaskKind.VERTICES), const(i32, 1), const(i32, 0))
             batches = work_of(figures, thread).batches

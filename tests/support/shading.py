@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, ptr, store
@@ -200,14 +201,17 @@ def shaded(
     batches: bool = False,
     launch: int = 1,
     complete: bool = True,
+    places: int = 1024,
+    covered: int | NDArray[np.int64] = 15,
+    whole_quads: bool = False,
     chip: str = "videocore4",
     **figures: int,
 ) -> Shaded:
     """Runs vectors of a program (or of several in turn), each of one quad.
 
     lines: of each vector (the last one for all others) the lines of each of its requests.
-    complete: whether all of them must end. figures: members of `Figures` and `ShadingFigures` that
-    are other than the chip's.
+    places: that they cover in turn; covered: pixels of them. complete: all of them must end.
+    figures: members of `Figures` and `ShadingFigures` that are other than the chip's.
     """
     texts = [program] if isinstance(program, str) else list(program)
     made = _with_counts(load_chip(chip), slices, qpus)
@@ -217,7 +221,7 @@ def shaded(
     fill_shading(shared.shading, made)
     for name, value in figures.items():
         setattr(shared.compute if hasattr(shared.compute, name) else shared.shading, name, value)
-    shared.raster.locks = locks
+    shared.raster.locks, shared.raster.whole_quads = locks, whole_quads
     shared.raster.shader_launch, shared.raster.shader_interval = launch, 1
     shared.scoreboard.open = vectors
     digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
@@ -232,6 +236,7 @@ def shaded(
         words = assemble(text).words
         rows.append(tables.row(words, CODE + 0x2000 * number, uniforms, threads, instructions))
     work, arrays = _work(tables, vectors, rows, lines, batches)
+    arrays[4]["place"] = np.arange(vectors) % places | covered << 10
     before = SegmentCounts(tables)
     shared.works[0] = shared.works[1] = work.address
     log = np.zeros((vectors + 1, 2), np.int64)

@@ -159,7 +159,8 @@ MODULES: dict[str, dict[str, Spec]] = {
         "uniforms": _clocks("from a thread's beginning to its first uniform, out of the cache"),
     },
     "tile_buffer": {
-        "locks": _count("vectors that may write at a time, in their order", 64),
+        "locks": _count("vectors that may hold a lock at a time", 64),
+        "whole_quads": _flag("whether vectors that share a quad wait, not only a pixel"),
         "quad_clocks": _parts("a quad that is read or written"),
         "tile_clocks": _clocks("from the end of a tile to the next one"),
         "load_clocks": _parts("a byte that is loaded"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from tests.support.compute import DATA, END
 from tests.support.shading import Shaded, shaded
@@ -168,15 +169,12 @@ def test_a_lone_thread_goes_on_when_its_result_is_there() -> None:
 def test_threads_end_in_order() -> None:
     """The second one asks for nothing, and still does not pass the first one's colour."""
     programs = [SWITCHING.format("lthrsw"), "nop ; nop ; lthrsw\nnop\nnop\n" + LATE]
-    result = shaded(programs, 20, threads=2, lines=[[[number]] for number in range(20)])
-    ends = [result.ends[number] for number in range(20)]
-    assert ends == sorted(ends)
+    lines = [[[number]] for number in range(20)]
+    assert in_order(shaded(programs, 20, threads=2, lines=lines, places=1))
 
 
 def test_programs_that_share_a_qpu_and_never_switch() -> None:
-    result = shaded("nop\n" * 10 + LATE, 9, threads=2)
-    ends = [result.ends[number] for number in range(9)]
-    assert ends == sorted(ends)
+    assert in_order(shaded("nop\n" * 10 + LATE, 9, threads=2, places=1))
 
 
 def test_a_switch_that_is_not_marked_as_the_last_one() -> None:
@@ -187,36 +185,63 @@ def test_a_switch_that_is_not_marked_as_the_last_one() -> None:
 # -- scoreboard
 
 
-def test_vectors_write_in_order() -> None:
+def in_order(result: Shaded) -> bool:
+    """Whether vectors of the same place ended in their order."""
+    ends = [result.ends[number] for number in range(len(result.ends))]
+    return all(before < after for before, after in pairwise(ends))
+
+
+def test_vectors_of_the_same_quad_write_in_order() -> None:
     """The first one of each four is long: the others wait before their colour."""
     programs = ["nop\n" * 60 + LATE, LATE, LATE, LATE]
-    result = shaded(programs, 16, qpus=4, locks=1)
-    ends = [result.ends[number] for number in range(16)]
-    assert ends == sorted(ends)
+    result = shaded(programs, 16, qpus=4, places=1)
+    assert in_order(result)
     assert result.stall(Cause.SCOREBOARD) > 0
 
 
+def test_vectors_of_other_quads_pass() -> None:
+    programs = ["nop\n" * 60 + LATE, LATE, LATE, LATE]
+    result = shaded(programs, 16, qpus=4)
+    assert not in_order(result)
+    assert result.stall(Cause.SCOREBOARD) == 0
+
+
 def test_a_vector_that_writes_nothing_keeps_its_place() -> None:
-    programs = ["nop\n" * 60 + END, LATE]
-    result = shaded(programs, 8, qpus=4, locks=1)
-    ends = [result.ends[number] for number in range(8)]
-    assert ends == sorted(ends)
+    assert in_order(shaded(["nop\n" * 60 + END, LATE], 8, qpus=4, places=1))
 
 
 def test_the_tile_locked_early_or_late() -> None:
-    """2 to 4 times slower, as silicon.md says."""
+    """Where four quads are drawn over again and again: 2 to 4 times slower, as silicon.md says."""
     body = "nop\n" * 30
-    late = shaded(body + LATE, 400, qpus=4, slices=3, locks=3)
-    early = shaded("nop\nnop\n" + EARLY_LOCK + body + LATE, 400, qpus=4, slices=3, locks=3)
-    assert 2 < early.clocks / late.clocks <= 4.2
-    assert late.stall(Cause.SCOREBOARD) < early.stall(Cause.SCOREBOARD) / 10
+    early = "nop\nnop\n" + EARLY_LOCK + body + LATE
+    first, last = (shaded(text, 400, qpus=4, slices=3, places=4) for text in (early, body + LATE))
+    assert 2 < first.clocks / last.clocks <= 4.2
+    assert last.stall(Cause.SCOREBOARD) < first.stall(Cause.SCOREBOARD) / 10
+    apart = shaded(early, 400, qpus=4, slices=3)
+    assert apart.stall(Cause.SCOREBOARD) == 0
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_triangles_that_share_a_quad_and_no_pixel(whole: bool) -> None:
+    text = "nop\nnop\n" + EARLY_LOCK + "nop\n" * 30 + LATE
+    pixels = np.where(np.arange(80) % 2, 0b0011, 0b1100)
+    result = shaded(text, 80, qpus=4, places=1, covered=pixels, whole_quads=whole)
+    held = 35 * SLOT
+    assert (result.clocks > 80 * held) == whole
+    assert result.clocks > 40 * held  # two hold it at a time
+
+
+def test_only_so_many_hold_a_lock() -> None:
+    text = "nop\nnop\n" + EARLY_LOCK + "nop\n" * 30 + LATE
+    one, four = (shaded(text, 80, qpus=4, locks=locks) for locks in (1, 4))
+    assert 3 < one.clocks / four.clocks < 4.5
 
 
 def test_a_lock_that_is_given_back_early() -> None:
     body = "nop\n" * 30
     text = "nop\nnop\nmov tlbc, 0\nnop ; nop ; sbdone\n" + body + END
     held = "nop\nnop\nmov tlbc, 0\n" + body + END
-    free, kept = (shaded(one, 60, qpus=4, locks=1) for one in (text, held))
+    free, kept = (shaded(one, 60, qpus=4, places=1) for one in (text, held))
     assert free.clocks < kept.clocks / 2
 
 

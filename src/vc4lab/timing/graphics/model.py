@@ -48,6 +48,7 @@ _WHOLE = {
     "list_ahead": ("rendering_list", "ahead"),
     "list_tiles": ("rendering_list", "tiles"),
     "locks": ("tile_buffer", "locks"),
+    "whole_quads": ("tile_buffer", "whole_quads"),
     "kept": ("vertex_cache", "kept"),
     "setup_clocks": ("setup", "clocks"),
     "setup_reversed_clocks": ("setup", "reversed_clocks"),
@@ -152,7 +153,7 @@ class FrameModel:
         if thread == RENDERING:
             states = self.machine.states
             board = self.figures.scoreboard
-            board.following = board.open = board.holders = 0
+            board.entered = board.open = board.holders = 0
             clock = int(self.machine.engine.clock)
             _set(states["rendering_list"][0], step=0, begun=0, fetching=0, fetched=0, away=0,
                  came=0, tiles=0, tiles_done=0)  # fmt: skip

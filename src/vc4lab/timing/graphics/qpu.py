@@ -96,7 +96,7 @@ def do_effects(
         thread.vpm_at = at + figures.vpm_latency
     if ((meets & int(Meets.UNLOCK)) != 0) & (thread.locked == 1):
         thread.locked = const(i32, 2)
-        drop_lock(engine, now)
+        drop_lock(engine, thread.task, now)
 
 
 @staged

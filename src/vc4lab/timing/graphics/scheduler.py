@@ -33,6 +33,7 @@ from vc4lab.timing.clockwork import (
     write_piece,
 )
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
+from vc4lab.timing.graphics.scoreboard import enter
 from vc4lab.timing.graphics.state import (
     Batch,
     GraphicsFigures,
@@ -151,5 +152,6 @@ def step_shader_scheduler(address: Value, state: Value, clock: Value) -> None:
             if qpu >= 0:
                 task = const(i64, int(TaskKind.FRAGMENTS))
                 if _give(engine, scheduler, qpu, halves, piece.place, task, clock) != 0:
+                    enter(engine, piece.place.trunc(i32))
                     scheduler.vectors = scheduler.vectors + 1
                     call(remove_piece, engine.pointer, vectors.pointer, clock)

@@ -1,64 +1,151 @@
-"""The scoreboard: vectors read and write the tile buffer in the order of the front end.
+"""The scoreboard: vectors that cover the same pixels use the tile buffer in their order.
 
-A vector takes its lock after the one before it took its own, once its tile is in the tile buffer,
-and while no more than so many others hold one (`RasterFigures.locks`). It keeps it until it ends.
-Which quads a vector has does not matter here.
+A vector takes its lock when its tile is in the tile buffer, when the vectors before it that cover
+one of its pixels (or quads: `RasterFigures.whole_quads`) have ended, and while no more than so many
+others hold one (`RasterFigures.locks`). It keeps it until it ends. Of several vectors before it
+that cover other pixels of a quad only the last one counts.
 """
 
 from __future__ import annotations
 
-from vc4lab.simd import Value, const, i32, i64, load, staged, store
-from vc4lab.timing.clockwork import Engine, wake
-from vc4lab.timing.graphics.state import WAITING, GraphicsFigures, Scoreboard
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    any_,
+    const,
+    i32,
+    i32x16,
+    i64,
+    load,
+    max_,
+    ptr,
+    select,
+    splat,
+    staged,
+    store,
+    unroll,
+)
+from vc4lab.timing.clockwork import Engine, instance_of, wake
+from vc4lab.timing.compute.kinds import ModuleKind
+from vc4lab.timing.compute.state import MAX_QPUS
+from vc4lab.timing.graphics.state import (
+    PIXELS,
+    PLACES,
+    GraphicsFigures,
+    Quad,
+    Scoreboard,
+    Vector,
+    Work,
+)
+
+RENDERING = 1
+"""The list thread of vectors."""
+_COVERED = 10
+_ALL = 15 << _COVERED
+"""Bits of `Quad.place`."""
+A_TILE = -1
+"""In the place of a vector that a QPU waits for: its tile, or a lock."""
 
 
 @staged
-def _place(board: Scoreboard, vector: Value) -> Value:
-    return board.waiting + ((vector & (WAITING - 1)) << 2)
+def _work(engine: Engine) -> Work:
+    return Work.at(load(ptr, GraphicsFigures.at(engine.chip).works + 8 * RENDERING))
 
 
 @staged
-def _call_next(engine: Engine, board: Scoreboard, locks: Value, clock: Value) -> None:
-    """Calls the QPU of the vector whose turn it is, if it waits."""
-    if (board.following < board.open) & (board.holders < locks):
-        place = _place(board, board.following)
-        waits = load(i32, place)
-        if waits != 0:
-            store(place, const(i32, 0))
-            wake(engine, waits - 1, clock)
+def _vector(work: Work, number: Value) -> Vector:
+    return Vector.at(work.vectors + number.sext(i64) * Vector.size, 4)
+
+
+@staged
+def _quad(work: Work, vector: Vector, number: Any) -> Quad:
+    return Quad.at(work.quads + (vector.first_quad + number).sext(i64) * Quad.size, 4)
+
+
+@staged
+def enter(engine: Engine, number: Value) -> None:
+    """A vector goes to a QPU; it comes after those before it that cover the same pixels."""
+    figures = GraphicsFigures.at(engine.chip)
+    board, work = figures.scoreboard, _work(engine)
+    whole = select(figures.raster.whole_quads != 0, const(i32, _ALL), const(i32, 0))
+    vector = _vector(work, number)
+    if (board.entered == 0) | (board.tile != vector.tile):
+        board.tile = vector.tile
+        for place in range(0, PLACES * PIXELS, 16):
+            store(board.last + (place << 2), splat(const(i32, 0)))
+    board.entered = board.entered + 1
+    vector.ended = const(i32, 0)
+    for at in range(vector.quads):
+        quad = _quad(work, vector, at)
+        last = board.last + ((quad.place & (PLACES - 1)) << 4)
+        covered = quad.place | whole
+        found = const(i32, 0)
+        for pixel in unroll(PIXELS):
+            there = (covered.shr(_COVERED + pixel) & 1) != 0
+            before = load(i32, last + 4 * pixel)
+            other = there & (before != number + 1)
+            found = select(other, max_(found, before), found)
+            store(last + 4 * pixel, select(there, number + 1, before))
+        quad.before = found
+
+
+@staged
+def _first_missing(work: Work, number: Value) -> Value:
+    """A vector that has to end before this one, + 1; 0: there is none."""
+    vector = _vector(work, number)
+    missing = const(i32, 0)
+    for at in range(vector.quads):
+        before = _quad(work, vector, at).before
+        if before > 0:
+            if _vector(work, before - 1).ended == 0:
+                missing = before
+    return missing
+
+
+@staged
+def _call(engine: Engine, board: Scoreboard, what: Value, clock: Value) -> None:
+    """Calls the QPUs that wait for something."""
+    waits = load(i32x16, board.waiting)
+    if any_(waits == splat(what)):
+        for number in range(MAX_QPUS):
+            place = board.waiting + (number << 2)
+            if load(i32, place) == what:
+                store(place, const(i32, 0))
+                wake(engine, instance_of(engine, ModuleKind.QPU, const(i32, 0) + number), clock)
 
 
 @staged
 def take_lock(engine: Engine, vector: Value, clock: Value) -> Value:
-    """1 if the vector has the lock now; 0: the module that is called now is called again for it."""
+    """1 if the vector has the lock now; 0: the QPU that is called now is called again for it."""
     figures = GraphicsFigures.at(engine.chip)
-    board, locks = figures.scoreboard, figures.raster.locks
-    number = vector.sext(i64)
-    taken = const(i32, 0)
-    first = (number == board.following) & (number < board.open)
-    if first & (board.holders < locks):
-        board.following = number + 1
+    board = figures.scoreboard
+    missing = const(i32, A_TILE)
+    if (vector.sext(i64) < board.open) & (board.holders < figures.raster.locks):
+        missing = _first_missing(_work(engine), vector)
+    if missing == 0:
         board.holders = board.holders + 1
-        taken = const(i32, 1)
-        _call_next(engine, board, locks, clock)
     else:
-        store(_place(board, number), engine.current + 1)
-    return taken
+        qpu = engine.current - instance_of(engine, ModuleKind.QPU, const(i32, 0))
+        store(board.waiting + (qpu << 2), missing)
+    return select(missing == 0, const(i32, 1), const(i32, 0))
 
 
 @staged
-def drop_lock(engine: Engine, clock: Value) -> None:
+def drop_lock(engine: Engine, vector: Value, clock: Value) -> None:
     """A vector that holds a lock has ended."""
     figures = GraphicsFigures.at(engine.chip)
     board = figures.scoreboard
+    if board.holders >= figures.raster.locks:
+        _call(engine, board, const(i32, A_TILE), clock)
     board.holders = board.holders - 1
-    _call_next(engine, board, figures.raster.locks, clock)
+    _vector(_work(engine), vector).ended = const(i32, 1)
+    _call(engine, board, vector + 1, clock)
 
 
 @staged
 def open_tile(engine: Engine, vectors: Value, clock: Value) -> None:
     """The tile buffer is ready for the vectors before this number."""
-    figures = GraphicsFigures.at(engine.chip)
-    board = figures.scoreboard
+    board = GraphicsFigures.at(engine.chip).scoreboard
     board.open = vectors.sext(i64)
-    _call_next(engine, board, figures.raster.locks, clock)
+    _call(engine, board, const(i32, A_TILE), clock)

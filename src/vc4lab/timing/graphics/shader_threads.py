@@ -215,7 +215,7 @@ def _end_vector(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) ->
             block(engine, thread, Cause.OUTPUT, clock, clock)
             blocked = const(i32, 1)
         elif thread.locked == 1:
-            drop_lock(engine, clock)
+            drop_lock(engine, thread.task, clock)
     return blocked
 
 

@@ -77,7 +77,8 @@ class Fetch(Struct):
 class Vector(Struct):
     """Up to four quads that a fragment program works on together.
 
-    instructions: the most that a block of it executed (more than the shader's: loops).
+    instructions: the most that a block of it executed (more than the shader's: loops). ended: it
+    has been written to the tile buffer.
     """
 
     shader = i32
@@ -85,14 +86,19 @@ class Vector(Struct):
     first_quad = i32
     quads = i32
     instructions = i32
-    unused = i32
+    ended = i32
 
 
 class Quad(Struct):
-    """A quad of a vector: its block among those of the frame, and its number there."""
+    """A quad of a vector: its block among those of the frame, its number there, its place in the
+    tile (5 bits across, 5 bits down) and its covered pixels (bits 13:10). before: the last vector
+    before it that covers one of these, + 1.
+    """
 
     block = i32
     number = i32
+    place = i32
+    before = i32
 
 
 class StepKind(IntEnum):
@@ -238,8 +244,10 @@ class Work(Struct):
     draw_count = i32
 
 
-WAITING = 64
-"""Vectors that may be on the QPUs, or wait for one, at a time (a power of two)."""
+PLACES = 1024
+"""Quads of a tile."""
+PIXELS = 4
+"""Of a quad."""
 
 
 class RasterFigures(Struct):
@@ -254,6 +262,8 @@ class RasterFigures(Struct):
     list_ahead = i32
     list_tiles = i32
     locks = i32
+    whole_quads = i32
+    unused = i32
     kept = i32
     setup_clocks = i64
     setup_varying_part = i64
@@ -273,18 +283,20 @@ class RasterFigures(Struct):
 
 
 class Scoreboard(Struct):
-    """Who may write to the tile buffer: vectors in the order of the front end (`scoreboard.py`).
+    """Who may write to the tile buffer (`scoreboard.py`).
 
-    following: the next vector that takes a lock. holders: vectors that hold one. open: vectors
-    before this number may, their tile is in the tile buffer. waiting: of each vector (modulo) the
-    instance of its QPU + 1, if it waits.
+    open: vectors before this number may, their tile is in the tile buffer. holders: vectors that
+    hold a lock. entered: vectors that went to QPUs; tile: of the last of them; last: of each pixel
+    of it, quad by quad, the last vector that covers it, + 1. waiting: of each QPU the vector that
+    it waits for + 1, or -1 if it waits for its tile or until fewer hold a lock.
     """
 
-    following = i64
     open = i64
+    entered = i64
     holders = i32
-    unused = i32
-    waiting = Array(i32, WAITING)
+    tile = i32
+    last = Array(i32, PLACES * PIXELS)
+    waiting = Array(i32, MAX_QPUS)
 
 
 class GraphicsFigures(Struct):

@@ -139,6 +139,10 @@ def _vectors(frame: Frame, found: FragmentVectors, owner: Numbers) -> tuple[Tabl
     vectors = np.zeros(count, dtype_of(Vector))
     quads = np.zeros(len(found.block), dtype_of(Quad))
     quads["block"], quads["number"] = found.block, found.quad
+    corner = frame.blocks["place"][found.block]
+    across, down = (corner & 0xFF) // 2 + (found.quad & 1), (corner >> 8 & 0xFF) // 2
+    covered = frame.blocks["flags"][found.block] >> 4 * found.quad & 15
+    quads["place"] = covered << 10 | (down + (found.quad >> 1) & 31) << 5 | across & 31
     if count:
         firsts = found.first_quad[:-1]
         list_ = owner[found.block[firsts]]
