@@ -1,0 +1,1 @@
+"""Shaders in SSA form: scalar values, each made once."""
