@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, ptr, store
+from vc4lab.timing.boards import speeds_of
 from vc4lab.timing.chip import Chip, load_chip
 from vc4lab.timing.clockwork import (
     Engine,
@@ -45,8 +46,6 @@ from vc4lab.timing.graphics.state import Batch, GraphicsFigures, Quad, Vector, W
 from vc4lab.timing.machine import Machine
 
 CODE, UNIFORMS = 0x10000, 0x40000
-PI2 = 14.4
-"""Bytes that its memory moves in a clock."""
 
 
 class Source(Struct):
@@ -216,7 +215,7 @@ def shaded(
     texts = [program] if isinstance(program, str) else list(program)
     made = _with_counts(load_chip(chip), slices, qpus)
     shared: Any = GraphicsFigures()
-    plain = figures_of(made, PI2)
+    plain = figures_of(made, speeds_of(made).of_board["pi2"])
     ctypes.memmove(shared.address, plain.address, type(plain).struct.size)
     fill_shading(shared.shading, made)
     for name, value in figures.items():
@@ -227,7 +226,7 @@ def shaded(
     digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
     machine = Machine(_topology(made), shared.address, f"shading {digest}")
     states = machine.states
-    place_modules(machine, made, [state.common for state in states["qpu"]])
+    place_modules(machine, made, [state.common for state in states["qpu"]], plain)
     machine.set_reader("shaded", 1, "tile_buffer", 0)
     kept = [make_caches(machine, made)]
     tables = ShaderTables(made.whole("uniform_cache", "ahead"))

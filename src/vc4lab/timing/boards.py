@@ -1,13 +1,13 @@
-"""The boards of a chip: how fast their memory is for the V3D, and milliseconds from clocks.
+"""The boards of a chip: how fast they are, and milliseconds from clocks.
 
-Boards whose memory moves as many bytes in a clock of the V3D have the same clocks, so a model runs
-once for each `Speeds.distinct`.
+Boards that are as fast have the same clocks, so a model runs once for each `Speeds.distinct`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from vc4lab.timing.chip import Chip
 from vc4lab.timing.result import BoardTime
@@ -16,35 +16,39 @@ BOARD = "pi3"
 """The board whose clocks are shown, unless another one is asked for."""
 
 
+class BoardSpeed(NamedTuple):
+    """What a board adds to its chip: the clock of the V3D, and bytes a second of its SDRAM."""
+
+    clock: float
+    memory: float
+
+
 @dataclass(frozen=True)
 class Speeds:
-    """Of each board the bytes that its memory moves in a clock, as far as the V3D takes them."""
+    """How fast each board is."""
 
-    of_board: Mapping[str, float]
-    hertz: Mapping[str, float]
+    of_board: Mapping[str, BoardSpeed]
 
     @property
-    def distinct(self) -> tuple[float, ...]:
+    def distinct(self) -> tuple[BoardSpeed, ...]:
         """The different ones."""
         return tuple(sorted(set(self.of_board.values())))
 
-    def times(self, clocks: Mapping[float, int]) -> tuple[BoardTime, ...]:
+    def times(self, clocks: Mapping[BoardSpeed, int]) -> tuple[BoardTime, ...]:
         """Every board's time; clocks: by speed."""
         return tuple(
-            BoardTime(name, hertz, clocks[self.of_board[name]],
-                      1000 * clocks[self.of_board[name]] / hertz)
-            for name, hertz in self.hertz.items()
+            BoardTime(name, speed.clock, clocks[speed], 1000 * clocks[speed] / speed.clock)
+            for name, speed in self.of_board.items()
         )  # fmt: skip
 
 
 def speeds_of(chip: Chip) -> Speeds:
     """The boards of a chip."""
-    moved, hertz = {}, {}
-    most = chip.real("sdram", "bytes_per_clock")
+    found = {}
     for name in chip.boards:
-        hertz[name] = chip.real(f"boards.{name}", "clock")
-        moved[name] = min(chip.real(f"boards.{name}", "memory") / hertz[name], most)
-    return Speeds(moved, hertz)
+        section = f"boards.{name}"
+        found[name] = BoardSpeed(chip.real(section, "clock"), chip.real(section, "memory"))
+    return Speeds(found)
 
 
 def board_of(chip: Chip, board: str = "") -> str:

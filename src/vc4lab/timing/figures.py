@@ -29,8 +29,16 @@ def _clocks(text: str, most: int = 10_000, least: float = 0) -> Spec:
     return Spec(text, "clocks", least, most)
 
 
+def _memory_clocks(text: str) -> Spec:
+    return Spec(text, "clocks of the memory", 0, 64)
+
+
 def _parts(text: str, most: int = 1000) -> Spec:
     return Spec(text, "clocks", 0, most, whole=False)
+
+
+def _nanoseconds(text: str, most: float = 10_000) -> Spec:
+    return Spec(text, "ns", 0, most, whole=False)
 
 
 def _bytes(text: str, most: int, least: int = 64) -> Spec:
@@ -86,11 +94,32 @@ MODULES: dict[str, dict[str, Spec]] = {
         "misses": _count("lines that it waits for at a time", 16),
     },
     "sdram": {
-        "latency": _clocks("from the request to the first byte", least=1),
+        "latency": _clocks("from the memory's bus to the module that asked, both ways", least=1),
+        "bytes_per_clock": Spec("of the V3D's port to it", "", 0.1, 1024, whole=False),
+        "bus_bytes": Spec("width of its bus", "bytes", 1, 64, power=True),
+        "burst": Spec("words of the bus that a column command moves", "", 1, 64, power=True),
         "banks": Spec("banks with an open row each", "", 1, 64, power=True),
         "row_bytes": _bytes("of a row of all chips", 1 << 20),
-        "row_clocks": _clocks("to open another row of a bank"),
-        "bytes_per_clock": Spec("at most, whatever the board's memory", "", 0.1, 1024, whole=False),
+        "read_latency": _memory_clocks("RL: from a read command to its data"),
+        "write_latency": _memory_clocks("WL: from a write command to its data"),
+        "open": _nanoseconds("tRCD: from opening a row to a read or write command"),
+        "active": _nanoseconds("tRAS: a row is open at least"),
+        "precharge": _nanoseconds("tRPpb: closing the row of a bank"),
+        "precharge_all": _nanoseconds("tRPab: closing the rows of all banks"),
+        "read_to_precharge": _nanoseconds("tRTP"),
+        "write_recovery": _nanoseconds("tWR: from written data to closing the row"),
+        "write_to_read": _nanoseconds("tWTR: from written data to a read command"),
+        "strobe": _nanoseconds("tDQSCK: data that are read come late by at most"),
+        "refresh": _nanoseconds("tRFCab: a refresh of all banks"),
+        "refresh_interval": _nanoseconds("tREFI: from one to the next; 0: none", 1e9),
+        "reads": _count("reads that its controller chooses from", 32),
+        "writes": _count("writes that its controller keeps", 32),
+        "overlap": Spec("1: rows are opened while other data are moved; 0: they are not", "", 0, 1),
+        "bunch": _count("writes that are done together while reads wait", 32),
+        "others": Spec(
+            "that the ARM and the display take; 0: nothing", "bytes/s", 0, 1e12, whole=False
+        ),
+        "others_bytes": _bytes("that they read at a time", 4096, 16),
     },
     "load": {
         "row_clocks": _parts("a row of a DMA load"),

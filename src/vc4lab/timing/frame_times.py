@@ -19,7 +19,7 @@ from queue import Queue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.timing.boards import Speeds, board_of, speeds_of
+from vc4lab.timing.boards import BoardSpeed, Speeds, board_of, speeds_of
 from vc4lab.timing.chip import Chip, load_chip
 from vc4lab.timing.result import BoardTime
 
@@ -76,20 +76,18 @@ class FrameTimer:
         self.board = board_of(self.chip, board)
         speeds = speeds_of(self.chip)
         if only:
-            speeds = Speeds(
-                {self.board: speeds.of_board[self.board]}, {self.board: speeds.hertz[self.board]}
-            )
+            speeds = Speeds({self.board: speeds.of_board[self.board]})
         self.speeds = speeds
 
     @property
-    def memory(self) -> float:
-        """Bytes that the memory of the board that is shown moves in a clock."""
+    def speed(self) -> BoardSpeed:
+        """How fast the board that is shown is."""
         return self.speeds.of_board[self.board]
 
     @property
     def hertz(self) -> float:
         """The V3D's clock there."""
-        return self.speeds.hertz[self.board]
+        return self.speed.clock
 
     def stream(self, on_time: Callable[[FrameTime], object] | None = None) -> FrameStream:
         """Frames that follow one another. on_time: called with each, instead of keeping them."""
@@ -99,8 +97,8 @@ class FrameTimer:
 class FrameStream:
     """Frames that follow one another: while one is rendered the next is binned.
 
-    Each speed of memory has a model in a thread of its own. Use it as a context manager: at the end
-    of the block all frames are timed. `times` has them; `error` what a model raised.
+    Each speed of the boards has a model in a thread of its own. Use it as a context manager: at the
+    end of the block all frames are timed. `times` has them; `error` what a model raised.
     """
 
     def __init__(self, timer: FrameTimer, on_time: Callable[[FrameTime], object] | None) -> None:
@@ -112,7 +110,7 @@ class FrameStream:
         }
         self._lock = threading.Lock()
         self._names: dict[int, str] = {}
-        self._found: dict[int, dict[float, FrameTiming]] = {}
+        self._found: dict[int, dict[BoardSpeed, FrameTiming]] = {}
         self._count = 0
 
     @property
@@ -142,16 +140,16 @@ class FrameStream:
         for model in self._models.values():
             model.put(frame)
 
-    def _done(self, memory: float, number: int, timing: FrameTiming) -> None:
+    def _done(self, speed: BoardSpeed, number: int, timing: FrameTiming) -> None:
         """A model has timed a frame; they come in order from each of them."""
         with self._lock:
             found = self._found.setdefault(number, {})
-            found[memory] = timing
+            found[speed] = timing
             if len(found) < len(self._models):
                 return
             del self._found[number]
             clocks = {speed: one.clocks for speed, one in found.items()}
-            shown = found[self._timer.memory]
+            shown = found[self._timer.speed]
             name = self._names.pop(number)
             self._on_time(FrameTime(name, shown, self._timer.speeds.times(clocks)))
 
@@ -160,11 +158,11 @@ class _Model(threading.Thread):
     """A model that takes frames from a queue."""
 
     def __init__(
-        self, chip: Chip, memory: float, done: Callable[[float, int, FrameTiming], None]
+        self, chip: Chip, speed: BoardSpeed, done: Callable[[BoardSpeed, int, FrameTiming], None]
     ) -> None:
-        super().__init__(daemon=True, name=f"model {memory:g}")
+        super().__init__(daemon=True, name=f"model {speed.clock:g} {speed.memory:g}")
         self.error: Exception | None = None
-        self._chip, self._memory, self._report = chip, memory, done
+        self._chip, self._speed, self._report = chip, speed, done
         self._queue: Queue[Frame | None] = Queue(WAITING)
 
     def put(self, frame: Frame) -> None:
@@ -180,9 +178,9 @@ class _Model(threading.Thread):
         """The thread."""
         frames = self._frames()
         try:
-            timings = model_of(self._chip, self._memory).run(frames)
+            timings = model_of(self._chip, self._speed).run(frames)
             for number, timing in enumerate(timings):
-                self._report(self._memory, number, timing)
+                self._report(self._speed, number, timing)
         except Exception as error:
             self.error = error
         for _ in frames:  # what is left is not timed, but must not fill the queue
@@ -193,11 +191,11 @@ class _Model(threading.Thread):
             yield frame
 
 
-def model_of(chip: Chip, memory: float) -> FrameModel:
-    """A model of a chip whose memory moves so many bytes in a clock."""
+def model_of(chip: Chip, speed: BoardSpeed) -> FrameModel:
+    """A model of a chip on a board."""
     from vc4lab.timing.graphics.model import FrameModel
 
-    return FrameModel(chip, memory)
+    return FrameModel(chip, speed)
 
 
 def steady_timing(model: FrameModel, frame: Frame) -> FrameTiming:
@@ -209,6 +207,6 @@ def steady_timing(model: FrameModel, frame: Frame) -> FrameTiming:
     return replace(first, clocks=first.clocks - first.binning)  # its own, before it
 
 
-def clocks_of(chip: Chip, memory: float, frames: Iterable[Frame]) -> list[int]:
+def clocks_of(chip: Chip, speed: BoardSpeed, frames: Iterable[Frame]) -> list[int]:
     """The clocks of frames that follow one another. Raises StandsStill, BadChip, NotTimed."""
-    return [timing.clocks for timing in model_of(chip, memory).run(frames)]
+    return [timing.clocks for timing in model_of(chip, speed).run(frames)]

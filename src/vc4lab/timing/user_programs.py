@@ -19,7 +19,9 @@ from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.timing.boards import board_of, speeds_of
 from vc4lab.timing.chip import Chip, load_chip
 from vc4lab.timing.compute.kinds import CAUSE_TEXT
+from vc4lab.timing.compute.memory import FROM_L2, FROM_LOADER, FROM_STORER
 from vc4lab.timing.compute.model import ComputeModel
+from vc4lab.timing.compute.sdram import OTHERS
 from vc4lab.timing.compute.standstill import standstill, waits_for
 from vc4lab.timing.compute.state import CUT_OFF
 from vc4lab.timing.result import (
@@ -48,7 +50,7 @@ class ProgramTiming:
         self.chip = chip if isinstance(chip, Chip) else load_chip(chip)
         self.board = board_of(self.chip, board)
         self.speeds = speeds_of(self.chip)
-        # boards whose memory is as fast for the V3D have the same clocks
+        # boards that are as fast have the same clocks
         self.models = {speed: ComputeModel(self.chip, speed) for speed in self.speeds.distinct}
         self._serials: dict[int, int] = {}
 
@@ -97,15 +99,16 @@ class ProgramTiming:
             _modules(model, clocks),
             _queues(model, clocks),
             _caches(model),
-            dict(
-                zip(
-                    ("l2", "loads", "stores"),
-                    map(int, model.machine.states["sdram"][0].bytes),
-                    strict=False,
-                )
-            ),
+            _moved(model),
             tuple(notes),
         )
+
+
+def _moved(model: ComputeModel) -> dict[str, int]:
+    """Bytes that the memory moved, by who asked."""
+    moved = model.machine.states["sdram"][0].bytes
+    who = {"l2": FROM_L2, "loads": FROM_LOADER, "stores": FROM_STORER, "others": OTHERS}
+    return {name: int(moved[source]) for name, source in who.items()}
 
 
 def _clocks(model: ComputeModel) -> int:

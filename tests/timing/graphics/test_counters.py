@@ -8,6 +8,7 @@ import pytest
 from tests.support.frame_jobs import tiny
 from tests.timing.frames.recorded import Drawn
 
+from vc4lab.timing.boards import speeds_of
 from vc4lab.timing.chip import load_chip
 from vc4lab.timing.frames.frame import Frame, count_bits, quads_of
 from vc4lab.timing.graphics.counters import TEXTS, counters
@@ -17,6 +18,8 @@ from vc4lab.v3d.counters import SOURCES
 
 RUNS = ("glmark2_texture_texture-filter_mipmap", "glmark2_ideas", "kmscube_smooth", "sdl_testdraw2")
 CLOCKS = (13, 14, 15)
+CHIP = load_chip("videocore4")
+SPEED = speeds_of(CHIP).of_board["pi3"]
 
 
 @cache
@@ -26,7 +29,7 @@ def frames(name: str) -> tuple[Frame, ...]:
 
 @cache
 def timed(name: str) -> tuple[FrameTiming, ...]:
-    return tuple(FrameModel(load_chip("videocore4"), 12.0).run(frames(name)))
+    return tuple(FrameModel(CHIP, SPEED).run(frames(name)))
 
 
 def span(timing: FrameTiming) -> int:
@@ -76,7 +79,7 @@ def test_quads_that_early_z_rejects(name: str) -> None:
 
 def test_clocks_of_threads_are_those_of_qpus() -> None:
     """Of a program that does not share its QPU: from beginnings to ends, or by what they waited."""
-    model = FrameModel(load_chip("videocore4"), 12.0)
+    model = FrameModel(CHIP, SPEED)
     (timing,) = model.run([tiny(200)])
     spent = [sum(qpu.spent[kind] for qpu in model.machine.states["qpu"]) for kind in range(3)]
     assert timing.counters[14] == sum(spent[:2]) == 0

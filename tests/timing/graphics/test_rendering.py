@@ -12,6 +12,7 @@ from tests.support import frame_jobs
 from tests.support.frame_vertices import TaskFeed, step_nothing
 from tests.timing.frames.recorded import Drawn
 
+from vc4lab.timing.boards import speeds_of
 from vc4lab.timing.changes import changed
 from vc4lab.timing.chip import Chip, load_chip
 from vc4lab.timing.declare import StandsStill
@@ -24,6 +25,7 @@ from vc4lab.timing.graphics.work import Choices, rendering
 
 RUNS = ("glmark2_ideas", "glmark2_loop_fragment-uniform_true", "kmscube_smooth", "tri_arm64")
 CHIP = load_chip("videocore4")
+SPEED = speeds_of(CHIP).of_board["pi3"]
 
 
 @cache
@@ -32,7 +34,7 @@ def frames(name: str) -> tuple[Frame, ...]:
 
 
 def model() -> FrameModel:
-    return FrameModel(CHIP, 12.0, TaskFeed(CHIP, 1))
+    return FrameModel(CHIP, SPEED, TaskFeed(CHIP, 1))
 
 
 @cache
@@ -139,7 +141,7 @@ def test_a_clear_stores_each_pixel_once() -> None:
 def _slower(chip: Chip = CHIP, **changes: Any) -> float:
     frame = frame_jobs.fill(2)
     plain, other = (
-        next(iter(FrameModel(chip, 12.0, TaskFeed(chip, 1, **k)).run([frame]))).rendering
+        next(iter(FrameModel(chip, SPEED, TaskFeed(chip, 1, **k)).run([frame]))).rendering
         for k in ({}, changes)
     )
     return other / plain
@@ -166,7 +168,7 @@ class _NoVertices(TaskFeed):
 
 def test_a_model_that_stands_still_says_who_waits() -> None:
     with pytest.raises(StandsStill) as caught:
-        list(FrameModel(CHIP, 12.0, _NoVertices(CHIP)).run([frame_jobs.triangle()]))
+        list(FrameModel(CHIP, SPEED, _NoVertices(CHIP)).run([frame_jobs.triangle()]))
     text = str(caught.value)
     assert "binning_list: record" in text
     assert "waits for batches" in text

@@ -9,6 +9,7 @@ from tests.support.frame_jobs import tiny, triangle
 from tests.support.frame_vertices import TaskFeed
 from tests.timing.frames.recorded import Drawn
 
+from vc4lab.timing.boards import speeds_of
 from vc4lab.timing.chip import load_chip
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.model import FrameModel
@@ -35,7 +36,7 @@ def frames(name: str) -> tuple[Frame, ...]:
 
 def model_of(shading: int = 100) -> FrameModel:
     chip = load_chip("videocore4")
-    return FrameModel(chip, 12.0, TaskFeed(chip, shading))
+    return FrameModel(chip, speeds_of(chip).of_board["pi3"], TaskFeed(chip, shading))
 
 
 def timed(*found: Frame, shading: int = 100) -> list[FrameTiming]:

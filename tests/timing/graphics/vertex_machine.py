@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, ptr
+from vc4lab.timing.chip import load_chip
 from vc4lab.timing.clockwork import (
     Engine,
     Pause,
@@ -17,9 +18,10 @@ from vc4lab.timing.clockwork import (
     wake_self,
     write_piece,
 )
+from vc4lab.timing.compute.board_memory import NEVER, begin_memory
 from vc4lab.timing.compute.kinds import MemorySource, ModuleKind, QueueKind
-from vc4lab.timing.compute.memory import step_sdram
-from vc4lab.timing.compute.state import Sdram
+from vc4lab.timing.compute.sdram import step_sdram
+from vc4lab.timing.compute.state import Figures, Sdram
 from vc4lab.timing.declare import Module, Queue, Topology
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.attributes import step_attributes
@@ -201,6 +203,15 @@ def _topology(depth: int) -> Topology:
     )  # fmt: skip
 
 
+def _plain_memory(figures: Figures) -> None:
+    """A clock a request, whatever row it is in; no refreshes."""
+    figures.sdram_latency = LATENCY
+    figures.row_bits = figures.burst_bits = 12
+    figures.burst_part = ONE
+    figures.reads = figures.writes = figures.bunch = 8
+    figures.refresh_interval_part = NEVER
+
+
 class VertexMachine:
     """The modules with figures that are easy to count with: one clock for everything.
 
@@ -211,9 +222,7 @@ class VertexMachine:
         self, rows: int = 192, shading: int = 20, depth: int = 4, **figures: dict[str, int]
     ) -> None:
         self.figures = GraphicsFigures()
-        self.figures.compute.sdram_latency = LATENCY
-        self.figures.compute.sdram_byte_part = 1
-        self.figures.compute.row_bits = 12
+        _plain_memory(self.figures.compute)
         self.machine = Machine(_topology(depth), self.figures.address, NAME)
         states = self.machine.states
         self.cache: Any = states["vertex_cache"][0]
@@ -223,6 +232,7 @@ class VertexMachine:
         self.shader: Any = states["shader_scheduler"][0]
         self.consumer: Any = states["setup"][0]
         self.sdram: Any = states["sdram"][0]
+        begin_memory(self.sdram, load_chip("videocore4"), self.figures.compute)
         for source, name in (
             (MemorySource.BINNING_LIST, "binning_list"),
             (MemorySource.ATTRIBUTES, "attributes"),

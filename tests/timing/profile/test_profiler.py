@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.support.frame_timings import FakeMachine, FakeModel, frame_timing, recorded
 
+from vc4lab.timing.boards import BoardSpeed
 from vc4lab.timing.chip import load_chip
 from vc4lab.timing.figures import MODULES
 from vc4lab.timing.profile import trace as traces
@@ -17,7 +18,7 @@ from vc4lab.timing.profile.profiler import Profiler
 from vc4lab.timing.profile.result import Profile, shares_of
 from vc4lab.timing.profile.timeline import Sampler
 from vc4lab.timing.profile.trace import trace, trace_json
-from vc4lab.timing.profile.what_if import free_changes, what_ifs
+from vc4lab.timing.profile.what_if import TIMES, free_changes, what_ifs
 
 CHIP = load_chip("videocore4")
 
@@ -45,13 +46,13 @@ def test_a_free_module_has_its_best_figures(module: str) -> None:
     assert changes
     for (section, key), value in changes.items():
         spec = MODULES[section][key]
-        assert value == (spec.least if spec.unit == "clocks" else spec.most)
+        assert value == (spec.least if spec.unit in TIMES else spec.most)
 
 
 def test_what_ifs_are_runs_of_the_model() -> None:
     found = what_ifs(
-        CHIP, 12.0, ["qpu", "sdram", "nothing"], 1000,
-        lambda chip, memory: chip.whole("qpu", "slot") * 100 + (memory > 100) * 50,
+        CHIP, BoardSpeed(3e8, 3.6e9), ["qpu", "sdram", "nothing"], 1000,
+        lambda chip, speed: chip.whole("qpu", "slot") * 100 + (speed.memory > 1e12) * 50,
     )  # fmt: skip
     assert [(one.module, one.clocks) for one in found] == [("qpu", 100), ("sdram", 450)]
     assert found[0].speedup == 10

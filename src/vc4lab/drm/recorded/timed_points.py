@@ -53,10 +53,10 @@ def frames_of(path: str) -> tuple[tuple[str, Frame], ...]:
 
 def time_point(point: Point) -> Outcome:
     """Times every job of the point's run on its chip; what goes wrong is in the outcome."""
-    memory = speeds_of(point.chip).of_board[point.board]
+    speed = speeds_of(point.chip).of_board[point.board]
     try:
         recorded = frames_of(point.run)
-        clocks = clocks_of(point.chip, memory, [frame for _, frame in recorded])
+        clocks = clocks_of(point.chip, speed, [frame for _, frame in recorded])
     except (ValueError, OSError) as error:
         return outcome(point, {}, str(error))
     found = {name: taken for (name, _), taken in zip(recorded, clocks, strict=True)}

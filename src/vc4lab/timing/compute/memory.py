@@ -1,8 +1,8 @@
-"""The L2 cache and the SDRAM after it."""
+"""The L2 cache; `sdram.py` is the memory after it."""
 
 from __future__ import annotations
 
-from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, ptr, select, staged, store
+from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, staged, store
 from vc4lab.timing.clockwork import (
     Engine,
     QueueState,
@@ -17,8 +17,8 @@ from vc4lab.timing.clockwork import (
     write_piece,
 )
 from vc4lab.timing.compute import tags
-from vc4lab.timing.compute.kinds import FRACTION, LINE, LINE_BITS, WRITERS, MemorySource, QueueKind
-from vc4lab.timing.compute.state import IN_FLIGHT, L2, Figures, Sdram
+from vc4lab.timing.compute.kinds import LINE, LINE_BITS, MemorySource, QueueKind
+from vc4lab.timing.compute.state import IN_FLIGHT, L2, Figures
 
 ASKED, CAME = 1, 2
 """States of a line that the L2 cache waits for."""
@@ -26,14 +26,6 @@ ASKED, CAME = 1, 2
 FROM_L2 = int(MemorySource.L2)
 FROM_LOADER, FROM_STORER = int(MemorySource.LOADER), int(MemorySource.STORER)
 """Who asks the memory for user programs."""
-
-_WRITERS = sum(1 << source for source in WRITERS)
-
-
-@staged
-def _reads(source: Value) -> Value:
-    """Whether a source gets answers."""
-    return (const(i64, _WRITERS).shr(source) & 1) == 0
 
 
 @staged
@@ -158,49 +150,3 @@ def step_l2(address: Value, state: Value, clock: Value) -> None:
     requests = queue_at(engine, QueueKind.L2_REQUESTS, const(i32, 0))
     if may_take(engine, requests, l2.accept_at, clock) != 0:
         _take_request(engine, l2, figures, clock, requests)
-
-
-@staged
-def _move(
-    engine: Engine, sdram: Sdram, figures: Figures, requests: QueueState, clock: Value
-) -> None:
-    """Moves a line or a row; who reads gets an answer."""
-    request = first_piece(requests)
-    source, at, size = request.source, request.place, request.tag
-    row = at.shr(figures.row_bits.sext(i64))
-    place = sdram.rows + ((row & figures.bank_mask.sext(i64)) << 3)
-    extra = select(load(i64, place, 8) == row, const(i64, 0), figures.row_clocks)
-    sdram.row_misses = sdram.row_misses + select(extra > 0, const(i64, 1), const(i64, 0))
-    store(place, row, 8)
-    moved = (size * figures.sdram_byte_part + ((1 << FRACTION) - 1)) >> FRACTION
-    transfer = max_(moved, const(i64, 1))
-    sdram.free_at = clock + transfer + extra
-    count_busy(engine, transfer + extra)
-    tally = sdram.bytes + (source << 3)
-    store(tally, load(i64, tally, 8) + size, 8)
-    call(take_piece, engine.pointer, requests.pointer, clock, sdram.free_at)
-    if _reads(source):
-        answers = queue_at(engine, QueueKind.MEMORY_ANSWERS, source.trunc(i32))
-        ready = clock + figures.sdram_latency + transfer + extra
-        call(
-            write_piece,
-            engine.pointer, answers.pointer, clock, ready, source, at >> LINE_BITS, size,
-        )  # fmt: skip
-
-
-@kernel(args=(ptr, ptr, i64))
-def step_sdram(address: Value, state: Value, clock: Value) -> None:
-    """Takes one request when the bus is free: rows that are open answer at once."""
-    engine, sdram = Engine.at(address), Sdram.at(state)
-    figures = Figures.at(engine.chip)
-    requests = queue_at(engine, QueueKind.MEMORY_REQUESTS, const(i32, 0))
-    if may_take(engine, requests, sdram.free_at, clock) != 0:
-        source = first_piece(requests).source
-        waits = const(i32, 0)
-        if _reads(source):
-            answers = queue_at(engine, QueueKind.MEMORY_ANSWERS, source.trunc(i32))
-            waits = select(answers.count >= answers.capacity, const(i32, 1), waits)
-        if waits != 0:
-            wake_self(engine, clock + 1)
-        else:
-            _move(engine, sdram, figures, requests, clock)

@@ -6,8 +6,10 @@ import ctypes
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.timing.boards import BoardSpeed
 from vc4lab.timing.chip import BadChip, Chip
 from vc4lab.timing.clockwork import Pause
+from vc4lab.timing.compute.board_memory import begin_memory, memory_figures
 from vc4lab.timing.compute.decode import needs
 from vc4lab.timing.compute.kinds import CAUSES, FRACTION, LINE
 from vc4lab.timing.compute.state import Code, Figures, Piece
@@ -30,10 +32,6 @@ class NotTimed(ValueError):  # noqa: N818 - said to the user as it is
 
 def _part(clocks: float) -> int:
     return round(clocks * ONE)
-
-
-def _bits(value: int) -> int:
-    return value.bit_length() - 1
 
 
 class Listing:
@@ -99,11 +97,11 @@ class _Feed:
         self.buffer: Any = None
 
 
-def figures_of(chip: Chip, memory: float) -> Figures:
-    """The figures of a chip, as the modules have them. memory: bytes that move in a clock."""
+def figures_of(chip: Chip, speed: BoardSpeed) -> Figures:
+    """The figures of a chip on a board, as the modules have them."""
     whole, real = chip.whole, chip.real
-    moved = min(real("sdram", "bytes_per_clock"), memory)
     return Figures(
+        **memory_figures(chip, speed),
         slices=whole("slices", "count"),
         qpus=whole("slices", "qpus"),
         tmus=whole("tmu", "per_slice"),
@@ -117,11 +115,6 @@ def figures_of(chip: Chip, memory: float) -> Figures:
         result_depth=whole("queues.tmu_results", "depth"),
         l2_latency=whole("l2", "latency"),
         l2_interval=whole("l2", "interval"),
-        sdram_latency=whole("sdram", "latency"),
-        row_clocks=whole("sdram", "row_clocks"),
-        row_bits=_bits(whole("sdram", "row_bytes")),
-        bank_mask=whole("sdram", "banks") - 1,
-        sdram_byte_part=max(1, round(ONE / moved)),
         load_row_part=_part(real("load", "row_clocks")),
         load_word_part=_part(real("load", "word_clocks")),
         load_ahead=whole("load", "ahead"),
@@ -134,7 +127,7 @@ def figures_of(chip: Chip, memory: float) -> Figures:
     )
 
 
-def place_modules(machine: Machine, chip: Chip, qpus: Sequence[Any]) -> None:
+def place_modules(machine: Machine, chip: Chip, qpus: Sequence[Any], figures: Figures) -> None:
     """Says each module where it belongs. qpus: the state (`Qpu`) of each QPU."""
     states = machine.states
     per_slice, tmus = chip.whole("slices", "qpus"), chip.whole("tmu", "per_slice")
@@ -154,8 +147,7 @@ def place_modules(machine: Machine, chip: Chip, qpus: Sequence[Any]) -> None:
         tmu.source = source
         source += 1
     states["l2"][0].depth = chip.whole("l2", "misses")
-    for bank in range(64):
-        states["sdram"][0].rows[bank] = -1
+    begin_memory(states["sdram"][0], chip, figures)
 
 
 CACHES = ("instruction_cache", "uniform_cache", "tmu", "l2")
@@ -177,11 +169,11 @@ def make_caches(machine: Machine, chip: Chip) -> list[Any]:
 
 
 class ComputeModel:
-    """A chip on a board. memory: bytes that the board's SDRAM moves in a clock of the V3D."""
+    """A chip on a board."""
 
-    def __init__(self, chip: Chip, memory: float) -> None:
+    def __init__(self, chip: Chip, speed: BoardSpeed) -> None:
         self.chip = chip
-        self.figures = figures_of(chip, memory)
+        self.figures = figures_of(chip, speed)
         topology = topology_of(chip)
         self.machine = Machine(topology, self.figures.address, "compute")
         self.slices, self.per_slice = chip.whole("slices", "count"), chip.whole("slices", "qpus")
@@ -189,7 +181,7 @@ class ComputeModel:
         self.qpus = self.machine.states["qpu"]
         self.listings: list[Listing] = []
         self._feeds: dict[int, _Feed] = {}
-        place_modules(self.machine, chip, self.qpus)
+        place_modules(self.machine, chip, self.qpus, self.figures)
         self._kept = make_caches(self.machine, chip)
 
     # -- programs --------------------------------------------------------------------------------

@@ -18,6 +18,9 @@ LINES = 256
 """Lines of a vector that a TMU keeps, more than the lanes of a trilinear sample have."""
 MAX_PIECES = 256
 """Pieces of memory that a program may lie in."""
+MAX_BANKS = 64
+MAX_REQUESTS = 32
+"""Reads, and writes, that the memory's controller has at a time at most."""
 
 
 CUT_OFF = 2
@@ -44,10 +47,29 @@ class Figures(Struct):
     l2_latency = i64
     l2_interval = i64
     sdram_latency = i64
-    row_clocks = i64
     row_bits = i32
     bank_mask = i32
-    sdram_byte_part = i64
+    burst_bits = i32
+    reads = i32
+    writes = i32
+    bunch = i32
+    overlap = i32
+    burst_part = i64
+    port_byte_part = i64
+    open_part = i64
+    active_part = i64
+    precharge_part = i64
+    precharge_all_part = i64
+    read_part = i64
+    write_part = i64
+    read_write_part = i64
+    write_read_part = i64
+    read_close_part = i64
+    write_close_part = i64
+    lead_part = i64
+    refresh_part = i64
+    refresh_interval_part = i64
+    others_interval_part = i64
     load_row_part = i64
     load_word_part = i64
     load_ahead = i32
@@ -215,13 +237,56 @@ class L2(Struct):
     state = Array(i32, IN_FLIGHT)
 
 
-class Sdram(Struct):
-    """The memory: rows that are open, when its bus is free, bytes moved for each that asks."""
+class MemoryRequest(Struct):
+    """A request that the memory's controller has. passed: how many later ones were done first."""
 
-    free_at = i64
-    rows = Array(i64, 64)
-    bytes = Array(i64, SOURCES)
+    place = i64
+    source = i64
+    bytes = i64
+    arrived_part = i64
+    passed = i64
+
+
+class Bank(Struct):
+    """A bank of the SDRAM. row: the open one, or -1. column_part: from when on its columns can be
+    read; ready_part: from when on it can be closed, or opened if it is closed.
+    """
+
+    row = i64
+    column_part = i64
+    ready_part = i64
+
+
+class Sdram(Struct):
+    """The memory: banks, the end of the last transfer each way, requests that its controller has.
+
+    commanded_part: when the commands of the last request are out.
+    writers: sources that write, a bit each. bunch_left: writes of a bunch that are still to do.
+    bytes: moved for each source. other: the next read of the ARM or the display; others_part: when
+    it comes; others_last: the last request was one.
+    """
+
+    free_part = i64
+    read_end_part = i64
+    write_end_part = i64
+    commanded_part = i64
+    refresh_part = i64
+    writers = i64
     row_misses = i64
+    turns = i64
+    refreshes = i64
+    others_part = i64
+    other = nested(MemoryRequest)
+    read_count = i32
+    write_count = i32
+    bunch_left = i32
+    writing = i32
+    others_last = i32
+    unused = i32
+    bytes = Array(i64, SOURCES)
+    banks = Array(i64, 3 * MAX_BANKS)
+    reads = Array(i64, 5 * MAX_REQUESTS)
+    writes = Array(i64, 5 * MAX_REQUESTS)
 
 
 class Dma(Struct):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from vc4lab.timing.chip import BadChip, Chip
 from vc4lab.timing.compute.dma import step_loader, step_storer
 from vc4lab.timing.compute.launch import step_host, step_scheduler
-from vc4lab.timing.compute.memory import step_l2, step_sdram
+from vc4lab.timing.compute.memory import step_l2
 from vc4lab.timing.compute.qpu import step_qpu
+from vc4lab.timing.compute.sdram import step_sdram
 from vc4lab.timing.compute.slice_caches import step_instruction_cache, step_uniform_cache
 from vc4lab.timing.compute.state import L2, Dma, Host, Qpu, Scheduler, Sdram, SliceCache, Tmu
 from vc4lab.timing.compute.tmu import step_tmu

@@ -2,7 +2,7 @@
 
 ::
 
-    model = FrameModel(load_chip("videocore4"), memory=12.8)
+    model = FrameModel(chip, speeds_of(chip).of_board["pi1"])
     for timing in model.run(frames):
         print(timing.clocks)
 
@@ -17,6 +17,7 @@ import ctypes
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from vc4lab.timing.boards import BoardSpeed
 from vc4lab.timing.chip import Chip
 from vc4lab.timing.clockwork import Pause
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
@@ -71,13 +72,13 @@ def _fill(figures: RasterFigures, chip: Chip) -> None:
 
 
 class FrameModel:
-    """A chip on a board. memory: bytes that the board's SDRAM moves in a clock of the V3D."""
+    """A chip on a board."""
 
-    def __init__(self, chip: Chip, memory: float, feed: Feed | None = None) -> None:
+    def __init__(self, chip: Chip, speed: BoardSpeed, feed: Feed | None = None) -> None:
         self.chip = chip
         self.feed = feed or Feed(chip)
         self.figures = GraphicsFigures()
-        plain = figures_of(chip, memory)
+        plain = figures_of(chip, speed)
         ctypes.memmove(self.figures.address, plain.address, Figures.size)
         _fill(self.figures.raster, chip)
         self.machine = Machine(
@@ -85,7 +86,7 @@ class FrameModel:
         )
         states = self.machine.states
         qpus = [Qpu.python.from_address(state.address) for state in states["qpu"]]
-        place_modules(self.machine, chip, qpus)
+        place_modules(self.machine, chip, qpus, plain)
         self._kept = make_caches(self.machine, chip)
         for source, module in (
             (MemorySource.BINNING_LIST, "binning_list"),

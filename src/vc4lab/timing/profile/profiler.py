@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vc4lab.timing.boards import BoardSpeed
 from vc4lab.timing.chip import Chip
 from vc4lab.timing.frame_times import FrameTimer, model_of, steady_timing
 from vc4lab.timing.profile.hints import Facts, Question, facts_of, hints_of, run_hints
@@ -52,7 +53,7 @@ class Profiler:
     def add(self, name: str, frame: Frame) -> FrameProfile:
         """Times a frame."""
         timer = self.timer
-        model = model_of(timer.chip, timer.memory)
+        model = model_of(timer.chip, timer.speed)
         timeline = None
         if self._timelines:
             with Sampler(model.machine) as sampler:
@@ -60,8 +61,8 @@ class Profiler:
             timeline = sampler.timeline(timing.clocks)
         else:
             timing = steady_timing(model, frame)
-        clocks = {timer.memory: timing.clocks}
-        others = [speed for speed in timer.speeds.distinct if speed != timer.memory]
+        clocks = {timer.speed: timing.clocks}
+        others = [speed for speed in timer.speeds.distinct if speed != timer.speed]
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # the model is native code
             taken = pool.map(lambda speed: self._clocks(timer.chip, speed, frame), others)
             clocks.update(zip(others, taken, strict=True))
@@ -81,8 +82,8 @@ class Profiler:
         return found
 
     @staticmethod
-    def _clocks(chip: Chip, memory: float, frame: Frame) -> int:
-        return steady_timing(model_of(chip, memory), frame).clocks
+    def _clocks(chip: Chip, speed: BoardSpeed, frame: Frame) -> int:
+        return steady_timing(model_of(chip, speed), frame).clocks
 
     def _asked(self, found: FrameProfile, frame: Frame) -> FrameProfile:
         timer, clocks = self.timer, found.timing.clocks
@@ -91,11 +92,11 @@ class Profiler:
         if self._ask:
             modules = [one.module for one in found.shares if max(one.busy, one.most) >= IDLE]
             what_if = what_ifs(
-                timer.chip, timer.memory, modules, clocks,
-                lambda chip, memory: self._clocks(chip, memory, frame),
+                timer.chip, timer.speed, modules, clocks,
+                lambda chip, speed: self._clocks(chip, speed, frame),
             )  # fmt: skip
             question = Question(
-                frame, clocks, lambda other: self._clocks(timer.chip, timer.memory, other)
+                frame, clocks, lambda other: self._clocks(timer.chip, timer.speed, other)
             )
         return replace(found, what_if=what_if, hints=hints_of(question))
 

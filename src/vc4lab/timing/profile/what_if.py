@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
+from vc4lab.timing.boards import BoardSpeed
 from vc4lab.timing.changes import Change, changed, text_of
 from vc4lab.timing.chip import Chip
 from vc4lab.timing.figures import MODULES
@@ -21,12 +22,15 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 }
 """Sections of a chip's file that say how fast a module is, where it is not the module's name."""
 
-FREE_BYTES = 1e12
-"""Bytes that a memory moves in a clock, if it is free."""
+FREE_BYTES = 1e18
+"""Bytes a second that a memory moves, if it is free."""
+
+TIMES = ("clocks", "clocks of the memory", "ns")
+"""Units of figures that are 0 or the least, if a module is free."""
 
 
 def free_changes(chip: Chip, module: str) -> dict[Change, float | bool]:
-    """The figures of a module at their best: clocks at the least, bytes a clock at the most.
+    """The figures of a module at their best: times at the least, bytes a clock at the most.
 
     Sizes and counts stay, so a cache that is free still misses its lines.
     """
@@ -36,7 +40,7 @@ def free_changes(chip: Chip, module: str) -> dict[Change, float | bool]:
             if spec.flag or section not in chip.figures:
                 continue
             best = None
-            if spec.unit == "clocks":
+            if spec.unit in TIMES:
                 best = spec.least
             elif key.endswith("_per_clock"):
                 best = spec.most
@@ -47,19 +51,19 @@ def free_changes(chip: Chip, module: str) -> dict[Change, float | bool]:
 
 def what_ifs(
     chip: Chip,
-    memory: float,
+    speed: BoardSpeed,
     modules: Iterable[str],
     clocks: int,
-    run: Callable[[Chip, float], int],
+    run: Callable[[Chip, BoardSpeed], int],
 ) -> tuple[WhatIf, ...]:
-    """Every module free in turn; the best first. run: clocks of the frame on a chip and memory."""
+    """Every module free in turn; the best first. run: clocks of the frame on a chip and a board."""
 
     def ask(module: str) -> WhatIf | None:
         changes = free_changes(chip, module)
         if not changes:
             return None
         other = changed(chip, changes, "what if")
-        taken = run(other, FREE_BYTES if module == "sdram" else memory)
+        taken = run(other, speed._replace(memory=FREE_BYTES) if module == "sdram" else speed)
         return WhatIf(module, text_of(changes), taken, clocks / max(taken, 1))
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # the model is native code
