@@ -23,6 +23,7 @@ from vc4lab.timing.clockwork import (
 from vc4lab.timing.compute.state import Qpu
 from vc4lab.timing.frames.columns import dtype_of
 from vc4lab.timing.graphics.kinds import GraphicsQueue
+from vc4lab.timing.graphics.result import ShaderUse
 from vc4lab.timing.graphics.scheduler import HALVES, end_thread, work_of
 from vc4lab.timing.graphics.scoreboard import drop_lock, take_lock
 from vc4lab.timing.graphics.shading import STEPS
@@ -127,6 +128,9 @@ class TaskFeed(Feed):
             named["batches"]["shader"] = np.minimum(named["batches"]["shader"], 0)
         tables.rendered["vectors"]["shader"] = 0
         self.seen.append(tables)
+
+    def uses(self, _tables: Tables) -> tuple[ShaderUse, ...]:
+        return ()
 
     def prepare(self, machine: Machine, figures: GraphicsFigures) -> None:
         super().prepare(machine, figures)

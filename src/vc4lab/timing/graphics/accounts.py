@@ -8,9 +8,8 @@ import numpy as np
 
 from vc4lab.timing.compute.kinds import MemorySource
 from vc4lab.timing.compute.model import CACHES
-from vc4lab.timing.graphics.counters import CounterTotals
 from vc4lab.timing.graphics.result import DrawTiming, FrameTiming, ModuleUse
-from vc4lab.timing.graphics.tables import Tables
+from vc4lab.timing.graphics.tables import Feed, Tables
 from vc4lab.timing.machine import Machine
 from vc4lab.timing.result import CacheUse, QueueUse
 
@@ -24,8 +23,9 @@ _TILE = ("drawing", "loading", "storing", "tiles", "vectors", "moved")
 class Accounts:
     """Of a machine, from frame to frame."""
 
-    def __init__(self, machine: Machine, counters: CounterTotals | None = None) -> None:
-        self.machine, self.counters = machine, counters
+    def __init__(self, machine: Machine, feed: Feed) -> None:
+        self.machine, self.feed = machine, feed
+        self.counters = feed.counters(machine)
         self.restart()
 
     def restart(self) -> None:
@@ -33,6 +33,7 @@ class Accounts:
         self.before = self._counts()
         if self.counters is not None:
             self.counters.restart()
+        self.feed.restart()
         for queues in self.machine.queues.values():
             for queue in queues:
                 queue.peak = queue.count
@@ -91,6 +92,7 @@ class Accounts:
                 for source in MemorySource
             },
             sum(self.now[name, place, "events"] for name, place in self.machine.names),
+            self.feed.uses(tables),
             counters={} if self.counters is None else self.counters.take(tables, clocks),
         )  # fmt: skip
         self.restart()

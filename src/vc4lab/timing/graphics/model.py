@@ -106,7 +106,7 @@ class FrameModel:
 
     def run(self, frames: Iterable[Frame]) -> Iterator[FrameTiming]:
         """The timing of each frame, as soon as it is known. Raises StandsStill."""
-        accounts = Accounts(self.machine, self.feed.counters(self.machine))
+        accounts = Accounts(self.machine, self.feed)
         rendered: Tables | None = None
         binned, number = 0, -1
         for frame in frames:

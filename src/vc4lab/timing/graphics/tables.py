@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,8 @@ from vc4lab.timing.frames.columns import Table
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics import vertices
 from vc4lab.timing.graphics.counters import CounterTotals
+from vc4lab.timing.graphics.result import ShaderUse
+from vc4lab.timing.graphics.shader_use import SegmentCounts, shader_uses
 from vc4lab.timing.graphics.shaders import ShaderTables
 from vc4lab.timing.graphics.shading import fill_shading
 from vc4lab.timing.graphics.standstill import standstill
@@ -36,13 +38,15 @@ _COUNTED = {"steps": "step_count", "vectors": "vector_count", "batches": "batch_
 class Tables:
     """A frame's tables. binned, rendered: those of each list thread by name.
 
-    vertices: the batches of both, and what thread 0 does.
+    vertices: the batches of both, and what thread 0 does. labels: of the frame's shaders, as
+    `ShaderTables` has them.
     """
 
     rendering: Rendering | None
     binned: dict[str, Table] = field(default_factory=dict)
     rendered: dict[str, Table] = field(default_factory=dict)
     vertices: FrameVertices | None = None
+    labels: Sequence[tuple[str, int]] = ()
 
     @classmethod
     def nothing(cls) -> Tables:
@@ -71,6 +75,7 @@ class Feed:
         self.chip = chip
         self.choices = Choices.of(chip)
         self.programs = ShaderTables(chip.whole("uniform_cache", "ahead"))
+        self._counted = SegmentCounts(self.programs)
 
     def tables(self, frame: Frame) -> Tables:
         """Of a frame. Raises NotTimed."""
@@ -112,17 +117,32 @@ class Feed:
             (RENDERING, frame.draws, "vertex_"),
         ):
             mine = tables.vertices.of(thread)
-            mine.use_shaders(self._rows_of_draws(frame, draws, prefix))
+            kind = "vertex" if prefix else "coordinate"
+            mine.use_shaders(self._rows_of_draws(frame, draws, prefix, kind))
         tables.binned["shaders"] = tables.rendered["shaders"] = programs.shaders
+        tables.labels = programs.labels
 
-    def _rows_of_draws(self, frame: Frame, draws: Table, prefix: str) -> NDArray[np.int32]:
+    def _rows_of_draws(
+        self, frame: Frame, draws: Table, prefix: str, kind: str
+    ) -> NDArray[np.int32]:
         """The shader of each draw's vertices; 0 where there is none."""
         rows = np.zeros(len(draws), np.int32)
         named = draws[[prefix + name for name in ("program", "code", "uniforms")]]
         for number, (program, code, uniforms) in enumerate(named.tolist()):
             if program >= 0:
-                rows[number] = self.programs.row(frame.programs[program], code, uniforms)
+                words = frame.programs[program]
+                rows[number] = self.programs.row(words, code, uniforms, label=(kind, number))
         return rows
+
+    def restart(self) -> None:
+        """What shaders do is counted from here on."""
+        self._counted = SegmentCounts(self.programs)
+
+    def uses(self, tables: Tables) -> tuple[ShaderUse, ...]:
+        """What the shaders of a frame took; stalls are those since `restart`."""
+        shaders = tables.rendered["shaders"]
+        slot = self.chip.whole("qpu", "slot")
+        return shader_uses(self._counted, shaders, tables.labels, slot)
 
     def shared(self) -> Named:
         """Tables of all frames, where they are now."""
