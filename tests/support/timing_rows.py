@@ -6,7 +6,7 @@ Each row names where it was published; `docs/timing.md` has them as a table, wri
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache as once
 
@@ -260,11 +260,16 @@ ROWS = (
 
 def table() -> str:
     """The rows as a table of Markdown."""
+    return as_table(ROWS)
+
+
+def as_table(rows: Sequence[Row]) -> str:
+    """Rows as a table of Markdown."""
     lines = [
         "| measurement | board | model | error | unit | source | rel. | |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for row in ROWS:
+    for row in rows:
         met = row.group if row.met else f"{row.group}, not met"
         lines.append(
             f"| {row.name} | {row.measured:.5g} | {row.model():.5g} | {row.error:.1%} "

@@ -63,8 +63,9 @@ def _advance(
     """The next vector of a primitive, or all of one that fills none."""
     raster = GraphicsFigures.at(engine.chip).raster
     moved = primitive.quads.sext(i64) * raster.quad_part
-    total = max_(raster.primitive_clocks + (moved >> FRACTION), const(i64, 1))
     count, number = primitive.vectors, front.vector
+    total = raster.primitive_clocks + (moved >> FRACTION) + count.sext(i64) * raster.vector_clocks
+    total = max_(total, const(i64, 1))
     wrote, clocks = const(i32, 1), total
     if count > 0:
         many = count.sext(i64)
