@@ -64,9 +64,10 @@ def _advance(
     raster = GraphicsFigures.at(engine.chip).raster
     moved = primitive.quads.sext(i64) * raster.quad_part
     count, number = primitive.vectors, front.vector
-    total = raster.primitive_clocks + (moved >> FRACTION) + count.sext(i64) * raster.vector_clocks
-    total = max_(total, const(i64, 1))
-    wrote, clocks = const(i32, 1), total
+    each = count.sext(i64) * raster.vector_clocks
+    total: Value = max_(raster.primitive_clocks + (moved >> FRACTION) + each, const(i64, 1))
+    wrote: Value = const(i32, 1)
+    clocks: Value = total
     if count > 0:
         many = count.sext(i64)
         before = total * number.sext(i64) // many
