@@ -8,8 +8,9 @@ import numpy as np
 
 from vc4lab.timing.compute.kinds import MemorySource
 from vc4lab.timing.compute.model import CACHES
+from vc4lab.timing.graphics.feed import Feed
 from vc4lab.timing.graphics.result import DrawTiming, FrameTiming, ModuleUse
-from vc4lab.timing.graphics.tables import Feed, Tables
+from vc4lab.timing.graphics.tables import Tables
 from vc4lab.timing.machine import Machine
 from vc4lab.timing.result import CacheUse, QueueUse
 

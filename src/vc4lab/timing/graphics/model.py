@@ -26,9 +26,10 @@ from vc4lab.timing.compute.state import Figures, Qpu
 from vc4lab.timing.declare import StandsStill
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.accounts import Accounts
+from vc4lab.timing.graphics.feed import Feed
 from vc4lab.timing.graphics.result import FrameTiming
 from vc4lab.timing.graphics.state import GraphicsFigures, RasterFigures, Work
-from vc4lab.timing.graphics.tables import Feed, Tables
+from vc4lab.timing.graphics.tables import Tables
 from vc4lab.timing.graphics.topology import frame_topology
 from vc4lab.timing.machine import Machine
 
