@@ -178,7 +178,6 @@ MODULES: dict[str, dict[str, Spec]] = {
     "front_end": {
         "primitive_clocks": _clocks("a primitive"),
         "quad_clocks": _parts("a quad of it"),
-        "vector_clocks": _clocks("a vector that it is handed on in"),
         "latency": _clocks("from a quad to the shader scheduler"),
         "across": _flag("whether a vector may hold quads of several primitives"),
         "early_z": _flag("whether quads are rejected that fail the depth test"),

@@ -64,8 +64,7 @@ def _advance(
     raster = GraphicsFigures.at(engine.chip).raster
     moved = primitive.quads.sext(i64) * raster.quad_part
     count, number = primitive.vectors, front.vector
-    each = count.sext(i64) * raster.vector_clocks
-    total: Value = max_(raster.primitive_clocks + (moved >> FRACTION) + each, const(i64, 1))
+    total: Value = max_(raster.primitive_clocks + (moved >> FRACTION), const(i64, 1))
     wrote: Value = const(i32, 1)
     clocks: Value = total
     if count > 0:

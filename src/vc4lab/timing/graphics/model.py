@@ -56,7 +56,6 @@ _WHOLE = {
     "setup_reversed_clocks": ("setup", "reversed_clocks"),
     "setup_latency": ("setup", "latency"),
     "primitive_clocks": ("front_end", "primitive_clocks"),
-    "vector_clocks": ("front_end", "vector_clocks"),
     "front_latency": ("front_end", "latency"),
     "tile_clocks": ("tile_buffer", "tile_clocks"),
     "burst": ("tile_buffer", "burst"),

@@ -271,7 +271,6 @@ class RasterFigures(Struct):
     setup_latency = i64
     quad_part = i64
     primitive_clocks = i64
-    vector_clocks = i64
     front_latency = i64
     pixel_quad_part = i64
     tile_clocks = i64
