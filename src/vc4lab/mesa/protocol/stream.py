@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -27,15 +28,23 @@ class Decoded(NamedTuple):
     command: Command | Wrong
 
 
-def decode_stream(data: Any) -> Iterator[Decoded]:
-    """The commands of a stream in order. `data`: bytes, or a view of bytes."""
+_HEADER = struct.Struct("<I")
+_SMALL = 64
+"""Words of a command that is remembered."""
+_MOST_KNOWN = 1 << 13
+_known: dict[bytes, Command] = {}
+"""Small commands by their bytes: frames repeat, and a decoded command never changes."""
+
+
+def decode_stream(data: bytes) -> Iterator[Decoded]:
+    """The commands of a stream in order."""
     start, end = 0, len(data)
     while start < end:
         place = start // WORD
         if end - start < WORD:
             yield Decoded(place, Wrong("GL-003", "the stream ends inside of a word", True))
             return
-        header = int.from_bytes(data[start : start + WORD], "little")
+        (header,) = _HEADER.unpack_from(data, start)
         words = header >> 16
         following = start + WORD + words * WORD
         if following > end:
@@ -44,8 +53,25 @@ def decode_stream(data: Any) -> Iterator[Decoded]:
             text = f"{name} at word {place} has {words} words, but only {left} are left"
             yield Decoded(place, Wrong("GL-003", text, True))
             return
-        yield Decoded(place, decode_command(header, data, start + WORD, words, place))
+        if words > _SMALL:
+            yield Decoded(place, decode_command(header, data, start + WORD, words, place))
+        else:
+            whole = data[start:following]
+            command = _known.get(whole)
+            if command is None:
+                found = decode_command(header, data, start + WORD, words, place)
+                if isinstance(found, Command):
+                    _remember(whole, found)
+                yield Decoded(place, found)
+            else:
+                yield Decoded(place, command)
         start = following
+
+
+def _remember(whole: bytes, command: Command) -> None:
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known[whole] = command
 
 
 def decode_command(header: int, data: Any, start: int, words: int, place: int) -> Command | Wrong:

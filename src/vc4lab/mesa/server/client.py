@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vc4lab.mesa.server.shared import Shared
 
 HEADER = 2 * WORD
+_CHOOSING = frozenset((SetSubCtx, CreateSubCtx, DestroySubCtx))
 _CHUNK = 1 << 18
 """Bytes that are read at once."""
 
@@ -281,8 +282,8 @@ class Client:
                 self.report(reason.code, reason.text)
 
     def _execute(self, command: Command) -> None:
-        if isinstance(command, SetSubCtx | CreateSubCtx | DestroySubCtx):
-            self._choose(command)
+        if type(command) in _CHOOSING:
+            self._choose(command)  # type: ignore[arg-type]
         else:
             self.contexts[self.context].execute(command)
 
