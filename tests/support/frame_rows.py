@@ -11,6 +11,7 @@ from functools import cache
 from tests.support import frame_jobs as jobs
 from tests.support.timing_rows import FITTED, KEPT, PRINTED, Row, as_table
 
+from vc4lab.timing.boards import BoardSpeed
 from vc4lab.timing.chip import load_chip
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.model import FrameModel
@@ -18,7 +19,7 @@ from vc4lab.timing.graphics.result import FrameTiming
 
 HERTZ = 250e6
 """Clock of the board, a Pi Zero W."""
-MEMORY = 3.6e9 / HERTZ
+SPEED = BoardSpeed(HERTZ, 3.6e9)
 BM = "bm project, Pi Zero W, 250 MHz"
 PIXELS = jobs.WIDTH * jobs.HEIGHT
 LAYERS = 2, 6
@@ -43,7 +44,7 @@ class Range(Row):
 def timed(make: str, **options: int) -> FrameTiming:
     """A job of `frame_jobs`, alone."""
     frame: Frame = getattr(jobs, make)(**options)
-    return next(iter(FrameModel(load_chip("videocore4"), MEMORY).run([frame])))
+    return next(iter(FrameModel(load_chip("videocore4"), SPEED).run([frame])))
 
 
 def microseconds(clocks: float) -> float:
@@ -65,7 +66,7 @@ def flat_shared() -> float:
     few, many = (
         next(
             iter(
-                FrameModel(load_chip("videocore4"), MEMORY).run(
+                FrameModel(load_chip("videocore4"), SPEED).run(
                     [jobs.fill(count, jobs.flat(switches=True), 2)]
                 )
             )
