@@ -18,6 +18,7 @@ from vc4lab.simd import host_target
 ROOT = Path(__file__).parents[1]
 SHADED, TEXTURED = "glmark2_shading_shading_phong", "glmark2_texture_texture-filter_linear"
 LARGE = "two threads: glmark2_buffer_update-method_map"
+SMOOTH = "again: kmscube_smooth"
 USED_BY = {
     "packed-quads": SHADED,
     "paired-batches": SHADED,
@@ -30,6 +31,7 @@ USED_BY = {
     "index-runs": TEXTURED,
     "shared-shading": LARGE,
     "placed-helpers": LARGE,
+    "thorough-builds": SMOOTH,
     "steady-waits": "wfe",
 }
 

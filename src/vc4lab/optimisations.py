@@ -76,6 +76,10 @@ PLACED_HELPERS = Optimisation(
     "placed-helpers", "simd/team.py", "",
     "two threads: Gouraud 8 %, glmark2's build 4 %, buffer 2 %; phong and high-poly -3 %",
 )  # fmt: skip
+THOROUGH_BUILDS = Optimisation(
+    "thorough-builds", "v3d/draws/refining.py", "",
+    "pipelines that come again: glmark2's conditionals 10 %, bump 6 %, function 6 %, phong 5 %",
+)  # fmt: skip
 STEADY_WAITS = Optimisation(
     "steady-waits", "soc/cores/steady.py", "",
     "guests that wait by wfe or watch a word: 0.1 % of a core with --realtime, without it 2 to 3 %",

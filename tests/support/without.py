@@ -1,6 +1,7 @@
 """What a process draws and executes, as JSON: run as a program, with pieces left out or not.
 
-Arguments are names of recorded runs, or of loops in which a guest waits. Of each: a digest of the
+Arguments are names of recorded runs, whose last job may be drawn again, or of loops in which a
+guest waits. Of each: a digest of the
 result (all buffers after each job; time and registers), and one of how it came about (machine code;
 what threads share; slices of the cores).
 """
@@ -12,6 +13,7 @@ import json
 import struct
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,9 @@ from vc4lab.v3d.core import V3D
 RUNS = Path(__file__).parents[1] / "data" / "vc4-jobs"
 TWO_THREADS = "two threads: "
 """Before the name of a run that two threads draw."""
+AGAIN = "again: "
+"""Before the name of a run whose last job is drawn until its pipelines are as they stay."""
+SECONDS = 60
 
 
 def buffers(v3d: V3D, run: RecordedRun) -> str:
@@ -47,6 +52,21 @@ def drawn(name: str, images: list[bytes]) -> tuple[str, str]:
     run = RecordedRun(RUNS / name, reporter)
     v3d = V3D(run.memory, reporter, threads=1)
     return buffers(v3d, run), hashlib.sha256(b"".join(images)).hexdigest()
+
+
+def drawn_again(name: str) -> tuple[str, str]:
+    """Of a run whose last job comes again until its pipelines stay; their code."""
+    reporter = Reporter()
+    run = RecordedRun(RUNS / name.removeprefix(AGAIN), reporter)
+    v3d = V3D(run.memory, reporter, threads=1)
+    first = buffers(v3d, run)
+    made = v3d.frames.preparer._draws.pipelines.made
+    last, end = run.jobs[-1].build(run.memory), time.monotonic() + SECONDS
+    while not all(each.pipeline.thorough for each in made.values()):
+        run_job(v3d, last)
+        assert time.monotonic() < end
+    images = b"".join(each.pipeline.module.image for each in made.values())
+    return first + buffers(v3d, run), hashlib.sha256(images).hexdigest()
 
 
 def shared(name: str) -> tuple[str, str]:
@@ -85,6 +105,8 @@ def main(names: list[str]) -> dict[str, tuple[str, str]]:
     for name in names:
         if name in IDLE:
             found[name] = waited(name)
+        elif name.startswith(AGAIN):
+            found[name] = drawn_again(name)
         else:
             found[name] = shared(name) if name.startswith(TWO_THREADS) else drawn(name, images)
     return found

@@ -23,7 +23,13 @@ UNOPTIMISED_ABOVE = 2_000_000
 """Bytes of LLVM text above which code is not optimised: the time to optimise grows faster than the
 text, and a program made to be long must not take ten seconds.
 """
-PASSES = f"sroa simplifycfg instcombine O1, no misched, no lsr, O0 above {UNOPTIMISED_ABOVE}"
+THOROUGH_UP_TO = 400_000
+"""Bytes of LLVM text up to which code is compiled thoroughly: half a second in which no other
+thread can compile."""
+PASSES = (
+    f"sroa simplifycfg instcombine O1, no misched, no lsr, O0 above {UNOPTIMISED_ABOVE}; "
+    f"thorough O2 up to {THOROUGH_UP_TO}"
+)
 """Part of cache keys."""
 
 _ARGUMENTS: dict[Type, Any] = {**CTYPES, ptr: ctypes.c_void_p}  # None is 0
@@ -136,26 +142,33 @@ class _Machines(threading.local):
 _machines = _Machines()
 
 
-def compile_ir(ir: str, target: Target, combine: bool = True, quick: bool = False) -> bytes:
+def compile_ir(
+    ir: str, target: Target, combine: bool = True, quick: bool = False, thorough: bool = False
+) -> bytes:
     """Machine code (an object file) of LLVM text. Usable from several threads.
 
-    combine, quick: as in `build`. Nothing verifies the module: the parser checks types and names
-    already.
+    combine, quick, thorough: as in `build`. Nothing verifies the module: the parser checks types
+    and names already.
     """
     import llvmlite.binding as llvm
 
     initialise()
-    machine = _machines.get(target, effort(ir))
+    level = 2 if thorough else effort(ir)
+    machine = _machines.get(target, level)
     context = llvm.create_context()
     module = llvm.parse_assembly(ir, context)
     try:
-        tuning = llvm.create_pipeline_tuning_options(speed_level=1)
+        tuning = llvm.create_pipeline_tuning_options(speed_level=max(level, 1))
+        tuning.loop_vectorization = tuning.slp_vectorization = False  # it is vectors already
         builder = llvm.create_pass_builder(machine, tuning)
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_sroa_pass()
-        passes.add_simplify_cfg_pass()  # first: fewer blocks to combine in, a tenth less in all
-        if combine:
-            passes.add_instruction_combine_pass()
+        if thorough:
+            passes = builder.getModulePassManager()
+        else:
+            passes = llvm.create_new_module_pass_manager()
+            passes.add_sroa_pass()
+            passes.add_simplify_cfg_pass()  # first: fewer blocks to combine in, a tenth less in all
+            if combine:
+                passes.add_instruction_combine_pass()
         passes.run(module, builder)
         with code_generation(quick):
             return bytes(machine.emit_object(module))
@@ -199,6 +212,7 @@ def build(
     imports: Mapping[str, NativeFunction] | None = None,
     combine: bool = True,
     quick: bool = False,
+    thorough: bool = False,
 ) -> NativeModule:
     """Compiles kernels into a module with one native entry point per item of `functions`.
 
@@ -221,20 +235,39 @@ def build(
     target = target or host_target()
     slot = None
     if key is not None:
-        slot = _slot("key", name, key, float_mode, target, functions, cache.source_digest())
+        slot = _key_slot(name, functions, target, float_mode, key)
         image = cache.read(slot)
         if image is not None:
             return NativeModule(name, image, functions, imports or {})
     with _without_collections():
         ir = trace_module(functions, target, float_mode)
     if slot is None:
-        slot = _slot("ir", f"{combine} {quick}", ir, "", target, functions, "")
+        slot = _slot("ir", f"{combine} {quick} {thorough}", ir, "", target, functions, "")
         image = cache.read(slot)
         if image is not None:
             return NativeModule(name, image, functions, imports or {}, ir)
-    image = compile_ir(ir, target, combine, quick)
+    image = compile_ir(ir, target, combine, quick, thorough and len(ir) <= THOROUGH_UP_TO)
     cache.write(slot, image)
     return NativeModule(name, image, functions, imports or {}, ir)
+
+
+def kept(
+    name: str,
+    functions: Mapping[str, Function],
+    *,
+    key: str,
+    target: Target | None = None,
+    float_mode: str = "qpu",
+) -> NativeModule | None:
+    """What `build` has left under a key in the disk cache; None if it is not there."""
+    image = cache.read(_key_slot(name, functions, target or host_target(), float_mode, key))
+    return None if image is None else NativeModule(name, image, functions, {})
+
+
+def _key_slot(
+    name: str, functions: Mapping[str, Function], target: Target, float_mode: str, key: str
+) -> str:
+    return _slot("key", name, key, float_mode, target, functions, cache.source_digest())
 
 
 def _slot(

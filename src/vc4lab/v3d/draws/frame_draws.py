@@ -18,6 +18,7 @@ from vc4lab.v3d.vertex.nv import NvContext, copy_function
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.checks.addresses import AddressCheck
+    from vc4lab.v3d.fragment.pipeline import Pipeline
     from vc4lab.v3d.tile_lists.contents import DrawUse, ScanResult
     from vc4lab.v3d.vertex.shading import VertexStage
 
@@ -116,6 +117,15 @@ class FrameDraws(Sequence[Draw]):
         """The draws of the scan at hand whose pipelines were not requested."""
         return [number for number in range(self._count) if number not in self._requested]
 
+    def drawn_with(self) -> list[Pipeline]:
+        """The pipelines of the frame at hand."""
+        made = [self._made(place) for place in self._found[: self._count]]
+        return [found.pipeline for found in made if found is not None]
+
+    def _made(self, place: int) -> MadePipeline | None:
+        reply = self._replies.get(place)
+        return self.pipelines.made.get(place) if reply is None else reply.made
+
     def fill(self, scan: ScanResult, *, mode: int) -> None:
         """Prepares all draws of a scan.
 
@@ -204,6 +214,6 @@ class FrameDraws(Sequence[Draw]):
         place = self._found[number]
         if not place:
             return EMPTY_DRAW
-        reply = self._replies.get(place)
-        made = self.pipelines.made[place] if reply is None else reply.made
+        made = self._made(place)
+        assert made is not None
         return self._server.draw(self.table[2 * number], self.table[2 * number + 1], made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
@@ -17,6 +17,7 @@ from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME, FNV_START
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
     from vc4lab.qpu.program.uniform_stream import StreamLayout
+    from vc4lab.v3d.draws.refining import Refined
     from vc4lab.v3d.fragment.pipeline import Pipeline
     from vc4lab.v3d.golden.draw import GoldenDraw
     from vc4lab.v3d.state.tile_context import FragmentKey
@@ -120,6 +121,14 @@ class PipelineTable:
             table.clear()
         self._keep.clear()
         self.made.clear()
+
+    def replace(self, refined: Refined) -> None:
+        """Entries get other builds of their pipelines, between two frames."""
+        for place, made in self.made.items():
+            found = refined.get(id(made.pipeline))
+            if found is not None:
+                PipelineEntry.python.from_address(place).function = found.address
+                self.made[place] = replace(made, pipeline=found)
 
     def enter(
         self,

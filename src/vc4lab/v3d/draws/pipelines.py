@@ -25,6 +25,7 @@ from vc4lab.v3d.vertex.shading import MAX_WAYS, runnable_pipeline
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
+    from vc4lab.v3d.draws.refining import Refined
     from vc4lab.v3d.state.shader_record import ShaderRecord
     from vc4lab.v3d.tile_lists.contents import DrawUse
     from vc4lab.v3d.tmu.state import TextureKind
@@ -87,6 +88,13 @@ class DrawPipelines:
                 self._known.clear()
             known = self._known[short] = program, *self._made(program, key)
         return known[1:]
+
+    def replace(self, refined: Refined) -> None:
+        """From now on other builds of pipelines are found."""
+        for short, (program, key, pipeline) in self._known.items():
+            found = refined.get(id(pipeline))
+            if found is not None:
+                self._known[short] = program, key, found
 
     def compiled(self, program: Program, key: FragmentKey) -> Callable[[], int] | None:
         """What gives the compiled entry point for an interpreted draw; None if it was refused."""

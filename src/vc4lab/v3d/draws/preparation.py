@@ -21,6 +21,7 @@ from vc4lab.v3d.draws.context import MODE_AT, POINT_SIZE_AT, VARYINGS_AT, Pipeli
 from vc4lab.v3d.draws.frame_draws import Found, FrameDraws
 from vc4lab.v3d.draws.pipeline_table import MadePipeline, parameter_places
 from vc4lab.v3d.draws.pipelines import DrawPipelines, quad_work
+from vc4lab.v3d.draws.refining import Refiner
 from vc4lab.v3d.events import DrawPrepared
 from vc4lab.v3d.fragment.pipeline import Pipeline
 from vc4lab.v3d.golden.draw import GoldenDraw, register
@@ -59,6 +60,7 @@ class DrawPreparer:
         """Draws that cannot be drawn, since this was set to 0."""
         self.fallbacks: Counter[FragmentKey] = Counter()
         self.pipelines = DrawPipelines(services)
+        self.refiner = Refiner()
         self.programs = ProgramCache(memory, reporter, unknowns)
         self.late = LateTextures(memory.base, reporter, unknowns)
         self._layout_number = LAYOUTS.index(SINGLE)
@@ -85,6 +87,11 @@ class DrawPreparer:
         `layout` is that of the tile buffer, which has a VG mask if `vg_mask`.
         """
         self.vertices.arena.gather()
+        if self.refiner.is_due():
+            refined = self.refiner.look(self._draws.drawn_with())
+            if refined:
+                self.pipelines.replace(refined)
+                self._draws.pipelines.replace(refined)
         if self.late.met:
             self.late.begin()
         pipelines = self.pipelines

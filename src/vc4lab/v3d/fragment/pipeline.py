@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from vc4lab.optimisations import THOROUGH_BUILDS
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.simd import (
@@ -24,10 +25,13 @@ from vc4lab.simd import (
     call_with_flags,
     const,
     i32,
+    kept,
     ptr,
     select,
 )
 from vc4lab.v3d.state.tile_context import MAX_VARYINGS, STATUS_DEOPT, VERTICES, FragmentKey
+
+_THOROUGH = " thorough"
 
 INVALID_OR_OVERFLOW = 1 | 8
 """Sticky floating-point flags that make the fast engine give up."""
@@ -35,11 +39,15 @@ INVALID_OR_OVERFLOW = 1 | 8
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A compiled draw state. `address` is the native `draw(context, params, list) -> status`."""
+    """A compiled draw state. `address` is the native `draw(context, params, list) -> status`.
+
+    `thorough`: there is no better code for it.
+    """
 
     key: FragmentKey
     program: Program
     module: NativeModule
+    thorough: bool = True
 
     @property
     def draw(self) -> NativeFunction:
@@ -93,11 +101,30 @@ def fragment_pipeline(key: FragmentKey, target: Any = None) -> Pipeline:
     check_supported(key)
     functions = {"draw": draw_function(key)}
     program = key.whole_program
+    refined = is_refined(key)
+    if refined:
+        found = kept("fragment", functions, key=cache_key(key) + _THOROUGH, target=target)
+        if found is not None:
+            return Pipeline(key, program, found)
     branches = program.has_branches
     module = build(
         "fragment", functions, target=target, key=cache_key(key), combine=branches, quick=True
     )
-    return Pipeline(key, program, module)
+    return Pipeline(key, program, module, thorough=not refined)
+
+
+@lru_cache(maxsize=1024)
+def thorough_pipeline(key: FragmentKey, target: Any = None) -> Pipeline:
+    """The same, compiled thoroughly: for draw states that come again and again."""
+    functions = {"draw": draw_function(key)}
+    name = cache_key(key) + _THOROUGH
+    module = build("fragment", functions, target=target, key=name, thorough=True)
+    return Pipeline(key, key.whole_program, module)
+
+
+def is_refined(key: FragmentKey) -> bool:
+    """Whether the code of a draw state is replaced by thorough one when it comes again."""
+    return key.engine == "fast" and not key.recording and THOROUGH_BUILDS.serves()
 
 
 def check_supported(key: FragmentKey) -> None:

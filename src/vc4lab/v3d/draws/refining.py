@@ -1,0 +1,100 @@
+"""Pipelines that are drawn with again and again are compiled once more, thoroughly.
+
+The first build of a pipeline is quick, because a frame waits for it. Every `LOOK_EVERY` frames the
+draws of the last one are looked at. What was there at the look before, too, is compiled by all of
+LLVM's optimisations in a thread beside the frames, and takes the place of the first build between
+two frames. Both give the same bytes. The disk cache keeps it: the next start begins with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from vc4lab.qpu.run.environment import Unsupported
+from vc4lab.v3d.fragment.pipeline import thorough_pipeline
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.fragment.pipeline import Pipeline
+
+LOOK_EVERY = 256
+"""Frames from one look to the next."""
+PAUSE = 0.2
+"""Seconds before each build, in which others can compile."""
+MAX_ASKED = 64
+"""Pipelines of one V3D that wait for the thread."""
+
+Refined = dict[int, "Pipeline"]
+"""The thorough build by the `id` of the first one."""
+
+
+class _Builder:
+    """The thread that builds; it ends with the last build, or with the program."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[Pipeline, deque[tuple[Pipeline, Pipeline]]]] = deque()
+        self._runs = False
+
+    def ask(self, pipeline: Pipeline, done: deque[tuple[Pipeline, Pipeline]]) -> None:
+        """Puts (`pipeline`, its thorough build) into `done` some time."""
+        with self._lock:
+            self._waiting.append((pipeline, done))
+            if not self._runs:
+                self._runs = True
+                threading.Thread(target=self._run, name="vc4lab-refining").start()
+
+    def _run(self) -> None:
+        program = threading.main_thread()
+        while True:
+            program.join(PAUSE)
+            with self._lock:
+                if not self._waiting or not program.is_alive():
+                    self._waiting.clear()
+                    self._runs = False
+                    return
+                pipeline, done = self._waiting.popleft()
+            try:
+                done.append((pipeline, thorough_pipeline(pipeline.key)))
+            except (Unsupported, MemoryError, RuntimeError):
+                continue  # the first build stays
+
+
+_builder = _Builder()
+
+
+class Refiner:
+    """Which pipelines of one V3D come again, and what has become of them."""
+
+    def __init__(self) -> None:
+        self._frames = 0
+        self._before: frozenset[int] = frozenset()
+        """What the last look has seen, by `id`."""
+        self._asked: dict[int, Pipeline] = {}
+        self._done: deque[tuple[Pipeline, Pipeline]] = deque()
+
+    def is_due(self) -> bool:
+        """Counts a frame; whether it is time to look."""
+        self._frames += 1
+        if self._frames < LOOK_EVERY:
+            return False
+        self._frames = 0
+        return True
+
+    def look(self, drawn: Iterable[Pipeline]) -> Refined:
+        """Takes the pipelines of a frame; returns those that are to be replaced from now on."""
+        unrefined = {id(pipeline): pipeline for pipeline in drawn if not pipeline.thorough}
+        for number, pipeline in unrefined.items():
+            again = number in self._before and number not in self._asked
+            if again and len(self._asked) < MAX_ASKED:
+                self._asked[number] = pipeline  # kept, so that no other gets its `id`
+                _builder.ask(pipeline, self._done)
+        self._before = frozenset(unrefined)
+        refined = {}
+        while self._done:
+            pipeline, thorough = self._done.popleft()
+            refined[id(pipeline)] = thorough
+            self._asked.pop(id(pipeline), None)
+        return refined

@@ -1,0 +1,158 @@
+"""Pipelines that come again are built thoroughly beside the frames; pictures stay the same."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.recorded.jobs import RecordedRun
+from vc4lab.simd import native
+from vc4lab.v3d.core import V3D
+from vc4lab.v3d.draws import refining
+from vc4lab.v3d.draws.context import PipelineEntry
+from vc4lab.v3d.fragment import pipeline as pipelines
+
+JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
+SECONDS = 60.0
+
+
+class Drawn:
+    """A run whose last job is drawn again and again."""
+
+    def __init__(self, name: str = "kmscube_smooth", engine: str = "jit") -> None:
+        self.run = RecordedRun(JOBS / name, Reporter())
+        self.v3d = V3D(self.run.memory, Reporter(), engine=engine, threads=1)
+        for job in self.run.jobs:
+            self.job, self.submit = job.build(self.run.memory), job.submit
+            run_job(self.v3d, self.job)
+
+    @property
+    def made(self) -> dict[int, Any]:
+        return self.v3d.frames.preparer._draws.pipelines.made
+
+    def again(self, frames: int) -> bytes:
+        """Draws some frames; all buffers afterwards."""
+        for _ in range(frames):
+            run_job(self.v3d, self.job)
+        assert self.submit is not None
+        buffers = self.submit.buffers
+        return b"".join(bytes(self.run.memory.read(b.address, b.size)) for b in buffers)
+
+    def until(self, condition: Callable[[], bool]) -> bytes:
+        """Draws until something holds, which must not take long."""
+        end = time.monotonic() + SECONDS
+        while not condition():
+            assert time.monotonic() < end
+            picture = self.again(1)
+        return picture
+
+    def all_thorough(self) -> bool:
+        return all(made.pipeline.thorough for made in self.made.values())
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path / "objects"))
+    monkeypatch.setattr(refining, "LOOK_EVERY", 2)
+    monkeypatch.setattr(refining, "PAUSE", 0.01)
+    for function in (pipelines.fragment_pipeline, pipelines.thorough_pipeline):
+        function.cache_clear()
+    yield
+    for thread in threading.enumerate():
+        if thread.name == "vc4lab-refining":
+            thread.join()
+    for function in (pipelines.fragment_pipeline, pipelines.thorough_pipeline):
+        function.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["kmscube_smooth", "glmark2_bump_bump-render_normals"])
+def test_what_comes_again_is_replaced_and_draws_the_same(name: str) -> None:
+    drawn = Drawn(name)
+    before = drawn.again(1)
+    first = {place: made.pipeline for place, made in drawn.made.items()}
+    assert not any(pipeline.thorough for pipeline in first.values())
+    after = drawn.until(drawn.all_thorough)
+    assert drawn.again(1) == after == before
+    for place, made in drawn.made.items():
+        entry = PipelineEntry.python.from_address(place)
+        assert entry.function == made.pipeline.address != first[place].address
+    found = drawn.v3d.frames.preparer.pipelines._known.values()
+    assert all(pipeline.thorough for _, _, pipeline in found)
+    # the next start begins with it
+    pipelines.fragment_pipeline.cache_clear()
+    assert all(pipelines.fragment_pipeline(key.key).thorough for key in first.values())
+
+
+def test_what_is_seen_once_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(refining._builder, "ask", lambda pipeline, _: asked.append(pipeline))
+    monkeypatch.setattr(refining, "LOOK_EVERY", 8)
+    drawn = Drawn()
+    frames = len(drawn.run.jobs)
+    assert frames < 8
+    drawn.again(8 - frames + 7)  # one look
+    assert not asked
+    drawn.again(8)
+    assert asked
+    count = len(asked)
+    drawn.again(32)
+    assert len(asked) == count, "each is asked for once"
+
+
+def test_the_golden_interpreter_has_nothing_to_refine() -> None:
+    drawn = Drawn("tri_arm64", engine="interpreter")
+    drawn.again(6)
+    assert drawn.all_thorough()
+
+
+def test_a_build_that_fails_leaves_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = threading.Event()
+
+    def fails(_key: object) -> None:
+        tried.set()
+        raise MemoryError
+
+    monkeypatch.setattr(refining, "thorough_pipeline", fails)
+    drawn = Drawn()
+    before = drawn.again(1)
+    assert drawn.until(tried.is_set) == before
+    assert drawn.again(4) == before
+    assert not drawn.all_thorough()
+
+
+def test_long_code_is_not_optimised_further(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    efforts: list[bool] = []
+    compile_ir = native.compile_ir
+
+    def noting(ir: str, target: Any, combine: bool, quick: bool, thorough: bool) -> bytes:
+        efforts.append(thorough)
+        return compile_ir(ir, target, combine, quick, thorough)
+
+    monkeypatch.setattr(native, "compile_ir", noting)
+    drawn = Drawn("tri_arm64")
+    key = next(iter(drawn.made.values())).pipeline.key
+    pipelines.thorough_pipeline(key)
+    assert efforts[-1]
+    pipelines.thorough_pipeline.cache_clear()
+    monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setattr(native, "THOROUGH_UP_TO", 100)
+    pipelines.thorough_pipeline(key)
+    assert not efforts[-1]
+
+
+def test_a_v3d_asks_for_so_many_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(refining._builder, "ask", lambda pipeline, _: asked.append(pipeline))
+    monkeypatch.setattr(refining, "MAX_ASKED", 0)
+    drawn = Drawn()
+    drawn.again(8)
+    assert not asked
