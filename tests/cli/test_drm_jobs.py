@@ -108,3 +108,12 @@ def test_an_interrupted_recording_is_whole(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     count = len(jobs) - 1
     assert f"{count} of {count} jobs drawn" in result.stdout
+
+
+def test_pictures_and_jobs_are_timed(tmp_path: Path) -> None:
+    options = ["--timing", "--timing-board", "pi1"]
+    result = vc4lab("drm", *options, "--", *program(tmp_path, 3))
+    assert result.returncode == 0, result.stderr
+    assert "timing: 3 frames take " in result.stderr
+    assert "(videocore4 on pi1 at 250 MHz)" in result.stderr
+    assert " frames a second, if the GPU bounds the program" in result.stderr

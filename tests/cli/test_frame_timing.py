@@ -1,4 +1,4 @@
-"""`replay --timing`, `profile` and `sweep`: what they print and write, and what they refuse."""
+"""`--timing` of frames, `profile` and `sweep`: what they print and write, what they refuse."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
+from vc4lab.timing.declare import StandsStill
 
 JOB = JOBS / "tri_arm64"
 
@@ -192,3 +193,65 @@ def test_what_goes_wrong_at_a_point_is_said_and_run_again(
     monkeypatch.undo()
     monkeypatch.setattr("vc4lab.timing.frame_times.model_of", FakeModel)
     assert sweep(tmp_path, "--set", "slices=1")[0] == ExitCode.OK
+
+
+GEARS = Path(__file__).parents[2] / "examples" / "gears" / "sdcard"
+
+
+def test_boot_times_each_frame_on_its_board() -> None:
+    code, text = vc4lab("boot", GEARS, "--frames", "2", "--headless", "--timing")
+    assert code == ExitCode.OK
+    assert "frame 1: 1250 clocks, 0.005 ms on pi2" in text
+    assert "frame 2: 1000 clocks, 0.004 ms on pi2" in text
+    assert "timing: 2 frames take 0.009 ms of the V3D (videocore4 on pi2 at 250 MHz)" in text
+    assert "2.222e+05 frames a second, if the GPU bounds the program" in text
+
+
+def test_boot_goes_on_when_a_model_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    def still(*_arguments: object) -> None:
+        raise StandsStill("queue vectors is full:\nqpu 3 waits")
+
+    monkeypatch.setattr(FakeModel, "run", still)
+    options = ("--frames", "2", "--headless", "--timing", "--timing-board", "pi1")
+    code, text = vc4lab("boot", GEARS, *options)
+    assert code == ExitCode.OK
+    assert "timing: 2 frames not timed: queue vectors is full: qpu 3 waits" in text
+    assert "timing: no frame was timed" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--chip", "x"], "--chip goes with --timing"),
+        (["--timing-board", "pi1"], "--timing-board goes with --timing"),
+        (["--timing", "--timing-board", "pi9"], "videocore4 is on pi0, pi1, pi2, pi3"),
+        (["--timing", "--chip", "nowhere"], "nowhere: No such file"),
+    ],
+)
+@pytest.mark.parametrize("command", [["boot", GEARS], ["drm", "--", "true"]], ids=["boot", "drm"])
+def test_options_of_programs_that_run(
+    command: list[str | Path], options: list[str], words: str
+) -> None:
+    code, text = vc4lab(command[0], *options, *command[1:])
+    assert code == ExitCode.BAD_INPUT
+    assert words in text
+
+
+def test_a_model_that_stands_still_is_said_after_the_pictures(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def still(*_arguments: object) -> None:
+        raise StandsStill("queue vectors is full")
+
+    monkeypatch.setattr(FakeModel, "run", still)
+    code, text = vc4lab("replay", JOB, "--timing", "-o", tmp_path / "p.png")
+    assert code == ExitCode.BAD_INPUT
+    assert "not timed: queue vectors is full" in text
+    assert (tmp_path / "p.png").exists()
+    for command in (
+        ["profile", JOB],
+        ["sweep", JOB, "--set", "slices=3", "--results", tmp_path / "r"],
+    ):
+        code, text = vc4lab(*command)
+        assert code == ExitCode.BAD_INPUT
+        assert "queue vectors is full" in text

@@ -66,7 +66,7 @@ class LiveTiming:
             text = " ".join(str(self._stream.error).split())[:300]
             lines.append(f"timing: {left} frames not timed: {text}")
         if not self.milliseconds:
-            return [*lines, f"timing: no frame was drawn by the V3D ({where})"]
+            return [*lines, f"timing: no frame was timed ({where})"]
         total = sum(self.milliseconds)
         shown = pictures or len(self.milliseconds)
         what = "pictures" if pictures else "frames"
