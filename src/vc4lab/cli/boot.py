@@ -214,7 +214,7 @@ def boot(
     if timing or chip or timing_board:
         from vc4lab.cli.live_timing import live_timing
 
-        live = live_timing(timing, chip, timing_board, board)
+        live = live_timing(timing, chip, timing_board, board, guest_time=True)
     gpu = GpuOptions(engine.value, unknowns=_unknowns(firmware, unknown or []))
     settings = Settings(
         path,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vc4lab.cli.timing_options import only_with_timing, timer_of
 from vc4lab.timing.chip import load_chip
-from vc4lab.timing.frame_times import FrameTime, FrameTimer
+from vc4lab.timing.frame_times import FrameTime, FrameTimer, model_of
 from vc4lab.timing.frames.feed import FrameFeed
 
 if TYPE_CHECKING:
@@ -15,15 +16,54 @@ if TYPE_CHECKING:
     from vc4lab.v3d.core import V3D
 
 
+class ListClocks:
+    """Clocks of a V3D's list threads, for guest time: each flush and each frame on its own.
+
+    What a binning and a rendering that run side by side take from each other is not in it.
+    """
+
+    def __init__(self, timer: FrameTimer) -> None:
+        self._model = model_of(timer.chip, timer.speed)
+        self._clocks: list[int | None] = [None, None]
+        self.error: Exception | None = None
+        """Why guest time goes on with the estimate."""
+
+    def binned(self, frame: Frame) -> None:
+        """A flush is complete."""
+        self._add(0, frame)
+
+    def rendered(self, frame: Frame) -> None:
+        """A frame, or a part of one, is drawn."""
+        self._add(1, replace(frame, binnings=()))  # its flushes had their time
+
+    def _add(self, thread: int, frame: Frame) -> None:
+        if self.error is not None:
+            return
+        try:
+            timing = next(iter(self._model.run([frame])))
+        except ValueError as error:
+            self.error = error
+            return
+        clocks = timing.rendering if thread else timing.binning
+        self._clocks[thread] = (self._clocks[thread] or 0) + clocks
+
+    def take(self, thread: int) -> int | None:
+        """What a thread took since the last call; None: that is not known."""
+        clocks, self._clocks[thread] = self._clocks[thread], None
+        return clocks
+
+
 class LiveTiming:
     """Times the frames of a V3D on one board, in a thread beside those that draw.
 
     show: called in that thread with a line for each frame, if there is one. A program whose frames
-    the model cannot time as fast as they come is held up.
+    the model cannot time as fast as they come is held up. guest_time: what the guest sees of its
+    lists (BFC, RFC, interrupts) comes when the chip would be done.
     """
 
-    def __init__(self, chip: str, board: str) -> None:
+    def __init__(self, chip: str, board: str, guest_time: bool = False) -> None:
         self.timer = FrameTimer(chip, board, only=True)
+        self._guest = ListClocks(self.timer) if guest_time else None
         self.show: Callable[[str], object] | None = None
         self.milliseconds: list[float] = []
         self._stream = self.timer.stream(self._on_time)
@@ -36,8 +76,10 @@ class LiveTiming:
             self._stream.__enter__()
         else:
             self._feed.__exit__(None, None, None)
-        self._feed = FrameFeed(v3d, self._on_frame)
+        self._feed = FrameFeed(v3d, self._on_frame, self._on_binning)
         self._feed.__enter__()
+        if self._guest is not None:
+            v3d.list_clocks = self._guest.take
 
     def end(self) -> None:
         """Listens no more, and times what is left."""
@@ -46,7 +88,13 @@ class LiveTiming:
             self._stream.__exit__(None, None, None)
             self._feed = None
 
+    def _on_binning(self, frame: Frame) -> None:
+        if self._guest is not None:
+            self._guest.binned(frame)
+
     def _on_frame(self, frame: Frame) -> None:
+        if self._guest is not None:
+            self._guest.rendered(frame)
         self._count += 1
         self._stream.put(f"frame {self._count}", frame)
 
@@ -65,6 +113,9 @@ class LiveTiming:
             left = self._count - len(self.milliseconds)
             text = " ".join(str(self._stream.error).split())[:300]
             lines.append(f"timing: {left} frames not timed: {text}")
+        if self._guest is not None and self._guest.error is not None:
+            text = " ".join(str(self._guest.error).split())[:300]
+            lines.append(f"timing: guest time went on with the estimate: {text}")
         if not self.milliseconds:
             return [*lines, f"timing: no frame was timed ({where})"]
         total = sum(self.milliseconds)
@@ -84,7 +135,12 @@ class LiveTiming:
 
 
 def live_timing(
-    timing: bool, chip: str | None, board: str | None, usual: str = ""
+    timing: bool,
+    chip: str | None,
+    board: str | None,
+    usual: str = "",
+    *,
+    guest_time: bool = False,
 ) -> LiveTiming | None:
     """The timing of a run, if it is asked for. usual: the board, unless another one is named.
 
@@ -95,4 +151,4 @@ def live_timing(
         return None
     made = timer_of(lambda name, _: load_chip(name), chip, board)
     usual = usual if usual in made.boards else ""
-    return timer_of(lambda name, on: LiveTiming(name, on), chip, board or usual)
+    return timer_of(lambda name, on: LiveTiming(name, on, guest_time), chip, board or usual)

@@ -32,6 +32,8 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.v3d.user_programs.scheduler import UserPrograms
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vc4lab.memory import GuestMemory
     from vc4lab.registers import Block, ReadHandler, WriteHandler
     from vc4lab.v3d.job_time import JobCounts
@@ -113,6 +115,9 @@ class V3D:
         )
         self.programs = UserPrograms(memory, self.reporter, options, listeners=self.listeners)
         self._progress: Progress | None = None
+        self.list_clocks: Callable[[int], int | None] | None = None
+        """What a timing model says that a list thread took since the last call, where guest time
+        follows one; None: it does not know, so the estimate counts."""
         self._unfinished = [False, False]
         self.undrawn = 0
         """Frames that were stored without any of their draws, because all of them were refused."""
@@ -150,7 +155,10 @@ class V3D:
     def _spend(self, thread: int, progress: Progress) -> None:
         """Adds the time of what a list thread has done since the last call."""
         counts: JobCounts = (self.frames if thread else self.binning).take_counts()
-        if any(counts):
+        clocks = self.list_clocks(thread) if self.list_clocks is not None else None
+        if clocks is not None:
+            progress.spend_clocks(thread, clocks)
+        elif any(counts):
             progress.spend(thread, counts)
 
     def _show(self, kind: int, detail: int = 0) -> None:

@@ -2,9 +2,10 @@
 
 Lists run inside the write that starts them, programs soon after; their bytes are in memory from
 then on. What registers and interrupts show of it (BFC, RFC, CTnCS, SRQCS ...) follows at the moment
-that `job_time` gives. Each list thread, each QPU and the VPM's DMA has a moment until which it is
-taken; a job begins when what it needs is free. Where there is no guest time (the virtual DRM
-device, tests) nothing of this exists, and everything shows at once.
+that `job_time` gives, or a timing model (`V3D.list_clocks`). Each list thread, each QPU and the
+VPM's DMA has a moment until which it is taken; a job begins when what it needs is free. Where there
+is no guest time (the virtual DRM device, tests) nothing of this exists, and everything shows at
+once.
 """
 
 from __future__ import annotations
@@ -83,7 +84,11 @@ class Progress:
 
     def spend(self, thread: int, counts: JobCounts) -> None:
         """A list thread has done so much."""
-        self.threads[thread] += self._nanoseconds(job_clocks(counts))
+        self.spend_clocks(thread, job_clocks(counts))
+
+    def spend_clocks(self, thread: int, clocks: int) -> None:
+        """A list thread has taken so long."""
+        self.threads[thread] += self._nanoseconds(clocks)
 
     def signal(self, thread: int) -> None:
         """A thread increments its semaphore."""

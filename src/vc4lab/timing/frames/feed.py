@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.listeners import Subscription
 from vc4lab.timing.frames import build
+from vc4lab.timing.frames.alone import binning_alone
 from vc4lab.timing.frames.frame import Binning, Frame
 from vc4lab.v3d.events import FrameWork, ListBinned, RecordsNoted
 
@@ -40,11 +41,20 @@ class FrameFeed:
     on_frame
         Called with each frame as soon as it is drawn; without it they are kept for `take`.
 
+    on_binning
+        Called with each flush as soon as it is complete, as a frame without tiles.
+
     A part of a frame that is drawn on its own, because a tile comes a second time, is a Frame, too.
     """
 
-    def __init__(self, v3d: V3D, on_frame: Callable[[Frame], object] | None = None) -> None:
+    def __init__(
+        self,
+        v3d: V3D,
+        on_frame: Callable[[Frame], object] | None = None,
+        on_binning: Callable[[Frame], object] | None = None,
+    ) -> None:
         self._v3d = v3d
+        self._on_binning = on_binning
         self._frames: list[Frame] = []
         self._on_frame: Callable[[Frame], object] = on_frame or self._frames.append
         self._subscriptions: list[Subscription[Any]] = []
@@ -89,6 +99,8 @@ class FrameFeed:
         notes, memory = self._binning.take(), self._v3d.memory
         self._binnings.append(build.binning(event, notes, memory, self._programs))
         del self._binnings[:-MAX_BINNINGS]
+        if self._on_binning is not None:
+            self._on_binning(binning_alone(self._binnings[-1], self._programs.words))
 
     def _on_work(self, event: FrameWork) -> None:
         main, in_tiles = self._main.take(), self._in_tiles.take()
