@@ -68,11 +68,13 @@ def step_source(address: Value, state: Value, clock: Value) -> None:
     zero = const(i64, 0)
     if source.batched < source.batches:
         queue = queue_at(engine, GraphicsQueue.BATCHES, const(i32, 0))
-        source.batched = source.batched + call(
+        wrote = call(
             write_piece,
             address, queue.pointer, clock, clock, zero, source.batched.sext(i64), const(i64, 1),
         )  # fmt: skip
-        wake_self(engine, clock + 1)
+        source.batched = source.batched + wrote
+        if wrote != 0:
+            wake_self(engine, clock + 1)
     elif source.written < source.vectors:
         queue = queue_at(engine, GraphicsQueue.VECTORS, const(i32, 0))
         wrote = call(
@@ -186,7 +188,7 @@ class Shaded:
 
 
 def shaded(
-    program: str | Sequence[str],
+    program: str | Sequence[str | tuple[int, ...]],
     vectors: int = 1,
     *,
     threads: int = 1,
@@ -232,7 +234,7 @@ def shaded(
     tables = ShaderTables(made.whole("uniform_cache", "ahead"))
     rows = []
     for number, text in enumerate(texts):
-        words = assemble(text).words
+        words = assemble(text).words if isinstance(text, str) else tuple(text)
         rows.append(tables.row(words, CODE + 0x2000 * number, uniforms, threads, instructions))
     work, arrays = _work(tables, vectors, rows, lines, batches)
     arrays[4]["place"] = np.arange(vectors) % places | covered << 10

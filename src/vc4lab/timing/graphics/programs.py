@@ -26,6 +26,7 @@ from vc4lab.qpu.run.plan import SWITCH_DELAY_SLOTS
 from vc4lab.timing.compute.decode import Need, needs
 from vc4lab.timing.compute.kinds import LINE, Flag
 from vc4lab.timing.graphics.kinds import Meets
+from vc4lab.timing.graphics.shader_state import REQUEST_WORDS
 
 Words = tuple[int, ...]
 
@@ -100,7 +101,7 @@ class SegmentedProgram:
         self._fetches = _fetches(self.program, offset, ahead)
         self._words = _uniform_words(self.program)
         self._requests = {
-            request.instruction_index: len(request.coordinates)
+            request.instruction_index: min(len(request.coordinates), REQUEST_WORDS)
             for request in self.program.texture_requests
         }
         targets = {target for target, _ in self._branches.values() if target is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vc4lab.simd import Value, const, i32, i64, load, max_, ptr, select, staged, store
+from vc4lab.simd import Value, const, i32, i64, load, max_, min_, ptr, select, staged, store
 from vc4lab.timing.clockwork import (
     Engine,
     instance_of,
@@ -76,14 +76,16 @@ def _look_up(engine: Engine, tmu: Tmu, instance: Value, tag: Value) -> None:
 
 
 @staged
-def complete(thread: Thread) -> Value:
-    """Whether all results that a thread asked for have come, or are known to come."""
+def complete(engine: Engine, thread: Thread) -> Value:
+    """Whether the results that a thread asked for have come, or are known to come: all of them, or
+    as many as there is room for."""
+    room = Figures.at(engine.chip).result_depth
     missing = const(i32, 0)
     for unit in (0, 1, 2, 3):
         asked = load(i32, thread.requested + 4 * unit)
-        missing = missing + select(
-            load(i32, thread.arrived + 4 * unit) < asked, const(i32, 1), const(i32, 0)
-        )
+        most = min_(asked, load(i32, thread.taken + 4 * unit) + room)
+        arrived = load(i32, thread.arrived + 4 * unit)
+        missing = missing + select(arrived < most, const(i32, 1), const(i32, 0))
     return missing == 0
 
 
@@ -107,7 +109,7 @@ def _hand_on(engine: Engine, tmu: Tmu, head: Value, ready: Value, clock: Value) 
         store(thread.arrived + (unit << 2), arrived + 1)
         thread.complete_at = max_(thread.complete_at, ready)
         if thread.waits != 0:
-            if complete(thread):
+            if complete(engine, thread):
                 wake(engine, instance, thread.complete_at)
         elif thread.cause == int(Cause.TMU_RESULT):
             wake(engine, instance, ready)

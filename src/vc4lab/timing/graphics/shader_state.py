@@ -15,7 +15,7 @@ READS = 8
 RESULTS = 8
 """Results of a TMU that a thread remembers, more than its queue holds."""
 REQUEST_WORDS = 8
-"""Of a QPU that wait for a TMU at most; a thread that shares its QPU has half of them."""
+"""Of a request at most: its parameters may be written more often than there is room for."""
 
 
 class Segment(Struct):

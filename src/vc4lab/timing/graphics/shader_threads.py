@@ -57,7 +57,7 @@ def _oldest(engine: Engine, qpu: ShaderQpu, clock: Value) -> Value:
         other = thread_at(qpu, const(i32, 1 - number))
         if thread.alive != 0:
             held = (thread.ordered != 0) & (other.alive != 0) & (other.order < thread.order)
-            if complete(thread) & ~held:
+            if complete(engine, thread) & ~held:
                 if thread.complete_at > clock:
                     wake_self(engine, thread.complete_at)
                 elif (chosen == 0) | (thread.order < order):
@@ -180,18 +180,19 @@ def end_task(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) -> Va
 
 @staged
 def _results(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) -> Value:
-    """Results that the program did not read are dropped when they have come."""
-    blocked = const(i32, 0)
-    if complete(thread):
-        for unit in (0, 1, 2, 3):
-            left = load(i32, thread.arrived + 4 * unit) - load(i32, thread.taken + 4 * unit)
-            while left > 0:
-                take_result(engine, qpu.common, thread, const(i32, unit), clock)
-                left = left - 1
-    else:
+    """Results that the program did not read are dropped when they have come; 1 if some have not."""
+    missing = const(i32, 0)
+    for unit in (0, 1, 2, 3):
+        arrived = load(i32, thread.arrived + 4 * unit)
+        left = arrived - load(i32, thread.taken + 4 * unit)
+        while left > 0:
+            take_result(engine, qpu.common, thread, const(i32, unit), clock)
+            left = left - 1
+        asked = load(i32, thread.requested + 4 * unit)
+        missing = select(arrived < asked, const(i32, 1), missing)
+    if missing != 0:
         block(engine, thread, Cause.TMU_RESULT, clock, clock)
-        blocked = const(i32, 1)
-    return blocked
+    return missing
 
 
 @staged
