@@ -41,6 +41,8 @@ class QpuTime:
     stalls: Mapping[str, int]
     waits: str = ""
     """What it waits for, if its program has not ended."""
+    programs: int = 1
+    """How many it had, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,8 @@ def _lines(timing: Timing, hottest: int, where: Callable[[int], str]) -> list[st
             f"{cause} {_share(clocks, total)}" for cause, clocks in _largest(qpu.stalls)
         )
         lines.append(
-            f"QPU {qpu.qpu}: {qpu.instructions} instructions, busy {_share(qpu.busy, total)}"
+            f"QPU {qpu.qpu}: {_programs(qpu)}{qpu.instructions} instructions, "
+            f"busy {_share(qpu.busy, total)}"
             + (f", {stalled}" if stalled else "")
             + (f"; {qpu.waits}" if qpu.waits else "")
         )
@@ -150,6 +153,10 @@ def _lines(timing: Timing, hottest: int, where: Callable[[int], str]) -> list[st
         lines.append(f"busy: {shown}")
     lines += timing.notes
     return lines
+
+
+def _programs(qpu: QpuTime) -> str:
+    return f"{qpu.programs} programs, " if qpu.programs > 1 else ""
 
 
 def _largest(stalls: Mapping[str, int]) -> list[tuple[str, int]]:

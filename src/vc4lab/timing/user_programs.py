@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.timing.boards import board_of, speeds_of
@@ -52,7 +52,7 @@ class ProgramTiming:
         self.speeds = speeds_of(self.chip)
         # boards that are as fast have the same clocks
         self.models = {speed: ComputeModel(self.chip, speed) for speed in self.speeds.distinct}
-        self._serials: dict[int, int] = {}
+        self._tasks: dict[int, int] = {}
 
     @contextmanager
     def listen(self, listeners: V3DListeners) -> Iterator[None]:
@@ -62,12 +62,13 @@ class ProgramTiming:
         listeners.raise_failure()
 
     def take(self, event: ProgramRecorded) -> None:
-        """Programs have done something. Raises NotTimed, BadChip."""
+        """Programs have done something. Raises BadChip."""
+        first = event.serial not in self._tasks
         for model in self.models.values():
-            if self._serials.get(event.qpu) != event.serial:
-                model.start(event.qpu, event.uniforms, event.program)
-            model.feed(event.qpu, event.program, event.record, event.executed)
-        self._serials[event.qpu] = event.serial
+            if first:
+                task = model.start(event.qpu, event.uniforms, event.program, event.seen)
+                self._tasks[event.serial] = task
+            model.feed(self._tasks[event.serial], event.program, event.record, event.executed)
         if event.executed:
             for model in self.models.values():
                 model.advance()
@@ -126,9 +127,16 @@ def _qpu_time(model: ComputeModel, number: int) -> QpuTime:
         waits = waits_for(model, number)
     elif qpu.ended == CUT_OFF:
         waits = f"has not ended: timed up to 0x{address:08x}, where it stands"
-    busy = int(qpu.executed) * model.chip.whole("qpu", "slot")
+    executed = _executed(qpu)
+    busy = executed * model.chip.whole("qpu", "slot")
     ended = int(qpu.stopped) or int(model.machine.engine.clock)
-    return QpuTime(number, int(qpu.started), ended, int(qpu.executed), busy, stalls, waits)
+    programs = int(qpu.programs)
+    return QpuTime(number, int(qpu.started), ended, executed, busy, stalls, waits, programs)
+
+
+def _executed(qpu: Any) -> int:
+    """Instructions of all programs that a QPU had."""
+    return int(qpu.done) + int(qpu.executed)
 
 
 def _hot(model: ComputeModel) -> tuple[HotInstruction, ...]:
@@ -159,7 +167,7 @@ def _modules(model: ComputeModel, clocks: int) -> tuple[ModuleTime, ...]:
     for (name, number), instance in zip(model.machine.names, model.machine.instances, strict=True):
         busy = int(instance.busy)
         if name == "qpu":
-            busy = int(model.qpus[number].executed) * model.chip.whole("qpu", "slot")
+            busy = _executed(model.qpus[number]) * model.chip.whole("qpu", "slot")
         found.append(ModuleTime(name, number, busy, busy / max(clocks, 1)))
     return tuple(found)
 
@@ -188,8 +196,9 @@ def _caches(model: ComputeModel) -> tuple[CacheUse, ...]:
     for number in range(model.slices):
         first = number * model.per_slice
         mine = model.qpus[first : first + model.per_slice]
-        for kind, field in (("instruction_cache", "executed"), ("uniform_cache", "uniforms")):
-            hits = sum(int(getattr(qpu, field)) for qpu in mine)
+        fetched = sum(_executed(qpu) for qpu in mine)
+        read = sum(int(qpu.uniforms) for qpu in mine)
+        for kind, hits in (("instruction_cache", fetched), ("uniform_cache", read)):
             found.append(CacheUse(kind, number, hits, int(states[kind][number].tags.misses)))
     for kind in ("tmu", "l2"):
         for number, state in enumerate(states[kind]):

@@ -159,6 +159,8 @@ class ProgramRecorded(NamedTuple):
         Words of 32 bits, see `user_programs/recording/format.py`.
     ended
         Whether it has come to its end.
+    seen
+        Programs that had ended when the host last waited or looked, before it asked for this one.
     """
 
     qpu: int
@@ -168,6 +170,7 @@ class ProgramRecorded(NamedTuple):
     executed: int
     record: array[int]
     ended: bool
+    seen: int = 0
 
 
 class MemoryUse(NamedTuple):

@@ -73,6 +73,7 @@ class Cause(IntEnum):
     THREAD_SWITCH = 16
     TILE_BUFFER = 17
     OUTPUT = 18
+    NO_PROGRAM = 19
 
 
 CAUSES = 20
@@ -92,6 +93,7 @@ CAUSE_TEXT = {
     Cause.STORE_WAIT: "waits for its DMA store",
     Cause.MUTEX: "mutex",
     Cause.SEMAPHORE: "semaphore",
+    Cause.NO_PROGRAM: "no program",
 }
 """Of user programs; `graphics/kinds.py` has those of shaders."""
 

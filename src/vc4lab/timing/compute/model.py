@@ -12,7 +12,7 @@ from vc4lab.timing.clockwork import Pause
 from vc4lab.timing.compute.board_memory import begin_memory, memory_figures
 from vc4lab.timing.compute.decode import needs
 from vc4lab.timing.compute.kinds import CAUSES, FRACTION, LINE
-from vc4lab.timing.compute.state import Code, Figures, Piece
+from vc4lab.timing.compute.state import ASKED, Code, Figures, Piece
 from vc4lab.timing.compute.topology import topology_of
 from vc4lab.timing.machine import Machine
 
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 ONE = 1 << FRACTION
 _PAD = (0,) * 32
 """Words after a record, more than an entry has."""
+
+HELD_WORDS = 1 << 21
+"""Words of a program's record that are kept until it is known when another one starts."""
+
+_BEGIN = (
+    "site", "ended", "executed", "next_word", "words", "noswap", "branch1", "branch2", "branch3",
+    "end1", "end2", "cause", "fetching", "vpm_ready",
+)  # fmt: skip
+"""Fields of a QPU that are 0 when its program begins."""
 
 
 class NotTimed(ValueError):  # noqa: N818 - said to the user as it is
@@ -89,12 +98,16 @@ class Listing:
 
 
 class _Feed:
-    """What a QPU's program did, as far as it is known and not yet used."""
+    """A program that was started: what it did, as far as it is known and not yet used.
 
-    def __init__(self, listing: Listing) -> None:
-        self.listing = listing
+    known: instructions for which the record is complete. qpu: the one that has it, if it began.
+    """
+
+    def __init__(self, listing: Listing, uniforms: int) -> None:
+        self.listing, self.uniforms = listing, uniforms
         self.words = array("I")
-        self.buffer: Any = None
+        self.known = 0
+        self.qpu: Any = None
 
 
 def figures_of(chip: Chip, speed: BoardSpeed) -> Figures:
@@ -180,73 +193,143 @@ class ComputeModel:
         self.tmus = chip.whole("tmu", "per_slice")
         self.qpus = self.machine.states["qpu"]
         self.listings: list[Listing] = []
-        self._feeds: dict[int, _Feed] = {}
+        self._feeds: list[_Feed] = []
+        self._last: dict[int, _Feed] = {}
+        self._seen = 0
+        self._complete = 0
         place_modules(self.machine, chip, self.qpus, self.figures)
+        for qpu in self.qpus:
+            qpu.task = qpu.wanted = -1
         self._kept = make_caches(self.machine, chip)
 
     # -- programs --------------------------------------------------------------------------------
 
-    def start(self, qpu: int, uniforms: int, program: Program) -> None:
-        """SRQPC is written. Raises NotTimed, BadChip."""
+    def start(self, qpu: int, uniforms: int, program: Program, seen: int = 0) -> int:
+        """SRQPC is written; the program's number. Raises BadChip.
+
+        seen: programs that the host had seen ended.
+        """
         if qpu >= len(self.qpus):
             raise BadChip(
                 f"{self.chip.place('slices', 'count')}: {len(self.qpus)} QPUs, but the program "
                 f"was started on QPU {qpu}; start it on fewer"
             )
-        if qpu in self._feeds:
-            raise NotTimed(f"QPU {qpu} got a second program: one for each QPU can be timed so far")
+        if seen > self._seen:
+            self._seen = seen
+            self._go_on()
         known = [one for one in self.listings if one.holds(program)]
         listing = known[0] if known else Listing(program)
         if not known:
             self.listings.append(listing)
-        self._feeds[qpu] = _Feed(listing)
-        state = self.qpus[qpu]
-        state.stream = ctypes.c_int32(uniforms).value
-        self._show(qpu, listing)
-        host = self.machine.states["host"][0]
-        host.starts[host.asked % 64] = qpu
+        task = len(self._feeds)
+        self._feeds.append(_Feed(listing, uniforms))
+        host = self.host
+        if host.asked - host.written >= ASKED:
+            self._go_on()
+        place = 2 * (host.asked % ASKED)
+        host.starts[place], host.starts[place + 1] = qpu, task
         host.asked += 1
+        host.held = 0
+        self.machine.states["scheduler"][0].usable |= 1 << qpu
         self.machine.call("host", 0, self.machine.engine.clock)
+        return task
 
-    def _show(self, qpu: int, listing: Listing) -> None:
-        state = self.qpus[qpu]
+    def _go_on(self) -> None:
+        """The host waits for what it has asked for: nothing else comes before."""
+        self.host.knows = 1
+        self.advance()
+        self.host.knows = 0
+
+    @property
+    def host(self) -> Any:
+        """Who writes SRQPC."""
+        return self.machine.states["host"][0]
+
+    def _show(self, state: Any, listing: Listing) -> None:
         state.code, state.pieces = listing.address, ctypes.addressof(listing.pieces)
         state.piece_count = listing.piece_count
 
-    def feed(self, qpu: int, program: Program, record: Sequence[int], executed: int) -> None:
+    def _load(self, state: Any) -> None:
+        """A QPU gets the program that it wants."""
+        before = self._last.get(state.number)
+        if before is not None:
+            state.done += state.executed
+            before.qpu, before.words = None, array("I")
+        feed = self._last[state.number] = self._feeds[state.wanted]
+        feed.qpu = state
+        state.task, state.wanted = state.wanted, -1
+        self._show(state, feed.listing)
+        for name in _BEGIN:
+            setattr(state, name, 0)
+        state.line = -1
+        state.stream = ctypes.c_int32(feed.uniforms).value
+        state.known, state.final = feed.known, self._complete
+        words, feed.words = feed.words, array("I")
+        self._extend(feed, words)
+
+    @staticmethod
+    def _extend(feed: _Feed, record: Sequence[int]) -> None:
+        """More words for the QPU that has a program."""
+        state = feed.qpu
+        words = feed.words[state.next_word : state.words]
+        words.extend(record)
+        state.next_word, state.words = 0, len(words)
+        words.extend(_PAD)
+        feed.words = words
+        state.record = words.buffer_info()[0]
+
+    def feed(self, task: int, program: Program, record: Sequence[int], executed: int) -> None:
         """A program has done more."""
-        feed, state = self._feeds[qpu], self.qpus[qpu]
+        feed = self._feeds[task]
         listing = feed.listing
         if len(program.words) > listing.size:
             listing.grow(program)
-            for number, other in self._feeds.items():
+            for other in self._last.values():
                 if other.listing is listing:
-                    self._show(number, listing)
-        if record:
-            words = feed.words[state.next_word : state.words]
-            words.extend(record)
-            state.next_word, state.words = 0, len(words)
-            words.extend(_PAD)
-            feed.words = words
-            state.record = words.buffer_info()[0]
-        if not state.final:
-            state.known = executed
+                    self._show(other.qpu, listing)
+        feed.known = executed
+        if feed.qpu is None:
+            feed.words.extend(record)
+        elif record:
+            self._extend(feed, record)
+        if feed.qpu is not None and not feed.qpu.final:
+            feed.qpu.known = executed
+        if len(feed.words) > HELD_WORDS:
+            self._go_on()
 
     def end_feed(self) -> None:
         """No program does any more."""
-        for qpu in self._feeds:
-            self.qpus[qpu].final = 1
+        self._complete = 1
+        self.host.knows, self.host.held = 1, 0
+        for feed in self._last.values():
+            feed.qpu.final = 1
 
     def advance(self) -> bool:
         """Moves on as far as is known; whether nothing is left to do."""
-        self.machine.engine.hungry = -1
-        return self.machine.run() is Pause.IDLE
+        engine = self.machine.engine
+        if self.host.knows:
+            self.host.held = 0
+        while not self.host.held:
+            engine.hungry = -1
+            if self.machine.run() is Pause.IDLE:
+                return True
+            name, number = self.machine.hungry
+            state = self.machine.states[name][number]
+            if state.wanted < 0:
+                break
+            self._load(state)
+        return False
 
     @property
     def started(self) -> list[int]:
         """QPUs that got a program."""
-        return sorted(self._feeds)
+        return sorted(self._last)
+
+    @property
+    def queued(self) -> int:
+        """Programs that have no QPU yet."""
+        return len(self._feeds) - sum(int(qpu.programs) for qpu in self.qpus)
 
     def listing_of(self, qpu: int) -> Listing:
         """The program of a QPU."""
-        return self._feeds[qpu].listing
+        return self._last[qpu].listing

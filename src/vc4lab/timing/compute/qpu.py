@@ -10,16 +10,20 @@ from __future__ import annotations
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, select, staged, store
 from vc4lab.timing.clockwork import (
     Engine,
+    first_piece,
+    instance_of,
     is_readable,
     queue_at,
     remove_piece,
+    state_of,
+    wake,
     wake_self,
 )
 from vc4lab.timing.compute.effects import do_effects, take_branch
 from vc4lab.timing.compute.kinds import LINE_BITS, LOCAL, Cause, Flag, ModuleKind, QueueKind
 from vc4lab.timing.compute.needs import what_is_missing
 from vc4lab.timing.compute.slice_caches import look_up, move_uniforms
-from vc4lab.timing.compute.state import CUT_OFF, Code, Figures, Qpu
+from vc4lab.timing.compute.state import CUT_OFF, Code, Figures, Host, Qpu
 
 
 @staged
@@ -27,13 +31,38 @@ def _begin(engine: Engine, qpu: Qpu, clock: Value) -> None:
     """A program comes from the scheduler."""
     launches = queue_at(engine, QueueKind.LAUNCHES, qpu.number)
     if call(is_readable, engine.pointer, launches.pointer, clock) != 0:
-        call(remove_piece, engine.pointer, launches.pointer, clock)
-        qpu.running = const(i32, 1)
-        qpu.started = clock
-        qpu.due = clock
-        qpu.since = clock
-        move_uniforms(engine, qpu, qpu.stream, clock)
-        wake_self(engine, clock)
+        task = first_piece(launches).place.trunc(i32)
+        if task != qpu.task:
+            qpu.wanted = task
+            engine.hungry = engine.current
+            wake_self(engine, clock)
+        else:
+            call(remove_piece, engine.pointer, launches.pointer, clock)
+            if qpu.programs == 0:
+                qpu.started = clock
+            else:
+                at = qpu.stalls + (int(Cause.NO_PROGRAM) << 3)
+                store(at, load(i64, at) + clock - qpu.stopped)
+            qpu.programs = qpu.programs + 1
+            qpu.running = const(i32, 1)
+            qpu.stopped = const(i64, 0)
+            qpu.due = clock
+            qpu.since = clock
+            move_uniforms(engine, qpu, qpu.stream, clock)
+            wake_self(engine, clock)
+
+
+@staged
+def _end(engine: Engine, qpu: Qpu, clock: Value) -> None:
+    """Its program has ended: the QPU is free for another one."""
+    qpu.running = const(i32, 0)
+    qpu.stopped = clock
+    wake(engine, instance_of(engine, ModuleKind.SCHEDULER, const(i32, 0)), clock)
+    host = Host.at(state_of(engine, instance_of(engine, ModuleKind.HOST, const(i32, 0))))
+    programs = queue_at(engine, QueueKind.PROGRAMS, const(i32, 0))
+    if (host.knows == 0) & (host.written == host.asked) & (programs.count == 0):
+        host.held = const(i32, 1)
+        engine.hungry = engine.current
 
 
 @staged
@@ -88,7 +117,7 @@ def _code(qpu: Qpu) -> Code:
 def step_qpu(address: Value, state: Value, clock: Value) -> None:
     """Issues what can be issued from this clock on."""
     engine, qpu = Engine.at(address), Qpu.at(state)
-    if (qpu.running == 0) & (qpu.ended == 0):
+    if qpu.running == 0:
         _begin(engine, qpu, clock)
     else:
         figures = Figures.at(engine.chip)
@@ -154,8 +183,7 @@ def _issue(engine: Engine, qpu: Qpu, figures: Figures, clock: Value) -> None:
                     qpu.due = clock
                     if qpu.ended != 0:
                         go = const(i32, 0)
-                        qpu.running = const(i32, 0)
-                        qpu.stopped = clock
+                        _end(engine, qpu, clock)
                     elif qpu.site < 0:
                         qpu.final = const(i32, 1)  # its program is left here
                         qpu.known = qpu.executed

@@ -30,10 +30,12 @@ def waits_for(model: ComputeModel, number: int) -> str:
 def standstill(model: ComputeModel) -> list[str]:
     """Lines about a model in which nothing happens any more, though programs have not ended."""
     waiting = [number for number in model.started if not model.qpus[number].stopped]
-    if not waiting:
+    if not waiting and not model.queued:
         return []
     lines = ["the model stands still, as the chip would:"]
     lines += [f"QPU {number} {waits_for(model, number)}" for number in waiting]
+    if model.queued:
+        lines.append(f"{model.queued} programs wait for a QPU")
     for name, queues in model.machine.queues.items():
         for number, queue in enumerate(queues):
             if queue.count >= queue.capacity:

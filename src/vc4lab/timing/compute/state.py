@@ -113,6 +113,8 @@ class Piece(Struct):
 class Qpu(Struct):
     """A QPU with a program.
 
+    task, wanted: number of the program that it has, and of one that it is to get, or -1. programs,
+    done: how many it began, and instructions of those that have ended.
     code, pieces: of its program. record, next_word, words: the words recorded, which of them comes
     next, and how many there are.
     executed, known: instructions done, and those for which the record is complete; final: there
@@ -166,6 +168,11 @@ class Qpu(Struct):
     lookups = i64
     uniforms = i64
     textures = i64
+    done = i64
+    programs = i32
+    task = i32
+    wanted = i32
+    unused = i32
     stalls = Array(i64, CAUSES)
     vectors = Array(i32, 16 * VECTORS)
 
@@ -313,15 +320,26 @@ class Dma(Struct):
     bytes = i64
 
 
-class Host(Struct):
-    """Who writes SRQPC: programs asked for, and how many of them were written."""
+ASKED = 64
+"""Programs that the host may be about to write."""
 
-    starts = Array(i32, 64)
+
+class Host(Struct):
+    """Who writes SRQPC: programs asked for (QPU and number), and how many of them were written.
+
+    held: a program has ended, and it is not known yet whether the host asks for another one before
+    it looks. knows: it does not.
+    """
+
+    starts = Array(i32, 2 * ASKED)
     asked = i32
     written = i32
+    held = i32
+    knows = i32
 
 
 class Scheduler(Struct):
-    """The QPU scheduler."""
+    """The QPU scheduler. usable: QPUs that user programs may have, a bit each."""
 
     accept_at = i64
+    usable = i64

@@ -45,12 +45,16 @@ class RunState(Enum):
 
 @dataclass(frozen=True)
 class ProgramRequest:
-    """A user program to run: code address, SRQUA, SRQUL; the moment of guest time it came at."""
+    """A user program to run: code address, SRQUA, SRQUL; the moment of guest time it came at.
+
+    seen: programs that had ended when the host last waited or looked.
+    """
 
     code: int
     uniforms: int = 0
     length: int = 0
     at: int = 0
+    seen: int = 0
 
     @property
     def limited(self) -> bool:

@@ -77,6 +77,7 @@ class UserPrograms:
         self._seen: str | None = None
         self._told: str | None = None
         self._quiet = True  # nothing has come since all ended or wait
+        self._ended = self._seen_ended = 0  # programs, and those that the host may know of
 
     @property
     def unit(self) -> ComputeUnit:
@@ -100,7 +101,7 @@ class UserPrograms:
         self.used = True
         self.made = (self.made + 1) & 0xFF
         if len(self.queue) + len(self.running) >= FIFO_DEPTH + QPUS or not self._free():
-            self.settle()
+            self._run()
         now = 0
         if self.progress is not None:
             self.progress.make_room(FIFO_DEPTH + QPUS - 1)
@@ -116,7 +117,7 @@ class UserPrograms:
                 block="SRQ",
             )
             return
-        self.queue.append(ProgramRequest(code, uniforms, length & 0xFFF, now))
+        self.queue.append(ProgramRequest(code, uniforms, length & 0xFFF, now, self._seen_ended))
         self._quiet = False
         self._seen = self._told = None
         self._start()
@@ -191,6 +192,11 @@ class UserPrograms:
 
     def settle(self) -> None:
         """Run until every program has ended or waits for something that does not happen here."""
+        self._run()
+        self._seen_ended = self._ended
+
+    def _run(self) -> None:
+        """The same, unseen by the host."""
         if self._quiet:
             return
         self._quiet = True
@@ -208,6 +214,7 @@ class UserPrograms:
     def _end(self, qpu: Qpu) -> None:
         """A program has ended."""
         self.instructions += qpu.instructions
+        self._ended += 1
         if self.progress is None:
             self.completed = (self.completed + 1) & 0xFF
         else:

@@ -158,6 +158,7 @@ class ComputeUnit:
                     qpu.instructions,
                     qpu.take_record(),
                     ended,
+                    qpu.request.seen,
                 )
             )
 
