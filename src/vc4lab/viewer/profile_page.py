@@ -22,9 +22,9 @@ def profile_page(profile: Profile) -> str:
     frames = profile.frames
     parts = [
         paragraph(
-            f"{profile.chip} on {profile.board}, {profile.hertz / 1e6:g} MHz; {len(frames)} frames "
-            f"(jobs of the V3D), {profile.total(profile.board):.4g} ms together. Frames a second "
-            "are those of a program that only waits for the GPU.",
+            f"{profile.chip} on {profile.board}, {profile.hertz / 1e6:g} MHz. Frames (jobs of "
+            f"the V3D): {len(frames)}, {profile.total(profile.board):.4g} ms together. Frames a "
+            "second are those of a program that only waits for the GPU.",
             "faint",
         ),
         *(hint(str(one)) for one in profile.hints),

@@ -21,11 +21,11 @@ MAX_DETAILS = 4
 def print_profile(profile: Profile, every: bool = False, console: Console | None = None) -> None:
     """Print a table of all frames, and the longest ones (or every one) in detail."""
     console = console or _console()
-    console.print(
-        f"{profile.run}: {len(profile.frames)} frames, {profile.chip} on {profile.board} at "
+    frames = "1 frame" if len(profile.frames) == 1 else f"{len(profile.frames)} frames"
+    _line(
+        console,
+        f"{profile.run}: {frames}, {profile.chip} on {profile.board} at "
         f"{profile.hertz / 1e6:g} MHz, {profile.total(profile.board):.4g} ms together",
-        markup=False,
-        highlight=False,
     )
     boards = [one.board for one in profile.frames[0].boards] if profile.frames else []
     table = _table("frame", *[f"{name} ms" for name in boards], "clocks", "frames/s", "bounded by")
@@ -39,18 +39,15 @@ def print_profile(profile: Profile, every: bool = False, console: Console | None
         )
     console.print(table)
     for one in profile.hints:
-        console.print(str(one), markup=False, highlight=False)
+        _line(console, str(one))
     longest = sorted(profile.frames, key=lambda frame: -frame.timing.clocks)
     chosen = profile.frames if every else longest[:MAX_DETAILS]
     for frame in profile.frames:
         if any(frame is one for one in chosen):
             _print_frame(console, frame)
     if len(chosen) < len(profile.frames):
-        console.print(
-            f"the {len(chosen)} longest frames in detail; --all shows every one, --job one job",
-            markup=False,
-            highlight=False,
-        )
+        text = f"the {len(chosen)} longest frames in detail; --all shows every one, --job one job"
+        _line(console, text)
 
 
 def _console() -> Console:
@@ -58,6 +55,11 @@ def _console() -> Console:
 
     console = Console()
     return console if console.is_terminal else Console(width=WIDTH)
+
+
+def _line(console: Console, text: str) -> None:
+    """A line as it is; a terminal breaks it where it ends."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _table(*columns: str) -> Any:
@@ -74,7 +76,7 @@ def _print_frame(console: Console, frame: FrameProfile) -> None:
     timing = frame.timing
 
     def line(text: str) -> None:
-        console.print(text, markup=False, highlight=False)
+        _line(console, text)
 
     line(
         f"\n{frame.name}: {timing.clocks} clocks, binning {timing.binning}, rendering "
@@ -126,7 +128,7 @@ def _print_draws(console: Console, frame: FrameProfile) -> None:
         table.add_row(str(draw.draw), f"0x{draw.record & 0xFFFFFFFF:08x}", *map(str, counts))
     console.print(table)
     if len(longest) < len(frame.timing.draws):
-        console.print(f"{len(frame.timing.draws) - len(longest)} shorter draws", markup=False)
+        _line(console, f"{len(frame.timing.draws) - len(longest)} shorter draws")
 
 
 def _print_queues(console: Console, frame: FrameProfile) -> None:
