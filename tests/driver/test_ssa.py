@@ -16,6 +16,7 @@ from vc4lab.driver.compiler.ssa.expand import SETS, SIMPLE
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
 from vc4lab.driver.compiler.ssa.golden import Inputs, run
 from vc4lab.driver.compiler.ssa.ops import OPS, compute
+from vc4lab.driver.compiler.ssa.optimise import optimise
 from vc4lab.driver.compiler.ssa.printer import print_ssa
 from vc4lab.driver.compiler.ssa.values import Value
 from vc4lab.driver.compiler.tgsi.errors import TgsiError
@@ -251,3 +252,62 @@ def test_endless_loops_have_a_budget() -> None:
     function = to_ssa(parse(START + "BGNLOOP\nENDLOOP\nMOV OUT[0], IN[0]\nEND\n"))
     assert not [one for one in function.values() if one.op == "output"]
     assert run(to_ssa(parse(START + "END\n")), Inputs(LANES)).outputs[0, 0].sum() == 0
+
+
+def test_of_two_zeros_the_second_counts() -> None:
+    """Whatever numpy's vector unit does; and a number counts more than none."""
+    zeros = [np.array([0, 0x80000000] * 20, np.uint32), np.array([0x80000000, 0] * 20, np.uint32)]
+    for op in ("fmin", "fmax"):
+        assert compute(OPS[op], zeros).tolist() == zeros[1].tolist()
+    nan, one = np.array([0x7FC00000], np.uint32), np.array([0x3F800000], np.uint32)
+    for op in ("fmin", "fmax"):
+        assert compute(OPS[op], [nan, one])[0] == compute(OPS[op], [one, nan])[0] == 0x3F800000
+
+
+def optimised(body: str) -> str:
+    """The listing of the optimised program, without its first line."""
+    return print_ssa(optimise(to_ssa(parse(START + body + "END\n")))).partition("\n")[2]
+
+
+def test_equal_values_are_made_once_and_unused_ones_not_at_all() -> None:
+    assert optimised(
+        "MUL TEMP[0].x, IN[0].x, IN[0].y\nMUL TEMP[1].x, IN[0].x, IN[0].y\n"
+        "SIN TEMP[2], IN[0].x\nADD OUT[0].xyzw, TEMP[0].x, TEMP[1].x\n"
+    ) == (
+        "  %0 = input 0, 0\n  %1 = input 0, 1\n  %2 = fmul %0, %1\n  %3 = fadd %2, %2\n"
+        "  output 0, 0, %3\n  output 0, 1, %3\n  output 0, 2, %3\n  output 0, 3, %3\n"
+    )
+
+
+def test_constants_are_computed() -> None:
+    assert optimised(
+        "ADD TEMP[0].x, IMM[0].z, IMM[0].z\nMUL TEMP[0].x, TEMP[0].x, IMM[0].w\n"
+        "MUL OUT[0], TEMP[0].x, IMM[0].z\n"
+    ) == "".join(f"  output 0, {component}, 0x40800000\n" for component in range(4))
+
+
+def test_what_ways_agree_on_has_one_name() -> None:
+    """Both ways make the same; a loop does not change it; its counter stays."""
+    assert optimised(
+        "MOV TEMP[0].x, IN[0].x\nUIF IN[0].y\nMOV TEMP[1].x, IN[0].x\nELSE\n"
+        "MOV TEMP[1].x, TEMP[0].x\nENDIF\nBGNLOOP\nMOV TEMP[1].x, TEMP[1].x\nBRK\nENDLOOP\n"
+        "MOV OUT[0], TEMP[1].x\n"
+    ) == (
+        "  %0 = input 0, 0\n  %1 = input 0, 1\n  if %1\n  else\n  end\n  loop\n    break\n  end\n"
+        "  output 0, 0, %0\n  output 0, 1, %0\n  output 0, 2, %0\n  output 0, 3, %0\n"
+    )
+
+
+def test_zeros_keep_their_sign() -> None:
+    """x + 0 is not x: of -0 it is 0."""
+    assert "fadd" in optimised("ADD OUT[0], IN[0].x, IMM[0].x\n")
+
+
+def test_samples_become_smaller() -> None:
+    sizes = []
+    for path in SAMPLES:
+        program = parse(path.read_text())
+        before, after = to_ssa(program), optimise(to_ssa(program))
+        sizes.append((len(before.values()), len(after.values())))
+    assert all(after <= before for before, after in sizes)
+    assert sum(after for _, after in sizes) < 0.9 * sum(before for before, _ in sizes)

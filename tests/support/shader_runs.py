@@ -1,4 +1,4 @@
-"""Shaders executed twice: as TGSI stands, and in SSA form. Both must give the same words."""
+"""Shaders executed as TGSI stands, in SSA form, and optimised: all must give the same words."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from vc4lab.driver.compiler.ssa.checks import check_ssa
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
 from vc4lab.driver.compiler.ssa.golden import Endless, Inputs, Outputs, run
 from vc4lab.driver.compiler.ssa.ops import Words
+from vc4lab.driver.compiler.ssa.optimise import optimise
 from vc4lab.driver.compiler.tgsi.golden import run_tgsi
 from vc4lab.driver.compiler.tgsi.program import Program
 
@@ -40,24 +41,31 @@ def any_inputs(seed: int, budget: int = 500) -> Inputs:
 
 
 def both(program: Program, inputs: Inputs) -> Outputs | None:
-    """What both give; None if both found no end. Raises AssertionError where they differ."""
+    """What all give; None if they find no end. Raises AssertionError where they differ."""
     function = to_ssa(program)
     check_ssa(function)
+    smaller = optimise(to_ssa(program))
+    check_ssa(smaller)
     found: list[Outputs | None] = []
     with np.errstate(all="ignore"):
-        for execute in (lambda: run_tgsi(program, inputs), lambda: run(function, inputs)):
+        for execute in (
+            lambda: run_tgsi(program, inputs),
+            lambda: run(function, inputs),
+            lambda: run(smaller, inputs),
+        ):
             try:
                 found.append(execute())
             except Endless:
                 found.append(None)
-    first, second = found
-    assert (first is None) == (second is None), "only one of them ends"
-    if first is None or second is None:
-        return None
-    assert np.array_equal(first.discarded, second.discarded), "other lanes are discarded"
-    for place, expected in first.outputs.items():
-        given = second.outputs.get(place, np.zeros_like(expected))
-        assert np.array_equal(expected, given), f"output {place} differs"
+    first = found[0]
+    for step, other in zip(("SSA", "optimised"), found[1:], strict=True):
+        assert (first is None) == (other is None), f"{step}: only one of them ends"
+        if first is None or other is None:
+            continue
+        assert np.array_equal(first.discarded, other.discarded), f"{step}: other lanes discarded"
+        for place, expected in first.outputs.items():
+            given = other.outputs.get(place, np.zeros_like(expected))
+            assert np.array_equal(expected, given), f"{step}: output {place} differs"
     return first
 
 

@@ -39,6 +39,14 @@ def _one(condition: NDArray[np.bool_]) -> Floats:
     return condition.astype(np.float32)
 
 
+def _choose(a: Floats, b: Floats, first: NDArray[np.bool_]) -> Floats:
+    """`a` where `first` says so, or where `b` is no number. Of two zeros it is `b`.
+
+    numpy's own minimum and maximum take the one or the other zero, as vector units have it.
+    """
+    return np.where(first | np.isnan(b), a, b)
+
+
 def _to_int(value: Floats) -> NDArray[np.int32]:
     """Towards 0; what does not fit is the nearest that does, and no number is 0."""
     whole = np.nan_to_num(np.trunc(value.astype(np.float64)), nan=0.0)
@@ -90,11 +98,11 @@ _TABLE: tuple[Op, ...] = (
     Op("fadd", "ff", "f", lambda a, b: a + b),
     Op("fmul", "ff", "f", lambda a, b: a * b),
     Op("fdiv", "ff", "f", lambda a, b: a / b),
-    Op("fmin", "ff", "f", np.fmin),
-    Op("fmax", "ff", "f", np.fmax),
+    Op("fmin", "ff", "f", lambda a, b: _choose(a, b, a < b)),
+    Op("fmax", "ff", "f", lambda a, b: _choose(a, b, a > b)),
     Op("fneg", "u", "u", lambda a: a ^ np.uint32(1 << 31)),
     Op("fabs", "u", "u", lambda a: a & np.uint32((1 << 31) - 1)),
-    Op("fsat", "f", "f", lambda a: np.fmin(np.fmax(a, np.float32(0)), np.float32(1))),
+    Op("fsat", "f", "f", lambda a: np.where(a > 1, 1, np.where(a > 0, a, np.float32(0)))),
     Op("ffloor", "f", "f", np.floor),
     Op("fceil", "f", "f", np.ceil),
     Op("ftrunc", "f", "f", np.trunc),
