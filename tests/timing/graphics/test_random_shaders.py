@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
+from tests.support import frame_jobs
 from tests.support.compute import END
 from tests.support.shading import shaded
 
 from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.isa.registers import Write
 from vc4lab.qpu.text.assembler import assemble
+from vc4lab.timing.boards import speeds_of
+from vc4lab.timing.chip import load_chip
+from vc4lab.timing.declare import StandsStill
+from vc4lab.timing.graphics.model import FrameModel
 from vc4lab.timing.graphics.shader_standstill import standing_threads
 
 SIGNALS = [Signal.NONE] * 4 + [signal for signal in Signal if signal != Signal.LOAD_IMMEDIATE]
@@ -68,3 +74,12 @@ def test_a_lone_thread_goes_on_when_there_is_no_room_for_more_results() -> None:
 def test_parameters_that_are_written_again_and_again() -> None:
     text = "mov t0t, r0\n" * 30 + "mov t0s, r0\nnop ; nop ; ldtmu0\nmov tlbc, 0" + END
     assert len(shaded(text, 6, threads=2, lines=[[[1]]]).ends) == 6
+
+
+def test_a_frame_whose_shaders_wait_for_ever_says_where() -> None:
+    frame = frame_jobs.triangle()
+    words = assemble("mov t0s, r0\n" * 14 + "mov tlbc, 0" + END).words
+    hung = replace(frame, programs=(words,) * len(frame.programs))
+    chip = load_chip("videocore4")
+    with pytest.raises(StandsStill, match=r"QPU 1, vector 0: at .*: TMU request queue full"):
+        list(FrameModel(chip, speeds_of(chip).of_board["pi3"]).run([hung]))

@@ -11,6 +11,7 @@ from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics import vertices
 from vc4lab.timing.graphics.counters import CounterTotals
 from vc4lab.timing.graphics.result import ShaderUse
+from vc4lab.timing.graphics.shader_standstill import standing_threads
 from vc4lab.timing.graphics.shader_use import SegmentCounts, shader_uses
 from vc4lab.timing.graphics.shaders import ShaderTables
 from vc4lab.timing.graphics.shading import fill_shading
@@ -131,4 +132,4 @@ class Feed:
 
     def standing(self, machine: Machine) -> list[str]:
         """Lines about what waits where, in a model that stands still."""
-        return standstill(machine) + vertices.standing(machine)
+        return standstill(machine) + vertices.standing(machine) + standing_threads(machine)

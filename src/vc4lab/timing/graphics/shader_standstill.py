@@ -7,7 +7,7 @@ from typing import Any
 
 from vc4lab.timing.compute.kinds import Cause
 from vc4lab.timing.graphics.kinds import SHADER_CAUSE_TEXT
-from vc4lab.timing.graphics.shader_state import Segment
+from vc4lab.timing.graphics.shader_state import Segment, ShaderQpu
 from vc4lab.timing.graphics.state import Shader, TaskKind
 from vc4lab.timing.machine import Machine
 
@@ -16,6 +16,8 @@ def standing_threads(machine: Machine) -> list[str]:
     """Lines about threads that have not ended, if nothing happens any more."""
     lines = []
     for number, qpu in enumerate(machine.states["qpu"]):
+        if not isinstance(qpu, ShaderQpu.python):  # a stand-in
+            continue
         for thread in (qpu.first, qpu.second):
             if thread.alive:
                 lines.append(f"QPU {number}, {_task(thread)}: {_waits(qpu, thread)}")
