@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -100,6 +101,9 @@ def test_every_piece_is_processed_once(name: str) -> None:
         assert timing.tiles == len(frame.tiles)
         assert timing.primitives == totals["covered_primitives"]
         assert timing.quads == totals["covered_quads"]
+        assert not timing.notes
+        batches = rendering(frame).batches
+        assert sum(draw.batches for draw in timing.draws) == len(batches.sizes)
         assert sum(draw.clocks for draw in timing.draws) <= timing.rendering
         busy = next(m.busy for m in timing.modules if m.module == "front_end")
         assert sum(draw.busy for draw in timing.draws) <= busy
@@ -173,3 +177,12 @@ def test_a_model_that_stands_still_says_who_waits() -> None:
     assert "binning_list: record" in text
     assert "waits for batches" in text
     assert "queue binning_groups 0: 1 pieces, read by vertex_cache 0" in text
+
+
+def test_what_is_not_timed_as_it_was_is_noted() -> None:
+    frame = frame_jobs.triangle()
+    draws = frame.draws.copy()
+    draws["golden"] = True
+    (timing,) = model().run([replace(frame, draws=draws, lost=3)])
+    assert "3 records of what was drawn found no room" in timing.notes[0]
+    assert "1 draws were drawn by the interpreter" in timing.notes[1]

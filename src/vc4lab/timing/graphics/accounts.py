@@ -94,6 +94,7 @@ class Accounts:
             },
             sum(self.now[name, place, "events"] for name, place in self.machine.names),
             self.feed.uses(tables),
+            tables.notes,
             counters={} if self.counters is None else self.counters.take(tables, clocks),
         )  # fmt: skip
         self.restart()
@@ -114,6 +115,9 @@ class Accounts:
         assert tables.rendering is not None
         frame = tables.rendering.frame
         drawn = np.arange(len(frame.draws))
+        found = tables.rendering
+        draw_of_group = frame.lists["draw"][found.groups[:-1]]
+        batches = np.bincount(draw_of_group, np.diff(found.batches.first_batch), len(drawn))
         return tuple(
             DrawTiming(
                 int(number), int(frame.draws["record"][number]), int(row["clocks"]),
@@ -121,6 +125,7 @@ class Accounts:
                 int(row["first"]) - started if row["primitives"] else 0,
                 int(row["last"]) - started if row["primitives"] else 0,
                 int(row["primitives"]), int(row["quads"]), int(row["vectors"]),
+                int(batches[number]),
             )
             for number, row in zip(drawn, rows[: len(frame.draws)], strict=True)
         )  # fmt: skip

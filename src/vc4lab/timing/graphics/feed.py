@@ -56,7 +56,29 @@ class Feed:
         }
         self._add_vertices(tables, found)
         self.add_shaders(tables)
+        tables.notes = self._notes(frame)
         return tables
+
+    def _notes(self, frame: Frame) -> tuple[str, ...]:
+        """What is not timed as it was."""
+        found = []
+        if frame.lost:
+            found.append(
+                f"{frame.lost} records of what was drawn found no room: the frame is timed "
+                "without its fragments"
+            )
+        golden = int(frame.draws["golden"].sum())
+        if golden:
+            found.append(
+                f"{golden} draws were drawn by the interpreter, which records no texture lines: "
+                "they are timed as if their texels were in the cache"
+            )
+        if self.programs.inexact:
+            found.append(
+                f"{self.programs.inexact} runs of programs executed as many instructions as no "
+                "way through them has: they are timed as the nearest one that is known"
+            )
+        return tuple(found)
 
     def _add_vertices(self, tables: Tables, found: Rendering) -> None:
         """Batches of both threads, and what they read; their shaders are draws so far."""

@@ -26,6 +26,8 @@ class DrawTiming:
         From the beginning of rendering: its first piece in the front end, and the end of its last.
     primitives, quads, vectors
         With pixels; quads that they cover; vectors for the fragment program.
+    batches
+        Of vertices that were shaded or fetched for rendering.
     """
 
     draw: int
@@ -38,6 +40,7 @@ class DrawTiming:
     primitives: int
     quads: int
     vectors: int
+    batches: int = 0
 
 
 @dataclass(frozen=True)

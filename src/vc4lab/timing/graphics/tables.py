@@ -23,7 +23,7 @@ class Tables:
     """A frame's tables. binned, rendered: those of each list thread by name.
 
     vertices: the batches of both, and what thread 0 does. labels: of the frame's shaders, as
-    `ShaderTables` has them.
+    `ShaderTables` has them. notes: what is not timed as it was, in words.
     """
 
     rendering: Rendering | None
@@ -31,6 +31,7 @@ class Tables:
     rendered: dict[str, Table] = field(default_factory=dict)
     vertices: FrameVertices | None = None
     labels: Sequence[tuple[str, int]] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def nothing(cls) -> Tables:
