@@ -59,11 +59,18 @@ SCENES = (
 """What glmark2 runs when it is not told what."""
 
 _RESULT = re.compile(r"FPS: (\d+) FrameTime: ([\d.]+) ms")
+_RENDERER = re.compile(r"GL_RENDERER: *(.*)")
+ON_V3D, ON_PROCESSOR = "VC4", "llvmpipe"
+"""How the names of what draws begin."""
 WARM_SECONDS = 0.5
 """For shaders that are compiled with their first frame, on either side."""
 ROUNDS = 2
 SECONDS = 1.0
 DRIVER = os.environ.get("VC4_DRIVER", "")
+
+
+class WrongRendererError(RuntimeError):
+    """Another one has drawn than was to be measured."""
 
 
 def driver() -> Path:
@@ -80,7 +87,11 @@ def device() -> DrmDevice:
 
 
 def draw(made: DrmDevice, scene: str, seconds: float, folder: Path | None) -> float | None:
-    """Frames a second, with a driver or (None) on the processor; None if glmark2 fails."""
+    """Frames a second, with a driver or (None) on the processor; None if glmark2 fails.
+
+    Raises WrongRendererError: an environment without a driver would be given the arm64 programs of
+    ``vc4lab drm --setup``, which draw on the V3D, too.
+    """
     environment = {**os.environ, DRIVERS_PATH: str(folder)}
     if folder is None:
         del environment[DRIVERS_PATH]
@@ -90,9 +101,16 @@ def draw(made: DrmDevice, scene: str, seconds: float, folder: Path | None) -> fl
     for part in parts:
         command += ["-b", part]
     with tempfile.TemporaryFile("w+") as out:
-        made.run(command, environment=environment, stdout=out, stderr=subprocess.DEVNULL)
+        made.run(
+            command, environment=environment, arm64=False, stdout=out, stderr=subprocess.DEVNULL
+        )
         out.seek(0)
-        found = _RESULT.findall(out.read())
+        text = out.read()
+    found = _RESULT.findall(text)
+    wanted = ON_V3D if folder is not None else ON_PROCESSOR
+    for renderer in _RENDERER.findall(text):
+        if not renderer.startswith(wanted):
+            raise WrongRendererError(f"{scene}: drawn by {renderer}, not by {wanted}")
     if len(found) != len(parts):
         return None
     return 1000.0 / float(found[-1][1]) if float(found[-1][1]) else float(found[-1][0])
