@@ -7,9 +7,8 @@ its body writes. What a register holds before it is written is 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from vc4lab.driver.compiler.ssa.expand import expand
+from vc4lab.driver.compiler.ssa.open_blocks import OpenIf, OpenLoop, Variable, named
 from vc4lab.driver.compiler.ssa.values import (
     Block,
     Function,
@@ -33,37 +32,11 @@ from vc4lab.driver.compiler.tgsi.program import (
 
 MOST_NAMES = 1 << 18
 """Parameters of all conditions and loops together, and the values that jumps give them."""
-Variable = tuple[File, int, int]
-"""A component of a register that is no memory: file, number, component."""
 
 
 def to_ssa(program: Program) -> Function:
     """The program in SSA form. Raises TgsiError if it is too large."""
     return _Translation(program).function()
-
-
-@dataclass(eq=False)
-class _OpenIf:
-    """A condition whose end is not reached."""
-
-    node: If
-    outer: list[Node]
-    old: dict[Variable, Value | None] = field(default_factory=dict)
-    """What the variables were that the way at hand has written."""
-    then: dict[Variable, Value] | None = None
-    """What the first way made of its variables; None: it jumped away, or is at hand."""
-    is_second: bool = False
-    then_jumped: bool = False
-
-
-@dataclass(eq=False)
-class _OpenLoop:
-    """A loop whose end is not reached; `written`: the variables of its body, in order."""
-
-    node: Loop
-    outer: list[Node]
-    written: tuple[Variable, ...]
-    is_left: bool = False
 
 
 class _Translation:
@@ -75,7 +48,7 @@ class _Translation:
         self._nodes: list[Node] = self._function.body
         self._block = self._new_block()
         self._values: dict[Variable, Value] = {}
-        self._open: list[_OpenIf | _OpenLoop] = []
+        self._open: list[OpenIf | OpenLoop] = []
         self._is_dead = False
         """Whether nothing comes here: after a jump, up to the end of its block."""
         self._dead_blocks = 0
@@ -189,7 +162,7 @@ class _Translation:
         return self._read(Register(index.file, index.number), COMPONENTS.index(index.component))
 
     def _set(self, variable: Variable, value: Value) -> None:
-        if self._open and isinstance(self._open[-1], _OpenIf):
+        if self._open and isinstance(self._open[-1], OpenIf):
             self._open[-1].old.setdefault(variable, self._values.get(variable))
         self._values[variable] = value
 
@@ -268,20 +241,20 @@ class _Translation:
             condition = self.make("fne", condition, self.constant(0))
         node = If(condition)
         self._nodes.append(node)
-        self._open.append(_OpenIf(node, self._nodes))
+        self._open.append(OpenIf(node, self._nodes))
         self._enter(node.then)
 
     _if = _uif
 
     def _else(self, _instruction: Instruction, _number: int) -> None:
         top = self._open[-1]
-        assert isinstance(top, _OpenIf)
+        assert isinstance(top, OpenIf)
         top.then, top.then_jumped = self._way_of(top), self._jumped()
         self._enter(top.node.otherwise)
 
     def _endif(self, _instruction: Instruction, _number: int) -> None:
         top = self._open[-1]
-        assert isinstance(top, _OpenIf)
+        assert isinstance(top, OpenIf)
         made, jumped = self._way_of(top), self._jumped()
         self._open.pop()
         if top.then is None:  # there was no ELSE
@@ -292,7 +265,7 @@ class _Translation:
         thens = tuple(top.then.get(one, olds[one]) for one in variables)
         elses = tuple(made.get(one, olds[one]) for one in variables)
         self._name(len(variables))
-        node.parameters = tuple(parameter(_named(one), self._line) for one in variables)
+        node.parameters = tuple(parameter(named(one), self._line) for one in variables)
         node.then_values = None if top.then_jumped else thens
         node.else_values = None if jumped else elses
         self._nodes = top.outer
@@ -301,7 +274,7 @@ class _Translation:
             self._set(variable, value)
         self._is_dead = top.then_jumped and jumped
 
-    def _way_of(self, top: _OpenIf) -> dict[Variable, Value]:
+    def _way_of(self, top: OpenIf) -> dict[Variable, Value]:
         """What a way has made; the variables are again as before it."""
         made = {variable: self._values[variable] for variable in top.old}
         for variable, old in top.old.items():
@@ -316,20 +289,20 @@ class _Translation:
         written = self._written_in(number)
         initial = tuple(self._values.get(one) or self.constant(0) for one in written)
         self._name(len(written))
-        node = Loop([], tuple(parameter(_named(one), self._line) for one in written), initial)
+        node = Loop([], tuple(parameter(named(one), self._line) for one in written), initial)
         self._nodes.append(node)
         for variable, value in zip(written, node.parameters, strict=True):
             self._set(variable, value)
-        self._open.append(_OpenLoop(node, self._nodes, written))
+        self._open.append(OpenLoop(node, self._nodes, written))
         self._enter(node.body)
 
     def _endloop(self, _instruction: Instruction, _number: int) -> None:
         top = self._open[-1]
-        assert isinstance(top, _OpenLoop)
+        assert isinstance(top, OpenLoop)
         if not self._jumped():
             self._jump("continue")
         self._open.pop()
-        names = tuple(parameter(_named(one), self._line) for one in top.written)
+        names = tuple(parameter(named(one), self._line) for one in top.written)
         top.node.results = names
         self._nodes = top.outer
         self._block = self._new_block()
@@ -343,8 +316,8 @@ class _Translation:
     def _cont(self, _instruction: Instruction, _number: int) -> None:
         self._jump("continue")
 
-    def _jump(self, kind: str) -> _OpenLoop:
-        loop = next(one for one in reversed(self._open) if isinstance(one, _OpenLoop))
+    def _jump(self, kind: str) -> OpenLoop:
+        loop = next(one for one in reversed(self._open) if isinstance(one, OpenLoop))
         values = tuple(self._values[one] for one in loop.written)
         self._name(len(values))
         self._nodes.append(Jump(kind, loop.node, values))
@@ -399,8 +372,3 @@ class _Translation:
                         component = COMPONENTS.index(letter)
                         value = self._read(Register(File.OUT, number), component)
                         self.make("output", value, attributes=(number, component))
-
-
-def _named(variable: Variable) -> str:
-    file, number, component = variable
-    return f"{file.value}[{number}].{COMPONENTS[component]}"
