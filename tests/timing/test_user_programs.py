@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.compute import DATA, END, Board
-from tests.support.timing import stall, timed
+from tests.support.timing import cache, stall, timed
 from tests.support.timing_rows import LOAD, STORE, load_setup, loop, start, store_setup
 from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
+from vc4lab.timing.result import Timing
 from vc4lab.timing.user_programs import ProgramTiming
 from vc4lab.v3d.events import ProgramRecorded
 
@@ -137,10 +139,23 @@ def test_programs_that_would_wait_for_each_other_on_the_chip() -> None:
     )
 
 
-def test_textures_say_that_they_are_not_modelled() -> None:
-    program = "mov t0t, 0\nmov t0s, 0\nnop ; nop ; ldtmu0\n" + END
-    timing = timed(program, [[DATA, 0x100 << 8 | 0x100 << 20]])
-    assert "textures of user programs are not modelled yet" in timing.notes[0]
+def texture_sample(across: int) -> Timing:
+    """A texture of 256 x 256 sampled once, lanes `across` / 256 of its width apart."""
+    program = (
+        f"itof r0, elem_num\nfmul r0, r0, unif\nmov t0t, 0\nmov t0s, r0\nnop ; nop ; ldtmu0\n{END}"
+    )
+    step = struct.unpack("I", struct.pack("f", across / 256))[0]
+    nearest = 1 << 7 | 1 << 4
+    return timed(program, [[step, DATA, 0x100 << 8 | 0x100 << 20 | nearest]])
+
+
+def test_texels_are_fetched_from_memory() -> None:
+    """A utile of 4 x 4 texels is a line: 16 lanes need one of them, or 16."""
+    together, apart = texture_sample(0), texture_sample(8)
+    assert [cache(one, "tmu").misses for one in (together, apart)] == [1, 16]
+    assert [cache(one, "tmu").hits for one in (together, apart)] == [15, 0]
+    assert stall(apart, "TMU result") > stall(together, "TMU result") + 15
+    assert not apart.notes
 
 
 # -- vc4lab run --timing

@@ -81,15 +81,9 @@ class ProgramTiming:
         model = self.models[self.speeds.of_board[self.board]]
         qpus = tuple(_qpu_time(model, number) for number in model.started)
         clocks = _clocks(model)
-        textures = sum(int(model.qpus[n].textures) for n in model.started)
         cut = [number for number in model.started if model.qpus[number].ended == CUT_OFF]
         notes = [f"QPU {qpu.qpu} {qpu.waits}" for qpu in qpus if qpu.qpu in cut]
         notes += standstill(model)
-        if textures:
-            notes.append(
-                f"{textures} samples of textures are timed as if their texels were in the cache: "
-                "textures of user programs are not modelled yet"
-            )
         return Timing(
             self.chip.name,
             self.board,

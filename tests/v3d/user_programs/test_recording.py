@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.compute import DATA, ENGINES, Board, Outcome
 
+from vc4lab.memory.touched_lines import QUAD_SHIFT
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.events import ProgramRecorded
 from vc4lab.v3d.user_programs.recording.format import ROOM, Kind, header
@@ -107,6 +108,31 @@ def test_the_words(engine: str) -> None:
         header(8, Kind.STRAIGHT),
     ]  # fmt: skip
     assert ends[0] == (14, True)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_sample_has_the_lines_of_each_quad(engine: str) -> None:
+    """All lanes sample the first texel; the one after the edge is the same."""
+    clamped = [DATA, TEXTURE[1] | 1 | 1 << 2]
+    program = "mov t1t, 0\nmov t1s, 0\nnop ; nop ; ldtmu1\nnop ; nop ; thrend\nnop\nnop\n"
+    _, words, _ = recorded(engine, program, [clamped])
+    lines = [quad << QUAD_SHIFT | DATA >> 6 for quad in range(4)]
+    assert words[0] == [header(1, Kind.TEXTURE, 1), DATA, 4, *lines]
+
+
+def test_a_texture_that_was_sampled_before_is_recorded_later() -> None:
+    """Native code knows it already when a listener comes."""
+    board = Board("jit", threads=1)
+    code = board.load("mov t0t, 0\nmov t0s, 0\nnop ; nop ; ldtmu0\nnop ; nop ; thrend\nnop\nnop\n")
+    board.start(code, TEXTURE)
+    board.finish()
+    words: list[int] = []
+    with board.programs.listeners.program_recorded.subscribe(lambda e: words.extend(e.record)):
+        board.start(code, TEXTURE)
+        board.finish()
+    assert words[:3] == [header(1, Kind.TEXTURE), DATA, 16]
+    board.start(code, TEXTURE)
+    assert board.finish().completed == 3
 
 
 def test_a_native_program_gives_its_turn_up_when_the_record_is_full() -> None:

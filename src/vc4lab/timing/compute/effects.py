@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, ptr, select, staged, store
+from vc4lab.simd import (
+    Value,
+    call,
+    const,
+    i32,
+    i64,
+    kernel,
+    load,
+    max_,
+    min_,
+    ptr,
+    select,
+    staged,
+    store,
+)
 from vc4lab.timing.clockwork import (
     Engine,
     instance_of,
@@ -18,8 +32,8 @@ from vc4lab.timing.compute.kinds import Flag, ModuleKind, QueueKind
 from vc4lab.timing.compute.needs import unit_of
 from vc4lab.timing.compute.slice_caches import fetch_uniforms, move_uniforms
 from vc4lab.timing.compute.state import Code, Figures, Piece, Qpu, Tmu
-from vc4lab.timing.compute.tmu import TEXTURE, keep_vector, request_queue
-from vc4lab.v3d.user_programs.recording.format import KIND_SHIFT, SITE_SHIFT, Kind
+from vc4lab.timing.compute.tmu import ADDRESSES, keep_vector, request_queue
+from vc4lab.v3d.user_programs.recording.format import KIND_SHIFT, MAX_LINES, SITE_SHIFT, Kind
 
 _KIND = (1 << SITE_SHIFT - KIND_SHIFT) - 1
 
@@ -65,13 +79,16 @@ def _take_entries(engine: Engine, qpu: Qpu, clock: Value) -> None:
         size = const(i64, 2)
         if kind == int(Kind.LOOKUP):
             place = qpu.record + ((qpu.next_word + 1) << 2)
-            _request(engine, qpu, head & 1, keep_vector(qpu, place), clock)
+            vector = keep_vector(qpu, place, const(i32, 16), const(i32, ADDRESSES))
+            _request(engine, qpu, head & 1, vector, clock)
             size = const(i64, 17)
         elif kind == int(Kind.TEXTURE):
-            qpu.textures = qpu.textures + 1
             if qpu.ahead > 0:
                 _take_uniform(engine, qpu, clock)
-            _request(engine, qpu, head & 1, const(i64, TEXTURE), clock)
+            lines = min_(_word(qpu, 2), const(i32, MAX_LINES))
+            place = qpu.record + ((qpu.next_word + 3) << 2)
+            _request(engine, qpu, head & 1, keep_vector(qpu, place, lines, lines), clock)
+            size = 3 + _word(qpu, 2).sext(i64)
         elif kind == int(Kind.UNIFORMS):
             move_uniforms(engine, qpu, _word(qpu, 1), clock)
         elif kind == int(Kind.LOAD):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vc4lab.simd import Array, Struct, i32, i64, nested, ptr
 from vc4lab.timing.compute.kinds import CAUSES
+from vc4lab.v3d.user_programs.recording.format import MAX_LINES
 
 MAX_QPUS = 16
 WAITERS = 8
@@ -167,14 +168,14 @@ class Qpu(Struct):
     vector = i32
     lookups = i64
     uniforms = i64
-    textures = i64
     done = i64
     programs = i32
     task = i32
     wanted = i32
     unused = i32
     stalls = Array(i64, CAUSES)
-    vectors = Array(i32, 16 * VECTORS)
+    vectors = Array(i32, MAX_LINES * VECTORS)
+    vector_lines = Array(i32, VECTORS)
 
 
 class Tags(Struct):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from vc4lab.memory.touched_lines import QUAD_SHIFT
 from vc4lab.simd import (
     Function,
     Value,
@@ -42,6 +43,7 @@ from vc4lab.timing.clockwork import (
 from vc4lab.timing.compute import tags
 from vc4lab.timing.compute.kinds import LINE_BITS, ModuleKind, QueueKind
 from vc4lab.timing.compute.state import IN_FLIGHT, LINES, VECTORS, Figures, Qpu, Tmu
+from vc4lab.v3d.user_programs.recording.format import MAX_LINES
 
 
 class Requests(NamedTuple):
@@ -59,8 +61,11 @@ class Requests(NamedTuple):
 LANES = 16
 """Accesses that a vector counts as."""
 
-TEXTURE = -1
-"""In place of a vector's number: a texture, whose texels count as being in the cache."""
+ADDRESSES = -1
+"""In place of a number of lines: a vector of 16 addresses."""
+
+_VECTOR_BYTES = 4 * MAX_LINES
+_LINE_IN_MEMORY = (1 << QUAD_SHIFT) - 1
 
 
 @staged
@@ -142,18 +147,26 @@ def look_up_line(tmu: Tmu, line: Value) -> None:
 
 @staged
 def _look_up_lanes(engine: Engine, tmu: Tmu, instance: Value, vector: Value) -> None:
-    """The lines of a vector's lanes, whose addresses the QPU keeps."""
-    if vector >= 0:
-        qpu = Qpu.at(state_of(engine, instance))
+    """The lines of a vector, whose addresses or texels' lines the QPU keeps.
+
+    Lanes that follow each other in a line look it up once; of texels, each quad looks up its lines.
+    """
+    qpu = Qpu.at(state_of(engine, instance))
+    place = qpu.vectors + vector * _VECTOR_BYTES
+    count = load(i32, qpu.vector_lines + (vector << 2))
+    if count == ADDRESSES:
         before = const(i64, -1)
-        for lane in range(16):
-            place = qpu.vectors + (vector << 6) + (lane << 2)
-            line = load(i32, place).zext(i64).shr(LINE_BITS)
+        for lane in range(LANES):
+            line = load(i32, place + (lane << 2)).zext(i64).shr(LINE_BITS)
             if line != before:
                 before = line
                 look_up_line(tmu, line)
-        tmu.tags.misses = tmu.tags.misses + tmu.lines_left.sext(i64)
-        tmu.tags.hits = tmu.tags.hits + (LANES - tmu.lines_left).sext(i64)
+    else:
+        for number in range(count):
+            word = load(i32, place + ((const(i32, 0) + number).sext(i64) << 2))
+            look_up_line(tmu, (word & _LINE_IN_MEMORY).zext(i64))
+    tmu.tags.misses = tmu.tags.misses + tmu.lines_left.sext(i64)
+    tmu.tags.hits = tmu.tags.hits + max_(LANES - tmu.lines_left, const(i32, 0)).sext(i64)
 
 
 @staged
@@ -216,12 +229,16 @@ step_tmu = tmu_step(Requests(_look_up_lanes, _hand_on_result))
 
 
 @staged
-def keep_vector(qpu: Qpu, record: Value) -> Value:
-    """Keeps the addresses of a request until the TMU looks at them; their number (i64)."""
-    number = qpu.vector
-    qpu.vector = (number + 1) & (VECTORS - 1)
-    to = qpu.vectors + (number << 6)
-    for lane in range(16):
-        at = lane << 2
+def keep_vector(qpu: Qpu, record: Value, count: Value, lines: Value) -> Value:
+    """Keeps the words of a request until the TMU looks at them; their number (i64).
+
+    count: of the words; lines: as in `Qpu.vector_lines`.
+    """
+    number = qpu.vector.sext(i64)
+    qpu.vector = (qpu.vector + 1) & (VECTORS - 1)
+    to = qpu.vectors + number * _VECTOR_BYTES
+    for word in range(count):
+        at = (const(i32, 0) + word).sext(i64) << 2
         store(to + at, load(i32, record + at))
-    return number.sext(i64)
+    store(qpu.vector_lines + (number << 2), lines)
+    return number

@@ -9,10 +9,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.memory.streams import StreamMemory
+from vc4lab.memory.touched_lines import TouchedLines
 from vc4lab.simd import (
     Function,
     Target,
     build,
+    const,
     host_target,
     i32,
     i32x16,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from vc4lab.simd import NativeModule, Value
 
 _LANE_BYTES = 64
+_ALL_QUADS = 0x1111
 
 
 @lru_cache(maxsize=256)
@@ -56,6 +60,25 @@ def sampler_module(kind: TextureKind, target: Target | None = None) -> NativeMod
         float_mode="qpu",
         key=repr(kind),
     )
+
+
+@lru_cache(maxsize=256)
+def recording_module(kind: TextureKind) -> NativeModule:
+    """The same, with a fifth argument: a `Stream` that takes the lines of memory, quad by quad,
+    that the texels lie in.
+    """
+
+    def one(*arguments: Value) -> None:
+        descriptor, memory, words, results, stream = arguments
+        s, t, r, b = (load(i32x16, words + n * _LANE_BYTES) for n in range(4))
+        lines = TouchedLines(stream, const(i32, _ALL_QUADS))
+        found = sample(kind, descriptor, memory, s, t, r, b, lines=lines)
+        for n, word in enumerate(found if isinstance(found, tuple) else (found,)):
+            store(results + n * _LANE_BYTES, word)
+
+    entry = Function((ptr, ptr, ptr, ptr, ptr), None, one, name="sample")
+    name = f"tmu-recording-{kind.type.name.lower()}"
+    return build(name, {"sample": entry}, float_mode="qpu", key=repr(kind))
 
 
 @lru_cache(maxsize=256)
@@ -120,6 +143,28 @@ def sample_words(
     results = np.empty(16 * kind.result_words, np.uint32)
     entry = sampler_module(kind, target)["sample"]
     entry(descriptor.address, memory.base, words.ctypes.data, results.ctypes.data)
+    return results
+
+
+def sample_recorded(
+    kind: TextureKind,
+    descriptor: TextureDescriptor,
+    memory: GuestMemory,
+    coordinates: list[NDArray[np.uint32]],
+    stream: StreamMemory,
+) -> NDArray[np.uint32]:
+    """As `sample_words`; the stream takes the lines of memory that the texels lie in."""
+    import numpy as np
+
+    words = np.concatenate(coordinates).astype(np.uint32, copy=False)
+    results = np.empty(16 * kind.result_words, np.uint32)
+    recording_module(kind)["sample"](
+        descriptor.address,
+        memory.base,
+        words.ctypes.data,
+        results.ctypes.data,
+        stream.stream.address,
+    )
     return results
 
 

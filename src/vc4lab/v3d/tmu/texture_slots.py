@@ -18,13 +18,14 @@ PARAMETERS = 4
 
 class TextureSlot(Struct):
     """P0..P3 of a texture, how many of them count, its native sampler (results of `words` x 16
-    lanes)."""
+    lanes), and the one that notes lines of memory as well, if it was asked for."""
 
     parameters = Array(i32, PARAMETERS)
     used = i32
     words = i32
     sampler = ptr
     descriptor = ptr
+    recorder = ptr
 
 
 @staged
@@ -50,8 +51,10 @@ def fill_slot(
     kind: TextureKind,
     descriptor: TextureDescriptor,
     module: NativeModule,
+    recorder: NativeModule | None = None,
 ) -> None:
     """Makes a slot that of a texture with these 1 to 4 parameters."""
     slot.parameters = [signed32(word) for word in padded(words)]
     slot.used, slot.words = len(words), kind.result_words
     slot.sampler, slot.descriptor = module["sample"].address, descriptor.address
+    slot.recorder = 0 if recorder is None else recorder["sample"].address

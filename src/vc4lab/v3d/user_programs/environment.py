@@ -21,6 +21,7 @@ from vc4lab.v3d.vpm.shader_rows import GenericSetup, ReadQueue, first_address, n
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind
     from vc4lab.v3d.unknowns import Unknowns
     from vc4lab.v3d.vpm.golden import Lanes, Words
 
@@ -224,9 +225,7 @@ class UserEnvironment(Environment):
             raise PermanentStall(st.STALLS[st.NO_ROOM + unit])
         self.lookups += register == "s"
         if direct:
-            from vc4lab.v3d.tmu.kernels import lookup_words
-
-            self.results[unit].append(lookup_words(self.memory, value))
+            self._look_up(unit, value)
             return
         word = self.next_uniform()
         if len(parameters) < 4:
@@ -237,8 +236,12 @@ class UserEnvironment(Environment):
             pending.clear()
             parameters.clear()
 
+    def _look_up(self, unit: int, value: Words) -> None:
+        from vc4lab.v3d.tmu.kernels import lookup_words
+
+        self.results[unit].append(lookup_words(self.memory, value))
+
     def _sample(self, unit: int) -> None:
-        from vc4lab.v3d.tmu.kernels import sample_words
         from vc4lab.v3d.tmu.state import describe_texture
         from vc4lab.v3d.tmu.texture_slots import padded
 
@@ -247,9 +250,20 @@ class UserEnvironment(Environment):
         kind, descriptor = describe_texture(*padded(words), len(words), unknowns=self.unknowns)
         zero = np.zeros(vs.LANES, np.uint32)
         coordinates = [self.pending[unit].get(name, zero) for name in "strb"]
-        found = sample_words(kind, descriptor, self.memory, *coordinates)
+        found = self._texels(unit, kind, descriptor, coordinates)
         for at in range(0, len(found), vs.LANES):
             self.results[unit].append(found[at : at + vs.LANES])
+
+    def _texels(
+        self,
+        unit: int,
+        kind: TextureKind,
+        descriptor: TextureDescriptor,
+        coordinates: list[Words],
+    ) -> Words:
+        from vc4lab.v3d.tmu.kernels import sample_words
+
+        return sample_words(kind, descriptor, self.memory, *coordinates)
 
     def tmu_load(self, unit: int) -> Words:
         if not self.results[unit]:

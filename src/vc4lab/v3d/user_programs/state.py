@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
+from vc4lab.memory.streams import Stream
 from vc4lab.qpu.jit.resumable import SAVED_VECTORS
-from vc4lab.simd import Array, Struct, i8, i32, i32x16, i64, ptr
+from vc4lab.simd import Array, Struct, i8, i32, i32x16, i64, nested, ptr
 from vc4lab.v3d.tmu.texture_slots import TextureSlot
 from vc4lab.v3d.user_programs.needs import SEMAPHORES
 from vc4lab.v3d.vpm.setup import VPM_BYTES
@@ -83,7 +84,8 @@ class QpuState(Struct):
     saved: registers and flags while suspended. findings: FINDING_... bits; outside: a DMA address.
     dma_time: how many instructions its DMA counts for; slice_end: of instructions, less that.
     watch: a `WatchState` if the program is watched. record: where its way is recorded, if it is
-    (`recording/format.py`); recorded, record_room: bytes written, and after which its turn ends.
+    (`recording/format.py`); recorded, record_room: bytes written, and after which its turn ends;
+    lines: where a sample notes lines of memory.
     lookups, loaded_rows … stored: of the TMUs and of its DMA in rows and elements, for `job_time`.
     """
 
@@ -122,6 +124,7 @@ class QpuState(Struct):
     record = ptr
     recorded = i32
     record_room = i32
+    lines = nested(Stream)
 
 
 FINDING_UNIFORMS = 1

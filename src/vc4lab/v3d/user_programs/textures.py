@@ -62,7 +62,7 @@ class TextureSlots:
         shared.resolve = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def _resolve(self, qpu: int, unit: int) -> int:
-        from vc4lab.v3d.tmu.kernels import sampler_module
+        from vc4lab.v3d.tmu.kernels import recording_module, sampler_module
         from vc4lab.v3d.tmu.state import describe_texture
 
         base = qpu + QpuState.units.offset + unit * Unit.size
@@ -72,9 +72,11 @@ class TextureSlots:
         self.findings.add(words)
         kind, descriptor = describe_texture(*padded(words), used, unknowns=self.unknowns)
         module = sampler_module(kind)
+        recorded = QpuState.python.from_address(qpu).record != 0
+        recorder = recording_module(kind) if recorded else None
         number = self._next
         self._next = (number + 1) % TEXTURES
-        self._kept[number] = (module, descriptor)
-        fill_slot(self.shared.textures[number], words, kind, descriptor, module)
+        self._kept[number] = (module, recorder, descriptor)
+        fill_slot(self.shared.textures[number], words, kind, descriptor, module, recorder)
         self.shared.slots = max(int(self.shared.slots), number + 1)
         return number

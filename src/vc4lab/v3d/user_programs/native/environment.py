@@ -318,21 +318,27 @@ class StagedUserEnvironment(ResumableEnvironment):
             self.stop_unless(state.count < st.LOOKUPS, Status.STUCK, st.NO_ROOM + unit)
             self.qpu.lookups = self.qpu.lookups + 1
             if unit not in self.textured:
-                native_tmu.push(state, native_tmu.lookup(self.memory, value))
+                self._look_up(unit, value)
                 return
             direct, texture, on = new_block(), new_block(), new_block()
             jump_if(state.written == 0, direct, texture)
             enter(direct)
-            native_tmu.push(state, native_tmu.lookup(self.memory, value))
+            self._look_up(unit, value)
             jump(on)
             enter(texture)
             self._parameter(state)
-            call(native_tmu.sample, self.shared_address, self.qpu_address, unit, value)
+            self._sample(unit, value)
             jump(on)
             enter(on)
             return
         self._parameter(state)
         store(state.coordinates + 64 * "strb".index(register), value, 64)
+
+    def _look_up(self, unit: int, value: Value) -> None:
+        native_tmu.push(self._unit(unit), native_tmu.lookup(self.memory, value))
+
+    def _sample(self, unit: int, value: Value) -> None:
+        call(native_tmu.sample, self.shared_address, self.qpu_address, unit, value)
 
     def _parameter(self, state: Unit) -> None:
         """Take the uniform that goes with a write of a texture request."""

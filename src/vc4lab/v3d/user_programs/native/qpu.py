@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from array import array
 from typing import TYPE_CHECKING
 
@@ -40,8 +41,9 @@ class NativeQpu(Qpu):
         )
         self.recorded = region.recorded
         if self.recorded:
-            self._record = (ctypes.c_uint32 * ((ROOM + RESERVE) // 4))()
-            self.state.record = ctypes.addressof(self._record)
+            room = mmap.mmap(-1, ROOM + RESERVE)  # costs nothing until it is written
+            self._record = memoryview(room)
+            self.state.record = ctypes.addressof(ctypes.c_char.from_buffer(room))
             self.state.record_room = ROOM
         self.watch = start.watch
         self._native_watch: NativeWatch | None = None
@@ -60,7 +62,7 @@ class NativeQpu(Qpu):
     def take_record(self) -> array[int]:
         record = array("I")
         if self.state.recorded:
-            record.frombytes(memoryview(self._record).cast("B")[: self.state.recorded])
+            record.frombytes(self._record[: self.state.recorded])
             self.state.recorded = 0
         return record
 

@@ -71,6 +71,17 @@ def lookup(memory: Value, address: Value) -> Value:
 @kernel(args=(ptr, ptr, i32, i32x16))
 def sample(shared: Value, qpu: Value, number: Value, s: Value) -> None:
     """A write of S that ends a texture request whose other coordinates and parameters are there."""
+    _sample(shared, qpu, number, s, False)
+
+
+@kernel(args=(ptr, ptr, i32, i32x16))
+def sample_recorded(shared: Value, qpu: Value, number: Value, s: Value) -> None:
+    """The same; `QpuState.lines` takes the lines of memory that the texels lie in."""
+    _sample(shared, qpu, number, s, True)
+
+
+@staged
+def _sample(shared: Value, qpu: Value, number: Value, s: Value, records: bool) -> None:
     common = SharedState.at(shared)
     unit = Unit.at(qpu + QpuState.units.offset + number * Unit.size)
     coordinates = unit.coordinates
@@ -79,21 +90,27 @@ def sample(shared: Value, qpu: Value, number: Value, s: Value) -> None:
     place = unit.parameters
     found: Any = const(i32, -1)
     for index in range(common.slots):
-        if same_parameters(common.textures + index * TextureSlot.size, place, used):
+        at = common.textures + index * TextureSlot.size
+        same = same_parameters(at, place, used)
+        if records:
+            same = same & (TextureSlot.at(at).recorder != 0)
+        if same:
             found = index
             break
     if found < 0:
         found = call_pointer(common.resolve, i32, (ptr, i32), qpu, number)
     slot = TextureSlot.at(common.textures + (found & 15) * TextureSlot.size)
     results = unit.scratch
+    lines = (qpu + QpuState.lines.offset,) if records else ()
     call_pointer(
-        slot.sampler,
+        slot.recorder if records else slot.sampler,
         None,
-        (ptr, ptr, ptr, ptr),
+        (ptr,) * (4 + len(lines)),
         slot.descriptor,
         common.memory,
         coordinates,
         results,
+        *lines,
         float_mode="keep",
     )
     for k in range(slot.words):

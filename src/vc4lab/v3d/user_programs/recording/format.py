@@ -15,7 +15,7 @@ from enum import IntEnum
 
 
 class Kind(IntEnum):
-    """What an entry is about, and (`WORDS`) what its words are."""
+    """What an entry is about, and what its words are."""
 
     STRAIGHT = 0
     """A branch that was not taken."""
@@ -24,7 +24,8 @@ class Kind(IntEnum):
     LOOKUP = 2
     """Memory is looked up by a TMU: the address of each lane."""
     TEXTURE = 3
-    """A texture is sampled by a TMU: its first parameter."""
+    """A texture is sampled by a TMU: its first parameter, how many lines of memory each quad's
+    texels lie in, all quads together, and these lines as in `memory/touched_lines.py`."""
     UNIFORMS = 4
     """The uniforms address is written: where the next uniform lies."""
     LOAD = 5
@@ -37,24 +38,15 @@ class Kind(IntEnum):
     """A read set-up of the VPM, DMA set-ups included: the word."""
 
 
-WORDS = {
-    Kind.STRAIGHT: 0,
-    Kind.TAKEN: 1,
-    Kind.LOOKUP: 16,
-    Kind.TEXTURE: 1,
-    Kind.UNIFORMS: 1,
-    Kind.LOAD: 3,
-    Kind.STORE: 3,
-    Kind.NOSWAP: 1,
-    Kind.READ_SETUP: 1,
-}
-
 SITE_SHIFT, KIND_SHIFT = 8, 4
 
 ROOM = 1 << 20
 """Bytes of a native QPU's record, after which its turn ends at the next loop."""
 
-RESERVE = 1 << 19
+MAX_LINES = 128
+"""Lines of a sample at most: of 16 pixels, four texels each of two levels."""
+
+RESERVE = 1 << 22
 """Bytes after these, for what a region (`MAX_PLACES` instructions) writes without a loop."""
 
 GOLDEN_WORDS = 1 << 16

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.memory.streams import Stream, StreamMemory
 from vc4lab.v3d.user_programs.environment import UserEnvironment
-from vc4lab.v3d.user_programs.recording.format import Kind, header
+from vc4lab.v3d.user_programs.recording.format import MAX_LINES, Kind, header
 from vc4lab.v3d.user_programs.watching.environment import WatchedEnvironment
 
 if TYPE_CHECKING:
+    from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind
     from vc4lab.v3d.vpm.golden import Lanes, Words
 
 
@@ -18,6 +20,7 @@ class RecordedEnvironment(UserEnvironment):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.record: list[int] = []
+        self._lines: StreamMemory | None = None
 
     def _note(self, kind: Kind, *words: int, unit: int = 0, site: int | None = None) -> None:
         self.record.append(header(self.site if site is None else site, kind, unit))
@@ -51,12 +54,26 @@ class RecordedEnvironment(UserEnvironment):
         self._note(Kind.NOSWAP, int(value[0]))
         super().tmu_noswap(value)
 
-    def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
-        if register == "s" and self.parameters[unit]:
-            self._note(Kind.TEXTURE, self.parameters[unit][0], unit=unit)
-        elif register == "s":
-            self._note(Kind.LOOKUP, *(int(word) for word in value), unit=unit)
-        super().tmu_write(unit, register, value, mask, site)
+    def _look_up(self, unit: int, value: Words) -> None:
+        self._note(Kind.LOOKUP, *(int(word) for word in value), unit=unit)
+        super()._look_up(unit, value)
+
+    def _texels(
+        self,
+        unit: int,
+        kind: TextureKind,
+        descriptor: TextureDescriptor,
+        coordinates: list[Words],
+    ) -> Words:
+        from vc4lab.v3d.tmu.kernels import sample_recorded
+
+        if self._lines is None:
+            self._lines = StreamMemory(Stream(), 4 * MAX_LINES)
+        self._lines.clear()
+        found = sample_recorded(kind, descriptor, self.memory, coordinates, self._lines)
+        lines = memoryview(self._lines.content).cast("I")
+        self._note(Kind.TEXTURE, self.parameters[unit][0], len(lines), *lines, unit=unit)
+        return found
 
 
 class RecordedWatchedEnvironment(RecordedEnvironment, WatchedEnvironment):

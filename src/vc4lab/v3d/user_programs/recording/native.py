@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd import Value, enter, i32, jump, jump_if, load, new_block, store, var
+from vc4lab.simd import Value, call, const, i32, i64, load, store, var
+from vc4lab.v3d.user_programs.native import tmu as native_tmu
 from vc4lab.v3d.user_programs.native.environment import StagedUserEnvironment
-from vc4lab.v3d.user_programs.recording.format import Kind, header
+from vc4lab.v3d.user_programs.recording.format import MAX_LINES, Kind, header
 from vc4lab.v3d.user_programs.watching.native import StagedWatchedEnvironment
 
 if TYPE_CHECKING:
@@ -66,25 +67,20 @@ class StagedRecordedEnvironment(StagedUserEnvironment):
         self._note(Kind.NOSWAP, value[0])
         super().tmu_noswap(value)
 
-    def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
-        if register == "s":
-            self._lookup_or_texture(unit, value)
-        super().tmu_write(unit, register, value, mask, site)
-
-    def _lookup_or_texture(self, unit: int, value: Value) -> None:
-        if unit not in self.textured:
-            self._note(Kind.LOOKUP, value, unit=unit)
-            return
-        state = self._unit(unit)
-        direct, texture, on = new_block(), new_block(), new_block()
-        jump_if(state.written == 0, direct, texture)
-        enter(direct)
+    def _look_up(self, unit: int, value: Value) -> None:
         self._note(Kind.LOOKUP, value, unit=unit)
-        jump(on)
-        enter(texture)
-        self._note(Kind.TEXTURE, load(i32, state.parameters), unit=unit)
-        jump(on)
-        enter(on)
+        super()._look_up(unit, value)
+
+    def _sample(self, unit: int, value: Value) -> None:
+        self._note(Kind.TEXTURE, load(i32, self._unit(unit).parameters), 0, unit=unit)
+        end = self.recorded.get()
+        lines = self.qpu.lines
+        place = self.qpu.record + end
+        lines.base, lines.used, lines.room = place, const(i64, 0), const(i64, 4 * MAX_LINES)
+        call(native_tmu.sample_recorded, self.shared_address, self.qpu_address, unit, value)
+        used = lines.used.trunc(i32)
+        store(place - 4, used.shr(2))
+        self.recorded.set(end + used)
 
 
 class StagedRecordedWatchedEnvironment(StagedRecordedEnvironment, StagedWatchedEnvironment):
