@@ -15,7 +15,7 @@ from vc4lab.timing.chip import load_chip
 from vc4lab.timing.figures import MODULES
 from vc4lab.timing.profile import trace as traces
 from vc4lab.timing.profile.profiler import Profiler
-from vc4lab.timing.profile.result import Profile, shares_of
+from vc4lab.timing.profile.result import Profile, WhatIf, shares_of
 from vc4lab.timing.profile.timeline import Sampler
 from vc4lab.timing.profile.trace import trace, trace_json
 from vc4lab.timing.profile.what_if import TIMES, free_changes, what_ifs
@@ -49,6 +49,13 @@ def test_a_free_module_has_its_best_figures(module: str) -> None:
         assert value == (spec.least if spec.unit in TIMES else spec.most)
 
 
+def test_a_free_module_has_more_under_way_and_no_other_size() -> None:
+    assert free_changes(CHIP, "attributes")["attributes", "ahead"] == 64
+    for module in ("l2", "tmu", "vertex_cache", "slices"):
+        keys = {key for _, key in free_changes(CHIP, module)}
+        assert not keys & {"bytes", "ways", "count", "rows", "per_slice", "arbitration"}
+
+
 def test_what_ifs_are_runs_of_the_model() -> None:
     found = what_ifs(
         CHIP, BoardSpeed(3e8, 3.6e9), ["qpu", "sdram", "nothing"], 1000,
@@ -65,6 +72,10 @@ def test_the_critical_module_is_the_one_that_saves_most(profile: Profile) -> Non
     assert frame.timing.clocks == 1000
     assert frame.what_if[0].clocks == 625
     assert replace(frame, what_if=()).critical == "qpu"
+    little = (WhatIf("sdram", "", 990, 1.01),)
+    assert replace(frame, what_if=little).critical == "qpu"  # the busiest
+    much = (*little, WhatIf("front_end", "", 900, 1.11))
+    assert replace(frame, what_if=much).critical == "front_end"
     assert frame.board("pi1").milliseconds == pytest.approx(0.004)
     assert frame.board("pi1").rate == pytest.approx(250_000)
     assert profile.total("pi3") == pytest.approx(1 / 300)

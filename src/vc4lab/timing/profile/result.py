@@ -10,6 +10,9 @@ from vc4lab.timing.graphics.result import FrameTiming
 from vc4lab.timing.profile.timeline import Timeline
 from vc4lab.timing.result import BoardTime, QueueUse
 
+SAVES = 1.03
+"""Times as fast from which a free module is said to bound a frame: less is noise of the order."""
+
 
 @dataclass(frozen=True)
 class Share:
@@ -87,9 +90,12 @@ class FrameProfile:
 
     @property
     def critical(self) -> str:
-        """The module that bounds the frame: the one that would save most; else the busiest."""
-        if self.what_if:
-            return min(self.what_if, key=lambda one: one.clocks).module
+        """The module that bounds the frame: the one that would save most if it were free; the
+        busiest where none would save much (several bound it together) or where that was not asked.
+        """
+        best = min(self.what_if, key=lambda one: one.clocks, default=None)
+        if best is not None and best.speedup >= SAVES:
+            return best.module
         return busiest(self.shares)
 
     def board(self, name: str) -> BoardTime:

@@ -29,8 +29,22 @@ TIMES = ("clocks", "clocks of the memory", "ns")
 """Units of figures that are 0 or the least, if a module is free."""
 
 
+AHEAD = (
+    ("rendering_list", "ahead"),
+    ("rendering_list", "tiles"),
+    ("binning_list", "ahead"),
+    ("attributes", "ahead"),
+    ("tile_buffer", "loads_ahead"),
+    ("tmu", "vectors"),
+    ("l2", "misses"),
+    ("load", "ahead"),
+)
+"""How much a module has under way at a time: as much as it may, if it is free."""
+
+
 def free_changes(chip: Chip, module: str) -> dict[Change, float | bool]:
-    """The figures of a module at their best: times at the least, bytes a clock at the most.
+    """The figures of a module at their best: times at the least; bytes a clock, and what it may
+    have under way, at the most.
 
     Sizes and counts stay, so a cache that is free still misses its lines.
     """
@@ -42,7 +56,7 @@ def free_changes(chip: Chip, module: str) -> dict[Change, float | bool]:
             best = None
             if spec.unit in TIMES:
                 best = spec.least
-            elif key.endswith("_per_clock"):
+            elif key.endswith("_per_clock") or (section, key) in AHEAD:
                 best = spec.most
             if best is not None and chip.real(section, key) != best:
                 changes[section, key] = int(best) if float(best).is_integer() else best
