@@ -210,7 +210,7 @@ def write_piece(
     common, queue = Engine.at(engine), QueueState.at(where)
     done = const(i32, 0)
     if queue.count >= queue.capacity:
-        queue.writers = queue.writers | (const(i64, 1) << common.current.sext(i64))
+        wait_for_room(common, queue)
         me = _current(common)
         me.since = select(me.since == 0, clock + 1, me.since)
     elif queue.written_at == clock:
@@ -239,6 +239,12 @@ def put_piece(
     queue.written_at = clock
     queue.writes = queue.writes + 1
     _changed(queue, clock, 1)
+
+
+@staged
+def wait_for_room(engine: Engine, queue: QueueState) -> None:
+    """The module that is called now is called again when a queue that is full has room."""
+    queue.writers = queue.writers | (const(i64, 1) << engine.current.sext(i64))
 
 
 @kernel(args=(ptr, ptr, i64), returns=i32)

@@ -18,6 +18,7 @@ from vc4lab.timing.clockwork import (
     is_readable,
     queue_at,
     remove_piece,
+    wait_for_room,
     wake_self,
     write_piece,
 )
@@ -256,11 +257,13 @@ def _serve_others(engine: Engine, sdram: Sdram, figures: Figures, clock: Value) 
 
 @staged
 def _has_room(engine: Engine, request: MemoryRequest, writes: Value) -> Value:
-    """Whether the answer to a request can be written."""
+    """Whether the answer to a request can be written; else the module is called when it can."""
     room = writes.zext(i32)
     if room == 0:
         answers = queue_at(engine, QueueKind.MEMORY_ANSWERS, request.source.trunc(i32))
         room = (answers.count < answers.capacity).zext(i32)
+        if room == 0:
+            wait_for_room(engine, answers)
     return room
 
 
@@ -282,9 +285,7 @@ def step_sdram(address: Value, state: Value, clock: Value) -> None:
         due = max_(data - figures.lead_part, const(i64, 0)).shr(FRACTION)
         if due > clock:
             wake_self(engine, due)
-        elif _has_room(engine, request, writes) == 0:
-            wake_self(engine, clock + 1)
-        else:
+        elif _has_room(engine, request, writes) != 0:
             sdram.others_last = const(i32, 0)
             if index > 0:
                 oldest = _request(base, const(i32, 0))

@@ -49,7 +49,9 @@ def prepare(machine: Machine, chip: Chip) -> None:
     cache.arbitration = chip.whole("vertex_cache", "arbitration")
     cache.index_part = _part(chip.real("vertex_cache", "index_clocks"))
     attributes: Any = states["attributes"][0]
-    attributes.ahead = chip.whole("attributes", "ahead")
+    # it leaves bytes of the next batch in the queue, which must not keep the memory from others
+    room = chip.whole("queues.memory_answers", "depth")
+    attributes.ahead = min(chip.whole("attributes", "ahead"), room)
     attributes.array_part = _part(chip.real("attributes", "array_clocks"))
     attributes.word_part = _part(chip.real("attributes", "word_clocks"))
     thread: Any = states["binning_list"][0]
