@@ -22,11 +22,12 @@ from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.generic_timer import MICROSECONDS, WHOLE, GenericTimer
 from vc4lab.soc.cores.traps import CoreLinks
-from vc4lab.soc.devices.absent import I2c0, I2c1, I2c2, Spi, Spi1, Spi2
+from vc4lab.soc.devices.absent import Spi, Spi1, Spi2
 from vc4lab.soc.devices.clock_manager import CM_PCM, CM_PWM, ClockManager, Plls
 from vc4lab.soc.devices.dma import Dma, DmaUnit, Pacer
 from vc4lab.soc.devices.dma_transfer import Mover
 from vc4lab.soc.devices.gpio import Gpio
+from vc4lab.soc.devices.i2c import EDID_ADDRESS, I2c0, I2c1, I2c2, Monitor
 from vc4lab.soc.devices.interrupts import InterruptController
 from vc4lab.soc.devices.local_block import LocalBlock
 from vc4lab.soc.devices.mini_uart import Auxiliary
@@ -40,6 +41,9 @@ from vc4lab.soc.devices.uart import ENABLE as UART_ENABLE
 from vc4lab.soc.devices.uart import Uart
 from vc4lab.soc.devices.usb import Usb
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
+from vc4lab.soc.display.hdmi import Hd, Hdmi, Txp, Vec
+from vc4lab.soc.display.hvs import Hvs
+from vc4lab.soc.display.pixel_valve import CHANNELS, PixelValve2
 from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.events import MachineListeners, V3DMade
 from vc4lab.soc.frames import FrameCounter
@@ -49,6 +53,7 @@ from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.emmc import Emmc
 from vc4lab.soc.sd.sd_card import SdCard
 from vc4lab.soc.videocore.clock_rates import V3D_CLOCK
+from vc4lab.soc.videocore.edid import edid_block
 from vc4lab.soc.videocore.framebuffer import Screen
 from vc4lab.soc.videocore.mailbox import Mailbox
 from vc4lab.soc.videocore.properties import PropertyChannel
@@ -215,6 +220,7 @@ class Hardware:
             self.emmc,
         ):
             self.bus.attach(block)
+        self._attach_display(plls)
         self._attach_absent()
         self.dma = self._make_dma()
         vpu = VpuService(
@@ -233,6 +239,7 @@ class Hardware:
             self._polls_v3d,
         )
         self.frames.listeners.append(lambda _count: self.display_lint.picture())
+        self.hvs.flipped = self.frames.flip
 
     def _render_done(self) -> None:
         """The V3D has completed a frame."""
@@ -257,18 +264,39 @@ class Hardware:
             for pin in (14, 15):
                 self.gpio.select(pin, uart.strip("()"))
 
+    def _attach_display(self, plls: Plls) -> None:
+        """What programs drive that do not leave the display to the firmware."""
+        hvs = self.hvs = Hvs(self.memory, self.reporter)
+        self.pixel_valves = {
+            channel: kind(
+                self.clock,
+                self.interrupts,
+                partial(plls.channel, "PLLH", "PIX") if kind is PixelValve2 else lambda: 0.0,
+                partial(hvs.picture, channel),
+            )
+            for kind, channel in CHANNELS.items()
+        }
+        hvs.line = lambda channel: self.pixel_valves[channel].line
+        self.videocore.framebuffer.composed = hvs.image
+        for block in (hvs, *self.pixel_valves.values(), Hdmi(), Hd(), Vec(), Txp()):
+            self.bus.attach(block)
+
     def _attach_absent(self) -> None:
         """The buses to which nothing is attached."""
         bus, aux = self.bus, self.mini_uart
         common = self.reporter, self.interrupts
         asking: set[str] = set()
         bus.attach(Spi(*common))
-        for controller in (I2c0, I2c1, I2c2):
-            bus.attach(controller(*common, asking))
+        self.monitor = Monitor(edid_block(*self.config.display_mode()))
+        for kind in (I2c0, I2c1, I2c2):
+            controller = kind(*common, asking)
+            if kind is I2c2:
+                controller.devices[EDID_ADDRESS] = self.monitor
+            bus.attach(controller)
         bus.attach(Usb(*common, self.clock))
-        for kind in (Spi1, Spi2):
-            spi = kind(*common, partial(aux.is_enabled, kind.NUMBER), aux.update)
-            aux.sources[kind.NUMBER] = partial(getattr, spi, "interrupts")
+        for serial in (Spi1, Spi2):
+            spi = serial(*common, partial(aux.is_enabled, serial.NUMBER), aux.update)
+            aux.sources[serial.NUMBER] = partial(getattr, spi, "interrupts")
             bus.attach(spi)
 
     def _make_dma(self) -> Dma:

@@ -127,7 +127,7 @@ def test_i2c_is_not_acknowledged(machine, bus, base):
     assert bus.read(base + 4, 4) == 0x50
     bus.write(base, 4, 0x8030)
     bus.write(base + 4, 4, 0x302)
-    bus.write(base + 0xC, 4, 0x50)
+    bus.write(base + 0xC, 4, 0x51)
     bus.write(base + 8, 4, 1)
     bus.write(base, 4, 0x8081)
     assert bus.read(base + 4, 4) & 0x303 == 0x102

@@ -11,6 +11,6 @@ _start:
     ldr r8, [r0]
     ldr r0, =0x50000000
     ldr r7, [r0]
-    ldr r0, =P + 0x808000
+    ldr r0, =P + 0x208000
     ldr r6, [r0]
     ready

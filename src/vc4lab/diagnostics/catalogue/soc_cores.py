@@ -146,4 +146,15 @@ ENTRIES = [
         "wrote the new ones.",
         Severity.HINT,
     ),
+    Entry(
+        "SOC-094",
+        "A display list of the HVS is damaged",
+        "The HVS composes the planes of a display list: words with VALID set, each plane with its "
+        "length, up to a word with END. This list leaves the memory of lists, has a word without "
+        "VALID, or a plane that is too short. What comes before is shown.",
+        "Linux, drivers/gpu/drm/vc4/vc4_plane.c and vc4_hvs.c",
+        "End the list with 0x80000000, write it before DISPLISTx, and leave it alone while it is "
+        "shown (DISPLACTx).",
+        Severity.WARNING,
+    ),
 ]

@@ -1,7 +1,7 @@
-"""Buses of the Pi to which nothing is attached: SPI and I2C. The others: `pcm.py`, `usb.py`.
+"""Buses of the Pi to which nothing is attached: SPI. The others: `i2c.py`, `pcm.py`, `usb.py`.
 
 Their registers behave so that drivers find out and go on; the first use of each is said once.
-Sources: BCM2835 ARM Peripherals 2.3 (SPI1 and 2, with its errata), 3 (I2C), 10 (SPI0).
+Sources: BCM2835 ARM Peripherals 2.3 (SPI1 and 2, with its errata), 10 (SPI0).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block
-from vc4lab.soc.devices.interrupts import I2C, SPI, InterruptController
+from vc4lab.soc.devices.interrupts import SPI, InterruptController
 
 
 class Absent(Block):
@@ -187,66 +187,3 @@ class Spi2(AuxSpi):
     """SPI2."""
 
     NAME, TITLE, OFFSET, NUMBER = "spi2", "SPI2", 0x2150C0, 2
-
-
-class I2c(Absent):
-    """An I2C controller: no address is acknowledged. The three share an interrupt line."""
-
-    TITLE = "an I2C bus"
-    CONTROL = Register(0x00, fields="15 enable, 8 interrupt when done, 7 start, 5:4 clear")
-    STATUS = Register(
-        0x04,
-        access="w1c",
-        reset=0x50,
-        bits=0x302,
-        fields="9 timeout, 8 no acknowledge, 1 done, 0 active",
-        then="_update",
-    )
-    DLEN = Register(0x08)
-    ADDRESS = Register(0x0C)
-    FIFO = Register(0x10)
-    DIV = Register(0x14, reset=0x5DC)
-    DEL = Register(0x18, reset=0x300030)
-    CLKT = Register(0x1C, reset=0x40)
-    ENABLE, START, NO_ACKNOWLEDGE, DONE = 1 << 15, 1 << 7, 1 << 8, 1 << 1
-    DONE_INTERRUPT = 1 << 8
-
-    def __init__(
-        self, reporter: Reporter, interrupts: InterruptController, asking: set[str]
-    ) -> None:
-        super().__init__(reporter, interrupts)
-        self._asking = asking
-        """Names of the controllers that ask for the interrupt, shared by all of them."""
-
-    def on_write_CONTROL(self, value: int) -> None:
-        self.CONTROL = value & 0x8781 & ~self.START
-        if value & self.START and value & self.ENABLE:
-            self.report_use()
-            self.STATUS |= self.NO_ACKNOWLEDGE | self.DONE
-        self._update()
-
-    def on_read_FIFO(self) -> int:
-        return 0
-
-    def _update(self) -> None:
-        asks = self.CONTROL & self.DONE_INTERRUPT and self.STATUS & self.DONE
-        (self._asking.add if asks else self._asking.discard)(self.NAME)
-        self._interrupts.set_line(I2C, bool(self._asking))
-
-
-class I2c0(I2c):
-    """I2C0."""
-
-    NAME, OFFSET = "i2c0", 0x205000
-
-
-class I2c1(I2c):
-    """I2C1, the one on the header."""
-
-    NAME, OFFSET = "i2c1", 0x804000
-
-
-class I2c2(I2c):
-    """I2C2, of the HDMI connector."""
-
-    NAME, OFFSET = "i2c2", 0x805000

@@ -361,6 +361,8 @@ def _events(hardware: Hardware) -> list[EventRow]:
     found.append(("PCM", vars(pcm), "_event", pcm._update))
     for dma in hardware.dma.channels:
         found.append((f"DMA {dma.NUMBER}", vars(dma), "_event", dma._step))
+    for valve in hardware.pixel_valves.values():
+        found.append((f"pixel valve {valve.NAME}", vars(valve), "_event", valve.blank))
     local = hardware.local
     if local is not None:
         found.append(("local timer", vars(local), "_local_event", local._local_fired))

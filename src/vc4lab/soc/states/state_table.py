@@ -72,10 +72,13 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
         *("levels", "changes", "_outputs", "_driven", "_drive", "_pulled_up"),
         *("_seen", "_rising", "_falling", "_high", "_low"),
     ),
+    "hvs": ("lists",),
+    **{f"i2c{n}": ("_fifo", "_left", "_fresh") for n in range(3)},
     "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines"),
     "local": ("_mailboxes", "_held_low", "_held_high", "_carry"),
     "mailbox": ("replies", "messages"),
     "pcm": ("_queued", "_heard", "_counted"),
+    **{f"pv{n}": ("_began",) for n in range(3)},
     "pwm": ("_fifo", "_next", "_levels", "played"),
     "rng": ("_state",),
     "smi": ("acknowledged",),
@@ -127,6 +130,7 @@ def rows(machine: Machine) -> Iterator[Row]:
         yield Row(f"bus {bus.name}", bus, (*polling, "accesses", "polls"))
         for _start, block in bus.blocks:
             yield Row(block.NAME, block, ("values", *BLOCK_STATE.get(block.NAME, ())))
+    yield Row("monitor", machine.hardware.monitor, ("at",))
     yield Row("SD card", machine.emmc.card, CARD_STATE)
     vc = machine.videocore
     firmware = (

@@ -96,6 +96,8 @@ class Framebuffer:
     blank: bool = False
     palette: list[int] = field(default_factory=lambda: [0xFF000000] * 256)
     cursor: Cursor = field(default_factory=Cursor)
+    composed: Callable[[], Image.Image | None] = lambda: None
+    """What a program shows that drives the display itself, None while it does not."""
     low_first: bool = True
     """With less than 8 bits a pixel: whether a byte's first pixel is in its low bits."""
 
@@ -186,6 +188,9 @@ class Framebuffer:
         """What the display shows as an RGB picture, None without a framebuffer."""
         from PIL import Image
 
+        composed = self.composed()
+        if composed is not None:
+            return composed
         g = self.geometry
         if self.allocation is None:
             return None

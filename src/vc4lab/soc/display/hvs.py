@@ -1,0 +1,146 @@
+"""HVS (P + 0x400000): composes planes for the pixel valves as its display lists say.
+
+Sources: Linux, drivers/gpu/drm/vc4/vc4_regs.h, vc4_hvs.c and vc4_plane.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vc4lab.registers import Register
+from vc4lab.soc.address.block import Block
+from vc4lab.soc.display.planes import Damage, Plane, compose, planes_of
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+
+CHANNELS = 3
+ENABLE, RESET = 1 << 31, 1 << 30
+RUNS, EMPTY = 2 << 30, 1 << 28
+FILL = 1 << 24
+LISTS, LIST_BYTES = 0x2000, 0x4000
+FRAMES = 0x3F
+
+
+class Hvs(Block):
+    """Three channels, each with a display list and a size.
+
+    Attributes
+    ----------
+    lists
+        The memory of display lists.
+    flipped
+        Called when another list is shown.
+    line
+        The line that a channel's pixel valve sends now.
+    """
+
+    NAME = "hvs"
+    OFFSET = 0x400000
+    SIZE = 0x6000
+    DISPCTRL = Register(0x00)
+    DISPSTAT = Register(0x04, access="w1c")
+    DISPID = Register(0x08, access="r", reset=0x48565320)
+    DISPECTRL = Register(0x0C)
+    DISPPROF = Register(0x10)
+    DISPDITHER = Register(0x14)
+    DISPEOLN = Register(0x18)
+    DISPLIST = Register(0x20, count=CHANNELS, doc="word of the list memory")
+    DISPLSTAT = Register(0x2C, access="r")
+    DISPLACT = Register(0x30, access="r", count=CHANNELS, doc="the list that is shown")
+    DISPCTRLX = Register(
+        0x40,
+        count=CHANNELS,
+        stride=0x10,
+        fields="31 enable, 30 reset, 23:12 width, 11:0 height",
+    )
+    DISPBKGNDX = Register(0x44, count=CHANNELS, stride=0x10, fields="24 fill, 23:0 colour")
+    DISPSTATX = Register(
+        0x48,
+        access="r",
+        count=CHANNELS,
+        stride=0x10,
+        fields="31:30 mode, 28 empty, 17:12 frames, 11:0 line",
+    )
+    DISPBASEX = Register(0x4C, count=CHANNELS, stride=0x10)
+    DISPALPHA2 = Register(0x70)
+    GAMADDR = Register(0x78)
+    OLED = Register(0x80, count=4)
+    GAMDATA = Register(0xE0)
+
+    def __init__(self, memory: GuestMemory, reporter: Reporter) -> None:
+        super().__init__()
+        self._memory = memory
+        self._reporter = reporter
+        self.lists = bytearray(LIST_BYTES)
+        self.flipped: Callable[[], None] = lambda: None
+        self.line: Callable[[int], int] = lambda _channel: 0
+
+    def read_other(self, offset: int) -> int:
+        at = offset - LISTS
+        return int.from_bytes(self.lists[at : at + 4], "little") if at >= 0 else 0
+
+    def write_other(self, offset: int, value: int) -> None:
+        at = offset - LISTS
+        if 0 <= at < LIST_BYTES:
+            self.lists[at : at + 4] = value.to_bytes(4, "little")
+
+    def describe(self, offset: int) -> str:
+        if offset >= LISTS:
+            return f"hvs.lists[{(offset - LISTS) // 4}]"
+        return super().describe(offset)
+
+    def on_read_DISPSTATX(self, channel: int) -> int:
+        stored = self.values[0x48 + 0x10 * channel]
+        if not self.is_on(channel):
+            return EMPTY | stored
+        return RUNS | stored | self.line(channel)
+
+    def is_on(self, channel: int) -> bool:
+        """Whether a channel composes."""
+        return self.values[0x40 + 0x10 * channel] & (ENABLE | RESET) == ENABLE
+
+    def picture(self, channel: int) -> None:
+        """A channel's picture has been sent; the next one follows the list that is chosen now."""
+        if not self.is_on(channel):
+            return
+        at = 0x48 + 0x10 * channel
+        self.values[at] = ((self.values[at] >> 12) + 1 & FRAMES) << 12
+        wanted = self.values[0x20 + 4 * channel]
+        if self.values[0x30 + 4 * channel] != wanted:
+            self.values[0x30 + 4 * channel] = wanted
+            self.flipped()
+
+    @property
+    def shown(self) -> int | None:
+        """The channel whose picture people see: HDMI's before the others."""
+        return next((channel for channel in (1, 0, 2) if self.is_on(channel)), None)
+
+    def size(self, channel: int) -> tuple[int, int]:
+        """Width and height of a channel's picture."""
+        control = self.values[0x40 + 0x10 * channel]
+        return control >> 12 & 0xFFF, control & 0xFFF
+
+    def planes(self, channel: int) -> list[Plane]:
+        """What a channel's list shows; what is wrong with it is reported."""
+        try:
+            found, damage = planes_of(self.lists, self.values[0x30 + 4 * channel])
+        except Damage as error:
+            found, damage = [], str(error)
+        if damage:
+            text = f"the display list of channel {channel} {damage}"
+            self._reporter.report("SOC-094", text, block="hvs")
+        return found
+
+    def image(self) -> Image.Image | None:
+        """The composed picture, None while no channel composes one."""
+        channel = self.shown
+        if channel is None or not all(self.size(channel)):
+            return None
+        background = self.values[0x44 + 0x10 * channel]
+        colour = background & 0xFFFFFF if background & FILL else 0
+        return compose(self._memory, self.planes(channel), self.size(channel), colour)

@@ -1,0 +1,260 @@
+"""A program that drives the display itself: lists, planes, vertical blanks, HDMI."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.images.tiling import Tiling, texel_bit_addresses
+from vc4lab.memory import GuestMemory
+from vc4lab.soc.display.hvs import Hvs
+from vc4lab.soc.display.planes import LIST_WORDS, compose, planes_of
+
+COUNTS = bytes.fromhex("010080e2fdffffea")
+"""add r0, r0, #1; b .-4: a program that neither ends nor waits."""
+HVS, PV2, HDMI = 0x400000, 0x807000, 0x902000
+LISTS = HVS + 0x2000
+VALID, END, UNITY = 1 << 30, 1 << 31, 1 << 4
+RGBA8888, RGB565 = 7, 4
+BGRA, RGB_ORDER = 3, 2
+FIXED = 1 << 30
+PICTURE = 0x100000
+PIXEL_VALVE_LINE = 42
+
+
+def plane(
+    kind, order, size, address, pitch, *, at=(0, 0), alpha=255, mode=FIXED, tiling=0, scaled=None,
+    more=0,
+):  # fmt: skip
+    """The words of a plane."""
+    width, height = size
+    words = [at[1] << 12 | at[0] | alpha << 24]
+    if scaled is not None:
+        words.append(scaled[1] << 16 | scaled[0])
+    words += [mode | height << 16 | width, 0xC0C0C0C0, address | 0xC0000000, 0xC0C0C0C0, pitch]
+    unity = UNITY if scaled is None else 0
+    control = VALID | len(words) + 1 << 24 | tiling << 20 | order << 13 | unity | kind | more
+    return [control, *words]
+
+
+class Display:
+    def __init__(self, machine):
+        self.machine = machine
+
+    def __getitem__(self, at):
+        return self.machine.bus.read(at, 4)
+
+    def __setitem__(self, at, value):
+        self.machine.bus.write(at, 4, value)
+
+    def show(self, words, start=64):
+        for number, word in enumerate(words):
+            self[LISTS + 4 * (start + number)] = word
+        self[HVS + 0x24] = start
+
+    def start(self, width, height, pixel_divider=10):
+        """A mode with 40 blank columns and 30 blank lines on HDMI's channel."""
+        self[0x102000 + 0x560] = 0x5A000000 | pixel_divider
+        self[HVS] = 1 << 31
+        self[HVS + 0x50] = 1 << 31 | width << 12 | height
+        self[PV2 + 0x0C], self[PV2 + 0x10] = 20 << 16 | 10, 10 << 16 | width
+        self[PV2 + 0x14], self[PV2 + 0x18] = 20 << 16 | 5, 5 << 16 | height
+        self[PV2] = 1
+        self[PV2 + 4] = 3
+
+
+@pytest.fixture
+def display(boot):
+    return Display(boot(COUNTS))
+
+
+def run(display, seconds):
+    display.machine.run(seconds=seconds)
+
+
+def test_blanks_come_at_the_rate_of_the_mode(display):
+    """PLLH_PIX is 1728 MHz / 10 / 10 = 17.28 MHz; 1,000 x 576 pixels take 33.3 ms."""
+    display.start(960, 546)
+    valve = display.machine.hardware.pixel_valves[1]
+    assert valve.period == pytest.approx(1e9 * 1000 * 576 / 17.28e6, rel=1e-4)
+    display[PV2 + 0x24] = 1 << 7
+    assert not display.machine.interrupts.lines >> PIXEL_VALVE_LINE & 1
+    run(display, 0.034)
+    assert display[PV2 + 0x28] & 1 << 7
+    assert display.machine.interrupts.lines >> PIXEL_VALVE_LINE & 1
+    display[PV2 + 0x28] = 0x3FF
+    assert not display.machine.interrupts.lines >> PIXEL_VALVE_LINE & 1
+    frames = display[HVS + 0x58] >> 12 & 0x3F
+    run(display, 0.1)
+    assert display[HVS + 0x58] >> 12 & 0x3F == frames + 3
+    display[PV2 + 4] = 0
+    frames = display[HVS + 0x58]
+    run(display, 0.1)
+    assert display[HVS + 0x58] == frames
+
+
+def test_a_mode_without_sense_does_not_stop_the_machine(display):
+    for value in (0, 0xFFFFFFFF):
+        for at in (0x0C, 0x10, 0x14, 0x18):
+            display[PV2 + at] = value
+        display[PV2] = 1
+        display[PV2 + 4] = 3
+        run(display, 0.05)
+        assert display[HVS + 0x58] & 0xFFF <= 0xFFF
+        display[PV2 + 4] = 0
+
+
+def test_a_list_is_taken_over_at_the_blank(display):
+    display.start(960, 546)
+    display.show([END], 64)
+    assert display[HVS + 0x34] == 0
+    run(display, 0.034)
+    assert display[HVS + 0x34] == 64
+
+
+def test_the_line_that_is_sent(display):
+    display.start(960, 546)
+    run(display, 0.034)
+    lines = []
+    for _step in range(6):
+        run(display, 0.005)
+        lines.append(display[HVS + 0x58] & 0xFFF)
+    assert lines == sorted(lines)
+    assert 0 < lines[0] < 150
+    assert 450 < lines[-1] <= 546
+
+
+def test_a_channel_that_is_off_is_empty(display):
+    assert display[HVS + 0x58] >> 28 == 1
+    display.start(64, 64)
+    assert display[HVS + 0x58] >> 30 == 2
+    display[HVS + 0x50] = 1 << 30
+    assert display[HVS + 0x58] >> 28 == 1
+
+
+def test_the_picture_is_the_screen(display):
+    machine = display.machine
+    assert machine.screen.image is None
+    display.start(64, 48)
+    machine.memory.write(PICTURE, struct.pack("<I", 0xFF102030) * 64 * 48)
+    display.show([*plane(RGBA8888, BGRA, (64, 48), PICTURE, 256), END])
+    run(display, 0.02)
+    image = machine.screen.image
+    assert image.size == (64, 48)
+    assert image.getcolors() == [(64 * 48, (0x10, 0x20, 0x30))]
+    assert machine.frames.count == 1
+    display[HVS + 0x50] = 0
+    assert machine.screen.image is None
+
+
+def test_hdmi_does_as_it_is_told(display):
+    display[HDMI + 0x5C] = 1 << 6
+    assert display[HDMI + 0x5C] >> 14 & 1
+    display[HDMI + 0x5C] = 0
+    assert not display[HDMI + 0x5C] >> 14 & 1
+    display[HDMI + 0xC0] = 1
+    assert display[HDMI + 0xC0] & 2
+    display[HDMI + 0xC0] = 0
+    assert not display[HDMI + 0xC0] & 2
+    display[HDMI + 0xA0] = 1 << 16 | 4
+    assert display[HDMI + 0xA4] == 4
+    display[HDMI + 0xA0] = 1 << 16
+    assert display[HDMI + 0xA4] == 0
+    assert display[HDMI + 0x0C] & 1
+
+
+# -- planes ----------------------------------------------------------------------------------------
+
+
+def picture(words, memory, size=(8, 4), background=0):
+    lists = bytearray(4 * LIST_WORDS)
+    data = struct.pack(f"<{len(words)}I", *words)
+    lists[: len(data)] = data
+    found, damage = planes_of(lists, 0)
+    assert not damage
+    return np.asarray(compose(memory, found, size, background))
+
+
+def test_formats():
+    memory = GuestMemory()
+    memory.write(PICTURE, struct.pack("<H", 0x1F << 11 | 0x20 << 5 | 1) * 64)
+    pixels = picture([*plane(RGB565, RGB_ORDER, (8, 4), PICTURE, 16), END], memory)
+    assert pixels[0, 0].tolist() == [255, 130, 8]
+    pixels = picture([*plane(RGB565, 3, (8, 4), PICTURE, 16), END], memory)
+    assert pixels[0, 0].tolist() == [8, 130, 255]
+    memory.write(PICTURE, bytes((1, 2, 3, 255)) * 64)
+    for order, colour in ((2, [1, 2, 3]), (3, [3, 2, 1]), (0, [255, 3, 2]), (1, [2, 3, 255])):
+        pixels = picture([*plane(RGBA8888, order, (8, 4), PICTURE, 32), END], memory)
+        assert pixels[3, 7].tolist() == colour
+    memory.write(PICTURE, bytes((1, 2, 3)) * 64)
+    pixels = picture([*plane(5, 3, (8, 4), PICTURE, 24), END], memory)
+    assert pixels[3, 7].tolist() == [1, 2, 3]
+
+
+def test_t_tiles():
+    memory = GuestMemory()
+    place = texel_bit_addresses(64, 64, 32, Tiling.T) // 8
+    for y, x in ((0, 0), (0, 33), (40, 5), (63, 63)):
+        memory.write(PICTURE + int(place[y, x]), struct.pack("<I", 0xFF000000 | y << 8 | x))
+    words = plane(RGBA8888, BGRA, (64, 64), PICTURE, 2, tiling=3)
+    pixels = picture([*words, END], memory, (64, 64))
+    for y, x in ((0, 0), (0, 33), (40, 5), (63, 63)):
+        assert pixels[y, x].tolist() == [0, y, x]
+
+
+def test_alpha_place_flips_and_scaling():
+    memory = GuestMemory()
+    memory.write(PICTURE, struct.pack("<4I", 0x80FF0000, 0xFF00FF00, 0xFF0000FF, 0))
+    own = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, at=(1, 1), mode=0)
+    pixels = picture([*own, END], memory, background=0x0000FF)
+    assert pixels[1, 1].tolist() == [128, 0, 127]
+    assert pixels[1, 2].tolist() == [0, 255, 0]
+    assert pixels[2, 2].tolist() == [0, 0, 255]
+    assert pixels[0, 0].tolist() == [0, 0, 255]
+    fixed = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, alpha=0x80)
+    assert picture([*fixed, END], memory)[0, 1].tolist() == [0, 128, 0]
+    turned = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, more=3 << 15)
+    assert picture([*turned, END], memory)[1, 1].tolist() == [255, 0, 0]
+    large = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, scaled=(8, 4))
+    pixels = picture([*large, END], memory)
+    assert pixels[1, 3].tolist() == [255, 0, 0]
+    assert pixels[1, 4].tolist() == [0, 255, 0]
+    over = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, at=(7, 3))
+    assert picture([*over, END], memory)[3, 7].tolist() == [255, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("words", "start", "text"),
+    [
+        ([0], 0, "invalid word at 0"),
+        ([VALID], 0, "invalid word at 0"),
+        ([VALID | 3 << 24, 0, 0], 0, "a plane of only 3 words"),
+        ([], 5000, "leaves the memory of lists at word 5000"),
+        ([VALID | 8 << 24] + [VALID | 8 << 24] * 4095, 0, "more than 256 planes"),
+        ([END], 0, ""),
+    ],
+)
+def test_damaged_lists(words, start, text):
+    reporter = Reporter()
+    hvs = Hvs(GuestMemory(), reporter)
+    hvs.lists[: 4 * len(words)] = struct.pack(f"<{len(words)}I", *words)
+    hvs.values[0x34] = start
+    hvs.values[0x50] = 1 << 31 | 16 << 12 | 16
+    assert hvs.image().size == (16, 16)
+    assert reporter.has("SOC-094") == bool(text)
+    assert text in reporter.summary()
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.binary(max_size=200), st.integers(0, 0xFFFFFFFF))
+def test_any_list_is_survived(data, start):
+    hvs = Hvs(GuestMemory(1 << 20), Reporter())
+    hvs.lists[: len(data)] = data
+    hvs.values[0x34] = start % 60
+    hvs.values[0x50] = 1 << 31 | 16 << 12 | 16
+    assert hvs.image().size == (16, 16)
