@@ -53,3 +53,18 @@ class Block(Declared):
         """A name for an offset, for messages."""
         found = self.register_at(offset)
         return f"{self.NAME}.{found[0]}" if found else f"{self.NAME}+0x{offset:03x}"
+
+
+class Storage(Block):
+    """A block whose registers, but for those that are declared, keep what is written."""
+
+    def reset_registers(self) -> None:
+        self.values.update(dict.fromkeys(range(0, self.SIZE, 4), 0))
+        super().reset_registers()
+
+    def read_other(self, offset: int) -> int:
+        return self.values.get(offset & ~3, 0)
+
+    def write_other(self, offset: int, value: int) -> None:
+        if offset in self.values:
+            self.values[offset] = value

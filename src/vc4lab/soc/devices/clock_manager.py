@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Register
-from vc4lab.soc.address.block import Block
+from vc4lab.soc.address.block import Block, Storage
 from vc4lab.soc.videocore import clock_rates
 
 PASSWORD = 0x5A000000
@@ -98,6 +98,8 @@ MEASURED = {
 }  # fmt: skip
 """Numbers by which TCNTCTL chooses what is counted."""
 GHZ = 1_000_000_000
+_PLAIN = Register(0)
+"""Stands for the registers of PLLs, which have names only."""
 
 
 def is_allowed(value: int, block: Block, reporter: Reporter) -> bool:
@@ -113,13 +115,11 @@ def is_allowed(value: int, block: Block, reporter: Reporter) -> bool:
     return False
 
 
-class Plls(Block):
+class Plls(Storage):
     """A2W: what each PLL multiplies by, and what its channels divide by. They lock at once."""
 
     NAME = "a2w"
     OFFSET = 0x102000
-    WORDS = Register(0x000, count=READBACK // 4)
-    COPIES = Register(READBACK, count=READBACK // 4, access="r", steady=True)
 
     def __init__(self, reporter: Reporter, arm_clock: int) -> None:
         super().__init__()
@@ -149,13 +149,16 @@ class Plls(Block):
             divider = dividers.get(channel, CHANNEL_OFF)
             values[CHANNEL + CHANNELS * row + at] = divider
 
-    def on_write_WORDS(self, index: int, value: int) -> None:
-        if is_allowed(value, self, self._reporter):
-            self.values[4 * index] = value & KEPT
+    def write_other(self, offset: int, value: int) -> None:
+        if not offset & READBACK and is_allowed(value, self, self._reporter):
+            self.values[offset] = value & KEPT
             self.changed()
 
-    def on_read_COPIES(self, index: int) -> int:
-        return self.values[4 * index]
+    def read_other(self, offset: int) -> int:
+        return super().read_other(offset & ~READBACK)
+
+    def is_steady(self, offset: int) -> bool:
+        return True
 
     def has_power(self, name: str) -> bool:
         """Whether a PLL is not powered down."""
@@ -184,11 +187,10 @@ class Plls(Block):
         return round(hertz, -3)
 
     def register_at(self, offset: int) -> tuple[str, Register] | None:
-        found = super().register_at(offset)
         name = _PLL_NAMES.get(offset & ~READBACK)
-        if found is None or name is None:
-            return found
-        return name + ("R" if offset & READBACK else ""), found[1]
+        if name is None:
+            return None
+        return name + ("R" if offset & READBACK else ""), _PLAIN
 
 
 def _pll_names() -> dict[int, str]:

@@ -7,7 +7,7 @@ Sources: Linux, drivers/gpu/drm/vc4/vc4_regs.h and vc4_hdmi.c.
 from __future__ import annotations
 
 from vc4lab.registers import Register
-from vc4lab.soc.address.block import Block
+from vc4lab.soc.address.block import Storage
 
 CONNECTED = 1 << 0
 RECENTER, RECENTER_DONE = 1 << 6, 1 << 14
@@ -15,29 +15,23 @@ MODE_HDMI, HDMI_ACTIVE = 1 << 0, 1 << 1
 PACKETS_ENABLED, PACKETS = 1 << 16, 0xFFFF
 
 
-class Hdmi(Block):
+class Hdmi(Storage):
     """The transmitter; what it is told to do is done at once."""
 
     NAME = "hdmi"
     OFFSET = 0x902000
     SIZE = 0x600
-    SETUP = Register(0x000, count=3)
     HOTPLUG = Register(0x00C, access="r", reset=CONNECTED)
-    TIMING = Register(0x010, count=19)
     FIFO_CTL = Register(0x05C, fields="14 centred, 6 centre", then="_recenter")
-    AUDIO = Register(0x060, count=16)
     RAM_PACKET_CONFIG = Register(0x0A0, fields="16 enable, 15:0 packets")
     RAM_PACKET_STATUS = Register(0x0A4, access="r", steady=True)
-    CLOCKS = Register(0x0A8, count=6)
     SCHEDULER_CONTROL = Register(0x0C0, fields="1 active, 0 HDMI", then="_change_mode")
-    FORMAT = Register(0x0C4, count=(0x340 - 0x0C4) // 4)
     CPU_STATUS = Register(0x340, access="r")
     CPU_SET = Register(0x344, access="w")
     CPU_CLEAR = Register(0x348, access="w")
     CPU_MASK_STATUS = Register(0x34C, access="r", reset=0xFFFFFFFF)
     CPU_MASK_SET = Register(0x350, access="w")
     CPU_MASK_CLEAR = Register(0x354, access="w")
-    PACKET = Register(0x400, count=0x200 // 4, doc="the contents of packets")
 
     def _recenter(self) -> None:
         value = self.FIFO_CTL & ~RECENTER_DONE
@@ -59,28 +53,25 @@ class Hdmi(Block):
         self.CPU_MASK_STATUS &= ~value
 
 
-class Hd(Block):
+class Hd(Storage):
     """HDMI's other registers: sound, and the format of the pixels."""
 
     NAME = "hd"
     OFFSET = 0x808000
     SIZE = 0x100
-    WORDS = Register(0x00, count=0x100 // 4)
 
 
-class Vec(Block):
+class Vec(Storage):
     """The encoder for analogue video: nothing looks at what it sends."""
 
     NAME = "vec"
     OFFSET = 0x806000
     SIZE = 0x400
-    WORDS = Register(0x000, count=0x400 // 4)
 
 
-class Txp(Block):
+class Txp(Storage):
     """The writer of composed pictures, which does not write yet."""
 
     NAME = "txp"
     OFFSET = 0x004000
     SIZE = 0x20
-    WORDS = Register(0x00, count=8)
