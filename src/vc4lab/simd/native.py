@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import itertools
+import math
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -247,8 +249,18 @@ def build(
         if image is not None:
             return NativeModule(name, image, functions, imports or {}, ir)
     image = compile_ir(ir, target, combine, quick, thorough and len(ir) <= THOROUGH_UP_TO)
+    if not thorough:
+        _newest[0] = time.monotonic()
     cache.write(slot, image)
     return NativeModule(name, image, functions, imports or {}, ir)
+
+
+_newest = [-math.inf]
+
+
+def seconds_since_build() -> float:
+    """Since code was compiled that a program waited for: thorough builds do not count."""
+    return time.monotonic() - _newest[0]
 
 
 def kept(

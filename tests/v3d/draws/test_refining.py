@@ -62,6 +62,7 @@ def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path / "objects"))
     monkeypatch.setattr(refining, "LOOK_EVERY", 2)
     monkeypatch.setattr(refining, "PAUSE", 0.01)
+    monkeypatch.setattr(refining, "SETTLED", 0.0)
     for function in (pipelines.fragment_pipeline, pipelines.thorough_pipeline):
         function.cache_clear()
     yield
@@ -104,6 +105,19 @@ def test_what_is_seen_once_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     count = len(asked)
     drawn.again(32)
     assert len(asked) == count, "each is asked for once"
+
+
+def test_a_build_waits_until_no_frame_waits_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    since = [0.5]
+    monkeypatch.setattr(refining, "SETTLED", 1.0)
+    monkeypatch.setattr(refining, "seconds_since_build", lambda: since[0])
+    drawn = Drawn()
+    drawn.again(20)
+    time.sleep(0.1)
+    drawn.again(4)
+    assert not drawn.all_thorough()
+    since[0] = 1.5
+    drawn.until(drawn.all_thorough)
 
 
 def test_the_golden_interpreter_has_nothing_to_refine() -> None:

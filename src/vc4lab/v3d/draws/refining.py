@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.run.environment import Unsupported
+from vc4lab.simd import seconds_since_build
 from vc4lab.v3d.fragment.pipeline import thorough_pipeline
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 LOOK_EVERY = 256
 """Frames from one look to the next."""
 PAUSE = 0.2
-"""Seconds before each build, in which others can compile."""
+"""Seconds before each build, and between two looks whether it may begin."""
+SETTLED = 2.0
+"""Seconds since the last build that a frame waited for: only one thread compiles at a time."""
 MAX_ASKED = 64
 """Pipelines of one V3D that wait for the thread."""
 
@@ -50,6 +53,8 @@ class _Builder:
         program = threading.main_thread()
         while True:
             program.join(PAUSE)
+            if program.is_alive() and seconds_since_build() < SETTLED:
+                continue
             with self._lock:
                 if not self._waiting or not program.is_alive():
                     self._waiting.clear()
