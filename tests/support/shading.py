@@ -36,13 +36,13 @@ from vc4lab.timing.declare import Module, Queue, Topology
 from vc4lab.timing.frames.columns import dtype_of
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.result import ShaderUse
-from vc4lab.timing.graphics.scheduler import ShaderScheduler, step_shader_scheduler
-from vc4lab.timing.graphics.shader_standstill import standing_threads
-from vc4lab.timing.graphics.shader_state import ShaderQpu
-from vc4lab.timing.graphics.shader_use import SegmentCounts, shader_uses
-from vc4lab.timing.graphics.shaders import ShaderTables
-from vc4lab.timing.graphics.shading import STEPS, fill_shading
+from vc4lab.timing.graphics.shaders.part import STEPS, fill_shading
+from vc4lab.timing.graphics.shaders.standstill import standing_threads
+from vc4lab.timing.graphics.shaders.state import ShaderQpu
+from vc4lab.timing.graphics.shaders.tables import ShaderTables
+from vc4lab.timing.graphics.shaders.use import SegmentCounts, shader_uses
 from vc4lab.timing.graphics.state import Batch, GraphicsFigures, Quad, Vector, Work
+from vc4lab.timing.graphics.tiles.scheduler import ShaderScheduler, step_shader_scheduler
 from vc4lab.timing.machine import Machine
 
 CODE, UNIFORMS = 0x10000, 0x40000

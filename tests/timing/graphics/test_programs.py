@@ -7,8 +7,8 @@ from tests.support.compute import END
 
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.timing.graphics.kinds import Meets
-from vc4lab.timing.graphics.programs import SegmentedProgram
-from vc4lab.timing.graphics.shaders import ShaderTables
+from vc4lab.timing.graphics.shaders.programs import SegmentedProgram
+from vc4lab.timing.graphics.shaders.tables import ShaderTables
 
 NONE = Meets(0)
 

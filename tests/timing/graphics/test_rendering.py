@@ -21,7 +21,7 @@ from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.model import FrameModel
 from vc4lab.timing.graphics.result import FrameTiming
 from vc4lab.timing.graphics.topology import Part
-from vc4lab.timing.graphics.vertex_state import VertexCache
+from vc4lab.timing.graphics.vertices.state import VertexCache
 from vc4lab.timing.graphics.work import Choices, rendering
 
 RUNS = ("glmark2_ideas", "glmark2_loop_fragment-uniform_true", "kmscube_smooth", "tri_arm64")

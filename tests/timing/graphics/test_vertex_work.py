@@ -13,10 +13,10 @@ from vc4lab.timing.compute.model import NotTimed
 from vc4lab.timing.frames import columns as cols
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.frames.vertex_batches import collect_batches
-from vc4lab.timing.graphics import vertex_work
-from vc4lab.timing.graphics.binning_work import binning_work, primitives_of
-from vc4lab.timing.graphics.vertex_state import RecordKind
-from vc4lab.timing.graphics.vertex_work import fetches_of, rendering_vertices
+from vc4lab.timing.graphics.vertices import vertex_work
+from vc4lab.timing.graphics.vertices.binning_work import binning_work, primitives_of
+from vc4lab.timing.graphics.vertices.state import RecordKind
+from vc4lab.timing.graphics.vertices.vertex_work import fetches_of, rendering_vertices
 
 RUNS = (
     "glmark2_ideas",

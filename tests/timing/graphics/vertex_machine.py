@@ -24,31 +24,31 @@ from vc4lab.timing.compute.sdram import step_sdram
 from vc4lab.timing.compute.state import Figures, Sdram
 from vc4lab.timing.declare import Module, Queue, Topology
 from vc4lab.timing.frames.frame import Frame
-from vc4lab.timing.graphics.attributes import step_attributes
-from vc4lab.timing.graphics.binner import step_binner
-from vc4lab.timing.graphics.binning_list import step_binning_list
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.state import GraphicsFigures
-from vc4lab.timing.graphics.vertex_cache import (
-    batch_at,
-    call_cache,
-    release,
-    step_vertex_cache,
-    the_cache,
+from vc4lab.timing.graphics.vertices.attributes import step_attributes
+from vc4lab.timing.graphics.vertices.binner import step_binner
+from vc4lab.timing.graphics.vertices.binning_list import step_binning_list
+from vc4lab.timing.graphics.vertices.part import (
+    FrameVertices,
+    binning_end,
+    frame_vertices,
+    is_binned,
+    reset,
 )
-from vc4lab.timing.graphics.vertex_state import (
+from vc4lab.timing.graphics.vertices.state import (
     RENDERING,
     Attributes,
     Binner,
     BinningList,
     VertexCache,
 )
-from vc4lab.timing.graphics.vertices import (
-    FrameVertices,
-    binning_end,
-    frame_vertices,
-    is_binned,
-    reset,
+from vc4lab.timing.graphics.vertices.vertex_cache import (
+    batch_at,
+    call_cache,
+    release,
+    step_vertex_cache,
+    the_cache,
 )
 from vc4lab.timing.machine import Machine
 

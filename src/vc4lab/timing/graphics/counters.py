@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.timing.compute.kinds import CAUSES, Cause
-from vc4lab.timing.graphics.shaders import ShaderTables
+from vc4lab.timing.graphics.shaders.tables import ShaderTables
 from vc4lab.timing.graphics.state import TaskKind
 from vc4lab.timing.machine import Machine
 from vc4lab.v3d.counters import SOURCES

@@ -44,7 +44,7 @@ class GraphicsQueue(IntEnum):
 
 
 class Meets(IntFlag):
-    """What the first instruction of a segment meets (`programs.py`)."""
+    """What the first instruction of a segment meets (`shaders/programs.py`)."""
 
     REQUEST0 = 1 << 0
     REQUEST1 = 1 << 1

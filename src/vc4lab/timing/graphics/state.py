@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from vc4lab.simd import Array, Struct, i32, i64, nested, ptr
 from vc4lab.timing.compute.state import MAX_QPUS, Figures
-from vc4lab.timing.graphics.shader_state import ShadingFigures
+from vc4lab.timing.graphics.shaders.state import ShadingFigures
 
 
 class TaskKind(IntEnum):
@@ -18,7 +18,7 @@ class TaskKind(IntEnum):
 
 
 class Shader(Struct):
-    """A program with its uniforms, as vectors or batches of one draw run it (`shaders.py`).
+    """A program with its uniforms, as vectors or batches of one draw run it (`shaders/tables.py`).
 
     code, uniforms: guest addresses. program: its number. threads: 2 if two of them share a QPU.
     first_step, steps: its part of `Work.routes`, the segments (`shader_state.Segment`) that it runs
@@ -283,7 +283,7 @@ class RasterFigures(Struct):
 
 
 class Scoreboard(Struct):
-    """Who may write to the tile buffer (`scoreboard.py`).
+    """Who may write to the tile buffer (`tiles/scoreboard.py`).
 
     open: vectors before this number may, their tile is in the tile buffer. holders: vectors that
     hold a lock. entered: vectors that went to QPUs; tile: of the last of them; last: of each pixel

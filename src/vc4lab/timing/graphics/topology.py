@@ -11,18 +11,18 @@ from vc4lab.timing.compute.kinds import WRITERS, MemorySource
 from vc4lab.timing.compute.topology import topology_of
 from vc4lab.timing.declare import Module, Queue, StandsStill, Topology
 from vc4lab.timing.figures import GRAPHICS_QUEUES
-from vc4lab.timing.graphics.attributes import step_attributes
-from vc4lab.timing.graphics.binner import step_binner
-from vc4lab.timing.graphics.binning_list import step_binning_list
-from vc4lab.timing.graphics.front_end import FrontEnd, step_front_end
-from vc4lab.timing.graphics.rendering_list import ListReader, step_rendering_list
-from vc4lab.timing.graphics.scheduler import ShaderScheduler, step_shader_scheduler
-from vc4lab.timing.graphics.setup import Setup, step_setup
-from vc4lab.timing.graphics.shader_state import ShaderQpu
-from vc4lab.timing.graphics.shading import STEPS
-from vc4lab.timing.graphics.tile_buffer import TileBuffer, step_tile_buffer
-from vc4lab.timing.graphics.vertex_cache import step_vertex_cache
-from vc4lab.timing.graphics.vertex_state import Attributes, Binner, BinningList, VertexCache
+from vc4lab.timing.graphics.shaders.part import STEPS
+from vc4lab.timing.graphics.shaders.state import ShaderQpu
+from vc4lab.timing.graphics.tiles.front_end import FrontEnd, step_front_end
+from vc4lab.timing.graphics.tiles.rendering_list import ListReader, step_rendering_list
+from vc4lab.timing.graphics.tiles.scheduler import ShaderScheduler, step_shader_scheduler
+from vc4lab.timing.graphics.tiles.setup import Setup, step_setup
+from vc4lab.timing.graphics.tiles.tile_buffer import TileBuffer, step_tile_buffer
+from vc4lab.timing.graphics.vertices.attributes import step_attributes
+from vc4lab.timing.graphics.vertices.binner import step_binner
+from vc4lab.timing.graphics.vertices.binning_list import step_binning_list
+from vc4lab.timing.graphics.vertices.state import Attributes, Binner, BinningList, VertexCache
+from vc4lab.timing.graphics.vertices.vertex_cache import step_vertex_cache
 
 ANSWERS = max(source for source in MemorySource if source not in WRITERS) + 1
 """Queues of memory answers, by source."""

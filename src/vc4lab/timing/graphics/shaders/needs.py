@@ -22,10 +22,9 @@ from vc4lab.timing.compute.slice_caches import is_there
 from vc4lab.timing.compute.state import Figures, Qpu, Tmu
 from vc4lab.timing.compute.tmu import request_queue
 from vc4lab.timing.graphics.kinds import Meets
-from vc4lab.timing.graphics.scoreboard import take_lock
-from vc4lab.timing.graphics.shader_lines import thread_at
-from vc4lab.timing.graphics.shader_requests import words_place
-from vc4lab.timing.graphics.shader_state import (
+from vc4lab.timing.graphics.shaders.lines import thread_at
+from vc4lab.timing.graphics.shaders.requests import words_place
+from vc4lab.timing.graphics.shaders.state import (
     READS,
     RESULTS,
     SLOTS,
@@ -34,8 +33,9 @@ from vc4lab.timing.graphics.shader_state import (
     ShadingFigures,
     Thread,
 )
+from vc4lab.timing.graphics.shaders.turns import take_turn
 from vc4lab.timing.graphics.state import GraphicsFigures, TaskKind
-from vc4lab.timing.graphics.turns import take_turn
+from vc4lab.timing.graphics.tiles.scoreboard import take_lock
 
 STOPPED = -1
 """In place of a clock: the thread does not go on now."""

@@ -24,8 +24,8 @@ from vc4lab.timing.compute.kinds import FRACTION, MemorySource
 from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
 from vc4lab.timing.graphics.state import Batch, Fetch
-from vc4lab.timing.graphics.vertex_cache import batch_at
-from vc4lab.timing.graphics.vertex_state import TAKEN, Attributes
+from vc4lab.timing.graphics.vertices.state import TAKEN, Attributes
+from vc4lab.timing.graphics.vertices.vertex_cache import batch_at
 
 _ROUND = (1 << FRACTION) - 1
 

@@ -21,8 +21,6 @@ from vc4lab.timing.clockwork import (
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
 from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
-from vc4lab.timing.graphics.scheduler import work_of
-from vc4lab.timing.graphics.scoreboard import open_tile
 from vc4lab.timing.graphics.state import (
     GraphicsFigures,
     RasterFigures,
@@ -31,6 +29,8 @@ from vc4lab.timing.graphics.state import (
     Vector,
     Work,
 )
+from vc4lab.timing.graphics.tiles.scheduler import work_of
+from vc4lab.timing.graphics.tiles.scoreboard import open_tile
 
 
 class TileBuffer(Struct):

@@ -1,7 +1,7 @@
 """A QPU that runs shaders: two threads that give way to each other, segment by segment.
 
 A thread runs ahead of the clockwork as long as nothing that another module could still change
-matters to it (`shader_needs.py`); its requests to TMUs are written for the clock at which they will
+matters to it (`needs.py`); its requests to TMUs are written for the clock at which they will
 be made. One call so takes a thread from one wait to the next.
 """
 
@@ -15,9 +15,8 @@ from vc4lab.timing.compute.slice_caches import find_line, is_there
 from vc4lab.timing.compute.state import Figures, Qpu
 from vc4lab.timing.compute.tmu import request_queue
 from vc4lab.timing.graphics.kinds import Meets
-from vc4lab.timing.graphics.scoreboard import drop_lock
-from vc4lab.timing.graphics.shader_lines import ask_uniforms, thread_at, waiter_of
-from vc4lab.timing.graphics.shader_needs import (
+from vc4lab.timing.graphics.shaders.lines import ask_uniforms, thread_at, waiter_of
+from vc4lab.timing.graphics.shaders.needs import (
     blame,
     block,
     give_way,
@@ -25,10 +24,11 @@ from vc4lab.timing.graphics.shader_needs import (
     take_result,
     wait_for_needs,
 )
-from vc4lab.timing.graphics.shader_requests import request_tag, words_place
-from vc4lab.timing.graphics.shader_state import Segment, ShaderQpu, Thread
-from vc4lab.timing.graphics.shader_threads import choose_thread, end_task
+from vc4lab.timing.graphics.shaders.requests import request_tag, words_place
+from vc4lab.timing.graphics.shaders.state import Segment, ShaderQpu, Thread
+from vc4lab.timing.graphics.shaders.threads import choose_thread, end_task
 from vc4lab.timing.graphics.state import Shader, TaskKind
+from vc4lab.timing.graphics.tiles.scoreboard import drop_lock
 
 INSTRUCTION_BITS = 3
 """An instruction has 8 bytes."""

@@ -29,7 +29,6 @@ from vc4lab.timing.clockwork import (
 )
 from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.graphics.kinds import GraphicsQueue
-from vc4lab.timing.graphics.scheduler import work_of
 from vc4lab.timing.graphics.state import (
     Batch,
     DrawTally,
@@ -39,8 +38,9 @@ from vc4lab.timing.graphics.state import (
     RasterFigures,
     Work,
 )
-from vc4lab.timing.graphics.vertex_cache import call_cache, release
-from vc4lab.timing.graphics.vertex_state import RENDERING
+from vc4lab.timing.graphics.tiles.scheduler import work_of
+from vc4lab.timing.graphics.vertices.state import RENDERING
+from vc4lab.timing.graphics.vertices.vertex_cache import call_cache, release
 
 LAST_OF_LIST = 1
 """Flag of a piece of SET_UP."""

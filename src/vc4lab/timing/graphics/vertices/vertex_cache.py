@@ -43,7 +43,7 @@ from vc4lab.timing.clockwork import (
 from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.state import Batch, GraphicsFigures
-from vc4lab.timing.graphics.vertex_state import (
+from vc4lab.timing.graphics.vertices.state import (
     BINNING,
     RENDERING,
     BinningList,

@@ -13,7 +13,7 @@ from vc4lab.timing.compute.kinds import Cause
 from vc4lab.timing.frames.columns import Table
 from vc4lab.timing.graphics.kinds import SHADER_CAUSE_TEXT
 from vc4lab.timing.graphics.result import ShaderUse
-from vc4lab.timing.graphics.shaders import ShaderTables
+from vc4lab.timing.graphics.shaders.tables import ShaderTables
 from vc4lab.timing.result import HotInstruction
 
 MAX_HOT = 8

@@ -14,8 +14,8 @@ from vc4lab.timing.compute.kinds import LINE_BITS
 from vc4lab.timing.frames.columns import Table, dtype_of, starts
 from vc4lab.timing.frames.frame import Binning, Frame
 from vc4lab.timing.graphics.state import Fetch
-from vc4lab.timing.graphics.vertex_state import BinningRecord, Chunk, RecordKind
-from vc4lab.timing.graphics.vertex_work import Vertices, binned_draws, binning_vertices
+from vc4lab.timing.graphics.vertices.state import BinningRecord, Chunk, RecordKind
+from vc4lab.timing.graphics.vertices.vertex_work import Vertices, binned_draws, binning_vertices
 
 Numbers = NDArray[np.int64]
 

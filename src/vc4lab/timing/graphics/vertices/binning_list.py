@@ -21,14 +21,14 @@ from vc4lab.timing.compute.kinds import MemorySource
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
 from vc4lab.timing.graphics.state import Fetch
-from vc4lab.timing.graphics.vertex_cache import batch_at, call_cache, the_cache
-from vc4lab.timing.graphics.vertex_state import (
+from vc4lab.timing.graphics.vertices.state import (
     Binner,
     BinningList,
     BinningRecord,
     RecordKind,
     VertexCache,
 )
+from vc4lab.timing.graphics.vertices.vertex_cache import batch_at, call_cache, the_cache
 
 FREE, COLLECTING, FLUSHING = 0, 1, 2
 """What `BinningList.waiting` says."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from vc4lab.timing.compute.kinds import Cause
 from vc4lab.timing.graphics.kinds import SHADER_CAUSE_TEXT
-from vc4lab.timing.graphics.shader_state import Segment, ShaderQpu
+from vc4lab.timing.graphics.shaders.state import Segment, ShaderQpu
 from vc4lab.timing.graphics.state import Shader, TaskKind
 from vc4lab.timing.machine import Machine
 

@@ -9,7 +9,7 @@ piece after a pause may begin within its turn.
 from __future__ import annotations
 
 from vc4lab.simd import Value, const, i32, i64, load, max_, staged, store
-from vc4lab.timing.graphics.shader_state import SLOTS
+from vc4lab.timing.graphics.shaders.state import SLOTS
 
 
 @staged

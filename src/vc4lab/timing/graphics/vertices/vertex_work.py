@@ -40,7 +40,7 @@ from vc4lab.timing.frames.vertex_batches import (
     tile_groups,
 )
 from vc4lab.timing.graphics.state import Batch, Fetch
-from vc4lab.timing.graphics.vertex_state import BINNING, RENDERING
+from vc4lab.timing.graphics.vertices.state import BINNING, RENDERING
 
 COORDINATE_ROWS = 7
 """Rows of the VPM that a coordinate shader writes (8 with a point size, which is not recorded)."""

@@ -17,13 +17,13 @@ from vc4lab.timing.compute.kinds import LINE_BITS, Cause, ModuleKind
 from vc4lab.timing.compute.slice_caches import cache_of
 from vc4lab.timing.compute.state import Figures, SliceCache
 from vc4lab.timing.graphics.kinds import GraphicsQueue
-from vc4lab.timing.graphics.scheduler import end_thread, work_of
-from vc4lab.timing.graphics.scoreboard import drop_lock, take_lock
-from vc4lab.timing.graphics.shader_lines import ask_uniforms, thread_at
-from vc4lab.timing.graphics.shader_needs import blame, block, next_slot, take_result
-from vc4lab.timing.graphics.shader_requests import complete
-from vc4lab.timing.graphics.shader_state import Segment, ShaderQpu, Thread
+from vc4lab.timing.graphics.shaders.lines import ask_uniforms, thread_at
+from vc4lab.timing.graphics.shaders.needs import blame, block, next_slot, take_result
+from vc4lab.timing.graphics.shaders.requests import complete
+from vc4lab.timing.graphics.shaders.state import Segment, ShaderQpu, Thread
 from vc4lab.timing.graphics.state import Batch, GraphicsFigures, Shader, TaskKind, Vector
+from vc4lab.timing.graphics.tiles.scheduler import end_thread, work_of
+from vc4lab.timing.graphics.tiles.scoreboard import drop_lock, take_lock
 
 RENDERING = 1
 """The list thread of vectors."""

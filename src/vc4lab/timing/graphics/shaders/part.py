@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.timing.graphics.qpu import step_shader_qpu
-from vc4lab.timing.graphics.shader_lines import step_instructions, step_uniforms
-from vc4lab.timing.graphics.shader_requests import step_shader_tmu
+from vc4lab.timing.graphics.shaders.lines import step_instructions, step_uniforms
+from vc4lab.timing.graphics.shaders.qpu import step_shader_qpu
+from vc4lab.timing.graphics.shaders.requests import step_shader_tmu
 
 if TYPE_CHECKING:
     from vc4lab.timing.chip import Chip
-    from vc4lab.timing.graphics.shader_state import ShadingFigures
+    from vc4lab.timing.graphics.shaders.state import ShadingFigures
 
 STEPS = {
     "instruction_cache": step_instructions,

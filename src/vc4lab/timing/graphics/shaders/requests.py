@@ -15,8 +15,8 @@ from vc4lab.timing.clockwork import (
 from vc4lab.timing.compute.kinds import Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.state import Figures, Tmu
 from vc4lab.timing.compute.tmu import LANES, Requests, look_up_line, request_queue, tmu_step
-from vc4lab.timing.graphics.shader_lines import thread_at
-from vc4lab.timing.graphics.shader_state import RESULTS, ShaderQpu, Thread
+from vc4lab.timing.graphics.shaders.lines import thread_at
+from vc4lab.timing.graphics.shaders.state import RESULTS, ShaderQpu, Thread
 from vc4lab.timing.graphics.state import GraphicsFigures, Quad, Vector, Work
 
 _NUMBER, _WORDS, _LINES, _REQUEST, _VECTOR = 0, 1, 5, 8, 24

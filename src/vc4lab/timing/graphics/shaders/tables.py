@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from vc4lab.timing.compute.kinds import LINE
 from vc4lab.timing.frames.columns import Table, dtype_of
 from vc4lab.timing.frames.frame import Frame
-from vc4lab.timing.graphics.programs import SegmentedProgram, Words, segmented
-from vc4lab.timing.graphics.shader_state import Segment
+from vc4lab.timing.graphics.shaders.programs import SegmentedProgram, Words, segmented
+from vc4lab.timing.graphics.shaders.state import Segment
 from vc4lab.timing.graphics.state import Shader
 
 _COLUMNS = ("meets", "first", "slots", "words", "line", "uniforms", "tile")

@@ -26,7 +26,7 @@ from vc4lab.qpu.run.plan import SWITCH_DELAY_SLOTS
 from vc4lab.timing.compute.decode import Need, needs
 from vc4lab.timing.compute.kinds import LINE, Flag
 from vc4lab.timing.graphics.kinds import Meets
-from vc4lab.timing.graphics.shader_state import REQUEST_WORDS
+from vc4lab.timing.graphics.shaders.state import REQUEST_WORDS
 
 Words = tuple[int, ...]
 

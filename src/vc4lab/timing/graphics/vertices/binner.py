@@ -22,8 +22,8 @@ from vc4lab.timing.clockwork import (
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory
-from vc4lab.timing.graphics.vertex_cache import batch_at, call_cache, release
-from vc4lab.timing.graphics.vertex_state import BINNING, Binner, Chunk
+from vc4lab.timing.graphics.vertices.state import BINNING, Binner, Chunk
+from vc4lab.timing.graphics.vertices.vertex_cache import batch_at, call_cache, release
 
 _ROUND = (1 << FRACTION) - 1
 

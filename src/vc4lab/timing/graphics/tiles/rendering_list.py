@@ -19,8 +19,8 @@ from vc4lab.timing.clockwork import (
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
 from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
-from vc4lab.timing.graphics.scheduler import work_of
 from vc4lab.timing.graphics.state import GraphicsFigures, ListStep, StepKind, Work
+from vc4lab.timing.graphics.tiles.scheduler import work_of
 
 
 class ListReader(Struct):

@@ -9,9 +9,9 @@ from vc4lab.timing.chip import Chip
 from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.frames.vertex_batches import VertexBatches
-from vc4lab.timing.graphics.binning_work import BinningWork, binning_work
-from vc4lab.timing.graphics.vertex_state import BINNING, RENDERING
-from vc4lab.timing.graphics.vertex_work import Vertices, rendering_vertices
+from vc4lab.timing.graphics.vertices.binning_work import BinningWork, binning_work
+from vc4lab.timing.graphics.vertices.state import BINNING, RENDERING
+from vc4lab.timing.graphics.vertices.vertex_work import Vertices, rendering_vertices
 from vc4lab.timing.machine import Machine
 
 

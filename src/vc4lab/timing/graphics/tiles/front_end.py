@@ -15,8 +15,8 @@ from vc4lab.timing.clockwork import (
 )
 from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.graphics.kinds import GraphicsQueue
-from vc4lab.timing.graphics.scheduler import work_of
 from vc4lab.timing.graphics.state import DrawTally, GraphicsFigures, Primitive, Work
+from vc4lab.timing.graphics.tiles.scheduler import work_of
 
 
 class FrontEnd(Struct):

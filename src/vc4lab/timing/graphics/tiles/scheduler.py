@@ -33,7 +33,6 @@ from vc4lab.timing.clockwork import (
     write_piece,
 )
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
-from vc4lab.timing.graphics.scoreboard import enter
 from vc4lab.timing.graphics.state import (
     Batch,
     GraphicsFigures,
@@ -42,6 +41,7 @@ from vc4lab.timing.graphics.state import (
     Vector,
     Work,
 )
+from vc4lab.timing.graphics.tiles.scoreboard import enter
 
 HALVES = 2
 """Of a QPU."""

@@ -1,0 +1,1 @@
+"""QPUs that run shaders: programs as segments, threads, what they wait for."""
