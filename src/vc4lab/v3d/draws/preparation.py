@@ -87,8 +87,10 @@ class DrawPreparer:
         `layout` is that of the tile buffer, which has a VG mask if `vg_mask`.
         """
         self.vertices.arena.gather()
-        if self.refiner.is_due():
-            refined = self.refiner.look(self._draws.drawn_with())
+        refiner = self.refiner
+        refiner.left -= 1
+        if not refiner.left:
+            refined = refiner.look(self._draws.drawn_with())
             if refined:
                 self.pipelines.replace(refined)
                 self._draws.pipelines.replace(refined)

@@ -74,22 +74,16 @@ class Refiner:
     """Which pipelines of one V3D come again, and what has become of them."""
 
     def __init__(self) -> None:
-        self._frames = 0
+        self.left = LOOK_EVERY
+        """Frames until `look` is to be called; who draws them counts."""
         self._before: frozenset[int] = frozenset()
         """What the last look has seen, by `id`."""
         self._asked: dict[int, Pipeline] = {}
         self._done: deque[tuple[Pipeline, Pipeline]] = deque()
 
-    def is_due(self) -> bool:
-        """Counts a frame; whether it is time to look."""
-        self._frames += 1
-        if self._frames < LOOK_EVERY:
-            return False
-        self._frames = 0
-        return True
-
     def look(self, drawn: Iterable[Pipeline]) -> Refined:
         """Takes the pipelines of a frame; returns those that are to be replaced from now on."""
+        self.left = LOOK_EVERY
         unrefined = {id(pipeline): pipeline for pipeline in drawn if not pipeline.thorough}
         for number, pipeline in unrefined.items():
             again = number in self._before and number not in self._asked
