@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.timing.frames.recorded import Drawn
-from tests.timing.graphics.vertex_frames import draw_of, frame_of
+from tests.timing.graphics.vertices.vertex_frames import draw_of, frame_of
 
 from vc4lab.timing.compute.model import NotTimed
 from vc4lab.timing.frames import columns as cols

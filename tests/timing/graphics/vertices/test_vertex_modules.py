@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.timing.graphics.vertex_frames import draw_of, frame_of
-from tests.timing.graphics.vertex_machine import LATENCY, ONE, VertexMachine
+from tests.timing.graphics.vertices.vertex_frames import draw_of, frame_of
+from tests.timing.graphics.vertices.vertex_machine import LATENCY, ONE, VertexMachine
 
 from vc4lab.timing.clockwork import Pause
 from vc4lab.timing.compute.kinds import MemorySource
