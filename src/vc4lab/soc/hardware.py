@@ -266,7 +266,8 @@ class Hardware:
 
     def _attach_display(self, plls: Plls) -> None:
         """What programs drive that do not leave the display to the firmware."""
-        hvs = self.hvs = Hvs(self.memory, self.reporter)
+        base = self.bus.base + Hvs.OFFSET
+        hvs = self.hvs = Hvs(self.memory, self.reporter, base)
         self.pixel_valves = {
             channel: kind(
                 self.clock,
@@ -278,7 +279,8 @@ class Hardware:
         }
         hvs.line = lambda channel: self.pixel_valves[channel].line
         self.videocore.framebuffer.composed = hvs.image
-        for block in (hvs, *self.pixel_valves.values(), Hdmi(), Hd(), Vec(), Txp()):
+        analogue, writer = Vec(self.reporter), Txp(self.reporter)
+        for block in (hvs, *self.pixel_valves.values(), Hdmi(), Hd(), analogue, writer):
             self.bus.attach(block)
 
     def _attach_absent(self) -> None:

@@ -157,4 +157,29 @@ ENTRIES = [
         "shown (DISPLACTx).",
         Severity.WARNING,
     ),
+    Entry(
+        "SOC-095",
+        "A plane is not shown as the HVS shows it",
+        "The address is that of the plane's first word in the memory of display lists. vc4lab "
+        "composes planes of 8 to 32 bits of red, green and blue, linear, or in T-tiles of 32 bits "
+        "from a tile's corner on. Planes of brightness and colour (YUV), other tiles, and planes "
+        "whose pixels are not in RAM are left out. Scaled planes take the nearest pixel. The "
+        "message names what is missing; it comes once for each.",
+        "Linux, drivers/gpu/drm/vc4/vc4_plane.c and vc4_regs.h",
+        "Nothing is wrong with the program unless its pixels are not in RAM. To see the picture, "
+        "give the plane a linear format of red, green and blue, in the size in which it is shown.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-096",
+        "A part of the display is not modelled",
+        "The program uses a part of the display of which vc4lab has only the registers: the HVS's "
+        "gamma ramps, the writer of composed pictures (TXP) or the encoder of analogue video "
+        "(VEC). What it should do is not done. A driver that waits for TXP's interrupt waits in "
+        "vain.",
+        "Linux, drivers/gpu/drm/vc4/vc4_hvs.c, vc4_txp.c and vc4_vec.c",
+        "Use HDMI without a gamma ramp. For composed pictures in memory, `--screenshot` and "
+        "`--record` have what the screen shows.",
+        Severity.WARNING,
+    ),
 ]

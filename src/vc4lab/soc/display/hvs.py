@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block
-from vc4lab.soc.display.planes import Damage, Plane, compose, planes_of
+from vc4lab.soc.display.planes import (
+    Damage,
+    Plane,
+    absence,
+    compose,
+    differences,
+    planes_of,
+)
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -24,6 +31,10 @@ RUNS, EMPTY = 2 << 30, 1 << 28
 FILL = 1 << 24
 LISTS, LIST_BYTES = 0x2000, 0x4000
 FRAMES = 0x3F
+BUS = 0x7E400000
+"""Where the VideoCore sees these registers."""
+GAMMA_STEPS, GAMMA_COUNTS = 256, 1 << 31
+"""Values of a colour; and GAMADDR's bit that counts on with each of them."""
 
 
 class Hvs(Block):
@@ -35,6 +46,8 @@ class Hvs(Block):
         The memory of display lists.
     flipped
         Called when another list is shown.
+    base
+        Where a program finds it, for messages.
     line
         The line that a channel's pixel valve sends now.
     """
@@ -72,13 +85,17 @@ class Hvs(Block):
     OLED = Register(0x80, count=4)
     GAMDATA = Register(0xE0)
 
-    def __init__(self, memory: GuestMemory, reporter: Reporter) -> None:
+    def __init__(self, memory: GuestMemory, reporter: Reporter, base: int = BUS) -> None:
         super().__init__()
+        self.base = base
         self._memory = memory
         self._reporter = reporter
         self.lists = bytearray(LIST_BYTES)
         self.flipped: Callable[[], None] = lambda: None
         self.line: Callable[[int], int] = lambda _channel: 0
+        self._checked: tuple[bytes, tuple[int, ...]] = b"", ()
+        """The lists, and which are shown, when they were looked at last."""
+        self._told: set[str] = set()
 
     def read_other(self, offset: int) -> int:
         at = offset - LISTS
@@ -100,6 +117,14 @@ class Hvs(Block):
             return EMPTY | stored
         return RUNS | stored | self.line(channel)
 
+    def on_write_GAMDATA(self, value: int) -> None:
+        """A step of the gamma ramps: of each channel the red ones, the green and the blue."""
+        at = self.GAMADDR
+        if value != at % GAMMA_STEPS:
+            self._report("SOC-096", "a gamma ramp that is no straight line has no effect")
+        if at & GAMMA_COUNTS:
+            self.GAMADDR = GAMMA_COUNTS | (at & ~GAMMA_COUNTS) + 1
+
     def is_on(self, channel: int) -> bool:
         """Whether a channel composes."""
         return self.values[0x40 + 0x10 * channel] & (ENABLE | RESET) == ENABLE
@@ -114,6 +139,7 @@ class Hvs(Block):
         if self.values[0x30 + 4 * channel] != wanted:
             self.values[0x30 + 4 * channel] = wanted
             self.flipped()
+        self._check_lists()
 
     @property
     def shown(self) -> int | None:
@@ -125,16 +151,43 @@ class Hvs(Block):
         control = self.values[0x40 + 0x10 * channel]
         return control >> 12 & 0xFFF, control & 0xFFF
 
-    def planes(self, channel: int) -> list[Plane]:
-        """What a channel's list shows; what is wrong with it is reported."""
+    def planes(self, channel: int) -> tuple[list[Plane], str]:
+        """What a channel's list shows, and what is wrong with it."""
         try:
-            found, damage = planes_of(self.lists, self.values[0x30 + 4 * channel])
+            return planes_of(self.lists, self.values[0x30 + 4 * channel])
         except Damage as error:
-            found, damage = [], str(error)
+            return [], str(error)
+
+    def _check_lists(self) -> None:
+        """Look at the lists that are shown, if they are others than at the last look."""
+        shown = tuple(self.values[0x30 + 4 * channel] for channel in range(CHANNELS))
+        if self._checked[1] != shown or self._checked[0] != self.lists:
+            self._checked = bytes(self.lists), shown
+            for channel in range(CHANNELS):
+                self._check(channel)
+
+    def _check(self, channel: int) -> None:
+        """Report what is wrong with a channel's list, and what of it is not composed."""
+        if not self.is_on(channel):
+            return
+        found, damage = self.planes(channel)
         if damage:
             text = f"the display list of channel {channel} {damage}"
             self._reporter.report("SOC-094", text, block="hvs")
-        return found
+        for plane in found:
+            absent = absence(self._memory, plane)
+            if absent:
+                self._report("SOC-095", f"a plane is not shown: {absent}", plane.word)
+            for text in () if absent else differences(plane):
+                self._report("SOC-095", f"a plane is shown otherwise: {text}", plane.word)
+
+    def _report(self, code: str, text: str, word: int | None = None) -> None:
+        """Report once what is not modelled, at the list entry that first needs it."""
+        if text in self._told:
+            return
+        self._told.add(text)
+        address = None if word is None else self.base + LISTS + 4 * word
+        self._reporter.report(code, text, address=address, block="hvs")
 
     def image(self) -> Image.Image | None:
         """The composed picture, None while no channel composes one."""
@@ -143,4 +196,4 @@ class Hvs(Block):
             return None
         background = self.values[0x44 + 0x10 * channel]
         colour = background & 0xFFFFFF if background & FILL else 0
-        return compose(self._memory, self.planes(channel), self.size(channel), colour)
+        return compose(self._memory, self.planes(channel)[0], self.size(channel), colour)

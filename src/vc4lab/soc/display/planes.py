@@ -32,9 +32,15 @@ PLAIN_ORDERS = {0: "GRB", 1: "GBR", 2: "BGR", 3: "RGB"}
 """Those of formats without."""
 LINEAR, T_TILED = 0, 3
 PIPELINE = 0
-PREMULTIPLIED = 1 << 29
-SCALED_POSITION = 1
+PREMULTIPLIED, MIXED = 1 << 29, 1 << 28
 ADDRESS = 0x3FFFFFFF
+TILES_AFTER = 0x7F
+"""Of the pitch of T-tiles: tiles of a row from the plane's first one on. The other bits count those
+before it, and say where in a tile the plane begins and in which direction its rows go."""
+ROUNDED = 3
+"""How channels of few bits are widened; what Linux asks for."""
+TILE = 32
+"""Pixels of a T-tile's side, of four bytes each."""
 
 
 class Damage(ValueError):  # noqa: N818 - said to the user as it is
@@ -45,6 +51,8 @@ class Damage(ValueError):  # noqa: N818 - said to the user as it is
 class Plane:
     """A plane: where it is shown, how large, and where its pixels are."""
 
+    word: int
+    """Where in the memory of lists it begins."""
     kind: int
     order: int
     tiling: int
@@ -58,6 +66,11 @@ class Plane:
     alpha: int
     """Of all its pixels; -1: each has its own."""
     premultiplied: bool
+    mixed: bool
+    """Whether its pixels' alpha counts, too, where all have one."""
+    alpha_mode: int
+    key_mode: int
+    expand_mode: int
     address: int
     pitch: int
 
@@ -77,14 +90,14 @@ def planes_of(lists: bytearray, start: int) -> tuple[list[Plane], str]:
         if not control & VALID or not size or at + size > len(words):
             return found, f"has an invalid word at {at}: 0x{control:08x}"
         try:
-            found.append(_plane(words[at : at + size]))
+            found.append(_plane(at, words[at : at + size]))
         except IndexError:
             return found, f"has a plane of only {size} words at word {at}"
         at += size
     return found, f"has more than {MAX_PLANES} planes"
 
 
-def _plane(words: Any) -> Plane:
+def _plane(word: int, words: Any) -> Plane:
     control, position = words[0], words[1]
     unity = bool(control & UNITY)
     at = 2
@@ -94,8 +107,9 @@ def _plane(words: Any) -> Plane:
     size = words[at]
     address, pitch = words[at + 2], words[at + 4]
     width, height = size & 0xFFF, size >> 16 & 0xFFF
-    fixed = size >> 30 != PIPELINE
+    alpha_mode = size >> 30
     return Plane(
+        word=word,
         kind=control & 15,
         order=control >> 13 & 3,
         tiling=control >> 20 & 3,
@@ -106,11 +120,58 @@ def _plane(words: Any) -> Plane:
         height=height if unity else scaled >> 16 & 0xFFF,
         source_width=width,
         source_height=height,
-        alpha=position >> 24 if fixed else -1,
+        alpha=position >> 24 if alpha_mode != PIPELINE else -1,
         premultiplied=bool(size & PREMULTIPLIED),
+        mixed=bool(size & MIXED),
+        alpha_mode=alpha_mode,
+        key_mode=control >> 17 & 3,
+        expand_mode=control >> 11 & 3,
         address=address & ADDRESS,
         pitch=pitch,
     )
+
+
+def absence(memory: GuestMemory, plane: Plane) -> str:
+    """Why a plane is not composed, "" if it is."""
+    size = BYTES.get(plane.kind)
+    if size is None:
+        return f"pixel format {plane.kind} (brightness and colour, or 6666) is not read"
+    if plane.tiling not in (LINEAR, T_TILED):
+        return f"tiling {plane.tiling} (columns of 64 or 128 bytes) is not read"
+    if plane.tiling == T_TILED:
+        if size != 4:
+            return f"T-tiles with pixels of {8 * size} bits are not read"
+        if plane.pitch & ~TILES_AFTER:
+            return "T-tiles that begin within a tile or a row of tiles are not read"
+        if (plane.pitch & TILES_AFTER) * TILE < plane.source_width:
+            return "a row of its T-tiles is narrower than the plane"
+    if not memory.contains(plane.address, max(extent(plane), 0)):
+        return "its pixels are not in RAM"
+    return ""
+
+
+def differences(plane: Plane) -> list[str]:
+    """How a plane that is composed may look otherwise than the HVS shows it."""
+    found = []
+    if (plane.width, plane.height) != (plane.source_width, plane.source_height):
+        found.append("it is scaled to the nearest pixel, the HVS filters")
+    if plane.alpha >= 0 and plane.mixed:
+        found.append("its pixels have the plane's alpha only, not multiplied by their own")
+    if plane.alpha_mode > 1:
+        found.append(f"alpha mode {plane.alpha_mode} (fixed for some pixels) is taken for all")
+    if plane.key_mode:
+        found.append(f"colour key mode {plane.key_mode} does nothing")
+    if plane.expand_mode != ROUNDED and min(WIDTHS[plane.kind][:3]) < 8:
+        found.append(f"narrow channels are widened by rounding, not by mode {plane.expand_mode}")
+    return found
+
+
+def extent(plane: Plane) -> int:
+    """Bytes from the first to the last pixel of a plane whose format is read."""
+    width, height = plane.source_width, plane.source_height
+    if plane.tiling == T_TILED:
+        return (plane.pitch & TILES_AFTER) * -(-height // TILE) * 4 * TILE * TILE
+    return (plane.pitch & 0xFFFF) * (height - 1) + width * BYTES[plane.kind]
 
 
 def compose(
@@ -173,26 +234,18 @@ def _texels(memory: GuestMemory, plane: Plane) -> Any:
     """The pixels of a plane as numbers, as they lie in memory."""
     import numpy as np
 
-    size = BYTES.get(plane.kind)
-    width, height = plane.source_width, plane.source_height
-    if size is None or not width or not height:
+    if absence(memory, plane) or not plane.source_width or not plane.source_height:
         return None
+    size, needed = BYTES[plane.kind], extent(plane)
+    width, height = plane.source_width, plane.source_height
     if plane.tiling == T_TILED:
         from vc4lab.images.tiling import Tiling, detile
 
-        tiles = (plane.pitch >> 16 & 0x7F) + (plane.pitch & 0x7F)
-        needed = tiles * -(-height // 32) * 4096
-        if size != 4 or tiles * 32 < width or not memory.contains(plane.address, needed):
-            return None
-        return detile(memory.view(plane.address, needed), tiles * 32, height, 32, Tiling.T)[
-            :, :width
-        ].astype(np.uint32)
-    pitch = plane.pitch & 0xFFFF
-    needed = pitch * (height - 1) + width * size
-    if plane.tiling != LINEAR or not memory.contains(plane.address, needed):
-        return None
+        across = (plane.pitch & TILES_AFTER) * TILE
+        tiles = memory.view(plane.address, needed)
+        return detile(tiles, across, height, 32, Tiling.T)[:, :width].astype(np.uint32)
     data = np.frombuffer(memory.view(plane.address, needed), np.uint8)
-    rows = np.lib.stride_tricks.as_strided(data, (height, width * size), (pitch, 1))
+    rows = np.lib.stride_tricks.as_strided(data, (height, width * size), (plane.pitch & 0xFFFF, 1))
     parts = rows.reshape(height, width, size).astype(np.uint32)
     weights = np.uint32(1) << np.arange(0, 8 * size, 8, dtype=np.uint32)
     return (parts * weights).sum(axis=2, dtype=np.uint32)

@@ -1,0 +1,145 @@
+"""What the display does not show as a board does is said, once, and where."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from tests.soc.display.lists import (
+    BGRA,
+    END,
+    FIXED,
+    HVS,
+    LISTS,
+    PICTURE,
+    RGB565,
+    RGBA8888,
+    plane,
+)  # fmt: skip
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.memory import GuestMemory
+from vc4lab.soc.display.hvs import Hvs
+
+COUNTS = bytes.fromhex("010080e2fdffffea")
+VEC, TXP = 0x806000, 0x004000
+SIZE = (32, 32)
+ROUNDED = 3 << 11
+
+
+def a_plane(kind=RGBA8888, order=BGRA, size=SIZE, address=PICTURE, pitch=128, **more):
+    return plane(kind, order, size, address, pitch, **more)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (a_plane(kind=8), "not shown: pixel format 8"),
+        (a_plane(kind=15), "not shown: pixel format 15"),
+        (a_plane(kind=6), "not shown: pixel format 6"),
+        (a_plane(tiling=1), "not shown: tiling 1"),
+        (a_plane(tiling=2), "not shown: tiling 2"),
+        (a_plane(kind=RGB565, pitch=1, tiling=3, more=ROUNDED), "T-tiles with pixels of 16 bits"),
+        (a_plane(pitch=1 << 16 | 1, tiling=3), "begin within a tile or a row of tiles"),
+        (a_plane(pitch=4 << 8 | 1, tiling=3), "begin within a tile or a row of tiles"),
+        (a_plane(pitch=1 << 15 | 1, tiling=3), "begin within a tile or a row of tiles"),
+        (a_plane(pitch=5 << 26 | 1, tiling=3), "begin within a tile or a row of tiles"),
+        (a_plane(pitch=0, tiling=3), "narrower than the plane"),
+        (a_plane(address=0x3FFFFF00), "not shown: its pixels are not in RAM"),
+        (a_plane(scaled=(64, 64)), "otherwise: it is scaled to the nearest pixel"),
+        (a_plane(mode=FIXED | 1 << 28), "otherwise: its pixels have the plane's alpha only"),
+        (a_plane(mode=2 << 30), "otherwise: alpha mode 2"),
+        (a_plane(mode=3 << 30), "otherwise: alpha mode 3"),
+        (a_plane(more=2 << 17), "otherwise: colour key mode 2"),
+        (a_plane(kind=RGB565, more=1 << 11), "rounding, not by mode 1"),
+        (a_plane(kind=RGB565, more=ROUNDED), ""),
+        (a_plane(mode=1 << 28), ""),
+        (a_plane(pitch=1, tiling=3), ""),
+        (a_plane(), ""),
+    ],
+)
+def test_what_a_plane_lacks_is_reported_with_its_place(words, text):
+    reporter = Reporter()
+    hvs = Hvs(GuestMemory(1 << 24), reporter, 0x3F400000)
+    blank = a_plane()
+    data = [*blank, *words, END]
+    hvs.lists[: 4 * len(data)] = struct.pack(f"<{len(data)}I", *data)
+    hvs.values[0x50] = 1 << 31 | 64 << 12 | 64
+    hvs.picture(1)
+    assert [item.code for item in reporter.items] == ["SOC-095"] * bool(text)
+    assert text in reporter.summary()
+    for item in reporter.items:
+        assert item.address == 0x3F402000 + 4 * len(blank)
+    for _again in range(3):
+        hvs.write_other(0x2000, data[0])
+        hvs.picture(1)
+    assert reporter.counts["SOC-095"] == bool(text)
+
+
+def test_a_plane_that_moves_is_reported_once():
+    reporter = Reporter()
+    hvs = Hvs(GuestMemory(1 << 24), reporter)
+    hvs.values[0x50] = 1 << 31 | 64 << 12 | 64
+    for step in range(8):
+        data = [*a_plane(kind=10, at=(step, step)), END]
+        for number, word in enumerate(data):
+            hvs.write_other(0x2000 + 4 * (64 * step + number), word)
+        hvs.values[0x24] = 64 * step
+        hvs.picture(1)
+    assert reporter.counts["SOC-095"] == 1
+
+
+def test_a_list_that_is_not_shown_is_not_reported():
+    reporter = Reporter()
+    hvs = Hvs(GuestMemory(1 << 24), reporter)
+    data = a_plane(kind=8)
+    hvs.lists[: 4 * len(data)] = struct.pack(f"<{len(data)}I", *data)
+    for control in (0, 3 << 30):
+        hvs.values[0x50] = control
+        hvs.picture(1)
+    assert not reporter.items
+
+
+def test_a_gamma_ramp_has_no_effect(boot):
+    machine = boot(COUNTS)
+    write = machine.bus.write
+    write(HVS + 0x78, 4, 1 << 31 | 768)
+    for _colour in range(3):
+        for step in range(256):
+            write(HVS + 0xE0, 4, step)
+    assert not machine.reporter.has("SOC-096"), "a straight line, as Linux loads it at its start"
+    write(HVS + 0x78, 4, 1 << 31 | 768)
+    for step in range(256):
+        write(HVS + 0xE0, 4, 255 - step)
+    (item,) = (item for item in machine.reporter.items if item.code == "SOC-096")
+    assert "gamma" in item.message
+    assert machine.reporter.counts["SOC-096"] == 1
+
+
+def test_txp_and_vec_say_that_they_do_nothing(boot):
+    machine = boot(COUNTS)
+    write = machine.bus.write
+    write(TXP, 4, PICTURE)
+    write(TXP + 0x0C, 4, 1 << 21)
+    assert not machine.reporter.items, "powered down"
+    for _frame in range(2):
+        write(TXP + 0x0C, 4, 0x0F00_0001 | 1 << 2)
+    assert machine.bus.read(TXP + 0x0C, 4) & 3 == 0
+    (item,) = machine.reporter.items
+    assert (item.code, item.block) == ("SOC-096", "txp")
+    for offset in (0x10, 0x190):
+        write(VEC + offset, 4, 8)
+    assert machine.bus.read(VEC + 0x190, 4) == 8
+    assert [item.block for item in machine.reporter.items] == ["txp", "vec"]
+
+
+def test_a_machine_says_it_without_a_look_at_its_screen(boot):
+    machine = boot(COUNTS)
+    for number, word in enumerate([*a_plane(kind=9), END]):
+        machine.bus.write(LISTS + 4 * (64 + number), 4, word)
+    machine.bus.write(HVS + 0x24, 4, 64)
+    machine.bus.write(HVS + 0x50, 4, 1 << 31 | 64 << 12 | 64)
+    machine.hardware.hvs.picture(1)
+    (item,) = machine.reporter.items
+    assert item.address == machine.bus.base + LISTS + 4 * 64
+    assert item.code == "SOC-095"
