@@ -16,6 +16,7 @@ from vc4lab.timing.sweep.runner import NoScheduler, run_by_scheduler, run_here
 from vc4lab.timing.sweep.table import rows_of, table_csv
 
 CHIP = load_chip("videocore4")
+NO_DASK = "Dask is not installed: make env, or pip install 'vc4lab[sweep]'"
 
 
 def points(*texts: str, runs: int = 1) -> list[Point]:
@@ -66,9 +67,15 @@ def test_results_are_read_again_and_hostile_lines_are_left_out(tmp_path: Path) -
     assert read_outcomes(tmp_path / "none") == {}
 
 
+def test_make_env_installs_dask() -> None:
+    """So the skips below are for environments that were made otherwise, or before the lock."""
+    lock = (Path(__file__).parents[3] / "requirements.lock").read_text().splitlines()
+    assert any(line.startswith("distributed==") for line in lock)
+
+
 @pytest.mark.filterwarnings("default")
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("distributed")
+    pytest.importorskip("distributed", reason=NO_DASK)
     monkeypatch.setattr(runner, "TIMEOUT", 1)
     with pytest.raises(NoScheduler, match="--scheduler tcp://127"):
         list(run_by_scheduler(broken, points("slices=1"), "tcp://127.0.0.1:1"))
@@ -82,7 +89,7 @@ def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.filterwarnings("default")
 def test_a_scheduler_has_its_workers_do_it() -> None:
-    distributed = pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed", reason=NO_DASK)
     asked = points("slices=1..4")
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
