@@ -1,0 +1,170 @@
+"""What the compiler gives: a program's words, and what its driver must put beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from vc4lab.driver.compiler.keys import Varying
+
+
+class UniformKind(Enum):
+    """What a word of the uniform stream is. `index` and `value` are those of `Uniform`."""
+
+    LITERAL = "literal"
+    """`value` itself."""
+    CONSTANT = "constant"
+    """Word `value` (4 * register + component) of the stage's constant buffer `index`, or 0."""
+    CONSTANTS_ADDRESS = "constants address"
+    """Where constant buffer `index` lies in memory, plus `value` bytes."""
+    CONSTANTS_LIMIT = "constants limit"
+    """The largest byte offset from CONSTANTS_ADDRESS with the same `value` that is inside."""
+    VIEWPORT_X_SCALE = "viewport x scale"
+    """Half the viewport's width in sixteenths of a pixel, a float: 16 * Viewport.scale[0]."""
+    VIEWPORT_Y_SCALE = "viewport y scale"
+    """The same of its height; the sign says which way is up."""
+    VIEWPORT_Z_SCALE = "viewport z scale"
+    VIEWPORT_Z_OFFSET = "viewport z offset"
+    TEXTURE_P0 = "texture p0"
+    """Configuration words of the stage's texture `index`; hardware reference 6.2."""
+    TEXTURE_P1 = "texture p1"
+    TEXTURE_P2 = "texture p2"
+    """PTYPE 1: the cube stride (0 unless a cube map), or-ed with `value` (bit 0: BSLOD)."""
+    TEXTURE_ZERO = "texture zero"
+    """A configuration word of texture `index` with no meaning: 0."""
+    TEXTURE_WIDTH_RCP = "1 / texture width"
+    """A float; of RECT textures, whose coordinates count texels."""
+    TEXTURE_HEIGHT_RCP = "1 / texture height"
+    TEXTURE_BORDER = "border colour"
+    """Of texture `index`'s sampler, in the texture unit's raw layout; hardware reference 6.6."""
+    BLEND_COLOR = "blend colour"
+    """The blend colour as a word of the tile buffer (`ColorTarget.order`)."""
+    BLEND_ALPHA = "blend alpha"
+    """Its alpha in all four bytes."""
+    ALPHA_REF = "alpha reference"
+    """A float."""
+    STENCIL = "stencil"
+    """Stencil set-up word `index`; hardware reference 7.9."""
+    CLIP_PLANE = "clip plane"
+    """Component `value` of user clip plane `index`, a float."""
+    UNIFORMS_ADDRESS = "uniforms address"
+    """Where this stream begins in memory; programs with branches find their place again by it."""
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """One word of a uniform stream."""
+
+    kind: UniformKind
+    index: int = 0
+    value: int = 0
+
+    def __str__(self) -> str:
+        if self.kind is UniformKind.LITERAL:
+            return f"0x{self.value:08x}"
+        if self.kind is UniformKind.CONSTANT:
+            outer = f"[{self.index}]" if self.index else ""
+            return f"CONST{outer}[{self.value >> 2}].{'xyzw'[self.value & 3]}"
+        return f"{self.kind.value} {self.index} {self.value}".replace(" 0 0", "")
+
+
+class Stage(Enum):
+    """Which of a draw's three programs it is."""
+
+    FRAGMENT = "fragment"
+    VERTEX = "vertex"
+    COORDINATE = "coordinate"
+
+
+@dataclass(frozen=True)
+class CompiledShader:
+    """A program for the QPU.
+
+    Attributes
+    ----------
+    words
+        Its 64-bit instructions.
+    uniforms
+        Its uniform stream, in the order in which it is read.
+    is_threaded
+        Of a fragment program: it has thread switches, so that the shader record's bit "single
+        threaded" is 0.
+    varyings
+        Of a fragment program: what it reads, in order (the implicit ones of points and lines not
+        among them): the shader record's number of varyings, and `VertexKey.varyings`. Of a vertex
+        program: what it writes.
+    uses_discard, writes_depth
+        Of a fragment program: what early Z must know.
+    lines
+        For each word the lines of the TGSI text that it comes from, for listings.
+    """
+
+    stage: Stage
+    words: tuple[int, ...]
+    uniforms: tuple[Uniform, ...] = ()
+    is_threaded: bool = False
+    varyings: tuple[Varying, ...] = ()
+    uses_discard: bool = False
+    writes_depth: bool = False
+    reads_color: bool = False
+    lines: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def textures(self) -> tuple[int, ...]:
+        """Numbers of the textures that it samples."""
+        kinds = (UniformKind.TEXTURE_P0,)
+        return tuple(sorted({one.index for one in self.uniforms if one.kind in kinds}))
+
+    @property
+    def code(self) -> bytes:
+        """The instructions as memory has them."""
+        return b"".join(word.to_bytes(8, "little") for word in self.words)
+
+
+@dataclass(frozen=True)
+class AttributeSlot:
+    """Where the vertex memory holds a vertex element: an attribute array of the shader record.
+
+    Attributes
+    ----------
+    element
+        Number of the vertex element, and of the TGSI input.
+    size
+        Bytes that are fetched for a vertex.
+    vertex_offset, coordinate_offset
+        Byte offsets in the columns of vertex and coordinate program; None: not selected there.
+    """
+
+    element: int
+    size: int
+    vertex_offset: int | None
+    coordinate_offset: int | None
+
+
+@dataclass(frozen=True)
+class CompiledVertex:
+    """The vertex program and the coordinate program that is derived from it.
+
+    `attributes` are in the order of the shader record's attribute arrays. There is always one: a
+    shader that reads none has the slot of element -1 with 4 bytes, whose content does not matter.
+    """
+
+    vertex: CompiledShader
+    coordinate: CompiledShader
+    attributes: tuple[AttributeSlot, ...] = ()
+
+    @property
+    def vertex_size(self) -> int:
+        """Total attribute bytes of the vertex program."""
+        return _total(one.size for one in self.attributes if one.vertex_offset is not None)
+
+    @property
+    def coordinate_size(self) -> int:
+        """Total attribute bytes of the coordinate program."""
+        return _total(one.size for one in self.attributes if one.coordinate_offset is not None)
+
+
+def _total(sizes: Iterable[int]) -> int:
+    """In whole words."""
+    return sum(-(-size // 4) * 4 for size in sizes)
