@@ -33,11 +33,11 @@ class Optimisation(NamedTuple):
 
 
 PACKED_QUADS = Optimisation(
-    "packed-quads", "v3d/fragment/quad_queue.py", "avx512",
+    "packed-quads", "v3d/fragment/packed_quads.py", "avx512",
     "long programs, small triangles: glmark2's phong 33 %, high-poly 18 %; conditionals -14 %",
 )  # fmt: skip
 PAIRED_BATCHES = Optimisation(
-    "paired-batches", "v3d/fragment/quad_queue.py", "avx512",
+    "paired-batches", "v3d/fragment/quad_shader.py", "avx512",
     "two runs of the program at once, of packed quads: phong 7 %, high-poly 5 %; conditionals -5 %",
 )  # fmt: skip
 WHOLE_UTILES = Optimisation(

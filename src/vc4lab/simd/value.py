@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.simd.conversions import Conversions
 from vc4lab.simd.folding import ABSORBING, COMMUTATIVE, FOLD, INVERSE, NEUTRAL
-from vc4lab.simd.operators import Operand, Operators
+from vc4lab.simd.operators import Operand
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import (
     Type,
     bits_to_number,
     f32,
-    f64,
     i1,
     i32,
     i64,
@@ -274,7 +274,7 @@ def select(condition: Operand, a: Any, b: Any) -> Value:
 # -- the values themselves
 
 
-class Value(Operators):
+class Value(Conversions):
     """An immutable value of the program being traced: scalar or vector, known by `.type`.
 
     Integers are signless; operators and comparisons are signed, methods (`udiv`, `shr`, `ult`, …)
@@ -286,6 +286,8 @@ class Value(Operators):
     _compare = staticmethod(compare)
     _divide = staticmethod(divide)
     _offset = staticmethod(offset_pointer)
+    _constant = staticmethod(const_bits)
+    _select = staticmethod(select)
 
     def __init__(self, type_: Type, text: str, bits: int | None = None) -> None:
         self.type = type_
@@ -321,88 +323,6 @@ class Value(Operators):
         if self._bits is not None:
             return const_bits(self.type, self._bits ^ (1 << (self.type.bits - 1)))
         return Value(self.type, current().once(f"fneg {self.type.text} {self.text}"))
-
-    # -- conversions: `to` may be the element type, lanes are kept
-    def bitcast(self, to: Type) -> Value:
-        """The same bits as another type; element type of the same width keeps the lanes."""
-        mine = self.type
-        if not to.lanes and to.bits == mine.bits:
-            to = to.like(mine)
-        if to is mine:
-            return self
-        if to.bits * (to.lanes or 1) != mine.bits * (mine.lanes or 1):
-            raise staged_error(f"bitcast from {mine} to {to}: the sizes differ")
-        bits = self._bits if to.bits == mine.bits else None
-        if bits is not None:
-            return const_bits(to, bits)
-        if mine.is_ptr != to.is_ptr:
-            return self._convert("ptrtoint" if mine.is_ptr else "inttoptr", to)
-        trace = current()
-        source = trace.casts.get(self.text, self)
-        if to is source.type:
-            return source
-        result = source._convert("bitcast", to)
-        trace.casts[result.text] = source
-        return result
-
-    def sext(self, to: Type) -> Value:
-        """Sign-extends integers (a mask becomes 0 / -1)."""
-        return self._resize("sext", to, 1)
-
-    def zext(self, to: Type) -> Value:
-        """Zero-extends integers (a mask becomes 0 / 1)."""
-        return self._resize("zext", to, 1)
-
-    def trunc(self, to: Type) -> Value:
-        """The low bits of integers."""
-        return self._resize("trunc", to, -1)
-
-    def _resize(self, op: str, to: Type, direction: int) -> Value:
-        to = to.like(self.type)
-        if to is self.type:
-            return self
-        if not (to.is_int and self.type.is_int) or (to.bits - self.type.bits) * direction < 0:
-            raise staged_error(f"{op} from {self.type} to {to} is not possible")
-        if self._bits is not None:
-            number = self._bits
-            if op == "sext" and number >> (self.type.bits - 1):
-                number -= 1 << self.type.bits
-            return const_bits(to, number & ((1 << to.bits) - 1))
-        return self._convert(op, to)
-
-    def to_float(self, to: Type = f32) -> Value:
-        """Signed integers to float, in the current rounding mode."""
-        if not self.type.is_int:
-            raise staged_error(f"to_float wants integers, not {self.type}")
-        return self._convert("sitofp", to.like(self.type))
-
-    def to_float_unsigned(self, to: Type = f32) -> Value:
-        """Unsigned integers to float, in the current rounding mode."""
-        if not self.type.is_int:
-            raise staged_error(f"to_float_unsigned wants integers, not {self.type}")
-        return self._convert("uitofp", to.like(self.type))
-
-    def to_int(self, to: Type, inside: bool = False) -> Value:
-        """Float to signed integers: toward zero, saturating, NaN gives 0.
-
-        inside: a promise that there is nothing to saturate and no NaN.
-        """
-        to = to.like(self.type)
-        if not (self.type.is_float and to.is_int):
-            raise staged_error(f"to_int from {self.type} to {to} is not possible")
-        if inside:
-            return self._convert("fptosi", to)
-        limit = float(1 << (to.bits - 1))
-        above, below = self >= limit, self < -limit
-        safe = select(above | below | (self != self), 0.0, self)
-        whole = safe._convert("fptosi", to)
-        return select(above, (1 << (to.bits - 1)) - 1, select(below, -1 << (to.bits - 1), whole))
-
-    def fpext(self, to: Type = f64) -> Value:
-        return self._convert("fpext", to.like(self.type))
-
-    def fptrunc(self, to: Type = f32) -> Value:
-        return self._convert("fptrunc", to.like(self.type))
 
     def _convert(self, op: str, to: Type) -> Value:
         return Value(to, current().once(f"{op} {self.type.text} {self.text} to {to.text}"))

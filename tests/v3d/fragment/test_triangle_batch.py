@@ -8,7 +8,7 @@ from tests.support.programs import GOURAUD
 from tests.v3d.fragment.scene import Scene, vertex, words
 
 from vc4lab.simd import targets
-from vc4lab.v3d.fragment.quad_queue import MIN_INSTRUCTIONS
+from vc4lab.v3d.fragment.packed_quads import MIN_INSTRUCTIONS
 from vc4lab.v3d.state.tile_context import FragmentKey
 
 PROGRAM = words(

@@ -10,7 +10,7 @@ from tests.support.compute import Board
 
 from vc4lab.qpu.jit import flow
 from vc4lab.qpu.jit.flow import MAX_PLACES, Flow
-from vc4lab.qpu.jit.resumable import Region
+from vc4lab.qpu.jit.region import Region
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run import environment
 from vc4lab.qpu.run.environment import UNCOMPILED_BUDGET, Unsupported

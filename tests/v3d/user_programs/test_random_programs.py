@@ -12,7 +12,7 @@ from tests.support.compute import DATA, END, ENGINES, UNIFORMS, Board, run
 from vc4lab.qpu.isa.encoding import NOP, Alu
 from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.isa.qpu_unknowns import QPU_UNKNOWNS
-from vc4lab.qpu.jit.resumable import Region
+from vc4lab.qpu.jit.region import Region
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.simd import native, targets
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns

@@ -80,7 +80,7 @@ def list_blocks(params: DrawParams, batch: TriangleBatch, raster: Raster) -> Val
     """Lists blocks of the group's next triangles; whether the list is full."""
     group, result = batch.group, batch.result
     lane, ready = group.lane, group.ready
-    end = result.end.zext(i64)
+    end: Value = result.end.zext(i64)
     quads, drawn = result.quads, result.drawn
     step = block_bytes(len(raster.points))
     while (lane < ready) & (end < tb.LIST_THRESHOLD * step):

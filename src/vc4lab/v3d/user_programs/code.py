@@ -17,7 +17,7 @@ from vc4lab.v3d.user_programs.needs import need_of
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
-    from vc4lab.qpu.jit.resumable import Region
+    from vc4lab.qpu.jit.region import Region
     from vc4lab.simd import NativeFunction
     from vc4lab.v3d.unknowns import Unknowns
     from vc4lab.v3d.user_programs.watching.watch import Allowed, Watched
@@ -104,7 +104,7 @@ class UserProgram:
         """The region where execution goes on that left `current` by a way with this number, for an
         address, and the number to resume with; None if no code can lie there. Raises Unsupported.
         """
-        from vc4lab.qpu.jit.resumable import number_of, place_after
+        from vc4lab.qpu.jit.region import number_of, place_after
 
         with self.lock:
             way = current.region.ways[number]
@@ -124,7 +124,7 @@ class UserProgram:
     def _region(self, limited: bool, recorded: bool, start: Place | None) -> NativeRegion:
         found = self._regions.get((limited, recorded, start))
         if found is None:
-            from vc4lab.qpu.jit.resumable import Region
+            from vc4lab.qpu.jit.region import Region
             from vc4lab.v3d.user_programs.native.compiled import compile_user_program
 
             most = MAX_PLACES if self.compiled < MANY_REGIONS else SMALL_REGION

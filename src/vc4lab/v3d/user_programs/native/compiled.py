@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.qpu.jit.resumable import Region, emit_resumable
+from vc4lab.qpu.jit.region import Region
+from vc4lab.qpu.jit.resumable import emit_resumable
 from vc4lab.simd import Function, NativeFunction, Target, Value, build, i32, ptr
 from vc4lab.v3d.user_programs.native.environment import StagedUserEnvironment
 
