@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
+from tests.support.host_tools import need
 from tests.support.supervised import need_supervisor
 from typer.testing import CliRunner
 
@@ -66,8 +66,7 @@ def test_python(block, monkeypatch):
     """Each block stands for itself, imports included."""
     if "kmscube" in block:
         need_supervisor()
-        if not shutil.which("kmscube"):
-            pytest.skip("kmscube (Debian's package kmscube) is not installed")
+        need("kmscube")
     block = block.replace("1234)", "0)")  # any free port
     exec(compile(block, "docs", "exec"), {"__name__": "docs"})
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.support.drm_client import CLIENT
+from tests.support.host_tools import need_library
 from tests.support.supervised import need_supervisor
 
 import vc4lab
@@ -140,8 +141,7 @@ def test_the_fixture_in_a_test_suite(pytester: pytest.Pytester) -> None:
 
 def test_libudevs_monitor_hears_of_the_plug() -> None:
     """And of nothing else: the sockets belong to a network of their own."""
-    if ctypes.util.find_library("udev") is None:
-        pytest.skip("libudev is not installed")
+    need_library("udev")
     namespace = subprocess.run(["unshare", "-Urn", "true"], capture_output=True, check=False)
     if namespace.returncode and os.geteuid():
         pytest.skip("programs may not have a network of their own here")

@@ -12,10 +12,12 @@ tests)
         arm-none-eabi-gcc                           gcc-arm-none-eabi
         arm-none-eabi-as                            binutils-arm-none-eabi
         aarch64-linux-gnu-gcc                       gcc-aarch64-linux-gnu
+        aarch64-linux-gnu-as                        binutils-aarch64-linux-gnu
         gdb-multiarch                               gdb-multiarch
         evtest                                      evtest
         kmscube                                     kmscube
         /usr/libexec/libinput/libinput-list-devices libinput-tools
+        /usr/libexec/libinput/libinput-debug-events libinput-tools
         /usr/libexec/installed-tests/SDL2/checkkeys libsdl2-tests
     "
     ;;

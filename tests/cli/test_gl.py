@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes.util
 import os
 import shutil
 import signal
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.host_tools import need, why_no_library
 
 from vc4lab.cli.exit_codes import ExitCode
 
@@ -28,8 +28,8 @@ def can_unshare() -> bool:
 
 
 pytestmark = [
-    pytest.mark.skipif(not can_unshare(), reason="no mount namespaces"),
-    pytest.mark.skipif(not ctypes.util.find_library("EGL"), reason="no Mesa"),
+    pytest.mark.skipif(not can_unshare(), reason="programs may not have a /tmp of their own here"),
+    pytest.mark.skipif(bool(why_no_library("EGL")), reason=why_no_library("EGL")),
 ]
 
 
@@ -142,8 +142,8 @@ def _child_of(process: int) -> str:
 @pytest.fixture(scope="module")
 def display() -> Iterator[str]:
     """An X server."""
-    if not shutil.which("Xvfb") or not shutil.which("glmark2-es2"):
-        pytest.skip("Xvfb and glmark2-es2 are not installed")
+    need("Xvfb")
+    need("glmark2-es2")
     read, write = os.pipe()
     server = subprocess.Popen(
         ["Xvfb", "-displayfd", str(write), "-noreset", "-screen", "0", "320x240x24"],

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.host_tools import need
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(makefile.parent.name for makefile in EXAMPLES.glob("*/Makefile"))
@@ -15,7 +16,9 @@ IMAGES = [image for name in NAMES for image in sorted((EXAMPLES / name / "sdcard
 COMPILERS = {"kernel8": "aarch64-linux-gnu-gcc"}  # the others: arm-none-eabi-gcc
 BUILT_WITH = (EXAMPLES / "COMPILER").read_text().splitlines()
 
-needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is needed")
+needs_make = pytest.mark.skipif(
+    shutil.which("make") is None, reason="make is missing: apt-get install make"
+)
 
 
 def make(name: str, *arguments: str) -> str:
@@ -36,8 +39,7 @@ def test_every_kernel_of_an_example_is_on_its_card(name: str) -> None:
 @pytest.mark.parametrize("image", IMAGES, ids=lambda image: f"{image.parts[-3]}-{image.stem}")
 def test_image_is_rebuilt_exactly(image: Path, tmp_path: Path) -> None:
     compiler = COMPILERS.get(image.stem, "arm-none-eabi-gcc")
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is needed (tools/system-packages.sh installs it on Debian)")
+    need(compiler)
     name = image.parts[-3]
     assembler = f'{sys.executable} -c "from vc4lab.cli.main import run; run()"'
     make(name, f"BUILD={tmp_path}", f"VC4LAB={assembler}", f"KERNELS={image.stem}")

@@ -6,14 +6,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
+from tests.support.host_tools import needs
 
 KERNELS = Path(__file__).parent / "kernels"
 
 
-@pytest.mark.skipif(
-    shutil.which("arm-none-eabi-as") is None, reason="arm-none-eabi-as is not installed"
-)
+@needs("arm-none-eabi-as")
 def test_rebuilding_gives_the_committed_images(tmp_path: Path) -> None:
     for source in [*KERNELS.glob("*.s"), KERNELS / "common.inc", KERNELS / "Makefile"]:
         shutil.copy(source, tmp_path)

@@ -27,7 +27,7 @@ from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
 from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption
-from vc4lab.drm.setup.host_driver import DRIVER, DRIVERS_PATH, find_driver
+from vc4lab.drm.setup.host_driver import DRIVER, DRIVERS_PATH, asks_for_software, find_driver
 from vc4lab.drm.setup.places import SUITES
 from vc4lab.ranges import FRAMES, GPU_MEMORY, RECORD_COUNT, RECORD_SIZE
 
@@ -273,7 +273,11 @@ def _run(
     except OSError as error:
         if error.errno not in CANNOT_START:
             raise
-        raise failed(f"{program[0]}: {(error.strerror or '').lower()}") from None
+        hint = ""
+        variable = asks_for_software(environment) if arm64 is True else ""
+        if variable and error.errno == errno.ENOENT:
+            hint = f"; {variable} is set, so programs of --setup are not used (--suite does)"
+        raise failed(f"{program[0]}: {(error.strerror or '').lower()}{hint}") from None
 
 
 def _how_it_ended(device: DrmDevice, code: int, frames: int | None) -> int:
@@ -281,7 +285,8 @@ def _how_it_ended(device: DrmDevice, code: int, frames: int | None) -> int:
         typer.echo(f"stopped (strict): {device.strict_stop.diagnostic.code}", err=True)
         return ExitCode.STRICT_STOP
     drew = device.gpu.jobs or not device.supervisor.paths.seeks_software_gl
-    if not drew and device.screen.frames and device.name == "vc4":
+    wanted = asks_for_software(os.environ)
+    if not drew and not wanted and device.screen.frames and device.name == "vc4":
         typer.echo(
             f"vc4lab drm: no job reached the GPU: GL was drawn by the CPU. Mesa's {DRIVER} is "
             "needed; see vc4lab drm --check",

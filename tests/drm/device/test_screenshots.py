@@ -6,11 +6,13 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 from tests.support.drm_client import run_client
+from tests.support.live_jobs import prepare, run_live, slow_jobs
 
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.device.fences import Fence
@@ -119,3 +121,31 @@ def test_no_frame_comes_after_the_last_one(device: DrmDevice) -> None:
     for _ in range(6):
         device.screen.tick(time.monotonic())
     assert (device.screen.frames, counts) == (3, [1, 2, 3])
+
+
+def leaves_early() -> None:
+    """Shows what the GPU draws; with the argument "early" it ends before that is drawn."""
+    fd = open_card()
+    crtc, _, _, _ = show(fd)
+    live = Live(sys.argv[1], fd)
+    handle = live.handles[live.colour]
+    ioctl(fd, 0x48, "IIQ", handle, 0, 0x0700000000000001)
+    fb = add_fb(fd, 640, 480, 640 * 4, handle)
+    live.submit()
+    flip(fd, crtc, fb)
+    if sys.argv[2] == "late":
+        events(fd)
+
+
+def test_what_a_program_handed_over_is_shown_before_it_goes(
+    device: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare("glmark2_build_use-vbo_true", tmp_path, 2)
+    slow_jobs(monkeypatch, 0.2)
+    run_live(device, leaves_early, str(tmp_path), "late")
+    shown = numpy.asarray(device.screenshot())
+    frames = device.screen.frames
+    assert len(numpy.unique(shown)) > 20
+    run_live(device, leaves_early, str(tmp_path), "early")
+    assert device.screen.frames == 2 * frames
+    assert (numpy.asarray(device.screenshot()) == shown).all()

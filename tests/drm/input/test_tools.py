@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes.util
 import os
-import shutil
 import subprocess
 import threading
 import time
 from pathlib import Path
 
-import pytest
+from tests.support.host_tools import need, need_library
 from tests.support.supervised import need_supervisor
 
 from vc4lab.drm.device.device import DrmDevice
@@ -19,12 +17,6 @@ LISTS = "/usr/libexec/libinput/libinput-list-devices"
 REPORTS = "/usr/libexec/libinput/libinput-debug-events"
 CHECKKEYS = "/usr/libexec/installed-tests/SDL2/checkkeys"
 TIMEOUT = 30
-
-
-def need(program: str, package: str) -> None:
-    """Skips a test where a program of Debian's is not installed."""
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} (Debian's package {package}) is not installed")
 
 
 def run(tmp_path: Path, *program: str, keys: tuple[int, ...] = (), **environment: str) -> str:
@@ -58,7 +50,7 @@ def run(tmp_path: Path, *program: str, keys: tuple[int, ...] = (), **environment
 
 
 def test_evtest_names_every_key(tmp_path: Path) -> None:
-    need("evtest", "evtest")
+    need("evtest")
     shown = run(tmp_path, "timeout", "1", "evtest", "/dev/input/event0")
     assert 'Input device name: "vc4lab keyboard"' in shown
     assert "(KEY_A)" in shown
@@ -66,7 +58,7 @@ def test_evtest_names_every_key(tmp_path: Path) -> None:
 
 
 def test_libinput_lists_both_devices(tmp_path: Path) -> None:
-    need(LISTS, "libinput-tools")
+    need(LISTS)
     shown = run(tmp_path, LISTS)
     assert "vc4lab keyboard" in shown
     assert "Capabilities:     keyboard" in shown
@@ -74,17 +66,16 @@ def test_libinput_lists_both_devices(tmp_path: Path) -> None:
 
 
 def test_libinput_reports_keys(tmp_path: Path) -> None:
-    need(REPORTS, "libinput-tools")
+    need(REPORTS)
     shown = run(tmp_path, REPORTS, "--show-keycodes", keys=(30,))
     assert "KEY_A (30) pressed" in shown
     assert "KEY_A (30) released" in shown
 
 
 def test_sdl_on_kmsdrm_receives_keys_and_text(tmp_path: Path) -> None:
-    need(CHECKKEYS, "libsdl2-tests")
+    need(CHECKKEYS)
     for name in ("drm", "gbm", "EGL"):
-        if ctypes.util.find_library(name) is None:
-            pytest.skip(f"SDL cannot use kmsdrm here: lib{name} is not installed")
+        need_library(name)
     shown = run(
         tmp_path, CHECKKEYS, keys=(30,),
         SDL_VIDEODRIVER="kmsdrm", XDG_RUNTIME_DIR=str(tmp_path),

@@ -70,6 +70,19 @@ def test_it_can_be_declined(device: DrmDevice, brought: Brought, tmp_path: Path)
     assert (code, text.strip()) == (0, os.environ["PATH"])
 
 
+@pytest.mark.parametrize("variable", ["LIBGL_ALWAYS_SOFTWARE", "GBM_ALWAYS_SOFTWARE"])
+def test_who_asks_for_software_gets_the_hosts_programs(
+    variable: str, device: DrmDevice, brought: Brought, tmp_path: Path
+) -> None:
+    environment = {**os.environ, variable: "True"}
+    with pytest.raises(FileNotFoundError):
+        device.run(["cube"], environment=environment)
+    code, text = said(device, tmp_path, "cube", environment=environment, arm64="trixie")
+    assert (code, text[:6]) == (0, "qemu: "), "a suite's name asks for it all the same"
+    code, text = said(device, tmp_path, "cube", environment={**os.environ, variable: "0"})
+    assert (code, text[:6]) == (0, "qemu: ")
+
+
 def test_the_hosts_driver_comes_first(device: DrmDevice, brought: Brought, tmp_path: Path) -> None:
     (tmp_path / "vc4_dri.so").touch()
     environment = {**os.environ, "LIBGL_DRIVERS_PATH": str(tmp_path)}

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.support.host_tools import needs
 
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
@@ -82,9 +83,7 @@ def test_a_device_tree_is_handed_over(boot64):
     assert b"memory@0" in tree[:size]
 
 
-@pytest.mark.skipif(
-    shutil.which("aarch64-linux-gnu-as") is None, reason="aarch64-linux-gnu-as is not installed"
-)
+@needs("aarch64-linux-gnu-as")
 def test_rebuilding_gives_the_committed_images(tmp_path):
     for source in [*KERNELS.glob("*.s"), KERNELS / "Makefile"]:
         shutil.copy(source, tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import socket
 import struct
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.soc.debug.gdb_client import GdbClient
+from tests.support.host_tools import needs
 
 from vc4lab.soc.debug.gdb_packets import Kind, PacketReader, frame, unescape
 from vc4lab.soc.debug.gdb_registers import read_register, register_file, write_register
@@ -379,7 +379,7 @@ def test_frames_survive_any_cut(data, cut):
     assert unescape(b"}\x03") == b"#"
 
 
-@pytest.mark.skipif(not shutil.which("gdb-multiarch"), reason="gdb-multiarch is not installed")
+@needs("gdb-multiarch")
 def test_with_gdb_itself(boot):
     machine = boot(COUNT)
     server = GdbServer(machine, 0)

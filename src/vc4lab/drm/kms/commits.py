@@ -130,7 +130,7 @@ class Commits:
             for (_, name), value in commit.changes.items()
         )
         if gone and screen.is_active:
-            screen.on_leaving()
+            screen.leave()
         old = screen.crtc.state["MODE_ID"]
         things = {t.id: t for t in (screen.crtc, screen.connector, *screen.planes)}
         for (number, name), value in commit.changes.items():

@@ -71,7 +71,7 @@ class FrameBuffers:
         file.frame_buffers.discard(number)
         for plane in self.screen.planes:
             if plane.state["FB_ID"] == number:
-                self.screen.on_leaving()
+                self.screen.leave()
                 plane.state["FB_ID"] = plane.state["CRTC_ID"] = 0
                 if plane is self.screen.planes[0]:
                     self.screen.crtc.state["ACTIVE"] = 0

@@ -24,6 +24,8 @@ HDMI_A = 11
 TMDS = 2
 WIDTH_MM, HEIGHT_MM = 510, 290
 MAX_VBLANKS = 64
+LONGEST_SETTLE = 1.0
+"""Seconds that a picture handed over is waited for when another change takes it away."""
 MAX_ZPOS = 17
 """Of the planes above the primary one, as Linux's driver counts them."""
 
@@ -271,6 +273,21 @@ class Screen:
         self.flips.append(flip)
         if flip.shows and self.handed_over.subscriptions:
             self.handed_over.emit(HANDED_OVER)
+
+    def leave(self) -> None:
+        """What is shown goes away after this. Changes keep their order: a picture that is handed
+        over but not drawn yet is waited for and shown first, as in Linux.
+        """
+        until = time.monotonic() + LONGEST_SETTLE
+        while self.flips:
+            flip = self.flips[0]
+            if not all(fence.wait(max(0.0, until - time.monotonic())) for fence in flip.fences):
+                break
+            self.flips.pop(0)
+            self.sequence += 1
+            self.moment += self.period
+            self._show(flip, self.moment)
+        self.on_leaving()
 
     @property
     def is_busy(self) -> bool:

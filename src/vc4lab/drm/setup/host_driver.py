@@ -18,6 +18,16 @@ SYSTEM_PLACES = (
     "/usr/lib64/dri",
 )  # fmt: skip
 
+SOFTWARE = "LIBGL_ALWAYS_SOFTWARE", "GBM_ALWAYS_SOFTWARE"
+"""Variables by which a user asks Mesa to draw on the processor: for EGL and GLX, and for gbm."""
+_YES = frozenset(("1", "y", "yes", "t", "true"))
+"""What Mesa takes for yes, in any case."""
+
+
+def asks_for_software(environment: Mapping[str, str]) -> str:
+    """The variable that asks Mesa to draw on the processor; "" if none does."""
+    return next((name for name in SOFTWARE if environment.get(name, "").lower() in _YES), "")
+
 
 def find_driver(environment: Mapping[str, str], folder: Path | None = None) -> Path | None:
     """The folder of the driver: below the user's, else where GL programs look themselves."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vc4lab.drm.nodes.foreign import ForeignTree
-from vc4lab.drm.setup.host_driver import find_driver
+from vc4lab.drm.setup.host_driver import asks_for_software, find_driver
 from vc4lab.drm.setup.places import Brought, find_brought
 from vc4lab.drm.setup.preload import AARCH64
 from vc4lab.drm.supervisor.path_calls import PathCalls
@@ -55,15 +55,17 @@ def in_front_of(
 
 
 def choose(arm64: bool | str, environment: Mapping[str, str] | None) -> Brought | None:
-    """What to run programs with: nothing if that is declined, or if the host has a driver.
+    """What to run programs with: nothing if that is declined, if the host has a driver, or if the
+    environment asks for one that draws on the processor: that is the host's.
 
     The name of a suite asks for that one, whatever the host has.
     """
     if arm64 is False:
         return None
     if arm64 is True:
-        own = find_driver(os.environ if environment is None else environment)
-        return find_brought() if own is None else None
+        environment = os.environ if environment is None else environment
+        unwanted = find_driver(environment) is not None or asks_for_software(environment)
+        return None if unwanted else find_brought()
     return find_brought(arm64)
 
 
