@@ -223,6 +223,40 @@ def test_a_dma_buf_can_be_mapped(device: DrmDevice) -> None:
     run_client(device, client)
 
 
+def test_a_number_that_is_closed_and_opened_again_maps_nothing_unchecked() -> None:
+    """A thread maps a place that no buffer has while another reopens the descriptor."""
+
+    def client() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.argtypes = [
+            ctypes.c_void_p,
+            *[ctypes.c_size_t] + [ctypes.c_int] * 3,
+            ctypes.c_long,
+        ]
+        libc.mmap.restype = ctypes.c_long
+        number = open_card()
+        ended = threading.Event()
+
+        def reopen():
+            for _ in range(500):
+                os.close(number)
+                assert open_card() == number
+            ended.set()
+
+        thread = threading.Thread(target=reopen)
+        thread.start()
+        seen = set()
+        while not ended.is_set():
+            found = libc.mmap(None, 4096, 3, 1, number, 1 << 30)
+            seen.add((found, ctypes.get_errno()))
+        thread.join()
+        assert (-1, errno.EINVAL) in seen
+        assert seen <= {(-1, errno.EBADF), (-1, errno.EINVAL)}, seen
+
+    with DrmDevice(gpu_memory=1 << 20) as device:
+        run_client(device, client)
+
+
 def test_dumb_buffers(device: DrmDevice) -> None:
     def client() -> None:
         fd = open_card()

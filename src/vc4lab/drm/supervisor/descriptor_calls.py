@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _COMPARE_FILES = 0
 _PROCEEDS = (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL)
+_LOOKS = 3
+"""So often a descriptor is looked at that other threads close and open meanwhile."""
 RELEASE_SECONDS = 0.01
 """So long after a close the descriptors are counted."""
 
@@ -128,10 +130,8 @@ class DescriptorCalls:
     def map(self, caller: Caller, args: tuple[int, ...]) -> Answer:
         """mmap: the kernel does it if the file may map that place."""
         _, size, _, flags, number, offset = args
-        opened = caller.served(number & 0xFFFFFFFF)
+        opened = self._to_map(caller, number & 0xFFFFFFFF)
         if opened is None:
-            if caller.descriptors.is_memory(caller, number & 0xFFFFFFFF):
-                raise Refused(errno.EACCES, "the memory file itself")  # opened through /proc
             return Outcome.PROCEED
         self.mapped = True
         if flags & 3 == mmap.MAP_PRIVATE:
@@ -152,6 +152,20 @@ class DescriptorCalls:
                 return given
         restart_with(caller.listener, caller.call, place)
         return Outcome.ANSWERED
+
+    def _to_map(self, caller: Caller, number: int) -> Opened | None:
+        """What a program maps; None for a file that is not the device's. Raises Refused.
+
+        A number that is not open is never left to the kernel: another thread may have the device
+        opened at it before the kernel looks, and the place would be unchecked.
+        """
+        for _ in range(_LOOKS):
+            opened = caller.served(number)
+            if opened is not None or caller.descriptors.is_foreign(caller, number):
+                return opened
+            if not caller.is_open(number):
+                raise Refused(errno.EBADF, "a descriptor that is not open")
+        raise Refused(errno.EACCES, "the memory file itself")  # opened through /proc
 
     def grow(self, caller: Caller, address: int, old: int, new: int) -> Answer:
         """mremap: a mapping of a device does not grow over what lies after it."""

@@ -197,9 +197,12 @@ class Descriptors:
             return socket
         return None
 
-    def is_memory(self, task: Task, number: int) -> bool:
-        """Whether a descriptor is of the memory file, also one that is no open file's."""
-        return number < 1 << 31 and task.inode_of(number) == self.identity
+    def is_foreign(self, task: Task, number: int) -> bool:
+        """Whether a descriptor is open and of a file that is not the device's memory."""
+        found = task.inode_of(number) if number < 1 << 31 else None
+        if found is None or found == self.identity:
+            return False
+        return found[0] != self.identity[0] or found[1] not in self._own
 
     # -- letting go --------------------------------------------------------------------------------
 
