@@ -178,6 +178,8 @@ class Block:
     """
 
     registers: ClassVar[dict[str, Register]] = {}
+    _first_values: ClassVar[dict[Any, int]] = {}
+    """What `reset_registers` stores."""
     _declared: ClassVar[dict[int, tuple[str, Register]]] = {}
     """What `register_at` finds; it is asked at each frame while a program polls."""
 
@@ -186,12 +188,14 @@ class Block:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Register)}
         cls.registers = {**cls.registers, **own}
         cls._declared = {}
+        cls._first_values = {}
         for register in cls.registers.values():
             register.places = []
             for index, offset in enumerate(register.offsets()):
                 name = register.name_of(index)
                 register.places.append((offset, cls.key(name, offset)))
                 cls._declared.setdefault(offset, (name, register))
+            cls._first_values.update((key, register.reset) for _at, key in register.places)
             register.key = register.places[0][1]
         for name in vars(cls):
             kind, _, of = name.removeprefix("on_").partition("_")
@@ -209,9 +213,7 @@ class Block:
 
     def reset_registers(self) -> None:
         """Every register to its reset value."""
-        for register in self.registers.values():
-            for _offset, key in register.places:
-                self.values[key] = register.reset
+        self.values.update(self._first_values)
 
     def read_handlers(self) -> dict[int, ReadHandler]:
         """Offset in the block → function without arguments that gives the value."""

@@ -138,6 +138,16 @@ def test_help_imports_no_machinery():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_a_program_that_draws_nothing_needs_no_numpy(card):
+    """It takes 10 MiB and a tenth of a second."""
+    code = (
+        "import sys; from vc4lab.soc.machine import Machine; "
+        f"machine = Machine({str(card('hello'))!r}); machine.run(seconds=0.1); "
+        "assert machine.uart.text; sys.exit('numpy' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_undocumented_hardware_decided_otherwise(vc4lab, tmp_path):
     """The program never says which pixel order it wants: red and blue change places."""
     pixels = []

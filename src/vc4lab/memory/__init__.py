@@ -7,3 +7,4 @@ from vc4lab.memory.guest import MEMORY_SIZE as MEMORY_SIZE
 from vc4lab.memory.guest import PAD as PAD
 from vc4lab.memory.guest import GuestMemory as GuestMemory
 from vc4lab.memory.shared import SharedFile as SharedFile
+from vc4lab.memory.zeros import lazy_zeros as lazy_zeros

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 import os
 import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
+
+from vc4lab.memory.zeros import lazy_zeros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,12 +74,11 @@ class GuestMemory:
         if not 0 < ram_bytes <= MEMORY_SIZE:
             raise ValueError(f"guest RAM of {ram_bytes} bytes: 1 to {MEMORY_SIZE} possible")
         self.ram_bytes = ram_bytes
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
         if guard is None:
             guard = bool(os.environ.get("VC4LAB_GUARD"))
         margin = GUARD if guard else 0
         size = MEMORY_SIZE + PAD
-        self._map = mmap.mmap(-1, size + 2 * margin, flags=flags)
+        self._map = lazy_zeros(size + 2 * margin)
         self._bytes = memoryview(self._map)[margin : margin + size]
         self.base: int = ctypes.addressof(ctypes.c_char.from_buffer(self._bytes))
         """Host address of guest address 0: native address = base + (guest & MEMORY_MASK)."""

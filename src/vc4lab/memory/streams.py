@@ -7,8 +7,8 @@ costs nothing until it is written; what does not fit is counted, not written.
 from __future__ import annotations
 
 import ctypes
-import mmap
 
+from vc4lab.memory.zeros import lazy_zeros
 from vc4lab.simd import Struct, Value, i64, ptr, select, staged
 
 SPARE_BYTES = 256
@@ -41,8 +41,7 @@ class StreamMemory:
     """The memory of one stream; it is there as long as this object lives."""
 
     def __init__(self, stream: Stream, room: int) -> None:
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-        self._view = memoryview(mmap.mmap(-1, room + SPARE_BYTES, flags=flags))
+        self._view = memoryview(lazy_zeros(room + SPARE_BYTES))
         self._start = ctypes.c_char.from_buffer(self._view)
         self.stream = stream
         stream.base, stream.room = ctypes.addressof(self._start), room

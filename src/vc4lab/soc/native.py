@@ -10,13 +10,15 @@ import ctypes
 from functools import cache
 from typing import Any
 
-from vc4lab.memory import MEMORY_MASK
+from vc4lab.memory import MEMORY_MASK, lazy_zeros
 from vc4lab.simd import (
     Struct,
     Value,
     build,
+    call,
     call_pointer,
     const,
+    i1,
     i8,
     i16,
     i32,
@@ -38,7 +40,14 @@ PAGES = 2 * (PAGE_MASK + 1)
 HALF_BITS, TOP_BIT = 20, 63
 UNSEEN, SEEN, THUMB = 0, 1, 2
 """Of a page: nothing is known; its code counts by words; it is Thumb code at its own address."""
-_NOTHING_SEEN = (ctypes.c_uint8 * PAGES)()
+
+
+def page_table() -> ctypes.Array[ctypes.c_uint8]:
+    """An entry for each of `PAGES`, all `UNSEEN`; only the parts that are written take memory."""
+    return (ctypes.c_uint8 * PAGES).from_buffer(lazy_zeros(PAGES))
+
+
+_NOTHING_SEEN = page_table()
 
 
 def page_index(address: int) -> int:
@@ -81,13 +90,12 @@ def words_of(block: Struct) -> memoryview:
 @staged
 def thumb_instructions(ram: Value, address: Value, size: Value) -> Value:
     """Instructions in `size` bytes of Thumb code: 16-bit words that do not begin a longer one."""
-    code = ram + (address & MEMORY_MASK)
-    at = const(i32, 0)
+    at = ram + (address & MEMORY_MASK)
+    end = at + size
     found = const(i32, 0)
-    while at < size:
-        half = load(i16, code + at).zext(i32)
-        long = half.uge(0xE800)
-        at = at + select(long, const(i32, 4), const(i32, 2))
+    while at < end:
+        long = load(i16, at).zext(i32).uge(0xE800)
+        at = at + select(long, const(i64, 4), const(i64, 2))
         found = found + 1
     return found
 
@@ -104,29 +112,69 @@ def look_at_masks(engine: Value, state_at: Value) -> None:
         state.limit = 0
 
 
+@staged
+def page_of(address: Value) -> Value:
+    """`page_index` of an address."""
+    return ((address >> 12) & PAGE_MASK) | (address.shr(TOP_BIT) << HALF_BITS)
+
+
 @kernel(args=(ptr, i64, i32, ptr))
 def count_block(engine: Value, address: Value, size: Value, state_at: Value) -> None:
     """The engine's block hook: count the block, or stop the engine before it."""
     state = SliceState.at(state_at)
-    if (address == state.block) & (size <= 4):
+    again = (address == state.block) & (size <= 4)
+    state.block = address
+    state.block_size = size.sext(i64)
+    executed = state.count
+    plain = load(i8, state.seen + page_of(address)) == SEEN
+    if plain & (executed < state.limit) & ~again:
+        state.spins = 0
+        state.count = executed + size.shr(2).sext(i64)
+    else:
+        call(look_closer, engine, address, size, state_at, again)
+
+
+@kernel(args=(ptr, i64, i32, ptr, i1))
+def look_closer(engine: Value, address: Value, size: Value, state_at: Value, again: Value) -> None:
+    """The same for blocks that are not the usual ones, apart from them to keep those quick.
+
+    `again`: the block is one instruction, and was the last block as well.
+    """
+    state = SliceState.at(state_at)
+    if again:
         state.spins = state.spins + 1
     else:
         state.spins = 0
-    state.block = address
-    state.block_size = size.sext(i64)
-    page = ((address >> 12) & PAGE_MASK) | (address.shr(TOP_BIT) << HALF_BITS)
-    kind = load(i8, state.seen + page)
+    kind = load(i8, state.seen + page_of(address))
     if kind == UNSEEN:
-        if state.masks != 0:
-            look_at_masks(engine, state_at)
-        kind = load(i8, state.pages + page)
+        call(look_at_page, engine, address, size, state_at)
+    else:
+        count_known(engine, address, size, state_at, kind)
+
+
+@kernel(args=(ptr, i64, i32, ptr))
+def look_at_page(engine: Value, address: Value, size: Value, state_at: Value) -> None:
+    """The same for blocks of a new page, and for all blocks while masks are watched."""
+    state = SliceState.at(state_at)
+    if state.masks != 0:
+        look_at_masks(engine, state_at)
+    kind = load(i8, state.pages + page_of(address))
     if kind == UNSEEN:
         state.new_page = 1
         call_pointer(state.stop, i32, (ptr,), engine)
-    elif (kind == THUMB) & (state.count < state.limit) & (state.spins < SPINS):
-        state.count = state.count + thumb_instructions(state.ram, address, size).sext(i64)
-    elif (state.count < state.limit) & (state.spins < SPINS):
-        state.count = state.count + (size.shr(2)).sext(i64)
+    else:
+        count_known(engine, address, size, state_at, kind)
+
+
+@staged
+def count_known(engine: Value, address: Value, size: Value, state_at: Value, kind: Value) -> None:
+    """Count a block of a page that is known, if the slice has not ended."""
+    state = SliceState.at(state_at)
+    if (state.count < state.limit) & (state.spins < SPINS):
+        instructions = size.shr(2)
+        if kind == THUMB:
+            instructions = thumb_instructions(state.ram, address, size)
+        state.count = state.count + instructions.sext(i64)
     else:
         call_pointer(state.stop, i32, (ptr,), engine)
 
@@ -157,9 +205,7 @@ class SliceCounter:
         self._state = SliceState()
         self.address: int = self._state.address
         """Host address of the shared state."""
-        self._seen = (ctypes.c_uint8 * PAGES)()
-        ctypes.memset(self._seen, 1, PAGES)
-        self.watch_pages(self._seen)
+        self.watch_pages(_NOTHING_SEEN)
         self.words = self._words = words_of(self._state)
         """The members of the `SliceState`, for frequent reads."""
         self.fault: BaseException | None = None

@@ -236,9 +236,9 @@ def test_guest_time_is_the_same_with_a_trace(boot, loop):
 def test_the_trace_sees_every_access(boot):
     words = [int(word, 16) for word in LOOPS["CLO"].split()]
     machine = boot(struct.pack("<6I", *words, 0xEAFFFFFE))
-    handler = machine.bus._reads[TIMER + 4]
+    handler = machine.timer.on_read_CLO
     calls = []
-    machine.bus._reads[TIMER + 4] = lambda: calls.append(1) or handler()
+    machine.timer.on_read_CLO = lambda: calls.append(1) or handler()
     Tracer(machine, parse_categories("mmio"), lambda _line: None)
     machine.run(seconds=2)
     assert len(calls) == machine.bus.accesses > 1000
@@ -247,7 +247,7 @@ def test_the_trace_sees_every_access(boot):
 def test_the_handler_of_the_timer_is_not_needed(boot):
     words = [int(word, 16) for word in LOOPS["CLO"].split()]
     machine = boot(struct.pack("<6I", *words, 0xEAFFFFFE))
-    machine.bus._reads[TIMER + 4] = lambda: pytest.fail("called")
+    machine.timer.on_read_CLO = lambda: pytest.fail("called")
     machine.run(seconds=2)
     assert machine.bus.accesses > 1000
 
@@ -261,6 +261,29 @@ def test_a_name_is_looked_for_again_when_a_block_is_attached(bus):
     assert bus.find(start + SOURCE) is None
     bus.attach(Device(), start)
     assert bus.find(start + SOURCE) == ("device.INPUT", Poll.INPUT)
+
+
+def test_a_block_attached_later_counts_at_once(bus, device):
+    device.status = 5
+    assert bus.peek(Device.OFFSET + STEADY) == 5, "its page has been accessed"
+    other = Device()
+    bus.attach(other, Device.OFFSET)
+    other.status = 7
+    assert bus.peek(Device.OFFSET + STEADY) == 7
+    bus.poke(Device.OFFSET + PLAIN, 9)
+    assert (device.status, other.status) == (5, 9)
+
+
+def test_a_block_on_two_pages_leaves_the_other_one_alone(bus, device):
+    class Neighbour(Block):
+        NAME = "neighbour"
+        OFFSET = Device.OFFSET + 0x1000
+        WORD = Register(0x00, reset=3)
+
+    bus.attach(Neighbour())
+    assert bus.peek(Device.OFFSET + STEADY) == 1
+    assert bus.peek(Neighbour.OFFSET) == 3, "declared by the later one"
+    assert bus.peek(Neighbour.OFFSET + 4) == 0x1004, "by none of them"
 
 
 def test_where_nothing_is_only_the_first_access_is_said(boot):

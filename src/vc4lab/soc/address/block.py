@@ -58,9 +58,9 @@ class Block(Declared):
 class Storage(Block):
     """A block whose registers, but for those that are declared, keep what is written."""
 
-    def reset_registers(self) -> None:
-        self.values.update(dict.fromkeys(range(0, self.SIZE, 4), 0))
-        super().reset_registers()
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._first_values = {**dict.fromkeys(range(0, cls.SIZE, 4), 0), **cls._first_values}
 
     def read_other(self, offset: int) -> int:
         return self.values.get(offset & ~3, 0)

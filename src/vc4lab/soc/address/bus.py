@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.listeners import Listeners, Subscription
-from vc4lab.registers import Poll, Rate, ReadHandler, WriteHandler
+from vc4lab.registers import Poll, Rate
 from vc4lab.soc.address.absent import not_modelled
 from vc4lab.soc.address.block import Block
+from vc4lab.soc.address.block_map import BlockMap
 from vc4lab.soc.address.native_bus import (
     AGAIN,
     ALWAYS,
@@ -114,6 +115,11 @@ class Bus:
         Physical address of the window.
     name
         For messages.
+
+    Attributes
+    ----------
+    blocks
+        Offset and block, as they were attached.
     """
 
     def __init__(self, base: int, name: str, clock: Clock, reporter: Reporter) -> None:
@@ -121,14 +127,9 @@ class Bus:
         self.name = name
         self.clock = clock
         self.reporter = reporter
-        self.blocks: list[tuple[int, Block]] = []
-        self._reads: dict[int, ReadHandler] = {}
-        self._writes: dict[int, WriteHandler] = {}
-        self._pages: dict[int, tuple[int, Block]] = {}
-        self._found: dict[int, tuple[str, Poll] | None] = {}
-        """What `find` knows of an offset; asked for at every vsync of a program that polls."""
-        self._steady: set[int] = set()
-        """Offsets of registers whose value stays until something happens."""
+        self._map = BlockMap()
+        self.blocks = self._map.blocks
+        self._reads, self._writes = self._map.reads, self._map.writes
         self._accessed: Listeners[RegisterAccess] = Listeners()
         self.asks_about_input = True
         """Whether a program that polls for typed bytes hears of them at once, not only at the
@@ -155,17 +156,9 @@ class Bus:
     def attach(self, block: Block, offset: int | None = None) -> None:
         """Put a block at `offset` of the window (its own `OFFSET` if None)."""
         start = block.OFFSET if offset is None else offset
-        self.blocks.append((start, block))
-        self._found.clear()
-        for at, read in block.read_handlers().items():
-            self._reads[start + at] = read
-        for at, write in block.write_handlers().items():
-            self._writes[start + at] = write
-        self._steady.update(start + at for at in block.steady())
+        self._map.attach(start, block)
         for at, rate in block.rates().items():
             self._enter_rate(start + at, rate)
-        for page in range(start >> 12, (start + block.SIZE - 1 >> 12) + 1):
-            self._pages.setdefault(page, (start, block))
 
     def watch(self, call: Callable[[RegisterAccess], object]) -> Subscription[RegisterAccess]:
         """`call` with each access from now on: a read after it, a write before it.
@@ -216,9 +209,11 @@ class Bus:
             self.clock.counter.fail(error)
 
     def _read_other(self, offset: int) -> int:
-        place = self._pages.get(offset >> 12)
-        if place is not None:
-            return place[1].read_other(offset - place[0])
+        if self._map.open(offset) and offset in self._reads:
+            return self._reads[offset]()
+        owner = self._map.owner(offset)
+        if owner is not None:
+            return owner[0].read_other(owner[1])
         self._nobody("read of", offset)
         return 0
 
@@ -252,10 +247,16 @@ class Bus:
         handler = self._writes.get(offset)
         if handler is not None:
             handler(value)
+        else:
+            self._write_other(offset, value)
+
+    def _write_other(self, offset: int, value: int) -> None:
+        if self._map.open(offset) and offset in self._writes:
+            self._writes[offset](value)
             return
-        place = self._pages.get(offset >> 12)
-        if place is not None:
-            place[1].write_other(offset - place[0], value)
+        owner = self._map.owner(offset)
+        if owner is not None:
+            owner[0].write_other(owner[1], value)
         else:
             self._nobody("write to", offset)
 
@@ -263,11 +264,9 @@ class Bus:
 
     def _keep_answer(self, offset: int, value: int) -> None:
         """Let native code answer this register until something happens, if its value stays."""
-        if offset not in self._steady:
-            place = self._pages.get(offset >> 12)
-            if offset in self._reads or place is None:
-                return
-            if not place[1].is_steady(offset - place[0]):
+        if offset not in self._map.steady:
+            owner = self._map.owner(offset)
+            if offset in self._reads or owner is None or not owner[0].is_steady(owner[1]):
                 return
         answer = self._answer(offset)
         if answer.generation == ALWAYS:
@@ -355,26 +354,12 @@ class Bus:
         name, kind = found if found else (f"0x{self.base + offset:08x}", Poll.SOON)
         return Polled(name, offset, kind)
 
+    def place(self, offset: int) -> tuple[Block, int] | None:
+        """The block at `offset`, and where in it; if one declares the register, that."""
+        return self._map.place(offset)
+
     def find(self, offset: int) -> tuple[str, Poll] | None:
         """ "block.REGISTER" and poll kind of the register at `offset`."""
         if offset == OWN_TIME:
             return "its own counter", Poll.TIME
-        if offset not in self._found:
-            self._found[offset] = self._find(offset)
-        return self._found[offset]
-
-    def _find(self, offset: int) -> tuple[str, Poll] | None:
-        place = self.place(offset)
-        if place is None:
-            return None
-        block, at = place
-        declared = block.register_at(at)
-        return block.describe(at), declared[1].poll if declared else Poll.SOON
-
-    def place(self, offset: int) -> tuple[Block, int] | None:
-        """The block at `offset`, and where in it; if one declares the register, that."""
-        for start, block in self.blocks:
-            if block.register_at(offset - start) is not None:
-                return block, offset - start
-        found = self._pages.get(offset >> 12)
-        return (found[1], offset - found[0]) if found is not None else None
+        return self._map.find(offset)

@@ -7,13 +7,12 @@ sees; where memory has other bytes than the cache, they are kept in a shadow of 
 
 from __future__ import annotations
 
-import mmap
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE, GuestMemory
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE, GuestMemory, lazy_zeros
 from vc4lab.simd import (
     Array,
     Struct,
@@ -190,5 +189,4 @@ class Lines:
 
 def _table(size: int) -> np.ndarray:
     """Zeros that take no memory until they are written."""
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-    return np.frombuffer(mmap.mmap(-1, size, flags=flags), np.uint8)
+    return np.frombuffer(lazy_zeros(size), np.uint8)

@@ -10,17 +10,14 @@ instruction cache (or a vsync passes) changed pages lose their translations.
 from __future__ import annotations
 
 import ctypes
-import re
 import zlib
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, THUMB_SEV, Action, Trap
-from vc4lab.soc.native import PAGES, SEEN, THUMB, UNSEEN, SliceCounter, page_index
+from vc4lab.soc.cores.code_search import search
+from vc4lab.soc.cores.traps import Action, Trap
+from vc4lab.soc.native import PAGES, SEEN, THUMB, UNSEEN, SliceCounter, page_index, page_table
 
 PAGE = 4096
 LONGEST_BLOCK = 512
@@ -38,7 +35,7 @@ class CodePages:
     def __init__(
         self, engine: Any, memory: GuestMemory, counter: SliceCounter, *, wide: bool
     ) -> None:
-        self.seen = (ctypes.c_uint8 * PAGES)()
+        self.seen = page_table()
         self._engine = engine
         self._memory = memory
         self._counter = counter
@@ -67,7 +64,8 @@ class CodePages:
         start = physical & ~(PAGE - 1)
         self._sums[page] = start, self._sum(start)
         found: list[tuple[int, Action]] = []
-        for offset, action in self._search(start, self.more_traps + traps):
+        raw = self._memory.read(start, PAGE + LONGEST_BLOCK)
+        for offset, action in search(raw, self.more_traps + traps, wide=self._wide):
             place = page + offset
             if place not in self._hooked and len(self._hooked) < MAX_HOOKS:
                 self._hooked.add(place)
@@ -126,73 +124,6 @@ class CodePages:
 
     def _sum(self, start: int) -> int:
         return zlib.crc32(self._memory.view(start, PAGE))
-
-    def _search(self, start: int, more: tuple[Trap, ...]) -> list[tuple[int, Action]]:
-        raw = self._memory.read(start, PAGE + LONGEST_BLOCK)
-        if self._wide:
-            return _matches(raw, more + A64_TRAPS)
-        words, thumb = _by_state(more + ARM_TRAPS)
-        found = _matches(raw, words) + _thumb_matches(raw, thumb)
-        return found + [(2 * at, Action.SEND_EVENT) for at in _halves(raw, THUMB_SEV)]
-
-
-@cache
-def _by_state(traps: tuple[Trap, ...]) -> tuple[tuple[Trap, ...], tuple[Trap, ...]]:
-    """Those of ARM code and those of Thumb code; coprocessor instructions are in both."""
-    words = tuple(t for t in traps if not t.thumb)
-    both = (t for t in words if t.of_coprocessor)
-    return words, (*(t for t in traps if t.thumb), *both)
-
-
-_UNCONDITIONAL = 0xE0000000
-"""The upper bits of a Thumb coprocessor instruction, as its two halves stand in order."""
-
-
-@cache
-def _first_bytes(traps: tuple[Trap, ...], top: int) -> bytes:
-    """For each value of bits 31:24 whether a trapped instruction can begin with it (0, 1)."""
-    ways = [((t.mask >> 24) | (0xF0 if top else 0), (t.match | top) >> 24) for t in traps]
-    return bytes(any(value & mask == match for mask, match in ways) for value in range(256))
-
-
-def _marked(column: bytes, table: bytes) -> Iterator[int]:
-    """Places of a column of bytes that the table marks; quick, because hardly any is."""
-    return (found.start() for found in re.finditer(b"\1", column.translate(table)))
-
-
-def _matches(raw: bytes, traps: tuple[Trap, ...]) -> list[tuple[int, Action]]:
-    """Places of trapped instructions among words, in order."""
-    words = np.frombuffer(raw, "<u4")
-    table = np.frombuffer(_first_bytes(traps, 0), np.bool_)
-    places = np.flatnonzero(table[words >> 24])
-    few = words[places]
-    found = [
-        (4 * int(place), order)
-        for order, trap in enumerate(traps)
-        for place in places[few & np.uint32(trap.mask) == np.uint32(trap.match)]
-    ]
-    return [(place, traps[order].action) for place, order in sorted(found)]
-
-
-def _thumb_matches(raw: bytes, traps: tuple[Trap, ...]) -> list[tuple[int, Action]]:
-    found = []
-    for place in _marked(raw[1:-2:2], _first_bytes(traps, _UNCONDITIONAL)):
-        first, second = (
-            int.from_bytes(raw[at : at + 2], "little") for at in (2 * place, 2 * place + 2)
-        )
-        pair = first << 16 | second
-        found += [
-            (2 * place, t.action)
-            for t in traps
-            if pair & (t.mask | 0xF0000000) == (t.match | _UNCONDITIONAL)
-        ]
-    return found
-
-
-def _halves(raw: bytes, half: int) -> Iterator[int]:
-    """Numbers of the 16-bit units that hold `half`."""
-    places = (found.start() for found in re.finditer(re.escape(half.to_bytes(2, "little")), raw))
-    return (place // 2 for place in places if place % 2 == 0)
 
 
 def forget_addresses(engine: Any) -> None:

@@ -2,7 +2,7 @@
 
 A PLL multiplies the crystal; each of its channels divides that again; a generator chooses a channel
 and divides once more, by 12 bits before the point and 12 after it. The firmware leaves the tree as
-`_first_values` says; the rates that a program computes from it are those that tags report.
+`Plls._set` and `ClockManager._start_generators` say; the rates are those that tags report.
 Sources: BCM2835 ARM Peripherals 6.3 (generators); the PLLs are not documented but in Linux,
 drivers/clk/bcm/clk-bcm2835.c, whose names these are.
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import ClassVar
 
 from vc4lab.bits import sign_extend
@@ -362,5 +363,6 @@ class Dma(Block):
         self.unit.interrupts.set_line(DMA + SHARED_LINE, level)
 
 
+@cache
 def _channel_class(number: int) -> type[DmaChannel]:
     return type(f"Dma{number}", (DmaChannel,), {"NAME": f"dma{number}", "NUMBER": number})

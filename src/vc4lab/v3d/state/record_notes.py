@@ -8,11 +8,11 @@ executes (`native_records.note_record`); it is called while there is a listener.
 from __future__ import annotations
 
 import ctypes
-import mmap
 from collections.abc import Callable
 from typing import Any
 
 from vc4lab.listeners import Heard, Listeners
+from vc4lab.memory import lazy_zeros
 from vc4lab.records.control import RECORDS
 from vc4lab.v3d.events import RecordExecuted, RecordsNoted
 
@@ -52,8 +52,7 @@ class RecordNotes:
     def attach(self, context: Any) -> None:
         """The reader with this context, which has `executed`, may note in its next call."""
         if not self._start:  # of the pages, only those that are used cost anything
-            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-            self._notes = memoryview(mmap.mmap(-1, NOTE_BYTES * MAX_NOTES, flags=flags))
+            self._notes = memoryview(lazy_zeros(NOTE_BYTES * MAX_NOTES))
             self._start = ctypes.addressof(ctypes.c_char.from_buffer(self._notes))
         context.executed = self._start
 
