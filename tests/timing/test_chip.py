@@ -91,6 +91,13 @@ def test_a_file_may_be_like_another_file(tmp_path: Path) -> None:
         ("[tmu\n", "mine.toml", "line 2"),
         ("queues = 3\n", "mine.toml:2", "section"),
         ("[queues]\nprograms = 3\n", "mine.toml", "a section"),
+        ("assumed = 3\n", "mine.toml:2: assumed", "true or false"),
+        ("[clusters]\ncount = 5\n", "mine.toml:3: [clusters] count", "from 0 to 4, not 5"),
+        ("[cluster]\ncount = 2\n", "mine.toml:2: [cluster]", "did you mean clusters?"),
+        ("[global_scheduler]\ninterval = 0\n", "mine.toml:3", "from 1 to 10000 clocks, not 0"),
+        ("[global_scheduler]\nlatency = 1e7\n", "mine.toml:3", "from 1 to 10000 clocks"),
+        ("[queues.commands]\ndepth = 0\n", "mine.toml:3: [queues.commands] depth", "1 to 4096"),
+        ("[queues.command]\ndepth = 1\n", "mine.toml:2: [queues.command]", "mean commands?"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(

@@ -118,6 +118,6 @@ def test_queues_without_an_end() -> None:
 
 
 def test_too_many_modules() -> None:
-    many = Module("a", "", produce, Counter, ("way",), ("way",), count=65)
-    with pytest.raises(StandsStill, match="65 modules"):
+    many = Module("a", "", produce, Counter, ("way",), ("way",), count=257)
+    with pytest.raises(StandsStill, match="257 modules"):
         Topology((many,), (Queue("way", 4, reserved=True),))

@@ -1,6 +1,7 @@
 """Reads a chip's file: every figure with its source, and whether it was fitted to measurements.
 
-A user's file says which chip it is like, and only what is different::
+A user's file says which chip it is like, and only what is different; with `assumed = true` nothing
+says that what it takes over is so, too::
 
     like = "videocore4"
     [tmu]
@@ -15,7 +16,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from vc4lab.files import read_file
 from vc4lab.timing.figures import ALL_QUEUES, BOARD, MODULES, QUEUE, TMU_REQUESTS, Spec
 
 FOLDER = Path(__file__).parent / "chips"
-NAMES = ("videocore4",)
+NAMES = ("videocore4", "cluster", "cluster-2", "cluster-4")
 MAX_FILE = 1 << 18
 _HEADER = re.compile(r"\s*\[\s*([^\[\]#]+?)\s*\]\s*(#.*)?$")
 _KEY = re.compile(r"\s*([A-Za-z0-9_\-\".]+)\s*=")
@@ -104,7 +105,13 @@ class _File:
 
 def load_chip(name: str | os.PathLike[str]) -> Chip:
     """A chip of the package by name, or a file. Raises BadChip, OSError."""
-    return _load(str(name), ())
+    try:
+        return _load(str(name), ())
+    except FileNotFoundError:
+        if not _NAME.match(str(name)):
+            raise
+        text = f"{name}: no chip and no file has this name{_near(str(name), NAMES)}"
+        raise BadChip(text) from None
 
 
 def _load(name: str, before: tuple[str, ...]) -> Chip:
@@ -136,6 +143,11 @@ def _load(name: str, before: tuple[str, ...]) -> Chip:
             ) from None
         title = base.title
         figures = {section: dict(keys) for section, keys in base.figures.items()}
+    assumed = table.pop("assumed", False)
+    if not isinstance(assumed, bool):
+        raise file.bad("", "assumed", "whether what it takes over is assumed: true or false")
+    if assumed:
+        figures = {section: _assumed(keys, str(like)) for section, keys in figures.items()}
     found = table.pop("title", title)
     if not isinstance(found, str):
         raise file.bad("", "title", "a text")
@@ -144,6 +156,14 @@ def _load(name: str, before: tuple[str, ...]) -> Chip:
     _complete(file, figures)
     _check(figures)
     return Chip(path.stem, found, figures)
+
+
+def _assumed(keys: Mapping[str, Figure], like: str) -> dict[str, Figure]:
+    """The figures of another chip, which nothing says of this one."""
+    return {
+        key: replace(figure, source=f"assumed: as {like}", fitted=False)
+        for key, figure in keys.items()
+    }
 
 
 def _entries(file: _File, table: dict[str, Any]) -> list[tuple[str, str, Any, Spec]]:

@@ -38,10 +38,16 @@ from vc4lab.timing.declare import MAX_INSTANCES
 NEVER = (1 << 62) - 1
 """A clock that never comes."""
 
-_BITS = 6
-_INSTANCE = (1 << _BITS) - 1
+INSTANCE_BITS = 8
+_INSTANCE = (1 << INSTANCE_BITS) - 1
+_WORD_BITS = 6
+_WORD = (1 << _WORD_BITS) - 1
+"""Instances that are kept as bits, 64 to a word."""
 MAX_QUEUE_KINDS = 32
-assert MAX_INSTANCES == 1 << _BITS
+assert MAX_INSTANCES == 1 << INSTANCE_BITS
+
+BLOCK = 16
+"""Instances that the clockwork looks at together."""
 
 
 class Pause(IntEnum):
@@ -69,8 +75,8 @@ class Piece(Struct):
 
 class QueueState(Struct):
     """A queue. capacity: its depth with what is in flight. writers: instances that wait for room, a
-    bit each. reader: the instance that reads it. filled: pieces times clocks; full: clocks without
-    room.
+    bit each; waiting: how many they are. reader: the instance that reads it. filled: pieces times
+    clocks; full: clocks without room.
     """
 
     pieces = ptr
@@ -82,10 +88,12 @@ class QueueState(Struct):
     reader = i32
     peak = i32
     last = i32
+    waiting = i32
+    unused = i32
     written_at = i64
     read_at = i64
     changed_at = i64
-    writers = i64
+    writers = Array(i64, MAX_INSTANCES >> _WORD_BITS)
     writes = i64
     reads = i64
     filled = i64
@@ -111,6 +119,7 @@ class Engine(Struct):
     """All of it. chip: the figures and memories that the modules share.
 
     firsts: by kind of module, its first instance. bases: by kind of queue, its first queue.
+    blocks: of instances that there are.
     """
 
     wakes = Array(i64, MAX_INSTANCES)
@@ -124,6 +133,8 @@ class Engine(Struct):
     chip = ptr
     current = i32
     hungry = i32
+    blocks = i32
+    unused = i32
 
 
 # -- what modules use
@@ -133,7 +144,7 @@ class Engine(Struct):
 def wake(engine: Engine, instance: Value, clock: Value) -> None:
     """An instance is to be called at a clock, if not earlier."""
     place = engine.wakes + (instance.sext(i64) << 3)
-    key = (clock << _BITS) | instance.sext(i64)
+    key = (clock << INSTANCE_BITS) | instance.sext(i64)
     store(place, min_(load(i64, place), key))
 
 
@@ -167,6 +178,12 @@ def state_of(engine: Engine, instance: Value) -> Value:
 def _current(engine: Engine) -> Instance:
     """The module that is called now."""
     return Instance.at(engine.instances + engine.current.sext(i64) * Instance.size)
+
+
+@staged
+def number_of(engine: Engine) -> Value:
+    """The number of the module that is called now among those of its kind."""
+    return _current(engine).number
 
 
 @staged
@@ -244,7 +261,11 @@ def put_piece(
 @staged
 def wait_for_room(engine: Engine, queue: QueueState) -> None:
     """The module that is called now is called again when a queue that is full has room."""
-    queue.writers = queue.writers | (const(i64, 1) << engine.current.sext(i64))
+    place = queue.writers + (engine.current.sext(i64).shr(_WORD_BITS) << 3)
+    before = load(i64, place)
+    after = before | (const(i64, 1) << (engine.current & _WORD).sext(i64))
+    store(place, after)
+    queue.waiting = queue.waiting + select(after != before, const(i32, 1), const(i32, 0))
 
 
 @kernel(args=(ptr, ptr, i64), returns=i32)
@@ -289,11 +310,9 @@ def take_piece(engine: Value, where: Value, clock: Value, again: Value) -> None:
     """
     common, queue = Engine.at(engine), QueueState.at(where)
     drop_piece(queue, clock)
-    waiting = queue.writers
-    if waiting != 0:
-        following = next_bit(waiting, queue.last)
+    if queue.waiting > 0:
+        following = _next_writer(queue)
         queue.last = following
-        queue.writers = waiting & ~(const(i64, 1) << following.sext(i64))
         wake(common, following, clock + 1)
     if queue.count > 0:
         wake_self(common, again)
@@ -315,12 +334,32 @@ def drop_piece(queue: QueueState, clock: Value) -> None:
 
 
 @staged
-def next_bit(bits: Value, last: Value) -> Value:
-    """The number of a bit that is set: the next one after `last`, round and round."""
-    number = last
+def _next_writer(queue: QueueState) -> Value:
+    """The next instance after the last one that waits for room; it waits no more."""
+    number: Value = queue.last
     found = const(i32, 0)
     while found == 0:
         number = (number + 1) & _INSTANCE
+        place = queue.writers + (number.sext(i64).shr(_WORD_BITS) << 3)
+        word = load(i64, place)
+        bit = (number & _WORD).sext(i64)
+        later = word.shr(bit)
+        if (later & 1) != 0:
+            found = const(i32, 1)
+            store(place, word & ~(const(i64, 1) << bit))
+            queue.waiting = queue.waiting - 1
+        elif later == 0:
+            number = number | _WORD
+    return number
+
+
+@staged
+def next_bit(bits: Value, last: Value) -> Value:
+    """The number of a bit of 64 that is set: the next one after `last`, round and round."""
+    number = last
+    found = const(i32, 0)
+    while found == 0:
+        number = (number + 1) & _WORD
         found = (bits.shr(number.sext(i64)) & 1).trunc(i32)
     return number
 
@@ -332,8 +371,9 @@ def next_bit(bits: Value, last: Value) -> Value:
 def _earliest(engine: Engine) -> Value:
     """The earliest clock and its instance, as `wake` writes them."""
     found = load(i64x16, engine.wakes, 64)
-    for part in (1, 2, 3):
-        found = min_(found, load(i64x16, engine.wakes + 128 * part, 64))
+    for part in range(1, engine.blocks):
+        place = engine.wakes + ((const(i32, 0) + part).sext(i64) << 7)
+        found = min_(found, load(i64x16, place, 64))
     return reduce_min(found)
 
 
@@ -346,8 +386,8 @@ def clockwork(steps: tuple[Function[None], ...]) -> Function[Value]:
         pause = const(i32, int(Pause.TURN))
         while engine.left > 0:
             key = _earliest(engine)
-            clock = key >> _BITS
-            if clock >= NEVER >> _BITS:
+            clock = key >> INSTANCE_BITS
+            if clock >= NEVER >> INSTANCE_BITS:
                 pause = const(i32, int(Pause.IDLE))
                 break
             current = (key & _INSTANCE).trunc(i32)

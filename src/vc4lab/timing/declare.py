@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vc4lab.simd import Function, Struct
 
-MAX_INSTANCES = 64
+MAX_INSTANCES = 256
 """Modules that one clockwork moves, all kinds together."""
 
 MAX_DEPTH = 4096
@@ -22,12 +23,16 @@ MAX_DEPTH = 4096
 
 
 class StandsStill(ValueError):  # noqa: N818 - said to the user as it is
-    """Modules and queues that can never move; the text names them."""
+    """Modules and queues that can never move; the text names them. queues: of a circle, by name."""
+
+    def __init__(self, text: str, queues: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.queues = tuple(queues)
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue, or several of the same kind.
+    """A queue, or several of the same kind; or none, in a chip without it.
 
     depth: pieces that it holds. count: how many queues of the kind there are. reserved: its room is
     reserved by the request that it answers, so that a write never waits. in_flight: pieces that are
@@ -45,9 +50,10 @@ class Queue:
 class Module:
     """A kind of module.
 
-    inputs, outputs: names of queues. count: how many there are. resources: in words, what each of
-    them has a limited number of. latency, interval: clocks from the beginning of a piece of work to
-    its end, and from the beginning of one to that of the next; None if that depends on the piece.
+    inputs, outputs: names of queues. count: how many there are (0: a chip without it). resources:
+    in words, what each of them has a limited number of. latency, interval: clocks from the
+    beginning of a piece of work to its end, and from the beginning of one to that of the next; None
+    if that depends on the piece.
     step: the kernel (engine, state, clock) that does what can be done at a clock. state: its
     memory.
     """
@@ -76,11 +82,14 @@ class Topology:
         for name in names:
             if names.count(name) > 1:
                 raise StandsStill(f"two queues are called {name}")
+        there = [module for module in self.modules if module.count]
         for queue in self.queues:
+            if not queue.count:
+                continue
             if not 0 < queue.depth <= MAX_DEPTH:
                 raise StandsStill(f"{queue.name}: a queue of depth {queue.depth} cannot move")
             for end, ways in (("writes", "outputs"), ("reads", "inputs")):
-                if not any(queue.name in getattr(module, ways) for module in self.modules):
+                if not any(queue.name in getattr(module, ways) for module in there):
                     raise StandsStill(f"{queue.name}: no module {end} this queue")
         for module in self.modules:
             for name in (*module.inputs, *module.outputs):
@@ -89,12 +98,24 @@ class Topology:
         total = sum(module.count for module in self.modules)
         if total > MAX_INSTANCES:
             raise StandsStill(f"{total} modules: a chip has {MAX_INSTANCES} at most")
-        circle = find_circle(self.modules, self.queues)
+        circle = find_circle(there, self.queues)
         if circle:
             raise StandsStill(
                 f"the circle {' -> '.join(circle)} cannot move when its queues are full: "
-                "one queue of it must have its room reserved by the request it answers"
+                "one queue of it must have its room reserved by the request it answers",
+                self._between(circle),
             )
+
+    def _between(self, circle: Sequence[str]) -> list[str]:
+        """The queues of a circle of modules whose room is not reserved."""
+        of = {module.name: module for module in self.modules}
+        pairs = list(pairwise(circle))
+        return [
+            queue.name
+            for queue in self.queues
+            if not queue.reserved
+            and any(queue.name in of[a].outputs and queue.name in of[b].inputs for a, b in pairs)
+        ]
 
 
 def find_circle(modules: Iterable[Module], queues: Iterable[Queue]) -> Sequence[str]:

@@ -50,6 +50,15 @@ def _flag(text: str) -> Spec:
 
 
 MODULES: dict[str, dict[str, Spec]] = {
+    "clusters": {
+        "count": _count(
+            "clusters of engines that a global scheduler deals work out to; 0: one without it", 4, 0
+        ),
+    },
+    "global_scheduler": {
+        "interval": _clocks("from one batch or tile, or piece of it, to the next", least=1),
+        "latency": _clocks("from the command processor to the cluster", least=1),
+    },
     "slices": {
         "count": _count("slices of QPUs", 4),
         "qpus": _count("QPUs of a slice", 4),
@@ -226,6 +235,7 @@ GRAPHICS_QUEUES = (
     "pixels",
     "tile_work",
     "tile_done",
+    "commands",
 )
 """Of frames, which have those of user programs, too."""
 

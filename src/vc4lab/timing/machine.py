@@ -8,6 +8,8 @@ from typing import Any
 
 from vc4lab.simd import NativeFunction, build
 from vc4lab.timing.clockwork import (
+    BLOCK,
+    INSTANCE_BITS,
     MAX_QUEUE_KINDS,
     NEVER,
     Engine,
@@ -49,6 +51,7 @@ class Machine:
         total = sum(module.count for module in topology.modules)
         self.instances = self._structs(Instance, total)
         self.engine.instances = self.instances[0].address
+        self.engine.blocks = -(-total // BLOCK)
         self.names: list[tuple[str, int]] = []
         for kind, module in enumerate(topology.modules):
             self.engine.firsts[kind] = len(self.names)
@@ -98,7 +101,7 @@ class Machine:
     def call(self, module: str, number: int, clock: int) -> None:
         """A module is to be called at a clock, if not earlier."""
         instance = self.names.index((module, number))
-        key = clock << 6 | instance
+        key = clock << INSTANCE_BITS | instance
         self.engine.wakes[instance] = min(self.engine.wakes[instance], key)
 
     def run(self) -> Pause:

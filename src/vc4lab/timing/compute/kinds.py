@@ -50,6 +50,12 @@ class MemorySource(IntEnum):
 WRITERS = (MemorySource.STORER, MemorySource.TILE_STORES, MemorySource.TILE_LISTS)
 """Sources that get no answers."""
 
+ANSWERS = max(source for source in MemorySource if source not in WRITERS) + 1
+"""Queues of memory answers that a cluster has, by source."""
+
+SOURCE_BITS = 4
+"""A source's number; the bits above it are those of the cluster that it is in."""
+
 
 class Cause(IntEnum):
     """Why a QPU does not issue."""

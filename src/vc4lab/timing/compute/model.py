@@ -115,6 +115,7 @@ def figures_of(chip: Chip, speed: BoardSpeed) -> Figures:
     whole, real = chip.whole, chip.real
     return Figures(
         **memory_figures(chip, speed),
+        clusters=1,
         slices=whole("slices", "count"),
         qpus=whole("slices", "qpus"),
         tmus=whole("tmu", "per_slice"),
@@ -146,6 +147,7 @@ def place_modules(machine: Machine, chip: Chip, qpus: Sequence[Any], figures: Fi
     per_slice, tmus = chip.whole("slices", "qpus"), chip.whole("tmu", "per_slice")
     for number, qpu in enumerate(qpus):
         qpu.number, qpu.slice, qpu.port = number, *divmod(number, per_slice)
+        qpu.cluster = qpu.slice // chip.whole("slices", "count")
         qpu.line = qpu.uniform_line = -1
         for unit in range(tmus):
             tmu = qpu.slice * tmus + unit

@@ -17,7 +17,7 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.timing.clockwork import Engine, is_readable, queue_at, wake_self
+from vc4lab.timing.clockwork import Engine, is_readable, queue_at, wait_for_room, wake_self
 from vc4lab.timing.compute.dma import engine_of
 from vc4lab.timing.compute.kinds import Cause, Flag, ModuleKind, QueueKind
 from vc4lab.timing.compute.slice_caches import ON_ITS_WAY, fetch_uniforms
@@ -55,7 +55,7 @@ def _room_missing(engine: Engine, qpu: Qpu, unit: int) -> Value:
     queue = queue_at(engine, QueueKind.TMU_REQUESTS, number)
     missing = const(i32, 0)
     if queue.count >= queue.capacity:
-        queue.writers = queue.writers | (const(i64, 1) << engine.current.sext(i64))
+        wait_for_room(engine, queue)
         missing = const(i32, int(Cause.TMU_ROOM))
     return missing
 

@@ -22,7 +22,13 @@ from vc4lab.timing.clockwork import (
     wake_self,
     write_piece,
 )
-from vc4lab.timing.compute.kinds import FRACTION, LINE_BITS, QueueKind
+from vc4lab.timing.compute.kinds import (
+    ANSWERS,
+    FRACTION,
+    LINE_BITS,
+    SOURCE_BITS,
+    QueueKind,
+)
 from vc4lab.timing.compute.state import MAX_BANKS, SOURCES, Bank, Figures, MemoryRequest, Sdram
 
 PATIENCE = 16
@@ -168,12 +174,19 @@ def _transfer(figures: Figures, place: Value, size: Value) -> Value:
 
 
 @staged
+def answer_queue(source: Value) -> Value:
+    """The number of the queue with the answers to a source: those of each cluster in a row."""
+    cluster, kind = source.shr(SOURCE_BITS), source & (SOURCES - 1)
+    return (cluster * ANSWERS + kind).trunc(i32)
+
+
+@staged
 def _answer(
     engine: Engine, figures: Figures, request: MemoryRequest, end: Value, clock: Value
 ) -> None:
     """The data go to the module that asked."""
     source = request.source
-    answers = queue_at(engine, QueueKind.MEMORY_ANSWERS, source.trunc(i32))
+    answers = queue_at(engine, QueueKind.MEMORY_ANSWERS, answer_queue(source))
     there = (end + ((1 << FRACTION) - 1)).shr(FRACTION)
     ready = max_(there, clock) + figures.sdram_latency
     line = request.place >> LINE_BITS
@@ -260,7 +273,7 @@ def _has_room(engine: Engine, request: MemoryRequest, writes: Value) -> Value:
     """Whether the answer to a request can be written; else the module is called when it can."""
     room = writes.zext(i32)
     if room == 0:
-        answers = queue_at(engine, QueueKind.MEMORY_ANSWERS, request.source.trunc(i32))
+        answers = queue_at(engine, QueueKind.MEMORY_ANSWERS, answer_queue(request.source))
         room = (answers.count < answers.capacity).zext(i32)
         if room == 0:
             wait_for_room(engine, answers)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from vc4lab.simd import Array, Struct, i32, i64, nested, ptr
-from vc4lab.timing.compute.kinds import CAUSES
+from vc4lab.timing.compute.kinds import CAUSES, SOURCE_BITS
 from vc4lab.v3d.user_programs.recording.format import MAX_LINES
 
 MAX_QPUS = 16
+"""Of a cluster."""
+MAX_CLUSTERS = 4
 WAITERS = 8
 """Of a slice: two threads of each QPU."""
 VECTORS = 32
 """Requests of a QPU whose addresses are kept, more than its queues hold."""
 IN_FLIGHT = 16
 """Vectors that a TMU works on at most, and lines that a cache waits for."""
-SOURCES = 16
+SOURCES = 1 << SOURCE_BITS
 """Places in tables of who asks the memory."""
 LINES = 256
 """Lines of a vector that a TMU keeps, more than the lanes of a trilinear sample have."""
@@ -31,6 +33,8 @@ CUT_OFF = 2
 class Figures(Struct):
     """The chip's figures, in clocks, and what QPUs share.
 
+    slices: of a cluster; a chip without a global scheduler has one.
+
     Figures that end in _part are in units of 1 / 1024 (`FRACTION`).
     """
 
@@ -38,6 +42,8 @@ class Figures(Struct):
     qpus = i32
     tmus = i32
     ahead = i32
+    clusters = i32
+    unused = i32
     slot = i64
     launch = i64
     start_interval = i64
@@ -114,6 +120,7 @@ class Piece(Struct):
 class Qpu(Struct):
     """A QPU with a program.
 
+    slice, cluster: where it is, counted over the chip; port: its number in its slice.
     task, wanted: number of the program that it has, and of one that it is to get, or -1. programs,
     done: how many it began, and instructions of those that have ended.
     code, pieces: of its program. record, next_word, words: the words recorded, which of them comes
@@ -172,7 +179,7 @@ class Qpu(Struct):
     programs = i32
     task = i32
     wanted = i32
-    unused = i32
+    cluster = i32
     stalls = Array(i64, CAUSES)
     vectors = Array(i32, MAX_LINES * VECTORS)
     vector_lines = Array(i32, VECTORS)

@@ -15,9 +15,12 @@ from vc4lab.timing.declare import Module, Queue, StandsStill, Topology
 from vc4lab.timing.figures import QUEUES
 
 
-def topology_of(chip: Chip) -> Topology:
-    """Modules and queues. Raises BadChip for what cannot move."""
-    slices, qpus = chip.whole("slices", "count"), chip.whole("slices", "qpus")
+def topology_of(chip: Chip, clusters: int = 1) -> Topology:
+    """Modules and queues of so many clusters. Raises BadChip for what cannot move.
+
+    User programs run in one of them: they share its VPM, its mutex and its semaphores.
+    """
+    slices, qpus = clusters * chip.whole("slices", "count"), chip.whole("slices", "qpus")
     per_slice = chip.whole("tmu", "per_slice")
     total, tmus = slices * qpus, slices * per_slice
     vector_clocks = chip.whole("tmu", "vector_clocks")
@@ -98,9 +101,10 @@ def topology_of(chip: Chip) -> Topology:
     try:
         return Topology(modules, queues)
     except StandsStill as error:
-        places = [
-            chip.place(f"queues.{name}", "reserved")
-            for name in ("l2_answers", "memory_answers", "tmu_results")
-            if not chip.whole(f"queues.{name}", "reserved")
-        ]
-        raise BadChip(f"{', '.join(places) or chip.name}: {error}") from None
+        raise stands_still(chip, error) from None
+
+
+def stands_still(chip: Chip, error: StandsStill) -> BadChip:
+    """The same with the places in the chip's file that would have to say something else."""
+    places = [chip.place(f"queues.{name}", "reserved") for name in error.queues]
+    return BadChip(f"{', '.join(places) or chip.name}: {error}")

@@ -53,11 +53,11 @@ class Accounts:
             for number, cache in enumerate(machine.states[name]):
                 found[f"cache {name}", number, "hits"] = int(cache.tags.hits)
                 found[f"cache {name}", number, "misses"] = int(cache.tags.misses)
-        sdram, tile = machine.states["sdram"][0], machine.states["tile_buffer"][0]
+        sdram, buffers = machine.states["sdram"][0], machine.states["tile_buffer"]
         for source in MemorySource:
             found["memory", int(source), "bytes"] = int(sdram.bytes[source])
         for field in ("drawing", "loading", "storing"):
-            found["tile", 0, field] = int(getattr(tile, field))
+            found["tile", 0, field] = sum(int(getattr(tile, field)) for tile in buffers)
         return found
 
     def take(
@@ -103,8 +103,9 @@ class Accounts:
     def _totals(self, tables: Tables) -> tuple[int, int, int, int, int]:
         """Tiles, vectors, quads, primitives, batches."""
         draws: Any = tables.rendered["draws"]
-        tiles = int(self.machine.states["tile_buffer"][0].tiles)
-        vectors = int(self.machine.states["tile_buffer"][0].vectors)
+        buffers = self.machine.states["tile_buffer"]
+        tiles = sum(int(tile.tiles) for tile in buffers)
+        vectors = sum(int(tile.written) for tile in buffers)
         batches = len(tables.rendered.get("batches", ()))
         return (
             tiles, vectors, int(draws["quads"].sum()), int(draws["primitives"].sum()), batches

@@ -11,7 +11,7 @@ each thread; 16 texels for each vector of a TMU, of which those that missed are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.timing.compute.kinds import CAUSES, Cause
 from vc4lab.timing.graphics.shaders.tables import ShaderTables
@@ -95,8 +95,9 @@ class CounterTotals:
         ):
             found[number] = sum(int(cache.tags.misses) for cache in states[name])
         found[L2_HITS] = sum(int(cache.tags.hits) for cache in states["l2"])
-        cache: Any = states["vertex_cache"][0]
-        found[ATTRIBUTES_WAIT] = cache.binning.waited + cache.rendering.waited
+        found[ATTRIBUTES_WAIT] = sum(
+            int(cache.binning.waited + cache.rendering.waited) for cache in states["vertex_cache"]
+        )
         return found
 
 

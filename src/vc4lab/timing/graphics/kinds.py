@@ -7,6 +7,7 @@ programs first (`compute/kinds.py`), then these, in this order; queues likewise.
 from __future__ import annotations
 
 from enum import IntEnum, IntFlag
+from typing import Any
 
 from vc4lab.timing.compute.kinds import Cause, ModuleKind, QueueKind
 
@@ -23,6 +24,7 @@ class GraphicsModule(IntEnum):
     FRONT_END = len(ModuleKind) + 6
     TILE_BUFFER = len(ModuleKind) + 7
     SHADER_SCHEDULER = len(ModuleKind) + 8
+    GLOBAL_SCHEDULER = len(ModuleKind) + 9
 
 
 class GraphicsQueue(IntEnum):
@@ -41,6 +43,12 @@ class GraphicsQueue(IntEnum):
     PIXELS = len(QueueKind) + 10
     TILE_WORK = len(QueueKind) + 11
     TILE_DONE = len(QueueKind) + 12
+    COMMANDS = len(QueueKind) + 13
+
+
+def shaded_queue(cluster: Any, thread: Any) -> Any:
+    """The number of a cluster's queue SHADED for a list thread."""
+    return cluster * 2 + thread
 
 
 class Meets(IntFlag):

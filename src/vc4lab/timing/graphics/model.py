@@ -20,12 +20,13 @@ from typing import Any
 from vc4lab.timing.boards import BoardSpeed
 from vc4lab.timing.chip import Chip
 from vc4lab.timing.clockwork import Pause
-from vc4lab.timing.compute.kinds import FRACTION, MemorySource
+from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.compute.model import CACHES, figures_of, make_caches, place_modules
 from vc4lab.timing.compute.state import Figures, Qpu
 from vc4lab.timing.declare import StandsStill
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.accounts import Accounts
+from vc4lab.timing.graphics.clusters import part as clusters
 from vc4lab.timing.graphics.feed import Feed
 from vc4lab.timing.graphics.result import FrameTiming
 from vc4lab.timing.graphics.state import GraphicsFigures, RasterFigures, Work
@@ -89,15 +90,7 @@ class FrameModel:
         qpus = [Qpu.python.from_address(state.address) for state in states["qpu"]]
         place_modules(self.machine, chip, qpus, plain)
         self._kept = make_caches(self.machine, chip)
-        for source, module in (
-            (MemorySource.BINNING_LIST, "binning_list"),
-            (MemorySource.RENDERING_LIST, "rendering_list"),
-            (MemorySource.ATTRIBUTES, "attributes"),
-            (MemorySource.TILE_LOADS, "tile_buffer"),
-        ):
-            self.machine.set_reader("memory_answers", source, module, 0)
-        self.machine.set_reader("shaded", BINNING, "binner", 0)
-        self.machine.set_reader("shaded", RENDERING, "setup", 0)
+        clusters.prepare(self.machine, self.figures, chip)
         self._empty = Tables.nothing()
         self.tables = [self._empty, self._empty]
         self._works: list[Any] = [Work(), Work()]
@@ -141,7 +134,8 @@ class FrameModel:
             rendered and not self._rendered(rendered)
         ):
             raise StandsStill("\n".join(self.feed.standing(machine)))
-        end = int(machine.states["tile_buffer"][0].finished_at) if rendered else start
+        ends = [int(tile.finished_at) for tile in machine.states["tile_buffer"]]
+        end = max(ends) if rendered else start
         return (self.feed.binning_end(machine) - start if binned else 0), end - start
 
     def _load(self, thread: int, tables: Tables | None) -> None:
@@ -150,18 +144,19 @@ class FrameModel:
         work = chosen.work(thread, self.feed.shared())
         self.tables[thread], self._works[thread] = chosen, work
         self.figures.works[thread] = work.address
-        self.figures.released[thread] = 0
+        clusters.reset(self.machine, self.figures, thread)
         self.feed.reset(self.machine, thread, chosen)
         if thread == RENDERING:
             states = self.machine.states
-            board = self.figures.scoreboard
-            board.entered = board.open = board.holders = 0
             clock = int(self.machine.engine.clock)
             _set(states["rendering_list"][0], step=0, begun=0, fetching=0, fetched=0, away=0,
                  came=0, tiles=0, tiles_done=0)  # fmt: skip
-            _set(states["setup"][0], list=0, free_at=0, shaded=0, begun=0, spent=0)
-            _set(states["front_end"][0], primitive=0, free_at=0, ended=clock)
-            _set(states["tile_buffer"][0], vectors=0, work=0, finished_at=clock, tiles=0)
+            for setup in states["setup"]:
+                _set(setup, list=0, free_at=0, shaded=0, begun=0, spent=0)
+            for front in states["front_end"]:
+                _set(front, primitive=0, free_at=0, ended=clock)
+            for tile in states["tile_buffer"]:
+                _set(tile, vectors=0, written=0, work=0, finished_at=clock, tiles=0)
 
     def _clear_caches(self) -> None:
         for kind in CACHES:
@@ -172,10 +167,12 @@ class FrameModel:
     def _rendered(self, tables: Tables) -> bool:
         """Whether everything of the rendering list is done."""
         states, work = self.machine.states, self._works[RENDERING]
-        reader, tile = states["rendering_list"][0], states["tile_buffer"][0]
+        reader, buffers = states["rendering_list"][0], states["tile_buffer"]
         assert tables.rendering is not None
-        done = reader.step == work.step_count and tile.vectors == work.vector_count
-        return bool(done and tile.tiles == len(tables.rendering.frame.tiles))
+        written = sum(int(tile.written) for tile in buffers)
+        tiles = sum(int(tile.tiles) for tile in buffers)
+        done = reader.step == work.step_count and written == work.vector_count
+        return bool(done and tiles == len(tables.rendering.frame.tiles))
 
 
 def _set(state: Any, **values: int) -> None:

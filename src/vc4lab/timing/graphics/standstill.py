@@ -9,18 +9,22 @@ def standstill(machine: Machine) -> list[str]:
     """Lines about a model in which nothing happens any more, though a frame is not done."""
     lines = ["the model stands still before the frame is done:"]
     states = machine.states
-    reader, setup = states["rendering_list"][0], states["setup"][0]
-    front, tile = states["front_end"][0], states["tile_buffer"][0]
+    reader = states["rendering_list"][0]
     lines.append(
         f"rendering_list: at step {reader.step}, {reader.tiles - reader.tiles_done} tiles ahead of "
         "the tile buffer"
     )
-    if setup.list:
-        waits = " waits for shaded vertices of" if setup.starved else ""
-        lines.append(f"setup:{waits} primitive {setup.following} (list {setup.list - 1})")
-    if front.primitive:
-        lines.append(f"front_end: primitive {front.primitive - 1}, vector {front.vector}")
-    lines.append(f"tile_buffer: {tile.vectors} vectors, operation {tile.work - 1}")
+    clusters = zip(states["setup"], states["front_end"], states["tile_buffer"], strict=True)
+    for cluster, (setup, front, tile) in enumerate(clusters):
+        if setup.list:
+            waits = " waits for shaded vertices of" if setup.starved else ""
+            at = f"primitive {setup.following} (list {setup.list - 1})"
+            lines.append(f"setup {cluster}:{waits} {at}")
+        if front.primitive:
+            at = f"primitive {front.primitive - 1}, vector {front.vector}"
+            lines.append(f"front_end {cluster}: {at}")
+        at = f"{tile.written} vectors, operation {tile.work - 1}"
+        lines.append(f"tile_buffer {cluster}: {at}")
     for name, queues in machine.queues.items():
         for number, queue in enumerate(queues):
             if not queue.count:
@@ -30,7 +34,7 @@ def standstill(machine: Machine) -> list[str]:
             waiting = [
                 f"{one} {at}"
                 for bit, (one, at) in enumerate(machine.names)
-                if queue.writers >> bit & 1
+                if queue.writers[bit >> 6] >> (bit & 63) & 1
             ]
             writers = f"; {', '.join(waiting)} waits for room" if waiting else ""
             lines.append(f"queue {name} {number}: {full}, read by {reader_name} {place}{writers}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 
 from vc4lab.simd import Array, Struct, i32, i64, nested, ptr
-from vc4lab.timing.compute.state import MAX_QPUS, Figures
-from vc4lab.timing.graphics.shaders.state import ShadingFigures
+from vc4lab.timing.compute.state import MAX_CLUSTERS, MAX_QPUS, Figures
+from vc4lab.timing.graphics.shaders.state import MAX_SLICES, ShadingFigures
 
 
 class TaskKind(IntEnum):
@@ -35,7 +35,7 @@ class Shader(Struct):
     first_step = i32
     steps = i32
     unused = i32
-    seen = Array(i64, 4)
+    seen = Array(i64, MAX_SLICES)
     runs = i64
     clocks = i64
 
@@ -48,7 +48,7 @@ class Batch(Struct):
     first_fetch, fetches: rows of `Fetch`; arrays, words: rows and words that the attribute DMA
     writes to the VPM for them. named: vertices named while it was collected. list_read: which read
     of thread 0's list (`vertex_state.BinningList`) brings the last index of it, -1 if none does.
-    made: it has room in the VPM. done: set when its vertices are in the VPM.
+    made: it has room in the VPM, of that cluster. done: set when its vertices are in the VPM.
     """
 
     thread = i32
@@ -64,7 +64,7 @@ class Batch(Struct):
     list_read = i32
     made = i32
     done = i32
-    unused = i32
+    cluster = i32
 
 
 class Fetch(Struct):
@@ -182,8 +182,8 @@ class TileWorkKind(IntEnum):
 class TileWork(Struct):
     """An operation of the tile buffer.
 
-    vectors: those of the frame before this number are drawn (DRAW). location, row_bytes, rows,
-    pitch: what is moved.
+    vectors: those of the frame before this number are drawn (DRAW), from `first` on. location,
+    row_bytes, rows, pitch: what is moved.
     """
 
     kind = i32
@@ -193,11 +193,11 @@ class TileWork(Struct):
     location = i64
     pitch = i64
     row_bytes = i32
-    unused = i32
+    first = i32
 
 
 class DrawTally(Struct):
-    """What a draw took in the front end.
+    """What a draw took in the front ends.
 
     first, last: the clock before its first piece and the one after its last. clocks: all those from
     the end of the piece before to the end of a piece of this draw, gaps included. busy: at work.
@@ -283,7 +283,7 @@ class RasterFigures(Struct):
 
 
 class Scoreboard(Struct):
-    """Who may write to the tile buffer (`tiles/scoreboard.py`).
+    """Who may write to the tile buffer of a cluster (`tiles/scoreboard.py`).
 
     open: vectors before this number may, their tile is in the tile buffer. holders: vectors that
     hold a lock. entered: vectors that went to QPUs; tile: of the last of them; last: of each pixel
@@ -302,15 +302,21 @@ class Scoreboard(Struct):
 class GraphicsFigures(Struct):
     """What the modules share. It begins with what user programs share.
 
+    scoreboard: of the first cluster; `scoreboards` are those of the others after it.
+    dealt: whether a global scheduler deals work out to clusters.
     works: `Work` of the frame that is binned and of that which is rendered.
-    threads: of each QPU the halves in use (a program without `thrsw` takes both).
-    released: of each list thread the batches that are used no more: all before this number.
+    threads: of each QPU of the chip the halves in use (a program without `thrsw` takes both).
+    released: batches that are used no more, all before this number: of thread 0, and of thread 1 in
+    each cluster.
     """
 
     compute = nested(Figures)
     raster = nested(RasterFigures)
     shading = nested(ShadingFigures)
     scoreboard = nested(Scoreboard)
+    scoreboards = Array(i64, (MAX_CLUSTERS - 1) * Scoreboard.size // 8)
     works = Array(ptr, 2)
-    threads = Array(i32, MAX_QPUS)
-    released = Array(i64, 2)
+    threads = Array(i32, MAX_CLUSTERS * MAX_QPUS)
+    released = Array(i64, 1 + MAX_CLUSTERS)
+    dealt = i32
+    unused = i32

@@ -223,6 +223,7 @@ class VertexMachine:
     ) -> None:
         self.figures = GraphicsFigures()
         _plain_memory(self.figures.compute)
+        self.figures.compute.clusters = 1
         self.machine = Machine(_topology(depth), self.figures.address, NAME)
         states = self.machine.states
         self.cache: Any = states["vertex_cache"][0]

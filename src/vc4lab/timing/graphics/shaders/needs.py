@@ -13,6 +13,7 @@ from vc4lab.timing.clockwork import (
     instance_of,
     queue_at,
     state_of,
+    wait_for_room,
     wake,
     wake_self,
 )
@@ -115,7 +116,7 @@ def _room(
     full = (held > 0) & (held + segment.words > thread.room)
     if full | (queue.count >= queue.capacity):
         if at <= now:
-            queue.writers = queue.writers | (const(i64, 1) << engine.current.sext(i64))
+            wait_for_room(engine, queue)
         at = block(engine, thread, Cause.TMU_ROOM, at, now)
     return at
 
@@ -223,7 +224,8 @@ def _vpm(engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, at: Value) 
     shading: ShadingFigures = figures.shading
     if (segment.meets & int(Meets.VPM_READ)) != 0:
         at = wait_until(engine, qpu, segment, Cause.VPM_READ, at, thread.vpm_at)
-    begun = take_turn(shading.vpm_turns, figures.compute.vpm_interval, at)
+    turns = shading.vpm_turns + qpu.cluster.sext(i64) * (8 * SLOTS)
+    begun = take_turn(turns, figures.compute.vpm_interval, at)
     return wait_until(engine, qpu, segment, Cause.VPM_READ, at, begun)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from vc4lab.simd import Array, Struct, i32, i64, nested, ptr
 from vc4lab.timing.compute.kinds import CAUSES
-from vc4lab.timing.compute.state import Qpu
+from vc4lab.timing.compute.state import MAX_CLUSTERS, Qpu
 
+MAX_SLICES = 4 * MAX_CLUSTERS
+"""Of a chip."""
 THREADS = 2
 """Of a QPU."""
 SLOTS = 256
@@ -117,7 +119,7 @@ class ShaderQpu(Struct):
 class ShadingFigures(Struct):
     """Figures of the QPUs, in clocks, and turns of units that they share.
 
-    ..._turns: of each slice (VPM: of the chip) who has which turn (`turns.py`).
+    ..._turns: of each slice (VPM: of each cluster) who has which turn (`turns.py`).
     """
 
     varying_interval = i64
@@ -126,6 +128,6 @@ class ShadingFigures(Struct):
     first_uniforms = i64
     varying_depth = i32
     request_words = i32
-    sfu_turns = Array(i64, 4 * SLOTS)
-    varying_turns = Array(i64, 4 * SLOTS)
-    vpm_turns = Array(i64, SLOTS)
+    sfu_turns = Array(i64, MAX_SLICES * SLOTS)
+    varying_turns = Array(i64, MAX_SLICES * SLOTS)
+    vpm_turns = Array(i64, MAX_CLUSTERS * SLOTS)

@@ -16,7 +16,7 @@ from vc4lab.timing.clockwork import (
 from vc4lab.timing.compute.kinds import LINE_BITS, Cause, ModuleKind
 from vc4lab.timing.compute.slice_caches import cache_of
 from vc4lab.timing.compute.state import Figures, SliceCache
-from vc4lab.timing.graphics.kinds import GraphicsQueue
+from vc4lab.timing.graphics.kinds import GraphicsQueue, shaded_queue
 from vc4lab.timing.graphics.shaders.lines import ask_uniforms, thread_at
 from vc4lab.timing.graphics.shaders.needs import blame, block, next_slot, take_result
 from vc4lab.timing.graphics.shaders.requests import complete
@@ -172,7 +172,7 @@ def end_task(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) -> Va
     if (blocked == 0) & (thread.kind == int(TaskKind.FRAGMENTS)):
         blocked = _end_vector(engine, qpu, thread, clock)
     elif blocked == 0:
-        blocked = _end_batch(engine, thread, clock)
+        blocked = _end_batch(engine, qpu, thread, clock)
     if blocked == 0:
         _free(engine, qpu, thread, clock)
     return 1 - blocked
@@ -206,7 +206,7 @@ def _end_vector(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) ->
             block(engine, thread, Cause.SCOREBOARD, clock, clock)
             blocked = const(i32, 1)
     if blocked == 0:
-        pixels = queue_at(engine, GraphicsQueue.PIXELS, const(i32, 0))
+        pixels = queue_at(engine, GraphicsQueue.PIXELS, qpu.common.cluster)
         wrote = call(
             write_piece,
             engine.pointer, pixels.pointer, clock, clock + 1,
@@ -221,13 +221,13 @@ def _end_vector(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) ->
 
 
 @staged
-def _end_batch(engine: Engine, thread: Thread, clock: Value) -> Value:
+def _end_batch(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) -> Value:
     """Its vertices are in the VPM."""
     figures = GraphicsFigures.at(engine.chip)
     list_thread = select(
         thread.kind == int(TaskKind.COORDINATES), const(i32, 0), const(i32, RENDERING)
     )
-    shaded = queue_at(engine, GraphicsQueue.SHADED, list_thread)
+    shaded = queue_at(engine, GraphicsQueue.SHADED, shaded_queue(qpu.common.cluster, list_thread))
     number = thread.task.sext(i64)
     Batch.at(work_of(figures, list_thread).batches + number * Batch.size, 4).done = const(i32, 1)
     wrote = call(

@@ -8,6 +8,7 @@ from vc4lab.timing.clockwork import (
     count_busy,
     first_piece,
     may_take,
+    number_of,
     queue_at,
     remove_piece,
     wake_self,
@@ -45,7 +46,7 @@ def _tally(front: FrontEnd, work: Work, primitive: Primitive, clocks: Value) -> 
     tally = DrawTally.at(work.draws + primitive.draw.sext(i64) * DrawTally.size, 8)
     end = front.free_at
     tally.first = select(tally.primitives == 0, front.began, tally.first)
-    tally.last = end
+    tally.last = max_(tally.last, end)
     tally.clocks = tally.clocks + (end - front.ended)
     tally.busy = tally.busy + clocks
     tally.primitives = tally.primitives + 1
@@ -71,7 +72,7 @@ def _advance(
         many = count.sext(i64)
         before = total * number.sext(i64) // many
         clocks = max_(total * (number + 1).sext(i64) // many - before, const(i64, 1))
-        vectors = queue_at(engine, GraphicsQueue.VECTORS, const(i32, 0))
+        vectors = queue_at(engine, GraphicsQueue.VECTORS, number_of(engine))
         place = (primitive.first_vector + number).sext(i64)
         wrote = call(
             write_piece,
@@ -95,7 +96,7 @@ def step_front_end(address: Value, state: Value, clock: Value) -> None:
     engine, front = Engine.at(address), FrontEnd.at(state)
     work = work_of(GraphicsFigures.at(engine.chip), const(i32, 1))
     if front.primitive == 0:
-        queue = queue_at(engine, GraphicsQueue.SET_UP, const(i32, 0))
+        queue = queue_at(engine, GraphicsQueue.SET_UP, number_of(engine))
         if may_take(engine, queue, front.free_at, clock) != 0:
             front.primitive = first_piece(queue).place.trunc(i32) + 1
             front.vector = const(i32, 0)

@@ -10,6 +10,7 @@ from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, max_, ptr,
 from vc4lab.timing.clockwork import (
     Engine,
     count_busy,
+    first_piece,
     is_readable,
     queue_at,
     remove_piece,
@@ -17,10 +18,12 @@ from vc4lab.timing.clockwork import (
     write_piece,
 )
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
+from vc4lab.timing.graphics.clusters.global_scheduler import command, tile_is_done
 from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
 from vc4lab.timing.graphics.state import GraphicsFigures, ListStep, StepKind, Work
 from vc4lab.timing.graphics.tiles.scheduler import work_of
+from vc4lab.timing.graphics.vertices.state import RENDERING
 
 
 class ListReader(Struct):
@@ -76,14 +79,28 @@ def _fetch(engine: Engine, reader: ListReader, work: Work, clock: Value) -> None
 @staged
 def _hand_on(engine: Engine, reader: ListReader, step: ListStep, clock: Value) -> Value:
     """What a step makes happen (1), or 0 if there is no room for it."""
-    raster = GraphicsFigures.at(engine.chip).raster
+    figures = GraphicsFigures.at(engine.chip)
     kind = step.kind
     done = const(i32, 1)
     if kind == int(StepKind.TILE):
-        if reader.tiles - reader.tiles_done >= raster.list_tiles:
+        room = figures.raster.list_tiles * figures.compute.clusters
+        if reader.tiles - reader.tiles_done >= room:
             done = const(i32, 0)  # TILE_DONE calls it
+    if done != 0:
+        if figures.dealt != 0:
+            done = command(engine, RENDERING, kind, step.number, clock)
         else:
-            reader.tiles = reader.tiles + 1
+            done = _give(engine, step, clock)
+    if kind == int(StepKind.TILE):
+        reader.tiles = reader.tiles + done
+    return done
+
+
+@staged
+def _give(engine: Engine, step: ListStep, clock: Value) -> Value:
+    """The same, where the chip has no clusters: it goes to the module that does it."""
+    kind = step.kind
+    done = const(i32, 1)
     for which, name in (
         (StepKind.WORK, GraphicsQueue.TILE_WORK),
         (StepKind.GROUP, GraphicsQueue.RENDERING_GROUPS),
@@ -135,6 +152,7 @@ def step_rendering_list(address: Value, state: Value, clock: Value) -> None:
     work = work_of(GraphicsFigures.at(engine.chip), const(i32, 1))
     done = queue_at(engine, GraphicsQueue.TILE_DONE, const(i32, 0))
     if call(is_readable, address, done.pointer, clock) != 0:
+        tile_is_done(engine, first_piece(done).source.trunc(i32), clock)
         call(remove_piece, address, done.pointer, clock)
         reader.tiles_done = reader.tiles_done + 1
     came = take_answer(engine, MemorySource.RENDERING_LIST, clock)

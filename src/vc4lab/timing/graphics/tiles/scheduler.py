@@ -15,6 +15,7 @@ from vc4lab.simd import (
     i64,
     kernel,
     load,
+    max_,
     ptr,
     select,
     staged,
@@ -26,6 +27,7 @@ from vc4lab.timing.clockwork import (
     first_piece,
     instance_of,
     is_readable,
+    number_of,
     queue_at,
     remove_piece,
     wake,
@@ -71,23 +73,32 @@ def halves_of(work: Work, shader: Value) -> Value:
 
 
 @staged
+def qpus_of_cluster(figures: GraphicsFigures) -> Value:
+    """How many QPUs a cluster has."""
+    return figures.compute.slices * figures.compute.qpus
+
+
+@staged
 def end_thread(engine: Engine, qpu: Value, halves: Value, clock: Value) -> None:
     """A thread of a QPU has ended; its halves are free from the next clock on."""
     figures = GraphicsFigures.at(engine.chip)
     place = figures.threads + (qpu.sext(i64) << 2)
     store(place, load(i32, place) - halves)
-    scheduler = instance_of(engine, GraphicsModule.SHADER_SCHEDULER, const(i32, 0))
-    wake(engine, scheduler, clock + 1)
+    cluster = qpu.udiv(qpus_of_cluster(figures))
+    wake(engine, instance_of(engine, GraphicsModule.SHADER_SCHEDULER, cluster), clock + 1)
 
 
 @staged
-def _choose(figures: GraphicsFigures, last: Value, halves: Value) -> Value:
-    """The QPU with the most room for so many halves, the next one of several; -1: there is none."""
-    count = figures.compute.slices * figures.compute.qpus
+def _choose(engine: Engine, figures: GraphicsFigures, last: Value, halves: Value) -> Value:
+    """The QPU of the cluster with the most room for so many halves, the next one of several; -1:
+    there is none.
+    """
+    count = qpus_of_cluster(figures)
+    first = number_of(engine) * count
     chosen, least = const(i32, -1), HALVES + 1 - halves
-    number: Value = last
+    number: Value = max_(last, first)
     for _ in range(count):
-        number = select(number + 1 >= count, const(i32, 0), number + 1)
+        number = select(number + 1 >= first + count, first, number + 1)
         used = load(i32, figures.threads + (number.sext(i64) << 2))
         better = used < least
         chosen = select(better, number, chosen)
@@ -126,15 +137,15 @@ def step_shader_scheduler(address: Value, state: Value, clock: Value) -> None:
     if clock < scheduler.free_at:
         wake_self(engine, scheduler.free_at)
     else:
-        batches = queue_at(engine, GraphicsQueue.BATCHES, const(i32, 0))
-        vectors = queue_at(engine, GraphicsQueue.VECTORS, const(i32, 0))
+        batches = queue_at(engine, GraphicsQueue.BATCHES, number_of(engine))
+        vectors = queue_at(engine, GraphicsQueue.VECTORS, number_of(engine))
         if call(is_readable, engine.pointer, batches.pointer, clock) != 0:
             piece = first_piece(batches)
             thread = piece.tag.trunc(i32)
             work = work_of(figures, thread)
             batch = Batch.at(work.batches + piece.place * Batch.size, 4)
             halves = halves_of(work, batch.shader)
-            qpu = _choose(figures, scheduler.last, halves)
+            qpu = _choose(engine, figures, scheduler.last, halves)
             coordinates, vertices = (
                 const(i64, int(kind)) for kind in (TaskKind.COORDINATES, TaskKind.VERTICES)
             )
@@ -148,7 +159,7 @@ def step_shader_scheduler(address: Value, state: Value, clock: Value) -> None:
             work = work_of(figures, const(i32, 1))
             vector = Vector.at(work.vectors + piece.place * Vector.size, 4)
             halves = halves_of(work, vector.shader)
-            qpu = _choose(figures, scheduler.last, halves)
+            qpu = _choose(engine, figures, scheduler.last, halves)
             if qpu >= 0:
                 task = const(i64, int(TaskKind.FRAGMENTS))
                 if _give(engine, scheduler, qpu, halves, piece.place, task, clock) != 0:

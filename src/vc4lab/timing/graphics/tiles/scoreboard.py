@@ -26,7 +26,7 @@ from vc4lab.simd import (
     store,
     unroll,
 )
-from vc4lab.timing.clockwork import Engine, instance_of, wake
+from vc4lab.timing.clockwork import Engine, instance_of, number_of, wake
 from vc4lab.timing.compute.kinds import ModuleKind
 from vc4lab.timing.compute.state import MAX_QPUS
 from vc4lab.timing.graphics.state import (
@@ -64,10 +64,19 @@ def _quad(work: Work, vector: Vector, number: Any) -> Quad:
 
 
 @staged
+def board_of(figures: GraphicsFigures, cluster: Value) -> Scoreboard:
+    """The scoreboard of a cluster."""
+    return Scoreboard.at(figures.field_ptr("scoreboard") + cluster.sext(i64) * Scoreboard.size, 8)
+
+
+@staged
 def enter(engine: Engine, number: Value) -> None:
-    """A vector goes to a QPU; it comes after those before it that cover the same pixels."""
+    """A vector goes to a QPU; it comes after those before it that cover the same pixels.
+
+    The module that is called now is the shader scheduler of a cluster.
+    """
     figures = GraphicsFigures.at(engine.chip)
-    board, work = figures.scoreboard, _work(engine)
+    board, work = board_of(figures, number_of(engine)), _work(engine)
     whole = select(figures.raster.whole_quads != 0, const(i32, _ALL), const(i32, 0))
     vector = _vector(work, number)
     if (board.entered == 0) | (board.tile != vector.tile):
@@ -104,30 +113,38 @@ def _first_missing(work: Work, number: Value) -> Value:
 
 
 @staged
-def _call(engine: Engine, board: Scoreboard, what: Value, clock: Value) -> None:
-    """Calls the QPUs that wait for something."""
+def _qpus(figures: GraphicsFigures) -> Value:
+    """Of a cluster."""
+    return figures.compute.slices * figures.compute.qpus
+
+
+@staged
+def _call(engine: Engine, board: Scoreboard, cluster: Value, what: Value, clock: Value) -> None:
+    """Calls the QPUs of a cluster that wait for something."""
+    first = cluster * _qpus(GraphicsFigures.at(engine.chip))
     waits = load(i32x16, board.waiting)
     if any_(waits == splat(what)):
         for number in range(MAX_QPUS):
             place = board.waiting + (number << 2)
             if load(i32, place) == what:
                 store(place, const(i32, 0))
-                wake(engine, instance_of(engine, ModuleKind.QPU, const(i32, 0) + number), clock)
+                wake(engine, instance_of(engine, ModuleKind.QPU, first + number), clock)
 
 
 @staged
 def take_lock(engine: Engine, vector: Value, clock: Value) -> Value:
     """1 if the vector has the lock now; 0: the QPU that is called now is called again for it."""
     figures = GraphicsFigures.at(engine.chip)
-    board = figures.scoreboard
+    number = number_of(engine)  # of the QPU
+    cluster = number.udiv(_qpus(figures))
+    board = board_of(figures, cluster)
     missing = const(i32, A_TILE)
     if (vector.sext(i64) < board.open) & (board.holders < figures.raster.locks):
         missing = _first_missing(_work(engine), vector)
     if missing == 0:
         board.holders = board.holders + 1
     else:
-        qpu = engine.current - instance_of(engine, ModuleKind.QPU, const(i32, 0))
-        store(board.waiting + (qpu << 2), missing)
+        store(board.waiting + ((number - cluster * _qpus(figures)) << 2), missing)
     return select(missing == 0, const(i32, 1), const(i32, 0))
 
 
@@ -135,17 +152,19 @@ def take_lock(engine: Engine, vector: Value, clock: Value) -> Value:
 def drop_lock(engine: Engine, vector: Value, clock: Value) -> None:
     """A vector that holds a lock has ended."""
     figures = GraphicsFigures.at(engine.chip)
-    board = figures.scoreboard
+    cluster = number_of(engine).udiv(_qpus(figures))
+    board = board_of(figures, cluster)
     if board.holders >= figures.raster.locks:
-        _call(engine, board, const(i32, A_TILE), clock)
+        _call(engine, board, cluster, const(i32, A_TILE), clock)
     board.holders = board.holders - 1
     _vector(_work(engine), vector).ended = const(i32, 1)
-    _call(engine, board, vector + 1, clock)
+    _call(engine, board, cluster, vector + 1, clock)
 
 
 @staged
 def open_tile(engine: Engine, vectors: Value, clock: Value) -> None:
-    """The tile buffer is ready for the vectors before this number."""
-    board = GraphicsFigures.at(engine.chip).scoreboard
+    """The tile buffer that is called now is ready for the vectors before this number."""
+    cluster = number_of(engine)
+    board = board_of(GraphicsFigures.at(engine.chip), cluster)
     board.open = vectors.sext(i64)
-    _call(engine, board, const(i32, A_TILE), clock)
+    _call(engine, board, cluster, const(i32, A_TILE), clock)

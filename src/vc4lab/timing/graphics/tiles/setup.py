@@ -22,13 +22,14 @@ from vc4lab.timing.clockwork import (
     first_piece,
     is_readable,
     may_take,
+    number_of,
     queue_at,
     remove_piece,
     wake_self,
     write_piece,
 )
 from vc4lab.timing.compute.kinds import FRACTION
-from vc4lab.timing.graphics.kinds import GraphicsQueue
+from vc4lab.timing.graphics.kinds import GraphicsQueue, shaded_queue
 from vc4lab.timing.graphics.state import (
     Batch,
     DrawTally,
@@ -110,7 +111,7 @@ def _primitive(
     else:
         own = _clocks(raster, const(i32, 0), const(i32, 1), list_.varyings)
         clocks = hidden - setup.spent + own
-        queue = queue_at(engine, GraphicsQueue.SET_UP, const(i32, 0))
+        queue = queue_at(engine, GraphicsQueue.SET_UP, number_of(engine))
         wrote = call(
             write_piece,
             engine.pointer, queue.pointer, clock, clock + clocks + raster.setup_latency,
@@ -122,7 +123,7 @@ def _primitive(
             setup.empty = setup.empty + primitive.empty.sext(i64)
             setup.following = number + 1
             _done(engine, setup, work, primitive.draw, clocks, clock)
-            release(engine, RENDERING, primitive.release, clock)
+            release(engine, RENDERING, primitive.release, clock, number_of(engine))
 
 
 @staged
@@ -138,7 +139,7 @@ def _end(engine: Engine, setup: Setup, work: Work, list_: PrimitiveList, clock: 
         setup.empty = setup.empty + list_.empty.sext(i64)
         setup.list = const(i32, 0)
         _done(engine, setup, work, list_.draw, clocks - setup.spent, clock)
-        release(engine, RENDERING, list_.release, clock)
+        release(engine, RENDERING, list_.release, clock, number_of(engine))
 
 
 @staged
@@ -174,7 +175,8 @@ def _go_on(
         _work_for(engine, setup, work, draw, clocks)
         wake_self(engine, setup.free_at)
     kept = GraphicsFigures.at(engine.chip).raster.kept
-    release(engine, RENDERING, min_(setup.shaded, batch - 1 - kept), clock)
+    keep = min_(setup.shaded, batch - 1 - kept)
+    release(engine, RENDERING, keep, clock, number_of(engine))
 
 
 @staged
@@ -195,19 +197,23 @@ def step_setup(address: Value, state: Value, clock: Value) -> None:
     """Begins a list, or sets one primitive up, or ends the list."""
     engine, setup = Engine.at(address), Setup.at(state)
     work = work_of(GraphicsFigures.at(engine.chip), const(i32, 1))
-    shaded = queue_at(engine, GraphicsQueue.SHADED, const(i32, 1))
+    number = number_of(engine)
+    shaded = queue_at(engine, GraphicsQueue.SHADED, shaded_queue(number, RENDERING))
     if call(is_readable, address, shaded.pointer, clock) != 0:
         call(remove_piece, address, shaded.pointer, clock)
-        call_cache(engine, clock)  # the room of its attributes is free
+        call_cache(engine, clock, number)  # the room of its attributes is free
     if clock < setup.free_at:
         wake_self(engine, setup.free_at)
     else:
         if setup.list == 0:
-            lists = queue_at(engine, GraphicsQueue.PRIMITIVES, const(i32, 0))
+            lists = queue_at(engine, GraphicsQueue.PRIMITIVES, number)
             if may_take(engine, lists, setup.free_at, clock) != 0:
-                number = first_piece(lists).place
+                piece = first_piece(lists)
+                first = piece.tag.trunc(i32)
+                setup.list = piece.place.trunc(i32) + 1
+                setup.shaded = max_(setup.shaded, first)
+                setup.begun = max_(setup.begun, first)
                 call(remove_piece, address, lists.pointer, clock)
-                setup.list = number.trunc(i32) + 1
                 setup.following = _list_at(work, setup.list).first
         if setup.list != 0:
             list_ = _list_at(work, setup.list)

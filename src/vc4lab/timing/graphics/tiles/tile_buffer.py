@@ -13,6 +13,7 @@ from vc4lab.timing.clockwork import (
     first_piece,
     is_readable,
     may_take,
+    number_of,
     queue_at,
     remove_piece,
     wake_self,
@@ -34,8 +35,9 @@ from vc4lab.timing.graphics.tiles.scoreboard import open_tile
 
 
 class TileBuffer(Struct):
-    """vectors: of the frame that are written. work: the operation at work + 1, or 0; row, part: of
-    it, in bytes, what is moved next; away: requests that have not come. pixels_at, moves_at: when
+    """vectors: those of its tiles before this number are written; written: how many. work: the
+    operation at work + 1, or 0; row, column: of it, in bytes, what is moved next; away: requests
+    that have not come. pixels_at, moves_at: when
     the next vector can be written, the next bytes moved; part: what that is past a whole clock.
     drawing, loading, storing: clocks from the beginning to the end of such operations.
     """
@@ -45,7 +47,7 @@ class TileBuffer(Struct):
     row = i32
     column = i32
     away = i32
-    done = i32
+    written = i32
     pixels_at = i64
     moves_part = i64
     began = i64
@@ -62,7 +64,7 @@ class TileBuffer(Struct):
 def _take_pixels(engine: Engine, tile: TileBuffer, work: Work, clock: Value) -> None:
     """A vector has been written."""
     raster = GraphicsFigures.at(engine.chip).raster
-    queue = queue_at(engine, GraphicsQueue.PIXELS, const(i32, 0))
+    queue = queue_at(engine, GraphicsQueue.PIXELS, number_of(engine))
     if may_take(engine, queue, tile.pixels_at, clock) != 0:
         piece = first_piece(queue)
         vector = Vector.at(work.vectors + piece.place * Vector.size, 4)
@@ -72,6 +74,7 @@ def _take_pixels(engine: Engine, tile: TileBuffer, work: Work, clock: Value) -> 
         tile.pixels_at = clock + clocks
         tile.pixels = tile.pixels + clocks
         tile.vectors = tile.vectors + 1
+        tile.written = tile.written + 1
         count_busy(engine, clocks)
         wake_self(engine, tile.pixels_at)
 
@@ -88,6 +91,7 @@ def _begin(engine: Engine, tile: TileBuffer, work: Work, queue: QueueState, cloc
     tile.moves_part = clock << FRACTION
     row = _work_at(work, tile.work)
     if row.kind == int(TileWorkKind.DRAW):
+        tile.vectors = max_(tile.vectors, row.first)
         open_tile(engine, row.vectors, clock)
 
 
@@ -160,7 +164,7 @@ def _work_on(engine: Engine, tile: TileBuffer, work: Work, clock: Value) -> None
         wrote = call(
             write_piece,
             engine.pointer, queue.pointer, clock, clock + 1,
-            const(i64, 0), row.tile.sext(i64), const(i64, 0),
+            number_of(engine).sext(i64), row.tile.sext(i64), const(i64, 0),
         )  # fmt: skip
         if wrote != 0:
             tile.tiles = tile.tiles + 1
@@ -176,7 +180,7 @@ def step_tile_buffer(address: Value, state: Value, clock: Value) -> None:
     _take_pixels(engine, tile, work, clock)
     tile.away = tile.away - take_answer(engine, MemorySource.TILE_LOADS, clock)
     if tile.work == 0:
-        queue = queue_at(engine, GraphicsQueue.TILE_WORK, const(i32, 0))
+        queue = queue_at(engine, GraphicsQueue.TILE_WORK, number_of(engine))
         if call(is_readable, address, queue.pointer, clock) != 0:
             _begin(engine, tile, work, queue, clock)
     if tile.work != 0:

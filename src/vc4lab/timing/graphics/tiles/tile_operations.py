@@ -43,6 +43,7 @@ def tile_operations(frame: Frame, ends: Numbers) -> tuple[Table, Numbers]:
     work["kind"][:count], work["tile"][:count] = kinds, mine["tile"]
     work["kind"][count:], work["tile"][count:] = int(TileWorkKind.DONE), np.arange(tiles)
     work["vectors"] = ends[work["tile"]]
+    work["first"] = np.concatenate([[0], ends])[work["tile"]]
     first_draw = np.full(tiles, len(ops) + 1)
     draws = kinds == int(TileWorkKind.DRAW)
     np.minimum.at(first_draw, mine["tile"][draws], chosen[draws])

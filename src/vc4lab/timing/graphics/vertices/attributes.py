@@ -15,13 +15,14 @@ from vc4lab.timing.clockwork import (
     count_busy,
     first_piece,
     is_readable,
+    number_of,
     queue_at,
     remove_piece,
     wake_self,
     write_piece,
 )
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
-from vc4lab.timing.graphics.kinds import GraphicsQueue
+from vc4lab.timing.graphics.kinds import GraphicsQueue, shaded_queue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
 from vc4lab.timing.graphics.state import Batch, Fetch
 from vc4lab.timing.graphics.vertices.state import TAKEN, Attributes
@@ -63,7 +64,7 @@ def _asked_all(attributes: Attributes) -> Value:
 @staged
 def _take_batch(engine: Engine, attributes: Attributes, clock: Value) -> None:
     """Another batch, once all of the one before was asked for."""
-    queue = queue_at(engine, GraphicsQueue.FETCHES, const(i32, 0))
+    queue = queue_at(engine, GraphicsQueue.FETCHES, number_of(engine))
     if (attributes.count < TAKEN) & (_asked_all(attributes) != 0):
         if call(is_readable, engine.pointer, queue.pointer, clock) != 0:
             piece, place = first_piece(queue), _place(attributes, attributes.count)
@@ -130,8 +131,10 @@ def _hand_on(engine: Engine, attributes: Attributes, clock: Value) -> None:
             else:
                 thread = _thread(attributes, 0)
                 row = load(i32, attributes.taken + (_place(attributes, 0) << 2)).sext(i64)
-                shaded = queue_at(engine, GraphicsQueue.SHADED, thread.trunc(i32))
-                batches = queue_at(engine, GraphicsQueue.BATCHES, const(i32, 0))
+                cluster = number_of(engine)
+                number = shaded_queue(cluster, thread.trunc(i32))
+                shaded = queue_at(engine, GraphicsQueue.SHADED, number)
+                batches = queue_at(engine, GraphicsQueue.BATCHES, cluster)
                 in_memory = batch.shader < 0
                 batch.done = select(in_memory, const(i32, 1), batch.done)
                 wrote = call(

@@ -2,26 +2,33 @@
 
 A draw is worked on in chunks: the primitives whose last vertex is in one batch. List memory is
 written a block at a time, as blocks fill; a flush ends each tile's list and writes its last block.
+In a chip of clusters each has a binner, which works on the batches that its cluster shaded; the
+first one takes draws for all of them, and flushes when all of them are there.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, ptr, select, staged
+from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, min_, ptr, select, staged
 from vc4lab.timing.clockwork import (
     Engine,
     count_busy,
     first_piece,
     instance_of,
     is_readable,
+    number_of,
     queue_at,
     remove_piece,
+    state_of,
     wake,
     wake_self,
 )
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
-from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
+from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue, shaded_queue
 from vc4lab.timing.graphics.requests import ask_memory
+from vc4lab.timing.graphics.state import GraphicsFigures
 from vc4lab.timing.graphics.vertices.state import BINNING, Binner, Chunk
 from vc4lab.timing.graphics.vertices.vertex_cache import batch_at, call_cache, release
 
@@ -35,32 +42,104 @@ def _chunk(binner: Binner) -> Chunk:
 
 @staged
 def _take_item(engine: Engine, binner: Binner, clock: Value) -> None:
-    """The next draw or flush."""
+    """The next draw or flush, for the binners of all clusters."""
     queue = queue_at(engine, GraphicsQueue.BINNED, const(i32, 0))
     if call(is_readable, engine.pointer, queue.pointer, clock) != 0:
         place = binner.first_chunk + (first_piece(queue).place << 2)
         call(remove_piece, engine.pointer, queue.pointer, clock)
-        binner.chunk = load(i32, place)
-        binner.end = load(i32, place + 4)
+        end = load(i32, place + 4)
+        for number in range(_clusters(engine)):  # each goes on from where it is
+            _binner(engine, number).end = end
+        _call_others(engine, clock)
 
 
 @staged
 def _take_shaded(engine: Engine, clock: Value) -> None:
     """A batch is shaded: the room of its attributes is free."""
-    shaded = queue_at(engine, GraphicsQueue.SHADED, const(i32, BINNING))
+    cluster = number_of(engine)
+    shaded = queue_at(engine, GraphicsQueue.SHADED, shaded_queue(cluster, BINNING))
     if call(is_readable, engine.pointer, shaded.pointer, clock) != 0:
         call(remove_piece, engine.pointer, shaded.pointer, clock)
-        call_cache(engine, clock)
+        call_cache(engine, clock, cluster)
+        _call_others(engine, clock)
 
 
 @staged
-def _begin(binner: Binner, clock: Value) -> None:
+def _clusters(engine: Engine) -> Value:
+    return GraphicsFigures.at(engine.chip).compute.clusters
+
+
+@staged
+def _instance(engine: Engine, cluster: Any) -> Value:
+    return instance_of(engine, GraphicsModule.BINNER, const(i32, 0) + cluster)
+
+
+@staged
+def _binner(engine: Engine, cluster: Any) -> Binner:
+    """The binner of a cluster."""
+    return Binner.at(state_of(engine, _instance(engine, cluster)))
+
+
+@staged
+def _call_others(engine: Engine, clock: Value) -> None:
+    """The binners of the other clusters may be able to go on."""
+    for number in range(_clusters(engine)):
+        if number_of(engine) != number:
+            wake(engine, _instance(engine, number), clock + 1)
+
+
+@staged
+def _pass_over(engine: Engine, binner: Binner, clock: Value) -> None:
+    """Chunks of other clusters are passed over. Those without vertices are the first one's."""
+    cluster = number_of(engine)
+    going = (_clusters(engine) > 1).zext(i32)
+    while (going != 0) & (binner.chunk < binner.end):
+        chunk = _chunk(binner)
+        mine: Value = cluster == 0
+        known: Value = cluster == cluster
+        if chunk.batch >= 0:
+            batch = batch_at(binner.batches, chunk.batch)
+            known = batch.made != 0
+            mine = ~known | (batch.cluster == cluster)
+        if mine:
+            going = const(i32, 0)
+        else:
+            _pass(engine, binner, chunk, clock)
+            _call_others(engine, clock)
+
+
+@staged
+def _pass(engine: Engine, binner: Binner, chunk: Chunk, clock: Value) -> None:
+    """A chunk is through here; what no binner wants any more is let go."""
+    binner.chunk = binner.chunk + 1
+    binner.passed = max_(binner.passed, chunk.keep)
+    keep: Value = binner.passed
+    for number in range(_clusters(engine)):
+        keep = min_(keep, _binner(engine, number).passed)
+    release(engine, BINNING, keep, clock)
+
+
+@staged
+def _are_here(engine: Engine, binner: Binner) -> Value:
+    """Whether the binners of all clusters have come as far (1)."""
+    there = const(i32, 1)
+    for number in range(_clusters(engine)):
+        there = select(_binner(engine, number).chunk < binner.chunk, const(i32, 0), there)
+    return there
+
+
+@staged
+def _begin(engine: Engine, binner: Binner, clock: Value) -> None:
     """Begins a chunk, if its vertices are there."""
     chunk = _chunk(binner)
-    there = chunk.batch < 0
+    there = const(i32, 1)
+    if chunk.tiles > 0:
+        there = _are_here(engine, binner)
     if chunk.batch >= 0:
-        there = batch_at(binner.batches, chunk.batch).done != 0
-    if there:
+        there = batch_at(binner.batches, chunk.batch).done
+        if (chunk.batch > 0) & (_clusters(engine) > 1):  # another cluster may have it
+            there = there & batch_at(binner.batches, chunk.batch - 1).done
+    if there != 0:
         part = chunk.primitives.sext(i64) * binner.primitive_part
         part = part + chunk.entries.sext(i64) * binner.entry_part
         part = part + chunk.clipped.sext(i64) * binner.clip_part
@@ -91,11 +170,11 @@ def _end(engine: Engine, binner: Binner, chunk: Chunk, clock: Value) -> None:
     count_busy(engine, (binner.end_part - binner.started_part) >> FRACTION)
     binner.primitives = binner.primitives + chunk.primitives.sext(i64)
     binner.entries = binner.entries + chunk.entries.sext(i64)
-    release(engine, BINNING, chunk.keep, clock)
     if chunk.tiles > 0:
         binner.flushes = binner.flushes + 1
         wake(engine, instance_of(engine, GraphicsModule.BINNING_LIST, const(i32, 0)), clock + 1)
-    binner.chunk = binner.chunk + 1
+    _pass(engine, binner, chunk, clock)
+    _call_others(engine, clock)
     binner.working = const(i32, 0)
 
 
@@ -127,9 +206,12 @@ def step_binner(address: Value, state: Value, clock: Value) -> None:
     _take_shaded(engine, clock)
     if binner.working != 0:
         _go_on(engine, binner, clock)
-    if (binner.working == 0) & (binner.chunk >= binner.end):
-        _take_item(engine, binner, clock)
+    if binner.working == 0:
+        _pass_over(engine, binner, clock)
+        if (binner.chunk >= binner.end) & (number_of(engine) == 0):
+            _take_item(engine, binner, clock)
+            _pass_over(engine, binner, clock)
     if (binner.working == 0) & (binner.chunk < binner.end):
-        _begin(binner, clock)
+        _begin(engine, binner, clock)
         if binner.working != 0:
             wake_self(engine, max_(clock, binner.started_part >> FRACTION))

@@ -18,17 +18,18 @@ from vc4lab.timing.clockwork import (
     write_piece,
 )
 from vc4lab.timing.compute.kinds import MemorySource
+from vc4lab.timing.graphics.clusters.global_scheduler import command
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
-from vc4lab.timing.graphics.state import Fetch
+from vc4lab.timing.graphics.state import Fetch, GraphicsFigures, StepKind
 from vc4lab.timing.graphics.vertices.state import (
+    BINNING,
     Binner,
     BinningList,
     BinningRecord,
     RecordKind,
-    VertexCache,
 )
-from vc4lab.timing.graphics.vertices.vertex_cache import batch_at, call_cache, the_cache
+from vc4lab.timing.graphics.vertices.vertex_cache import batch_at, call_caches, the_cache
 
 FREE, COLLECTING, FLUSHING = 0, 1, 2
 """What `BinningList.waiting` says."""
@@ -49,16 +50,17 @@ def _take_bytes(engine: Engine, thread: BinningList, clock: Value) -> None:
     """Bytes of the list, or indices, have come."""
     if take_answer(engine, MemorySource.BINNING_LIST, clock) != 0:
         thread.back = thread.back + 1
-        call_cache(engine, clock - 1)
+        call_caches(engine, clock - 1)
 
 
 @staged
-def _ask(engine: Engine, thread: BinningList, cache: VertexCache, clock: Value) -> None:
+def _ask(engine: Engine, thread: BinningList, clock: Value) -> None:
     """Asks for the next bytes, no further ahead than there is room for."""
-    limit = max_(thread.taken, cache.list_read + 1) + thread.ahead
-    if cache.binning.batch < cache.binning.end:
-        wanted = batch_at(cache.binning.batches, cache.binning.batch).list_read
-        limit = max_(limit, wanted + 1)
+    limit: Value = max_(thread.taken, thread.used + 1) + thread.ahead
+    for cluster in range(GraphicsFigures.at(engine.chip).compute.clusters):
+        mine = the_cache(engine, cluster).binning
+        if mine.batch < mine.end:
+            limit = max_(limit, batch_at(mine.batches, mine.batch).list_read + 1)
     if thread.next < thread.count:
         limit = max_(limit, _record(thread).last_read + 1)
     under_way = thread.sent - thread.back
@@ -72,10 +74,10 @@ def _ask(engine: Engine, thread: BinningList, cache: VertexCache, clock: Value) 
 
 
 @staged
-def _wait(engine: Engine, thread: BinningList, cache: VertexCache, clock: Value) -> None:
+def _wait(engine: Engine, thread: BinningList, clock: Value) -> None:
     """Whether what it waits for has come."""
     if thread.waiting == COLLECTING:
-        if cache.binning.batch >= thread.until:
+        if thread.collected >= thread.until:
             thread.waiting = const(i32, FREE)
     if thread.waiting == FLUSHING:
         binner = Binner.at(state_of(engine, _instance(engine, GraphicsModule.BINNER)))
@@ -92,12 +94,15 @@ def _execute(engine: Engine, thread: BinningList, clock: Value) -> None:
     record = _record(thread)
     done = const(i32, 1)
     if (record.group >= 0) & (thread.grouped == 0):
-        groups = queue_at(engine, GraphicsQueue.BINNING_GROUPS, const(i32, 0))
-        done = call(
-            write_piece,
-            engine.pointer, groups.pointer, clock, clock + 1,
-            const(i64, 0), record.group.sext(i64), const(i64, 0),
-        )  # fmt: skip
+        if GraphicsFigures.at(engine.chip).dealt != 0:
+            done = command(engine, BINNING, const(i32, int(StepKind.GROUP)), record.group, clock)
+        else:
+            groups = queue_at(engine, GraphicsQueue.BINNING_GROUPS, const(i32, 0))
+            done = call(
+                write_piece,
+                engine.pointer, groups.pointer, clock, clock + 1,
+                const(i64, 0), record.group.sext(i64), const(i64, 0),
+            )  # fmt: skip
         thread.grouped = done
     if (record.item >= 0) & (done != 0):
         binned = queue_at(engine, GraphicsQueue.BINNED, const(i32, 0))
@@ -125,13 +130,12 @@ def _execute(engine: Engine, thread: BinningList, clock: Value) -> None:
 def step_binning_list(address: Value, state: Value, clock: Value) -> None:
     """Takes bytes that have come, executes a record, and asks for bytes."""
     engine, thread = Engine.at(address), BinningList.at(state)
-    cache = the_cache(engine)
     _take_bytes(engine, thread, clock)
-    _wait(engine, thread, cache, clock)
+    _wait(engine, thread, clock)
     if (thread.waiting == FREE) & (thread.next < thread.count):
         if _record(thread).last_read < thread.back:
             if thread.free_at <= clock:
                 _execute(engine, thread, clock)
             else:
                 wake_self(engine, thread.free_at)
-    _ask(engine, thread, cache, clock)
+    _ask(engine, thread, clock)

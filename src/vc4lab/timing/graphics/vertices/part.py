@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,70 +42,76 @@ def _part(clocks: float) -> int:
 def prepare(machine: Machine, chip: Chip) -> None:
     """Gives the modules their figures."""
     states = machine.states
-    cache: Any = states["vertex_cache"][0]
+    for cache in states["vertex_cache"]:
+        _prepare_cache(cache, chip)
+    for attributes in states["attributes"]:
+        # it leaves bytes of the next batch in the queue, which must not keep the memory from others
+        room = chip.whole("queues.memory_answers", "depth")
+        attributes.ahead = min(chip.whole("attributes", "ahead"), room)
+        attributes.array_part = _part(chip.real("attributes", "array_clocks"))
+        attributes.word_part = _part(chip.real("attributes", "word_clocks"))
+    thread: Any = states["binning_list"][0]
+    thread.ahead = chip.whole("binning_list", "ahead")
+    thread.record_clocks = chip.whole("binning_list", "record_clocks")
+    for binner, name in itertools.product(states["binner"], ("primitive", "entry", "clip", "tile")):
+        setattr(binner, f"{name}_part", _part(chip.real("binner", f"{name}_clocks")))
+    reset(machine, BINNING, None)
+    reset(machine, RENDERING, None)
+
+
+def _prepare_cache(cache: Any, chip: Chip) -> None:
+    """Gives the vertex cache manager of a cluster its figures."""
     cache.room = chip.whole("vertex_cache", "rows")
     cache.binning.limit = chip.whole("vertex_cache", "binning_rows")
     cache.rendering.limit = chip.whole("vertex_cache", "rendering_rows")
     cache.kept = chip.whole("vertex_cache", "kept")
     cache.arbitration = chip.whole("vertex_cache", "arbitration")
     cache.index_part = _part(chip.real("vertex_cache", "index_clocks"))
-    attributes: Any = states["attributes"][0]
-    # it leaves bytes of the next batch in the queue, which must not keep the memory from others
-    room = chip.whole("queues.memory_answers", "depth")
-    attributes.ahead = min(chip.whole("attributes", "ahead"), room)
-    attributes.array_part = _part(chip.real("attributes", "array_clocks"))
-    attributes.word_part = _part(chip.real("attributes", "word_clocks"))
-    thread: Any = states["binning_list"][0]
-    thread.ahead = chip.whole("binning_list", "ahead")
-    thread.record_clocks = chip.whole("binning_list", "record_clocks")
-    binner: Any = states["binner"][0]
-    for name in ("primitive", "entry", "clip", "tile"):
-        setattr(binner, f"{name}_part", _part(chip.real("binner", f"{name}_clocks")))
-    reset(machine, BINNING, None)
-    reset(machine, RENDERING, None)
 
 
 def reset(machine: Machine, thread: int, tables: FrameVertices | None) -> None:
     """A list thread begins a frame, or none. The tables must be kept until it has ended."""
-    states = machine.states
-    cache: Any = states["vertex_cache"][0]
-    cache.full_since = -1
-    mine: Any = cache.rendering if thread == RENDERING else cache.binning
-    cache.rows -= mine.rows
-    _set(mine, batches=0, first_batch=0, batch=0, end=0, freed=0, shaded=0, held=0, rows=0,
-         since=-1)  # fmt: skip
-    if tables is not None:
-        vertices = tables.of(thread)
+    vertices = None if tables is None else tables.of(thread)
+    if vertices is not None:
         vertices.batches["made"] = vertices.batches["done"] = 0
-        mine.batches = vertices.batches.ctypes.data
-        mine.first_batch = vertices.first_batch.ctypes.data
-        attributes: Any = states["attributes"][0]
-        attributes.batches[thread] = vertices.batches.ctypes.data
-        attributes.fetches[thread] = vertices.fetches.ctypes.data
+    for cache in machine.states["vertex_cache"]:
+        cache.full_since = -1
+        mine: Any = cache.rendering if thread == RENDERING else cache.binning
+        cache.rows -= mine.rows
+        _set(mine, batches=0, first_batch=0, batch=0, end=0, freed=0, shaded=0, held=0, rows=0,
+             since=-1)  # fmt: skip
+        if vertices is not None:
+            mine.batches = vertices.batches.ctypes.data
+            mine.first_batch = vertices.first_batch.ctypes.data
+    for attributes in machine.states["attributes"]:
+        if vertices is not None:
+            attributes.batches[thread] = vertices.batches.ctypes.data
+            attributes.fetches[thread] = vertices.fetches.ctypes.data
     if thread == BINNING:
-        cache.list_read = -1
         _reset_binning(machine, None if tables is None else tables.binning)
 
 
 def _reset_binning(machine: Machine, work: BinningWork | None) -> None:
     reader: Any = machine.states["binning_list"][0]
-    binner: Any = machine.states["binner"][0]
     _set(reader, count=0, read_count=0, next=0, sent=0, back=0, taken=0, grouped=0, waiting=0,
-         flushes=0, ended=int(machine.engine.clock))  # fmt: skip
-    _set(binner, chunk=0, end=0, working=0, flushes=0)
+         flushes=0, collected=0, used=-1, ended=int(machine.engine.clock))  # fmt: skip
+    for binner in machine.states["binner"]:
+        _set(binner, chunk=0, end=0, working=0, passed=0, flushes=0)
+        if work is not None:
+            _set(binner, batches=work.vertices.batches.ctypes.data, chunks=work.chunks.ctypes.data,
+                 first_chunk=work.first_chunk.ctypes.data)  # fmt: skip
     if work is not None:
         _set(reader, records=work.records.ctypes.data, reads=work.reads.ctypes.data,
              count=len(work.records), read_count=len(work.reads))  # fmt: skip
-        _set(binner, batches=work.vertices.batches.ctypes.data, chunks=work.chunks.ctypes.data,
-             first_chunk=work.first_chunk.ctypes.data)  # fmt: skip
 
 
 def is_binned(machine: Machine) -> bool:
     """Whether thread 0 has done all of its frame."""
     reader: Any = machine.states["binning_list"][0]
-    binner: Any = machine.states["binner"][0]
-    idle = not reader.waiting and not binner.working and binner.chunk >= binner.end
-    return bool(reader.next == reader.count and idle)
+    idle = all(
+        not binner.working and binner.chunk >= binner.end for binner in machine.states["binner"]
+    )
+    return bool(reader.next == reader.count and not reader.waiting and idle)
 
 
 def binning_end(machine: Machine) -> int:
@@ -116,15 +123,19 @@ def standing(machine: Machine) -> list[str]:
     """Lines about what thread 0 and vertices wait for, if nothing happens any more."""
     states = machine.states
     reader: Any = states["binning_list"][0]
-    cache: Any = states["vertex_cache"][0]
-    binner: Any = states["binner"][0]
     waits = ("", ", waits for batches", ", waits for a flush")[reader.waiting]
     return [
         f"binning_list: record {reader.next} of {reader.count}, read {reader.back} of "
         f"{reader.read_count}{waits}",
-        f"vertex_cache: {cache.rows} of {cache.room} rows in use; thread 0 at batch "
-        f"{cache.binning.batch}, thread 1 at batch {cache.rendering.batch}",
-        f"binner: chunk {binner.chunk} of {binner.end}",
+        *(
+            f"vertex_cache {number}: {cache.rows} of {cache.room} rows in use; thread 0 at batch "
+            f"{cache.binning.batch}, thread 1 at batch {cache.rendering.batch}"
+            for number, cache in enumerate(states["vertex_cache"])
+        ),
+        *(
+            f"binner {number}: chunk {binner.chunk} of {binner.end}"
+            for number, binner in enumerate(states["binner"])
+        ),
     ]
 
 

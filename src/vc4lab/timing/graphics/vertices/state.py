@@ -41,6 +41,7 @@ class BinningList(Struct):
 
     taken: reads whose bytes are used up. grouped: the record at hand has put its group.
     waiting: for batches to be collected (`until`) or for a flush. flushes: those that are through.
+    collected: batches that vertex caches have collected; used: the last read that those needed.
     ended: when it last ended something.
     """
 
@@ -56,6 +57,8 @@ class BinningList(Struct):
     grouped = i32
     waiting = i32
     until = i32
+    collected = i32
+    used = i32
     free_at = i64
     record_clocks = i64
     flushes = i64
@@ -91,7 +94,7 @@ class VertexThread(Struct):
 class VertexCache(Struct):
     """The vertex cache manager. rows: of the VPM in use, at most `room`; peak: the most there were.
 
-    list_read: how far thread 0's list is used up by the vertices collected. full_since: the clock
+    full_since: the clock
     from which there is no room for any batch, -1 if there is.
     """
 
@@ -103,8 +106,6 @@ class VertexCache(Struct):
     kept = i32
     arbitration = i32
     last = i32
-    list_read = i32
-    unused = i32
     free_at = i64
     full_since = i64
     index_part = i64
@@ -154,8 +155,9 @@ class Chunk(Struct):
 
 
 class Binner(Struct):
-    """The binner. chunk, end: the next chunk of the item at hand, and the item's end.
-
+    """The binner of a cluster. chunk, end: the next chunk of the items that were taken, and their
+    end; chunks of batches that another cluster shaded are passed over. passed: batches before this
+    number are wanted no more here.
     working: on `chunk` since `started_part`, until `end_part`; written: of its writes.
     """
 
@@ -166,6 +168,8 @@ class Binner(Struct):
     end = i32
     working = i32
     written = i32
+    passed = i32
+    unused = i32
     started_part = i64
     end_part = i64
     primitive_part = i64

@@ -33,6 +33,7 @@ from vc4lab.timing.clockwork import (
     first_piece,
     instance_of,
     is_readable,
+    number_of,
     queue_at,
     remove_piece,
     state_of,
@@ -64,31 +65,55 @@ def batch_at(batches: Value, number: Value) -> Batch:
 
 
 @staged
-def the_cache(engine: Engine) -> VertexCache:
-    """The vertex cache manager."""
-    instance = instance_of(engine, GraphicsModule.VERTEX_CACHE, const(i32, 0))
-    return VertexCache.at(state_of(engine, instance))
+def the_cache(engine: Engine, cluster: Any = 0) -> VertexCache:
+    """The vertex cache manager of a cluster."""
+    return VertexCache.at(state_of(engine, _instance(engine, cluster)))
 
 
 @staged
-def release(engine: Engine, thread: int, keep: Value, clock: Value) -> None:
-    """Vertices of a thread's batches before `keep` are wanted no more."""
-    place = GraphicsFigures.at(engine.chip).released + 8 * thread
+def _instance(engine: Engine, cluster: Any) -> Value:
+    return instance_of(engine, GraphicsModule.VERTEX_CACHE, const(i32, 0) + cluster)
+
+
+@staged
+def release(engine: Engine, thread: int, keep: Value, clock: Value, cluster: Any = 0) -> None:
+    """Vertices of a thread's batches before `keep` are wanted no more.
+
+    Those of thread 0 by the binner, those of thread 1 by the setup engine of a cluster.
+    """
+    number = (const(i32, thread) + cluster).sext(i64)
+    place = GraphicsFigures.at(engine.chip).released + (number << 3)
     if keep.sext(i64) > load(i64, place):
         store(place, keep.sext(i64))
-        call_cache(engine, clock)
+        if thread == BINNING:
+            call_caches(engine, clock)
+        else:
+            call_cache(engine, clock, cluster)
 
 
 @staged
-def call_cache(engine: Engine, clock: Value) -> None:
-    """The vertex cache manager is called: there may be room again."""
-    wake(engine, instance_of(engine, GraphicsModule.VERTEX_CACHE, const(i32, 0)), clock + 1)
+def call_cache(engine: Engine, clock: Value, cluster: Any = 0) -> None:
+    """The vertex cache manager of a cluster is called: there may be room again."""
+    wake(engine, _instance(engine, cluster), clock + 1)
+
+
+@staged
+def call_caches(engine: Engine, clock: Value) -> None:
+    """All of them are called."""
+    for cluster in range(GraphicsFigures.at(engine.chip).compute.clusters):
+        call_cache(engine, clock, cluster)
 
 
 @staged
 def _thread(cache: VertexCache, is_rendering: Value) -> VertexThread:
     both = cache.rendering.pointer, cache.binning.pointer
     return VertexThread.at(select(is_rendering, *both), 8)
+
+
+@staged
+def is_mine(batch: Batch, cluster: Value) -> Value:
+    """Whether a batch has room in the VPM of this cluster."""
+    return (batch.made != 0) & (batch.cluster == cluster)
 
 
 @staged
@@ -100,22 +125,25 @@ def _give_back(cache: VertexCache, thread: VertexThread, rows: Value) -> None:
 @staged
 def _free(engine: Engine, cache: VertexCache, thread: VertexThread, number: Any) -> None:
     """Room of attributes that were shaded, and of vertices that no primitive wants any more."""
+    cluster = number_of(engine)
     going = const(i32, 1)
     while going != 0:
         going = const(i32, 0)
         if thread.shaded < thread.batch:
             batch = batch_at(thread.batches, thread.shaded)
-            if (batch.done != 0) | (batch.made == 0):
+            mine = is_mine(batch, cluster)
+            if (batch.done != 0) | ~mine:
                 going = const(i32, 1)
-                gone = (batch.shader >= 0) & (batch.made != 0)
+                gone = (batch.shader >= 0) & mine
                 _give_back(cache, thread, select(gone, batch.rows, const(i32, 0)))
                 thread.shaded = thread.shaded + 1
     released = GraphicsFigures.at(engine.chip).released
-    keep = load(i64, released + (number << 3)).trunc(i32)
+    keeper = number + select(number == RENDERING, cluster.sext(i64), const(i64, 0))
+    keep = load(i64, released + (keeper << 3)).trunc(i32)
     end = min_(keep, thread.batch)
     while thread.freed < end:
         batch = batch_at(thread.batches, thread.freed)
-        if batch.made != 0:
+        if is_mine(batch, cluster):
             in_memory = select(batch.shader < 0, batch.rows, const(i32, 0))
             _give_back(cache, thread, batch.shaded_rows + in_memory)
             thread.held = thread.held - 1
@@ -126,19 +154,29 @@ def _free(engine: Engine, cache: VertexCache, thread: VertexThread, number: Any)
 def _take_group(engine: Engine, thread: VertexThread, number: int, clock: Value) -> None:
     """The next group of a thread, once the one at hand is collected."""
     if thread.batch >= thread.end:
-        queue = queue_at(engine, _GROUPS[number], const(i32, 0))
+        queue = queue_at(engine, _GROUPS[number], number_of(engine))
         if call(is_readable, engine.pointer, queue.pointer, clock) != 0:
-            place = thread.first_batch + (first_piece(queue).place << 2)
+            piece = first_piece(queue)
+            first, end = piece.place.trunc(i32), piece.tag.trunc(i32)
             call(remove_piece, engine.pointer, queue.pointer, clock)
-            thread.batch = load(i32, place)
-            thread.end = load(i32, place + 4)
+            if end == 0:  # all batches of a group
+                place = thread.first_batch + (first.sext(i64) << 2)
+                first = load(i32, place)
+                end = load(i32, place + 4)
+            thread.batch = first
+            thread.end = end
             if number == BINNING:
                 _wake_list(engine, clock)
 
 
 @staged
 def _wake_list(engine: Engine, clock: Value) -> None:
-    wake(engine, instance_of(engine, GraphicsModule.BINNING_LIST, const(i32, 0)), clock)
+    wake(engine, _binning_list(engine), clock)
+
+
+@staged
+def _binning_list(engine: Engine) -> Value:
+    return instance_of(engine, GraphicsModule.BINNING_LIST, const(i32, 0))
 
 
 @staged
@@ -152,8 +190,7 @@ def _may_collect(
         batch = batch_at(thread.batches, thread.batch)
         there = const(i32, 1)
         if number == BINNING:
-            instance = instance_of(engine, GraphicsModule.BINNING_LIST, const(i32, 0))
-            read = BinningList.at(state_of(engine, instance)).back
+            read = BinningList.at(state_of(engine, _binning_list(engine))).back
             there = select(batch.list_read < read, there, const(i32, 0))
         if there != 0:
             rows = batch.rows + batch.shaded_rows
@@ -182,7 +219,8 @@ def _collect(engine: Engine, cache: VertexCache, is_rendering: Value, clock: Val
     batch = batch_at(thread.batches, thread.batch)
     part = batch.named.sext(i64) * cache.index_part + ((1 << FRACTION) - 1)
     clocks = max_(part >> FRACTION, const(i64, 1))
-    fetches = queue_at(engine, GraphicsQueue.FETCHES, const(i32, 0))
+    cluster = number_of(engine)
+    fetches = queue_at(engine, GraphicsQueue.FETCHES, cluster)
     number = select(is_rendering, const(i64, RENDERING), const(i64, BINNING))
     wrote = call(
         write_piece,
@@ -191,6 +229,7 @@ def _collect(engine: Engine, cache: VertexCache, is_rendering: Value, clock: Val
     )  # fmt: skip
     if wrote != 0:
         batch.made = const(i32, 1)
+        batch.cluster = cluster
         rows = batch.rows + batch.shaded_rows
         cache.rows = cache.rows + rows
         cache.peak = max_(cache.peak, cache.rows)
@@ -206,7 +245,9 @@ def _collect(engine: Engine, cache: VertexCache, is_rendering: Value, clock: Val
         count_busy(engine, clocks)
         wake_self(engine, cache.free_at)
         if number == BINNING:
-            cache.list_read = max_(cache.list_read, batch.list_read)
+            reader = BinningList.at(state_of(engine, _binning_list(engine)))
+            reader.collected = reader.collected + 1
+            reader.used = max_(reader.used, batch.list_read)
             _wake_list(engine, cache.free_at)
         _free(engine, cache, thread, number)
 
