@@ -157,7 +157,8 @@ def _take_group(engine: Engine, thread: VertexThread, number: int, clock: Value)
         queue = queue_at(engine, _GROUPS[number], number_of(engine))
         if call(is_readable, engine.pointer, queue.pointer, clock) != 0:
             piece = first_piece(queue)
-            first, end = piece.place.trunc(i32), piece.tag.trunc(i32)
+            first: Value = piece.place.trunc(i32)
+            end: Value = piece.tag.trunc(i32)
             call(remove_piece, engine.pointer, queue.pointer, clock)
             if end == 0:  # all batches of a group
                 place = thread.first_batch + (first.sext(i64) << 2)
