@@ -20,6 +20,7 @@ FLOORS = (
     {"timing"},
     {"mesa"},
     {"driver", "drm", "soc"},
+    {"linux"},
     {"cli", "examples", "pytest_plugin", "viewer"},
 )
 LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}

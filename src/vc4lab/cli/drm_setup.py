@@ -11,13 +11,13 @@ import typer
 from vc4lab.cli.exit_codes import ExitCode
 
 
-class _Display:
+class Display:
     """Lines on standard error, and on a terminal what is being done."""
 
     def __init__(self) -> None:
         self._status: Any = None
 
-    def __enter__(self) -> _Display:
+    def __enter__(self) -> Display:
         if sys.stderr.isatty():
             from rich.console import Console
 
@@ -43,8 +43,8 @@ class _Display:
             self._status.update(text)
 
 
-def set_up(suite: str | None, packages: Sequence[str]) -> int:
-    """Do it; the exit code."""
+def set_up(suite: str | None, packages: Sequence[str], command: str = "drm") -> int:
+    """Do it for a command; the exit code."""
     from vc4lab.drm.setup.places import SUITES, SetupFailed, brought
     from vc4lab.drm.setup.steps import set_up as bring
 
@@ -52,18 +52,18 @@ def set_up(suite: str | None, packages: Sequence[str]) -> int:
         typer.echo(f"--suite {suite}: {' or '.join(SUITES)}", err=True)
         return ExitCode.BAD_INPUT
     try:
-        with _Display() as display:
+        with Display() as display:
             bring(brought(suite or SUITES[0]), packages, display)
     except SetupFailed as reason:
-        typer.echo(f"vc4lab drm --setup: {reason}", err=True)
+        typer.echo(f"vc4lab {command} --setup: {reason}", err=True)
         return ExitCode.OUTPUT if reason.output else ExitCode.BAD_INPUT
     except KeyboardInterrupt:
-        typer.echo("interrupted; vc4lab drm --setup will resume", err=True)
+        typer.echo(f"interrupted; vc4lab {command} --setup will resume", err=True)
         return ExitCode.INTERRUPTED
     return ExitCode.OK
 
 
-def describe(suite: str | None) -> list[str]:
+def describe(suite: str | None, command: str = "drm") -> list[str]:
     """Lines for --check: what is there, what is missing, what to type."""
     from vc4lab.drm.setup.places import SUITES, SetupFailed, brought, find_brought
     from vc4lab.drm.setup.steps import check_possible
@@ -82,5 +82,6 @@ def describe(suite: str | None) -> list[str]:
     except SetupFailed as reason:
         return [f"arm64        cannot be installed: {reason}"]
     if begun:
-        return ["arm64        incomplete: vc4lab drm --setup resumes"]
-    return ["arm64        not installed: vc4lab drm --setup downloads Mesa, programs and qemu"]
+        return [f"arm64        incomplete: vc4lab {command} --setup resumes"]
+    what = "Mesa, programs and qemu" if command == "drm" else "a kernel, Mesa and programs"
+    return [f"arm64        not installed: vc4lab {command} --setup downloads {what}"]

@@ -28,6 +28,7 @@ COMMANDS = (
     "sweep",
     "drm",
     "gl",
+    "linux",
     "explain",
     "unknowns",
 )

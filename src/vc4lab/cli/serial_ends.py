@@ -46,11 +46,13 @@ class InputWait:
 class Keyboard:
     """Standard input. A terminal gives each key at once and shows nothing by itself.
 
-    Ctrl-C and Ctrl-Z keep their meaning; Enter sends a carriage return, as on a serial terminal.
+    Ctrl-C and Ctrl-Z keep their meaning unless `all_keys`; Enter sends a carriage return, as on a
+    serial terminal.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, all_keys: bool = False) -> None:
         self.ended = False
+        self._all_keys = all_keys
         self._wait = InputWait()
         self._saved: Any = None
         with contextlib.suppress(ImportError, OSError, ValueError):
@@ -66,6 +68,8 @@ class Keyboard:
             settings = termios.tcgetattr(terminal)
             settings[0] &= ~(termios.ICRNL | termios.IXON)
             settings[3] &= ~(termios.ICANON | termios.ECHO | termios.IEXTEN)
+            if self._all_keys:
+                settings[3] &= ~termios.ISIG
             termios.tcsetattr(terminal, termios.TCSADRAIN, settings)
         except termios.error:
             self._saved = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from vc4lab.cli.exit_codes import ExitCode, not_drawn
 from vc4lab.cli.outputs import Outputs, say
@@ -16,11 +16,37 @@ if TYPE_CHECKING:
 
     from vc4lab.cli.instruments import Instruments
     from vc4lab.cli.settings import Settings
+    from vc4lab.soc.devices.serial import SerialPort
     from vc4lab.soc.machine import Machine
 
 
-def run_session(settings: Settings) -> ExitCode | int:
-    """Boot, run, save what was asked for, say how it ended."""
+class SerialEnd(Protocol):
+    """What is at the other end of the serial line."""
+
+    port: SerialPort
+    error: OSError | None
+    """Why not all of the output could be written."""
+
+    def close(self) -> None:
+        """After the run."""
+
+
+class Guest(SerialEnd, Protocol):
+    """Talks to an operating system on the serial line; what runs there is not asked for frames."""
+
+    @property
+    def code(self) -> int | None:
+        """Of the program that was to run; None: it has not ended."""
+
+    def begin(self, machine: Machine) -> None:
+        """The machine is ready to run."""
+
+
+def run_session(settings: Settings, guest: Guest | None = None) -> ExitCode | int:
+    """Boot, run, save what was asked for, say how it ended.
+
+    With a guest, its line is used instead of `settings.serial`, and nothing counts as a hang.
+    """
     outputs = Outputs(settings.pictures)
     problem = outputs.problem((settings.instruments.save_state, settings.instruments.audio))
     if problem:
@@ -35,7 +61,7 @@ def run_session(settings: Settings) -> ExitCode | int:
     with Progress(live, settings.frames, settings.seconds) as progress:
         show = progress.show if progress.enabled and sys.stdout.isatty() else None
         try:
-            line = SerialLine(settings.serial, show, say)
+            line: SerialEnd = guest or SerialLine(settings.serial, show, say)
         except BadSerial as error:
             say(f"vc4lab: {error}")
             return ExitCode.BAD_INPUT
@@ -47,7 +73,8 @@ def run_session(settings: Settings) -> ExitCode | int:
         reporter.listeners.append(
             lambda item: progress.show(str(item)) if progress.enabled else say(str(item))
         )
-        run = _Run(settings, outputs, reporter, progress.show if progress.enabled else say)
+        tell = progress.show if progress.enabled else say
+        run = _Run(settings, outputs, reporter, tell, guest)
         try:
             code = run.boot_and_run(line.port, progress)
         finally:
@@ -69,8 +96,10 @@ class _Run:
         outputs: Outputs,
         reporter: object,
         tell: Callable[[str], None],
+        guest: Guest | None = None,
     ) -> None:
         self.settings = settings
+        self._guest = guest
         self._outputs = outputs
         self.reporter = reporter
         self._report = tell
@@ -143,6 +172,9 @@ class _Run:
         try:
             with interrupt or nullcontext():
                 instruments.attach()
+                if self._guest is not None:
+                    machine.watches_for_hangs = False
+                    self._guest.begin(machine)
                 result = machine.run(settings.frames, settings.seconds)
             interrupted = interrupt is not None and interrupt.asked
             if result.reason in (Stop.HALTED, Stop.HANG, Stop.CRASH):
@@ -161,10 +193,11 @@ class _Run:
         spent = time.perf_counter() - started
         asked = result.reason in (Stop.FRAMES, Stop.SECONDS)
         wanted = f" of {settings.frames}" if settings.frames and not asked else ""
-        self.endings.append(
-            f"{'done' if asked else result.message}: {result.frames}{wanted} frames, "
-            f"{result.seconds:.3f} s of guest time, in {spent:.2f} s"
-        )
+        if self._guest is None or self._guest.code is None:
+            self.endings.append(
+                f"{'done' if asked else result.message}: {result.frames}{wanted} frames, "
+                f"{result.seconds:.3f} s of guest time, in {spent:.2f} s"
+            )
         if machine.pace is not None and machine.pace.lost:
             lost = machine.pace.lost / 1e9
             self.endings.append(f"--realtime: {lost:.2f} s late, so the board would be faster")

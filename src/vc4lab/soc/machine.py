@@ -89,6 +89,8 @@ class Machine:
         The board; its blocks are attributes of the machine, too.
     listeners
         The listeners; `soc/events.py` has the events.
+    watches_for_hangs
+        Whether a run without limits ends when the program makes no progress.
     on_vsync, on_end
         One listener each for `vsync` and `run_ended` (it gets the result).
     """
@@ -153,6 +155,7 @@ class Machine:
         self._pace: Pace | None = None
         self._frames_wanted: int | None = None
         self._watching = True
+        self.watches_for_hangs = True
         _width, _height, rate = self.config.display_mode()
         self._vsync_period = NANOSECONDS // rate
         self._next_vsync = self._vsync_period
@@ -243,7 +246,7 @@ class Machine:
         self._end.result = None
         self.processors.code_changed()  # the caller may have written to memory
         self._frames_wanted = None if frames is None else self.frames.count + frames
-        self._watching = seconds is None
+        self._watching = seconds is None and self.watches_for_hangs
         self._changes_seen = -1
         self._still = 0
         self.watchdog.restart()
@@ -311,7 +314,7 @@ class Machine:
     def _look_at_caches(self) -> None:
         """Report once that what the others read may not be there yet on a board."""
         hardware = self.hardware
-        if self.caches is not None or self._told_of_caches:
+        if self.caches is not None or self._told_of_caches or self.plan.cleans_caches:
             return
         if not (self.mailbox.messages or hardware.v3d or hardware.goes_on):
             return

@@ -40,6 +40,8 @@ class BootPlan:
         Every core enters the kernel (`kernel_old=1`); else core 0 alone.
     room
         Bytes from `address` on that belong to the kernel while it starts.
+    cleans_caches
+        The kernel is known to keep caches in step with devices: it is Linux.
     """
 
     name: str
@@ -53,6 +55,7 @@ class BootPlan:
     all_cores: bool = False
     pieces: tuple[Piece, ...] = ()
     room: int = 0
+    cleans_caches: bool = False
 
     def place(self, memory: GuestMemory, reporter: Reporter) -> None:
         """Write the image and what the firmware hands over into RAM."""

@@ -135,6 +135,7 @@ def _plan(card: Card, kernel: Kernel, board: Board, config: Config, reporter: Re
         all_cores=old and board.cores > 1,
         pieces=tuple(pieces),
         room=kernel.end - kernel.address,
+        cleans_caches=kernel.linux is not None,
     )
 
 

@@ -1,0 +1,189 @@
+"""`vc4lab linux`: Debian's Linux on the simulated Pi, with Mesa's vc4 and test programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vc4lab.cli import options as common
+from vc4lab.cli.drm_setup import Display, set_up
+from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
+from vc4lab.cli.outputs import say
+from vc4lab.drm.setup.places import SUITES
+from vc4lab.ranges import CORES, FRAMES
+
+if TYPE_CHECKING:
+    from vc4lab.drm.setup.places import Brought
+    from vc4lab.linux.boots import LinuxBoot
+
+
+def linux(
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="-- PROGRAM [ARGUMENTS]", help="The program to run. Default: a shell."
+        ),
+    ] = None,
+    board: Annotated[str, typer.Option(help="The board.")] = "pi3",
+    cores: Annotated[int, typer.Option(help="Cores that Linux uses.", **limits(CORES))] = 1,
+    append: Annotated[
+        str, typer.Option(help="More for the kernel's command line.", metavar="TEXT")
+    ] = "",
+    initrd: Annotated[
+        Path | None,
+        typer.Option(
+            help="Boot this RAM disk instead, from power-on, with the serial line here.",
+            metavar="FILE",
+            parser=FILE,
+        ),
+    ] = None,
+    frames: Annotated[
+        int | None, typer.Option(help="Stop after this many pictures.", **limits(FRAMES, 1))
+    ] = None,
+    screenshot: common.ScreenshotOption = None,
+    record: common.RecordOption = None,
+    every: common.EveryOption = 1,
+    window: Annotated[
+        bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
+    ] = False,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No preview in the terminal.")
+    ] = False,
+    realtime: Annotated[
+        bool | None,
+        typer.Option(help="Run no faster than the real board. Default: only a shell does."),
+    ] = None,
+    strict: common.StrictOption = False,
+    engine: common.EngineOption = Engine.JIT,
+    unknown: common.UnknownOption = None,
+    setup: Annotated[
+        bool,
+        typer.Option(
+            "--setup",
+            help="Download the kernel, Mesa's vc4 and test programs for arm64; further packages "
+            "may follow after --.",
+        ),
+    ] = False,
+    suite: Annotated[str | None, typer.Option(help="The Debian suite: bookworm or trixie.")] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Report what is installed and what is missing.")
+    ] = False,
+) -> None:
+    """Boot Debian's Linux on a simulated Pi; its own vc4 driver draws on the simulated GPU.
+
+    The first time it boots; after that a saved state of the booted system is loaded.
+    """
+    from vc4lab.linux.kernels import PACKAGES
+
+    program = program or []
+    if suite is not None and suite not in SUITES:
+        raise failed(f"--suite {suite}: {' or '.join(SUITES)}")
+    if setup:
+        raise typer.Exit(set_up(suite, [*PACKAGES, *program], "linux"))
+    if check:
+        raise typer.Exit(_check(suite))
+    if initrd is not None and program:
+        raise failed("--initrd: a program runs in the root of --setup only")
+    from vc4lab.cli.outputs import PictureOptions
+    from vc4lab.cli.session import run_session
+    from vc4lab.cli.settings import InstrumentOptions, Settings
+    from vc4lab.options import GpuOptions
+    from vc4lab.soc.options import MachineOptions
+
+    boot = _boot(_brought(suite), board, cores, append, program)
+    try:
+        extras = boot.extras
+    except ValueError as error:
+        raise failed(f"--append: {error}") from None
+    if initrd is None:
+        _prepare(boot)
+    else:
+        from dataclasses import replace
+
+        extras = replace(extras, ramdisk=initrd)
+    gpu = GpuOptions(engine.value, unknowns=unknowns_of(unknown))
+    settings = Settings(
+        boot.kernel.image,
+        MachineOptions(board, extras=extras, gpu=gpu),
+        PictureOptions(screenshot, record, every, window=window, headless=headless),
+        InstrumentOptions(load_state=boot.state if initrd is None else None),
+        frames=frames, serial="stdio", strict=strict,
+        realtime=realtime if realtime is not None else not program and initrd is None,
+    )  # fmt: skip
+    if initrd is not None:
+        raise typer.Exit(run_session(settings))
+    from vc4lab.cli.linux_terminal import LinuxTerminal
+
+    if not program and sys.stdin.isatty():
+        say("a shell in the simulated Pi; `exit` or Ctrl-A X leave it")
+    guest = LinuxTerminal(program)
+    code = run_session(settings, guest)
+    raise typer.Exit(code or guest.code or ExitCode.OK)
+
+
+def _brought(suite: str | None) -> Brought:
+    from vc4lab.drm.setup.places import find_brought
+
+    found = find_brought(suite)
+    if found is None:
+        raise failed("vc4lab linux: nothing is installed yet: vc4lab linux --setup")
+    return found
+
+
+def _boot(
+    brought: Brought, board: str, cores: int, append: str, program: Sequence[str]
+) -> LinuxBoot:
+    from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan
+
+    own = tuple(program[:1]) if program and brought.program(program[0]) is not None else ()
+    try:
+        return LinuxBoot(brought, LinuxPlan(board, cores, append, own))
+    except BootFailed as error:
+        raise failed(f"vc4lab linux: {error}") from None
+
+
+def _prepare(boot: LinuxBoot) -> None:
+    """Boot once, if there is no state yet. Raises typer.Exit."""
+    from vc4lab.linux.boots import BootFailed, reason_of
+    from vc4lab.linux.root import RootFailed
+    from vc4lab.soc.boot.firmware import BootError
+
+    if not boot.state.is_file():
+        say("booting Linux; the next time it is there at once")
+    try:
+        with Display() as display:
+            boot.prepare(display.show)
+    except OSError as error:
+        raise failed(f"vc4lab linux: {reason_of(error)}", ExitCode.OUTPUT) from None
+    except (BootFailed, RootFailed, BootError) as error:
+        raise failed(f"vc4lab linux: {reason_of(error)}") from None
+    except KeyboardInterrupt:
+        raise failed("interrupted before Linux was up", ExitCode.INTERRUPTED) from None
+
+
+def _check(suite: str | None) -> int:
+    """Print what there is; the exit code is 0 if Linux can be booted."""
+    from vc4lab.cli.drm_setup import describe
+    from vc4lab.drm.setup.places import find_brought
+    from vc4lab.linux.boots import BootFailed, LinuxBoot
+
+    for line in describe(suite, "linux"):
+        typer.echo(line)
+    found = find_brought(suite)
+    if found is None:
+        return ExitCode.BAD_INPUT
+    try:
+        boot = LinuxBoot(found)
+    except BootFailed as error:
+        typer.echo(f"kernel       {error}")
+        return ExitCode.BAD_INPUT
+    typer.echo(f"kernel       {boot.kernel.image}")
+    states = sorted(boot.folder.glob("*.state"))
+    text = f"{len(states)} in {boot.folder}" if states else "none yet: the first run boots"
+    typer.echo(f"saved states {text}")
+    return ExitCode.OK

@@ -1,0 +1,106 @@
+"""The terminal of `vc4lab linux`: one command in the guest, with the host's input and output."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from vc4lab.cli.serial_ends import Keyboard
+from vc4lab.linux.dialogue import Dialogue
+from vc4lab.soc.devices.serial import SerialPort
+
+if TYPE_CHECKING:
+    from vc4lab.soc.machine import Machine
+
+LEAVE, LEAVES = b"\x01", b"xX"
+"""Ctrl-A and then X leave a shell that does not react, as in QEMU; Ctrl-A twice is one."""
+END_OF_FILE = b"\x04"
+
+
+class LinuxTerminal:
+    """Runs a program, or a shell without one; the run ends with it.
+
+    Attributes
+    ----------
+    code
+        The program's exit code; None while it runs.
+    """
+
+    def __init__(self, program: Sequence[str]) -> None:
+        self._is_shell = not program
+        self._is_terminal = os.isatty(0)
+        self._command = self._setting() + "exec " + (shlex.join(program) or "sh -i")
+        self._keyboard = Keyboard(all_keys=self._is_shell)
+        self._dialogue = Dialogue(self._output, self._answered)
+        self._machine: Machine | None = None
+        self._leaves = False
+        """Whether Ctrl-A was the last key."""
+        self._line_ended = True
+        self.port = SerialPort(self._dialogue.feed)
+        self.port.attended = True
+        self.error: OSError | None = None
+
+    @property
+    def code(self) -> int | None:
+        return self._dialogue.code
+
+    def begin(self, machine: Machine) -> None:
+        """Run the command in a machine that waits for one."""
+        self._machine = machine
+        self._dialogue.ready = True
+        self._dialogue.send(self.port, self._command)
+        self.port.source = self._receive
+        self.port.descriptors = self._keyboard.descriptors
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        self._keyboard.close()
+        sys.stdout.flush()
+
+    def _setting(self) -> str:
+        """Commands that make the guest's terminal one like the host's."""
+        echo = "echo" if self._is_terminal else "-echo"
+        columns, rows = shutil.get_terminal_size()
+        name = os.environ.get("TERM", "") or "dumb"
+        setting = f"stty -onlcr {echo} rows {rows} cols {columns}"
+        return f"{setting}; export TERM={shlex.quote(name)}; "
+
+    def _output(self, data: bytes) -> None:
+        stream = sys.stdout.buffer
+        stream.write(data)
+        if self._is_shell or data == b"\n":
+            stream.flush()
+
+    def _answered(self) -> None:
+        if self._machine is not None and self.code is not None:
+            self._machine.end("the program has ended")
+
+    def _receive(self) -> bytes:
+        if self._keyboard.ended:
+            return b""
+        data = self._keyboard.receive()
+        if self._keyboard.ended:
+            self.port.descriptors = None
+            return END_OF_FILE if self._line_ended else END_OF_FILE * 2
+        if not self._is_terminal:
+            self._line_ended = data[-1:] == b"\n" if data else self._line_ended
+            return data
+        return self._keys(data) if self._is_shell else data
+
+    def _keys(self, data: bytes) -> bytes:
+        """Keys for the guest: all but those that leave it."""
+        kept = bytearray()
+        for key in data:
+            if not self._leaves and key == LEAVE[0]:
+                self._leaves = True
+                continue
+            if self._leaves and key in LEAVES and self._machine is not None:
+                self._machine.end("left with Ctrl-A X")
+            else:
+                kept.append(key)
+            self._leaves = False
+        return bytes(kept)

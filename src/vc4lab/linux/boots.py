@@ -1,0 +1,166 @@
+"""A booted Linux as a saved state: made once, loaded whenever a program is to run.
+
+Below the folder of the suite (`drm/setup/places.py`)::
+
+    linux/root-….cpio    the root (`root.py`)
+    linux/….state        a machine that waits for a command
+
+Names have a digest of everything they are made of; the oldest go when there are many.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vc4lab import __version__
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.setup.places import Brought
+from vc4lab.files import why, written_whole
+from vc4lab.linux.dialogue import Dialogue
+from vc4lab.linux.init import INIT, LISTENER
+from vc4lab.linux.kernels import TREES, command_line, find_kernel
+from vc4lab.linux.root import MODULES, PROGRAMS, make_root
+from vc4lab.soc.boot.boot_extras import BootExtras
+from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.machine import Machine, Stop
+from vc4lab.soc.options import MachineOptions
+from vc4lab.soc.states.state import VERSION, save_state
+
+STEP_SECONDS = 0.05
+SETTLE_SECONDS = 0.5
+"""Guest time after the first answer, in which drivers come to rest."""
+LONGEST_BOOT = 120.0
+"""Seconds of guest time."""
+KEPT = 6
+"""Roots and states in a folder."""
+LAST_LINES = 5
+
+Show = Callable[[str], None]
+
+
+class BootFailed(Exception):  # noqa: N818 - said to the user as it is
+    """Linux did not come up; the text says why."""
+
+
+@dataclass(frozen=True)
+class LinuxPlan:
+    """What is to be booted.
+
+    Attributes
+    ----------
+    cores
+        How many cores Linux sees.
+    append
+        More for the kernel's command line.
+    programs
+        Programs of the brought packages besides those that are always there.
+    """
+
+    board: str = "pi3"
+    cores: int = 1
+    append: str = ""
+    programs: tuple[str, ...] = ()
+
+
+class LinuxBoot:
+    """Prepares what a plan needs. Raises BootFailed where something is missing."""
+
+    def __init__(self, brought: Brought, plan: LinuxPlan = LinuxPlan()) -> None:
+        if plan.board not in TREES:
+            text = f"{plan.board}: Debian's kernel for arm64 starts on {', '.join(TREES)}"
+            raise BootFailed(f"{text}; `vc4lab boot` takes kernels for other boards")
+        kernel = find_kernel(brought)
+        if kernel is None:
+            raise BootFailed(f"there is no kernel in {brought.tree}/boot: vc4lab linux --setup")
+        self.brought, self.plan, self.kernel = brought, plan, kernel
+        self.folder = brought.folder / "linux"
+        programs = [name for name in PROGRAMS if brought.program(name) is not None]
+        self.programs = sorted({*programs, *plan.programs})
+        packages = sorted(path.name for path in (brought.folder / "packages").iterdir())
+        root = _digest(kernel.release, self.programs, packages, MODULES, INIT, LISTENER)
+        self.root = self.folder / f"root-{root}.cpio"
+        state = _digest(root, plan.board, plan.cores, plan.append, VERSION, __version__)
+        self.state = self.folder / f"{plan.board}-{state}.state"
+
+    @property
+    def extras(self) -> BootExtras:
+        """What the machine is started with besides the kernel. Raises ValueError."""
+        line = command_line(self.plan.cores, self.plan.append)
+        return BootExtras(line, self.root, self.kernel.tree(self.plan.board))
+
+    @property
+    def options(self) -> MachineOptions:
+        """Of a machine for the saved state."""
+        return MachineOptions(self.plan.board, extras=self.extras)
+
+    def prepare(self, show: Show = lambda _text: None) -> None:
+        """Make root and state, unless they are there. Raises BootFailed, RootFailed, OSError."""
+        self.make_root(show)
+        if self.state.is_file():
+            os.utime(self.state)
+            return
+        machine = self._boot(show)
+        show("saving the state")
+        save_state(machine, self.state)
+        _drop_oldest(self.folder, "*.state")
+
+    def make_root(self, show: Show = lambda _text: None) -> None:
+        """Make the root, unless it is there. Raises RootFailed, OSError."""
+        self.folder.mkdir(exist_ok=True)
+        if self.root.is_file():
+            os.utime(self.root)
+            return
+        show("making a root")
+        with written_whole(self.root) as file:
+            make_root(self.brought, self.kernel.release, self.programs, file)
+        _drop_oldest(self.folder, "root-*.cpio")
+
+    def _boot(self, show: Show) -> Machine:
+        """A machine that has come to its listener."""
+        lines = [bytearray()]
+
+        def output(data: bytes) -> None:
+            if data == b"\n":
+                show(_plain(lines[-1]))
+                lines.append(bytearray())
+            else:
+                lines[-1] += data
+
+        dialogue = Dialogue(output)
+        port = SerialPort(dialogue.feed)
+        port.attended = True
+        machine = Machine(self.kernel.image, reporter=Reporter(), serial=port, options=self.options)
+        while not dialogue.ready:
+            result = machine.run(seconds=STEP_SECONDS)
+            if result.reason is not Stop.SECONDS or machine.seconds > LONGEST_BOOT:
+                what = result.message if result.reason is not Stop.SECONDS else "no shell came"
+                last = "\n".join(_plain(line) for line in lines[-LAST_LINES:])
+                raise BootFailed(f"Linux did not start: {what}. Its last lines:\n{last}")
+        machine.run(seconds=SETTLE_SECONDS)
+        return machine
+
+
+def _plain(line: Sequence[int]) -> str:
+    text = bytes(line).decode("utf-8", "replace")
+    return "".join(c for c in text if c.isprintable())
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+
+
+def _drop_oldest(folder: Path, pattern: str) -> None:
+    with contextlib.suppress(OSError):
+        files = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime)
+        for path in files[:-KEPT]:
+            path.unlink()
+
+
+def reason_of(error: Exception) -> str:
+    """A sentence about what `prepare` raised."""
+    return f"{error.filename}: {why(error)}" if isinstance(error, OSError) else str(error)

@@ -1,0 +1,90 @@
+"""The host's end of the serial line: commands go in, output and answers come out (`init.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vc4lab.linux.init import END, EXIT, READY, START
+
+if TYPE_CHECKING:
+    from vc4lab.soc.devices.serial import SerialPort
+
+CHUNK = 500
+"""Bytes of a command in one line; a terminal of Linux takes 4095."""
+LONGEST_ANSWER = 64
+_START, _END = START.encode(), END.encode()
+
+
+class Dialogue:
+    """Splits what the guest sends into output and answers.
+
+    Parameters
+    ----------
+    output
+        Called with each piece of output.
+    answered
+        Called when `ready` or `code` has changed.
+
+    Attributes
+    ----------
+    ready
+        Whether the guest waits for a command.
+    code
+        The exit code of the last command; None while there is none.
+    """
+
+    def __init__(
+        self,
+        output: Callable[[bytes], None],
+        answered: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.output = output
+        self.answered = answered
+        self.ready = False
+        self.code: int | None = None
+        self._held = bytearray()
+        """The beginning of what may be an answer."""
+
+    def feed(self, data: bytes) -> None:
+        """The guest sends this."""
+        for byte in data:
+            if not self._held and byte != _START[0]:
+                self.output(bytes((byte,)))
+                continue
+            self._held.append(byte)
+            held = bytes(self._held)
+            if len(held) <= len(_START):
+                if not _START.startswith(held):
+                    self._release()
+            elif held.endswith(_END):
+                self._held.clear()
+                self._answer(held[len(_START) : -len(_END)].decode("ascii", "replace"))
+            elif len(held) > LONGEST_ANSWER:
+                self._release()
+
+    def _release(self) -> None:
+        """It was none: give it out, except for a last byte that may begin one."""
+        held = bytes(self._held)
+        self._held.clear()
+        if len(held) > 1 and held[-1] == _START[0]:
+            self._held += held[-1:]
+            held = held[:-1]
+        self.output(held)
+
+    def _answer(self, text: str) -> None:
+        word, _, number = text.partition(" ")
+        if word == READY:
+            self.ready = True
+        elif word == EXIT and number.isdecimal():
+            self.code, self.ready = int(number), True
+        else:
+            return
+        self.answered()
+
+    def send(self, port: SerialPort, command: str) -> None:
+        """Have the guest run a command of its shell; a newline in it is one. `code` comes later."""
+        self.ready, self.code = False, None
+        raw = command.replace("\n", "; ").encode()
+        parts = [raw[at : at + CHUNK] for at in range(0, len(raw), CHUNK)]
+        port.type(b"".join(b"+%s\n" % part for part in parts) + b"!\n")

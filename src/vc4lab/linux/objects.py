@@ -1,0 +1,122 @@
+"""What a program or a kernel module needs: read from the ELF file, which need not be trusted.
+
+Sources: the ELF specification; Linux, scripts/mod/modpost.c for `.modinfo`.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+MAGIC, WIDE, LITTLE = b"\x7fELF", 2, 1
+LOAD, DYNAMIC, INTERPRETER = 1, 2, 3
+NEEDED, STRING_TABLE = 1, 5
+MAX_HEADERS, MAX_TEXT = 4096, 4096
+
+
+class BadObject(ValueError):  # noqa: N818 - said to the user as it is
+    """The file is none of the kind that is expected, or damaged."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What must be there for a program to start."""
+
+    libraries: tuple[str, ...]
+    interpreter: str
+    """The path of its loader, "" without one."""
+
+
+@dataclass(frozen=True)
+class _Segment:
+    kind: int
+    offset: int
+    address: int
+    size: int
+
+
+def needs_of(path: Path) -> Needed | None:
+    """What an ELF program or library names; None for other files. Raises BadObject, OSError."""
+    with path.open("rb") as file:
+        if file.read(6) != MAGIC + bytes((WIDE, LITTLE)):
+            return None
+        with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
+            return _needs(data, path)
+
+
+def _needs(data: mmap.mmap, path: Path) -> Needed:
+    segments = _segments(data, path)
+    interpreter = ""
+    entries: list[tuple[int, int]] = []
+    for segment in segments:
+        if segment.kind == INTERPRETER:
+            interpreter = _text(data, segment.offset)
+        elif segment.kind == DYNAMIC:
+            content = data[segment.offset : segment.offset + segment.size]
+            entries = list(struct.iter_unpack("<QQ", content[: len(content) & ~15]))
+    strings = next((value for tag, value in entries if tag == STRING_TABLE), None)
+    names = [value for tag, value in entries if tag == NEEDED]
+    if not names:
+        return Needed((), interpreter)
+    table = None if strings is None else _place(segments, strings)
+    if table is None:
+        raise BadObject(f"{path}: its table of names is not in the file")
+    return Needed(tuple(_text(data, table + name) for name in names), interpreter)
+
+
+def _segments(data: mmap.mmap, path: Path) -> list[_Segment]:
+    try:
+        (at,) = struct.unpack_from("<Q", data, 0x20)
+        size, count = struct.unpack_from("<HH", data, 0x36)
+        if count > MAX_HEADERS:
+            raise BadObject(f"{path}: has {count} program headers")
+        found = []
+        for number in range(count):
+            row = struct.unpack_from("<IIQQQQ", data, at + number * size)
+            found.append(_Segment(row[0], row[2], row[3], row[5]))
+    except struct.error:
+        raise BadObject(f"{path}: its program headers are not in the file") from None
+    return found
+
+
+def _place(segments: list[_Segment], address: int) -> int | None:
+    """Where in the file an address of the program is."""
+    for segment in segments:
+        if segment.kind == LOAD and 0 <= address - segment.address < segment.size:
+            return address - segment.address + segment.offset
+    return None
+
+
+def _text(data: mmap.mmap, at: int) -> str:
+    end = data.find(b"\0", at, at + MAX_TEXT)
+    return data[at : max(end, at)].decode("utf-8", "replace")
+
+
+def module_needs(image: bytes) -> tuple[str, ...]:
+    """Names of the modules that a kernel module says it depends on. Raises BadObject."""
+    for field in _section(image, b".modinfo").split(b"\0"):
+        if field.startswith(b"depends="):
+            return tuple(name for name in field[8:].decode("ascii", "replace").split(",") if name)
+    return ()
+
+
+def _section(image: bytes, name: bytes) -> bytes:
+    try:
+        if image[:6] != MAGIC + bytes((WIDE, LITTLE)):
+            raise BadObject("is no ELF file of 64 bits")
+        (table,) = struct.unpack_from("<Q", image, 0x28)
+        size, count, names = struct.unpack_from("<HHH", image, 0x3A)
+        rows = [
+            struct.unpack_from("<II", image, table + n * size)[:1]
+            + struct.unpack_from("<QQ", image, table + n * size + 0x18)
+            for n in range(count)
+        ]
+        texts = rows[names][1]
+    except (struct.error, IndexError):
+        raise BadObject("has section headers that are not in the file") from None
+    for title, offset, length in rows:
+        if image[texts + title : texts + title + len(name) + 1] == name + b"\0":
+            return image[offset : offset + length]
+    return b""

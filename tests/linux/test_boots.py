@@ -1,0 +1,126 @@
+"""What a boot is made of, and what is said where something is missing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.main import app
+from vc4lab.drm.setup.places import Brought
+from vc4lab.linux import boots
+from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan
+from vc4lab.linux.kernels import TREES, command_line, find_kernel
+from vc4lab.soc.boot.device_tree import device_tree
+
+HELLO = Path(__file__).parent.parent / "soc/kernels64/levels.img"
+
+
+@pytest.fixture
+def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Brought:
+    """A suite with two kernels."""
+    monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path))
+    made = Brought("bookworm", tmp_path / "drm/bookworm")
+    for release in ("6.1.0-9-arm64", "6.1.0-10-arm64"):
+        tree = made.tree / f"usr/lib/linux-image-{release}" / TREES["pi3"]
+        tree.parent.mkdir(parents=True)
+        tree.write_bytes(b"")
+        (made.tree / "usr/lib/modules" / release).mkdir(parents=True)
+        (made.tree / "boot").mkdir(exist_ok=True)
+        (made.tree / f"boot/vmlinuz-{release}").write_bytes(HELLO.read_bytes())
+    (made.tree / "boot/vmlinuz-7.0-arm64").write_bytes(b"")  # without modules
+    (made.folder / "packages").mkdir()
+    made.qemu.write_text("")
+    made.complete()
+    return made
+
+
+def linux(*arguments: str, code: int = ExitCode.BAD_INPUT) -> str:
+    result = CliRunner().invoke(app, ["linux", *arguments])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result.output
+
+
+def test_the_newest_whole_kernel_is_taken(brought: Brought) -> None:
+    kernel = find_kernel(brought)
+    assert kernel is not None
+    assert kernel.release == "6.1.0-10-arm64"
+    assert kernel.tree("pi3").is_file()
+
+
+def test_states_have_names_of_their_own(brought: Brought) -> None:
+    plans = [
+        LinuxPlan(), LinuxPlan(cores=2), LinuxPlan(append="quiet"), LinuxPlan(),
+    ]  # fmt: skip
+    states = [LinuxBoot(brought, plan).state for plan in plans]
+    assert states[0] == states[3]
+    assert len(set(states)) == 3
+    before = LinuxBoot(brought).root
+    (brought.folder / "packages/mesa_2_arm64.deb").write_text("")
+    assert LinuxBoot(brought).root != before
+
+
+def test_the_command_line() -> None:
+    assert command_line(4, "quiet") == "console=ttyS1,115200 nr_cpus=4 quiet"
+
+
+def test_what_cannot_be_booted_is_said(brought: Brought) -> None:
+    with pytest.raises(BootFailed, match="pi2: Debian's kernel for arm64 starts on pi3"):
+        LinuxBoot(brought, LinuxPlan(board="pi2"))
+    assert "Debian's kernel for arm64 starts on pi3" in linux("--board", "zero")
+    assert "--suite sid: bookworm or trixie" in linux("--suite", "sid")
+    assert "in the root of --setup only" in linux("--initrd", "x", "--", "true")
+    assert "more than 1024 bytes" in linux("--append", "x" * 2000)
+
+
+def test_a_root_that_cannot_be_made_is_said(brought: Brought) -> None:
+    assert "it is missing" in linux("--", "true")
+    assert not list((brought.folder / "linux").glob("*"))
+
+
+def test_a_missing_device_tree_is_said(brought: Brought, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boots, "make_root", lambda *arguments: arguments[-1].write(b"x"))
+    for path in brought.tree.rglob("*-3-b.dtb"):
+        path.unlink()
+    assert "bcm2837-rpi-3-b.dtb is not a file" in linux("--", "true")
+
+
+def test_a_kernel_that_never_comes_to_a_shell_is_said(
+    brought: Brought, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that prints something else and ends."""
+    monkeypatch.setattr(boots, "make_root", lambda *arguments: arguments[-1].write(b"x"))
+    tree = device_tree("Raspberry Pi 3", "bcm2837", 1 << 29, 0xA02082, 1, "", None)
+    for path in brought.tree.rglob("*-3-b.dtb"):
+        path.write_bytes(tree)
+    text = linux("--", "true")
+    assert "Linux did not start: " in text
+    assert "Its last lines:" in text
+    assert not list((brought.folder / "linux").glob("*.state"))
+
+
+def test_check(brought: Brought) -> None:
+    (brought.folder / "programs").mkdir()
+    text = linux("--check", code=ExitCode.OK)
+    assert "vmlinuz-6.1.0-10-arm64" in text
+    assert "none yet: the first run boots" in text
+    for path in (brought.tree / "boot").iterdir():
+        path.unlink()
+    assert "there is no kernel" in linux("--check")
+    (brought.folder / "complete").unlink()
+    assert "vc4lab linux --setup" in linux("--check")
+    assert "vc4lab linux --setup" in linux("--", "true")
+
+
+def test_the_oldest_states_go(tmp_path: Path) -> None:
+    for number in range(boots.KEPT + 3):
+        path = tmp_path / f"{number}.state"
+        path.write_text("")
+        os.utime(path, (number, number))
+    boots._drop_oldest(tmp_path, "*.state")
+    left = sorted(int(path.stem) for path in tmp_path.iterdir())
+    assert left == list(range(3, boots.KEPT + 3))
