@@ -8,7 +8,7 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +87,11 @@ class RawClient:
 class RunningServer:
     """A server whose loop runs in a thread of its own."""
 
-    def __init__(self, path: Path, **options: Any) -> None:
+    def __init__(
+        self, path: Path, make_screen: Callable[[Reporter], Any] = SoftwareScreen, **options: Any
+    ) -> None:
         self.reporter = Reporter()
-        self.screen = SoftwareScreen(self.reporter)
+        self.screen = make_screen(self.reporter)
         self.server = Server(path, self.screen, self.reporter, **options)
         self.problems: list[BaseException] = []
         self._clients: list[RawClient] = []

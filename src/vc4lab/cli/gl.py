@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,10 +12,13 @@ import typer
 from vc4lab.cli import options as common
 from vc4lab.cli.drm_signals import RunSignals
 from vc4lab.cli.exit_codes import ExitCode, failed
-from vc4lab.cli.outputs import say
+from vc4lab.cli.options import Engine, limits, unknowns_of
+from vc4lab.cli.outputs import Outputs, PictureOptions, say
+from vc4lab.ranges import FRAMES
 
 if TYPE_CHECKING:
-    from vc4lab.mesa.server.program import Program
+    from PIL.Image import Image
+
     from vc4lab.mesa.server.server import Server
 
 TRACES = ("gallium",)
@@ -36,6 +38,19 @@ def gl(
             metavar="NAME",
         ),
     ] = None,
+    frames: Annotated[
+        int | None,
+        typer.Option(help="End the program after this many pictures.", **limits(FRAMES, 1)),
+    ] = None,
+    screenshot: common.ScreenshotOption = None,
+    record: common.RecordOption = None,
+    every: common.EveryOption = 1,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No preview in the terminal.")
+    ] = False,
+    engine: common.EngineOption = Engine.JIT,
+    threads: common.ThreadsOption = None,
+    unknown: common.UnknownOption = None,
     strict: common.StrictOption = False,
     inline: Annotated[
         bool,
@@ -53,59 +68,89 @@ def gl(
         ),
     ] = False,
 ) -> None:
-    """Run an OpenGL program with the Mesa that is installed (drawing is not built yet)."""
+    """Run an OpenGL program with the Mesa that is installed, drawn by a VideoCore IV."""
     if not program or not program[0]:
         raise failed("no program given; for example: vc4lab gl --trace gallium -- glmark2-es2")
     if trace is not None and trace not in TRACES:
         raise failed(f"--trace {trace}: the choices are {', '.join(TRACES)}")
+    outputs = Outputs(PictureOptions(screenshot, record, every, headless=headless))
+    problem = outputs.problem()
+    if problem is not None:
+        raise failed(f"vc4lab: {problem[0]}", problem[1])
     from vc4lab.diagnostics import Reporter, StrictStop
-    from vc4lab.mesa.server.program import (
-        SOCKET,
-        TMP,
-        NotPossible,
-        PrivateTmp,
-        Program,
-        raise_limit,
-    )
-    from vc4lab.mesa.server.server import Server
-    from vc4lab.mesa.store.software import SoftwareScreen
+    from vc4lab.driver.gl import Gl
+    from vc4lab.mesa.server.program import SOCKET, TMP, NotPossible
+    from vc4lab.options import GpuOptions
 
     reporter = Reporter(strict)
     reporter.listeners.append(lambda item: say(str(item)))
-    screen = SoftwareScreen(reporter)
-    with contextlib.ExitStack() as stack:
-        tmp = None if shared_tmp else stack.enter_context(PrivateTmp())
-        path = TMP / SOCKET if tmp is None else tmp.socket
-        try:
-            server = stack.enter_context(
-                Server(path, screen, reporter, protocol=0 if inline else 2)
-            )
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise failed(f"vc4lab gl: {path}: {reason}") from None
-        _trace(server, trace)
+    pictures = GlPictures(outputs)
+    try:
+        made = Gl(
+            reporter=reporter,
+            gpu=GpuOptions(engine.value, threads, unknowns_of(unknown)),
+            protocol=0 if inline else 2,
+            shared_tmp=shared_tmp,
+            frames=frames,
+            on_frame=pictures.add if record is not None else None,
+            keeps_image=pictures.are_wanted,
+        )
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise failed(f"vc4lab gl: {TMP / SOCKET}: {reason}") from None
+    with made:
+        _trace(made.server, trace)
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        signals = None
         try:
-            folder = None if tmp is None else tmp.path
-            running = stack.enter_context(Program(program, folder, os.environ))
-            stack.enter_context(RunSignals(running))
+            signals = RunSignals(made.start(program))
+            signals.__enter__()
         except NotPossible as why:
             raise failed(f"vc4lab gl: GL-013: {why}; see vc4lab explain GL-013") from None
         except OSError as error:
             raise failed(str(error)) from None
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        raise_limit()
         try:
-            code = _run(server, running)
+            result = made.serve()
         except StrictStop as stop:
             typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
             raise typer.Exit(ExitCode.STRICT_STOP) from None
-        if not server.connections:
-            reporter.report("GL-011", f"{program[0]} did not connect to the server", block="GL")
-    if screen.draws:
-        say(f"{screen.draws} draws were left out")
-    raise typer.Exit(code or (ExitCode.NOT_DRAWN if screen.draws else ExitCode.OK))
+        finally:
+            signals.__exit__()
+    if not result.connections:
+        reporter.report("GL-011", f"{program[0]} did not connect to the server", block="GL")
+    if result.left_out:
+        say(f"{result.left_out} of {result.draws} draws were left out")
+    code = result.code or (ExitCode.NOT_DRAWN if result.left_out else ExitCode.OK)
+    if frames is not None and not result.frames_came:
+        say(f"the program ended after {result.frames} of {frames} frames")
+        code = code or ExitCode.GUEST_HANG
+    raise typer.Exit(pictures.save(code, result.image))
+
+
+class GlPictures:
+    """The pictures of a run, as the command line asks for them."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        self._outputs = outputs
+        self._begin = time.monotonic_ns()
+
+    @property
+    def are_wanted(self) -> bool:
+        """Whether the last picture is used."""
+        options = self._outputs.options
+        return options.screenshot is not None or (not options.headless and sys.stdout.isatty())
+
+    def add(self, number: int, image: Image) -> None:
+        """A frame for the recording."""
+        options, recorder = self._outputs.options, self._outputs.recorder
+        if recorder is not None and not (number - 1) % options.every:
+            recorder.add(image, time.monotonic_ns() - self._begin)
+
+    def save(self, code: int, image: Image | None) -> int:
+        """Write the files and show the preview; gives the final exit code."""
+        return self._outputs.save(code, image)
 
 
 def _trace(server: Server, name: str | None) -> None:
@@ -113,10 +158,3 @@ def _trace(server: Server, name: str | None) -> None:
         from vc4lab.mesa.trace import GalliumTrace
 
         GalliumTrace(server.listeners, lambda line: print(line, file=sys.stderr))
-
-
-def _run(server: Server, program: Program) -> int:
-    """Serve the program until it ends; its exit code."""
-    server.watch(program.descriptor, server.end)
-    server.run()
-    return program.wait()

@@ -75,10 +75,8 @@ ENTRIES = [
     Entry(
         "GL-010",
         "Not built yet",
-        "This part of the OpenGL driver does not exist yet: draws are left out (and occlusion "
-        "queries count 0), so that pictures show only what was cleared, copied and uploaded. "
-        "Commands, state, resources, transfers, clears, copies and blits work, and --trace gallium "
-        "shows all of them.",
+        "This part of the OpenGL driver does not exist yet: occlusion queries count 0, and a store "
+        "without a GPU draws nothing.",
         "docs/gl.md",
         "For pictures, use Mesa's own driver for the chip: vc4lab drm -- PROGRAM.",
     ),
@@ -109,5 +107,39 @@ ENTRIES = [
         "unshare(2), user_namespaces(7)",
         "Allow it (sysctl kernel.unprivileged_userns_clone=1, docker run --privileged), or use "
         "--shared-tmp, with which one run per machine can work.",
+    ),
+    Entry(
+        "GL-014",
+        "Frame abandoned",
+        "The control lists of a frame never ended: a shader that loops for ever, or lists that "
+        "wait for memory. On a board the GPU hangs there and the kernel resets it; so does the driver. "
+        "What the frame would have drawn is missing.",
+        "src/vc4lab/driver/gpu/runner.py",
+        "The message names the frame, its draws, and what has no end.",
+    ),
+    Entry(
+        "GL-015",
+        "Draw that cannot be drawn",
+        "A draw or a clear lacks state (a shader, a viewport, a vertex buffer), or its surfaces "
+        "are none that the tile buffer can load and store: colours of 8888 and 565, depth of 24 "
+        "bits, at most 2048 pixels a side, colour and depth of the same size. It is left out.",
+        "docs/gl.md",
+        "The message names frame, draw and surface.",
+    ),
+    Entry(
+        "GL-016",
+        "Shader not compiled",
+        "The compiler cannot make a QPU program of a shader: an operation that it does not have, "
+        "or more registers than there are. Draws with it are left out.",
+        "docs/gl.md",
+        "The message names the draw, the shader and its line; --trace gallium prints the text.",
+    ),
+    Entry(
+        "GL-017",
+        "Queue malformed",
+        "The command queue in GPU memory has a command, a block of state or a resource that does "
+        "not exist. The command is left out; without a next one the rest of the queue is.",
+        "src/vc4lab/driver/queue/commands.py",
+        "Only a queue that was edited or damaged can have that; the message names the place.",
     ),
 ]

@@ -25,9 +25,9 @@ def clear_colour(
     resource: Resource, level: int, box: Box, layout: Layout, colour: tuple[float, ...]
 ) -> None:
     """Fill a box. Raises Refused."""
-    part = resource.part(level, box)
     word = pixels.pack(np.array(colour, np.float32), layout)
-    part[...] = np.tile(np.frombuffer(word.tobytes(), np.uint8), box.width)
+    row = np.tile(np.frombuffer(word.tobytes(), np.uint8), box.width)
+    resource.put(level, box, np.broadcast_to(row, (box.depth, box.height, len(row))))
 
 
 def clear_depth_stencil(
@@ -37,12 +37,12 @@ def clear_depth_stencil(
     made = pixels.depth_stencil(resource.layout, depth, stencil)
     if made is None:
         return
-    part = resource.part(level, box)
+    part = resource.get(level, box)
     words = pixels.words_of(part, resource.layout)
     kind = words.dtype.type
     word, mask = made
     new = words & kind(~mask & int(np.iinfo(kind).max)) | kind(word)
-    part[...] = new.view(np.uint8).reshape(part.shape)
+    resource.put(level, box, new.view(np.uint8).reshape(part.shape))
 
 
 def copy_region(
@@ -51,13 +51,14 @@ def copy_region(
     """Copy blocks as they are. Raises Refused."""
     if target.layout.block_bytes != source.layout.block_bytes:
         raise Refused("GL-005", f"{source} cannot be copied to {target}: other sizes of texels")
-    from_ = source.part(at, box)
+    from_ = source.get(at, box)
     width = box.width // source.layout.block_width * target.layout.block_width
     height = box.height // source.layout.block_height * target.layout.block_height
-    to = target.part(level, Box(*place, max(width, 1), max(height, 1), box.depth))
-    if to.shape != from_.shape:
+    to = Box(*place, max(width, 1), max(height, 1), box.depth)
+    target.check(level, to)
+    if (to.depth, target.layout.rows(to.height), target.layout.row_bytes(to.width)) != from_.shape:
         raise Refused("GL-005", f"{source} cannot be copied to {target}: other shapes of blocks")
-    to[...] = from_.copy()
+    target.put(level, to, from_.copy())
 
 
 def blit(command: Blit, target: Resource, source: Resource) -> None:
@@ -85,7 +86,7 @@ def blit(command: Blit, target: Resource, source: Resource) -> None:
     )
     layers = Box(0, 0, min(from_.z, from_.z + from_.depth), 0, 0, abs(from_.depth))
     whole = source.level(command.src_level)
-    texels = source.part(
+    texels = source.get(
         command.src_level, Box(0, 0, layers.z, whole.width, whole.height, layers.depth)
     )
     if command.mask & (DEPTH | STENCIL):
@@ -95,13 +96,14 @@ def blit(command: Blit, target: Resource, source: Resource) -> None:
     sampled: NDArray[Any] = (
         _linear(colours, x, y) if command.filter == Filter.LINEAR else _nearest(colours, x, y)
     )
-    part = target.part(command.dst_level, box)
+    part = target.get(command.dst_level, box)
     layout = layout_as(command.dst_format, target)
     if command.mask & COLOUR != COLOUR:
         old = pixels.unpack(part, layout)
         kept = [channel for channel in range(4) if not command.mask >> channel & 1]
         sampled[..., kept] = old[..., kept]
-    part[...] = pixels.pack(sampled, layout).view(np.uint8).reshape(part.shape)
+    new = pixels.pack(sampled, layout).view(np.uint8).reshape(part.shape)
+    target.put(command.dst_level, box, new)
 
 
 def layout_as(number: int, resource: Resource) -> Layout:
@@ -160,9 +162,9 @@ def _blit_words(
             mask |= ((1 << width) - 1) << shift
         shift += width
     words = _nearest(pixels.words_of(texels, source.layout), x, y)
-    part = target.part(command.dst_level, box)
+    part = target.get(command.dst_level, box)
     old = pixels.words_of(part, target.layout)
     kind = words.dtype.type
     keep = kind(~mask & int(np.iinfo(kind).max))
     new = np.ascontiguousarray(old & keep | words & kind(mask))
-    part[...] = new.view(np.uint8).reshape(part.shape)
+    target.put(command.dst_level, box, new.view(np.uint8).reshape(part.shape))

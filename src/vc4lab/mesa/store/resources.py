@@ -1,7 +1,8 @@
 """Resources: buffers and textures with all their levels, as the server keeps them.
 
-A resource has its own memory; the memory that it shares with the client (`staging`) is only where
-transfers come from and go to. Rows of all levels are without padding, as Mesa lays out the staging.
+A resource has its own memory, where its `Screen` says; the memory that it shares with the client
+(`staging`) is only where transfers come from and go to. There, rows of all levels are without
+padding, as Mesa lays them out.
 """
 
 from __future__ import annotations
@@ -48,12 +49,18 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True)
 class Level:
-    """One level of a resource; `blocks` is its memory as (layer, row of blocks, byte)."""
+    """One level of a resource: its size in texels, and in rows of blocks and their bytes."""
 
     width: int
     height: int
     layers: int
-    blocks: NDArray[np.uint8]
+    rows: int
+    row_bytes: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of all layers."""
+        return self.layers * self.rows * self.row_bytes
 
 
 class Resource:
@@ -67,6 +74,8 @@ class Resource:
         How its texels lie in memory.
     levels
         From the largest on.
+    size
+        Bytes of all levels.
     staging
         The memory that is shared with the client; None if it has none.
     """
@@ -85,18 +94,10 @@ class Resource:
             raise Refused("GL-006", f"{self}: nothing can have the format {self.format}")
         self.layout: Layout = layout
         self._check(asked.nr_samples)
-        shapes = [self._shape(level) for level in range(self.last_level + 1)]
-        sizes = [layers * rows * row for _, _, layers, rows, row in shapes]
-        self.size = sum(sizes)
+        self.levels = [Level(*self._shape(level)) for level in range(self.last_level + 1)]
+        self.size = sum(level.size for level in self.levels)
         if self.size > limits.RESOURCE_BYTES:
             raise Refused("GL-006", f"{self} would have {self.size} bytes")
-        memory = np.zeros(self.size, np.uint8)
-        self.levels = []
-        start = 0
-        for (width, height, layers, rows, row), size in zip(shapes, sizes, strict=True):
-            blocks = memory[start : start + size].reshape(layers, rows, row)
-            self.levels.append(Level(width, height, layers, blocks))
-            start += size
 
     def _check(self, samples: int) -> None:
         is_buffer = self.target == Target.BUFFER
@@ -139,11 +140,8 @@ class Resource:
             raise Refused("GL-005", f"{self} has no level {number}")
         return self.levels[number]
 
-    def part(self, number: int, box: Box) -> NDArray[np.uint8]:
-        """The blocks of a box of a level, as (layer, row, byte), to read and write.
-
-        Raises Refused if it is not inside, or does not consist of whole blocks.
-        """
+    def check(self, number: int, box: Box) -> None:
+        """Raises Refused if a box is not inside a level, or does not begin with a block."""
         level, layout = self.level(number), self.layout
         inside = (
             (min(box) >= 0)
@@ -156,13 +154,17 @@ class Resource:
             raise Refused("GL-005", f"{self}: {box} is outside of level {number}, {size}")
         if box.x % layout.block_width or box.y % layout.block_height:
             raise Refused("GL-005", f"{self}: {box} does not begin with a block")
-        first = box.x // layout.block_width * layout.block_bytes
-        top = box.y // layout.block_height
-        return level.blocks[
-            box.z : box.z + box.depth,
-            top : top + layout.rows(box.height),
-            first : first + layout.row_bytes(box.width),
-        ]
+
+    def get(self, number: int, box: Box) -> NDArray[np.uint8]:
+        """The blocks of a box of a level, as (layer, row, byte), to read only.
+
+        Raises Refused if it is not inside, or does not consist of whole blocks.
+        """
+        raise NotImplementedError
+
+    def put(self, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
+        """Store the blocks of a box, of the same shape. Raises Refused as `get`."""
+        raise NotImplementedError
 
     def staging_part(
         self, number: int, box: Box, offset: int, stride: int, layer_stride: int
@@ -172,9 +174,37 @@ class Resource:
             raise Refused("GL-005", f"{self} shares no memory")
         level = self.level(number)
         memory: Any = self.staging.memory
-        step = stride or level.blocks.shape[2]
-        jump = layer_stride or step * level.blocks.shape[1]
+        step = stride or level.row_bytes
+        jump = layer_stride or step * level.rows
         return box_in(memory, self, box, offset, step, jump)
+
+
+class HostResource(Resource):
+    """A resource in memory of its own, rows of all levels without padding."""
+
+    def __init__(self, asked: ResourceCreate | ResourceCreate2) -> None:
+        super().__init__(asked)
+        memory = np.zeros(self.size, np.uint8)
+        self._blocks = []
+        start = 0
+        for level in self.levels:
+            blocks = memory[start : start + level.size]
+            self._blocks.append(blocks.reshape(level.layers, level.rows, level.row_bytes))
+            start += level.size
+
+    def get(self, number: int, box: Box) -> NDArray[np.uint8]:
+        self.check(number, box)
+        layout = self.layout
+        first = box.x // layout.block_width * layout.block_bytes
+        top = box.y // layout.block_height
+        return self._blocks[number][
+            box.z : box.z + box.depth,
+            top : top + layout.rows(box.height),
+            first : first + layout.row_bytes(box.width),
+        ]
+
+    def put(self, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
+        self.get(number, box)[...] = blocks
 
 
 def box_in(

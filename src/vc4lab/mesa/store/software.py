@@ -9,7 +9,7 @@ import numpy as np
 
 from vc4lab.mesa.protocol.codes import QueryType
 from vc4lab.mesa.store import blits
-from vc4lab.mesa.store.resources import Box, Refused, Resource, box_in
+from vc4lab.mesa.store.resources import Box, HostResource, Refused, Resource, box_in
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -37,28 +37,26 @@ class SoftwareScreen:
         self.draws = 0
 
     def create(self, asked: ResourceCreate | ResourceCreate2) -> Resource:
-        return Resource(asked)
+        return HostResource(asked)
 
     def destroy(self, resource: Resource) -> None:
         pass
 
     def upload(self, transfer: Transfer) -> None:
-        part, memory = _both(transfer)
-        part[...] = memory
+        transfer.resource.put(transfer.level, transfer.box, shared_part(transfer))
 
     def download(self, transfer: Transfer) -> None:
-        part, memory = _both(transfer)
-        memory[...] = part
+        shared_part(transfer)[...] = transfer.resource.get(transfer.level, transfer.box)
 
     def write(
         self, resource: Resource, level: int, box: Box, data: bytes, strides: tuple[int, int]
     ) -> None:
-        part = resource.part(level, box)
-        part[...] = box_in(data, resource, box, 0, *_tight(resource, box, strides))
+        resource.check(level, box)
+        resource.put(level, box, box_in(data, resource, box, 0, *tight(resource, box, strides)))
 
     def read(self, resource: Resource, level: int, box: Box, strides: tuple[int, int]) -> bytes:
-        part = resource.part(level, box)
-        stride, layer_stride = _tight(resource, box, strides)
+        part = resource.get(level, box)
+        stride, layer_stride = tight(resource, box, strides)
         size = (box.depth - 1) * layer_stride + part.shape[1] * stride if part.size else 0
         if size > resource.size + (1 << 20):
             raise Refused("GL-006", f"{resource}: {size} bytes of {box} are too many")
@@ -113,22 +111,21 @@ class SoftwareScreen:
         pass
 
 
-def _both(transfer: Transfer) -> tuple[np.ndarray, np.ndarray]:
-    """The box in the resource and in shared memory. Raises Refused."""
+def shared_part(transfer: Transfer) -> np.ndarray:
+    """The box in shared memory. Raises Refused, also if the resource has no such box."""
     resource, box = transfer.resource, transfer.box
-    part = resource.part(transfer.level, box)
+    resource.check(transfer.level, box)
     if transfer.memory is resource:
         strides = transfer.stride, transfer.layer_stride
-        return part, resource.staging_part(transfer.level, box, transfer.offset, *strides)
+        return resource.staging_part(transfer.level, box, transfer.offset, *strides)
     staging = transfer.memory.staging
     if staging is None:
         raise Refused("GL-005", f"{transfer.memory} shares no memory")
-    strides = _tight(resource, box, (transfer.stride, transfer.layer_stride))
-    memory = box_in(staging.memory, resource, box, transfer.offset, *strides)
-    return part, memory
+    strides = tight(resource, box, (transfer.stride, transfer.layer_stride))
+    return box_in(staging.memory, resource, box, transfer.offset, *strides)
 
 
-def _tight(resource: Resource, box: Box, strides: tuple[int, int]) -> tuple[int, int]:
+def tight(resource: Resource, box: Box, strides: tuple[int, int]) -> tuple[int, int]:
     """Strides of rows and layers; 0 becomes those of a box without padding."""
     layout = resource.layout
     stride = strides[0] or layout.row_bytes(box.width)

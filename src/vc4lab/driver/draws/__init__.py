@@ -1,0 +1,1 @@
+"""A draw's state, vertices and programs, as the V3D reads them."""

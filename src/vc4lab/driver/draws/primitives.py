@@ -1,0 +1,177 @@
+"""A draw's vertices as records 32 and 33 can name them.
+
+Tile lists have indices of 16 bits: draws of more vertices are taken apart without seams, and what
+cannot be taken apart in place (fans, loops, scattered 32-bit indices) has its vertices copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from vc4lab.mesa.protocol.codes import Primitive
+from vc4lab.mesa.store.resources import Refused
+from vc4lab.records import declarations as d
+from vc4lab.records.codes import IndexType, PrimitiveMode
+from vc4lab.records.control import build
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vc4lab.driver.gpu.memory import GpuMemory
+    from vc4lab.driver.queue.commands import Draw
+    from vc4lab.mesa.state.pipe import IndexBuffer
+
+MAX_VERTICES = 65535
+"""First vertex and their number together, in a record (GFXH-515)."""
+MAX_INDEX = 0xFFFF
+_STEPS = {
+    Primitive.POINTS: (MAX_VERTICES, 0),
+    Primitive.LINES: (MAX_VERTICES - 1, 0),
+    Primitive.LINE_STRIP: (MAX_VERTICES, 1),
+    Primitive.TRIANGLES: (MAX_VERTICES, 0),
+    Primitive.TRIANGLE_STRIP: (MAX_VERTICES - 1, 2),
+}
+"""Vertices of a piece, and how many of them the next one has again. Pieces of a triangle strip
+begin with an even vertex, so that their triangles keep their facing."""
+LEAST = {
+    Primitive.POINTS: 1,
+    Primitive.LINES: 2,
+    Primitive.LINE_LOOP: 2,
+    Primitive.LINE_STRIP: 2,
+    Primitive.TRIANGLES: 3,
+    Primitive.TRIANGLE_STRIP: 3,
+    Primitive.TRIANGLE_FAN: 3,
+}
+"""Vertices without which nothing is drawn."""
+
+
+class Batch(NamedTuple):
+    """One primitive record.
+
+    Attributes
+    ----------
+    record
+        Its bytes.
+    base
+        The vertex that its index 0 is.
+    lowest, highest
+        The vertices that it names, `base` included.
+    picked
+        Vertices to be copied in this order, which are then its indices; None: as they lie.
+    """
+
+    record: bytes
+    base: int
+    lowest: int
+    highest: int
+    picked: NDArray[np.int64] | None = None
+
+
+def batches(draw: Draw, indices: IndexBuffer | None, memory: GpuMemory) -> list[Batch]:
+    """The records of a draw. Raises Refused, OutOfMemory."""
+    if draw.mode not in LEAST:
+        raise Refused("GL-007", f"primitives of kind {draw.mode} were not announced")
+    if not draw.indexed:
+        return list(_array_batches(draw.mode, draw.start, draw.count))
+    if indices is None:
+        raise Refused("GL-015", "an indexed draw without an index buffer")
+    made: list[Batch] = []
+    for start, numbers in _runs(draw, indices, memory):
+        if len(numbers) >= LEAST[draw.mode]:
+            address = indices.resource.address + start  # type: ignore[attr-defined]
+            made += _index_batches(draw, numbers, address, memory)
+    return made
+
+
+def _array_batches(mode: Primitive, start: int, count: int) -> Iterator[Batch]:
+    if count < LEAST[mode]:
+        return
+    if start + count <= MAX_VERTICES:
+        yield Batch(_array_record(mode, start, count), 0, start, start + count - 1)
+    elif count <= MAX_VERTICES:
+        yield Batch(_array_record(mode, 0, count), start, start, start + count - 1)
+    elif mode in _STEPS:
+        for first, size in pieces(mode, count):
+            base = start + first
+            yield Batch(_array_record(mode, 0, size), base, base, base + size - 1)
+    else:
+        yield from _picked_batches(mode, start + np.arange(count))
+
+
+def pieces(mode: Primitive, count: int) -> Iterator[tuple[int, int]]:
+    """First vertex and number of vertices of the parts of a long draw."""
+    step, again = _STEPS[mode]
+    first = 0
+    while count - first >= LEAST[mode]:
+        size = min(step, count - first)
+        yield first, size
+        first += size - again
+        if first + again >= count:
+            return
+
+
+def _runs(
+    draw: Draw, indices: IndexBuffer, memory: GpuMemory
+) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Byte offset and indices of each part between restarts."""
+    resource: Any = indices.resource
+    size = indices.index_size
+    offset = indices.offset + draw.start * size
+    if offset + draw.count * size > resource.size:
+        raise Refused("GL-005", f"{resource} does not hold indices {draw.start} + {draw.count}")
+    numbers = memory.guest.array(resource.address + offset, draw.count, f"<u{size}")
+    if not draw.primitive_restart:
+        yield offset, numbers
+        return
+    ends = np.flatnonzero(numbers == draw.restart_index)
+    first = 0
+    for end in [*ends.tolist(), len(numbers)]:
+        yield offset + first * size, numbers[first:end]
+        first = end + 1
+
+
+def _index_batches(
+    draw: Draw, numbers: NDArray[Any], address: int, memory: GpuMemory
+) -> Iterator[Batch]:
+    lowest, highest = int(numbers.min()), int(numbers.max())
+    base = draw.index_bias
+    kind = IndexType.BYTE if numbers.itemsize == 1 else IndexType.SHORT
+    if numbers.itemsize == 4:
+        shift = lowest if highest > MAX_INDEX else 0
+        if highest - shift > MAX_INDEX:
+            yield from _picked_batches(draw.mode, numbers.astype(np.int64) + base)
+            return
+        short = (numbers - np.uint32(shift)).astype(np.uint16)
+        address = memory.keep(short.tobytes())
+        base, lowest, highest = base + shift, lowest - shift, highest - shift
+    record = build(
+        d.IndexedPrimitives,
+        mode=PrimitiveMode(int(draw.mode)),
+        index_type=kind,
+        length=len(numbers),
+        address=address,
+        maximum_index=highest,
+    )
+    yield Batch(record, base, base + lowest, base + highest)
+
+
+def _picked_batches(mode: Primitive, numbers: NDArray[Any]) -> Iterator[Batch]:
+    """Vertices one after the other, as strips and lists."""
+    if mode == Primitive.LINE_LOOP:
+        mode, numbers = Primitive.LINE_STRIP, np.append(numbers, numbers[:1])
+    elif mode == Primitive.TRIANGLE_FAN:
+        count = len(numbers) - 2
+        middle = np.full(count, numbers[0])
+        numbers = np.stack([middle, numbers[1:-1], numbers[2:]], axis=1).reshape(-1)
+        mode = Primitive.TRIANGLES
+    for first, size in pieces(mode, len(numbers)):
+        picked = numbers[first : first + size]
+        record = _array_record(mode, 0, size)
+        yield Batch(record, 0, int(picked.min()), int(picked.max()), picked)
+
+
+def _array_record(mode: Primitive, first: int, count: int) -> bytes:
+    return build(d.VertexArrayPrimitives, mode=PrimitiveMode(int(mode)), length=count, first=first)

@@ -1,0 +1,101 @@
+"""The programs of draws: compiled once for a shader and a key, and put into GPU memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from vc4lab.driver.compiler.keys import FragmentKey, VertexKey
+from vc4lab.driver.compiler.result import CompiledShader, CompiledVertex
+
+if TYPE_CHECKING:
+    from vc4lab.driver.gpu.memory import GpuMemory
+
+CompileFragment = Callable[[str, FragmentKey], CompiledShader]
+CompileVertex = Callable[[str, VertexKey], CompiledVertex]
+MAX_PROGRAMS = 4096
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class CompileError(Exception):
+    """A shader that cannot be compiled; the text says why, and where."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """The two entries of a compiler: TGSI text and key → program. Both raise CompileError."""
+
+    fragment: CompileFragment
+    vertex: CompileVertex
+
+
+@dataclass(frozen=True)
+class PlacedFragment:
+    """A fragment program and where its code is."""
+
+    shader: CompiledShader
+    code: int
+
+
+@dataclass(frozen=True)
+class PlacedVertex:
+    """A vertex and a coordinate program and where their code is."""
+
+    compiled: CompiledVertex
+    vertex_code: int
+    coordinate_code: int
+
+
+class Programs:
+    """Programs by shader and key. What could not be compiled is not tried again."""
+
+    def __init__(self, memory: GpuMemory, compiler: Compiler) -> None:
+        self._memory = memory
+        self._compiler = compiler
+        self._fragments: dict[tuple[str, FragmentKey], PlacedFragment | CompileError] = {}
+        self._vertices: dict[tuple[str, VertexKey], PlacedVertex | CompileError] = {}
+        self._code: dict[bytes, int] = {}
+
+    def fragment(self, text: str, key: FragmentKey) -> PlacedFragment:
+        """The program of a fragment shader. Raises CompileError, OutOfMemory."""
+        known = self._fragments.get((text, key))
+        if known is None:
+            try:
+                shader = self._compiler.fragment(text, key)
+                known = PlacedFragment(shader, self._place(shader))
+            except CompileError as error:
+                known = error
+            _keep(self._fragments, (text, key), known)
+        if isinstance(known, CompileError):
+            raise known
+        return known
+
+    def vertex(self, text: str, key: VertexKey) -> PlacedVertex:
+        """The programs of a vertex shader. Raises CompileError, OutOfMemory."""
+        known = self._vertices.get((text, key))
+        if known is None:
+            try:
+                made = self._compiler.vertex(text, key)
+                known = PlacedVertex(made, self._place(made.vertex), self._place(made.coordinate))
+            except CompileError as error:
+                known = error
+            _keep(self._vertices, (text, key), known)
+        if isinstance(known, CompileError):
+            raise known
+        return known
+
+    def _place(self, shader: CompiledShader) -> int:
+        """The address of a program's code; equal programs are stored once."""
+        code = shader.code
+        address = self._code.get(code)
+        if address is None:
+            address = self._code[code] = self._memory.store(code)
+        return address
+
+
+def _keep(table: dict[K, V], key: K, value: V) -> None:
+    if len(table) >= MAX_PROGRAMS:
+        table.clear()
+    table[key] = value

@@ -1,0 +1,130 @@
+"""State records of a draw: from Gallium's state to records 96 to 106."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from vc4lab.mesa.protocol.codes import Compare, Face
+from vc4lab.mesa.protocol.state_commands import Viewport
+from vc4lab.mesa.store.resources import Refused
+from vc4lab.records import declarations as d
+from vc4lab.records import states
+from vc4lab.records.control import build
+
+if TYPE_CHECKING:
+    from vc4lab.driver.compiler.keys import Varying
+    from vc4lab.driver.frames.target import FrameTarget
+    from vc4lab.mesa.protocol.objects import DepthStencilAlphaState, RasterizerState
+    from vc4lab.mesa.state.pipe import PipeState
+
+SUBPIXELS = 16
+_FIXED_MAX = (1 << 15) - 1
+
+
+class Window(NamedTuple):
+    """The pixels that a draw may touch: left, top, and after the last."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are none."""
+        return self.left >= self.right or self.top >= self.bottom
+
+
+def viewport_of(state: PipeState) -> Viewport:
+    """The first viewport. Raises Refused without one, or for numbers that are none."""
+    viewport = state.viewports[0] if state.viewports else None
+    if viewport is None:
+        raise Refused("GL-015", "there is no viewport")
+    if not all(abs(number) < 1e6 for number in (*viewport.scale, *viewport.translate)):
+        raise Refused("GL-015", f"a viewport of {viewport.text()}")
+    return viewport
+
+
+def clip_window(state: PipeState, viewport: Viewport, target: FrameTarget) -> Window:
+    """Frame, viewport and scissor together: the binner clips only to a guard band."""
+    half_width, half_height = abs(viewport.scale[0]), abs(viewport.scale[1])
+    middle_x, middle_y = viewport.translate[0], viewport.translate[1]
+    left, right = max(middle_x - half_width, 0), min(middle_x + half_width, target.width)
+    top, bottom = max(middle_y - half_height, 0), min(middle_y + half_height, target.height)
+    rasterizer = state.rasterizer
+    scissor = state.scissors[0] if state.scissors else None
+    if rasterizer is not None and rasterizer.scissor and scissor is not None:
+        left, right = max(left, scissor.minx), min(right, scissor.maxx)
+        top, bottom = max(top, scissor.miny), min(bottom, scissor.maxy)
+    return Window(int(left), int(top), round(right), round(bottom))
+
+
+def state_records(
+    rasterizer: RasterizerState,
+    dsa: DepthStencilAlphaState,
+    viewport: Viewport,
+    window: Window,
+    varyings: tuple[Varying, ...],
+    *,
+    is_triangles: bool,
+    has_depth: bool,
+) -> dict[int, bytes]:
+    """The records by their ids, in the order in which lists have them.
+
+    has_depth: the frame has a depth buffer. is_triangles: neither points nor lines.
+    """
+    tests_depth = dsa.depth_enabled and has_depth
+    offset = is_triangles and rasterizer.offset_tri
+    flat = sum(
+        1 << number
+        for number, one in enumerate(varyings)
+        if one.interpolation == "CONSTANT"
+        or (one.interpolation == "COLOR" and rasterizer.flatshade)
+    )
+    cull = rasterizer.cull_face if is_triangles else Face.NONE
+    made = [
+        build(
+            states.ConfigurationBits,
+            enable_forward=not cull & Face.FRONT,
+            enable_reverse=not cull & Face.BACK,
+            # Rows of pictures in memory go downwards.
+            clockwise=rasterizer.front_ccw,
+            enable_depth_offset=offset,
+            depth_test=dsa.depth_func if tests_depth else Compare.ALWAYS,
+            z_update=tests_depth and dsa.depth_writemask,
+        ),
+        build(states.FlatShadeFlags, flags=flat),
+        build(states.PointSize, point_size=max(rasterizer.point_size, 0.125)),
+        build(states.LineWidth, line_width=rasterizer.line_width),
+        build(states.ClipWindow, **_extent(window)),
+        build(
+            states.ViewportOffset,
+            x=_fixed(viewport.translate[0]),
+            y=_fixed(viewport.translate[1]),
+        ),
+        build(
+            d.ClipperXyScaling,
+            x=viewport.scale[0] * SUBPIXELS,
+            y=viewport.scale[1] * SUBPIXELS,
+        ),
+        build(d.ClipperZScale, scale=viewport.scale[2], offset=viewport.translate[2]),
+    ]
+    if offset:
+        made.append(
+            build(states.DepthOffset, factor=rasterizer.offset_scale, units=rasterizer.offset_units)
+        )
+    return {record[0]: record for record in made}
+
+
+def _extent(window: Window) -> dict[str, int]:
+    return {
+        "left": window.left,
+        "bottom": window.top,
+        "width": window.right - window.left,
+        "height": window.bottom - window.top,
+    }
+
+
+def _fixed(pixels: float) -> int:
+    """In sixteenths of a pixel, as far as 16 bits reach."""
+    return min(max(int(pixels * SUBPIXELS), -_FIXED_MAX - 1), _FIXED_MAX)

@@ -1,0 +1,178 @@
+"""Textures as the texture unit takes them: formats, configuration words, copies it can read."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.driver.compiler.keys import TextureKey
+from vc4lab.mesa.protocol.codes import Filter, MipFilter, Swizzle, Target
+from vc4lab.mesa.protocol.codes import Wrap as PipeWrap
+from vc4lab.mesa.protocol.formats import Format
+from vc4lab.mesa.protocol.objects import SamplerState
+from vc4lab.mesa.store.resources import Refused
+from vc4lab.records.texture import (
+    MAX_SIZE,
+    MagFilter,
+    MinFilter,
+    TextureConfig,
+    TextureType,
+    Wrap,
+)
+
+if TYPE_CHECKING:
+    from vc4lab.mesa.state.pipe import BoundView
+
+X, Y, Z, W = Swizzle.X, Swizzle.Y, Swizzle.Z, Swizzle.W
+ZERO, ONE = Swizzle.ZERO, Swizzle.ONE
+TYPES: dict[Any, tuple[TextureType, tuple[Swizzle, ...]]] = {
+    Format.B8G8R8A8_UNORM: (TextureType.RGBA8888, (Z, Y, X, W)),
+    Format.B8G8R8X8_UNORM: (TextureType.RGBA8888, (Z, Y, X, ONE)),
+    Format.R8G8B8A8_UNORM: (TextureType.RGBA8888, (X, Y, Z, W)),
+    Format.R8G8B8X8_UNORM: (TextureType.RGBA8888, (X, Y, Z, ONE)),
+    Format.B5G6R5_UNORM: (TextureType.RGB565, (X, Y, Z, ONE)),
+    Format.B5G5R5A1_UNORM: (TextureType.RGBA5551, (X, Y, Z, W)),
+    Format.B4G4R4A4_UNORM: (TextureType.RGBA4444, (Y, Z, W, X)),
+    Format.L8_UNORM: (TextureType.LUMINANCE, (X, Y, Z, ONE)),
+    Format.A8_UNORM: (TextureType.ALPHA, (ZERO, ZERO, ZERO, W)),
+    Format.R8_UNORM: (TextureType.LUMINANCE, (X, ZERO, ZERO, ONE)),
+    Format.L8A8_UNORM: (TextureType.LUMALPHA, (X, Y, Z, W)),
+    Format.ETC1_RGB8: (TextureType.ETC1, (X, Y, Z, ONE)),
+    Format.S8_UINT_Z24_UNORM: (TextureType.RGBA8888, (X, X, X, ONE)),
+    Format.X8Z24_UNORM: (TextureType.RGBA8888, (X, X, X, ONE)),
+}
+"""Formats as the texture unit knows them, and which of its components each of ours is. In
+B5G5R5A1 the bits are turned by one when they are stored (`resource.py`)."""
+_WRAPS = {
+    PipeWrap.REPEAT: Wrap.REPEAT,
+    PipeWrap.CLAMP: Wrap.CLAMP,
+    PipeWrap.CLAMP_TO_EDGE: Wrap.CLAMP,
+    PipeWrap.CLAMP_TO_BORDER: Wrap.BORDER,
+    PipeWrap.MIRROR_REPEAT: Wrap.MIRROR,
+}
+_MIN_FILTERS = {
+    (Filter.NEAREST, MipFilter.NEAREST): MinFilter.NEAREST_MIP_NEAREST,
+    (Filter.NEAREST, MipFilter.LINEAR): MinFilter.NEAREST_MIP_LINEAR,
+    (Filter.LINEAR, MipFilter.NEAREST): MinFilter.LINEAR_MIP_NEAREST,
+    (Filter.LINEAR, MipFilter.LINEAR): MinFilter.LINEAR_MIP_LINEAR,
+    (Filter.NEAREST, MipFilter.NONE): MinFilter.NEAREST,
+    (Filter.LINEAR, MipFilter.NONE): MinFilter.LINEAR,
+}
+_PAGE_MASK = 4095
+
+
+@dataclass(frozen=True)
+class Texture:
+    """A texture of a draw.
+
+    Attributes
+    ----------
+    parameters
+        The configuration words P0 to P2.
+    border
+        The border colour in the texture unit's layout.
+    """
+
+    parameters: tuple[int, int, int]
+    width: int
+    height: int
+    border: int
+
+
+@lru_cache(maxsize=1024)
+def texture_key(view: Any, sampler: SamplerState, format_number: Any) -> TextureKey:
+    """What a program must know of a view (`SamplerView`) with a sampler. Raises Refused."""
+    known = TYPES.get(format_number)
+    if known is None:
+        raise Refused("GL-007", f"textures of {format_number} were not announced")
+    own = known[1]
+    asked = (view.swizzle_r, view.swizzle_g, view.swizzle_b, view.swizzle_a)
+    swizzle = tuple(own[one] if one <= W else one for one in asked)
+    return TextureKey(
+        swizzle=swizzle,
+        is_depth=format_number in (Format.S8_UINT_Z24_UNORM, Format.X8Z24_UNORM),
+        compare=sampler.compare_func if sampler.compare_mode else None,
+        saturate_s=sampler.wrap_s == PipeWrap.CLAMP,
+        saturate_t=sampler.wrap_t == PipeWrap.CLAMP,
+        has_border=PipeWrap.CLAMP_TO_BORDER in (sampler.wrap_s, sampler.wrap_t),
+    )
+
+
+def is_sampled_in_place(view: BoundView) -> bool:
+    """Whether the texture unit can read it where it is."""
+    resource: Any = view.resource
+    first = resource.chain[view.state.first_level]
+    if resource.is_raster:
+        return False
+    if view.state.first_level == 0:
+        return True
+    # What the unit takes for level 0 must begin with a page, and its other levels lie below as if
+    # it were the first: sizes of powers of two.
+    is_aligned = not (resource.address + first.offset) & _PAGE_MASK
+    powers = not (resource.width & (resource.width - 1) or resource.height & (resource.height - 1))
+    return is_aligned and powers
+
+
+def texture_of(view: BoundView, sampler: SamplerState) -> Texture:
+    """A texture that `is_sampled_in_place`. Raises Refused."""
+    resource: Any = view.resource
+    state = view.state
+    first = resource.chain[state.first_level]
+    levels = min(state.last_level, len(resource.chain) - 1) - state.first_level + 1
+    if first.width > MAX_SIZE or first.height > MAX_SIZE:
+        raise Refused("GL-007", f"{resource}: textures have at most {MAX_SIZE} texels a side")
+    kind, _ = TYPES[state.format]
+    is_depth = resource.layout.has_depth
+    wraps = [_WRAPS.get(wrap) for wrap in (sampler.wrap_s, sampler.wrap_t)]
+    if None in wraps:
+        raise Refused("GL-007", f"a sampler with wrap {sampler.wrap_s}, {sampler.wrap_t}")
+    mip = sampler.min_mip_filter if levels > 1 else MipFilter.NONE
+    low = Filter.NEAREST if is_depth else sampler.min_img_filter
+    high = Filter.NEAREST if is_depth else sampler.mag_img_filter
+    layer = state.first_layer
+    config = TextureConfig(
+        base=resource.address + first.offset + layer * resource.layer_bytes,
+        type=kind,
+        width=first.width,
+        height=first.height,
+        levels=max(levels, 1),
+        mag_filter=MagFilter.LINEAR if high == Filter.LINEAR else MagFilter.NEAREST,
+        min_filter=_MIN_FILTERS[low, mip],
+        wrap_s=wraps[0] or 0,
+        wrap_t=wraps[1] or 0,
+        cube=resource.target == Target.TEXTURE_CUBE,
+        cube_stride=resource.layer_bytes if resource.target == Target.TEXTURE_CUBE else 0,
+    )
+    words = config.parameters()
+    return Texture(words[:3], first.width, first.height, _border(sampler, kind, state.format))
+
+
+def _border(sampler: SamplerState, kind: TextureType, number: Any) -> int:
+    """The border colour as the unit takes it, which then swizzles it as a texel."""
+    colour = [min(max(one, 0.0), 1.0) if one == one else 0.0 for one in sampler.border_color]
+    if number in (Format.S8_UINT_Z24_UNORM, Format.X8Z24_UNORM):
+        return int(colour[0] * 0xFFFFFF) << 8
+    red, green, blue, alpha = (round(one * 255) for one in colour)
+    if kind is TextureType.LUMALPHA:
+        return red | alpha << 24
+    if kind is TextureType.ALPHA:
+        return alpha << 24
+    if kind is TextureType.LUMINANCE:
+        return red
+    # The word's bytes, of which `TYPES` says what component each is.
+    own = TYPES[number][1]
+    places = {component: place for place, component in enumerate(own) if component <= W}
+    values = (red, green, blue, alpha)
+    word = 0
+    for byte in (X, Y, Z, W):
+        if byte in places:
+            word |= values[places[byte]] << 8 * byte
+    return word
+
+
+def float_word(value: float) -> int:
+    """A single's bits."""
+    word: int = struct.unpack("<I", struct.pack("<f", value))[0]
+    return word

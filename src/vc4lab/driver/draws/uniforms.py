@@ -1,0 +1,156 @@
+"""Uniform streams: what a program reads word by word, put together for each draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vc4lab.driver.compiler.result import CompiledShader, Uniform, UniformKind
+from vc4lab.driver.draws.textures import Texture, float_word
+
+if TYPE_CHECKING:
+    from vc4lab.driver.gpu.memory import GpuMemory
+    from vc4lab.mesa.protocol.state_commands import Viewport
+
+_COMPONENTS = "rgba"
+
+
+@dataclass(frozen=True)
+class StreamValues:
+    """Where the words of a draw's streams come from.
+
+    Attributes
+    ----------
+    constants
+        Of the stage, by number.
+    textures
+        Of the stage, by number; None: it has none there.
+    order
+        Of the tile buffer's bytes (`ColorTarget.order`).
+    stencil
+        Set-up words.
+    """
+
+    constants: tuple[bytes, ...]
+    textures: tuple[Texture | None, ...]
+    viewport: Viewport
+    blend_color: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+    order: str = "rgba"
+    alpha_ref: float = 0.0
+    stencil: tuple[int, ...] = ()
+    clip_planes: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A program's stream: fixed words, words of constant buffer 0, and the others."""
+
+    fixed: Any
+    places: Any
+    sources: Any
+    others: tuple[tuple[int, Uniform], ...]
+
+
+@lru_cache(maxsize=1024)
+def _plan(uniforms: tuple[Uniform, ...]) -> _Plan:
+    fixed = np.zeros(len(uniforms), np.uint32)
+    places, sources, others = [], [], []
+    for number, one in enumerate(uniforms):
+        if one.kind is UniformKind.LITERAL:
+            fixed[number] = one.value & 0xFFFFFFFF
+        elif one.kind is UniformKind.CONSTANT and one.index == 0:
+            places.append(number)
+            sources.append(one.value)
+        elif one.kind is not UniformKind.TEXTURE_ZERO:
+            others.append((number, one))
+    return _Plan(fixed, np.array(places, np.int64), np.array(sources, np.int64), tuple(others))
+
+
+def uniform_stream(memory: GpuMemory, shader: CompiledShader, values: StreamValues) -> int:
+    """The address of a program's stream, in the arena. Raises OutOfMemory, Refused."""
+    plan = _plan(shader.uniforms)
+    words = plan.fixed.copy()
+    if len(plan.places):
+        data = values.constants[0] if values.constants else b""
+        constants = np.frombuffer(data, np.uint32, len(data) // 4)
+        if len(constants) and plan.sources.max() < len(constants):
+            words[plan.places] = constants[plan.sources]
+        else:
+            inside = plan.sources < len(constants)
+            words[plan.places[inside]] = constants[plan.sources[inside]]
+    address = memory.arena.allocate(max(words.nbytes, 4), 16)
+    for number, one in plan.others:
+        words[number] = _WORDS[one.kind](one, values, memory, address) & 0xFFFFFFFF
+    memory.guest.write(address, words.tobytes())
+    return address
+
+
+def _constant(one: Uniform, values: StreamValues, *_: Any) -> int:
+    data = values.constants[one.index] if one.index < len(values.constants) else b""
+    return int.from_bytes(data[4 * one.value : 4 * one.value + 4], "little")
+
+
+def _constants_address(one: Uniform, values: StreamValues, memory: GpuMemory, _at: int) -> int:
+    data = values.constants[one.index] if one.index < len(values.constants) else b""
+    return memory.keep(data or bytes(4)) + one.value
+
+
+def _constants_limit(one: Uniform, values: StreamValues, *_: Any) -> int:
+    size = len(values.constants[one.index]) if one.index < len(values.constants) else 0
+    return max(size - 4 - one.value, 0)
+
+
+def _texture(values: StreamValues, number: int) -> Texture:
+    found = values.textures[number] if number < len(values.textures) else None
+    return found if found is not None else NO_TEXTURE
+
+
+NO_TEXTURE = Texture((0, 1 << 20 | 1 << 8, 0), 1, 1, 0)
+"""Where a program samples and nothing is bound: one texel at address 0."""
+
+
+def _blend_color(one: Uniform, values: StreamValues, *_: Any) -> int:
+    word = 0
+    for byte, name in enumerate(values.order):
+        value = 1.0 if name == "x" else values.blend_color[_COMPONENTS.index(name)]
+        word |= _unorm(value) << 8 * byte
+    return word
+
+
+def _unorm(value: float) -> int:
+    return round(min(max(value, 0.0), 1.0) * 255) if value == value else 0
+
+
+def _clip_plane(one: Uniform, values: StreamValues, *_: Any) -> int:
+    place = 4 * one.index + one.value
+    return float_word(values.clip_planes[place] if place < len(values.clip_planes) else 0.0)
+
+
+_KIND = UniformKind
+_WORDS: dict[UniformKind, Any] = {
+    _KIND.CONSTANT: _constant,
+    _KIND.CONSTANTS_ADDRESS: _constants_address,
+    _KIND.CONSTANTS_LIMIT: _constants_limit,
+    _KIND.VIEWPORT_X_SCALE: lambda _, v, *_rest: float_word(v.viewport.scale[0] * 16),
+    _KIND.VIEWPORT_Y_SCALE: lambda _, v, *_rest: float_word(v.viewport.scale[1] * 16),
+    _KIND.VIEWPORT_Z_SCALE: lambda _, v, *_rest: float_word(v.viewport.scale[2]),
+    _KIND.VIEWPORT_Z_OFFSET: lambda _, v, *_rest: float_word(v.viewport.translate[2]),
+    _KIND.TEXTURE_P0: lambda one, v, *_rest: _texture(v, one.index).parameters[0],
+    _KIND.TEXTURE_P1: lambda one, v, *_rest: _texture(v, one.index).parameters[1],
+    _KIND.TEXTURE_P2: lambda one, v, *_rest: (
+        _texture(v, one.index).parameters[2] | 1 << 30 | one.value
+    ),
+    _KIND.TEXTURE_WIDTH_RCP: lambda one, v, *_rest: float_word(1 / _texture(v, one.index).width),
+    _KIND.TEXTURE_HEIGHT_RCP: lambda one, v, *_rest: float_word(1 / _texture(v, one.index).height),
+    _KIND.TEXTURE_BORDER: lambda one, v, *_rest: _texture(v, one.index).border,
+    _KIND.BLEND_COLOR: _blend_color,
+    _KIND.BLEND_ALPHA: lambda _, v, *_rest: _unorm(v.blend_color[3]) * 0x01010101,
+    _KIND.ALPHA_REF: lambda _, v, *_rest: float_word(v.alpha_ref),
+    _KIND.STENCIL: lambda one, v, *_rest: v.stencil[one.index],
+    _KIND.CLIP_PLANE: _clip_plane,
+    _KIND.UNIFORMS_ADDRESS: lambda _one, _values, _memory, address: address,
+}
+"""What each kind of word is; literals and constants of buffer 0 are put in all at once."""

@@ -1,0 +1,138 @@
+"""A frame that is being drawn: its clears and draws until something needs the pixels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.driver.frames.rendering_list import (
+    FIRST_BLOCK,
+    RenderPlan,
+    clear_records,
+    rendering_list,
+)
+from vc4lab.driver.frames.target import FrameTarget
+from vc4lab.driver.gpu.memory import PAGE, TILE_MEMORY, TILE_MEMORY_BYTES
+from vc4lab.driver.gpu.runner import Lists
+from vc4lab.images.tiling import round_up
+from vc4lab.records import declarations as d
+from vc4lab.records import states
+from vc4lab.records.codes import BlockSize
+from vc4lab.records.control import build
+
+if TYPE_CHECKING:
+    from vc4lab.driver.gpu.memory import GpuMemory
+    from vc4lab.driver.gpu.resource import GpuResource
+    from vc4lab.mesa.state.pipe import Framebuffer
+
+STATE_BYTES = 48
+"""Of a tile, in the tile state data array."""
+DEPTH, STENCIL, COLOUR0 = 1, 2, 4
+"""Bits of a clear's buffers."""
+ZS = DEPTH | STENCIL
+
+
+class FrameJob:
+    """Clears and draws for one frame buffer.
+
+    Attributes
+    ----------
+    draws
+        How many it has.
+    writes, reads
+        Resources that it draws to, and those that its draws use.
+    """
+
+    def __init__(self, framebuffer: Framebuffer, target: FrameTarget) -> None:
+        self.framebuffer = framebuffer
+        self.target = target
+        surfaces = [*framebuffer.cbufs, framebuffer.zsbuf]
+        self.writes: dict[int, GpuResource] = {}
+        for one in surfaces:
+            if one is not None:
+                resource: Any = one.resource
+                self.writes[resource.number] = resource
+        self.reads: dict[int, GpuResource] = {}
+        self.draws = 0
+        self.cleared = 0
+        self.uses_depth = False
+        self.writes_depth = False
+        self._colour = self._depth = self._stencil = 0
+        self._body = bytearray()
+        self._state: dict[int, bytes] = {}
+
+    def can_clear(self, buffers: int) -> bool:
+        """Whether a clear of these can still be the tile buffer's."""
+        if self.draws:
+            return False
+        zs = buffers & ZS
+        return not (zs and zs != ZS and self.target.has_stencil and not self.cleared & ZS)
+
+    def clear(self, buffers: int, colour: int, depth: int, stencil: int) -> None:
+        """Begin with these values; `colour` in the tile buffer's order, `depth` of 24 bits."""
+        if not self.target.has_stencil and buffers & ZS:
+            buffers |= ZS
+        if buffers & COLOUR0:
+            self._colour = colour
+        if buffers & DEPTH:
+            self._depth = depth
+        if buffers & STENCIL:
+            self._stencil = stencil
+        self.cleared |= buffers
+        self.uses_depth |= bool(buffers & ZS)
+        self.writes_depth |= bool(buffers & ZS)
+
+    def add(self, state: dict[int, bytes], records: bytes) -> None:
+        """A draw: state records by their ids, of which those are added that differ; its others."""
+        known = self._state
+        for number, record in state.items():
+            if known.get(number) != record:
+                known[number] = record
+                self._body += record
+        self._body += records
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything is to be done."""
+        return bool(self.draws or self.cleared)
+
+    def lists(self, memory: GpuMemory) -> Lists:
+        """Both lists, in the arena. Raises OutOfMemory."""
+        columns, rows = self.target.tiles
+        tile_lists = round_up(TILE_MEMORY + STATE_BYTES * columns * rows, PAGE)
+        start = end = 0
+        if self.draws:
+            mode = build(
+                d.TileBinningMode,
+                address=tile_lists,
+                memory_size=TILE_MEMORY + TILE_MEMORY_BYTES - tile_lists,
+                state_address=TILE_MEMORY,
+                tiles_x=columns,
+                tiles_y=rows,
+                auto_initialise=1,
+                initial_block=BlockSize.B32,
+                block=BlockSize.B128,
+            )
+            begin = build(d.StartTileBinning) + build(states.PrimitiveListFormat, **_TRIANGLES)
+            ends = build(d.IncrementSemaphore) + build(d.Flush)
+            data = b"".join((mode, begin, self._body, ends))
+            start = memory.keep(data)
+            end = start + len(data)
+        plan = RenderPlan(
+            self.target,
+            tile_lists if self.draws else 0,
+            loads_colour=self.target.colour is not None and not self.cleared & COLOUR0,
+            loads_depth=self.uses_depth and self.cleared & ZS != ZS,
+            stores_depth=self.writes_depth,
+        )
+        data = rendering_list(plan)
+        if self.cleared:
+            data = clear_records(self._colour, self._depth, self._stencil) + data
+        place = memory.keep(data)
+        return Lists(start, end, place, place + len(data))
+
+
+_TRIANGLES = {
+    "type": states.codes.ListPrimitive.TRIANGLES,
+    "data": states.codes.ListData.INDEX16,
+}
+assert BlockSize.B32.size == FIRST_BLOCK

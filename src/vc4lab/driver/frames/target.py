@@ -1,0 +1,126 @@
+"""What a frame is drawn to, as the tile buffer loads and stores it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.images.tiling import Tiling, power_of_two
+from vc4lab.mesa.protocol.formats import Format
+from vc4lab.mesa.store.resources import Refused
+from vc4lab.records.codes import FrameFormat, TileFormat
+
+if TYPE_CHECKING:
+    from vc4lab.driver.gpu.resource import GpuResource
+    from vc4lab.mesa.state.pipe import BoundSurface, Framebuffer
+
+MAX_SIZE = 2048
+"""Width and height of a frame: what 12.4 coordinates reach from the centre of the viewport."""
+ORDERS = {
+    Format.B8G8R8A8_UNORM: "bgra",
+    Format.B8G8R8X8_UNORM: "bgrx",
+    Format.R8G8B8A8_UNORM: "rgba",
+    Format.R8G8B8X8_UNORM: "rgbx",
+    Format.B5G6R5_UNORM: "rgbx",
+}
+"""Formats of colour, and which component each byte of the tile buffer's word is."""
+DEPTHS = (Format.S8_UINT_Z24_UNORM, Format.X8Z24_UNORM)
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A surface of a frame: where it is and how it is laid out."""
+
+    address: int
+    tiling: Tiling
+    is_565: bool = False
+
+    @property
+    def frame_format(self) -> FrameFormat:
+        """As record 113 has it."""
+        return FrameFormat.BGR565 if self.is_565 else FrameFormat.RGBA8888
+
+    @property
+    def tile_format(self) -> TileFormat:
+        """As records 28 and 29 have it."""
+        return TileFormat.BGR565 if self.is_565 else TileFormat.RGBA8888
+
+
+@dataclass(frozen=True)
+class FrameTarget:
+    """The surfaces of a frame.
+
+    Attributes
+    ----------
+    width, height
+        Pixels that may be drawn.
+    pitch_width, pitch_height
+        What the tile buffer is told: levels after the first lie in the room of a power of two.
+    order
+        Of the colour's bytes in the tile buffer (`ColorTarget.order`); "" without colour.
+    has_stencil
+        Whether the depth buffer's low byte counts.
+    """
+
+    width: int
+    height: int
+    pitch_width: int
+    pitch_height: int
+    colour: Attachment | None
+    depth: Attachment | None
+    order: str = ""
+    has_stencil: bool = False
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """Columns and rows of tiles of 64 x 64 pixels."""
+        return -(-self.width // 64), -(-self.height // 64)
+
+
+def frame_target(framebuffer: Framebuffer) -> FrameTarget:
+    """Where a frame buffer is drawn. Raises Refused for what the tile buffer cannot do."""
+    cbufs = [surface for surface in framebuffer.cbufs if surface is not None]
+    if len(cbufs) > 1:
+        raise Refused("GL-007", f"{len(cbufs)} colour buffers; the capabilities say 1")
+    width, height = framebuffer.size
+    if not width or not height:
+        raise Refused("GL-015", "the frame buffer has no surface")
+    if width > MAX_SIZE or height > MAX_SIZE:
+        raise Refused("GL-015", f"a frame of {width}x{height} pixels; {MAX_SIZE} are possible")
+    sizes: set[tuple[int, int]] = set()
+    colour = depth = None
+    order, has_stencil = "", False
+    if cbufs:
+        surface = cbufs[0]
+        order = ORDERS.get(surface.state.format, "")
+        if not order:
+            raise Refused("GL-015", f"{surface.resource}: colours of {surface.state.format}")
+        colour = _attachment(surface, sizes)
+    if framebuffer.zsbuf is not None:
+        surface = framebuffer.zsbuf
+        if surface.state.format not in DEPTHS:
+            raise Refused("GL-015", f"{surface.resource}: depth of {surface.state.format}")
+        has_stencil = surface.state.format == Format.S8_UINT_Z24_UNORM
+        depth = _attachment(surface, sizes)
+    if len(sizes) > 1:
+        named = " and ".join(sorted("{}x{}".format(*size) for size in sizes))
+        raise Refused("GL-015", f"colour and depth of different sizes, {named}")
+    pitch_width, pitch_height = sizes.pop()
+    return FrameTarget(width, height, pitch_width, pitch_height, colour, depth, order, has_stencil)
+
+
+def _attachment(surface: BoundSurface, sizes: set[tuple[int, int]]) -> Attachment:
+    resource: GpuResource | Any = surface.resource
+    number = surface.state.level
+    level = resource.chain[number] if resource.chain else None
+    if level is None or resource.bits not in (16, 32):
+        raise Refused("GL-015", f"{resource} cannot be drawn to")
+    if surface.state.first_layer != surface.state.last_layer:
+        raise Refused("GL-007", f"{resource}: draws to several layers")
+    width, height = level.width, level.height
+    if number:
+        width = max(power_of_two(resource.width) >> number, 1)
+        height = max(power_of_two(resource.height) >> number, 1)
+    sizes.add((width, height))
+    place = resource.place(number, surface.state.first_layer)
+    return Attachment(place, level.tiling, resource.bits == 16)

@@ -1,0 +1,1 @@
+"""The V3D and its memory, as the driver uses them."""

@@ -1,0 +1,177 @@
+"""Resources in GPU memory: buffers, textures in T and LT format, windows in raster order.
+
+A texture's levels lie as the texture unit expects them (`images/tiling.py`, `mip_chain`); faces of
+a cube follow each other. What only is shown, and never sampled in place, is in raster order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vc4lab.driver.gpu.memory import PAGE, GpuMemory, OutOfMemory
+from vc4lab.images.tile_copy import TEXEL_BITS, copy_box
+from vc4lab.images.tiling import MipLevel, Tiling, mip_chain, round_up
+from vc4lab.mesa.protocol.codes import Bind, Target
+from vc4lab.mesa.protocol.formats import Format
+from vc4lab.mesa.store.resources import Box, Refused, Resource
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vc4lab.mesa.protocol.messages import ResourceCreate, ResourceCreate2
+
+FLAT_TARGETS = (Target.TEXTURE_1D, Target.TEXTURE_2D, Target.TEXTURE_RECT)
+RASTER_ROW = 16
+"""Bytes; rows of a picture in raster order begin at multiples of it, where the tile buffer is
+to find them."""
+
+
+class GpuResource(Resource):
+    """A buffer or texture in GPU memory, zero at first. Raises Refused.
+
+    Attributes
+    ----------
+    number
+        The driver's, which no other resource had or will have.
+    address
+        Of a buffer's first byte, or of level 0 of the first face.
+    chain
+        Where each level is relative to level 0; empty for a buffer.
+    layer_bytes
+        From face to face.
+    changes
+        How often its content was changed; work that waits to be done counts when it is done.
+    """
+
+    def __init__(
+        self, asked: ResourceCreate | ResourceCreate2, memory: GpuMemory, number: int
+    ) -> None:
+        self.is_freed = True
+        super().__init__(asked)
+        self.number = number
+        self._memory = memory
+        self.changes = 0
+        self.chain: tuple[MipLevel, ...] = ()
+        self.layer_bytes = 0
+        below = 0
+        total = self.size
+        if not self.is_buffer:
+            self._check_texture()
+            self.chain = self._levels()
+            below = round_up(-self.chain[-1].offset, PAGE)
+            self.layer_bytes = round_up(below + self.chain[0].size, PAGE)
+            total = self.layer_bytes * self.levels[0].layers
+            below_first = below
+        else:
+            below_first = 0
+        try:
+            self._start = memory.heap.allocate(max(total, PAGE) if self.chain else total)
+        except OutOfMemory as error:
+            raise Refused("GL-006", f"{self}: {error}") from None
+        self.address = self._start + below_first
+        memory.guest.fill(self._start, total)
+        self.is_freed = False
+
+    def _check_texture(self) -> None:
+        if self.target not in (*FLAT_TARGETS, Target.TEXTURE_CUBE) and (
+            self.target != Target.TEXTURE_3D or self.depth > 1
+        ):
+            raise Refused("GL-007", f"{self}: the capabilities announce no such textures")
+        if self.layout.block_bytes * 8 not in TEXEL_BITS:
+            raise Refused("GL-007", f"{self}: the capabilities do not announce its format")
+
+    def _levels(self) -> tuple[MipLevel, ...]:
+        layout = self.layout
+        bits = layout.block_bytes * 8
+        if self.is_raster:
+            pitch = round_up(self.levels[0].row_bytes, RASTER_ROW)
+            size = pitch * self.height
+            return (MipLevel(self.width, self.height, Tiling.RASTER, pitch, 0, size),)
+        return mip_chain(self.width, self.height, bits, len(self.levels), block=layout.block_width)
+
+    @property
+    def is_buffer(self) -> bool:
+        """Whether it is memory without a format."""
+        return self.target == Target.BUFFER
+
+    @property
+    def is_raster(self) -> bool:
+        """Whether its rows follow each other: it is shown, or only a place for copies."""
+        shown = Bind.DISPLAY_TARGET | Bind.SCANOUT
+        return bool(self.bind & shown) and self.last_level == 0 and self.target in FLAT_TARGETS
+
+    @property
+    def bits(self) -> int:
+        """Bits of a texel; of a block in compressed formats."""
+        return self.layout.block_bytes * 8
+
+    def place(self, level: int, layer: int) -> int:
+        """The address of a level of a face."""
+        return self.address + self.chain[level].offset + layer * self.layer_bytes
+
+    def __del__(self) -> None:
+        """When nothing refers to it: neither the client nor one of its objects."""
+        if not self.is_freed:
+            self.is_freed = True
+            self._memory.heap.free(self._start)
+
+    def get(self, number: int, box: Box) -> NDArray[np.uint8]:
+        self.check(number, box)
+        if self.is_buffer:
+            return self.bytes_of(box.x, box.width).reshape(1, 1, box.width)
+        blocks = np.empty(self._shape_of(box), np.uint8)
+        self._move(number, box, blocks, to_tiles=False)
+        return _turned(blocks, -1) if self.format == Format.B5G5R5A1_UNORM else blocks
+
+    def put(self, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
+        self.check(number, box)
+        self.changes += 1
+        if self.is_buffer:
+            self.bytes_of(box.x, box.width).reshape(1, 1, box.width)[...] = blocks
+            return
+        if self.format == Format.B5G5R5A1_UNORM:
+            blocks = _turned(np.broadcast_to(blocks, self._shape_of(box)), 1)
+        if blocks.strides[2] != 1 or blocks.shape != self._shape_of(box):
+            blocks = np.ascontiguousarray(np.broadcast_to(blocks, self._shape_of(box)))
+        self._move(number, box, blocks, to_tiles=True)
+
+    def _shape_of(self, box: Box) -> tuple[int, int, int]:
+        layout = self.layout
+        return box.depth, layout.rows(box.height), layout.row_bytes(box.width)
+
+    def bytes_of(self, first: int, count: int) -> NDArray[np.uint8]:
+        """Bytes of a buffer, in place."""
+        found: Any = self._memory.guest.array(self.address + first, count)
+        return found
+
+    def _move(self, number: int, box: Box, blocks: NDArray[np.uint8], *, to_tiles: bool) -> None:
+        layout, level = self.layout, self.chain[number]
+        x, y = box.x // layout.block_width, box.y // layout.block_height
+        _, rows, row_bytes = blocks.shape
+        if not blocks.size:
+            return
+        for layer in range(box.depth):
+            place = self.place(number, box.z + layer)
+            if level.tiling is Tiling.RASTER:
+                area = self._memory.guest.array(place, level.size).reshape(-1, level.pitch)
+                first = x * layout.block_bytes
+                part = area[y : y + rows, first : first + row_bytes]
+                if to_tiles:
+                    part[...] = blocks[layer]
+                else:
+                    blocks[layer] = part
+                continue
+            copy_box(
+                self._memory.host(place), self.bits, level.tiling, level.pitch,
+                (x, y, row_bytes // layout.block_bytes, rows),
+                blocks[layer].ctypes.data, blocks.strides[1], to_tiles=to_tiles,
+            )  # fmt: skip
+
+
+def _turned(blocks: NDArray[np.uint8], places: int) -> NDArray[np.uint8]:
+    """Texels of 16 bits, turned left: the texture unit has alpha in bit 0, Gallium in bit 15."""
+    words = np.ascontiguousarray(blocks).view(np.uint16)
+    turned = words << np.uint16(places % 16) | words >> np.uint16(-places % 16)
+    return turned.view(np.uint8).reshape(blocks.shape)

@@ -1,0 +1,1 @@
+"""The command queue: what it holds, and what executes it."""

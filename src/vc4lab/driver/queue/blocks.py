@@ -1,0 +1,314 @@
+"""State in GPU memory: blocks that draws and clears refer to by address.
+
+A block is a word for its bytes, and the bytes: Gallium's objects as the protocol declares them,
+with the driver's numbers of resources. Equal state is stored once in a frame. Reading a block gives
+the same object as long as its bytes are the same, so that what is derived of it is kept by it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.mesa.protocol import objects
+from vc4lab.mesa.protocol.codes import Stage
+from vc4lab.mesa.protocol.fields import Malformed
+from vc4lab.mesa.protocol.state_commands import Scissor, SetStencilRef, VertexBuffer, Viewport
+from vc4lab.mesa.state.pipe import (
+    BoundSurface,
+    BoundVertices,
+    BoundView,
+    Framebuffer,
+    IndexBuffer,
+    PipeState,
+    Shader,
+    StageState,
+)
+
+if TYPE_CHECKING:
+    from vc4lab.driver.gpu.memory import GpuMemory
+    from vc4lab.driver.gpu.resource import GpuResource
+
+_WORD = struct.Struct("<I")
+MAX_KNOWN = 4096
+MAX_BLOCK = 1 << 23
+"""Bytes."""
+Resources = Callable[[int], "GpuResource"]
+"""The resource with a number. Raises Malformed."""
+
+
+def _put_list(values: tuple[Any, ...], put: Callable[[Any], bytes]) -> bytes:
+    """Optional values of one size: their number, then {1, value} or {0}."""
+    parts = [_WORD.pack(len(values))]
+    for value in values:
+        parts += [b"\0\0\0\0"] if value is None else [b"\1\0\0\0", put(value)]
+    return b"".join(parts)
+
+
+def _get_list(data: bytes, size: int, get: Callable[[bytes], Any]) -> tuple[Any, ...]:
+    (count,) = _WORD.unpack_from(data)
+    at, values = 4, []
+    for _ in range(min(count, 64)):
+        (present,) = _WORD.unpack_from(data, at)
+        at += 4
+        values.append(get(data[at : at + size]) if present else None)
+        at += size if present else 0
+    return tuple(values)
+
+
+def _bound(value: Any) -> bytes:
+    return bytes(value.state.encode()) + _WORD.pack(value.resource.number)
+
+
+class _Codec:
+    """How one part of the state is written and read. `is_bound`: it refers to resources."""
+
+    def __init__(
+        self,
+        write: Callable[[Any], bytes],
+        read: Callable[[bytes, Resources], Any],
+        *,
+        is_bound: bool = False,
+    ) -> None:
+        self.write, self.read, self.is_bound = write, read, is_bound
+
+
+def _object(kind: type[Any]) -> _Codec:
+    return _Codec(lambda value: value.encode(), lambda data, _: kind.decode(data))
+
+
+def _objects(kind: type[Any]) -> _Codec:
+    size = 4 * kind.fixed
+    return _Codec(
+        lambda values: _put_list(values, kind.encode),
+        lambda data, _: _get_list(data, size, kind.decode),
+    )
+
+
+def _of_resource(bound: type[Any], kind: type[Any]) -> Callable[[bytes, Resources], Any]:
+    size = 4 * kind.fixed
+
+    def read(data: bytes, resources: Resources) -> Any:
+        (number,) = _WORD.unpack_from(data, size)
+        return bound(kind.decode(data[:size]), resources(number))
+
+    return read
+
+
+def _bound_list(bound: type[Any], kind: type[Any]) -> _Codec:
+    read = _of_resource(bound, kind)
+    size = 4 * kind.fixed + 4
+    return _Codec(
+        lambda values: _put_list(values, _bound),
+        lambda data, resources: _get_list(data, size, lambda part: read(part, resources)),
+        is_bound=True,
+    )
+
+
+_SURFACES = _bound_list(BoundSurface, objects.Surface)
+
+
+def _write_framebuffer(value: Framebuffer) -> bytes:
+    return _SURFACES.write((value.zsbuf, *value.cbufs))
+
+
+def _read_framebuffer(data: bytes, resources: Resources) -> Framebuffer:
+    surfaces = _SURFACES.read(data, resources)
+    return Framebuffer(surfaces[1:], surfaces[0])
+
+
+def _write_indices(value: IndexBuffer) -> bytes:
+    return struct.pack("<III", value.resource.number, value.index_size, value.offset)  # type: ignore[attr-defined]
+
+
+def _read_indices(data: bytes, resources: Resources) -> IndexBuffer:
+    number, size, offset = struct.unpack_from("<III", data)
+    return IndexBuffer(resources(number), size, offset)
+
+
+def _read_shader(data: bytes, _resources: Resources) -> Shader:
+    (stage,) = _WORD.unpack_from(data)
+    return Shader(Stage(stage), data[4:].decode("latin-1"))
+
+
+def _words(letter: str) -> _Codec:
+    return _Codec(
+        lambda values: struct.pack(f"<{len(values)}{letter}", *values),
+        lambda data, _: struct.unpack(f"<{len(data) // 4}{letter}", data),
+    )
+
+
+PIPE_PARTS: dict[str, _Codec] = {
+    "framebuffer": _Codec(_write_framebuffer, _read_framebuffer, is_bound=True),
+    "blend": _object(objects.BlendState),
+    "rasterizer": _object(objects.RasterizerState),
+    "dsa": _object(objects.DepthStencilAlphaState),
+    "vertex_elements": _object(objects.VertexElements),
+    "viewports": _objects(Viewport),
+    "scissors": _objects(Scissor),
+    "ucp": _words("f"),
+    "stencil_ref": _object(SetStencilRef),
+    "blend_color": _words("f"),
+    "stipple": _words("I"),
+    "vertex_buffers": _bound_list(BoundVertices, VertexBuffer),
+    "index_buffer": _Codec(_write_indices, _read_indices, is_bound=True),
+}
+"""The parts of `PipeState` in the order of a pipe state block's addresses, 0: not set."""
+STAGE_PARTS: dict[str, _Codec] = {
+    "shader": _Codec(
+        lambda value: _WORD.pack(value.stage) + value.text.encode("latin-1", "replace"),
+        _read_shader,
+    ),
+    "views": _bound_list(BoundView, objects.SamplerView),
+    "samplers": _objects(objects.SamplerState),
+}
+"""Those of `StageState`; a shader state block has them of the vertex stage, then the number and the
+addresses of its constant buffers, then the same of the fragment stage."""
+
+
+class BlockWriter:
+    """Puts state into the arena."""
+
+    def __init__(self, memory: GpuMemory) -> None:
+        self.memory = memory
+        self._encoded: dict[tuple[int, str], tuple[Any, bytes]] = {}
+        self._bound: dict[tuple[int, str], tuple[Any, bytes]] = {}
+        self._places: dict[bytes, int] = {}
+
+    def reset(self) -> None:
+        """The arena is empty."""
+        self._places.clear()
+        self._bound.clear()
+
+    def place(self, name: str, codec: _Codec, value: Any) -> int:
+        """The address of a part of the state."""
+        cache = self._bound if codec.is_bound else self._encoded
+        key = id(value), name
+        known = cache.get(key)
+        if known is None:
+            if len(cache) >= MAX_KNOWN:
+                cache.clear()
+            data = codec.write(value)
+            known = cache[key] = value, data
+        return self.block(known[1])
+
+    def block(self, data: bytes) -> int:
+        """The address of a block with these bytes."""
+        address = self._places.get(data)
+        if address is None:
+            address = self.memory.keep(_WORD.pack(len(data)) + data)
+            self._places[data] = address
+        return address
+
+    def framebuffer(self, value: Framebuffer) -> int:
+        """The address of a frame buffer's block."""
+        return self.place("framebuffer", PIPE_PARTS["framebuffer"], value)
+
+    def pipe_state(self, state: PipeState) -> int:
+        """The address of the block with the addresses of all its parts."""
+        addresses = []
+        for name, codec in PIPE_PARTS.items():
+            value = getattr(state, name)
+            is_set = value is not None and value != ()
+            addresses.append(self.place(name, codec, value) if is_set else 0)
+        return self.block(struct.pack(f"<{len(addresses)}I", *addresses))
+
+    def shader_state(self, state: PipeState) -> int:
+        """The same of both stages' shaders, uniforms, textures and samplers."""
+        addresses = []
+        for stage in (state.vertex, state.fragment):
+            for name, codec in STAGE_PARTS.items():
+                value = getattr(stage, name)
+                is_set = value is not None and value != ()
+                addresses.append(self.place(name, codec, value) if is_set else 0)
+            addresses.append(len(stage.constants))
+            addresses += [self.block(values) if values else 0 for values in stage.constants]
+        return self.block(struct.pack(f"<{len(addresses)}I", *addresses))
+
+
+class BlockReader:
+    """Reads state from memory, whoever put it there. Raises Malformed for what is none."""
+
+    def __init__(self, memory: GpuMemory, resources: Resources) -> None:
+        self.memory = memory
+        self.resources = resources
+        self._values: dict[tuple[str, bytes], Any] = {}
+        self._places: dict[tuple[str, int], Any] = {}
+
+    def reset(self) -> None:
+        """Another queue: other blocks may lie at the same addresses."""
+        self._places.clear()
+
+    def forget(self) -> None:
+        """A resource went; its number will not come again."""
+        self._values.clear()
+
+    def bytes_at(self, address: int) -> bytes:
+        """A block's bytes."""
+        size = self.memory.guest.u32(address)
+        if size > MAX_BLOCK:
+            raise Malformed(f"a block of {size} bytes at 0x{address:x}")
+        return self.memory.guest.read(address + 4, size)
+
+    def value(self, name: str, codec: _Codec, address: int) -> Any:
+        """The part of the state in a block."""
+        place = name, address
+        known = self._places.get(place)
+        if known is None:
+            data = self.bytes_at(address)
+            known = self._places[place] = self._read(name, codec, data)
+        return known
+
+    def _read(self, name: str, codec: _Codec, data: bytes) -> Any:
+        key = name, data
+        known = self._values.get(key)
+        if known is None:
+            if len(self._values) >= MAX_KNOWN:
+                self._values.clear()
+            try:
+                known = self._values[key] = codec.read(data, self.resources)
+            except (struct.error, ValueError) as error:
+                raise Malformed(f"{name}: {error}") from None
+        return known
+
+    def framebuffer(self, address: int) -> Framebuffer:
+        """A frame buffer."""
+        found: Framebuffer = self.value("framebuffer", PIPE_PARTS["framebuffer"], address)
+        return found
+
+    def state(self, pipe_state: int, shader_state: int) -> PipeState:
+        """All that a draw is made with."""
+        place = "state", pipe_state << 32 | shader_state
+        known = self._places.get(place)
+        if known is None:
+            known = self._places[place] = self._state(pipe_state, shader_state)
+        found: PipeState = known
+        return found
+
+    def _state(self, pipe_state: int, shader_state: int) -> PipeState:
+        data = self.bytes_at(pipe_state)
+        if len(data) != 4 * len(PIPE_PARTS):
+            raise Malformed(f"a pipe state of {len(data)} bytes at 0x{pipe_state:x}")
+        addresses = struct.unpack(f"<{len(PIPE_PARTS)}I", data)
+        parts = {
+            name: self.value(name, codec, address)
+            for (name, codec), address in zip(PIPE_PARTS.items(), addresses, strict=True)
+            if address
+        }
+        data = self.bytes_at(shader_state)
+        words = list(struct.unpack(f"<{len(data) // 4}I", data))
+        stages = []
+        for _ in range(2):
+            if len(words) < len(STAGE_PARTS) + 1:
+                raise Malformed(f"a shader state of {len(data)} bytes at 0x{shader_state:x}")
+            stage: dict[str, Any] = {}
+            for name, codec in STAGE_PARTS.items():
+                address = words.pop(0)
+                if address:
+                    stage[name] = self.value(name, codec, address)
+            count = words.pop(0)
+            buffers, words = words[:count], words[count:]
+            stage["constants"] = tuple(self.bytes_at(one) if one else b"" for one in buffers)
+            stages.append(StageState(**stage))
+        return PipeState(**parts, vertex=stages[0], fragment=stages[1])

@@ -1,0 +1,152 @@
+"""The commands of the queue: what lies in GPU memory, what is printed, what is parsed.
+
+A command is a word `number | words << 8` and its words. Draws and blits refer to blocks of state
+by their addresses (`blocks.py`), all refer to resources by numbers that the driver gives. One
+declaration serves all three forms; `text.py` has the printed one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from vc4lab.mesa.protocol.codes import Filter, Primitive
+from vc4lab.mesa.protocol.fields import (
+    WORD,
+    Malformed,
+    array,
+    bits,
+    double,
+    flag,
+    signed,
+    word,
+)
+from vc4lab.mesa.protocol.formats import Format
+from vc4lab.mesa.protocol.payload import Payload
+from vc4lab.mesa.protocol.state_commands import Scissor
+
+COMMANDS: dict[int, type[QueueCommand]] = {}
+"""The declarations by number."""
+NAMES: dict[str, type[QueueCommand]] = {}
+"""The same by name."""
+
+
+class QueueCommand(Payload):
+    """Base of all commands."""
+
+    number: ClassVar[int] = 0
+    name: ClassVar[str] = ""
+
+    def __init_subclass__(cls, *, number: int, name: str, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.number, cls.name = number, name
+        COMMANDS[number] = NAMES[name] = cls
+
+    def encode_command(self) -> bytes:
+        """The command with its header."""
+        data = self.encode()
+        return (self.number | len(data) // WORD << 8).to_bytes(WORD, "little") + data
+
+
+class Draw(QueueCommand, number=1, name="draw"):
+    """Draws primitives: `draw_info`, and where `pipe_state` and `shader_state` are."""
+
+    mode: Primitive = word(0, enum=Primitive)
+    start: int = word(1, doc="first vertex or index")
+    count: int = word(2)
+    instances: int = word(3)
+    start_instance: int = word(4)
+    index_bias: int = signed(5)
+    restart_index: int = word(6, hex=True)
+    min_index: int = word(7)
+    max_index: int = word(8)
+    indexed: bool = flag(9, 0)
+    primitive_restart: bool = flag(9, 1)
+    pipe_state: int = word(10, hex=True, doc="address of a block")
+    shader_state: int = word(11, hex=True, doc="address of a block")
+
+
+class Clear(QueueCommand, number=2, name="clear"):
+    """Fills the surfaces of a frame buffer."""
+
+    framebuffer: int = word(0, hex=True, doc="address of a block")
+    buffers: int = word(1, hex=True, doc="depth 1, stencil 2, colour buffer i 4 << i")
+    color: tuple[float, ...] = array(2, "f", 4)
+    depth: float = double(6)
+    stencil: int = word(8)
+
+
+class Copy(QueueCommand, number=3, name="copy"):
+    """Copies a box of texels as they are."""
+
+    target: int = word(0, doc="resource")
+    target_level: int = word(1)
+    place: tuple[int, ...] = array(2, "u", 3, doc="x y z")
+    source: int = word(5, doc="resource")
+    source_level: int = word(6)
+    box: tuple[int, ...] = array(7, "u", 6, doc="x y z width height depth")
+
+
+class Blit(QueueCommand, number=4, name="blit"):
+    """Copies a box of texels, scaled and converted."""
+
+    mask: int = bits(0, 7, 0, hex=True, doc="r g b a 15, depth 16, stencil 32")
+    filter: Filter = bits(0, 9, 8, enum=Filter)
+    scissor_enable: bool = flag(0, 10)
+    render_condition_enable: bool = flag(0, 11)
+    alpha_blend: bool = flag(0, 12)
+    scissor: tuple[Scissor, ...] = array(1, Scissor, 1)
+    target: int = word(3, doc="resource")
+    target_level: int = word(4)
+    target_format: Any = word(5, enum=Format)
+    target_box: tuple[int, ...] = array(6, "i", 6, doc="x y z width height depth")
+    source: int = word(12, doc="resource")
+    source_level: int = word(13)
+    source_format: Any = word(14, enum=Format)
+    source_box: tuple[int, ...] = array(15, "i", 6, doc="x y z width height depth")
+
+
+class Upload(QueueCommand, number=5, name="upload"):
+    """Stores a box from rows in memory."""
+
+    resource: int = word(0)
+    level: int = word(1)
+    box: tuple[int, ...] = array(2, "u", 6, doc="x y z width height depth")
+    address: int = word(8, hex=True, doc="of the rows, without padding")
+
+
+class ReadBack(QueueCommand, number=6, name="readback"):
+    """Stores a box to rows in memory."""
+
+    resource: int = word(0)
+    level: int = word(1)
+    box: tuple[int, ...] = array(2, "u", 6, doc="x y z width height depth")
+    address: int = word(8, hex=True, doc="of the rows, without padding")
+
+
+class Sync(QueueCommand, number=7, name="sync"):
+    """Waits until every block has said that its last work is done."""
+
+
+class Dump(QueueCommand, number=8, name="dump"):
+    """Shows a picture: a frame ends."""
+
+    resource: int = word(0)
+
+
+class Halt(QueueCommand, number=9, name="halt"):
+    """Stops all blocks: the queue ends."""
+
+
+def command_at(data: Any, start: int) -> tuple[QueueCommand, int]:
+    """The command at a byte of the queue's bytes, and where the next one is. Raises Malformed."""
+    if start + WORD > len(data):
+        raise Malformed(f"the queue ends at byte {start} without a halt")
+    header = int.from_bytes(data[start : start + WORD], "little")
+    declared = COMMANDS.get(header & 0xFF)
+    words = header >> 8
+    if declared is None:
+        raise Malformed(f"there is no command {header & 0xFF} (byte {start})")
+    after = start + WORD * (1 + words)
+    if after > len(data):
+        raise Malformed(f"{declared.name} (byte {start}) has {words} words, more than the queue")
+    return declared.decode(data, start + WORD, words), after

@@ -1,0 +1,299 @@
+"""The command processor: reads the queue in GPU memory and does what its commands say.
+
+Clears and draws for one frame buffer become one frame of the V3D, as long as nothing needs its
+pixels: another frame buffer, a draw that samples it, a copy, a sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vc4lab.driver.draws.lowering import DrawLowering
+from vc4lab.driver.draws.programs import CompileError
+from vc4lab.driver.frames.job import COLOUR0, DEPTH, STENCIL, ZS, FrameJob
+from vc4lab.driver.frames.target import frame_target
+from vc4lab.driver.gpu.memory import OutOfMemory
+from vc4lab.driver.pictures import Snapshot
+from vc4lab.driver.queue import commands as c
+from vc4lab.driver.queue.blocks import BlockReader
+from vc4lab.driver.queue.counts import FrameCounts
+from vc4lab.driver.queue.events import CommandExecuted, FrameShown, JobDrawn
+from vc4lab.mesa.protocol.fields import Malformed
+from vc4lab.mesa.protocol.work_commands import Blit as PipeBlit
+from vc4lab.mesa.store import blits
+from vc4lab.mesa.store.resources import Box, Refused
+
+if TYPE_CHECKING:
+    from vc4lab.driver.draws.programs import Compiler
+    from vc4lab.driver.gpu.memory import GpuMemory
+    from vc4lab.driver.gpu.resource import GpuResource
+    from vc4lab.driver.gpu.runner import Runner
+    from vc4lab.driver.queue.events import QueueListeners
+    from vc4lab.mesa.state.pipe import Framebuffer
+
+_FULL_DEPTH = 0xFFFFFF
+_COMPONENTS = "rgba"
+
+
+class Processor:
+    """Executes queues.
+
+    Attributes
+    ----------
+    counts
+        Frames, draws, and draws that were left out.
+    """
+
+    def __init__(
+        self,
+        memory: GpuMemory,
+        runner: Runner,
+        compiler: Compiler,
+        resources: Callable[[int], GpuResource],
+        listeners: QueueListeners,
+    ) -> None:
+        self.memory = memory
+        self.runner = runner
+        self.resources = resources
+        self.listeners = listeners
+        self.blocks = BlockReader(memory, resources)
+        self.draws = DrawLowering(memory, compiler)
+        self.counts = FrameCounts()
+        self._target: tuple[GpuResource, int] | None = None
+        self._picture: Snapshot | None = None
+        self._job: FrameJob | None = None
+        self._drawn: list[int] = []
+
+    def run(self, address: int, size: int) -> None:
+        """Execute the queue at an address, up to its halt. Raises what `--strict` raises."""
+        data = self.memory.guest.view(address, size)
+        self.blocks.reset()
+        place = 0
+        while True:
+            try:
+                command, after = c.command_at(data, place)
+            except Malformed as reason:
+                self.report("GL-017", f"{reason}; the rest of the queue is left out")
+                break
+            if self.listeners.command.subscriptions:
+                self.listeners.command.emit(CommandExecuted(address + place, command))
+            place = after
+            if isinstance(command, c.Halt):
+                break
+            self._execute(command)
+        self.flush()
+
+    def _execute(self, command: c.QueueCommand) -> None:
+        try:
+            _HANDLERS[type(command)](self, command)
+        except Refused as reason:
+            self.report(reason.code, f"{command.name}: {reason.text}")
+        except Malformed as reason:
+            self.report("GL-017", f"{command.name}: {reason}")
+        except OutOfMemory as reason:
+            self.report("GL-006", f"{command.name}: {reason}")
+
+    @property
+    def last_picture(self) -> Snapshot | None:
+        """What was drawn to last."""
+        return Snapshot(*self._target) if self._target is not None else self._picture
+
+    def forget(self, resource: GpuResource) -> None:
+        """A resource goes: nothing may keep it alive."""
+        if self._target is not None and self._target[0] is resource:
+            self._picture, self._target = self.last_picture, None
+        self.blocks.forget()
+        self.draws.forget()
+
+    def report(self, code: str, text: str) -> None:
+        """A message that names the frame."""
+        self.runner.reports.doing = f"frame {self.counts.frame}"
+        self.runner.reports.report(code, text, block="GL")
+
+    # -- commands ----------------------------------------------------------------------------------
+
+    def draw(self, command: c.Draw) -> None:
+        """Draw primitives."""
+        self.counts.draws += 1
+        number = self.counts.draw_of_frame = self.counts.draw_of_frame + 1
+        try:
+            self._draw(command, number)
+        except (Refused, Malformed, CompileError, OutOfMemory) as reason:
+            self.counts.left_out += 1
+            code = reason.code if isinstance(reason, Refused) else _CODES[type(reason)]
+            text = reason.text if isinstance(reason, Refused) else str(reason)
+            self.runner.reports.doing = f"frame {self.counts.frame}, draw {number}"
+            self.runner.reports.report(code, f"left out: {text}", block="GL")
+
+    def _draw(self, command: c.Draw, number: int) -> None:
+        if not command.count or not command.instances:
+            return
+        state = self.blocks.state(command.pipe_state, command.shader_state)
+        reads = self.draws.reads(state)
+        job = self._job
+        if job is not None and job.has_work and any(one.number in job.writes for one in reads):
+            self.flush()
+        job = self._begin(state.framebuffer)
+        if self.draws.add(job, state, command):
+            for one in reads:
+                job.reads[one.number] = one
+            self._drawn.append(number)
+
+    def clear(self, command: c.Clear) -> None:
+        """Fill surfaces, as the first thing of a frame or later."""
+        framebuffer = self.blocks.framebuffer(command.framebuffer)
+        buffers = command.buffers
+        if framebuffer.zsbuf is None:
+            buffers &= ~ZS
+        if not any(one is not None for one in framebuffer.cbufs):
+            buffers &= ZS
+        if not buffers & (ZS | COLOUR0):
+            return
+        job = self._begin(framebuffer)
+        if not job.can_clear(buffers):
+            self.flush()
+            job = self._begin(framebuffer)
+        if not job.can_clear(buffers):
+            self._clear_in_memory(framebuffer, command)
+            buffers &= ~ZS
+        if buffers:
+            order = job.target.order
+            depth = min(max(command.depth, 0.0), 1.0) if command.depth == command.depth else 0.0
+            # As the chip quantises depth: times 2^24, saturated.
+            bits = min(int(depth * (1 << 24)), _FULL_DEPTH)
+            job.clear(buffers, colour_word(command.color, order), bits, command.stencil & 0xFF)
+
+    def _clear_in_memory(self, framebuffer: Framebuffer, command: c.Clear) -> None:
+        """Depth without stencil, or the other way round: the tile buffer clears both."""
+        surface = framebuffer.zsbuf
+        assert surface is not None
+        width, height = framebuffer.size
+        state = surface.state
+        box = Box(0, 0, state.first_layer, width, height, 1)
+        blits.clear_depth_stencil(
+            surface.resource, state.level, box,
+            command.depth if command.buffers & DEPTH else None,
+            command.stencil if command.buffers & STENCIL else None,
+        )  # fmt: skip
+
+    def copy(self, command: c.Copy) -> None:
+        """Copy texels as they are."""
+        target, source = self._used(command.target), self._used(command.source)
+        box = Box(*command.box)
+        place = command.place[0], command.place[1], command.place[2]
+        blits.copy_region(target, command.target_level, place, source, command.source_level, box)
+
+    def blit(self, command: c.Blit) -> None:
+        """Copy texels, scaled and converted."""
+        target, source = self._used(command.target), self._used(command.source)
+        asked = PipeBlit(
+            command.mask, command.filter, command.scissor_enable, command.render_condition_enable,
+            command.alpha_blend, command.scissor, 0, command.target_level, command.target_format,
+            command.target_box, 0, command.source_level, command.source_format, command.source_box,
+        )  # fmt: skip
+        blits.blit(asked, target, source)
+
+    def upload(self, command: c.Upload) -> None:
+        """Memory → resource."""
+        resource, box = self._used(command.resource), Box(*command.box)
+        resource.put(command.level, box, self._rows(resource, box, command.address))
+
+    def read_back(self, command: c.ReadBack) -> None:
+        """Resource → memory."""
+        resource, box = self._used(command.resource), Box(*command.box)
+        self._rows(resource, box, command.address)[...] = resource.get(command.level, box)
+
+    def sync(self, _command: c.Sync) -> None:
+        """Wait until all blocks are done."""
+        self.flush()
+
+    def dump(self, command: c.Dump) -> None:
+        """Show a picture."""
+        resource = self._used(command.resource)
+        self.counts.end_frame()
+        if self.listeners.frame.subscriptions:
+            self.listeners.frame.emit(FrameShown(self.counts.frame - 1, resource))
+
+    # -- frames ------------------------------------------------------------------------------------
+
+    def _begin(self, framebuffer: Framebuffer) -> FrameJob:
+        """The frame that goes to these surfaces. Raises Refused."""
+        job = self._job
+        if job is not None and job.framebuffer is framebuffer:
+            return job
+        if job is not None and job.framebuffer == framebuffer:
+            return job
+        self.flush()
+        self._job = FrameJob(framebuffer, frame_target(framebuffer))
+        return self._job
+
+    def flush(self) -> None:
+        """Draw the frame that waits."""
+        job, self._job = self._job, None
+        drawn, self._drawn = self._drawn, []
+        if job is None or not job.has_work:
+            return
+        where = f"frame {self.counts.frame}"
+        if drawn:
+            where += f", draw {drawn[0]}" if len(drawn) == 1 else f", draws {drawn[0]}-{drawn[-1]}"
+        self.runner.reports.doing = where
+        try:
+            lists = job.lists(self.memory)
+        except OutOfMemory as reason:
+            self.report("GL-006", str(reason))
+            return
+        self.runner.run(lists)
+        self.counts.jobs += 1
+        for written in job.writes.values():
+            written.changes += 1
+        colours = [one for one in job.framebuffer.cbufs if one is not None]
+        if colours:
+            target: Any = colours[0].resource
+            self._target = target, colours[0].state.level
+        if self.listeners.job.subscriptions:
+            self.listeners.job.emit(JobDrawn(self.counts.frame, tuple(drawn), lists, job))
+
+    def _used(self, number: int) -> GpuResource:
+        """A resource that is read or written outside of frames: what waits comes before."""
+        resource = self.resources(number)
+        job = self._job
+        if job is not None and (number in job.writes or number in job.reads):
+            self.flush()
+        return resource
+
+    def _rows(self, resource: GpuResource, box: Box, address: int) -> np.ndarray[Any, Any]:
+        """A box's rows in memory, without padding. Raises Refused."""
+        layout = resource.layout
+        shape = box.depth, layout.rows(box.height), layout.row_bytes(box.width)
+        size = shape[0] * shape[1] * shape[2]
+        if size > resource.size:
+            raise Refused("GL-005", f"{resource} does not hold {box}")
+        found: Any = self.memory.guest.array(address, size).reshape(shape)
+        return found
+
+
+def colour_word(colour: tuple[float, ...], order: str) -> int:
+    """A colour as the tile buffer has it."""
+    word = 0
+    for byte, name in enumerate(order):
+        value = 1.0 if name == "x" else colour[_COMPONENTS.index(name)]
+        value = min(max(value, 0.0), 1.0) if value == value else 0.0
+        word |= round(value * 255) << 8 * byte
+    return word
+
+
+_CODES = {CompileError: "GL-016", Malformed: "GL-017", OutOfMemory: "GL-006"}
+_HANDLERS: dict[type[c.QueueCommand], Callable[[Processor, Any], None]] = {
+    c.Draw: Processor.draw,
+    c.Clear: Processor.clear,
+    c.Copy: Processor.copy,
+    c.Blit: Processor.blit,
+    c.Upload: Processor.upload,
+    c.ReadBack: Processor.read_back,
+    c.Sync: Processor.sync,
+    c.Dump: Processor.dump,
+}
+"""What each command does; a halt ends the queue."""

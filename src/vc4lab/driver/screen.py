@@ -1,0 +1,249 @@
+"""The hardware layer behind Mesa: resources in GPU memory, work through the command queue.
+
+Commands are written to the queue in GPU memory as they come, with their state and data beside
+them; the command processor executes them when a client waits for the result, or when the memory
+for one frame is used up.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vc4lab.driver.gpu.memory import GpuMemory, OutOfMemory
+from vc4lab.driver.gpu.resource import GpuResource
+from vc4lab.driver.gpu.runner import Runner
+from vc4lab.driver.queue import commands as c
+from vc4lab.driver.queue.blocks import BlockWriter
+from vc4lab.driver.queue.events import QueueListeners
+from vc4lab.driver.queue.processor import Processor
+from vc4lab.mesa.protocol.codes import QueryType
+from vc4lab.mesa.protocol.fields import Malformed
+from vc4lab.mesa.store.resources import Box, Refused, Resource, box_in
+from vc4lab.mesa.store.software import shared_part, tight
+from vc4lab.options import GpuOptions
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.driver.draws.programs import Compiler
+    from vc4lab.mesa.protocol.messages import ResourceCreate, ResourceCreate2
+    from vc4lab.mesa.protocol.work_commands import Blit, Clear, DrawVbo, ResourceCopyRegion
+    from vc4lab.mesa.state.pipe import BoundQuery, Framebuffer, PipeState
+    from vc4lab.mesa.store.screen import Transfer
+
+QUEUE_BYTES = 1 << 20
+"""Of commands between two runs of the processor."""
+RESERVE = 48 << 20
+"""Bytes of the arena that stay for lists and data which the processor makes of the commands."""
+_TIMES = (QueryType.TIMESTAMP, QueryType.TIME_ELAPSED, QueryType.TIMESTAMP_DISJOINT)
+
+
+class VideoCoreScreen:
+    """A `Screen` (`mesa/store/screen.py`) on a V3D.
+
+    Attributes
+    ----------
+    memory, runner, processor
+        GPU memory, the V3D, the command processor.
+    listeners
+        For what may be observed (`queue/events.py`).
+    """
+
+    def __init__(
+        self, reporter: Reporter, compiler: Compiler, options: GpuOptions | None = None
+    ) -> None:
+        self.reporter = reporter
+        self.memory = GpuMemory()
+        self.runner = Runner(self.memory.guest, reporter, options or GpuOptions())
+        self.listeners = QueueListeners()
+        self._resources: weakref.WeakValueDictionary[int, GpuResource] = (
+            weakref.WeakValueDictionary()
+        )
+        self._numbers = 0
+        self.processor = Processor(
+            self.memory, self.runner, compiler, self._resource, self.listeners
+        )
+        self._writer = BlockWriter(self.memory)
+        self._queue = bytearray()
+        self._used: dict[int, GpuResource] = {}
+        """Resources that waiting commands name."""
+
+    def _resource(self, number: int) -> GpuResource:
+        found = self._resources.get(number)
+        if found is None:
+            raise Malformed(f"there is no resource {number}")
+        return found
+
+    def create(self, asked: ResourceCreate | ResourceCreate2) -> Resource:
+        self._numbers += 1
+        made = GpuResource(asked, self.memory, self._numbers)
+        self._resources[made.number] = made
+        return made
+
+    def destroy(self, resource: Resource) -> None:
+        """Its memory is free when nothing refers to it."""
+        if not isinstance(resource, GpuResource) or resource.is_buffer:
+            return
+        self.finish()
+        self.processor.forget(resource)
+
+    def _add(self, command: c.QueueCommand, *resources: Resource) -> None:
+        self._queue += command.encode_command()
+        for one in resources:
+            self._used[one.number] = one  # type: ignore[attr-defined,assignment]
+
+    def _make_room(self, size: int = 0) -> None:
+        """Let what waits be done if the memory for it is used up."""
+        if len(self._queue) > QUEUE_BYTES or self.memory.arena.left < RESERVE + size:
+            self.finish()
+
+    def finish(self) -> None:
+        if not self._queue:
+            return
+        data = bytes(self._queue) + c.Halt().encode_command()
+        self._queue.clear()
+        try:
+            self.processor.run(self.memory.keep(data), len(data))
+        except OutOfMemory as reason:
+            self.reporter.report("GL-006", str(reason), block="GL")
+        finally:
+            self._used.clear()
+            self.memory.arena.reset()
+            self._writer.reset()
+
+    # -- transfers ---------------------------------------------------------------------------------
+
+    def upload(self, transfer: Transfer) -> None:
+        self._put(transfer.resource, transfer.level, transfer.box, shared_part(transfer))
+
+    def write(
+        self, resource: Resource, level: int, box: Box, data: bytes, strides: tuple[int, int]
+    ) -> None:
+        resource.check(level, box)
+        rows = box_in(data, resource, box, 0, *tight(resource, box, strides))
+        self._put(resource, level, box, rows)
+
+    def _put(self, resource: Resource, level: int, box: Box, rows: np.ndarray[Any, Any]) -> None:
+        if not rows.size:
+            return
+        self._make_room(rows.nbytes)
+        try:
+            address = self.memory.arena.allocate(rows.nbytes, 64)
+        except OutOfMemory:
+            # More than the arena at once: done before what comes next, without the queue.
+            self.finish()
+            resource.put(level, box, rows)
+            return
+        self.memory.guest.array(address, rows.nbytes).reshape(rows.shape)[...] = rows
+        number = resource.number  # type: ignore[attr-defined]
+        self._add(c.Upload(number, level, tuple(box), address), resource)
+
+    def download(self, transfer: Transfer) -> None:
+        resource, level, box = transfer.resource, transfer.level, transfer.box
+        shared = shared_part(transfer)
+        shared[...] = self._get(resource, level, box)
+
+    def read(self, resource: Resource, level: int, box: Box, strides: tuple[int, int]) -> bytes:
+        resource.check(level, box)
+        stride, layer_stride = tight(resource, box, strides)
+        rows = self._get(resource, level, box)
+        size = (box.depth - 1) * layer_stride + rows.shape[1] * stride if rows.size else 0
+        if size > resource.size + (1 << 20):
+            raise Refused("GL-006", f"{resource}: {size} bytes of {box} are too many")
+        data = bytearray(size)
+        box_in(data, resource, box, 0, stride, layer_stride)[...] = rows
+        return bytes(data)
+
+    def _get(self, resource: Resource, level: int, box: Box) -> np.ndarray[Any, Any]:
+        """A box after all work on it; a window's ends a frame."""
+        resource.check(level, box)
+        number = resource.number  # type: ignore[attr-defined]
+        if resource.is_window:
+            self._add(c.Dump(number), resource)
+        layout = resource.layout
+        shape = box.depth, layout.rows(box.height), layout.row_bytes(box.width)
+        size = shape[0] * shape[1] * shape[2]
+        self._make_room(size)
+        try:
+            address = self.memory.arena.allocate(size, 64)
+        except OutOfMemory:
+            self.finish()
+            return resource.get(level, box)
+        self._add(c.ReadBack(number, level, tuple(box), address), resource)
+        self.finish()
+        found: Any = self.memory.guest.array(address, size).reshape(shape)
+        return found
+
+    # -- work --------------------------------------------------------------------------------------
+
+    def clear(self, framebuffer: Framebuffer, command: Clear) -> None:
+        self._make_room()
+        self._keep(framebuffer)
+        place = self._writer.framebuffer(framebuffer)
+        self._add(c.Clear(place, command.buffers, command.color, command.depth, command.stencil))
+
+    def _keep(self, framebuffer: Framebuffer) -> None:
+        for surface in (*framebuffer.cbufs, framebuffer.zsbuf):
+            if surface is not None:
+                self._used[surface.resource.number] = surface.resource  # type: ignore[attr-defined,assignment]
+
+    def draw(self, state: PipeState, command: DrawVbo) -> None:
+        self._make_room()
+        self._keep(state.framebuffer)
+        for bound in self.processor.draws.reads(state):
+            self._used[bound.number] = bound
+        self._add(
+            c.Draw(
+                mode=command.mode,
+                start=command.start,
+                count=command.count,
+                instances=command.instance_count,
+                start_instance=command.start_instance,
+                index_bias=command.index_bias,
+                restart_index=command.restart_index,
+                min_index=command.min_index,
+                max_index=command.max_index,
+                indexed=bool(command.indexed),
+                primitive_restart=bool(command.primitive_restart),
+                pipe_state=self._writer.pipe_state(state),
+                shader_state=self._writer.shader_state(state),
+            )
+        )
+
+    def blit(self, command: Blit, target: Resource, source: Resource) -> None:
+        self._make_room()
+        numbers = target.number, source.number  # type: ignore[attr-defined]
+        self._add(
+            c.Blit(
+                command.mask, command.filter, command.scissor_enable,
+                command.render_condition_enable, command.alpha_blend, command.scissor,
+                numbers[0], command.dst_level, command.dst_format, command.dst_box,
+                numbers[1], command.src_level, command.src_format, command.src_box,
+            ),
+            *(target, source),
+        )  # fmt: skip
+
+    def copy_region(self, command: ResourceCopyRegion, target: Resource, source: Resource) -> None:
+        self._make_room()
+        numbers = target.number, source.number  # type: ignore[attr-defined]
+        box = command.x, command.y, command.z, command.width, command.height, command.depth
+        place = command.dstx, command.dsty, command.dstz
+        self._add(
+            c.Copy(numbers[0], command.dst_level, place, numbers[1], command.src_level, box),
+            *(target, source),
+        )
+
+    def begin_query(self, query: BoundQuery) -> int:
+        return time.monotonic_ns()
+
+    def end_query(self, query: BoundQuery, begun: int | None) -> int:
+        kind = query.state.type
+        if kind not in _TIMES:
+            self.reporter.report("GL-010", f"queries of kind {kind} count nothing yet", block="GL")
+            return 0
+        self.finish()
+        now = time.monotonic_ns()
+        return now - (begun or now) if kind == QueryType.TIME_ELAPSED else now
