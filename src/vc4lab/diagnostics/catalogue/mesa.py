@@ -112,8 +112,8 @@ ENTRIES = [
         "GL-014",
         "Frame abandoned",
         "The control lists of a frame never ended: a shader that loops for ever, or lists that "
-        "wait for memory. On a board the GPU hangs there and the kernel resets it; so does the driver. "
-        "What the frame would have drawn is missing.",
+        "wait for memory. On a board the GPU hangs there and the kernel resets it; so does the "
+        "driver. What the frame would have drawn is missing.",
         "src/vc4lab/driver/gpu/runner.py",
         "The message names the frame, its draws, and what has no end.",
     ),

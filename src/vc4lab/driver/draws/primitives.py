@@ -119,9 +119,9 @@ def _runs(
     """Byte offset and indices of each part between restarts."""
     resource: Any = indices.resource
     size = indices.index_size
-    offset = indices.offset + draw.start * size
+    offset = indices.offset  # Mesa's driver has added the draw's start to it
     if offset + draw.count * size > resource.size:
-        raise Refused("GL-005", f"{resource} does not hold indices {draw.start} + {draw.count}")
+        raise Refused("GL-005", f"{resource} does not hold {draw.count} indices from {offset} on")
     numbers = memory.guest.array(resource.address + offset, draw.count, f"<u{size}")
     if not draw.primitive_restart:
         yield offset, numbers

@@ -51,7 +51,7 @@ class Draw(QueueCommand, number=1, name="draw"):
     """Draws primitives: `draw_info`, and where `pipe_state` and `shader_state` are."""
 
     mode: Primitive = word(0, enum=Primitive)
-    start: int = word(1, doc="first vertex or index")
+    start: int = word(1, doc="first vertex; of indices, the index buffer's offset counts")
     count: int = word(2)
     instances: int = word(3)
     start_instance: int = word(4)
