@@ -115,19 +115,20 @@ def triangle() -> Frame:
     return jobs.draw(jobs.triangles(flat(), [(320, 40), (600, 320), (40, 320)]))
 
 
-def _grid(count: int) -> list[Point]:
+def _grid(count: int, varyings: int = 0) -> list[Point]:
     corners: list[Point] = []
+    more = (0.5,) * varyings
     for number in range(count):
         x, y = number % 200 * 3.0 + 10, number // 200 * 3.0 + 10
-        corners += [(x, y), (x + 2.0, y), (x, y + 2.0)]
+        corners += [(x, y, *more), (x + 2.0, y, *more), (x, y + 2.0, *more)]
     return corners
 
 
 @cache
-def tiny(count: int = 20_000) -> Frame:
+def tiny(count: int = 20_000, varyings: int = 0) -> Frame:
     """Many triangles of a few pixels, none of which shares a vertex with another one."""
     jobs = Jobs()
-    return jobs.draw(jobs.triangles(flat(), _grid(count)))
+    return jobs.draw(jobs.triangles(flat(), _grid(count, varyings)))
 
 
 def _copies(words: int) -> str:

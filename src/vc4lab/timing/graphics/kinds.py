@@ -74,6 +74,8 @@ class Meets(IntFlag):
     """The first word of a line of uniforms is read."""
     NEXT_LINE = 1 << 15
     """Words of `Segment.line` are fetched from now on."""
+    END = 1 << 16
+    """The program's end is signalled: its QPU may be given the next thread."""
 
 
 SHADER_CAUSE_TEXT = {

@@ -36,7 +36,8 @@ def test_a_segment_begins_where_something_is_met() -> None:
         (4, Meets.LINE, 1),  # the parameter is the first word of uniforms
         (5, Meets.REQUEST0, 2),
         (7, Meets.RESULT0, 2),
-        (9, Meets.LOCK, 5),
+        (9, Meets.LOCK, 2),
+        (11, Meets.END, 3),
     ]
     program = cut(text)
     request, last = (program.runs[number] for number in program.way().runs[4:7:2])
@@ -49,7 +50,8 @@ def test_only_lines_of_uniforms_are_met() -> None:
     assert segments(text) == [
         (0, Meets.LINE, 14),
         (14, Meets.NEXT_LINE, 2),
-        (16, Meets.LINE, 7),
+        (16, Meets.LINE, 4),
+        (20, Meets.END, 3),
     ]
     assert segments(text, 15)[:2] == [
         (0, Meets.LINE | Meets.NEXT_LINE, 1),
@@ -62,7 +64,8 @@ def test_another_place_of_uniforms_is_fetched_when_it_is_known() -> None:
     assert segments(text) == [
         (0, Meets.LINE, 1),
         (1, Meets.NEXT_LINE, 3),
-        (4, Meets.LINE, 4),
+        (4, Meets.LINE, 1),
+        (5, Meets.END, 3),
     ]
 
 
@@ -71,15 +74,20 @@ def test_threads_are_switched_after_two_more_instructions() -> None:
     assert segments(text) == [
         (0, NONE, 3),
         (3, Meets.SWITCH, 4),
-        (7, Meets.LAST_SWITCH | Meets.LOCK, 4),
+        (7, Meets.LAST_SWITCH | Meets.LOCK, 1),
+        (8, Meets.END, 3),
     ]
 
 
 def test_the_end_gives_the_tile_back() -> None:
     text = "mov tlbc, 0\nnop ; nop ; thrend\nnop\nnop ; nop ; sbdone\n"
-    assert segments(text) == [(0, Meets.LOCK, 4)]
+    assert segments(text) == [(0, Meets.LOCK, 1), (1, Meets.END, 3)]
     early = "mov tlbc, 0\nnop ; nop ; sbdone\nnop\nnop" + END
-    assert segments(early) == [(0, Meets.LOCK, 1), (1, Meets.UNLOCK, 6)]
+    assert segments(early) == [
+        (0, Meets.LOCK, 1),
+        (1, Meets.UNLOCK, 3),
+        (4, Meets.END, 3),
+    ]
 
 
 VPM = "ldi vr_setup, 0x201a00\nmov r0, vpm\nldi vr_setup, 0x80000000\nmov vpm, r0"
@@ -87,7 +95,7 @@ VPM = "ldi vr_setup, 0x201a00\nmov r0, vpm\nldi vr_setup, 0x80000000\nmov vpm, r
 
 def test_a_set_up_of_the_dma_is_none_of_the_vpm() -> None:
     assert [meets for _, meets, _ in segments(VPM + END)] == [
-        Meets.VPM_SETUP, Meets.VPM_READ, Meets.VPM_WRITE,
+        Meets.VPM_SETUP, Meets.VPM_READ, Meets.VPM_WRITE, Meets.END,
     ]  # fmt: skip
 
 

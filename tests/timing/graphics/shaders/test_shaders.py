@@ -14,6 +14,7 @@ from tests.support.timing import timed
 
 from vc4lab.timing.compute.kinds import CAUSE_TEXT, Cause
 from vc4lab.timing.graphics.shaders.standstill import standing_threads
+from vc4lab.timing.graphics.state import TaskKind
 
 SLOT = 4
 LATE = "mov tlbc, r0" + END
@@ -32,9 +33,25 @@ def lengths(result: Shaded) -> list[int]:
 
 def test_a_program_in_the_cache_takes_a_slot_for_each_instruction() -> None:
     result = shaded("nop\n" * 20 + END, 5)
-    # the scheduler is called a clock after the end, and a thread begins a clock after that
-    assert lengths(result)[1:] == [23 * SLOT + 2] * 3
+    assert lengths(result)[1:] == [23 * SLOT] * 3
     assert result.stalls() == {Cause.INSTRUCTIONS: result.stall(Cause.INSTRUCTIONS)}
+
+
+@pytest.mark.parametrize(("launch", "gap"), [(1, 0), (11, 0), (12, 1), (30, 19)])
+def test_the_next_thread_is_given_at_the_signal(launch: int, gap: int) -> None:
+    """The end is signalled 12 clocks before the last instruction is over; the scheduler is called a
+    clock later. What is on its way for longer begins later."""
+    result = shaded("nop\n" * 20 + END, 5, launch=launch)
+    assert lengths(result)[1:] == [23 * SLOT + gap] * 3
+
+
+def test_a_thread_begins_after_the_end_of_the_one_before() -> None:
+    """Though that one waits at its end: its vector comes after a long one of another QPU."""
+    programs = ["nop\n" * 60 + END, END, "nop\n" * 8 + END, "nop\n" * 8 + END]
+    result = shaded(programs, 4, qpus=2, places=1)
+    spent = sum(int(one.spent[TaskKind.FRAGMENTS]) for one in result.qpus)
+    assert in_order(result)
+    assert spent <= 2 * result.clocks
 
 
 @pytest.mark.parametrize("qpus", [1, 4])
@@ -64,15 +81,15 @@ def test_instructions_executed_and_busy() -> None:
 
 
 def test_the_first_word_comes_from_the_slices_cache() -> None:
-    """51 clocks, of which nothing is hidden: 13 slots."""
+    """51 clocks, of which ten are over when the thread begins: 11 slots."""
     result = shaded("mov r0, unif" + END, 5)
-    assert lengths(result)[2] == (13 + 4) * SLOT + 2
-    assert result.segments[0][2] == pytest.approx(5 * 13 * SLOT, abs=200)
+    assert lengths(result)[2] == (11 + 4) * SLOT
+    assert result.segments[0][2] == pytest.approx(5 * 11 * SLOT, abs=200)
 
 
 def test_a_thread_may_have_its_first_words_sooner() -> None:
     result = shaded("mov r0, unif" + END, 5, first_uniforms=20)
-    assert lengths(result)[2] == (5 + 4) * SLOT + 2
+    assert lengths(result)[2] == (3 + 4) * SLOT
 
 
 @pytest.mark.parametrize(("between", "stall"), [(0, 11), (6, 5), (11, 0), (30, 0)])
@@ -80,7 +97,7 @@ def test_a_line_is_fetched_two_words_ahead(between: int, stall: int) -> None:
     """Word 14 asks for it; its 51 clocks are 13 slots, of which words 14 and 15 hide two."""
     text = "mov r0, unif\n" * 16 + "nop\n" * between + "mov r0, unif" + END
     result = shaded(text, 5)
-    assert lengths(result)[2] == (13 + 16 + between + stall + 4) * SLOT + 2
+    assert lengths(result)[2] == (11 + 16 + between + stall + 4) * SLOT
 
 
 def test_words_are_counted_as_the_chip_counts_them() -> None:
@@ -114,7 +131,7 @@ def test_results_come_in_order_and_hide_each_other() -> None:
     text = "mov t0s, r0\n" * 3 + "nop ; nop ; ldtmu0\n" * 3 + END
     result = shaded(text, 6, lines=[[[1]] * 3])
     waits = 9 * SLOT - 2 * SLOT  # of the first
-    assert lengths(result)[3] == (3 + 3 + 3) * SLOT + waits + 2 * (16 - SLOT) + 2
+    assert lengths(result)[3] == (3 + 3 + 3) * SLOT + waits + 2 * (16 - SLOT)
 
 
 @pytest.mark.parametrize(("threads", "stall"), [(1, 0), (2, 12)])
@@ -164,7 +181,7 @@ def test_the_other_thread_hides_the_latency() -> None:
 def test_a_lone_thread_goes_on_when_its_result_is_there() -> None:
     """Request, switch, two more: the load has 6 of the 9 slots to wait for."""
     result = shaded(SWITCHING.format("lthrsw"), 5, lines=[[[1]]])
-    assert lengths(result)[3] == (4 + 6 + 9 + 4) * SLOT + 2
+    assert lengths(result)[3] == (4 + 6 + 9 + 4) * SLOT
 
 
 def test_threads_end_in_order() -> None:
@@ -263,9 +280,8 @@ def test_the_sfu_is_shared_by_a_slice() -> None:
 def test_varyings_have_a_rate() -> None:
     text = "mov r0, vary\n" * 8 + END
     fast, slow = (shaded(text, 5, varying_interval=clocks) for clocks in (4, 16))
-    assert lengths(fast)[3] == (8 + 3) * SLOT + 8 + 2  # the first one has to come
-    # eight of 16 clocks, the first of which may begin within its turn; then what comes after it
-    assert 0 <= 8 * 16 + 4 + 4 * SLOT + 2 - lengths(slow)[3] < 16
+    assert lengths(fast)[3] == (8 + 3) * SLOT  # the first one came while the thread before ended
+    assert lengths(slow)[3] == 8 * 16  # the next thread's are made while a thread ends
     four = shaded(text, 40, qpus=4, varying_interval=4)
     assert four.clocks >= 40 * 8 * 4
 
@@ -288,7 +304,7 @@ VERTICES = "ldi vr_setup, 0x201a00\nmov r0, vpm\nldi vw_setup, 0x1a00\nmov vpm, 
 def test_vertex_shaders_read_and_write_the_vpm() -> None:
     """Five slots after the set-up, as measured (QV56)."""
     result = shaded(VERTICES, 5, batches=True)
-    assert lengths(result)[3] == (7 + 5) * SLOT + 2
+    assert lengths(result)[3] == (7 + 5) * SLOT
     assert result.stall(Cause.VPM_READ) == 5 * 5 * SLOT
 
 
@@ -301,7 +317,7 @@ LOOP = "nop\nagain: nop\nnop\nbrr.anyz -, again\nnop\nnop\nnop\nnop" + END
 def test_loops_take_the_clocks_of_their_rounds(rounds: int) -> None:
     count = 1 + 6 * rounds + 4
     result = shaded(LOOP, 5, instructions=count)
-    assert lengths(result)[3] == count * SLOT + 2
+    assert lengths(result)[3] == count * SLOT
     again = next(run for first, run, _ in result.segments if first == 1)
     assert again == 5 * rounds
 

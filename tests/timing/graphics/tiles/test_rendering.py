@@ -151,6 +151,15 @@ def _slower(chip: Chip = CHIP, **changes: Any) -> float:
     return other / plain
 
 
+def test_each_varying_of_a_triangle_is_set_up() -> None:
+    """Triangles in more than one tile are set up in each of them."""
+    plain, other = (
+        next(iter(model().run([frame_jobs.tiny(2000, varyings)]))).rendering for varyings in (1, 5)
+    )
+    each = CHIP.real("setup", "varying_clocks")
+    assert 4 * each <= (other - plain) / 2000 < 1.1 * 4 * each
+
+
 def test_a_lock_that_is_kept_for_long_holds_the_others_up() -> None:
     """If there are only three; those that cover other quads do not mind it."""
     three = changed(CHIP, {("tile_buffer", "locks"): 3})

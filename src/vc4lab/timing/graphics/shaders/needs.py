@@ -205,7 +205,7 @@ def _varying(engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, at: Val
     shading = GraphicsFigures.at(engine.chip).shading
     number = thread.varyings
     before = number - shading.varying_depth
-    asked: Value = thread.started
+    asked: Value = thread.given
     if before >= 0:
         asked = load(i64, thread.read + ((before & (READS - 1)).sext(i64) << 3))
     turns = shading.varying_turns + qpu.slice.sext(i64) * (8 * SLOTS)
@@ -251,7 +251,7 @@ def wait_for_needs(
             at = _room(engine, qpu, thread, segment, unit, at, now)
     if (at >= 0) & ((meets & int(Meets.NEXT_LINE)) != 0):
         at = _next_line(engine, qpu, thread, segment, at, now)
-    if (at >= 0) & ((meets & int(Meets.UNLOCK)) != 0):
+    if (at >= 0) & ((meets & int(Meets.UNLOCK | Meets.END)) != 0):
         if at > now:
             at = block(engine, thread, Cause.NONE, at, now)
     if (at >= 0) & ((meets & int(Meets.LOCK)) != 0):

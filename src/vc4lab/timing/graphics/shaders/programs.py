@@ -50,6 +50,7 @@ _MEETS = (
     (Flag.TILE, Meets.LOCK),
     (Flag.UNLOCK, Meets.UNLOCK),
     (Flag.TILE_LOAD, Meets.TILE_LOAD),
+    (Flag.END, Meets.END),
 )
 
 

@@ -26,7 +26,7 @@ from vc4lab.timing.graphics.shaders.needs import (
 )
 from vc4lab.timing.graphics.shaders.requests import request_tag, words_place
 from vc4lab.timing.graphics.shaders.state import Segment, ShaderQpu, Thread
-from vc4lab.timing.graphics.shaders.threads import choose_thread, end_task
+from vc4lab.timing.graphics.shaders.threads import announce_end, choose_thread, end_task
 from vc4lab.timing.graphics.state import Shader, TaskKind
 from vc4lab.timing.graphics.tiles.scoreboard import drop_lock
 
@@ -97,6 +97,8 @@ def do_effects(
     if ((meets & int(Meets.UNLOCK)) != 0) & (thread.locked == 1):
         thread.locked = const(i32, 2)
         drop_lock(engine, thread.task, now)
+    if (meets & int(Meets.END)) != 0:
+        announce_end(engine, qpu, thread, now)
 
 
 @staged

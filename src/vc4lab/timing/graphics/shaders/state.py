@@ -47,6 +47,8 @@ class Thread(Struct):
     alive: it has a task; order: the number of its start among those of the QPU. waits: it gave way
     to the other thread; ordered: it goes on only when older ones have ended; switched: the segment
     it is at need not give way again. locked: 1 while it holds the tile, 2 afterwards.
+    announced: its end is signalled. given: when its QPU got it, maybe before the thread before had
+    ended; uniforms and varyings come from then on.
     step, steps: the segments of its run, from `route` on; issued: instructions of the one it is at.
     due: when its next instruction could issue; cause: what it waits for.
     line: of instructions, the last one that was there; cached: all of its program was in the cache
@@ -79,8 +81,9 @@ class Thread(Struct):
     varyings = i32
     issued = i32
     room = i32
-    unused = i32
+    announced = i32
     due = i64
+    given = i64
     started = i64
     line = i64
     line_at = i64

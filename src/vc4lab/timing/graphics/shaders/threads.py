@@ -15,7 +15,7 @@ from vc4lab.timing.clockwork import (
 )
 from vc4lab.timing.compute.kinds import LINE_BITS, Cause, ModuleKind
 from vc4lab.timing.compute.slice_caches import cache_of
-from vc4lab.timing.compute.state import Figures, SliceCache
+from vc4lab.timing.compute.state import Figures, Qpu, SliceCache
 from vc4lab.timing.graphics.kinds import GraphicsQueue, shaded_queue
 from vc4lab.timing.graphics.shaders.lines import ask_uniforms, thread_at
 from vc4lab.timing.graphics.shaders.needs import blame, block, next_slot, take_result
@@ -97,11 +97,11 @@ def _begin(engine: Engine, qpu: ShaderQpu, clock: Value) -> Value:
         shaders = queue_at(engine, GraphicsQueue.SHADERS, qpu.common.number)
         if call(is_readable, engine.pointer, shaders.pointer, clock) != 0:
             piece = first_piece(shaders)
-            task, kind = piece.place.trunc(i32), piece.tag.trunc(i32)
+            task, kind, given = piece.place.trunc(i32), piece.tag.trunc(i32), piece.ready
             call(remove_piece, engine.pointer, shaders.pointer, clock)
             number = select(qpu.first.alive == 0, const(i32, 0), const(i32, 1))
             thread = thread_at(qpu, number)
-            _start(engine, qpu, thread, number, task, kind, clock)
+            _start(engine, qpu, thread, number, task, kind, given, clock)
             begun = thread.line_comes
             if begun == 0:  # uniforms are asked for before instructions
                 wake_self(engine, clock)
@@ -111,7 +111,7 @@ def _begin(engine: Engine, qpu: ShaderQpu, clock: Value) -> Value:
 @staged
 def _start(
     engine: Engine, qpu: ShaderQpu, thread: Thread, number: Value, task: Value, kind: Value,
-    clock: Value,
+    given: Value, clock: Value,
 ) -> None:  # fmt: skip
     figures = GraphicsFigures.at(engine.chip)
     list_thread = select(kind == int(TaskKind.COORDINATES), const(i32, 0), const(i32, RENDERING))
@@ -134,7 +134,16 @@ def _start(
     thread.number = number
     qpu.order = qpu.order + 1
     thread.order = qpu.order
-    for name in ("waits", "ordered", "switched", "locked", "accesses", "requests", "varyings"):
+    for name in (
+        "waits",
+        "ordered",
+        "switched",
+        "locked",
+        "accesses",
+        "requests",
+        "varyings",
+        "announced",
+    ):
         setattr(thread, name, const(i32, 0))
     for unit in (0, 1, 2, 3):
         for place in (thread.requested, thread.arrived, thread.taken, thread.words):
@@ -143,6 +152,7 @@ def _start(
     thread.room = select(shader.threads > 1, words >> 1, words)
     for name in ("due", "started", "complete_at", "vpm_at"):
         setattr(thread, name, clock)
+    thread.given = given
     thread.line = const(i64, -1)
     qpu.current = number + 1
     misses = _instructions(engine, qpu).tags.misses + 1
@@ -152,7 +162,7 @@ def _start(
     thread.uniform_line = shader.uniforms.zext(i64).shr(LINE_BITS)
     qpu.common.uniforms = qpu.common.uniforms + figures.compute.ahead.sext(i64)
     ask_uniforms(engine, qpu.common, thread, thread.uniform_line, clock, clock)
-    thread.line_at = clock + figures.shading.first_uniforms
+    thread.line_at = given + figures.shading.first_uniforms
     place = qpu.tasks + (kind.sext(i64) << 3)
     store(place, load(i64, place) + 1)
 
@@ -163,6 +173,19 @@ def _instructions(engine: Engine, qpu: ShaderQpu) -> SliceCache:
 
 
 # -- the end of a thread
+
+
+@staged
+def announce_end(engine: Engine, qpu: Qpu, thread: Thread, clock: Value) -> None:
+    """The scheduler may give the QPU another thread, which begins after the last instruction.
+
+    That is so from the signal on: the two instructions after it may read neither uniforms nor
+    varyings, and new W and Z come into register 14 of the next thread meanwhile (hardware reference
+    4.13, 4.19).
+    """
+    thread.announced = const(i32, 1)
+    halves = select(Shader.at(thread.shader, 8).threads > 1, const(i32, 1), const(i32, 2))
+    end_thread(engine, qpu.number, halves, clock)
 
 
 @staged
@@ -261,5 +284,5 @@ def _free(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) -> None:
     thread.alive = const(i32, 0)
     qpu.current = const(i32, 0)
     qpu.free_at = clock
-    halves = select(shader.threads > 1, const(i32, 1), const(i32, 2))
-    end_thread(engine, qpu.common.number, halves, clock)
+    if thread.announced == 0:
+        announce_end(engine, qpu.common, thread, clock)
