@@ -137,12 +137,13 @@ class OneListener:
         self._name = f"_{name}_subscription"
 
     def __get__(self, owner: Any, _kind: type | None = None) -> Any:
-        known = vars(owner).get(self._name)
+        known = getattr(owner, self._name, None)
         return known[0] if known is not None else None
 
     def __set__(self, owner: Any, call: Callable[..., object] | None) -> None:
-        known = vars(owner).pop(self._name, None)
+        known = getattr(owner, self._name, None)
         if known is not None:
+            delattr(owner, self._name)
             known[1].close()
         if call is not None:
             listeners = owner
@@ -150,4 +151,4 @@ class OneListener:
                 listeners = getattr(listeners, name)
             arguments = self._arguments
             one = listeners.subscribe(lambda event: call(*arguments(event)))
-            vars(owner)[self._name] = call, one
+            setattr(owner, self._name, (call, one))

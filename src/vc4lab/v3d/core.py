@@ -43,6 +43,7 @@ OUTOMEM = Interrupts.OUTOMEM.mask
 SPILLUSE = Interrupts.SPILLUSE.mask
 
 _WORD = 0xFFFFFFFF
+_LIST = Use.LIST  # members of an enumeration are looked up slowly
 LONGEST_LIST = 1 << 26
 """An end address further away is meant as "never": the list ends otherwise."""
 _SHADERS_QPU = 1 << 0
@@ -70,7 +71,7 @@ class V3D:
     Attributes
     ----------
     listeners
-        Listeners, by kind of event (`events.py`).
+        Listeners, by kind of event (`events`).
     on_interrupt, on_frame
         One listener each for `interrupt_line` (it gets the level) and `frame_done`.
     """
@@ -282,7 +283,8 @@ class V3D:
             listeners.job(thread)
         current, end = thread.current, thread.end
         size = (end - current) & _WORD
-        self._uses(Use.LIST, current, size if size < LONGEST_LIST else 1)
+        uses = self._uses
+        uses(_LIST, current, size if size < LONGEST_LIST else 1)
         self.order.list(current, end)
         self.run()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import NativeFunction, NativeModule, build, i32, late_kernel, ptr
@@ -82,6 +82,7 @@ class NativeBinning:
         context = BinningContext()
         self.context = context
         self._address = context.address
+        self._execute: Callable[[int], int] | None = None  # made when needed, see v3d/README.md
         self.is_heard = False
         """Whether draws and modes are noted, for listeners to uses of memory."""
         self.binned: BinnedDraws | None = None
@@ -110,12 +111,11 @@ class NativeBinning:
         elif self.binned is not None:
             result = _execute(False, True)(self._address)
         else:
-            result = self._execute(self._address)
+            execute = self._execute
+            if execute is None:
+                execute = self._execute = _execute(False, False)
+            result = execute(self._address)
         return context.here & 0xFFFFFFFF, result
-
-    @cached_property
-    def _execute(self) -> Callable[[int], int]:
-        return _execute(False, False)
 
     def take_notes(self) -> list[Any]:
         """The notes that were made since the last call."""

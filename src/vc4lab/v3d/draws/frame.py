@@ -7,7 +7,7 @@ Source: hardware reference 1.2, 3.3, 7.10.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.listeners import Heard
@@ -60,32 +60,35 @@ class FrameRenderer:
         self._tile = 0, 0
         self._frame: NativeFrame | None = None
         self._shape: tuple[int, list[int], Any] | None = None
+        self._tile_threads: TileThreads | None = None  # made when needed, see v3d/README.md
+        self._reporter: WorkReporter | None = None
         self.preparer = DrawPreparer(services, lint)
         self._endless = self.preparer.vertices.endless
 
-    @cached_property
+    @property
     def tile_threads(self) -> TileThreads:
         """The worker threads; made at the first frame, because that compiles the tile loop."""
-        services = self.services
-        return TileThreads(None, self.unknowns, interrupts=services.interrupts, team=services.team)
+        threads, services = self._tile_threads, self.services
+        if threads is None:
+            threads = self._tile_threads = TileThreads(
+                None, self.unknowns, interrupts=services.interrupts, team=services.team
+            )
+        return threads
 
     @property
     def progress(self) -> tuple[int, ...] | None:
         """See `TileThreads.progress`."""
-        return self.tile_threads.progress if "tile_threads" in self.__dict__ else None
+        return self._tile_threads.progress if self._tile_threads is not None else None
 
     def abandon(self) -> None:
         """Give up the frame that is being drawn: `draw` raises Abandoned; from any thread."""
-        if "tile_threads" in self.__dict__:
-            self.tile_threads.abandon()
+        if self._tile_threads is not None:
+            self._tile_threads.abandon()
 
     def take_counts(self) -> JobCounts:
         """What was rendered since the last call."""
-        tiles = (
-            self.tile_threads.work()
-            if "tile_threads" in self.__dict__
-            else [0] * len(WORK_COUNTERS)
-        )
+        threads = self._tile_threads
+        tiles = threads.work() if threads is not None else [0] * len(WORK_COUNTERS)
         totals = self.preparer.vertices.instructions, *tiles
         shading, *work = map(int.__sub__, totals, self._counted)
         self._counted = totals
@@ -102,7 +105,7 @@ class FrameRenderer:
 
     def events(self) -> dict[str, int]:
         """What the tile threads counted since the start."""
-        return self.tile_threads.counters() if "tile_threads" in self.__dict__ else {}
+        return self._tile_threads.counters() if self._tile_threads is not None else {}
 
     def draw(self, mode: FrameMode, collector: Collector) -> None:
         """Renders what was collected: when this returns, its stores are in guest memory."""
@@ -137,7 +140,7 @@ class FrameRenderer:
         if self._heard.now:
             result = self._draw_heard(frame, mode, collector, scan, draws)
         else:
-            result = self.tile_threads.run(frame)
+            result = (self._tile_threads or self.tile_threads).run(frame)
         preparer = self.preparer
         if preparer.late.met:
             preparer.late.report()
@@ -183,14 +186,12 @@ class FrameRenderer:
         draws: Sequence[Draw],
     ) -> None:
         """Emits the pieces of work of the tiles to listeners."""
-        event = self._reporter.event(mode, frame, self.tile_threads, collector, scan, draws)
-        self.listeners.frame_work.emit(event)
-
-    @cached_property
-    def _reporter(self) -> WorkReporter:
         from vc4lab.v3d.draws.work import WorkReporter
 
-        return WorkReporter(self.preparer)
+        if self._reporter is None:
+            self._reporter = WorkReporter(self.preparer)
+        event = self._reporter.event(mode, frame, self.tile_threads, collector, scan, draws)
+        self.listeners.frame_work.emit(event)
 
     def _scan(self, collector: Collector) -> ScanResult:
         """The lists of all pieces, in order."""

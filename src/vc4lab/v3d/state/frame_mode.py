@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 from vc4lab.records.codes import Decimate, TileFormat, Tiling
 from vc4lab.v3d.state.draw_input import double_buffer_halves
@@ -35,10 +34,11 @@ class FrameMode:
     vg_mask: bool = False
     double_buffer: bool = False
 
-    @cached_property
-    def layout(self) -> TileLayout:
-        """How the tile buffer is arranged."""
-        return TileLayout(self.multisample, self.wide_colour)
+    layout: TileLayout = field(init=False, repr=False, compare=False)
+    """How the tile buffer is arranged."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layout", TileLayout(self.multisample, self.wide_colour))
 
     def surface(self, unknowns: Unknowns) -> Surface:
         """What records 24 and 25 store to."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.states import TRIANGLES_16_BIT
@@ -88,6 +88,7 @@ class ListScanner:
         self.context = context
         self.result = ScanResult(context)
         self._address = context.address
+        self._scan: Callable[[int], int] | None = None  # made when needed, see v3d/README.md
         self._maps: list[Any] = []
         self._draws: Any = None
         self._segments: Any = None
@@ -129,17 +130,16 @@ class ListScanner:
             if notes is not None and notes.heard.now:
                 status = self._scan_noting(notes)
             else:
-                status = self._scan(self._address)
+                scan = self._scan
+                if scan is None:
+                    scan = self._scan = _native_scan(_met_all_formats, False).call
+                status = scan(self._address)
             if status == sc.DONE:
                 break
             self._provide(status)
         result.draw_count, result.entries = context.draw_count, context.entries
         result.errors = self._found_errors() if context.error_count else ()
         return result
-
-    @cached_property
-    def _scan(self) -> Callable[[int], int]:
-        return _native_scan(_met_all_formats, False).call
 
     def _scan_noting(self, notes: RecordNotes) -> int:
         """Goes on with the scan; notes of tiles that are through become events."""
@@ -170,7 +170,7 @@ class ListScanner:
             self._expand(context)
         elif status == sc.NEED_FORMATS:
             _met_all_formats = True
-            self.__dict__.pop("_scan", None)
+            self._scan = None
         elif status == sc.NEED_ERRORS:
             self._grow_errors(context.error_capacity * 4)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
@@ -41,6 +41,7 @@ class Collector:
         context = CollectContext()
         self.context = context
         self._address = context.address
+        self._collect: Callable[[int], int] | None = None  # made when needed, see v3d/README.md
         context.memory = memory_base
         self._stored = (ctypes.c_char * cc.MAX_TILES)()
         self._surfaces = (ctypes.c_uint64 * cc.MAX_SURFACES)()
@@ -72,11 +73,10 @@ class Collector:
         context.here, context.end = address, end  # members take the low 32 bits
         if notes.heard.now:
             return notes.run(1, context, _native(True).call)
-        return self._collect(self._address)
-
-    @cached_property
-    def _collect(self) -> Callable[[int], int]:
-        return _native(False).call
+        collect = self._collect
+        if collect is None:
+            collect = self._collect = _native(False).call
+        return collect(self._address)
 
     def grow(self) -> None:
         """Twice the room for operations and pieces."""
