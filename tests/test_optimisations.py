@@ -28,6 +28,7 @@ USED_BY = {
     "compressed-blocks": TEXTURED,
     "early-depth": TEXTURED,
     "scaled-depths": TEXTURED,
+    "fused-bytes": TEXTURED,
     "index-runs": TEXTURED,
     "shared-shading": LARGE,
     "placed-helpers": LARGE,

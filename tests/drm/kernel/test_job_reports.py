@@ -6,7 +6,8 @@ import pytest
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.diagnostics.catalogue import catalogue
-from vc4lab.drm.kernel.hardware import GivenUp, JobReports
+from vc4lab.drm.kernel.hardware import JobReports
+from vc4lab.v3d.submission import GivenUp
 
 
 def reports() -> tuple[JobReports, Reporter]:

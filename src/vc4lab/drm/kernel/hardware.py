@@ -5,76 +5,41 @@ The V3D's findings come with the job's name; a job that never ends is abandoned.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
-from vc4lab.diagnostics import Diagnostic, Reporter, severity_of
+from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.built_job import BuiltJob
 from vc4lab.v3d.registers import BY_NAME
-from vc4lab.v3d.tiles.threads import Abandoned
+from vc4lab.v3d.submission import CT0CA, CT0EA, SubmissionReports, reset_lists, submit
 
 if TYPE_CHECKING:
     from vc4lab.v3d.core import V3D
 
-RFC, CT0CA, CT0EA, CT1CA, CT1EA = (
-    BY_NAME[name].offset for name in ("RFC", "CT0CA", "CT0EA", "CT1CA", "CT1EA")
-)
-ENDLESS = frozenset({"QPU-041", "VTX-005", "CLE-006"})
-"""A fragment shader, a shader of vertices, a list: on the chip, this is where the GPU hangs."""
 CONFIGURATIONS = frozenset(f"TMU-{number:03}" for number in range(1, 12))
 """What a texture's parameters alone decide: once for a program, not once for each place."""
-MAX_KNOWN = 4096
 
 
-class GivenUp(Exception):  # noqa: N818 - a verdict on the job
-    """The job at hand would never end; the text says why."""
-
-
-class JobReports(Reporter):
-    """Findings about the job that runs, passed on with its name, each only once for a program.
-
-    The V3D takes it for its reporter. What says that something has no end raises GivenUp: the
-    chip goes no further than this, and a job may have thousands of them.
-    """
+class JobReports(SubmissionReports):
+    """Findings about the job that runs, with its name, each only once for a program."""
 
     def __init__(self, reporter: Reporter) -> None:
-        super().__init__(reporter.strict)
-        self.reporter = reporter
+        super().__init__(reporter)
         self.program = ""
         self.job = ""
         self.place: Callable[[int], str] = lambda _address: ""
         """What lies at an address of the GPU, in words; "" for nothing known."""
-        self._told: set[tuple[str, str, str, int | None]] = set()
 
     def begin(self, program: str, job: str, place: Callable[[int], str]) -> None:
         """What comes now is about this job."""
         self.program, self.job, self.place = program, job, place
 
-    def report(
-        self,
-        code: str,
-        message: str,
-        *,
-        address: int | None = None,
-        block: str | None = None,
-        detail: str | None = None,
-    ) -> Diagnostic:
-        """Pass a finding on. Raises GivenUp, or StrictStop for an error in strict mode."""
+    def words(self, code: str, message: str, address: int | None) -> tuple[Hashable, str, str]:
         where = self.place(address) if address is not None else ""
         text = f"{message} (in {where})" if where else message
         # A texture's configuration lies elsewhere in each job, at the draw's uniforms.
         key = self.program, code, text, None if code in CONFIGURATIONS else address
-        if key in self._told:  # the programs' jobs are much alike
-            self.reporter.counts[code] += 1
-            item = Diagnostic(code, text, address, block, detail, severity_of(code))
-        else:
-            if len(self._told) < MAX_KNOWN:
-                self._told.add(key)
-            named = f"{self.job}: {text}" if self.job else text
-            item = self.reporter.report(code, named, address=address, block=block, detail=detail)
-        if code in ENDLESS:
-            raise GivenUp(text)
-        return item
+        return key, text, f"{self.job}: {text}" if self.job else text
 
 
 def run_job(
@@ -84,19 +49,8 @@ def run_job(
 
     hung: called when it was not, before the V3D is reset, which is what the kernel does then.
     """
-    frames = v3d.read(RFC)
-    reason = "no frame ended"
-    try:
-        if job.bin_start != job.bin_end:
-            v3d.write(CT0CA, job.bin_start)
-            v3d.write(CT0EA, job.bin_end)
-        v3d.write(CT1CA, job.render_start)
-        v3d.write(CT1EA, job.render_end)
-    except GivenUp as endless:
-        reason = f"abandoned, the GPU is reset: {endless}"
-    except Abandoned:
-        reason = "abandoned, the GPU is reset: a tile took too long"
-    if v3d.read(RFC) != frames:
+    reason = submit(v3d, job)
+    if reason is None:
         return True
     states = ", ".join(
         f"{register} 0x{v3d.read(BY_NAME[register].offset):08x}"
@@ -107,7 +61,7 @@ def run_job(
         reporter = reporter.reporter  # the name is in the text
     if hung is not None:
         hung()
-    _reset(v3d)
+    reset_lists(v3d)
     reporter.report("DRM-016", f"{name}: {reason} ({states})", block="DRM")
     return False
 
@@ -117,11 +71,4 @@ def bin_only(v3d: V3D, job: BuiltJob) -> None:
     if job.bin_start != job.bin_end:
         v3d.write(CT0CA, job.bin_start)
         v3d.write(CT0EA, job.bin_end)
-        _reset(v3d)
-
-
-def _reset(v3d: V3D) -> None:
-    """A clean start for the next job, semaphores included."""
-    for register in ("CT0CS", "CT1CS"):
-        v3d.write(BY_NAME[register].offset, 1 << 15)  # CTRSTA
-    v3d.rendering.collector.forget()  # its buffers will be others'
+        reset_lists(v3d)

@@ -12,11 +12,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from vc4lab.optimisations import FUSED_BYTES
 from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.semantics import Flags, Result, Semantics
 from vc4lab.qpu.jit.simd_ops import hide
 from vc4lab.qpu.jit.words import FastOps, FastWord, nan_lanes
-from vc4lab.simd import f32, f32x16, fused_, has_fused, i32, max_, opaque, select
+from vc4lab.simd import f32, f32x16, fused_, i32, max_, opaque, select
+from vc4lab.simd.trace import current
 
 _REPLICATE_255 = 0.003921568859368563  # 0x3B808081: 1/255 rounded up
 _PART_255_HIGH = 0.003921568393707275  # 0x3B808080: 1/255 rounded down
@@ -24,6 +26,11 @@ _PART_255_LOW = 2.3374371882489697e-10  # 0x2F808081: what it lacks, rounded up
 _BESIDE = 32768.0
 
 NATIVE = {"fadd": operator.add, "fsub": operator.sub, "fmul": operator.mul}
+
+
+def _fuses() -> bool:
+    """Whether bytes are converted by fused multiply-adds."""
+    return FUSED_BYTES.serves(current().module.target.level)
 
 
 class FastSemantics(Semantics):
@@ -106,7 +113,7 @@ class FastSemantics(Semantics):
 
     def byte_to_float(self, byte: FastWord) -> FastWord:
         bits = byte.bits()
-        if has_fused():
+        if _fuses():
             # 1/255 in two parts, a bit too large together: 255 gives 1.0, and no other byte comes
             # near the next float (a test compares all 256).
             number = bits.to_float(f32)
@@ -126,7 +133,7 @@ class FastSemantics(Semantics):
         # a half": this is round half up, like the integer form.
         half = 0.5 if self.settings["colour_rounding"] == "nearest" else 0.0
         scale, start = opaque(f32x16, 255.0), opaque(f32x16, _BESIDE + half)
-        if has_fused():
+        if _fuses():
             scaled = fused_(word.floats(), scale, start)
         else:
             scaled = word.floats() * scale + start
