@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from vc4lab.soc.cores.outcome import LONGEST_FAULTS, FaultStorm, InterruptStorm
+from vc4lab.soc.cores.outcome import (
+    LONGEST_FAULTS,
+    ExceptionCounts,
+    FaultStorm,
+    InterruptStorm,
+)
 from vc4lab.soc.machine import Stop
 
 KERNELS = Path(__file__).parents[1] / "kernels"
@@ -73,7 +78,7 @@ def test_a_cleared_interrupt_is_no_storm(boot):
 
 
 def test_what_counts_as_a_row():
-    storm = FaultStorm()
+    storm = FaultStorm(ExceptionCounts())
     turns = range(1, LONGEST_FAULTS)
     assert not any(storm.grows(10 * turn, at_vector=False) for turn in turns)
     assert storm.grows(10 * LONGEST_FAULTS, at_vector=False)

@@ -36,6 +36,8 @@ from vc4lab.soc.cores.exceptions import (
 )
 from vc4lab.soc.cores.generic_timer import FREQUENCY
 from vc4lab.soc.cores.native_counter import NativeCounter
+from vc4lab.soc.cores.native_entry import EC_DATA, EC_PREFETCH, EC_SVC, IL, NativeEntry
+from vc4lab.soc.cores.outcome import Outcome
 from vc4lab.soc.cores.traps import (
     A64_TRAPS,
     HYP_REGISTERS,
@@ -56,9 +58,7 @@ START_EL2, START_EL3 = MASKED | 0x9, MASKED | 0xD
 LEVEL = 3 << 2
 """The exception level in PSTATE."""
 IRQ_VECTOR, FIQ_VECTOR = 0x080, 0x100
-EC_UNKNOWN, EC_SVC, EC_HVC, EC_BRK = 0x00, 0x15, 0x16, 0x3C
-EC_PREFETCH, EC_DATA, EC_MISALIGNED_PC = 0x20, 0x24, 0x22
-IL = 1 << 25
+EC_UNKNOWN, EC_HVC, EC_BRK, EC_MISALIGNED_PC = 0x00, 0x16, 0x3C, 0x22
 INTERRUPTS = (ArmException.IRQ, ArmException.FIQ)
 ERET, ISB = 0xD69F03E0, 0xD5033FDF
 BRANCHES, SYSTEM = 5, 0xD5
@@ -95,6 +95,7 @@ class Arm64(Cpu):
 
     def _install_hooks(self) -> None:
         self._entries = Arm64Entry(self.calls)
+        self._place = self.calls.batch(self.SYSTEM, (self.PC, self.STATUS))
         super()._install_hooks()
         timer = self.links.timer
         if timer is None or not self.links.bus:
@@ -103,6 +104,24 @@ class Arm64(Cpu):
         self._counter = NativeCounter(self.links.bus, timer, write_register)
         hook = self._counter.hook
         self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *hook, a64.UC_ARM64_INS_MRS)
+
+    def _hook_exceptions(self) -> None:
+        self._native = NativeEntry(
+            self.calls, self.counter.address, self.memory.base, self._counts, self._take_notice
+        )
+        self.calls.add_hook(self._unicorn.UC_HOOK_INTR, *self._native.hook)
+
+    def _take_notice(self, number: int) -> None:
+        """Of an exception that native code does not take."""
+        try:
+            self._on_interrupt_hook(self.engine, number, None)
+        except BaseException as error:
+            self.counter.fail(error)
+            self.engine.emu_stop()
+
+    def run(self, limit: int) -> Outcome:
+        self._native.allow(self.on_stop is None and not self.exception_taken.subscriptions)
+        return super().run(limit)
 
     def start(self, pc: int, registers: tuple[int, ...]) -> None:
         self._write(VMPIDR, self.affinity + self.number)
@@ -130,8 +149,7 @@ class Arm64(Cpu):
         return int(self.engine.reg_read(self.STATUS)) >> 2 & 3
 
     def refresh(self) -> None:
-        self.pc = self.engine.reg_read(self.PC)
-        self.cpsr = self.engine.reg_read(self.STATUS)
+        self.pc, self.cpsr = self._place.read()
 
     def _entry(self) -> int:
         return self.pc

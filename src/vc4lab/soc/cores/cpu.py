@@ -7,28 +7,39 @@ from the real core and what is done about it:
 * SVC, aborts, BKPT and undefined instructions are only reported: `_take` goes to the vector.
 * Aborts leave no status: it is dug out of the engine's saved context.
 * WFI returns as if the slice had ended early; SEV, WFE, the generic timer and the cycle counter are
-  trapped where they stand in the code (`code_pages.py`, `traps.py`).
+  trapped where they stand in the code (`trapped_code.py`, `code_pages.py`, `traps.py`).
 * Writes of others to a page that was executed go unnoticed: see `code_pages.py`.
 * Stopping inside a device access repeats the access, so stops wait for the end of the block.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from vc4lab.listeners import Listeners
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.cores.code_pages import PAGE, CodePages, Hook
+from vc4lab.soc.cores.code_pages import CodePages
 from vc4lab.soc.cores.engine_calls import NO_FAULT, EngineCalls
-from vc4lab.soc.cores.exceptions import SCTLR_C, SCTLR_M, THUMB, ArmException
-from vc4lab.soc.cores.outcome import FAULTS, FaultStorm, Outcome, UnhandledException
-from vc4lab.soc.cores.traps import Action, CoreLinks, Trap
+from vc4lab.soc.cores.exceptions import (
+    INSTRUCTIONS_PER_EXCEPTION,
+    SCTLR_C,
+    SCTLR_M,
+    ArmException,
+    ExceptionTaken,
+)
+from vc4lab.soc.cores.outcome import (
+    FAULTS,
+    ExceptionCounts,
+    FaultStorm,
+    Outcome,
+    UnhandledException,
+)
+from vc4lab.soc.cores.trapped_code import TrappedCode
+from vc4lab.soc.cores.traps import Action, CoreLinks
 from vc4lab.soc.native import SliceCounter
 
-INSTRUCTIONS_PER_EXCEPTION = 10
-"""Time an exception takes, so that a storm of them ends with its slice."""
 TRANSLATIONS = 32 << 20
 """Bytes of translated code that a core's engine keeps (1 GiB by default); when they are
 full it begins again."""
@@ -36,14 +47,7 @@ EMPTY = 256
 """So many bytes of zeros at the PC are no program."""
 
 
-class ExceptionTaken(NamedTuple):
-    """A core is about to take an exception, at an instruction."""
-
-    exception: ArmException
-    address: int
-
-
-class Cpu(ABC):
+class Cpu(TrappedCode):
     """One core.
 
     Parameters
@@ -90,9 +94,9 @@ class Cpu(ABC):
         self.counter = counter
         self.links = links
         self.number = number
-        self.exceptions_taken = 0
+        self._counts = ExceptionCounts()
         self.exception_taken: Listeners[ExceptionTaken] = Listeners()
-        self._storm = FaultStorm()
+        self._storm = FaultStorm(self._counts)
         self.stale = False
         """Whether the code this core has executed may have been changed."""
         self._unicorn = unicorn
@@ -102,14 +106,9 @@ class Cpu(ABC):
         self.repeat_memory(0)
         self._pages = CodePages(self.engine, memory, counter, wide=self.WIDE)
         self.calls = EngineCalls(self.engine)
-        self._watchers: dict[Action, Callable[[int], None]] = {
-            Action.SEND_EVENT: lambda address: self.links.send_event(),
-        }
+        self._watchers = {Action.SEND_EVENT: lambda address: self.links.send_event()}
         self._pending: tuple[ArmException, int] | None = None
         self._fault_status = NO_FAULT
-        self._waits_for_event = False
-        self._onward: int | None = None
-        """Where a trapped instruction goes on, if not after itself."""
         self.on_stop: Callable[[], bool] | None = None
         """For debuggers: called when the engine has come back; True: go on where it stands."""
         self._install_hooks()
@@ -150,10 +149,6 @@ class Cpu(ABC):
     def _on_invalid(self, engine: Any, _data: Any) -> bool:
         """The engine cannot decode an instruction."""
 
-    @abstractmethod
-    def _emulate(self, action: Action, address: int) -> bool:
-        """Do a trapped instruction; whether to go on after it (else the engine executes it)."""
-
     @property
     def about_vectors(self) -> str:
         """What is good to know where an exception met no handler."""
@@ -162,16 +157,6 @@ class Cpu(ABC):
     def goes_where(self, exception: ArmException) -> str:
         """Which mode an exception would go to, for a sentence, if that is to be said."""
         return ""
-
-    @property
-    def executes_thumb(self) -> bool:
-        """Whether the instruction of a hook that runs now is Thumb code."""
-        return False
-
-    @property
-    def _traps_now(self) -> tuple[Trap, ...]:
-        """What is searched for in a page that is met in the core's present state."""
-        return ()
 
     @property
     @abstractmethod
@@ -188,10 +173,6 @@ class Cpu(ABC):
         return bool(self.system_control & SCTLR_M)
 
     @abstractmethod
-    def set_pc(self, address: int) -> None:
-        """Go on at `address` (in the same instruction set)."""
-
-    @abstractmethod
     def refresh(self) -> None:
         """Read `pc` and `cpsr` from the engine."""
 
@@ -200,6 +181,15 @@ class Cpu(ABC):
         """Where the engine is to go on, in its own form."""
 
     # -- registers ---------------------------------------------------------------------------------
+
+    @property
+    def exceptions_taken(self) -> int:
+        """Exceptions since power-on."""
+        return int(self._counts.taken)
+
+    @exceptions_taken.setter
+    def exceptions_taken(self, count: int) -> None:
+        self._counts.taken = count
 
     def state(self) -> tuple[int, ...]:
         """The integer registers and the flags, to be compared."""
@@ -236,15 +226,11 @@ class Cpu(ABC):
         counter = self.counter
         stop, read = (self.calls.address_of(name) for name in ("uc_emu_stop", "uc_reg_read"))
         self.calls.add_hook(unicorn.UC_HOOK_BLOCK, counter.hook(stop, read), counter.address)
-        self.engine.hook_add(unicorn.UC_HOOK_INTR, self._on_interrupt_hook)
+        self._hook_exceptions()
         self.engine.hook_add(unicorn.UC_HOOK_INSN_INVALID, self._on_invalid)
 
-    def watch_instructions(
-        self, traps: tuple[Trap, ...], watchers: dict[Action, Callable[[int], None]]
-    ) -> None:
-        """Call with its address before an instruction is executed; before any code has run."""
-        self._pages.more_traps += traps
-        self._watchers.update(watchers)
+    def _hook_exceptions(self) -> None:
+        self.engine.hook_add(self._unicorn.UC_HOOK_INTR, self._on_interrupt_hook)
 
     def repeat_memory(self, start: int) -> None:
         """RAM is found at this physical address (too)."""
@@ -316,63 +302,12 @@ class Cpu(ABC):
         else:
             self._pending = (ArmException.DATA_ABORT, self.pc)
 
-    # -- code --------------------------------------------------------------------------------------
-
-    def _meet_page(self, address: int) -> None:
-        """A page is executed for the first time: hook the instructions that need help."""
-        thumb = not self.WIDE and bool(self.cpsr & THUMB)
-        found = self._pages.meet(address, self.translate(address), thumb, self._traps_now)
-        for place, action in found:
-            self._hook_place(place, action)
-        if found:
-            self._pages.forget_translations(address & ~(PAGE - 1))
-
-    def _hook_place(self, place: int, action: Action) -> None:
-        """Stop before the instruction at an address to do it here."""
-        if action is Action.CODE_CHANGED:
-            counter = self.counter
-            kind = self._unicorn.UC_HOOK_CODE
-            self.calls.add_hook(kind, counter.code_hook, counter.address, place=place)
-            return
-        self._pages.hook(place, self._trap(action))
-
-    def _trap(self, action: Action) -> Hook:
-        watcher = self._watchers.get(action)
-
-        def on_instruction(engine: Any, address: int, size: int, _data: Any) -> None:
-            try:
-                if watcher is not None:
-                    watcher(address)
-                elif self._emulate(action, address):
-                    counter = self.counter
-                    rest = (counter.block + counter.size - address - size) >> 2
-                    counter.add(-max(rest, 0))
-                    onward, self._onward = self._onward, None
-                    self.set_pc(address + size if onward is None else onward)
-                    if self._waits_for_event:
-                        engine.emu_stop()
-            except BaseException as error:
-                self.counter.fail(error)
-
-        return on_instruction
-
-    def go_on_at(self, address: int) -> None:
-        """Where the trapped instruction that is being done goes on."""
-        self._onward = address
+    # -- exceptions --------------------------------------------------------------------------------
 
     def raise_exception(self, exception: ArmException, address: int) -> None:
         """Let a trapped instruction end in an exception."""
         self._pending = (exception, address)
         self.engine.emu_stop()
-
-    def fetch(self, address: int, size: int = 4) -> int:
-        """The code at a virtual address; 0 where nothing is mapped."""
-        place = self.translate(address)
-        if place is None:
-            return 0
-        return self.memory.u16(place) if size == 2 else self.memory.u32(place)
-
-    # -- exceptions --------------------------------------------------------------------------------
 
     def interrupt(self, exception: ArmException = ArmException.IRQ) -> None:
         """Take an interrupt; the core must not have it masked."""
@@ -399,6 +334,13 @@ class Cpu(ABC):
         if any(self.memory.view(self.pc, EMPTY)):
             return False
         return not self._translates()
+
+    def fetch(self, address: int, size: int = 4) -> int:
+        """The code at a virtual address; 0 where nothing is mapped."""
+        place = self.translate(address)
+        if place is None:
+            return 0
+        return self.memory.u16(place) if size == 2 else self.memory.u32(place)
 
     def translate(self, address: int) -> int | None:
         """The physical address of a virtual one as the core sees it now, None if none is."""

@@ -43,6 +43,8 @@ class RegisterBatch:
         The engine's register number that stands for all registers of coprocessors.
     """
 
+    STEP = 8 * SLOT
+
     def __init__(self, read: Call, write: Call, coprocessor: int, names: Sequence[Name]) -> None:
         self._read, self._write = read, write
         size = len(names)
@@ -60,7 +62,14 @@ class RegisterBatch:
             if not isinstance(name, int):
                 (ctypes.c_uint32 * len(name)).from_address(at)[:] = list(name)
         self._size = size
+        self._first = base + 8 * at_value
         self._values: Any = memoryview(self._buffer).cast("B").cast("Q")[at_value::SLOT]
+
+    @property
+    def addresses(self) -> tuple[int, int, int, int]:
+        """For native code: numbers, places, first value (others are `STEP` apart), how many."""
+        numbers, places = ctypes.addressof(self._numbers), ctypes.addressof(self._places)
+        return numbers, places, self._first, self._size
 
     def read(self) -> list[int]:
         """The registers' values now."""
@@ -141,14 +150,21 @@ class EngineCalls:
             names,
         )
 
-    def fault_status(self) -> FaultStatus:
-        """Of an abort, in the hook that reports it: only the engine's saved context shows it."""
+    @property
+    def context(self) -> int:
+        """Host address of the copy that `uc_context_save` makes; 0 if this version is not known."""
         if self._version != CONTEXT_VERSION:
-            return NO_FAULT
+            return 0
         if self._context is None:
             self._context = self._engine.context_save()
+        return int(self._context._context.value)
+
+    def fault_status(self) -> FaultStatus:
+        """Of an abort, in the hook that reports it: only the engine's saved context shows it."""
+        at = self.context
+        if not at:
+            return NO_FAULT
         self._library.uc_context_save(self._handle, self._context._context)
-        at = int(self._context._context.value)
         return FaultStatus(
             ctypes.c_uint32.from_address(at + SYNDROME_AT).value,
             ctypes.c_uint32.from_address(at + STATUS_AT).value,

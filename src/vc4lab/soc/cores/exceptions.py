@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from vc4lab.soc.cores.engine_calls import EngineCalls
 
@@ -15,6 +16,8 @@ ABORT_MASKED = 1 << 8
 ALL_MASKED = FIQ_MASKED | IRQ_MASKED | ABORT_MASKED
 HCR_FMO, HCR_IMO, HCR_TGE = 1 << 3, 1 << 4, 1 << 27
 """Bits of HCR and HCR_EL2: FIQs, IRQs, all exceptions go to HYP mode or EL2."""
+INSTRUCTIONS_PER_EXCEPTION = 10
+"""Time an exception takes, so that a storm of them ends with its slice."""
 IT_AND_JAZELLE = 0x0700FC00
 """CPSR bits of an unfinished IT block and of Jazelle: an exception clears them."""
 
@@ -45,6 +48,13 @@ class ArmException(Enum):
     HYPERVISOR_CALL = Kind("hypervisor call (hvc)", 0x14, HYP, 0, 0)
     IRQ = Kind("interrupt", 0x18, IRQ, 4, 4, IRQ_MASKED | ABORT_MASKED)
     FIQ = Kind("fast interrupt", 0x1C, FIQ, 4, 4, IRQ_MASKED | ABORT_MASKED | FIQ_MASKED)
+
+
+class ExceptionTaken(NamedTuple):
+    """A core is about to take an exception, at an instruction."""
+
+    exception: ArmException
+    address: int
 
 
 ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 2, 3, 4, 7

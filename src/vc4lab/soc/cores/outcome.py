@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from vc4lab.simd import Struct, i64
 from vc4lab.soc.cores.exceptions import ArmException
 
 FAULTS = frozenset({ArmException.UNDEFINED, ArmException.PREFETCH_ABORT, ArmException.DATA_ABORT})
@@ -42,23 +43,31 @@ class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not a Pyt
         self.vector = vector
 
 
+class ExceptionCounts(Struct):
+    """Exceptions that a core has taken; faults in a row, and when the last one was."""
+
+    taken = i64
+    row = i64
+    last = i64
+
+
 class FaultStorm:
     """Counts the faults of a core that follow each other closely."""
 
-    def __init__(self) -> None:
-        self._row = 0
-        self._count = 0
+    def __init__(self, counts: ExceptionCounts) -> None:
+        self._counts = counts
 
     def resume(self, count: int) -> None:
         """The core has its turn again; others have executed instructions since."""
-        self._count = count
+        self._counts.last = count
 
     def grows(self, count: int, at_vector: bool) -> bool:
         """A fault was taken; `at_vector`: by the instruction at its own vector. Is it a storm?"""
-        near = count - self._count < FAULT_DISTANCE
-        self._count = count
-        self._row = self._row + 1 if near else 0
-        return at_vector or self._row >= LONGEST_FAULTS
+        counts = self._counts
+        near = count - counts.last < FAULT_DISTANCE
+        counts.last = count
+        counts.row = counts.row + 1 if near else 0
+        return at_vector or bool(counts.row >= LONGEST_FAULTS)
 
 
 class InterruptStorm:

@@ -19,7 +19,8 @@ from vc4lab.memory import GuestMemory
 from vc4lab.soc.address.address_space import WINDOW
 from vc4lab.soc.address.bus import Bus, RegisterAccess
 from vc4lab.soc.clock import NANOSECONDS
-from vc4lab.soc.cores.cpu import Cpu, ExceptionTaken
+from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.exceptions import ExceptionTaken
 from vc4lab.soc.cores.hyp_core import HypCore, HypLeft
 from vc4lab.soc.devices.interrupts import BASIC, LineChange
 from vc4lab.soc.machine import Machine
