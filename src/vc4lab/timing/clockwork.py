@@ -235,6 +235,8 @@ def write_piece(
     else:
         put_piece(queue, clock, ready, source, address, tag)
         wake(common, queue.reader, ready)
+        if queue.waiting > 0:
+            _wait_no_more(common, queue)
         me = _current(common)
         me.blocked = me.blocked + select(me.since == 0, const(i64, 0), clock + 1 - me.since)
         me.since = const(i64, 0)
@@ -331,6 +333,16 @@ def drop_piece(queue: QueueState, clock: Value) -> None:
     queue.read_at = clock
     queue.reads = queue.reads + 1
     _changed(queue, clock, -1)
+
+
+@staged
+def _wait_no_more(engine: Engine, queue: QueueState) -> None:
+    """The module that is called now has found room: a read must call one that still waits."""
+    place = queue.writers + (engine.current.sext(i64).shr(_WORD_BITS) << 3)
+    before = load(i64, place)
+    after = before & ~(const(i64, 1) << (engine.current & _WORD).sext(i64))
+    store(place, after)
+    queue.waiting = queue.waiting - select(after != before, const(i32, 1), const(i32, 0))
 
 
 @staged
