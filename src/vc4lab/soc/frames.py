@@ -8,6 +8,8 @@
   it paced by the vsync interrupt, or that stood still since the vsync before, or, for a program
   that never pauses, any picture after `PATIENCE` vsyncs of constant change. An untouched black
   screen is no picture.
+* A program that drives the display itself (the HVS) presents a frame when another display list
+  comes into force, else as one that draws with the CPU; frames of the V3D do not count.
 """
 
 from __future__ import annotations
@@ -61,6 +63,9 @@ class FrameCounter:
         self._v3d_awaited = v3d_awaited
         self._pending = False
         self._flipped = False
+        self._list_is_new = False
+        """Whether another display list has come into force, and not been looked at."""
+        self._lists = 0
         self._shown: bytes | None = None
         """The picture at the last look; its checksum stands for it in saved states."""
         self._sum: int | None = None
@@ -76,6 +81,8 @@ class FrameCounter:
     @property
     def source(self) -> str:
         """What the frames are counted by: "v3d", "flip" or "vsync"."""
+        if self._framebuffer.composed is not None:
+            return "flip" if self._lists else "vsync"
         if self.rendered:
             return "v3d"
         return "flip" if self._flipped else "vsync"
@@ -83,6 +90,9 @@ class FrameCounter:
     def render_done(self) -> None:
         """The V3D has completed a frame."""
         self.moves += 1
+        if self._framebuffer.composed is not None:
+            self.rendered += 1
+            return
         if self._pending:
             self._present()
         self.rendered += 1
@@ -102,11 +112,22 @@ class FrameCounter:
         elif self._pending:
             self._present()
 
+    def list_changed(self) -> None:
+        """Another display list has come into force."""
+        self.moves += 1
+        self._lists += 1
+        self._list_is_new = True
+        self._unsettled = 0
+        self._present()
+
     def vsync(self, still: bool = False) -> None:
         """The display begins a new picture; `still`: memory is as it was at the last vsync."""
         self.moves += not still
         if self._pending:
             self._present()
+        if self._framebuffer.composed is not None:
+            self._composed_vsync(still)
+            return
         if self._v3d_powered() and not self.rendered:
             self._vsyncs_with_v3d += 1
         if self.rendered or self._flipped or self._framebuffer.allocation is None:
@@ -123,12 +144,34 @@ class FrameCounter:
         if not changed or paced or self._unsettled > PATIENCE:
             self._present()
 
+    def _composed_vsync(self, still: bool) -> None:
+        """Whether pixels have changed in a picture that is composed otherwise as before."""
+        if self._list_is_new:
+            # It counted already; what it shows is kept when it stays longer than to here.
+            self._list_is_new = False
+            self._shown = self._sum = None
+            return
+        if self._shown is None and self._lists:
+            self._shown, self._sum = self._framebuffer.content(), None
+            return
+        changed = (not still or self._shown is None) and self._look()
+        if changed:
+            self._unsettled += 1
+        if self._unsettled and (not changed or self._unsettled > PATIENCE):
+            self._unsettled = 0
+            self._present()
+
     def finish(self) -> None:
         """The program has halted: the picture it leaves counts if it was not counted yet."""
         self.moves += 1
         if self._pending:
             self._present()
-        if self._framebuffer.allocation is None or self.rendered or self._flipped:
+        composed = self._framebuffer.composed is not None
+        if composed and self._list_is_new:
+            return
+        if not composed and (
+            self._framebuffer.allocation is None or self.rendered or self._flipped
+        ):
             return
         if self._look() or (self.count == 0 and self.changes):
             self._present()
@@ -151,10 +194,10 @@ class FrameCounter:
 
     def _look(self) -> bool:
         """Whether the picture has changed since the last look."""
-        if self._shown is not None and self._framebuffer.shows(self._shown):
+        if self._shown is not None and self._framebuffer.holds(self._shown):
             return False
         before, known = self._checksum, self._shown is not None
-        self._shown, self._sum = bytes(self._framebuffer.visible()), None
+        self._shown, self._sum = self._framebuffer.content(), None
         if before is None:
             before = self._blank = zlib.crc32(bytes(len(self._shown)))
         changed = known or self._checksum != before

@@ -239,7 +239,7 @@ class Hardware:
             self._polls_v3d,
         )
         self.frames.listeners.append(lambda _count: self.display_lint.picture())
-        self.hvs.flipped = self.frames.flip
+        self.hvs.flipped = self.frames.list_changed
 
     def _render_done(self) -> None:
         """The V3D has completed a frame."""
@@ -278,7 +278,7 @@ class Hardware:
             for kind, channel in CHANNELS.items()
         }
         hvs.line = lambda channel: self.pixel_valves[channel].line
-        self.videocore.framebuffer.composed = hvs.image
+        self.videocore.framebuffer.composition = hvs
         analogue, writer = Vec(self.reporter), Txp(self.reporter)
         for block in (hvs, *self.pixel_valves.values(), Hdmi(), Hd(), analogue, writer):
             self.bus.attach(block)

@@ -30,14 +30,21 @@ class FreshPictures:
     def take(self) -> Image.Image | None:
         """The picture if it is another than the one taken last, else (or without one) None."""
         frames, framebuffer = self._frames, self._framebuffer
-        if framebuffer.allocation is None or frames.moves == self._moves:
+        if not framebuffer.is_shown or frames.moves == self._moves:
             return None
         self._moves = frames.moves
-        g = framebuffer.geometry
-        palette = tuple(framebuffer.palette) if g.depth <= 8 else ()
-        look = g, framebuffer.blank, framebuffer.order_told, framebuffer.low_first, palette
-        if look == self._look and framebuffer.shows(self._bytes):
+        look = self._how()
+        if look == self._look and framebuffer.holds(self._bytes):
             return None
-        self._look, self._bytes = look, bytes(framebuffer.visible())
+        self._look, self._bytes = look, framebuffer.content()
         self.taken += 1
         return framebuffer.image()
+
+    def _how(self) -> tuple[object, ...]:
+        """What decides how the content looks."""
+        framebuffer = self._framebuffer
+        if framebuffer.composed is not None:
+            return ("composed",)
+        g = framebuffer.geometry
+        palette = tuple(framebuffer.palette) if g.depth <= 8 else ()
+        return g, framebuffer.blank, framebuffer.order_told, framebuffer.low_first, palette

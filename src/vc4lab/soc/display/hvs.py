@@ -6,6 +6,7 @@ Sources: Linux, drivers/gpu/drm/vc4/vc4_regs.h, vc4_hvs.c and vc4_plane.c.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vc4lab.registers import Register
@@ -16,6 +17,7 @@ from vc4lab.soc.display.planes import (
     absence,
     compose,
     differences,
+    extent,
     planes_of,
 )
 
@@ -189,11 +191,53 @@ class Hvs(Block):
         address = None if word is None else self.base + LISTS + 4 * word
         self._reporter.report(code, text, address=address, block="hvs")
 
+    # -- the picture -------------------------------------------------------------------------------
+
+    @property
+    def composes(self) -> bool:
+        """Whether a channel composes a picture."""
+        return self.shown is not None and all(self.picture_size)
+
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Width and height of the picture that people see."""
+        return (0, 0) if self.shown is None else self.size(self.shown)
+
     def image(self) -> Image.Image | None:
         """The composed picture, None while no channel composes one."""
-        channel = self.shown
-        if channel is None or not all(self.size(channel)):
+        if not self.composes:
             return None
+        colour, planes = self._scene()
+        return compose(self._memory, planes, self.picture_size, colour)
+
+    def content(self) -> bytes:
+        """Everything that the picture is made of: what the list says, and all pixels."""
+        head, places = self._sources()
+        return head + b"".join(bytes(self._memory.view(*place)) for place in places)
+
+    def holds(self, content: bytes) -> bool:
+        """Whether `content()` is these bytes."""
+        head, places = self._sources()
+        if not content.startswith(head) or len(content) != len(head) + sum(s for _, s in places):
+            return False
+        at = len(head)
+        for address, size in places:
+            if not self._memory.holds(address, content[at : at + size]):
+                return False
+            at += size
+        return True
+
+    def _scene(self) -> tuple[int, list[Plane]]:
+        """The background's colour and the planes of what is shown."""
+        channel = self.shown
+        assert channel is not None
         background = self.values[0x44 + 0x10 * channel]
-        colour = background & 0xFFFFFF if background & FILL else 0
-        return compose(self._memory, self.planes(channel)[0], self.size(channel), colour)
+        return background & 0xFFFFFF if background & FILL else 0, self.planes(channel)[0]
+
+    def _sources(self) -> tuple[bytes, list[tuple[int, int]]]:
+        """What the list says, as bytes, and where the pixels of its planes are: address, size."""
+        colour, planes = self._scene()
+        said = [replace(plane, word=0) for plane in planes]
+        head = f"{self.picture_size} {colour:06x} {said}\0".encode()
+        composed = [plane for plane in planes if not absence(self._memory, plane)]
+        return head, [(plane.address, max(extent(plane), 0)) for plane in composed]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vc4lab.images.png import png_bytes
 from vc4lab.soc.videocore.cursor import Cursor
@@ -69,6 +69,27 @@ class Geometry:
         )
 
 
+class Composition(Protocol):
+    """What a program shows that drives the display itself."""
+
+    @property
+    def composes(self) -> bool:
+        """Whether it does."""
+
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+
+    def image(self) -> Image.Image | None:
+        """The picture."""
+
+    def content(self) -> bytes:
+        """Everything that the picture is made of; equal bytes make equal pictures."""
+
+    def holds(self, content: bytes) -> bool:
+        """Whether `content()` is these bytes; much quicker than to look at them."""
+
+
 @dataclass
 class Framebuffer:
     """The display's picture in guest memory.
@@ -96,8 +117,8 @@ class Framebuffer:
     blank: bool = False
     palette: list[int] = field(default_factory=lambda: [0xFF000000] * 256)
     cursor: Cursor = field(default_factory=Cursor)
-    composed: Callable[[], Image.Image | None] = lambda: None
-    """What a program shows that drives the display itself, None while it does not."""
+    composition: Composition | None = None
+    """What is shown instead while it is on."""
     low_first: bool = True
     """With less than 8 bits a pixel: whether a byte's first pixel is in its low bits."""
 
@@ -167,6 +188,27 @@ class Framebuffer:
 
     # -- the picture -------------------------------------------------------------------------------
 
+    @property
+    def composed(self) -> Composition | None:
+        """What is shown instead now."""
+        composition = self.composition
+        return composition if composition is not None and composition.composes else None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a picture on the display."""
+        return self.allocation is not None or self.composed is not None
+
+    def content(self) -> bytes:
+        """What the picture on the display is made of, as bytes to compare."""
+        composed = self.composed
+        return bytes(self.visible()) if composed is None else composed.content()
+
+    def holds(self, content: bytes) -> bool:
+        """Whether `content()` is these bytes; much quicker than to look at them."""
+        composed = self.composed
+        return self.shows(content) if composed is None else composed.holds(content)
+
     def visible(self) -> memoryview:
         """The bytes from the first to the last visible line, empty without a framebuffer."""
         g = self.geometry
@@ -188,9 +230,10 @@ class Framebuffer:
         """What the display shows as an RGB picture, None without a framebuffer."""
         from PIL import Image
 
-        composed = self.composed()
-        if composed is not None:
-            return composed
+        composed = self.composed
+        picture = None if composed is None else composed.image()
+        if picture is not None:
+            return picture
         g = self.geometry
         if self.allocation is None:
             return None
@@ -234,6 +277,9 @@ class Screen:
         self._framebuffer = framebuffer
 
     def __repr__(self) -> str:
+        if self._framebuffer.composed is not None:
+            width, height = self.size
+            return f"<Screen {width}x{height}, composed by the HVS>"
         if self._framebuffer.allocation is None:
             return "<Screen: black, the program has no framebuffer>"
         g = self._framebuffer.geometry
@@ -267,6 +313,9 @@ class Screen:
     @property
     def size(self) -> tuple[int, int]:
         """Width and height in pixels."""
+        composed = self._framebuffer.composed
+        if composed is not None:
+            return composed.picture_size
         geometry = self._framebuffer.geometry
         return geometry.width, geometry.height
 
