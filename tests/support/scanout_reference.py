@@ -10,8 +10,8 @@ from tests.support.texture_layouts import texel_bit_address
 from vc4lab.images.tiling import Tiling
 
 if TYPE_CHECKING:
-    from vc4lab.drm.kms.scanout import Plane, Shown
     from vc4lab.memory import GuestMemory
+    from vc4lab.scanout.composer import Plane, Shown
 
 Colour = tuple[int, int, int, int]
 """Red, green, blue, alpha."""

@@ -9,7 +9,7 @@ import pytest
 from tests.support.unknown_tests import TESTS
 
 import vc4lab.drm.cpu_memory.cpu_memory_unknowns
-import vc4lab.drm.kms.display_unknowns
+import vc4lab.scanout.display_unknowns
 import vc4lab.soc.board_unknowns  # their rows are in the table, too
 from vc4lab.diagnostics.unknown import register, table
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, LIST_UNKNOWNS, Unknowns
@@ -27,7 +27,7 @@ def test_rows_are_complete(name: str) -> None:
 
 def test_rows_of_the_v3d_name_their_place_in_the_reference() -> None:
     others = (
-        vc4lab.soc.board_unknowns.BOARD_UNKNOWNS + vc4lab.drm.kms.display_unknowns.DISPLAY_UNKNOWNS
+        vc4lab.soc.board_unknowns.BOARD_UNKNOWNS + vc4lab.scanout.display_unknowns.DISPLAY_UNKNOWNS
     )
     others = others + vc4lab.drm.cpu_memory.cpu_memory_unknowns.CPU_MEMORY_UNKNOWNS
     board = {row.name for row in others}

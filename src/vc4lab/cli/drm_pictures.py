@@ -61,7 +61,7 @@ class DrmPictures:
         device.frame_listeners.append(on_frame)
 
     def _record(self, count: int) -> None:
-        from vc4lab.drm.kms.scanout import picture_of
+        from vc4lab.scanout.composer import picture_of
 
         recorder = self._recorder
         assert recorder is not None

@@ -132,7 +132,7 @@ UnknownOption = Annotated[
 def unknowns_of(texts: Sequence[str] | None) -> Unknowns:
     """The setting of all switches. Raises typer.Exit, with a sentence, for what is none."""
     import vc4lab.drm.cpu_memory.cpu_memory_unknowns
-    import vc4lab.drm.kms.display_unknowns
+    import vc4lab.scanout.display_unknowns
     import vc4lab.soc.board_unknowns  # noqa: F401 – importing adds its rows
     from vc4lab.diagnostics.unknown import Unknowns
 

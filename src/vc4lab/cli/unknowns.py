@@ -20,7 +20,7 @@ def unknowns(
 ) -> None:
     """Show what no document says about the hardware, and what is assumed."""
     import vc4lab.drm.cpu_memory.cpu_memory_unknowns
-    import vc4lab.drm.kms.display_unknowns
+    import vc4lab.scanout.display_unknowns
     import vc4lab.soc.board_unknowns  # noqa: F401 – importing adds its rows
     from vc4lab.diagnostics.unknown import table as registered
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import Unknown
 from vc4lab.drm.cpu_memory.cpu_memory_unknowns import CPU_MEMORY_UNKNOWNS
-from vc4lab.drm.kms.display_unknowns import DISPLAY_UNKNOWNS
 from vc4lab.qpu.isa.qpu_unknowns import QPU_UNKNOWNS
+from vc4lab.scanout.display_unknowns import DISPLAY_UNKNOWNS
 from vc4lab.soc.board_unknowns import BOARD_UNKNOWNS
 from vc4lab.v3d.register_unknowns import REGISTER_UNKNOWNS
 from vc4lab.v3d.tlb.tlb_unknowns import TLB_UNKNOWNS
@@ -40,7 +40,7 @@ AREAS: tuple[tuple[str, list[Unknown]], ...] = (
     ("Rasteriser and tile buffer", TLB_UNKNOWNS),
     ("User programs, VPM and DMA", USER_PROGRAM_UNKNOWNS),
     ("Board and firmware", BOARD_UNKNOWNS),
-    ("Display hardware (`vc4lab drm`)", DISPLAY_UNKNOWNS),
+    ("Display hardware (HVS)", DISPLAY_UNKNOWNS),
     ("Memory next to the processor", CPU_MEMORY_UNKNOWNS),
 )
 

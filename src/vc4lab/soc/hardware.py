@@ -267,7 +267,7 @@ class Hardware:
     def _attach_display(self, plls: Plls) -> None:
         """What programs drive that do not leave the display to the firmware."""
         base = self.bus.base + Hvs.OFFSET
-        hvs = self.hvs = Hvs(self.memory, self.reporter, base)
+        hvs = self.hvs = Hvs(self.memory, self.reporter, base, self._unknowns)
         self.pixel_valves = {
             channel: kind(
                 self.clock,

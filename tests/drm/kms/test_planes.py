@@ -8,7 +8,7 @@ import pytest
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.kms.display_unknowns import DEFAULT_UNKNOWNS
+from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS
 
 
 def test_an_overlay_is_laid_over_the_picture_and_cut_at_its_edge(device: DrmDevice) -> None:

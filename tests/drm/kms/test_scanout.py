@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.scanout_reference import reference
 
-from vc4lab.drm.kms.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
-from vc4lab.drm.kms.formats import FORMATS, TILE_ROWS, Format, fourcc
-from vc4lab.drm.kms.scanout import Composer, Plane, Shown
+from vc4lab.drm.kms.formats import FORMATS
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
+from vc4lab.scanout.composer import Composer, Plane, Shown
+from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
+from vc4lab.scanout.formats import TILE_ROWS, Format, fourcc
 
 ADDRESS = 0x100_0000
 ROOM = 1 << 16
@@ -148,6 +149,19 @@ def test_products_are_rounded_as_the_switch_says(memory: GuestMemory) -> None:
     assert (near == (2 * values * alphas + 255) // 510).all()
     down = drawn(shown, memory, DEFAULT_UNKNOWNS.with_(hvs_blend_rounding="down"))[..., 0]
     assert (down == values * alphas // 255).all()
+
+
+def test_narrow_channels_are_widened_as_the_switch_says(memory: GuestMemory) -> None:
+    """A ramp of the 64 greens, and of the 32 reds, of RGB565."""
+    pixels = [(v >> 1) << 11 | v << 5 for v in range(64)]
+    memory.write(ADDRESS, b"".join(pixel.to_bytes(2, "little") for pixel in pixels))
+    shown = Shown(64, 1, (whole(64, 1, FORMATS[fourcc("RG16")]),))
+    repeats = drawn(shown, memory)[0].tolist()
+    assert [p[1] for p in repeats] == [v << 2 | v >> 4 for v in range(64)]
+    assert [p[0] for p in repeats[::2]] == [v << 3 | v >> 2 for v in range(32)]
+    near = drawn(shown, memory, DEFAULT_UNKNOWNS.with_(hvs_expand="nearest"))[0].tolist()
+    assert [p[1] for p in near] == [(510 * v + 63) // 126 for v in range(64)]
+    assert [p[0] for p in near[::2]] == [(510 * v + 31) // 62 for v in range(32)]
 
 
 def edge() -> GuestMemory:

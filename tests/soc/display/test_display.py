@@ -27,8 +27,9 @@ from tests.soc.display.lists import (
 from vc4lab.diagnostics import Reporter
 from vc4lab.images.tiling import Tiling, texel_bit_addresses
 from vc4lab.memory import GuestMemory
+from vc4lab.scanout.composer import Composer, picture_of
 from vc4lab.soc.display.hvs import Hvs
-from vc4lab.soc.display.planes import LIST_WORDS, compose, planes_of
+from vc4lab.soc.display.planes import LIST_WORDS, planes_of, shown
 
 COUNTS = bytes.fromhex("010080e2fdffffea")
 """add r0, r0, #1; b .-4: a program that neither ends nor waits."""
@@ -143,7 +144,8 @@ def picture(words, memory, size=(8, 4), background=0):
     lists[: len(data)] = data
     found, damage = planes_of(lists, 0)
     assert not damage
-    return np.asarray(compose(memory, found, size, background))
+    scene = shown(memory, found, size, background)
+    return np.asarray(picture_of(Composer(memory).pixels(scene)))
 
 
 def test_formats():
@@ -173,6 +175,18 @@ def test_t_tiles():
         assert pixels[y, x].tolist() == [0, y, x]
 
 
+def test_t_tiles_of_16_bits():
+    memory = GuestMemory()
+    place = texel_bit_addresses(128, 64, 16, Tiling.T) // 8
+    for y, x in ((0, 0), (0, 70), (40, 5), (63, 127)):
+        memory.write(PICTURE + int(place[y, x]), struct.pack("<H", (y & 31) << 11 | x & 31))
+    words = plane(RGB565, RGB_ORDER, (128, 64), PICTURE, 2, tiling=3)
+    pixels = picture([*words, END], memory, (128, 64))
+    for y, x in ((0, 0), (0, 70), (40, 5), (63, 127)):
+        red, blue = y & 31, x & 31
+        assert pixels[y, x].tolist() == [red << 3 | red >> 2, 0, blue << 3 | blue >> 2]
+
+
 def test_alpha_place_flips_and_scaling():
     memory = GuestMemory()
     memory.write(PICTURE, struct.pack("<4I", 0x80FF0000, 0xFF00FF00, 0xFF0000FF, 0))
@@ -188,8 +202,13 @@ def test_alpha_place_flips_and_scaling():
     assert picture([*turned, END], memory)[1, 1].tolist() == [255, 0, 0]
     large = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, scaled=(8, 4))
     pixels = picture([*large, END], memory)
-    assert pixels[1, 3].tolist() == [255, 0, 0]
-    assert pixels[1, 4].tolist() == [0, 255, 0]
+    ramp = pixels[0, :, 1].tolist()
+    assert ramp == sorted(ramp)
+    assert pixels[0, 0].tolist() == [255, 0, 0]
+    assert pixels[0, 7].tolist() == [0, 255, 0]
+    assert len(set(ramp)) > 3, "the filter mixes neighbours"
+    both = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, alpha=0x80, mode=1 << 28)
+    assert picture([*both, END], memory)[0, 0].tolist() == [64, 0, 0]
     over = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, at=(7, 3))
     assert picture([*over, END], memory)[3, 7].tolist() == [255, 0, 0]
 

@@ -27,12 +27,11 @@ from vc4lab.drm.input.sink import Input
 from vc4lab.drm.kernel.hardware import JobReports
 from vc4lab.drm.kms.atomic import Atomic
 from vc4lab.drm.kms.commits import Commits
-from vc4lab.drm.kms.formats import LINEAR, MODIFIERS
+from vc4lab.drm.kms.formats import MODIFIERS
 from vc4lab.drm.kms.frames import FrameBuffers
 from vc4lab.drm.kms.legacy import Legacy
 from vc4lab.drm.kms.modes import STANDARD, Mode, modes_of
 from vc4lab.drm.kms.resources import Resources
-from vc4lab.drm.kms.scanout import picture_of
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.nodes.input_nodes import add_input_nodes
 from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu, show_plug, zynqmp
@@ -46,6 +45,8 @@ from vc4lab.drm.xlnx.buffers import XlnxBuffers
 from vc4lab.drm.xlnx.parameters import Parameters
 from vc4lab.options import GpuOptions, chosen
 from vc4lab.ranges import PICTURES, check_word
+from vc4lab.scanout.composer import picture_of
+from vc4lab.scanout.formats import LINEAR
 
 POINTERS = ("relative", "absolute")
 

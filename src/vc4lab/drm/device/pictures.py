@@ -10,8 +10,9 @@ from concurrent.futures import Future
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.drm.kms.scanout import Composer, Shown, picture_of, shown_by
+from vc4lab.drm.kms.scanout import shown_by
 from vc4lab.images.png import png_bytes
+from vc4lab.scanout.composer import Composer, Shown, picture_of
 
 if TYPE_CHECKING:
     import numpy

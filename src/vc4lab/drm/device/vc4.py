@@ -20,7 +20,6 @@ from vc4lab.drm.kernel.built_job import Workspace
 from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.shader_rules import Violation
 from vc4lab.drm.kernel.shaders import KnownShaders, analyse
-from vc4lab.drm.kms.formats import T_TILED
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 from vc4lab.drm.uapi.structures import Structure
@@ -36,6 +35,7 @@ from vc4lab.drm.uapi.submit import (
 )
 from vc4lab.images.tiling import round_up
 from vc4lab.qpu.text.disassembler import disassemble
+from vc4lab.scanout.formats import T_TILED
 from vc4lab.v3d.registers import BY_NAME
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.kms import objects as o
-from vc4lab.drm.kms.display_unknowns import Unknowns
 from vc4lab.drm.kms.modes import MODE, problem_of
-from vc4lab.drm.kms.scaling import SCALE_BITS
 from vc4lab.drm.kms.screen import Flip, Screen
 from vc4lab.drm.uapi.results import Later, Refused, found, invalid
+from vc4lab.scanout.display_unknowns import Unknowns
+from vc4lab.scanout.scaling import SCALE_BITS
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.vc4 import Vc4

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
-from vc4lab.drm.kms.formats import FORMATS, LEGACY, T_TILED, TILE_PITCH, TILE_ROWS
+from vc4lab.drm.kms.formats import FORMATS, LEGACY
 from vc4lab.drm.kms.modes import MAX_SIDE
 from vc4lab.drm.kms.screen import FrameBuffer, Screen
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, found, invalid, missing
 from vc4lab.images.tiling import round_up
+from vc4lab.scanout.formats import T_TILED, TILE_PITCH, TILE_ROWS
 
 WITH_MODIFIERS = 2
 MAX_FRAME_BUFFERS = 65536

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.commits import FLIP_ASYNC, FLIP_EVENT, Commit, Commits
-from vc4lab.drm.kms.formats import LINEAR, fourcc
 from vc4lab.drm.kms.frames import FrameBuffers
 from vc4lab.drm.kms.modes import CRTC_FIELDS, MODE
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import CURSOR, MAX_VBLANKS, PRIMARY, FrameBuffer, Screen, Waiter
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid
+from vc4lab.scanout.formats import LINEAR, fourcc
 
 CURSOR_BUFFER, CURSOR_MOVE = 1, 2
 CURSOR_SIDE = 64

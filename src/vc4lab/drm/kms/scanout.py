@@ -1,62 +1,17 @@
-"""What the screen shows: the planes over each other, as a picture."""
+"""What the screen shows: the state of its planes, as the composer takes it."""
 
 from __future__ import annotations
 
-import ctypes
-import threading
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import TYPE_CHECKING
 
 from vc4lab.drm.kms import objects as o
-from vc4lab.drm.kms.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
-from vc4lab.drm.kms.formats import T_TILED, TILE_PITCH, Format
-from vc4lab.drm.kms.native.compose import CONSTANT, COPY, COVERAGE, PREMULTIPLIED, composer
-from vc4lab.drm.kms.native.lines import BLOCK
-from vc4lab.drm.kms.native.lines import Layer as NativeLayer
-from vc4lab.drm.kms.scaling import Axis, Span, axis_of
+from vc4lab.scanout.composer import Plane, Shown, bends
+from vc4lab.scanout.formats import T_TILED
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
-
     from vc4lab.drm.kms.screen import FrameBuffer, Screen
-    from vc4lab.memory import GuestMemory
 
-Pixels = numpy.ndarray[Any, Any]
-OPAQUE = 255
-BLEND_NONE, BLEND_PREMULTIPLIED, BLEND_COVERAGE = 0, 1, 2
 REFLECT_X, REFLECT_Y, ROTATE_180 = 16, 32, 4
-
-
-@dataclass(frozen=True)
-class Plane:
-    """A plane that is on. `source`: x, y, width, height in 16.16; `target`: on the screen."""
-
-    address: int
-    pitch: int
-    width: int
-    height: int
-    format: Format
-    tiled: bool
-    source: tuple[int, int, int, int]
-    target: tuple[int, int, int, int]
-    alpha: int = OPAQUE
-    blend: int = BLEND_PREMULTIPLIED
-    mirrored: tuple[bool, bool] = (False, False)
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What is on the screen, as numbers: enough to make the picture, by any thread."""
-
-    width: int
-    height: int
-    planes: tuple[Plane, ...]
-    """The lowest first."""
-    gamma: tuple[bytes, bytes, bytes] | None = None
-    """Ramps of 256 16-bit numbers each."""
 
 
 def shown_by(screen: Screen) -> Shown | None:
@@ -69,7 +24,7 @@ def shown_by(screen: Screen) -> Shown | None:
         frame = screen.frame_buffer_of(plane)
         if frame is not None:
             planes.append(_plane(frame, plane.state))
-    gamma = screen.gamma if any(map(_bends, screen.gamma)) else None
+    gamma = screen.gamma if any(map(bends, screen.gamma)) else None
     return Shown(mode.hdisplay, mode.vdisplay, tuple(planes), gamma)
 
 
@@ -89,175 +44,3 @@ def _plane(frame: FrameBuffer, state: dict[str, int]) -> Plane:
         state["pixel blend mode"],
         (turned != bool(rotation & REFLECT_X), turned != bool(rotation & REFLECT_Y)),
     )
-
-
-class Composer:
-    """Makes pictures of what is shown; usable from any thread, one at a time."""
-
-    def __init__(self, memory: GuestMemory, unknowns: Unknowns = DEFAULT_UNKNOWNS) -> None:
-        self._memory = memory
-        self._filtered = unknowns["hvs_filter"] == "polyphase"
-        self._wraps = unknowns["hvs_shrink_limit"] == "wraps"
-        self._rounding = 128 if unknowns["hvs_blend_rounding"] == "nearest" else 1
-        self._lock = threading.Lock()
-        self._prepare = lru_cache(maxsize=8)(self._prepared)
-
-    def pixels(self, shown: Shown) -> Pixels:
-        """A picture as bytes blue, green, red and one without a meaning, (height, width, 4)."""
-        out = numpy.empty((shown.height, shown.width, 4), numpy.uint8)
-        self.draw(shown, out.ctypes.data, 4 * shown.width)
-        return out
-
-    def draw(self, shown: Shown, address: int, pitch: int) -> None:
-        """The same into memory of this process."""
-        with self._lock:
-            steps = [self._prepare(plane, shown.width, shown.height) for plane in shown.planes]
-            if not (steps and steps[0] is not None and steps[0].covers):
-                for row in range(shown.height):
-                    ctypes.memset(address + row * pitch, 0, 4 * shown.width)
-            for step in steps:
-                if step is not None:
-                    step.run(address, pitch)
-            if shown.gamma is not None:
-                _correct(shown, address, pitch)
-
-    def _prepared(self, plane: Plane, width: int, height: int) -> _Step | None:
-        (x, y, columns, rows), (left, top, across, down) = plane.source, plane.target
-        spans = (
-            Span(x, columns, plane.width, left, across, width, plane.mirrored[0]),
-            Span(y, rows, plane.height, top, down, height, plane.mirrored[1]),
-        )
-        axes = [axis_of(s, filtered=self._filtered, wraps=self._wraps) for s in spans]
-        if not (axes[0].count and axes[1].count):
-            return None
-        covers = axes[0].count == width and axes[1].count == height
-        return _Step(plane, axes[0], axes[1], self._memory.base, self._rounding, covers)
-
-
-class _Step:
-    """The native calls for one plane, and the memory that they need."""
-
-    def __init__(
-        self, plane: Plane, across: Axis, down: Axis, base: int, rounding: int, covers: bool
-    ) -> None:
-        blend = _blend_of(plane)
-        self.covers = covers and blend == COPY
-        self._x, self._y = across.first, down.first
-        self._held: list[Any] = []
-        left, right = int(across.places.min()), int(across.places.max()) + 1
-        layer = NativeLayer(
-            frame=base + plane.address, pitch=plane.pitch, tiled=plane.tiled,
-            tiles=plane.pitch // TILE_PITCH, pixel_bytes=plane.format.bits // 8,
-            plain=_is_plain(plane.format), left=left, right=right, count=across.count,
-            blend=blend, alpha=plane.alpha, rounding=rounding,
-        )  # fmt: skip
-        for n, (low, bits) in enumerate(plane.format.channels):
-            layer.low[n], layer.mask[n] = low, (1 << bits) - 1
-            layer.factor[n], layer.down[n] = _widening(bits)
-        layer.raw = self._room(4 * plane.width)
-        layer.line = self._room(4 * (right - left))
-        layer.picked = self._room(4 * across.count)
-        self._layer = layer
-        self._first: Any = None
-        if across.weights is None and down.weights is None:
-            layer.rows, layer.row_count = self._keep(down.places), down.count
-            layer.columns = 0 if _in_order(across) else self._keep(across.places)
-            return
-        self._filter(layer, across, down)
-
-    def _filter(self, layer: NativeLayer, across: Axis, down: Axis) -> None:
-        """In two steps: the lines that are needed, as wide as on the screen; then their sums."""
-        top, bottom = int(down.places.min()), int(down.places.max()) + 1
-        pitch = 4 * across.count + 4 * BLOCK
-        between = self._room(pitch * (bottom - top))
-        first = NativeLayer()
-        ctypes.memmove(first.address, layer.address, NativeLayer.size)
-        first.rows = self._keep(numpy.arange(top, bottom, dtype=numpy.int32))
-        first.row_count, first.columns = bottom - top, self._keep(across.places)
-        first.out, first.out_pitch, first.blend = between, pitch, COPY
-        first.taps = across.places.shape[1]
-        self._first = first, "lay"
-        if across.weights is not None:
-            first.weights = self._keep(across.weights)
-            self._first = first, "across"
-        weights = down.weights
-        if weights is None:
-            weights = numpy.full_like(down.places, 1 << 12)
-        layer.frame, layer.pitch = between, pitch
-        layer.rows, layer.row_count = self._keep(down.places - top), down.count
-        layer.taps, layer.weights = down.places.shape[1], self._keep(weights)
-
-    def _keep(self, numbers: Pixels) -> int:
-        """The address of a table, which is kept, with room for a whole block at its end."""
-        padded = numpy.zeros(numbers.size + BLOCK, numpy.int32)
-        padded[: numbers.size] = numbers.ravel()
-        padded[numbers.size :] = numbers.flat[-1]
-        self._held.append(padded)
-        return int(padded.ctypes.data)
-
-    def _room(self, size: int) -> int:
-        made = numpy.empty(size + 8 * BLOCK, numpy.uint8)
-        self._held.append(made)
-        return int(made.ctypes.data)
-
-    def run(self, address: int, pitch: int) -> None:
-        """Lay the plane over the picture at `address`."""
-        functions = composer()
-        layer = self._layer
-        layer.out, layer.out_pitch = address + self._y * pitch + 4 * self._x, pitch
-        if self._first is None:
-            functions["lay"](layer.address)
-            return
-        first, name = self._first
-        functions[name](first.address)
-        functions["along"](layer.address)
-
-
-def picture_of(pixels: Pixels) -> Image:
-    """An RGB picture of what `Composer.pixels` gives."""
-    from PIL import Image
-
-    height, width = pixels.shape[:2]
-    return Image.frombuffer("RGB", (width, height), pixels, "raw", "BGRX", 0, 1)
-
-
-def _blend_of(plane: Plane) -> int:
-    if not plane.format.has_alpha or plane.blend == BLEND_NONE:
-        return COPY if plane.alpha == OPAQUE else CONSTANT
-    return PREMULTIPLIED if plane.blend == BLEND_PREMULTIPLIED else COVERAGE
-
-
-def _is_plain(kind: Format) -> bool:
-    """Whether pixels are bytes blue, green, red, alpha already."""
-    return kind.bits == 32 and kind.blue == (0, 8)
-
-
-def _in_order(axis: Axis) -> bool:
-    """Whether pixels follow each other as in the source."""
-    places = axis.places[:, 0]
-    return bool((numpy.diff(places) == 1).all())
-
-
-def _widening(bits: int) -> tuple[int, int]:
-    """Factor and shift that make 8 bits of fewer by repeating them."""
-    if not bits:
-        return 0, 0
-    copies = -(-8 // bits)
-    return sum(1 << bits * n for n in range(copies)), copies * bits - 8
-
-
-def _correct(shown: Shown, address: int, pitch: int) -> None:
-    """Send every channel through its ramp."""
-    assert shown.gamma is not None
-    room = (ctypes.c_uint8 * (pitch * (shown.height - 1) + 4 * shown.width)).from_address(address)
-    lines = numpy.ndarray(
-        (shown.height, shown.width, 4), numpy.uint8, memoryview(room), strides=(pitch, 4, 1)
-    )
-    for channel, ramp in zip((2, 1, 0), shown.gamma, strict=True):
-        table = (numpy.frombuffer(ramp, "<u2") >> 8).astype(numpy.uint8)
-        lines[..., channel] = table[lines[..., channel]]
-
-
-def _bends(ramp: bytes) -> bool:
-    """Whether a gamma ramp changes anything; none does not."""
-    return bool(ramp) and ramp[1::2] != bytes(range(256))

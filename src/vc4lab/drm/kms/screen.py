@@ -12,9 +12,10 @@ from vc4lab.drm.device.files import EVENT_FLIP, EVENT_VBLANK, OpenFile
 from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.events import HANDED_OVER, HandedOver
 from vc4lab.drm.kms import objects as o
-from vc4lab.drm.kms.formats import Format, in_formats
+from vc4lab.drm.kms.formats import in_formats
 from vc4lab.drm.kms.modes import MODE, STANDARD, Mode, refresh_of
 from vc4lab.listeners import Listeners
+from vc4lab.scanout.formats import Format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from vc4lab.registers import Register
+from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.display.planes import (
     Damage,
     Plane,
     absence,
-    compose,
     differences,
     extent,
     planes_of,
+    shown,
 )
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.scanout.composer import Composer
 
 CHANNELS = 3
 ENABLE, RESET = 1 << 31, 1 << 30
@@ -87,9 +90,16 @@ class Hvs(Block):
     OLED = Register(0x80, count=4)
     GAMDATA = Register(0xE0)
 
-    def __init__(self, memory: GuestMemory, reporter: Reporter, base: int = BUS) -> None:
+    def __init__(
+        self,
+        memory: GuestMemory,
+        reporter: Reporter,
+        base: int = BUS,
+        unknowns: Unknowns = DEFAULT_UNKNOWNS,
+    ) -> None:
         super().__init__()
         self.base = base
+        self._unknowns = unknowns
         self._memory = memory
         self._reporter = reporter
         self.lists = bytearray(LIST_BYTES)
@@ -207,8 +217,17 @@ class Hvs(Block):
         """The composed picture, None while no channel composes one."""
         if not self.composes:
             return None
+        from vc4lab.scanout.composer import picture_of
+
         colour, planes = self._scene()
-        return compose(self._memory, planes, self.picture_size, colour)
+        scene = shown(self._memory, planes, self.picture_size, colour)
+        return picture_of(self._composer.pixels(scene))
+
+    @cached_property
+    def _composer(self) -> Composer:
+        from vc4lab.scanout.composer import Composer
+
+        return Composer(self._memory, self._unknowns)
 
     def content(self) -> bytes:
         """Everything that the picture is made of: what the list says, and all pixels."""

@@ -1,18 +1,20 @@
-"""Display lists of the HVS: the planes in them, and the picture that they make.
+"""Display lists of the HVS: the planes in them, as the composer (`scanout/`) takes them.
 
-Scaled planes take the nearest pixel; the HVS filters them.
 Source: Linux, drivers/gpu/drm/vc4/vc4_plane.c and vc4_regs.h, whose names these are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from PIL import Image
+from vc4lab.scanout.formats import TILE_PITCH, TILE_ROWS, Format
 
+if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
+    from vc4lab.scanout.composer import Plane as ComposedPlane
+    from vc4lab.scanout.composer import Shown
 
 END, VALID, UNITY = 1 << 31, 1 << 30, 1 << 4
 H_FLIP, V_FLIP = 1 << 16, 1 << 15
@@ -32,6 +34,7 @@ PLAIN_ORDERS = {0: "GRB", 1: "GBR", 2: "BGR", 3: "RGB"}
 """Those of formats without."""
 LINEAR, T_TILED = 0, 3
 PIPELINE = 0
+OPAQUE = 255
 PREMULTIPLIED, MIXED = 1 << 29, 1 << 28
 ADDRESS = 0x3FFFFFFF
 TILES_AFTER = 0x7F
@@ -39,8 +42,6 @@ TILES_AFTER = 0x7F
 before it, and say where in a tile the plane begins and in which direction its rows go."""
 ROUNDED = 3
 """How channels of few bits are widened; what Linux asks for."""
-TILE = 32
-"""Pixels of a T-tile's side, of four bytes each."""
 
 
 class Damage(ValueError):  # noqa: N818 - said to the user as it is
@@ -64,10 +65,10 @@ class Plane:
     source_width: int
     source_height: int
     alpha: int
-    """Of all its pixels; -1: each has its own."""
+    """Of all its pixels."""
     premultiplied: bool
     mixed: bool
-    """Whether its pixels' alpha counts, too, where all have one."""
+    """Whether both that and each pixel's own count."""
     alpha_mode: int
     key_mode: int
     expand_mode: int
@@ -108,6 +109,7 @@ def _plane(word: int, words: Any) -> Plane:
     address, pitch = words[at + 2], words[at + 4]
     width, height = size & 0xFFF, size >> 16 & 0xFFF
     alpha_mode = size >> 30
+    mixed = bool(size & MIXED)
     return Plane(
         word=word,
         kind=control & 15,
@@ -120,9 +122,9 @@ def _plane(word: int, words: Any) -> Plane:
         height=height if unity else scaled >> 16 & 0xFFF,
         source_width=width,
         source_height=height,
-        alpha=position >> 24 if alpha_mode != PIPELINE else -1,
+        alpha=position >> 24 if alpha_mode != PIPELINE or mixed else OPAQUE,
         premultiplied=bool(size & PREMULTIPLIED),
-        mixed=bool(size & MIXED),
+        mixed=mixed,
         alpha_mode=alpha_mode,
         key_mode=control >> 17 & 3,
         expand_mode=control >> 11 & 3,
@@ -139,12 +141,16 @@ def absence(memory: GuestMemory, plane: Plane) -> str:
     if plane.tiling not in (LINEAR, T_TILED):
         return f"tiling {plane.tiling} (columns of 64 or 128 bytes) is not read"
     if plane.tiling == T_TILED:
-        if size != 4:
+        if size not in (2, 4):
             return f"T-tiles with pixels of {8 * size} bits are not read"
         if plane.pitch & ~TILES_AFTER:
             return "T-tiles that begin within a tile or a row of tiles are not read"
-        if (plane.pitch & TILES_AFTER) * TILE < plane.source_width:
+        if (plane.pitch & TILES_AFTER) * TILE_PITCH < plane.source_width * size:
             return "a row of its T-tiles is narrower than the plane"
+    if not (plane.source_width and plane.source_height and plane.width and plane.height):
+        return "it has no pixels"
+    if plane.source_width > plane.width << 8 or plane.source_height > plane.height << 8:
+        return "it is shrunk more than 256 times"
     if not memory.contains(plane.address, max(extent(plane), 0)):
         return "its pixels are not in RAM"
     return ""
@@ -153,16 +159,12 @@ def absence(memory: GuestMemory, plane: Plane) -> str:
 def differences(plane: Plane) -> list[str]:
     """How a plane that is composed may look otherwise than the HVS shows it."""
     found = []
-    if (plane.width, plane.height) != (plane.source_width, plane.source_height):
-        found.append("it is scaled to the nearest pixel, the HVS filters")
-    if plane.alpha >= 0 and plane.mixed:
-        found.append("its pixels have the plane's alpha only, not multiplied by their own")
     if plane.alpha_mode > 1:
         found.append(f"alpha mode {plane.alpha_mode} (fixed for some pixels) is taken for all")
     if plane.key_mode:
         found.append(f"colour key mode {plane.key_mode} does nothing")
     if plane.expand_mode != ROUNDED and min(WIDTHS[plane.kind][:3]) < 8:
-        found.append(f"narrow channels are widened by rounding, not by mode {plane.expand_mode}")
+        found.append(f"narrow channels are widened as by mode {ROUNDED}, not {plane.expand_mode}")
     return found
 
 
@@ -170,82 +172,51 @@ def extent(plane: Plane) -> int:
     """Bytes from the first to the last pixel of a plane whose format is read."""
     width, height = plane.source_width, plane.source_height
     if plane.tiling == T_TILED:
-        return (plane.pitch & TILES_AFTER) * -(-height // TILE) * 4 * TILE * TILE
+        return (plane.pitch & TILES_AFTER) * -(-height // TILE_ROWS) * TILE_PITCH * TILE_ROWS
     return (plane.pitch & 0xFFFF) * (height - 1) + width * BYTES[plane.kind]
 
 
-def compose(
+def shown(
     memory: GuestMemory, planes: list[Plane], size: tuple[int, int], background: int
-) -> Image.Image:
-    """The picture: planes over each other, over a colour."""
-    import numpy as np
-    from PIL import Image
+) -> Shown:
+    """The planes that are composed, as the composer takes them; a colour 0xRRGGBB below them."""
+    from vc4lab.scanout.composer import Shown
 
-    width, height = size
-    canvas = np.empty((height, width, 3), np.uint16)
-    canvas[:] = background >> 16 & 0xFF, background >> 8 & 0xFF, background & 0xFF
-    for plane in planes:
-        pixels = _pixels(memory, plane)
-        if pixels is None:
-            continue
-        across, down = min(plane.width, width - plane.x), min(plane.height, height - plane.y)
-        if across <= 0 or down <= 0:
-            continue
-        part = pixels[:down, :across]
-        below = canvas[plane.y : plane.y + down, plane.x : plane.x + across]
-        colour, alpha = part[..., :3].astype(np.uint16), part[..., 3:].astype(np.uint16)
-        if plane.alpha >= 0:
-            alpha = np.full_like(alpha, plane.alpha)
-        if not plane.premultiplied:
-            colour = (colour * alpha + 127) // 255
-        below[:] = np.minimum(colour + (below * (255 - alpha) + 127) // 255, 255)
-    return Image.fromarray(canvas.astype(np.uint8), "RGB")
+    taken = [_composed(plane) for plane in planes if not absence(memory, plane)]
+    return Shown(*size, tuple(taken), None, background)
 
 
-def _pixels(memory: GuestMemory, plane: Plane) -> Any:
-    """Red, green, blue and alpha of each pixel as it is shown; None for what is not composed."""
-    import numpy as np
+def _composed(plane: Plane) -> ComposedPlane:
+    from vc4lab.scanout import composer
 
-    texels = _texels(memory, plane)
-    if texels is None:
-        return None
-    widths = dict(zip("RGBA", WIDTHS[plane.kind], strict=True))
-    order = ORDERS[plane.order] if widths["A"] else PLAIN_ORDERS[plane.order]
-    out = np.full((*texels.shape, 4), 255, np.uint8)
-    shift = 0
-    for channel in order:
-        bits = widths[channel]
-        most = (1 << bits) - 1
-        value = texels >> np.uint32(shift) & np.uint32(most)
-        out[..., "RGBA".index(channel)] = (value * 255 + most // 2) // most
-        shift += bits
-    if plane.flips & H_FLIP:
-        out = out[:, ::-1]
-    if plane.flips & V_FLIP:
-        out = out[::-1]
-    if (plane.width, plane.height) != (plane.source_width, plane.source_height):
-        rows = np.arange(plane.height) * plane.source_height // max(plane.height, 1)
-        columns = np.arange(plane.width) * plane.source_width // max(plane.width, 1)
-        out = out[rows][:, columns]
-    return out
-
-
-def _texels(memory: GuestMemory, plane: Plane) -> Any:
-    """The pixels of a plane as numbers, as they lie in memory."""
-    import numpy as np
-
-    if absence(memory, plane) or not plane.source_width or not plane.source_height:
-        return None
-    size, needed = BYTES[plane.kind], extent(plane)
     width, height = plane.source_width, plane.source_height
-    if plane.tiling == T_TILED:
-        from vc4lab.images.tiling import Tiling, detile
+    tiled = plane.tiling == T_TILED
+    blend = composer.BLEND_NONE
+    if plane.alpha_mode == PIPELINE or plane.mixed:
+        blend = composer.BLEND_PREMULTIPLIED if plane.premultiplied else composer.BLEND_COVERAGE
+    return composer.Plane(
+        plane.address,
+        (plane.pitch & TILES_AFTER) * TILE_PITCH if tiled else plane.pitch & 0xFFFF,
+        width,
+        height,
+        _format(plane.kind, plane.order),
+        tiled,
+        (0, 0, width << 16, height << 16),
+        (plane.x, plane.y, plane.width, plane.height),
+        plane.alpha,
+        blend,
+        (bool(plane.flips & H_FLIP), bool(plane.flips & V_FLIP)),
+    )
 
-        across = (plane.pitch & TILES_AFTER) * TILE
-        tiles = memory.view(plane.address, needed)
-        return detile(tiles, across, height, 32, Tiling.T)[:, :width].astype(np.uint32)
-    data = np.frombuffer(memory.view(plane.address, needed), np.uint8)
-    rows = np.lib.stride_tricks.as_strided(data, (height, width * size), (plane.pitch & 0xFFFF, 1))
-    parts = rows.reshape(height, width, size).astype(np.uint32)
-    weights = np.uint32(1) << np.arange(0, 8 * size, 8, dtype=np.uint32)
-    return (parts * weights).sum(axis=2, dtype=np.uint32)
+
+@cache
+def _format(kind: int, order: int) -> Format:
+    """Where the channels of a pixel are."""
+    widths = dict(zip("RGBA", WIDTHS[kind], strict=True))
+    names = ORDERS[order] if widths["A"] else PLAIN_ORDERS[order]
+    places, low = {"A": (0, 0)}, 0
+    for name in names:
+        places[name] = low, widths[name]
+        low += widths[name]
+    name = f"{'ARGB' if widths['A'] else 'RGB'}, HVS format {kind}, order {order}"
+    return Format(name, 8 * BYTES[kind], low, places["R"], places["G"], places["B"], places["A"])

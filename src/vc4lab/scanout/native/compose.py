@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from vc4lab.drm.kms.native.lines import BLOCK, Layer, line_of, wide
-from vc4lab.drm.kms.scaling import ONE, WEIGHT_BITS
+from vc4lab.scanout.native.lines import BLOCK, Layer, line_of, wide
+from vc4lab.scanout.scaling import ONE, WEIGHT_BITS
 from vc4lab.simd import (
     NativeModule,
     Value,

@@ -44,9 +44,10 @@ class Layer(Struct):
     plain = i32
     """The pixels are what is wanted."""
     low = Array(i32, 4)
-    """Of red, green, blue, alpha: lowest bit, mask, factor and shift that make 8 bits of it."""
+    """Of red, green, blue, alpha: lowest bit, mask; factor, addend and shift that make 8 bits."""
     mask = Array(i32, 4)
     factor = Array(i32, 4)
+    plus = Array(i32, 4)
     down = Array(i32, 4)
     left = i32
     right = i32
@@ -116,7 +117,10 @@ def detile_line(layer: Layer, row: Value) -> None:
 def convert_line(layer: Layer, start: Value) -> None:
     """Pixels of any format into `line`."""
     channels = [
-        [load(i32, layer.field_ptr(name) + 4 * n) for name in ("low", "mask", "factor", "down")]
+        [
+            load(i32, layer.field_ptr(name) + 4 * n)
+            for name in ("low", "mask", "factor", "plus", "down")
+        ]
         for n in range(4)
     ]
     count = layer.right - layer.left
@@ -133,7 +137,7 @@ def convert_line(layer: Layer, start: Value) -> None:
         else:
             pixels = gather(i32, place, iota(BLOCK) * 3) & 0xFFFFFF
         red, green, blue, alpha = [
-            ((pixels.shr(splat(low, BLOCK)) & mask) * factor).shr(splat(down, BLOCK))
-            for low, mask, factor, down in channels
+            ((pixels.shr(splat(low, BLOCK)) & mask) * factor + plus).shr(splat(down, BLOCK))
+            for low, mask, factor, plus, down in channels
         ]
         store(layer.line + wide(done * 4), alpha << 24 | red << 16 | green << 8 | blue)

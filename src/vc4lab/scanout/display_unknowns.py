@@ -35,6 +35,17 @@ DISPLAY_UNKNOWNS = [
         f"{_LINUX} let every factor through to fields of 21 bits",
     ),
     Unknown(
+        "hvs_expand",
+        "How does a channel of less than 8 bits become one of 8?",
+        {
+            "repeats": "its bits are repeated",
+            "nearest": "in proportion, to the nearest number: up to one more or less",
+        },
+        "repeats",
+        "Show a ramp in RGB565 on a board and capture the HDMI signal.",
+        f"{_LINUX} choose a mode named EXPAND_ROUND of four, without what it does",
+    ),
+    Unknown(
         "hvs_blend_rounding",
         "How are products rounded where planes are blended?",
         {"nearest": "to the nearest", "down": "down"},

@@ -1,0 +1,1 @@
+"""What the display hardware (HVS) makes of planes: one picture, line by line."""
