@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vc4lab.diagnostics import Reporter, StrictStop
-from vc4lab.listeners import Heard, Listeners, OneListener
+from vc4lab.listeners import AnyListener, Listeners, OneListener
 
 
 def test_all_hear_in_order() -> None:
@@ -149,17 +149,17 @@ def test_an_attribute_takes_one_listener() -> None:
     assert owner.on_number is None
 
 
-def test_one_look_for_several_kinds() -> None:
+def test_one_attribute_for_several_kinds() -> None:
     first, second, other = Listeners[int](), Listeners[str](), Listeners[int]()
     early = second.subscribe(lambda _event: None)
-    heard = Heard(first, second)
-    assert heard.now
+    any_listener = AnyListener(first, second)
+    assert any_listener.present
     early.close()
-    assert not heard.now
+    assert not any_listener.present
     other.subscribe(lambda _event: None)
-    assert not heard.now
+    assert not any_listener.present
     with first.subscribe(lambda _event: None):
         with second.subscribe(lambda _event: None):
-            assert heard.now
-        assert heard.now
-    assert not heard.now
+            assert any_listener.present
+        assert any_listener.present
+    assert not any_listener.present

@@ -63,12 +63,12 @@ class Listeners(Generic[Event]):
         Takes the exceptions of listeners; None: they are raised after all were called.
     """
 
-    __slots__ = ("keep", "subscriptions", "together")
+    __slots__ = ("groups", "keep", "subscriptions")
 
     def __init__(self, keep: Callable[[Exception], object] | None = None) -> None:
         self.keep = keep
         self.subscriptions: tuple[Subscription[Event], ...] = ()
-        self.together: tuple[Heard, ...] = ()
+        self.groups: tuple[AnyListener, ...] = ()
 
     def subscribe(
         self, call: Callable[[Event], object], *, first: bool = False
@@ -81,8 +81,8 @@ class Listeners(Generic[Event]):
     def put(self, subscriptions: tuple[Subscription[Event], ...]) -> None:
         """These listen from now on."""
         self.subscriptions = subscriptions
-        for heard in self.together:
-            heard.look()
+        for group in self.groups:
+            group.update()
 
     def emit(self, event: Event) -> None:
         """Call all of them."""
@@ -102,23 +102,23 @@ class Listeners(Generic[Event]):
             self.keep(failure)
 
 
-class Heard:
-    """Several kinds of events: `now` says whether there is a listener for any of them.
+class AnyListener:
+    """Several kinds of events: `present` is whether there is a listener for any of them.
 
-    Code that emits all of them, and mostly has no listener, looks once.
+    Code that emits all of them, and mostly has no listener, tests one attribute.
     """
 
-    __slots__ = ("_kinds", "now")
+    __slots__ = ("_kinds", "present")
 
     def __init__(self, *kinds: Listeners[Any]) -> None:
         self._kinds = kinds
         for kind in kinds:
-            kind.together = (*kind.together, self)
-        self.look()
+            kind.groups = (*kind.groups, self)
+        self.update()
 
-    def look(self) -> None:
+    def update(self) -> None:
         """The subscriptions of a kind have changed."""
-        self.now = any(kind.subscriptions for kind in self._kinds)
+        self.present = any(kind.subscriptions for kind in self._kinds)
 
 
 class OneListener:

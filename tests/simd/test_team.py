@@ -1,4 +1,4 @@
-"""Teams: every piece of work is done once, whoever wakes up when, and threads end."""
+"""Teams: every piece of work is done once, whichever thread wakes up when, and threads end."""
 
 from __future__ import annotations
 

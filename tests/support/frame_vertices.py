@@ -25,7 +25,7 @@ from vc4lab.timing.frames.columns import dtype_of
 from vc4lab.timing.graphics.feed import Feed
 from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.result import ShaderUse
-from vc4lab.timing.graphics.shaders.part import STEPS
+from vc4lab.timing.graphics.shaders.preparation import STEPS
 from vc4lab.timing.graphics.state import Batch, GraphicsFigures, Shader, TaskKind
 from vc4lab.timing.graphics.tables import Tables
 from vc4lab.timing.graphics.tiles.scheduler import HALVES, end_thread, work_of

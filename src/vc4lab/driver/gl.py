@@ -80,7 +80,7 @@ class GlRun:
 
 
 class Gl:
-    """A server with a V3D behind it, for one program; as a context manager.
+    """A server that draws on a V3D, for one program; as a context manager.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The hardware layer behind Mesa: resources in GPU memory, work through the command queue.
+"""The hardware layer below Mesa: resources in GPU memory, work through the command queue.
 
 Commands are written to the queue in GPU memory as they come, with their state and data beside
 them; the command processor executes them when a client waits for the result, or when the memory

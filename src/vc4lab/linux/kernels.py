@@ -47,5 +47,5 @@ def _version(release: str) -> tuple[int, ...]:
 
 
 def command_line(cores: int, append: str = "") -> str:
-    """What the kernel is told. A core that Linux does not know of is not started at all."""
+    """What the kernel gets. A core that Linux does not know of is not started at all."""
     return " ".join(filter(None, (CONSOLE, f"nr_cpus={cores}", append)))

@@ -56,7 +56,7 @@ class Pause(IntEnum):
     IDLE = 0
     """Nothing will ever happen any more."""
     HUNGRY = 1
-    """The instance `hungry` needs more of the work recorded."""
+    """The instance `short_of_work` needs more of the work recorded."""
     TURN = 2
     """So many events have happened; more may."""
 
@@ -132,7 +132,7 @@ class Engine(Struct):
     queues = ptr
     chip = ptr
     current = i32
-    hungry = i32
+    short_of_work = i32
     blocks = i32
     unused = i32
 
@@ -414,7 +414,7 @@ def clockwork(steps: tuple[Function[None], ...]) -> Function[Value]:
             for number, step in enumerate(steps):
                 if kind == number:
                     call(step, address, state, clock)
-            if engine.hungry >= 0:
+            if engine.short_of_work >= 0:
                 pause = const(i32, int(Pause.HUNGRY))
                 break
         return pause

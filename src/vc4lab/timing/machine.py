@@ -45,7 +45,7 @@ class Machine:
         self.topology = topology
         self._kept: list[Any] = []
         self.states: dict[str, list[Any]] = {}
-        self.engine = Engine(hungry=-1, chip=chip)
+        self.engine = Engine(short_of_work=-1, chip=chip)
         for number in range(MAX_INSTANCES):
             self.engine.wakes[number] = NEVER
         total = sum(module.count for module in topology.modules)
@@ -115,9 +115,9 @@ class Machine:
                 return pause
 
     @property
-    def hungry(self) -> tuple[str, int]:
+    def short_of_work(self) -> tuple[str, int]:
         """The module that needs more of the record."""
-        return self.names[self.engine.hungry]
+        return self.names[self.engine.short_of_work]
 
 
 def _compiled(topology: Topology, name: str) -> NativeFunction:

@@ -279,7 +279,7 @@ class V3D:
             self.frames.begin_list()
             self.rendering.begin()
         thread, listeners = self.threads[number], self.listeners
-        if listeners.jobs.now:
+        if listeners.any_job.present:
             listeners.job(thread)
         current, end = thread.current, thread.end
         size = (end - current) & _WORD
@@ -310,7 +310,7 @@ class V3D:
                 self._end(thread, self._progress)
         if self._interrupts.word.value:
             self._take_shader_interrupts()
-        if self.listeners.jobs.now:
+        if self.listeners.any_job.present:
             self.listeners.emit_ends(threads)
 
     def _take_shader_interrupts(self) -> None:

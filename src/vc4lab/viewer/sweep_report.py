@@ -18,7 +18,7 @@ MAX_ROWS = 5000
 
 
 def short_names(rows: Sequence[Row]) -> dict[str, str]:
-    """The runs by the last parts of their paths, as many as tell them apart."""
+    """The runs by the last parts of their paths, as many as make them differ."""
     runs = list(dict.fromkeys(row.run for row in rows))
     parts = {run: run.rstrip("/").split("/") for run in runs}
     count = 1

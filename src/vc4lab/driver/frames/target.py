@@ -55,7 +55,7 @@ class FrameTarget:
     width, height
         Pixels that may be drawn.
     pitch_width, pitch_height
-        What the tile buffer is told: levels after the first lie in the room of a power of two.
+        The tile buffer's size: levels after the first lie in the room of a power of two.
     order
         Of the colour's bytes in the tile buffer (`ColorTarget.order`); "" without colour.
     has_stencil

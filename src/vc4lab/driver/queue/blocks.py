@@ -228,7 +228,7 @@ class BlockWriter:
 
 
 class BlockReader:
-    """Reads state from memory, whoever put it there. Raises Malformed for what is none."""
+    """Reads state from memory that programs can write. Raises Malformed for what is none."""
 
     def __init__(self, memory: GpuMemory, resources: Resources) -> None:
         self.memory = memory

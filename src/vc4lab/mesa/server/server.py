@@ -63,7 +63,7 @@ class Server:
         self._ended = False
         self._selector = selectors.DefaultSelector()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        before = os.umask(0o177)  # nobody else may connect
+        before = os.umask(0o177)  # no other user may connect
         try:
             self._socket.bind(str(path))
         except OSError:

@@ -19,7 +19,7 @@ GO, BUSY = 1 << 0, 1 << 1
 
 
 class Hdmi(Storage):
-    """The transmitter; what it is told to do is done at once."""
+    """The transmitter; what is written to its registers takes effect at once."""
 
     NAME = "hdmi"
     OFFSET = 0x902000

@@ -312,10 +312,10 @@ class ComputeModel:
         if self.host.knows:
             self.host.held = 0
         while not self.host.held:
-            engine.hungry = -1
+            engine.short_of_work = -1
             if self.machine.run() is Pause.IDLE:
                 return True
-            name, number = self.machine.hungry
+            name, number = self.machine.short_of_work
             state = self.machine.states[name][number]
             if state.wanted < 0:
                 break

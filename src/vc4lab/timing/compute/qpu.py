@@ -34,7 +34,7 @@ def _begin(engine: Engine, qpu: Qpu, clock: Value) -> None:
         task = first_piece(launches).place.trunc(i32)
         if task != qpu.task:
             qpu.wanted = task
-            engine.hungry = engine.current
+            engine.short_of_work = engine.current
             wake_self(engine, clock)
         else:
             call(remove_piece, engine.pointer, launches.pointer, clock)
@@ -62,7 +62,7 @@ def _end(engine: Engine, qpu: Qpu, clock: Value) -> None:
     programs = queue_at(engine, QueueKind.PROGRAMS, const(i32, 0))
     if (host.knows == 0) & (host.written == host.asked) & (programs.count == 0):
         host.held = const(i32, 1)
-        engine.hungry = engine.current
+        engine.short_of_work = engine.current
 
 
 @staged
@@ -144,7 +144,7 @@ def _issue(engine: Engine, qpu: Qpu, figures: Figures, clock: Value) -> None:
         if qpu.executed >= qpu.known:
             go = const(i32, 0)
             if qpu.final == 0:
-                engine.hungry = engine.current
+                engine.short_of_work = engine.current
                 wake_self(engine, clock)
             else:
                 qpu.running = const(i32, 0)

@@ -10,7 +10,7 @@ from vc4lab.timing.frames.columns import Table
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.counters import CounterTotals
 from vc4lab.timing.graphics.result import ShaderUse
-from vc4lab.timing.graphics.shaders.part import fill_shading
+from vc4lab.timing.graphics.shaders.preparation import fill_shading
 from vc4lab.timing.graphics.shaders.standstill import standing_threads
 from vc4lab.timing.graphics.shaders.tables import ShaderTables
 from vc4lab.timing.graphics.shaders.use import SegmentCounts, shader_uses
@@ -18,8 +18,8 @@ from vc4lab.timing.graphics.standstill import standstill
 from vc4lab.timing.graphics.state import GraphicsFigures
 from vc4lab.timing.graphics.tables import Named, Tables
 from vc4lab.timing.graphics.topology import PARTS
-from vc4lab.timing.graphics.vertices import part as vertices
-from vc4lab.timing.graphics.vertices.part import frame_vertices
+from vc4lab.timing.graphics.vertices import preparation as vertices
+from vc4lab.timing.graphics.vertices.preparation import frame_vertices
 from vc4lab.timing.graphics.vertices.state import BINNING, RENDERING
 from vc4lab.timing.graphics.vertices.vertex_work import binned_draws
 from vc4lab.timing.graphics.work import Choices, Rendering, rendering

@@ -26,7 +26,7 @@ from vc4lab.timing.compute.state import Figures, Qpu
 from vc4lab.timing.declare import StandsStill
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.accounts import Accounts
-from vc4lab.timing.graphics.clusters import part as clusters
+from vc4lab.timing.graphics.clusters import preparation as clusters
 from vc4lab.timing.graphics.feed import Feed
 from vc4lab.timing.graphics.result import FrameTiming
 from vc4lab.timing.graphics.state import GraphicsFigures, RasterFigures, Work

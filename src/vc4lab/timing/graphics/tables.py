@@ -8,7 +8,7 @@ from typing import Any
 
 from vc4lab.timing.frames.columns import Table
 from vc4lab.timing.graphics.state import Work
-from vc4lab.timing.graphics.vertices.part import FrameVertices
+from vc4lab.timing.graphics.vertices.preparation import FrameVertices
 from vc4lab.timing.graphics.work import Rendering
 
 Named = Mapping[str, Table]

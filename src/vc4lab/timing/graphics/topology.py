@@ -12,9 +12,9 @@ from vc4lab.timing.compute.topology import stands_still, topology_of
 from vc4lab.timing.declare import Module, Queue, StandsStill, Topology
 from vc4lab.timing.figures import GRAPHICS_QUEUES
 from vc4lab.timing.graphics.clusters.global_scheduler import step_global_scheduler
-from vc4lab.timing.graphics.clusters.part import THREADS, clusters_of, is_dealt
+from vc4lab.timing.graphics.clusters.preparation import THREADS, clusters_of, is_dealt
 from vc4lab.timing.graphics.clusters.state import GlobalScheduler
-from vc4lab.timing.graphics.shaders.part import STEPS
+from vc4lab.timing.graphics.shaders.preparation import STEPS
 from vc4lab.timing.graphics.shaders.state import ShaderQpu
 from vc4lab.timing.graphics.tiles.front_end import FrontEnd, step_front_end
 from vc4lab.timing.graphics.tiles.rendering_list import ListReader, step_rendering_list

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.listeners import Heard
+from vc4lab.listeners import AnyListener
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.records.codes import VgPrimitive
 from vc4lab.records.declarations import (
@@ -88,7 +88,7 @@ class BinningStage:
         self.lint = lint
         self._binned = executor.services.listeners.list_binned
         self._notes = executor.notes
-        self._heard, self._recording = Heard(lint.addresses.used, self._binned), False
+        self._any_listener, self._recording = AnyListener(lint.addresses.used, self._binned), False
         programs = ProgramCache(memory, reporter, unknowns)
         self.ranges = DrawRanges(lint.addresses, programs, binning=True)
         self.binner = Binner(memory, reporter, unknowns)
@@ -176,14 +176,14 @@ class BinningStage:
         """Executes the record at `address` and those after it, up to one of another kind."""
         thread, native, serve = self.thread, self.native, self._serve
         context, notes, result = native.context, self._notes, bc.PAUSED
-        if self._heard.now or self._recording:
+        if self._any_listener.present or self._recording:
             self._choose_recording()
         thread.current = address
         while result not in _ENDS and thread.running and thread.stalled is None:
             here, result = native.run(thread.current, thread.end, notes)
             self._walked += here - thread.current & 0xFFFFFFFF
             thread.current = here
-            if native.is_heard and context.note_count:
+            if native.notes_uses and context.note_count:
                 self.ranges.noted(native.take_notes())
             placed = self._handle_events()
             if placed or result == bc.FLUSHED:
@@ -198,13 +198,13 @@ class BinningStage:
     def _choose_recording(self) -> None:
         """What draws name and take is noted from now on, if there are listeners for it."""
         native = self.native
-        heard = bool(self.lint.addresses.used.subscriptions)
+        notes_uses = bool(self.lint.addresses.used.subscriptions)
         wanted = bool(self._binned.subscriptions)
-        if heard is not native.is_heard:
-            native.listen(heard)
+        if notes_uses is not native.notes_uses:
+            native.note_uses(notes_uses)
         if wanted is not (native.binned is not None):
             native.record_draws(wanted)
-        self._recording = heard or wanted
+        self._recording = notes_uses or wanted
 
     def _handle_events(self) -> bool:
         """Handles the events of native code; whether one was a primitive that may stand there."""

@@ -124,7 +124,7 @@ class ControlListExecutor:
 
     def _run(self, thread: ListThread) -> None:
         handlers, sizes, ram = self._tables[thread.number], RECORD_SIZES, self.ram
-        heard = self.notes.heard
+        any_listener = self.notes.any_listener
         budget = RECORD_BUDGET
         while thread.running and thread.stalled is None:
             address = thread.current
@@ -145,7 +145,7 @@ class ControlListExecutor:
                     address=address,
                 )
                 thread.end = following
-            if heard.now and identity not in NOTED[thread.number]:
+            if any_listener.present and identity not in NOTED[thread.number]:
                 self.notes.emit(thread.number, address, identity)
             handler(address)
             budget -= 1

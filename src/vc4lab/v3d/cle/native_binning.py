@@ -83,7 +83,7 @@ class NativeBinning:
         self.context = context
         self._address = context.address
         self._execute: Callable[[int], int] | None = None  # made when needed, see v3d/README.md
-        self.is_heard = False
+        self.notes_uses = False
         """Whether draws and modes are noted, for listeners to uses of memory."""
         self.binned: BinnedDraws | None = None
         """Takes what draws took, if there is a listener for that."""
@@ -106,7 +106,7 @@ class NativeBinning:
         """
         context = self.context
         context.here, context.end = here, end  # members take the low 32 bits
-        if notes.heard.now:
+        if notes.any_listener.present:
             result = notes.run(0, context, _execute(True, self.binned is not None))
         elif self.binned is not None:
             result = _execute(False, True)(self._address)
@@ -123,9 +123,9 @@ class NativeBinning:
         start = self.context.notes
         return [Note.python.from_address(start + number * Note.size) for number in range(count)]
 
-    def listen(self, wanted: bool) -> None:
+    def note_uses(self, wanted: bool) -> None:
         """Whether notes are made from now on."""
-        context, self.is_heard = self.context, wanted
+        context, self.notes_uses = self.context, wanted
         if wanted and not context.notes:
             self._notes = (ctypes.c_char * (Note.size * bc.MAX_NOTES))()
             context.notes = ctypes.addressof(self._notes)

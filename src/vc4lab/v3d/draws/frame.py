@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.listeners import Heard
+from vc4lab.listeners import AnyListener
 from vc4lab.records.declarations import StoreGeneral
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.draws.preparation import DrawPreparer
@@ -41,7 +41,7 @@ class FrameRenderer:
         self.services, self.lint = services, lint
         self.memory, self.reporter = memory, reporter = services.memory, services.reporter
         self.listeners = listeners = services.listeners
-        self._heard = Heard(listeners.frame_drawn, listeners.frame_work)
+        self._any_listener = AnyListener(listeners.frame_drawn, listeners.frame_work)
         self.unknowns = unknowns = services.unknowns
         self.index_error = False
         self.drawn = self.refused = 0
@@ -137,8 +137,8 @@ class FrameRenderer:
                 tile=self._tile,
                 layout=mode.layout,
             )
-        if self._heard.now:
-            result = self._draw_heard(frame, mode, collector, scan, draws)
+        if self._any_listener.present:
+            result = self._draw_observed(frame, mode, collector, scan, draws)
         else:
             result = (self._tile_threads or self.tile_threads).run(frame)
         preparer = self.preparer
@@ -152,7 +152,7 @@ class FrameRenderer:
             self.drawn -= refused
             self._report_draws(result, draws)
 
-    def _draw_heard(
+    def _draw_observed(
         self,
         frame: NativeFrame,
         mode: FrameMode,

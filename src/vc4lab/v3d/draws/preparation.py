@@ -12,7 +12,7 @@ import ctypes
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vc4lab.listeners import Heard
+from vc4lab.listeners import AnyListener
 from vc4lab.qpu.run.environment import Unsupported, left_text
 from vc4lab.records.states import PrimitiveListFormat, VgInlineShader
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
@@ -53,7 +53,9 @@ class DrawPreparer:
 
     def __init__(self, services: Services, lint: Lint) -> None:
         self.listeners = listeners = services.listeners
-        self._heard = Heard(listeners.frame_work, listeners.draw_prepared, lint.addresses.used)
+        self._any_listener = AnyListener(
+            listeners.frame_work, listeners.draw_prepared, lint.addresses.used
+        )
         self.memory, self.reporter = memory, reporter = services.memory, services.reporter
         self.unknowns = unknowns = services.unknowns
         self.refused = 0
@@ -100,17 +102,17 @@ class DrawPreparer:
         if layout is not pipelines.layout:
             pipelines.layout, self._layout_number = layout, LAYOUTS.index(layout)
         pipelines.vg_mask = vg_mask
-        heard = self._heard.now
-        recording = pipelines.recording = heard and bool(self.listeners.frame_work.subscriptions)
+        observed = self._any_listener.present
+        recording = pipelines.recording = observed and bool(self.listeners.frame_work.subscriptions)
         mode = recording << 4 | self._layout_number << 2 | vg_mask << 1 | pipelines.counting
         self._mode = mode
         self._draws.fill(scan, mode=mode)
-        if heard:
+        if observed:
             self._emit_prepared(scan)
         return self._draws
 
     def _emit_prepared(self, scan: ScanResult) -> None:
-        """Each draw and its memory, for those that listen."""
+        """Each draw and its memory, for listeners."""
         if self.lint.addresses.used.subscriptions:
             self._announce(scan)
         if self.listeners.draw_prepared.subscriptions:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from vc4lab.listeners import Heard, Listeners
+from vc4lab.listeners import AnyListener, Listeners
 from vc4lab.v3d.events.frames import DrawPrepared, FrameDrawn
 from vc4lab.v3d.events.lists import (
     BinningDone,
@@ -44,7 +44,7 @@ class V3DListeners:
         """Takes what they raise, if it is not to be raised by a bus access."""
         self.job_started: Listeners[JobStarted] = Listeners(self._failed)
         self.job_ended: Listeners[JobEnded] = Listeners(self._failed)
-        self.jobs = Heard(self.job_started, self.job_ended)
+        self.any_job = AnyListener(self.job_started, self.job_ended)
         self.record_executed: Listeners[RecordExecuted] = Listeners(self._failed)
         self.binning_done: Listeners[BinningDone] = Listeners(self._failed)
         self.frame_done: Listeners[FrameDone] = Listeners(self._failed)

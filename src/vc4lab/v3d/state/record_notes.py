@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from vc4lab.listeners import Heard, Listeners
+from vc4lab.listeners import AnyListener, Listeners
 from vc4lab.memory import lazy_zeros
 from vc4lab.records.control import RECORDS
 from vc4lab.v3d.events import RecordExecuted, RecordsNoted
@@ -31,7 +31,7 @@ class RecordNotes:
     ) -> None:
         self.listeners = listeners
         self.many: Listeners[RecordsNoted] = many or Listeners()
-        self.heard = Heard(self.listeners, self.many)
+        self.any_listener = AnyListener(self.listeners, self.many)
         self._start = 0
 
     def emit(self, thread: int, address: int, identity: int) -> None:

@@ -127,7 +127,7 @@ class ListScanner:
         context.fresh = 1
         notes = self._notes
         while True:
-            if notes is not None and notes.heard.now:
+            if notes is not None and notes.any_listener.present:
                 status = self._scan_noting(notes)
             else:
                 scan = self._scan

@@ -71,7 +71,7 @@ class Collector:
         """
         context = self.context
         context.here, context.end = address, end  # members take the low 32 bits
-        if notes.heard.now:
+        if notes.any_listener.present:
             return notes.run(1, context, _native(True).call)
         collect = self._collect
         if collect is None:

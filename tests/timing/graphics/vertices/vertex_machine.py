@@ -29,7 +29,7 @@ from vc4lab.timing.graphics.state import GraphicsFigures
 from vc4lab.timing.graphics.vertices.attributes import step_attributes
 from vc4lab.timing.graphics.vertices.binner import step_binner
 from vc4lab.timing.graphics.vertices.binning_list import step_binning_list
-from vc4lab.timing.graphics.vertices.part import (
+from vc4lab.timing.graphics.vertices.preparation import (
     FrameVertices,
     binning_end,
     frame_vertices,

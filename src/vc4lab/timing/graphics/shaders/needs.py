@@ -34,7 +34,7 @@ from vc4lab.timing.graphics.shaders.state import (
     ShadingFigures,
     Thread,
 )
-from vc4lab.timing.graphics.shaders.turns import take_turn
+from vc4lab.timing.graphics.shaders.time_slots import take_turn
 from vc4lab.timing.graphics.state import GraphicsFigures, TaskKind
 from vc4lab.timing.graphics.tiles.scoreboard import take_lock
 
