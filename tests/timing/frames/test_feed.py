@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import fields
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -15,10 +16,12 @@ from vc4lab.memory.touched_lines import LINE_SHIFT, QUAD_SHIFT
 from vc4lab.qpu.program.program import Program
 from vc4lab.records.control import RECORDS, ListFormat, parse_record
 from vc4lab.records.declarations import BranchToSublist, CompressedList
+from vc4lab.timing.frames.build import attribute_table
 from vc4lab.timing.frames.frame import Frame, count_bits, quads_of
 from vc4lab.timing.frames.vertex_batches import collect_batches, rendering_batches, tile_groups
 from vc4lab.v3d.events import RecordExecuted
 from vc4lab.v3d.ptb.context import COUNTERS as BINNER_COUNTERS
+from vc4lab.v3d.state.shader_record import ShaderRecord
 from vc4lab.v3d.state.work_records import LIST_COUNTERS
 from vc4lab.v3d.tiles import work_memory
 from vc4lab.v3d.tiles.job import OP_LOAD, OP_STORE
@@ -263,3 +266,13 @@ def test_a_frame_without_room_has_no_blocks(monkeypatch: pytest.MonkeyPatch) -> 
 def same_columns(first: Any, second: Any, *names: str) -> bool:
     """Whether two tables have the same in some columns."""
     return all((first[name] == second[name]).all() for name in names)
+
+
+def test_the_largest_strides() -> None:
+    """Extended shader records have strides of 32 bits, and damaged lists any of them."""
+    array = SimpleNamespace(address=0xFFFF_FFF0, size=16, stride=0xFFFF_FFFF)
+    record = SimpleNamespace(vs_attributes=1, cs_attributes=1)
+    shader = SimpleNamespace(gl=SimpleNamespace(record=record, attributes=[array]), nv=None)
+    for vertex in (False, True):
+        (row,) = attribute_table([None, cast(ShaderRecord, shader)], vertex=vertex)
+        assert row.tolist() == (1, 0, 0xFFFF_FFF0, 16, 0xFFFF_FFFF)

@@ -67,7 +67,7 @@ TEXTURE = np.dtype(
 """A texture request of a draw's program."""
 
 ATTRIBUTE = np.dtype(
-    [("draw", "i4"), ("number", "i4"), ("address", "u4"), ("bytes", "i4"), ("stride", "i4")]
+    [("draw", "i4"), ("number", "i4"), ("address", "u4"), ("bytes", "i4"), ("stride", "u4")]
 )
 """An array that the vertices of a draw are fetched from."""
 
