@@ -47,6 +47,7 @@ def defined_reads(vertices: list[int], arrays: list[tuple[int, int, int]]) -> se
         [(0x1030, 200, 255)],
         [(0x3FFFFFF0, 16, 16)],
         [(0x1000, 16, 0)],
+        [(0x1000, 12, 0xFFFFFFE8)],  # extended records have 32 bits for it
         [],
     ],
 )
