@@ -3,19 +3,19 @@
 Before each trapped instruction stands a hook of the engine.
 
 The engine notices when a core changes its own code; writes of other cores, the GPU and the
-firmware it does not see. So each page's checksum is kept, and when the program maintains its
-instruction cache (or a vsync passes) changed pages lose their translations.
+firmware it does not see. So each page's checksum is kept (`page_sums.py`), and when the program
+maintains its instruction cache (or a vsync passes) changed pages lose their translations.
 """
 
 from __future__ import annotations
 
 import ctypes
-import zlib
 from collections.abc import Callable
 from typing import Any
 
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.cores.code_search import search
+from vc4lab.soc.cores.page_sums import PageSums
 from vc4lab.soc.cores.traps import Action, Trap
 from vc4lab.soc.native import PAGES, SEEN, THUMB, UNSEEN, SliceCounter, page_index, page_table
 
@@ -42,7 +42,7 @@ class CodePages:
         self._wide = wide
         self.more_traps: tuple[Trap, ...] = ()
         """Searched for as well; set before any page is met."""
-        self._sums: dict[int, tuple[int, int]] = {}
+        self._sums = PageSums(memory.base)
         self._hooked: set[int] = set()
         self.hooks: dict[int, Any] = {}
         """The engine's handles of hooks in Python, by address."""
@@ -62,7 +62,7 @@ class CodePages:
         if physical is None:
             return []
         start = physical & ~(PAGE - 1)
-        self._sums[page] = start, self._sum(start)
+        self._sums.note(page, start)
         found: list[tuple[int, Action]] = []
         raw = self._memory.read(start, PAGE + LONGEST_BLOCK)
         for offset, action in search(raw, self.more_traps + traps, wide=self._wide):
@@ -107,9 +107,7 @@ class CodePages:
 
     def drop_changed(self) -> None:
         """Forget the pages whose memory has changed since they were met."""
-        stale = [page for page, (start, old) in self._sums.items() if self._sum(start) != old]
-        for page in stale:
-            del self._sums[page]
+        for page in self._sums.take_changed():
             self.seen[page_index(page)] = UNSEEN
             self.forget_translations(page)
 
@@ -121,9 +119,6 @@ class CodePages:
         """All pages count as new (the address space has changed)."""
         ctypes.memset(self.seen, 0, PAGES)
         self._sums.clear()
-
-    def _sum(self, start: int) -> int:
-        return zlib.crc32(self._memory.view(start, PAGE))
 
 
 def forget_addresses(engine: Any) -> None:
