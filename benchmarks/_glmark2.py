@@ -62,8 +62,9 @@ _RESULT = re.compile(r"FPS: (\d+) FrameTime: ([\d.]+) ms")
 _RENDERER = re.compile(r"GL_RENDERER: *(.*)")
 ON_V3D, ON_PROCESSOR = "VC4", "llvmpipe"
 """How the names of what draws begin."""
-WARM_SECONDS = 0.5
-"""For shaders that are compiled with their first frame, on either side."""
+WARM_SECONDS = 4.0
+"""Before what is measured, on either side: shaders are compiled with their first frame, and on the
+V3D once more, thoroughly, from two seconds after that on (`v3d/draws/refining.py`)."""
 ROUNDS = 2
 SECONDS = 1.0
 DRIVER = os.environ.get("VC4_DRIVER", "")

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from vc4lab.v3d.fragment import pipeline as pipelines
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 SECONDS = 60.0
+LOOK_AFTER = refining.LOOK_AFTER
 
 
 class Drawn:
@@ -60,7 +62,7 @@ class Drawn:
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path / "objects"))
-    monkeypatch.setattr(refining, "LOOK_EVERY", 2)
+    monkeypatch.setattr(refining, "LOOK_AFTER", (2,))
     monkeypatch.setattr(refining, "PAUSE", 0.01)
     monkeypatch.setattr(refining, "SETTLED", 0.0)
     for function in (pipelines.fragment_pipeline, pipelines.thorough_pipeline):
@@ -94,7 +96,7 @@ def test_what_comes_again_is_replaced_and_draws_the_same(name: str) -> None:
 def test_what_is_seen_once_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(refining._builder, "ask", lambda pipeline, _: asked.append(pipeline))
-    monkeypatch.setattr(refining, "LOOK_EVERY", 8)
+    monkeypatch.setattr(refining, "LOOK_AFTER", (8,))
     drawn = Drawn()
     frames = len(drawn.run.jobs)
     assert frames < 8
@@ -170,3 +172,28 @@ def test_a_v3d_asks_for_so_many_at_a_time(monkeypatch: pytest.MonkeyPatch) -> No
     drawn = Drawn()
     drawn.again(8)
     assert not asked
+
+
+@pytest.mark.parametrize("frames", [1, 2, 10, 11, 12, 17, 23, 54, 60])
+def test_every_frame_of_a_picture_is_seen(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refining, "LOOK_AFTER", LOOK_AFTER)
+    asked: list[Any] = []
+    monkeypatch.setattr(refining._builder, "ask", lambda pipeline, _: asked.append(pipeline))
+    picture: list[Any] = [SimpleNamespace(thorough=False) for _ in range(frames)]
+    refiner = refining.Refiner()
+    for number in range(150 * frames):
+        refiner.left -= 1
+        if not refiner.left:
+            refiner.look([picture[number % frames]])
+    assert len(asked) == frames
+
+
+def test_what_was_seen_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(refining._builder, "ask", lambda pipeline, _: asked.append(pipeline))
+    monkeypatch.setattr(refining, "MAX_SEEN", 3)
+    many: list[Any] = [SimpleNamespace(thorough=False) for _ in range(4)]
+    refiner = refining.Refiner()
+    for each in (*many, many[0], many[3]):
+        refiner.look([each])
+    assert asked == [many[3]]

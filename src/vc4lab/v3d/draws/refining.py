@@ -1,9 +1,9 @@
 """Pipelines that are drawn with again and again are compiled once more, thoroughly.
 
-The first build of a pipeline is quick, because a frame waits for it. Every `LOOK_EVERY` frames the
-draws of the last one are looked at. What was there at the look before, too, is compiled by all of
-LLVM's optimisations in a thread beside the frames, and takes the place of the first build between
-two frames. Both give the same bytes. The disk cache keeps it: the next start begins with it.
+The first build of a pipeline is quick, because a frame waits for it. Now and then (`LOOK_AFTER`)
+the draws of a frame are looked at. What an earlier look has seen, too, is compiled by all of LLVM's
+optimisations in a thread beside the frames, and takes the place of the first build between two
+frames. Both give the same bytes. The disk cache keeps it: the next start begins with it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.run.environment import Unsupported
@@ -20,8 +21,12 @@ from vc4lab.v3d.fragment.pipeline import thorough_pipeline
 if TYPE_CHECKING:
     from vc4lab.v3d.fragment.pipeline import Pipeline
 
-LOOK_EVERY = 256
-"""Frames from one look to the next."""
+LOOK_AFTER = 11, 13, 17, 19, 23
+"""Frames from one look to the next, in turn. A picture of a program may take ten frames of the V3D
+or fifty, always in the same order, and each of them is to be seen.
+"""
+MAX_SEEN = 1024
+"""Pipelines that are remembered from one look to another."""
 PAUSE = 0.2
 """Seconds before each build, and between two looks whether it may begin."""
 SETTLED = 2.0
@@ -74,23 +79,26 @@ class Refiner:
     """Which pipelines of one V3D come again, and what has become of them."""
 
     def __init__(self) -> None:
-        self.left = LOOK_EVERY
+        self._pauses = cycle(LOOK_AFTER)
+        self.left = next(self._pauses)
         """Frames until `look` is to be called; who draws them counts."""
-        self._before: frozenset[int] = frozenset()
-        """What the last look has seen, by `id`."""
+        self._seen: dict[int, Pipeline] = {}
+        """What looks have seen, by `id`; kept, so that no other gets its `id`."""
         self._asked: dict[int, Pipeline] = {}
         self._done: deque[tuple[Pipeline, Pipeline]] = deque()
 
     def look(self, drawn: Iterable[Pipeline]) -> Refined:
         """Takes the pipelines of a frame; returns those that are to be replaced from now on."""
-        self.left = LOOK_EVERY
+        self.left = next(self._pauses)
         unrefined = {id(pipeline): pipeline for pipeline in drawn if not pipeline.thorough}
         for number, pipeline in unrefined.items():
-            again = number in self._before and number not in self._asked
-            if again and len(self._asked) < MAX_ASKED:
-                self._asked[number] = pipeline  # kept, so that no other gets its `id`
+            if number not in self._seen:
+                if len(self._seen) >= MAX_SEEN:
+                    del self._seen[next(iter(self._seen))]
+                self._seen[number] = pipeline
+            elif number not in self._asked and len(self._asked) < MAX_ASKED:
+                self._asked[number] = pipeline
                 _builder.ask(pipeline, self._done)
-        self._before = frozenset(unrefined)
         refined = {}
         while self._done:
             pipeline, thorough = self._done.popleft()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from vc4lab.images.tiling import Tiling, pitch_bytes, round_up
+from vc4lab.optimisations import UNTOUCHED_TILES
 from vc4lab.records.codes import TileBuffer, TileFormat
 from vc4lab.simd import Struct, i32, ptr
+from vc4lab.v3d.state.tile_layout import SINGLE, TileLayout
 
 COLOUR, ZS, Z_ONLY = int(TileBuffer.COLOUR), int(TileBuffer.ZS), int(TileBuffer.Z)
 MASK = int(TileBuffer.VG_MASK)
@@ -19,7 +22,8 @@ RASTER_ALIGNMENT = 16
 class SurfaceOp(Struct):
     """One load or store of a tile: surface address, geometry and format, read by native code.
 
-    `storer` and `loader` are native `(context, op)`; 0: not compiled yet.
+    `storer` and `loader` are native `(context, op)`; 0: not compiled yet. `twin`: see
+    `tiles/untouched.py`.
     """
 
     storer = ptr
@@ -32,6 +36,7 @@ class SurfaceOp(Struct):
     variant = i32
     decimate = i32
     pixel_bytes = i32
+    twin = i32
 
 
 VARIANTS: tuple[tuple[int, Tiling], ...] = tuple(
@@ -125,3 +130,21 @@ class Surface:
         op.pixel_bytes = self.bits // 8
         op.variant = self.variant
         return bytes(op)
+
+
+def twins(surfaces: Sequence[Surface], layout: TileLayout) -> list[int]:
+    """A number for each surface, the same for those whose tiles lie at the same place in the same
+    form; 0 where a load and a store may change bytes.
+    """
+    if not UNTOUCHED_TILES.serves() or layout != SINGLE:
+        return [0] * len(surfaces)
+    places: dict[tuple[int, ...], int] = {}
+    numbers = []
+    for s in surfaces:
+        exact = s.buffer == ZS or (s.buffer == COLOUR and s.format == TileFormat.RGBA8888)
+        if s.wide or s.decimate or not exact:
+            numbers.append(0)
+            continue
+        place = s.address & 0xFFFFFFFF, s.width, s.height, s.tiling, s.buffer
+        numbers.append(places.setdefault(place, len(places) + 1))
+    return numbers

@@ -131,7 +131,8 @@ class TileContext(Struct):
     the byte that a program sets with HOST_INT; `left`: the address for which execution left one.
     `drew`: not 0 if the chain has called a pipeline, which may have counted something. `clean`:
     bits of the buffers (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a
-    clear on. `work`: a `work_records.TileWork`, for pipelines that record.
+    clear on. `held_colour`, `held_zs`: 1 + surfaces whose loads are put off, 0: none
+    (`tiles/untouched.py`). `work`: a `work_records.TileWork`, for pipelines that record.
     """
 
     memory = ptr
@@ -146,6 +147,8 @@ class TileContext(Struct):
     budget = i32
     left = i32
     drew = i32
+    held_colour = i32
+    held_zs = i32
     interrupts = ptr
     callback = ptr
     batch = ptr

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from vc4lab.simd import Array, Struct, i32, ptr
-from vc4lab.v3d.state.surface import Surface, SurfaceOp
+from vc4lab.v3d.state.surface import Surface, SurfaceOp, twins
 from vc4lab.v3d.state.tile_context import COUNTERS
 from vc4lab.v3d.state.tile_layout import (
     LAYOUTS,
@@ -192,6 +192,8 @@ class NativeFrame:
         for number, surface in enumerate(surfaces):
             place = ctypes.addressof(self.surfaces) + number * SurfaceOp.size
             ctypes.memmove(place, surface.as_bytes, SurfaceOp.size)
+        for number, twin in enumerate(twins(surfaces, layout)):
+            self._surface_word(number, "twin", ctypes.c_uint32).value = twin
         job = TileJob()
         self.job = job
         self.address: int = job.address
@@ -237,8 +239,12 @@ class NativeFrame:
 
     def set_transfer(self, number: int, to_memory: bool, address: int) -> None:
         """Host address of the native code that stores to (or loads from) a surface."""
-        place = number * SurfaceOp.size + SurfaceOp.offset("storer" if to_memory else "loader")
-        ctypes.c_uint64.from_buffer(self.surfaces, place).value = address
+        member = "storer" if to_memory else "loader"
+        self._surface_word(number, member, ctypes.c_uint64).value = address
+
+    def _surface_word(self, number: int, member: str, kind: Any) -> Any:
+        place = number * SurfaceOp.size + SurfaceOp.offset(member)
+        return kind.from_buffer(self.surfaces, place)
 
     def again(self, chains: list[int]) -> None:
         """Prepares another run of some chains only."""

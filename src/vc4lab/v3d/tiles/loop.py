@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vc4lab.optimisations import UNTOUCHED_TILES
 from vc4lab.simd import (
     Value,
     atomic_add,
@@ -25,12 +26,15 @@ from vc4lab.v3d.state.tile_layout import TILE_WORDS
 from vc4lab.v3d.tile_lists.scan_context import Segment
 from vc4lab.v3d.tiles import job as tj
 from vc4lab.v3d.tiles.job import DrawCall, TileJob, TileOp, TileRecord
+from vc4lab.v3d.tiles.untouched import hold, needs_tile, stays
 from vc4lab.v3d.tiles.work_marks import ListMark, mark_chain
 from vc4lab.v3d.tlb.whole_tile import clear_colour, fill_words, move_full
 from vc4lab.v3d.unknowns import Unknowns
 
 FULL_BYTES = 4 * TILE_WORDS
 """Bytes of a part of the tile buffer."""
+
+PUTS_OFF = UNTOUCHED_TILES.serves()
 
 MOVE_COUNTERS = ("tiles_moved", "bytes_moved")
 """Counters that the loop adds up itself."""
@@ -131,13 +135,21 @@ def run_chain(
     status = const(i32, tc.STATUS_OK)
     tiles = moved = const(i32, 0)  # loads and stores of tiles, their bytes
     tile = number  # its operation
+    context.held_colour = 0
+    context.held_zs = 0
     if recording:
         change_record(job, context, tile, (tiles, moved), -1)
     while (number < end) & (status == tc.STATUS_OK):
         pointer = job.ops + number * TileOp.size
         op = TileOp.at(pointer)
         kind = op.kind
-        if kind == tj.OP_TILE:
+        if PUTS_OFF:
+            if (context.held_colour | context.held_zs) != 0:
+                if needs_tile(job, context, op):
+                    status = load_held(job, context, context_pointer)
+        if status != tc.STATUS_OK:
+            pass
+        elif kind == tj.OP_TILE:
             context.tile_x = op.a
             context.tile_y = op.b
             if recording:
@@ -154,16 +166,19 @@ def run_chain(
             move_full(context, op.a, op.b, True, unknowns)
             tiles, moved = tiles + 1, moved + popcount_(op.b) * FULL_BYTES
         elif kind == tj.OP_LOAD:
-            context.clean = 0
-            size = move(job, context, context_pointer, op.a, "loader")
-            tiles, moved = tiles + 1, moved + size
-            if size == 0:
-                status = const(i32, tc.STATUS_NEEDS_TRANSFER)
+            tiles, moved = tiles + 1, moved + moved_bytes(job, op.a)
+            if PUTS_OFF:
+                status = put_off(job, context, context_pointer, op.a)
+            else:
+                context.clean = 0
+                status = move(job, context, context_pointer, op.a, "loader")
         elif kind == tj.OP_STORE:
-            size = move(job, context, context_pointer, op.a, "storer")
-            tiles, moved = tiles + 1, moved + size
-            if size == 0:
-                status = const(i32, tc.STATUS_NEEDS_TRANSFER)
+            tiles, moved = tiles + 1, moved + moved_bytes(job, op.a)
+            if PUTS_OFF:
+                if ~stays(job, context, op.a):
+                    status = move(job, context, context_pointer, op.a, "storer")
+            else:
+                status = move(job, context, context_pointer, op.a, "storer")
         elif kind == tj.OP_DRAW_PIECES:
             first = load(i32, job.piece_first + op.a * 4)
             past = load(i32, job.piece_first + (op.a + op.b) * 4)
@@ -203,23 +218,53 @@ def clear(unknowns: Unknowns, context: TileContext, kind: Value, low: Value, hig
 def move(
     job: TileJob, context: TileContext, context_pointer: Value, number: Value, member: str
 ) -> Value:
-    """Stores or loads the tile through the surface's own code, if that is compiled already.
-
-    Returns
-    -------
-    Value
-        The bytes moved, 0 if the code is not there.
+    """Stores or loads the tile through the surface's own code, if that is compiled already: OK, or
+    NEEDS_TRANSFER.
     """
     pointer = job.surfaces + number * SurfaceOp.size
     surface = SurfaceOp.at(pointer)
     function = getattr(surface, member)
-    size = const(i32, 0)
+    status = const(i32, tc.STATUS_OK)
     if function == 0:
         context.draw = number * 2 + int(member == "storer")
+        status = const(i32, tc.STATUS_NEEDS_TRANSFER)
     else:
         call_pointer(function, None, (ptr, ptr), context_pointer, pointer)
-        size = surface.pixel_bytes * job.tile_width * job.tile_height
-    return size
+    return status
+
+
+def moved_bytes(job: TileJob, number: Value) -> Value:
+    """Bytes of a tile in a surface."""
+    surface = SurfaceOp.at(job.surfaces + number * SurfaceOp.size)
+    return surface.pixel_bytes * job.tile_width * job.tile_height
+
+
+@staged
+def put_off(job: TileJob, context: TileContext, context_pointer: Value, number: Value) -> Value:
+    """A load, as `move`, but done later if that makes no difference."""
+    surface = SurfaceOp.at(job.surfaces + number * SurfaceOp.size)
+    status = const(i32, tc.STATUS_OK)
+    if surface.twin != 0:
+        hold(context, surface, number)
+    else:
+        context.clean = 0
+        status = move(job, context, context_pointer, number, "loader")
+    return status
+
+
+@staged
+def load_held(job: TileJob, context: TileContext, context_pointer: Value) -> Value:
+    """Does the loads that were put off, as `move`."""
+    colour, zs = context.held_colour, context.held_zs
+    context.held_colour = 0
+    context.held_zs = 0
+    context.clean = 0
+    status = const(i32, tc.STATUS_OK)
+    if colour != 0:
+        status = move(job, context, context_pointer, colour - 1, "loader")
+    if (zs != 0) & (status == tc.STATUS_OK):
+        status = move(job, context, context_pointer, zs - 1, "loader")
+    return status
 
 
 @staged
