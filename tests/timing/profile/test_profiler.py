@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -136,16 +137,45 @@ def test_the_trace_is_what_the_format_says(profile: Profile) -> None:
     assert {event["tid"] for event in events if event["ph"] == "X"} <= set(named)
 
 
-def test_slices_of_a_track_do_not_overlap(profile: Profile) -> None:
-    twice = replace(profile, frames=profile.frames * 2)
-    tracks: dict[int, list[tuple[float, float]]] = {}
-    for event in trace(twice)["traceEvents"]:
+def spans_of(profile: Profile) -> dict[int, list[tuple[int, int]]]:
+    """First and last nanosecond of the slices of each track."""
+    tracks: dict[int, list[tuple[int, int]]] = {}
+    for event in json.loads(trace_json(profile))["traceEvents"]:
         if event["ph"] == "X":
-            tracks.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"]))
+            begin, length = round(1000 * event["ts"]), round(1000 * event["dur"])
+            assert begin == pytest.approx(1000 * event["ts"], abs=1e-3)
+            tracks.setdefault(event["tid"], []).append((begin, begin + length))
+    return tracks
+
+
+@cache
+def real_profile() -> Profile:
+    profiler = Profiler("cluster-2", "pi3", ask=False)
+    for number, frame in enumerate(recorded("glmark2_ideas")):
+        profiler.add(f"job{number:04}", frame)
+    return profiler.profile("glmark2_ideas")
+
+
+@pytest.mark.parametrize("hertz", [250e6, 300e6, 333e6])
+def test_slices_of_a_track_do_not_overlap(hertz: float) -> None:
+    """Perfetto drops slices of a track that overlap and do not lie in each other."""
+    tracks = spans_of(replace(real_profile(), hertz=hertz))
+    assert sum(map(len, tracks.values())) > 1000
     for spans in tracks.values():
         spans.sort()
-        for (_, end), (start, _) in pairwise(spans):
-            assert start >= end - 0.01  # microseconds, rounded
+        assert all(start >= end for (_, end), (start, _) in pairwise(spans))
+
+
+def test_a_slice_is_where_its_clocks_are(profile: Profile) -> None:
+    plain = replace(profile, hertz=1e6)  # a clock is a microsecond
+    events = trace(plain)["traceEvents"]
+    (frame,) = [event for event in events if event.get("cat") == "frame"]
+    timing = profile.frames[0].timing
+    assert (frame["ts"], frame["dur"]) == (0, timing.clocks)
+    draws = [event for event in events if event.get("cat") == "draw"]
+    assert [(d["ts"], d["ts"] + d["dur"]) for d in draws] == [
+        (draw.first, draw.last) for draw in timing.draws
+    ]
 
 
 def test_the_trace_is_bounded(profile: Profile) -> None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support import sweep_work
@@ -16,12 +22,50 @@ from vc4lab.timing.sweep.runner import NoScheduler, run_by_scheduler, run_here
 from vc4lab.timing.sweep.table import rows_of, table_csv
 
 CHIP = load_chip("videocore4")
+JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 NO_DASK = "Dask is not installed: make env, or pip install 'vc4lab[sweep]'"
 
 
 def points(*texts: str, runs: int = 1) -> list[Point]:
     settings = [read_setting(text, CHIP) for text in texts]
     return points_of([(f"run{n}", f"{n}" * 64) for n in range(runs)], CHIP, grid(settings), "pi3")
+
+
+class Started:
+    """A program of Dask that runs."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def address(self) -> str:
+        """Where the scheduler listens, which it says first."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            found = re.search(r"Scheduler at:\s+(tcp://\S+)", line)
+            if found:
+                return found[1]
+        raise AssertionError("the scheduler did not start")
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[Started]:
+    command = [sys.executable, "-m", "dask", *arguments]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            yield Started(process)
+        finally:
+            process.kill()
+
+
+def sweep(*arguments: str) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, "-m", "vc4lab", "sweep", *arguments],
+        capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows
 
 
 def broken(_point: Point) -> Outcome:
@@ -92,10 +136,27 @@ def test_a_scheduler_has_its_workers_do_it() -> None:
     distributed = pytest.importorskip("distributed", reason=NO_DASK)
     asked = points("slices=1..4")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:
         address = cluster.scheduler_address
         found = {one.key: one for one in run_by_scheduler(sweep_work.work, asked, address)}
         wrong = list(run_by_scheduler(broken, asked[:1], address))
     assert [found[point.key].clocks for point in asked] == [400, 1200, 600, 400, 300]
     assert wrong[0].error == "ArithmeticError: too much"
+
+
+@pytest.mark.filterwarnings("default")
+def test_two_workers_in_processes_of_their_own_time_recorded_frames(tmp_path: Path) -> None:
+    """`vc4lab sweep --scheduler ADDRESS`, as a user starts it, says what `--processes` says."""
+    pytest.importorskip("distributed", reason=NO_DASK)
+    asked = ["--set", "clusters=1,2", "--chip", "cluster", "--json"]
+    run = str(JOBS / "tri_arm64")
+    with started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard") as first:
+        address = first.address()
+        worker = ("worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny")
+        with started(*worker, "--name", "a"), started(*worker, "--name", "b"):
+            far = sweep(run, *asked, "--results", str(tmp_path / "far"), "--scheduler", address)
+    near = sweep(run, *asked, "--results", str(tmp_path / "near"), "--processes", "1")
+    assert far == near
+    assert [row["set"] for row in far] == [{}, {"clusters.count": 1}, {"clusters.count": 2}]
+    assert all(row["clocks"] > 0 and not row["error"] for row in far)

@@ -19,6 +19,8 @@ MAX_FRAMES = 200
 LEVELS = 10
 """Steps of load in which a module's slices are cut."""
 PROCESS = 1
+NANOSECONDS = 1000
+"""Of a microsecond, the unit of the format; times are whole ones."""
 FRAMES, BINNING, RENDERING, FIRST_DRAWS, FIRST_MODULE = 1, 2, 3, 10, 100
 LANES = 40
 """Tracks of draws, which overlap; what finds no place there is left out."""
@@ -74,22 +76,29 @@ class _Writer:
     def slice(
         self, track: int, category: str, name: str, first: float, last: float, **args: Any
     ) -> None:
-        """Something that lasts from a clock of the frame to another."""
+        """Something that lasts from a clock of the frame to another.
+
+        Slices of a track may follow one another or lie in each other; viewers drop those that
+        overlap otherwise. So ends are rounded, not durations.
+        """
+        begin, end = self._time(first), self._time(max(last, first))
         self.events.append(
             {
                 "name": name, "cat": category, "ph": "X", "pid": PROCESS, "tid": track,
-                "ts": round((self.start + first) * self._unit, 3),
-                "dur": round(max(last - first, 0) * self._unit, 3),
-                "args": args,
+                "ts": begin / NANOSECONDS, "dur": (end - begin) / NANOSECONDS, "args": args,
             }
         )  # fmt: skip
+
+    def _time(self, clock: float) -> int:
+        """Nanoseconds of a clock of the frame at hand."""
+        return round((self.start + clock) * self._unit * NANOSECONDS)
 
     def counter(self, name: str, clock: float, **values: float) -> None:
         """Values from a clock on."""
         self.events.append(
             {
                 "name": name, "ph": "C", "pid": PROCESS, "tid": 0,
-                "ts": round((self.start + clock) * self._unit, 3), "args": values,
+                "ts": self._time(clock) / NANOSECONDS, "args": values,
             }
         )  # fmt: skip
 
