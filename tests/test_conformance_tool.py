@@ -144,6 +144,30 @@ def test_a_case_that_ends_a_run_is_named_and_the_rest_goes_on(tmp_path: Path) ->
     assert not again.missing(suite.cases)
 
 
+class Reported(Pretended):
+    """Each case fails, and the simulator reports something."""
+
+    program = """
+import sys
+print("a line of the program's own")
+print("DRM-016 [DRM]: p[7] job 3: no frame ended", file=sys.stderr)
+"""
+
+    def outcome(self, folder: Path) -> Outcome:
+        return Outcome(dict.fromkeys(self.cases, "fail"), None, dict.fromkeys(self.cases, "black"))
+
+
+def test_what_the_simulator_reported_stands_beside_failed_cases(tmp_path: Path) -> None:
+    suite = Reported(["a"])
+    results = Results(tmp_path / "results")
+    runner(tmp_path).run(suite, results, suite.cases, lambda _: None)
+    said = (tmp_path / "results.said.txt").read_text()
+    assert said == (
+        "== a\nblack\n== vc4lab, in the run of those above\n"
+        "DRM-016 [DRM]: p[7] job 3: no frame ended\n\n"
+    )
+
+
 def test_a_case_that_hangs_times_out(tmp_path: Path) -> None:
     suite = Pretended(["hang", "a"])
     results = Results(tmp_path / "results")

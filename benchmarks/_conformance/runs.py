@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from benchmarks._conformance.suites import Suite
@@ -28,6 +30,11 @@ LOOKS = 1.0
 """Seconds between two looks at a run."""
 PATIENCE = 3
 """A run that stands still for so many times a case's timeout is ended."""
+
+
+REPORTED = "vc4lab, in the run of those above"
+MAX_REPORTS = 200
+_REPORT = re.compile(r"\b[A-Z]{3}-\d{3}( \[\w+\])?( at 0x[0-9a-f]+)?: ")
 
 
 class RunFailed(Exception):  # noqa: N818 - it may be the host
@@ -64,6 +71,12 @@ class Results:
     def missing(self, cases: Sequence[str]) -> list[str]:
         """Those of `cases` without a result."""
         return [case for case in cases if case not in self.by_name]
+
+
+def reports(output: Path) -> str:
+    """What vc4lab reported in a run, the first so many lines: it may explain a failed case."""
+    with output.open(encoding="utf-8", errors="replace") as file:
+        return "".join(islice((line for line in file if _REPORT.search(line)), MAX_REPORTS))
 
 
 def fingerprint(suite: Suite, driver: Path, sources: Path) -> str:
@@ -130,7 +143,9 @@ class Runner:
             if len(rest) == len(todo):
                 end = (folder / "output.txt").read_text(encoding="utf-8", errors="replace")[-600:]
                 raise RunFailed(f"no result of {len(todo)} cases from {todo[0]} on\n{end}")
-            results.keep_said(outcome.said)
+            if outcome.said:
+                reported = reports(folder / "output.txt")
+                results.keep_said({**outcome.said, **({REPORTED: reported} if reported else {})})
             results.add(found)
             todo = rest
         shutil.rmtree(folder, ignore_errors=True)
