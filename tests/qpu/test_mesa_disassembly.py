@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vc4lab.qpu.isa.encoding import (
+    ONE_OPERAND_ADD_OPS,
     SMALL_IMMEDIATES,
     AddOp,
     Alu,
@@ -204,7 +205,7 @@ def meaning(word: int) -> tuple[object, ...]:
         fields["signal"] = Signal.NONE
     if alu.op_add:
         fields["add"] = alu.op_add, alu.cond_add, write_place(*add), source(alu, alu.add_a)
-        if alu.op_add not in (AddOp.FTOI, AddOp.ITOF, AddOp.NOT, AddOp.CLZ):
+        if alu.op_add not in ONE_OPERAND_ADD_OPS:
             fields["add_b"] = source(alu, alu.add_b)
     if alu.op_mul:
         operands = source(alu, alu.mul_a), source(alu, alu.mul_b)
