@@ -217,6 +217,7 @@ def test_atomic_changes(device: DrmDevice) -> None:
         assert change(0, (primary, "type", 1)) == errno.EINVAL
         assert change(0, (primary, "FB_ID", 0)) == errno.EINVAL
         assert change(0x800, (primary, "FB_ID", fb)) == errno.EINVAL
+        assert change(0x100 | 1, (primary, "FB_ID", fb)) == errno.EINVAL  # a test has no event
         os._exit(0)
 
     run_client(device, client)

@@ -7,6 +7,7 @@ of them has threads that race on the same descriptors. Bytes of their own are ma
 another's mark, when it is found, is a leak.
 """
 
+import faulthandler
 import json
 import random
 import socket
@@ -383,6 +384,7 @@ def main():
             child = os.fork()
             if not child:
                 code = 1
+                faulthandler.enable(report_end)  # SIGBUS and SIGSEGV come with their place
                 try:
                     hostile = Hostile(slot, serial, f"{plan['seed']}:{serial}", plan["job"],
                                       plan["numbers"], post, counts)  # fmt: skip
