@@ -18,6 +18,7 @@ from vc4lab.cli.outputs import say
 from vc4lab.cli.timing_options import (
     BoardOption,
     ChipOption,
+    JsonOption,
     frame_lines,
     only_with_timing,
     timer_of,
@@ -90,9 +91,7 @@ def replay(
     ] = False,
     chip: ChipOption = None,
     board: BoardOption = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="With --timing: one object, for programs.")
-    ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Draw the jobs that a real driver submitted."""
     from vc4lab.diagnostics import Reporter, StrictStop

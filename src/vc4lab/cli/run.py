@@ -11,7 +11,13 @@ import typer
 from vc4lab.cli import options as common
 from vc4lab.cli.exit_codes import ExitCode, failed, stopped
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
-from vc4lab.cli.timing_options import BoardOption, ChipOption, only_with_timing, timer_of
+from vc4lab.cli.timing_options import (
+    BoardOption,
+    ChipOption,
+    JsonOption,
+    only_with_timing,
+    timer_of,
+)
 from vc4lab.files import read_file, why, write_file
 from vc4lab.ranges import BUDGET, QPU_COUNT
 
@@ -78,9 +84,7 @@ def run(
     ] = False,
     chip: ChipOption = None,
     board: BoardOption = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="With --timing: one object, for programs.")
-    ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run a QPU program without a Pi: print what it executed and what memory holds afterwards.
 

@@ -22,6 +22,9 @@ ChipOption = Annotated[
 BoardOption = Annotated[
     str | None, typer.Option(help="With --timing: the board shown in detail; default: pi3.")
 ]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="With --timing: one object, for programs.")
+]
 LiveOption = Annotated[
     bool,
     typer.Option("--timing", help="Say how long the chip takes for each frame of the V3D."),
