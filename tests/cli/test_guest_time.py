@@ -89,6 +89,19 @@ def test_a_model_that_stands_still_leaves_the_estimate(
     assert "timing: guest time went on with the estimate: nothing moves" in live.lines()
 
 
+def test_what_is_drawn_after_the_last_picture_is_not_counted(live: LiveTiming) -> None:
+    for number in range(2):
+        frame, binning, rendering = scene()
+        live.attach(frame.v3d)
+        moments(frame, binning, rendering)
+        if number == 0:
+            live.picture_shown(1)
+    live.end()
+    assert len(live.milliseconds) == 2
+    assert "timing: 1 pictures in 1 jobs take" in live.lines(1)[0]
+    assert "timing: 2 frames take" in live.lines()[0]
+
+
 def test_parts_of_a_frame_add_up() -> None:
     timer = FrameTimer("videocore4", "pi1", only=True)
     clocks = ListClocks(timer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.compute import DATA
+from tests.support.compute import DATA, END, Board
 from tests.support.timing import per_round, timed
 from tests.support.timing_rows import LOAD, loop, start
 
@@ -13,6 +13,7 @@ from vc4lab.timing.boards import speeds_of
 from vc4lab.timing.chip import Chip, load_chip
 from vc4lab.timing.compute.board_memory import memory_figures
 from vc4lab.timing.compute.kinds import FRACTION
+from vc4lab.timing.user_programs import ProgramTiming
 
 ONE = 1 << FRACTION
 QUICK = "row_clocks = 0\nword_clocks = 0\n"
@@ -111,3 +112,26 @@ def test_a_board_says_what_nanoseconds_are_in_clocks() -> None:
     assert three["open_part"] == round(18e-9 * 300e6 * ONE)
     assert one["read_part"] == round(6 / 400e6 * 250e6 * ONE)
     assert three["read_part"] == round(6 / 450e6 * 300e6 * ONE)
+
+
+def test_the_l2_cache_is_not_called_while_there_is_no_room_after_it(variant) -> None:
+    """640 clocks a line, and one request that may wait: it is called when that is taken."""
+    chip = variant("[sdram]\nbytes_per_clock = 0.1\n[queues.memory_requests]\ndepth = 1\n")
+    text = (
+        "mov r0, unif\nshl r1, elem_num, 6\nadd r0, r0, r1\nmov t0s, r0\nnop ; nop ; ldtmu0" + END
+    )
+    timing = ProgramTiming(chip, "pi2")
+    board = Board("jit", threads=1)
+    with timing.listen(board.programs.listeners):
+        for number in range(4):
+            board.start(text, [DATA + 1024 * number])
+        board.finish()
+    clocks = timing.result().clocks
+    machine = timing.models[timing.speeds.of_board["pi2"]].machine
+    (events,) = (
+        int(one.events)
+        for (name, _), one in zip(machine.names, machine.instances, strict=True)
+        if name == "l2"
+    )
+    assert clocks > 64 * 640
+    assert events < 8 * 64

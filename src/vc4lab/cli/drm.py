@@ -203,6 +203,7 @@ def drm(
             print_counters(made)
         if live is not None:
             live.attach(made.v3d)
+            made.frame_listeners.append(live.picture_shown)
         if trace == "memory":
             trace_frames(made, _print_trace)
         pictures = DrmPictures(made, outputs, made.input)

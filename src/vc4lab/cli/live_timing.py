@@ -69,6 +69,7 @@ class LiveTiming:
         self._stream = self.timer.stream(self._on_time)
         self._feed: FrameFeed | None = None
         self._count = 0
+        self._shown = 0
 
     def attach(self, v3d: V3D) -> None:
         """Listens to a V3D from now on."""
@@ -104,8 +105,13 @@ class LiveTiming:
         if self.show is not None:
             self.show(f"{one.name}: {one.clocks} clocks, {taken:.4g} ms on {self.timer.board}")
 
+    def picture_shown(self, _number: int) -> None:
+        """A picture is visible: what was drawn up to now was for it or for those before."""
+        self._shown = self._count
+
     def lines(self, pictures: int | None = None) -> list[str]:
-        """What is said at the end. pictures: how many were shown, if that is known."""
+        """What is said at the end. pictures: how many were shown, if that is known; frames drawn
+        after the last one are left out, if `picture_shown` was called for each."""
         timer = self.timer
         where = f"{timer.chip.name} on {timer.board} at {timer.hertz / 1e6:g} MHz"
         lines = []
@@ -118,11 +124,12 @@ class LiveTiming:
             lines.append(f"timing: guest time went on with the estimate: {text}")
         if not self.milliseconds:
             return [*lines, f"timing: no frame was timed ({where})"]
-        total = sum(self.milliseconds)
-        shown = pictures or len(self.milliseconds)
+        taken = self.milliseconds[: self._shown] if pictures else self.milliseconds
+        taken = taken or self.milliseconds
+        total, longest = sum(taken), max(taken)
+        shown = pictures or len(taken)
         what = "pictures" if pictures else "frames"
-        jobs = f" in {len(self.milliseconds)} jobs" if pictures else ""
-        longest = max(self.milliseconds)
+        jobs = f" in {len(taken)} jobs" if pictures else ""
         lines.append(
             f"timing: {shown} {what}{jobs} take {total:.4g} ms of the V3D ({where}); the longest "
             f"job {longest:.4g} ms"

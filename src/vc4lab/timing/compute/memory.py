@@ -13,6 +13,7 @@ from vc4lab.timing.clockwork import (
     queue_at,
     remove_piece,
     take_piece,
+    wait_for_room,
     wake_self,
     write_piece,
 )
@@ -137,6 +138,20 @@ def _take_request(
         count_busy(engine, figures.l2_interval)
         call(take_piece, engine.pointer, queue.pointer, clock, l2.accept_at)
     elif l2.count < l2.depth:
+        _wait_for_room(engine, source, clock)
+
+
+@staged
+def _wait_for_room(engine: Engine, source: Value, clock: Value) -> None:
+    """The cache is called when there is room for what a request needs; if only the turn of this
+    clock is taken, at the next one."""
+    memory = queue_at(engine, QueueKind.MEMORY_REQUESTS, const(i32, 0))
+    answers = queue_at(engine, QueueKind.L2_ANSWERS, source.trunc(i32))
+    if memory.count >= memory.capacity:
+        wait_for_room(engine, memory)
+    elif answers.count >= answers.capacity:
+        wait_for_room(engine, answers)
+    else:
         wake_self(engine, clock + 1)
 
 
