@@ -8,14 +8,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vc4lab.drm.device.device import DrmDevice
+    from vc4lab.linux.running import Linux
     from vc4lab.soc.machine import Machine
 
-__all__ = ["DrmDevice", "Machine", "__version__", "examples"]
+__all__ = ["DrmDevice", "Linux", "Machine", "__version__", "examples"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """The two large classes, imported when they are wanted: other tools start without them."""
+    """The large classes, imported when they are wanted: other tools start without them."""
     if name == "Machine":
         from vc4lab.soc.machine import Machine
 
@@ -24,6 +25,10 @@ def __getattr__(name: str) -> Any:
         from vc4lab.drm.device.device import DrmDevice
 
         return DrmDevice
+    if name == "Linux":
+        from vc4lab.linux.running import Linux
+
+        return Linux
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,4 +1,4 @@
-"""Pytest fixtures for tests of bare-metal programs, or of Linux programs that use the GPU.
+"""Pytest fixtures for tests of bare-metal programs, of Linux programs that use the GPU, of Linux.
 
 def test_it_draws(pi):
     machine = pi("sdcard")
@@ -8,6 +8,10 @@ def test_it_draws(pi):
 def test_the_cube(drm):
     result = drm(modes="640x480").run(["kmscube"], frames=3)
     assert result.screen.image.size == (640, 480)
+
+def test_in_linux(linux):
+    assert linux().run(["kmscube"], frames=3).code is None
+    assert linux().screen.image.size == (1920, 1080)
 
 What the program printed and what vc4lab had to say is shown with a test that fails.
 """
@@ -22,6 +26,7 @@ import pytest
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.device import DrmDevice
+    from vc4lab.linux.running import Linux
     from vc4lab.soc.machine import Machine
 
 
@@ -81,3 +86,31 @@ def drm(request: pytest.FixtureRequest) -> Iterator[Callable[..., DrmDevice]]:
         if device.reporter.items:
             said = "\n".join(str(item) for item in device.reporter.items)
             request.node.add_report_section("teardown", f"{title}: diagnostics", said)
+
+
+@pytest.fixture
+def linux(request: pytest.FixtureRequest) -> Iterator[Callable[..., Linux]]:
+    """`linux(cores=1, append="", programs=())`: a booted `vc4lab.Linux` from a saved state.
+
+    The options are those of `LinuxPlan`; the same options give the same system as before within a
+    test. Where `vc4lab linux --setup` has not been run, the test is skipped.
+    """
+    from vc4lab.linux.boots import BootFailed, LinuxPlan
+    from vc4lab.linux.running import Linux
+
+    booted: dict[LinuxPlan, Linux] = {}
+
+    def boot(**options: Any) -> Linux:
+        plan = LinuxPlan(**options)
+        if plan not in booted:
+            try:
+                booted[plan] = Linux.booted(plan)
+            except BootFailed as reason:
+                pytest.skip(f"Linux cannot be booted here: {reason}")
+        return booted[plan]
+
+    yield boot
+    for made in booted.values():
+        if made.machine.reporter.items:
+            said = "\n".join(str(item) for item in made.machine.reporter.items)
+            request.node.add_report_section("teardown", "vc4lab linux: diagnostics", said)

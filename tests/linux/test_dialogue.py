@@ -86,15 +86,15 @@ class Shell:
         self.ours, theirs = pty.openpty()
         path = f"{tools}:{os.environ['PATH']}"
         self.process = subprocess.Popen(
-            ["sh", str(script)], stdin=theirs, stdout=theirs, stderr=theirs,
-            env={**os.environ, "PATH": path}, start_new_session=True,
+            ["setsid", "-c", "sh", str(script)], stdin=theirs, stdout=theirs, stderr=theirs,
+            env={**os.environ, "PATH": path},
         )  # fmt: skip
         os.close(theirs)
 
-    def wait(self) -> None:
-        """Until it is ready for a command."""
+    def wait(self, text: bytes = b"") -> None:
+        """Until it is ready for a command, or has printed a text."""
         deadline = time.monotonic() + 20
-        while not self.heard.dialogue.ready:
+        while not (text in self.heard.text if text else self.heard.dialogue.ready):
             assert time.monotonic() < deadline, bytes(self.heard.text)
             if select.select([self.ours], [], [], 0.1)[0]:
                 self.heard.dialogue.feed(os.read(self.ours, 4096))
@@ -115,7 +115,9 @@ class Shell:
         os.close(self.ours)
 
 
-@pytest.mark.skipif(shutil.which("stty") is None, reason="stty is missing")
+@pytest.mark.skipif(
+    not (shutil.which("stty") and shutil.which("setsid")), reason="stty or setsid is missing"
+)
 def test_the_listener_runs_one_command_after_another(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     try:
@@ -128,5 +130,15 @@ def test_the_listener_runs_one_command_after_another(tmp_path: Path) -> None:
         assert shell.run("kill -9 $$") == (137, "Killed\n") or shell.heard.dialogue.code == 137
         assert shell.run("kill -INT $$")[0] == 130
         assert shell.run("true") == (0, "")
+        os.write(shell.ours, b"\x03")  # nothing runs
+        assert shell.run("true") == (0, "")
+        shell.heard.dialogue.send(port := SerialPort(), "echo begun; exec sleep 60")
+        os.write(shell.ours, bytes(port.receive() for _byte in range(port.pending)))
+        shell.heard.text.clear()
+        shell.wait(b"begun")
+        os.write(shell.ours, b"\x03")
+        shell.wait()
+        assert shell.heard.dialogue.code == 130
+        assert shell.run("echo still here") == (0, "still here\n")
     finally:
         shell.close()

@@ -29,7 +29,8 @@ exec setsid sh -c "exec /vc4lab/listen <>/dev/${line##* } >&0 2>&0"
 LISTENER = b"""#!/usr/bin/busybox sh
 export HOME=/root TERM=vt102 XDG_RUNTIME_DIR=/run PS1='# '
 say() { printf '\\033_vc4lab %s\\033\\\\' "$1"; }
-stty -echo
+trap : INT QUIT TSTP
+stty -echo -isig
 say ready
 command=
 while IFS= read -r line; do
@@ -39,7 +40,7 @@ while IFS= read -r line; do
     stty sane
     busybox sh -c "$command"
     code=$?
-    stty sane -echo
+    stty sane -echo -isig
     command=
     say "exit $code"
     ;;

@@ -1,0 +1,171 @@
+"""A booted Linux from Python: run programs in it, look at its screen and its machine.
+
+linux = Linux.booted()
+print(linux.run("uname -a").output)
+linux.run(["kmscube"], frames=60)
+linux.screen.image.save("cube.png")
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan
+from vc4lab.linux.dialogue import Dialogue
+from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.machine import Machine, Stop
+
+if TYPE_CHECKING:
+    from vc4lab.soc.videocore.framebuffer import Screen
+
+PLAN = LinuxPlan()
+LIMIT = 120.0
+STEP_SECONDS = 0.02
+INTERRUPT = b"\x03"
+SETTING = "stty -echo -onlcr; "
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a program ended.
+
+    Attributes
+    ----------
+    code
+        Its exit code; None: it goes on, the pictures that were waited for have come.
+    output
+        What it printed, standard error too.
+    """
+
+    code: int | None
+    output: str
+
+
+class LinuxStopped(Exception):  # noqa: N818 - said to the user as it is
+    """The machine, or a program, did not come to an end as it should; the text says how."""
+
+
+class Linux:
+    """A machine whose Linux waits for a command.
+
+    Parameters
+    ----------
+    machine
+        It has the state in which the guest waits.
+    port
+        Its serial line.
+
+    Attributes
+    ----------
+    machine
+        The machine: `machine.v3d`, `machine.frames`, `machine.reporter` and so on.
+    """
+
+    def __init__(self, machine: Machine, port: SerialPort) -> None:
+        self.machine = machine
+        self._port = port
+        self._output = bytearray()
+        self._dialogue = Dialogue(self._output.extend)
+        self._dialogue.ready = True
+        port.listener = self._dialogue.feed
+        port.attended = True
+
+    @classmethod
+    def booted(
+        cls,
+        plan: LinuxPlan = PLAN,
+        *,
+        suite: str | None = None,
+        show: Callable[[str], None] = lambda _text: None,
+    ) -> Linux:
+        """From a saved state, which is made first if there is none.
+
+        Raises
+        ------
+        BootFailed, RootFailed, BootError, OSError
+            `vc4lab linux --setup` has not been run, or Linux does not start.
+        """
+        from vc4lab.drm.setup.places import find_brought
+        from vc4lab.soc.states.state import load_state
+
+        brought = find_brought(suite)
+        if brought is None:
+            raise BootFailed("nothing is installed yet: vc4lab linux --setup")
+        boot = LinuxBoot(brought, plan)
+        boot.prepare(show)
+        port = SerialPort()
+        machine = Machine(boot.kernel.image, serial=port, options=boot.options)
+        load_state(machine, boot.state)
+        return cls(machine, port)
+
+    @property
+    def screen(self) -> Screen:
+        """The display."""
+        return self.machine.screen
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a program runs whose end was not waited for."""
+        return not self._dialogue.ready
+
+    def run(
+        self, program: str | Sequence[str], *, frames: int | None = None, seconds: float = LIMIT
+    ) -> Finished:
+        """Run a command of the guest's shell, or a program with its arguments.
+
+        frames: come back once so many pictures more were on the screen; the program goes on with
+        the next `wait`, and `interrupt` ends it.
+
+        Raises
+        ------
+        LinuxStopped
+            A program runs already; it did not end within so many seconds of guest time; the
+            machine has stopped.
+        """
+        if self.is_running:
+            raise LinuxStopped("a program is running already; wait for it, or interrupt it")
+        command = program if isinstance(program, str) else f"exec {shlex.join(program)}"
+        self._output.clear()
+        self._dialogue.send(self._port, SETTING + command)
+        return self.wait(frames=frames, seconds=seconds)
+
+    def wait(self, *, frames: int | None = None, seconds: float = LIMIT) -> Finished:
+        """Go on with the program that runs; as `run`."""
+        machine = self.machine
+        wanted = None if frames is None else machine.frames.count + frames
+        end = machine.seconds + seconds
+
+        def look(count: int) -> None:
+            if wanted is not None and count >= wanted:
+                machine.end("the pictures have come")
+
+        machine.frames.listeners.append(look)
+        try:
+            while self.is_running and (wanted is None or machine.frames.count < wanted):
+                self._step(end, seconds)
+        finally:
+            machine.frames.listeners.remove(look)
+        return Finished(None if self.is_running else self._dialogue.code, self._text())
+
+    def _step(self, end: float, seconds: float) -> None:
+        result = self.machine.run(seconds=STEP_SECONDS)
+        if result.reason not in (Stop.SECONDS, Stop.STOPPED):
+            raise LinuxStopped(f"{result.message}; the output was: {self._text()}")
+        if self.machine.seconds > end:
+            text = f"the program did not end within {seconds:g} s of guest time"
+            raise LinuxStopped(f"{text}; the output was: {self._text()}")
+
+    def type(self, text: str | bytes) -> None:
+        """Type on the program's terminal; `wait` goes on with it."""
+        self._port.type(text)
+
+    def interrupt(self, seconds: float = LIMIT) -> Finished:
+        """Ctrl-C for the program that runs; how it ended. Raises LinuxStopped."""
+        self.type(INTERRUPT)
+        return self.wait(seconds=seconds)
+
+    def _text(self) -> str:
+        return self._output.decode("utf-8", "replace").replace("\r\n", "\n")
