@@ -265,7 +265,7 @@ def test_dumb_buffers(device: DrmDevice) -> None:
         view = map_dumb(fd, handle, size)
         view[0:4] = b"abcd"
         ioctl(fd, 0xB4, "I", handle)
-        for width, height, bpp in ((0, 1, 32), (1, 0, 32), (1, 1, 0), (1 << 20, 1, 32)):
+        for width, height, bpp in ((0, 1, 32), (1, 0, 32), (1, 1, 0), (1, 1, 65), (1 << 20, 1, 32)):
             assert refused(fd, 0xB2, "IIIIIIQ", height, width, bpp, 0, 0, 0, 0) == errno.EINVAL
         assert refused(fd, 0xB2, "IIIIIIQ", 65536, 65536, 32, 0, 0, 0, 0) == errno.ENOMEM
 

@@ -104,7 +104,7 @@ def test_pitch_and_size_of_the_caller_count_for_nothing(make_device: Make) -> No
         assert dumb_of(fd, 801, 10, 32, 0, pitch=4000, size=1 << 20)[1:] == (3208, 32080)
         assert dumb_of(fd, 801, 10, 32, 1)[1:] == (3328, 33280)
         assert dumb_of(fd, 801, 10, 16, 0)[1:] == (1608, 16080)
-        for width, height, bpp in ((0, 1, 32), (1, 0, 32), (1, 1, 0), (1 << 17, 1, 32)):
+        for width, height, bpp in ((0, 1, 32), (1, 0, 32), (1, 1, 0), (1, 1, 65), (1 << 17, 1, 32)):
             assert refused(fd, 0xB2, "IIIIIIQ", height, width, bpp, 0, 0, 0, 0) == errno.EINVAL
         assert refused(fd, 0xB2, "IIIIIIQ", 65536, 65536, 64, 0, 0, 0, 0) == errno.ENOMEM
 
