@@ -50,4 +50,19 @@ ENTRIES = [
         "src/vc4lab/driver/compiler/tgsi/limits.py",
         "The limits are far above what Mesa makes of shaders for a VideoCore IV.",
     ),
+    Entry(
+        "TGSI-007",
+        "Shader does not fit the QPU",
+        "A shader needs more registers than a QPU has, or becomes too many instructions. There is "
+        "no memory into which registers could be spilled.",
+        "VideoCore IV 3D Architecture Reference Guide, QPU Register Address Map (p. 37)",
+        "Compute less at the same time: fewer values that live across the whole shader.",
+    ),
+    Entry(
+        "TGSI-008",
+        "Vertex format without a conversion",
+        "A vertex element has a format that vertex programs do not convert to floats.",
+        "src/vc4lab/driver/compiler/lower/attributes.py",
+        "Formats of 8, 16 and 32 bits with up to four components are converted.",
+    ),
 ]

@@ -1,0 +1,167 @@
+"""TGSI → QPU programs: the whole way of a shader.
+
+    program = parse(text)
+    compile_fragment(program, FragmentKey())
+    compile_vertex(program, VertexKey(formats=(Format.R32G32B32_FLOAT,)))
+
+Both raise TgsiError (the text asks for what is not there) or TooComplex (it does not fit the QPU).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from vc4lab.driver.compiler.keys import FragmentKey, Varying, VertexKey
+from vc4lab.driver.compiler.lower.fragment import Fragment
+from vc4lab.driver.compiler.lower.values import Values
+from vc4lab.driver.compiler.lower.vertex import Vertex, sizes_of
+from vc4lab.driver.compiler.machine.code import Op, Reg, TooComplex
+from vc4lab.driver.compiler.machine.finish import end
+from vc4lab.driver.compiler.machine.schedule import Scheduled, schedule
+from vc4lab.driver.compiler.result import (
+    AttributeSlot,
+    CompiledShader,
+    CompiledVertex,
+    Stage,
+)
+from vc4lab.driver.compiler.ssa.flatten import flatten
+from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
+from vc4lab.driver.compiler.ssa.hoist import hoist
+from vc4lab.driver.compiler.ssa.optimise import optimise
+from vc4lab.driver.compiler.ssa.values import Block, Function
+from vc4lab.driver.compiler.tgsi.program import File, Program
+
+LONGEST = 1 << 14
+"""Instructions that a program may have."""
+
+
+def compile_fragment(program: Program, key: FragmentKey) -> CompiledShader:
+    """A fragment program."""
+
+    def lower(function: Function) -> Fragment:
+        fragment = Fragment(program, function, key)
+        fragment.run()
+        return fragment
+
+    made, done = _schedule(lambda: lower(_flat(program)))
+    assert isinstance(made, Fragment)
+    return CompiledShader(
+        Stage.FRAGMENT,
+        tuple(end(done.words)),
+        tuple(done.uniforms),
+        varyings=tuple(made.varyings[op] for op in done.varyings if op in made.varyings),
+        uses_discard=made.uses_discard,
+        writes_depth=made.writes_depth,
+        reads_color=made.reads_color,
+        lines=_lines(done),
+    )
+
+
+def compile_vertex(program: Program, key: VertexKey) -> CompiledVertex:
+    """A vertex program, and the coordinate program that is the part of it that binning needs."""
+    whole = optimise(_only(_flat(program), _read_outputs(program, key, key.varyings)))
+    part = optimise(_only(_flat(program), _read_outputs(program, key, ())))
+    sizes = sizes_of(whole, key)
+    fewer = {element: sizes[element] for element in sizes_of(part, key)}
+    shaders = []
+    for stage, function_of, words in (
+        (Stage.VERTEX, _read_outputs(program, key, key.varyings), sizes),
+        (Stage.COORDINATE, _read_outputs(program, key, ()), fewer),
+    ):
+
+        def lower(
+            kept: set[tuple[int, int]] = function_of,
+            stage: Stage = stage,
+            words: dict[int, int] = words,
+        ) -> Values:
+            function = optimise(_only(_flat(program), kept))
+            vertex = Vertex(program, function, key, stage, words)
+            vertex.run()
+            return vertex
+
+        _, done = _schedule(lower)
+        varyings = key.varyings if stage is Stage.VERTEX else ()
+        shaders.append(
+            CompiledShader(
+                stage,
+                tuple(end(done.words)),
+                tuple(done.uniforms),
+                varyings=varyings,
+                lines=_lines(done),
+            )
+        )
+    return CompiledVertex(shaders[0], shaders[1], _slots(sizes, fewer))
+
+
+def _flat(program: Program) -> Function:
+    """The shader in the form that is lowered."""
+    return hoist(optimise(flatten(optimise(to_ssa(program)))))
+
+
+def _read_outputs(
+    program: Program, key: VertexKey, varyings: Sequence[Varying]
+) -> set[tuple[int, int]]:
+    """The outputs, by register and component, that a program must give."""
+    wanted = {("POSITION", 0, component) for component in range(4)}
+    if key.has_point_size:
+        wanted.add(("PSIZE", 0, 0))
+    wanted |= {(one.name, one.index, one.component) for one in varyings}
+    found = set()
+    for one in program.declarations:
+        if one.file is not File.OUT or one.semantic is None:
+            continue
+        for number in range(one.first, one.last + 1):
+            name, index = one.semantic.name, one.semantic.index + number - one.first
+            found |= {(number, c) for c in range(4) if (name, index, c) in wanted}
+    return found
+
+
+def _only(function: Function, outputs: set[tuple[int, int]]) -> Function:
+    """The function with these outputs, and no others."""
+    for node in function.body:
+        if isinstance(node, Block):
+            node.values = [
+                one for one in node.values if one.op != "output" or one.attributes in outputs
+            ]
+    return function
+
+
+def _slots(whole: dict[int, int], part: dict[int, int]) -> tuple[AttributeSlot, ...]:
+    """Where each element lies for both programs."""
+    slots = []
+    offsets = [0, 0]
+    for element in sorted(whole):
+        size = 4 * whole[element]
+        inside = element in part
+        slots.append(AttributeSlot(element, size, offsets[0], offsets[1] if inside else None))
+        offsets[0] += size
+        offsets[1] += size * inside
+    if not whole:
+        return (AttributeSlot(-1, 4, 0, 0),)
+    if not part:  # the coordinate program reads a word whose content does not matter
+        slots[0] = slots[0].__class__(slots[0].element, slots[0].size, 0, 0)
+    return tuple(slots)
+
+
+def _schedule(lower: Callable[[], Values]) -> tuple[Values, Scheduled]:
+    """Lower and schedule; again in the order of the text if registers do not suffice."""
+    for in_order in (False, True):
+        values = lower()
+        inputs: Sequence[tuple[Reg, int]] = getattr(values, "inputs", ())
+        try:
+            done = schedule(values.code.blocks, inputs, half=False, in_order=in_order)
+        except TooComplex:
+            if in_order:
+                raise
+            continue
+        if len(done.words) > LONGEST:
+            raise TooComplex("TGSI-007", f"the program has {len(done.words)} instructions")
+        return values, done
+    raise AssertionError
+
+
+def _lines(done: Scheduled) -> tuple[tuple[int, ...], ...]:
+    def of(ops: tuple[Op, ...]) -> tuple[int, ...]:
+        return tuple(sorted({op.line for op in ops} - {0}))
+
+    return tuple(of(ops) for ops in done.ops)

@@ -1,0 +1,1 @@
+"""SSA → operations of the QPU."""

@@ -1,0 +1,214 @@
+"""Texture requests and memory look-ups."""
+
+from __future__ import annotations
+
+from vc4lab.driver.compiler.keys import TextureKey
+from vc4lab.driver.compiler.lower.values import ONE, ZERO, Values, real
+from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, Request, Wants
+from vc4lab.driver.compiler.result import Uniform, UniformKind
+from vc4lab.driver.compiler.ssa.values import Function, Value
+from vc4lab.mesa.protocol.codes import Compare, Swizzle
+from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp, Signal, Unpack
+from vc4lab.qpu.isa.registers import Write
+
+S, T, R, B = (int(one) for one in (Write.TMU0_S, Write.TMU0_T, Write.TMU0_R, Write.TMU0_B))
+BYTES = (Unpack.B8A, Unpack.B8B, Unpack.B8C, Unpack.B8D)
+EXPLICIT_LEVEL = 1
+"""BSLOD: B is the level itself."""
+DEPTH = real(1.0 / (2.0**24 - 1))
+NUMBER = {"1D": 1, "2D": 2, "RECT": 2, "3D": 3, "CUBE": 3}
+"""Coordinates of each texture, the value of a shadow comparison not among them."""
+SHADOW: dict[Compare, tuple[str, bool, Condition]] = {
+    # reference and depth: operation, whether they change places, lanes that pass
+    Compare.LESS: ("fmax", True, Condition.CS),
+    Compare.GEQUAL: ("fmax", True, Condition.CC),
+    Compare.GREATER: ("fmax", False, Condition.CS),
+    Compare.LEQUAL: ("fmax", False, Condition.CC),
+    Compare.EQUAL: ("fsub", False, Condition.ZS),
+    Compare.NOTEQUAL: ("fsub", False, Condition.ZC),
+}
+
+
+class Samples(Values):
+    """Values, with textures as a key describes them."""
+
+    def __init__(
+        self, function: Function, textures: tuple[TextureKey, ...], has_derivatives: bool = True
+    ) -> None:
+        super().__init__(function)
+        self._textures = textures
+        self._has_derivatives = has_derivatives
+        self._components: dict[tuple[Value, int], Operand] = {}
+
+    def _texture(self, unit: int) -> TextureKey:
+        return self._textures[unit] if unit < len(self._textures) else TextureKey()
+
+    # ---------------------------------------------------------------- requests
+
+    def _sample(self, value: Value) -> Operand:
+        """The unit's word. Operands: coordinates, then what the operation has besides."""
+        name, texture, unit = value.attributes
+        key = self._texture(unit)
+        is_shadow = texture.startswith("SHADOW")
+        kind = texture.removeprefix("SHADOW")
+        count = NUMBER[kind]
+        args = [self.get(arg) for arg in value.args]
+        coordinates = args[:count]
+        extra = args[count + is_shadow :]
+        code = self.code
+        level: Operand | None = None
+        is_explicit = name in ("TXL", "TXL2", "TEX_LZ") or not self._has_derivatives
+        if name in ("TXB", "TXB2", "TXL", "TXL2"):
+            level = extra[-1]
+        elif is_explicit:
+            level = ZERO
+        if name in ("TXB", "TXB2") and not self._has_derivatives:
+            level = ZERO
+        if kind == "CUBE":
+            coordinates = self._onto_cube(coordinates)
+        elif kind == "RECT":
+            sizes = (UniformKind.TEXTURE_WIDTH_RCP, UniformKind.TEXTURE_HEIGHT_RCP)
+            coordinates = [
+                code.make("fmul", one, Uniform(size, unit))
+                for one, size in zip(coordinates, sizes, strict=True)
+            ]
+        elif kind == "1D":
+            coordinates = [coordinates[0], real(0.5)]
+        elif kind == "3D":
+            coordinates = coordinates[:2]
+        if key.saturate_s:
+            coordinates[0] = self.saturate(coordinates[0])
+        if key.saturate_t:
+            coordinates[1] = self.saturate(coordinates[1])
+        writes: list[tuple[int, Operand]] = [(T, coordinates[1])]
+        if kind == "CUBE":
+            writes.append((R, coordinates[2]))
+        elif key.has_border:
+            writes.append((R, Uniform(UniformKind.TEXTURE_BORDER, unit)))
+        if level is not None:
+            writes.append((B, level))
+        writes.append((S, coordinates[0]))
+        return self._request(writes, self._parameters(unit, len(writes), kind, is_explicit))
+
+    @staticmethod
+    def _parameters(unit: int, count: int, kind: str, is_explicit: bool) -> list[Uniform]:
+        """The configuration words that the writes take, in order."""
+        words = [Uniform(UniformKind.TEXTURE_P0, unit), Uniform(UniformKind.TEXTURE_P1, unit)]
+        if kind == "CUBE" or is_explicit:
+            value = EXPLICIT_LEVEL if is_explicit else 0
+            words.append(Uniform(UniformKind.TEXTURE_P2, unit, value))
+        words += [Uniform(UniformKind.TEXTURE_ZERO, unit)] * (count - len(words))
+        return words
+
+    def _request(self, writes: list[tuple[int, Operand]], parameters: list[Uniform]) -> Reg:
+        """Writes, the last of which starts the request, and the load of what it gives."""
+        request = Request(parameters)
+        for address, operand in writes:
+            given = self.code.as_reg(operand) if isinstance(operand, Uniform) else operand
+            if isinstance(given, Const):
+                given = self.code.move(given)
+            op = self.code.op("mov", given)
+            op.name = Write(address).name.lower()
+            op.target, op.request, op.peripheral = address, request, True
+            request.writes.append(op)
+            self.code.add(op, None)
+        return self._result(request)
+
+    def _result(self, request: Request) -> Reg:
+        load = Op("load texture")
+        load.signal, load.request, load.peripheral = Signal.LOAD_TMU0, request, True
+        request.load = load
+        result = self.code.add(load, Wants.R4)
+        assert result is not None
+        return result
+
+    def _onto_cube(self, coordinates: list[Operand]) -> list[Operand]:
+        """The largest of them becomes 1 or -1."""
+        code = self.code
+        x, y, z = coordinates
+        largest = code.make("fmaxabs", code.make("fmaxabs", x, y), z)
+        by = self.reciprocal(largest)
+        return [code.make("fmul", one, by) for one in coordinates]
+
+    # ---------------------------------------------------------------- results
+
+    def _component(self, value: Value) -> Operand:
+        (sample,) = value.args
+        (number,) = value.attributes
+        unit = sample.attributes[2]
+        key = self._texture(unit)
+        swizzle = key.swizzle[number]
+        if swizzle is Swizzle.ZERO:
+            return ZERO
+        if swizzle is Swizzle.ONE:
+            return ONE
+        place = sample, int(swizzle)
+        if place not in self._components:
+            self._components[place] = self._part(sample, int(swizzle), key)
+        found = self._components[place]
+        if isinstance(found, Reg):
+            self._shared.add(found)
+        return found
+
+    def _part(self, sample: Value, number: int, key: TextureKey) -> Operand:
+        """A byte of the unit's word as a float, or its depth."""
+        word = self.get(sample)
+        assert isinstance(word, Reg)
+        if key.is_depth:
+            return (
+                self._depth_of(sample, word, key) if not number else (ONE if number == 3 else ZERO)
+            )
+        op = Op("unpack", AddOp.OR, MulOp.V8MIN, [word])
+        op.is_unpack = True
+        op.unpacks = (int(BYTES[number]),)
+        result = self.code.add(op)
+        assert result is not None
+        return self._linear(result) if key.is_srgb and number < 3 else result
+
+    def _depth_of(self, sample: Value, word: Reg, key: TextureKey) -> Reg:
+        code = self.code
+        whole = code.make("itof", code.make("shr", word, Const(8)))
+        depth = code.make("fmul", whole, DEPTH)
+        texture = sample.attributes[1]
+        if key.compare is None or not texture.startswith("SHADOW"):
+            return depth
+        if key.compare in (Compare.NEVER, Compare.ALWAYS):
+            return code.move(ONE if key.compare is Compare.ALWAYS else ZERO)
+        count = NUMBER[texture.removeprefix("SHADOW")]
+        reference = self.saturate(self.get(sample.args[count]))
+        name, swapped, condition = SHADOW[key.compare]
+        args = (depth, reference) if swapped else (reference, depth)
+        flags = code.flags(code.op(name, *args))
+        return code.conditional(code.op("mov", ONE), flags, condition, code.move(ZERO))
+
+    def _linear(self, x: Reg) -> Reg:
+        """sRGB to linear: x / 12.92 up to 0.04045, else ((x + 0.055) / 1.055) to the 2.4."""
+        code = self.code
+        base = code.make("fmul", code.make("fadd", x, real(0.055)), real(1 / 1.055))
+        power = code.make("fmul", code.special("log", base), real(2.4))
+        curved = code.move(code.special("exp", power))
+        flags = code.flags(code.op("fmax", x, real(0.04045)))
+        low = code.op("fmul", x, real(1 / 12.92))
+        return code.conditional(low, flags, Condition.CC, curved)
+
+    # ---------------------------------------------------------------- memory
+
+    def _uniform_at(self, value: Value) -> Operand:
+        """A word of a constant buffer by an index; the kernel wants the address clamped so."""
+        buffer, register, component = value.attributes
+        offset = 16 * register + 4 * component
+        code = self.code
+        index = code.make("shl", self._arg(value), Const(4))
+        clamp = code.op("max", index, ZERO)
+        clamp.is_clamp = True
+        above = code.add(clamp)
+        assert above is not None
+        inside = code.make("min", above, Uniform(UniformKind.CONSTANTS_LIMIT, buffer, offset))
+        op = code.op("add", inside, Uniform(UniformKind.CONSTANTS_ADDRESS, buffer, offset))
+        op.name, op.target, op.peripheral = "look up", S, True
+        request = Request()
+        op.request = request
+        request.writes.append(op)
+        code.add(op, None)
+        word = self._result(request)
+        return code.move(word)

@@ -1,0 +1,154 @@
+"""A vertex's programs: attributes from the VPM, header and varyings into it."""
+
+from __future__ import annotations
+
+from vc4lab.driver.compiler.keys import VertexKey
+from vc4lab.driver.compiler.lower.attributes import component_of, words_of
+from vc4lab.driver.compiler.lower.samples import Samples
+from vc4lab.driver.compiler.machine.code import VPM, Const, Op, Operand, Reg, Wants
+from vc4lab.driver.compiler.result import Stage, Uniform, UniformKind
+from vc4lab.driver.compiler.ssa.values import Function, Value
+from vc4lab.driver.compiler.tgsi.program import File, Program
+from vc4lab.qpu.isa.operations import AddOp, Pack
+from vc4lab.qpu.isa.registers import Write
+
+SETUP = 0x1A00
+"""Horizontal, 32 bits, one row after the other, from row 0."""
+READS = 16
+"""Rows that one read set-up covers."""
+ONE = Const(0x3F800000)
+
+
+class Vertex(Samples):
+    """A vertex or coordinate program on its way.
+
+    sizes: for each element that the program reads the words of it that are in the VPM.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        function: Function,
+        key: VertexKey,
+        stage: Stage,
+        sizes: dict[int, int],
+    ) -> None:
+        super().__init__(function, key.textures, has_derivatives=False)
+        self.key = key
+        self._stage = stage
+        self._outputs_of: dict[tuple[str, int], int] = {}
+        for one in program.declarations:
+            if one.file is File.OUT and one.semantic is not None:
+                for number in range(one.first, one.last + 1):
+                    name, index = one.semantic.name, one.semantic.index + number - one.first
+                    self._outputs_of[name, index] = number
+        self._words: dict[tuple[int, int], Reg] = {}
+        self._read(sizes)
+
+    def run(self) -> None:
+        """Lower the whole program."""
+        self.body()
+        self._finish()
+
+    # ---------------------------------------------------------------- attributes
+
+    def _read(self, sizes: dict[int, int]) -> None:
+        """All words of the VPM, in order: the unit gives no others. A program has at least one."""
+        places = [(element, word) for element in sorted(sizes) for word in range(sizes[element])]
+        code = self.code
+        last: Op | None = None
+        for number, place in enumerate(places or [(-1, 0)]):
+            if number % READS == 0:
+                count = min(len(places) - number, READS) or 1
+                setup = SETUP | (count % READS) << 20 | number
+                op = self._setup(setup, "a")
+                op.after = [] if last is None else [last]
+                last = op
+            read = code.op("mov", VPM)
+            read.name = "read vpm"
+            assert last is not None
+            read.after = [last]
+            result = code.add(read)
+            assert result is not None
+            self._words[place] = result
+            last = read
+        self._last_read = last
+
+    def _setup(self, word: int, file: str) -> Op:
+        """Of the reading ("a") or writing ("b") side; only the add ALU does it."""
+        op = Op("set up vpm", AddOp.OR, None, [Const(word)])
+        op.target, op.target_file = int(Write.VPM_SETUP), file
+        self.code.add(op, None)
+        return op
+
+    def _input(self, value: Value) -> Operand:
+        element, component = value.attributes
+        if element >= len(self.key.formats):
+            return ONE if component == 3 else Const(0)
+        return component_of(self, self.key.formats[element], element, component)
+
+    def word(self, element: int, number: int) -> Reg:
+        """A word of an element."""
+        found = self._words[element, number]
+        self._shared.add(found)
+        return found
+
+    def _system(self, value: Value) -> Operand:
+        return Const(0)
+
+    # ---------------------------------------------------------------- outputs
+
+    def output(self, name: str, index: int, component: int) -> Operand:
+        """A component of an output; what the shader does not write is 0, w 1."""
+        number = self._outputs_of.get((name, index))
+        value = None if number is None else self.outputs.get((number, component))
+        if value is None:
+            return ONE if component == 3 else Const(0)
+        return self.get(value)
+
+    def _finish(self) -> None:
+        """The header that the stage has (hardware reference 3.8), then the varyings."""
+        code = self.code
+        position = [self.output("POSITION", 0, component) for component in range(4)]
+        by_w = self.reciprocal(position[3])
+        screen: Reg | None = None
+        scales = UniformKind.VIEWPORT_X_SCALE, UniformKind.VIEWPORT_Y_SCALE
+        for scale, one, pack in zip(scales, position, (Pack.H16A, Pack.H16B), strict=False):
+            scaled = code.make("fmul", code.make("fmul", one, Uniform(scale)), by_w)
+            op = code.op("ftoi", scaled)
+            op.pack, op.tied = int(pack), screen
+            screen = code.add(op, Wants.FILE_A)
+        scaled = code.make("fmul", position[2], Uniform(UniformKind.VIEWPORT_Z_SCALE))
+        depth = code.make(
+            "fadd", code.make("fmul", scaled, by_w), Uniform(UniformKind.VIEWPORT_Z_OFFSET)
+        )
+        assert screen is not None
+        words: list[Operand] = [] if self._stage is Stage.VERTEX else list(position)
+        words += [screen, depth, by_w]
+        if self.key.has_point_size:
+            size = self._outputs_of.get(("PSIZE", 0))
+            words.append(ONE if size is None else self.output("PSIZE", 0, 0))
+        if self._stage is Stage.VERTEX:
+            words += [
+                self.output(varying.name, varying.index, varying.component)
+                for varying in self.key.varyings
+            ]
+        last = self._setup(SETUP, "b")
+        for operand in words:
+            op = code.write(Write.VPM, operand)
+            op.name = "write vpm"
+            op.after = [last]
+            last = op
+
+
+def sizes_of(function: Function, key: VertexKey) -> dict[int, int]:
+    """The elements that a function reads, and how many words of each, from its first on."""
+    found: dict[int, int] = {}
+    for value in function.values():
+        if value.op == "input":
+            element, component = value.attributes
+            if element < len(key.formats):
+                words = words_of(key.formats[element], component)
+                if words:
+                    found[element] = max(found.get(element, 0), words)
+    return found

@@ -1,0 +1,1 @@
+"""Programs for the QPU before they have registers and an order."""

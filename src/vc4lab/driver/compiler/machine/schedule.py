@@ -1,0 +1,577 @@
+"""Puts operations into instructions and registers into places, in one walk from the first
+instruction to the last.
+
+For each instruction, of the operations whose operands are there the most urgent that fit are
+taken. A result goes into an accumulator if what reads it can follow soon, else into the file in
+which the other operands of its readers are not. Where two operands are in one file, one is moved;
+r4, r5 and the flags are given to one value after the other. Distances and pairs come from
+`qpu.isa.hazards`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vc4lab.driver.compiler.machine.code import (
+    Block,
+    Const,
+    Flags,
+    Op,
+    Reg,
+    Request,
+    TooComplex,
+    Wants,
+)
+from vc4lab.driver.compiler.machine.edges import connect
+from vc4lab.driver.compiler.machine.instruction import R0, R4, Move, Plan, Slot
+from vc4lab.driver.compiler.result import Uniform, UniformKind
+from vc4lab.qpu.isa.builder import NOP, SMALL_IMMEDIATE_CODES, Half, alu, branch, load_immediate
+from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS
+from vc4lab.qpu.isa.hazards import REGISTER_FILE, SFU, UNIFORM_POINTER
+from vc4lab.qpu.isa.operations import AddOp, BranchCondition, Condition, MulOp, Mux
+from vc4lab.qpu.isa.registers import SFU_WRITES, Read, Write
+
+R5 = R0 + 5
+NEVER = 1 << 30
+PATIENCE = 64
+"""Instructions without an operation after which a block counts as stuck."""
+REQUEST_WORDS = 8
+"""That the texture unit's queue holds."""
+REQUESTS = 4
+TEXTURE_LATENCY = 9
+"""Instructions for which other work is preferred to waiting for a sample."""
+LOW_REGISTERS = 10
+"""Free registers of both files below which operations that need none are preferred."""
+BRANCHES = {
+    Condition.ZS: BranchCondition.ANY_ZS,
+    Condition.ZC: BranchCondition.ANY_ZC,
+    Condition.NS: BranchCondition.ANY_NS,
+    Condition.NC: BranchCondition.ANY_NC,
+    Condition.CS: BranchCondition.ANY_CS,
+    Condition.CC: BranchCondition.ANY_CC,
+}
+
+
+@dataclass
+class Scheduled:
+    """A program with order and registers: words, the uniforms in the order in which they are
+    read, varyings likewise (as given by their operations), and what each instruction is made of.
+    """
+
+    words: list[int] = field(default_factory=list)
+    uniforms: list[Uniform] = field(default_factory=list)
+    varyings: list[Op] = field(default_factory=list)
+    ops: list[tuple[Op, ...]] = field(default_factory=list)
+
+
+def schedule(
+    blocks: Sequence[Block], inputs: Sequence[tuple[Reg, int]], *, half: bool, in_order: bool
+) -> Scheduled:
+    """Schedule a program. inputs: registers that are there at the beginning, and where; half: only
+    half of each file may be used; in_order: operations keep their order as far as they can, which
+    needs fewer registers. Raises TooComplex.
+    """
+    return _Scheduler(blocks, inputs, half, in_order).run()
+
+
+class _Scheduler:
+    """A program on its way."""
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        inputs: Sequence[tuple[Reg, int]],
+        half: bool,
+        in_order: bool,
+    ) -> None:
+        self._blocks = blocks
+        self._in_order = in_order
+        count = 16 if half else 32
+        self._files = [(1 << count) - 1, (1 << count) - 1]
+        """Bits of the free registers of A and B."""
+        self._accumulators = 15
+        self._out = Scheduled()
+        self._r4: Reg | None = None
+        self._r5: Reg | None = None
+        self._flags: Flags | None = None
+        self._flag_users = 0
+        self._flags_at = 0
+        self._now = 0
+        self._uniforms_from = 0
+        self._loaded: list[Request] = []
+        """Texture requests whose results are not fetched, in order."""
+        self._lock: Request | None = None
+        self._starts: dict[int, int] = {}
+        self._deferred: dict[int, list[Reg]] = {}
+        self._ends = {one.repeats: one.number for one in blocks if one.repeats is not None}
+        self._ready: list[Op] = []
+        self._left = 0
+        for reg, place in inputs:
+            if reg.uses:
+                reg.place = place
+                self._take_place(place)
+
+    def run(self) -> Scheduled:
+        connect(self._blocks)
+        for block in self._blocks:
+            self._block(block)
+        if self._ends:
+            # a branch back finds an address as the next word, also after the last reset
+            self._out.uniforms.append(Uniform(UniformKind.UNIFORMS_ADDRESS))
+        return self._out
+
+    # ---------------------------------------------------------------- blocks
+
+    def _block(self, block: Block) -> None:
+        self._loops = block.loops
+        self._current = block.number
+        start = self._now
+        self._starts[block.number] = start
+        if block.number:
+            self._uniforms_from = NEVER
+            if any(_reads_uniform(op) for op in block.ops):
+                self._reset_uniforms()
+            elif block.begins_loop:
+                self._emit(NOP, (), None)  # the loop's last instruction may have written a file
+        for op in block.ops:
+            op.priority = -op.number if self._in_order else op.height
+        self._ready = [op for op in block.ops if not op.waiting]
+        self._left = len(block.ops)
+        idle = 0
+        while self._left:
+            slot = self._fill()
+            if slot.ops:
+                idle = 0
+                self._emit(slot.word(), tuple(slot.ops), slot.uniform or slot.takes)
+            else:
+                idle += 1
+                if idle > PATIENCE:
+                    raise TooComplex("TGSI-007", "the shader needs more registers than there are")
+                self._emit(NOP, (), None)
+        if block.repeats is not None:
+            self._branch(block)
+            self._loops = block.loops[:-1]
+            for reg in block.variables:
+                self._use(reg)
+        for reg in self._deferred.pop(block.number, []):
+            self._free(reg)
+
+    def _reset_uniforms(self) -> None:
+        """The stream goes on after its own address: a branch may have come here."""
+        self._emit(load_immediate(4 * (len(self._out.uniforms) + 1), Write.ACC0), (), None)
+        word = alu(
+            Half(AddOp.ADD, Mux.R0, Mux.A, Write.UNIFORMS_ADDRESS),
+            raddr_a=Read.UNIFORM,
+        )
+        self._emit(word, (), Uniform(UniformKind.UNIFORMS_ADDRESS))
+        self._uniforms_from = self._now - 1 + UNIFORM_POINTER
+
+    def _branch(self, block: Block) -> None:
+        """Back to the beginning of the loop, as early as its last operations allow."""
+        assert block.repeats is not None
+        assert self._flags is block.repeat_flags
+        condition = BRANCHES[Condition(block.repeat_condition)]
+        at = max(self._flags_at + 1, self._now - BRANCH_DELAY_SLOTS)
+        self._out.words.insert(at, branch(condition, at, self._starts[block.repeats]))
+        self._out.ops.insert(at, ())
+        self._now += 1
+        while self._now <= at + BRANCH_DELAY_SLOTS:
+            self._emit(NOP, (), None)
+        self._flags, self._flag_users = None, 0
+
+    def _emit(self, word: int, ops: tuple[Op, ...], uniform: Uniform | None) -> None:
+        self._out.words.append(word)
+        self._out.ops.append(ops)
+        if uniform is not None:
+            self._out.uniforms.append(uniform)
+        self._now += 1
+
+    # ---------------------------------------------------------------- instructions
+
+    def _fill(self) -> Slot:
+        """The next instruction."""
+        slot = Slot()
+        while True:
+            if slot.add is not None and slot.mul is not None and slot.signal is not None:
+                break
+            candidates = [op for op in self._ready if op.first <= self._now]
+            candidates.sort(key=self._urgency, reverse=True)
+            for op in candidates:
+                if self._try(op, slot):
+                    self._ready.remove(op)
+                    break
+            else:
+                if self._evict(candidates):
+                    continue
+                break
+        return slot
+
+    def _urgency(self, op: Op) -> tuple[float, float]:
+        """Large: soon."""
+        if op.request is not None and op.request is self._lock:
+            return 4.0, op.priority
+        if op.flags is not None:
+            return 3.0, op.priority
+        for arg in op.args:
+            if isinstance(arg, Reg) and (arg is self._r4 or arg is self._r5):
+                return 2.0, op.priority
+        if op.signal is not None and self._is_waiting(op):
+            return -1.0, op.priority
+        free = self._files[0].bit_count() + self._files[1].bit_count()
+        if free < LOW_REGISTERS and not self._in_order:
+            return self._gain(op), -op.number
+        return 0.0, op.priority
+
+    def _is_waiting(self, op: Op) -> bool:
+        return op.request is not None and op.soft > self._now
+
+    @staticmethod
+    def _gain(op: Op) -> float:
+        """How many registers are free after an operation that were not before."""
+        freed = sum(1 for reg in set(op.reads) if reg.uses == 1)
+        return (freed - (isinstance(op.target, Reg) and op.tied is None)) / 4
+
+    def _try(self, op: Op, slot: Slot) -> bool:
+        """Put an operation into the instruction if it fits."""
+        if op.peripheral and slot.peripheral:
+            return False
+        if op.sets is not None and self._flag_users:
+            return False
+        if op.sets is not None and self._flags is not None and slot.set_flags:
+            return False
+        if op.flags is not None and (op.flags is not self._flags or slot.set_flags):
+            return False
+        if op.signal is not None and (
+            slot.signal is not None or slot.immediate >= 0 or slot.rotate
+        ):
+            return False
+        if op.request is not None:
+            if not self._may_request(op):
+                return False
+            if op.signal is None and op.request.parameters:
+                op.takes = op.request.parameters[op.request.sent]
+        if not self._unit_is_free(op):
+            return False
+        if op.takes is not None and (
+            slot.uniform is not None or slot.takes is not None or self._now < self._uniforms_from
+        ):
+            return False
+        if op.add is None and op.mul is None:
+            slot.signal = op.signal
+            slot.peripheral |= op.peripheral
+            slot.ops.append(op)
+            self._commit(op, None, slot)
+            return True
+        for is_add in (False, True):
+            if (op.add if is_add else op.mul) is None:
+                continue
+            if (slot.add if is_add else slot.mul) is not None:
+                continue
+            if is_add and slot.is_sealed:
+                continue
+            if not is_add and op.sets is not None and slot.add is not None:
+                continue
+            may_read = self._now >= self._uniforms_from
+            plan = slot.plan(op, is_add, self._now, may_read)
+            if isinstance(plan, Move):
+                self._move(op, plan)
+                return False
+            if plan is not None and self._put(op, slot, plan):
+                return True
+        return False
+
+    def _unit_is_free(self, op: Op) -> bool:
+        """Whether r4 and r5 may be written by what the operation starts."""
+        if op.second is not None and self._is_needed(self._r5, op):
+            return False
+        writes_r4 = op.target in SFU_WRITES or (
+            isinstance(op.target, Reg) and op.target.wants is Wants.R4
+        )
+        return not (writes_r4 and self._is_needed(self._r4, op))
+
+    @staticmethod
+    def _is_needed(reg: Reg | None, op: Op) -> bool:
+        """Whether a value is read after the operation, too."""
+        if reg is None or reg.place is None:
+            return False
+        return reg.uses > sum(1 for one in op.args if one is reg)
+
+    def _may_request(self, op: Op) -> bool:
+        """Whether a texture request may begin or go on, or its result be fetched."""
+        request = op.request
+        assert request is not None
+        if op.signal is not None:
+            return bool(self._loaded) and self._loaded[0] is request and self._lock is not request
+        if self._lock is not None:
+            return self._lock is request
+        if len(self._loaded) >= REQUESTS or any(one.waiting for one in request.writes[:-1]):
+            return False
+        words = sum(len(one.writes) for one in self._loaded)
+        return words + len(request.writes) <= REQUEST_WORDS
+
+    # ---------------------------------------------------------------- results
+
+    def _put(self, op: Op, slot: Slot, plan: Plan) -> bool:
+        """Choose where the result goes; whether there is a place."""
+        address, swap = int(Write.NOP), -1
+        target = op.target
+        place: int | None = None
+        if isinstance(target, Reg):
+            place = self._choose(op, target, slot, plan.is_add)
+            if place is None:
+                return False
+            address = place if place < 32 else place - 32
+            if place >= R0:
+                address = (Write.ACC0, Write.ACC1, Write.ACC2, Write.ACC3)[place - R0]
+            else:
+                swap = int((place >= 32) == plan.is_add)
+        elif target is not None:
+            address = target
+            if op.target_file:
+                swap = int((op.target_file == "b") == plan.is_add)
+                if slot.swap not in (-1, swap):
+                    return False
+        slot.take(op, plan, address, swap)
+        self._commit(op, place, slot)
+        return True
+
+    def _choose(self, op: Op, reg: Reg, slot: Slot, is_add: bool) -> int | None:
+        """A place for a result."""
+        if op.tied is not None:
+            place = op.tied.place
+            assert place is not None
+            if place >= R4 or not self._may_write(place, slot, is_add):
+                return None
+            return place
+        if reg.wants is Wants.ACCUMULATOR:
+            return self._accumulator()
+        if reg.wants is Wants.ANY and self._is_near(reg):
+            place = self._accumulator()
+            if place is not None:
+                return place
+        freed = [one.place for one in set(op.reads) if self._dies(one, op)]
+        for file in self._files_for(reg):
+            if not self._may_write(file, slot, is_add):
+                continue
+            bits = self._files[file // 32]
+            for place in freed:
+                if place is not None and file <= place < file + 32:
+                    bits |= 1 << place - file
+            if bits:
+                return file + (bits & -bits).bit_length() - 1
+        return self._accumulator() if reg.wants is Wants.ANY else None
+
+    def _dies(self, reg: Reg, op: Op) -> bool:
+        """Whether a register's place is free as soon as the operation has read it."""
+        if reg.is_home or reg.uses != sum(1 for one in op.args if one is reg):
+            return False
+        return self._release_block(reg) is None
+
+    @staticmethod
+    def _may_write(place: int, slot: Slot, is_add: bool) -> bool:
+        if place >= R0:
+            return True
+        return slot.swap in (-1, int((place >= 32) == is_add))
+
+    def _accumulator(self) -> int | None:
+        bits = self._accumulators
+        return R0 + (bits & -bits).bit_length() - 1 if bits else None
+
+    @staticmethod
+    def _is_near(reg: Reg) -> bool:
+        """Whether all that reads a value can follow at once."""
+        return len(reg.readers) <= 4 and all(op.waiting <= 1 for op in reg.readers)
+
+    def _files_for(self, reg: Reg) -> tuple[int, ...]:
+        """The files in which a register may be, the better one first."""
+        if reg.wants is Wants.FILE_A:
+            return (0,)
+        if reg.avoid >= 0:
+            return (32 - reg.avoid,)
+        votes = 0
+        for op in reg.readers:
+            for arg in op.args:
+                if arg is reg:
+                    continue
+                if isinstance(arg, Reg):
+                    if arg.place is not None and arg.place < R0:
+                        votes += 1 if arg.place < 32 else -1
+                    elif arg.wants is Wants.FILE_A:
+                        votes += 1
+                elif not isinstance(arg, Uniform):
+                    votes -= 1
+        if not votes:
+            votes = self._files[1].bit_count() - self._files[0].bit_count()
+        return (32, 0) if votes > 0 else (0, 32)
+
+    def _commit(self, op: Op, place: int | None, slot: Slot) -> None:
+        """The operation is in the instruction at hand."""
+        now = self._now
+        self._left -= 1
+        for arg in op.args:
+            if isinstance(arg, Reg):
+                self._use(arg)
+        if op.tied is not None:
+            old = op.tied
+            old.uses -= 1
+            if not old.is_home:
+                old.place = None
+        if op.flags is not None:
+            self._flag_users -= 1
+        if op.sets is not None:
+            self._flags = op.sets
+            self._flags_at = now
+            self._flag_users = len(op.sets.users)
+        target = op.target
+        if isinstance(target, Reg):
+            if target.wants is Wants.R4:
+                target.place, target.ready = R4, now + 1
+                self._r4 = target
+            else:
+                assert place is not None
+                if op.tied is None:
+                    self._take_place(place)
+                target.place = place
+                target.ready = now + (1 if place >= R0 else REGISTER_FILE)
+        elif target in SFU_WRITES:
+            assert op.second is not None
+            self._r4 = op.second
+            op.second.place, op.second.ready = R4, now + SFU
+        if op.second is not None and op.second.wants is Wants.R5:
+            op.second.place, op.second.ready = R5, now + 1
+            self._r5 = op.second
+            self._out.varyings.append(op)
+        request = op.request
+        if request is not None:
+            if op.signal is not None:
+                self._loaded.pop(0)
+            else:
+                request.sent += 1
+                self._lock = None if op is request.writes[-1] else request
+                if op is request.writes[-1]:
+                    self._loaded.append(request)
+                    assert request.load is not None
+                    request.load.soft = now + TEXTURE_LATENCY
+        for after, distance in op.next:
+            after.waiting -= 1
+            after.first = max(after.first, now + distance)
+            if not after.waiting:
+                self._ready.append(after)
+
+    # ---------------------------------------------------------------- places
+
+    def _take_place(self, place: int) -> None:
+        if place >= R0:
+            self._accumulators &= ~(1 << place - R0)
+        else:
+            self._files[place // 32] &= ~(1 << place % 32)
+
+    def _use(self, reg: Reg) -> None:
+        """An operand is read."""
+        reg.uses -= 1
+        if reg.uses or reg.is_home:
+            return
+        block = self._release_block(reg)
+        if block is None:
+            self._free(reg)
+        else:
+            self._deferred.setdefault(block, []).append(reg)
+
+    def _release_block(self, reg: Reg) -> int | None:
+        """After which block a register's place is free when it is read last here; None: now."""
+        around = self._blocks[reg.block].loops
+        for loop in self._loops:
+            if loop not in around:
+                return self._ends[loop]
+        return None
+
+    def _free(self, reg: Reg) -> None:
+        place = reg.place
+        if place is None:
+            return
+        reg.place = None
+        if place < R0:
+            self._files[place // 32] |= 1 << place % 32
+        elif place < R4:
+            self._accumulators |= 1 << place - R0
+        elif reg is self._r4:
+            self._r4 = None
+        elif reg is self._r5:
+            self._r5 = None
+
+    # ---------------------------------------------------------------- moves
+
+    def _move(self, op: Op, move: Move) -> None:
+        """An operand gets a copy elsewhere, which the operation reads instead."""
+        self._copy(move.reg, [op], move.wants)
+
+    def _copy(self, reg: Reg, readers: list[Op], wants: str) -> None:
+        copy = Reg()
+        copy.block = self._current
+        if wants == "a":
+            copy.wants = Wants.FILE_A
+        elif wants == "accumulator":
+            copy.wants = Wants.ACCUMULATOR
+        elif wants == "file":
+            copy.wants = Wants.FILE
+        else:
+            copy.avoid = 0 if wants == "not a" else 32
+        move = Op("mov", AddOp.OR, MulOp.V8MIN, [reg])
+        move.target = copy
+        copy.op = move
+        move.number = min(one.number for one in readers)
+        move.priority = max(one.priority for one in readers) + 0.5
+        for one in readers:
+            one.args = [copy if arg is reg else arg for arg in one.args]
+            count = sum(1 for arg in one.args if arg is copy)
+            copy.uses += count
+            reg.uses -= count
+            copy.readers.append(one)
+            reg.readers = [other for other in reg.readers if other is not one]
+            one.waiting += 1
+            move.next.append((one, 1))
+            if one in self._ready:
+                self._ready.remove(one)
+        reg.uses += 1
+        reg.readers.append(move)
+        self._ready.append(move)
+        self._left += 1
+
+    def _evict(self, candidates: list[Op]) -> bool:
+        """Move r4 or r5 away if an operation waits for it, and what reads it waits for others."""
+        for reg, wanted in ((self._r4, Wants.R4), (self._r5, Wants.R5)):
+            if reg is None or reg.place is None or not reg.uses or reg.ready > self._now:
+                continue
+            if any(reg in op.args for op in candidates):
+                continue
+            if any(self._writes(op, wanted) for op in candidates):
+                waiting = [op for op in dict.fromkeys(reg.readers) if reg in op.args]
+                waiting = [op for op in waiting if op.waiting]
+                if waiting:
+                    self._copy(
+                        reg, waiting, "a" if any(self._unpacked(op) for op in waiting) else "file"
+                    )
+                    return True
+        return False
+
+    @staticmethod
+    def _unpacked(op: Op) -> bool:
+        return any(op.unpacks)
+
+    @staticmethod
+    def _writes(op: Op, wanted: Wants) -> bool:
+        if wanted is Wants.R5:
+            return op.second is not None and op.second.wants is Wants.R5
+        target = op.target
+        return target in SFU_WRITES or (isinstance(target, Reg) and target.wants is Wants.R4)
+
+
+def _reads_uniform(op: Op) -> bool:
+    """Whether an operation needs the uniform stream, small immediates not counted."""
+    takes = op.request is not None and op.signal is None and op.request.parameters
+    return bool(takes) or any(
+        isinstance(arg, Uniform)
+        or (isinstance(arg, Const) and arg.word not in SMALL_IMMEDIATE_CODES)
+        for arg in op.args
+    )
