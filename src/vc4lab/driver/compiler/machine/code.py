@@ -150,6 +150,7 @@ class Op:
         "flags",
         "height",
         "is_clamp",
+        "is_done",
         "is_unpack",
         "line",
         "mul",
@@ -207,6 +208,7 @@ class Op:
         self.request: Request | None = None
         self.line = line
         self.is_unpack = False
+        self.is_done = False
         self.is_clamp = False
         # of the scheduler
         self.next: list[tuple[Op, int]] = []

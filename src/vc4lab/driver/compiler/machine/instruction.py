@@ -194,7 +194,7 @@ class Slot:
                         muxes[index], immediate = _B, small
                         continue
                 if op.is_clamp:
-                    return None
+                    return self._displaced(op, index)
                 arg = arg.uniform
             assert isinstance(arg, Uniform)
             if not may_read_uniform:

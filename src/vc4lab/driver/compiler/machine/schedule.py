@@ -41,8 +41,11 @@ REQUEST_WORDS = 8
 REQUESTS = 4
 TEXTURE_LATENCY = 9
 """Instructions for which other work is preferred to waiting for a sample."""
-LOW_REGISTERS = 10
-"""Free registers of both files below which operations that need none are preferred."""
+WINDOWS = ((28, 1 << 30), (20, 160), (14, 64), (10, 24), (6, 8), (0, 2))
+"""With more than so many free registers of both files, how many operations of the shader's own
+order one may overtake: that order has few values at a time."""
+IN_ORDER = 8
+"""The same for programs that are scheduled in order."""
 BRANCHES = {
     Condition.ZS: BranchCondition.ANY_ZS,
     Condition.ZC: BranchCondition.ANY_ZC,
@@ -138,6 +141,7 @@ class _Scheduler:
             op.priority = -op.number if self._in_order else op.height
         self._ready = [op for op in block.ops if not op.waiting]
         self._left = len(block.ops)
+        self._order, self._oldest = block.ops, 0
         idle = 0
         while self._left:
             slot = self._fill()
@@ -195,7 +199,12 @@ class _Scheduler:
         while True:
             if slot.add is not None and slot.mul is not None and slot.signal is not None:
                 break
-            candidates = [op for op in self._ready if op.first <= self._now]
+            limit = self._limit()
+            candidates = [
+                op
+                for op in self._ready
+                if op.first <= self._now and (op.number <= limit or self._frees_unit(op))
+            ]
             candidates.sort(key=self._urgency, reverse=True)
             for op in candidates:
                 if self._try(op, slot):
@@ -218,19 +227,30 @@ class _Scheduler:
                 return 2.0, op.priority
         if op.signal is not None and self._is_waiting(op):
             return -1.0, op.priority
-        free = self._files[0].bit_count() + self._files[1].bit_count()
-        if free < LOW_REGISTERS and not self._in_order:
-            return self._gain(op), -op.number
         return 0.0, op.priority
 
     def _is_waiting(self, op: Op) -> bool:
         return op.request is not None and op.soft > self._now
 
-    @staticmethod
-    def _gain(op: Op) -> float:
-        """How many registers are free after an operation that were not before."""
-        freed = sum(1 for reg in set(op.reads) if reg.uses == 1)
-        return (freed - (isinstance(op.target, Reg) and op.tied is None)) / 4
+    def _frees_unit(self, op: Op) -> bool:
+        """Whether it reads what others wait to write over: flags, r4, r5, a texture request."""
+        if op.flags is not None or (op.request is not None and op.request is self._lock):
+            return True
+        return any(arg is self._r4 or arg is self._r5 for arg in op.args if isinstance(arg, Reg))
+
+    def _limit(self) -> int:
+        """The last operation, in the shader's order, that may come now."""
+        order, at = self._order, self._oldest
+        while at < len(order) and order[at].is_done:
+            at += 1
+        self._oldest = at
+        if at >= len(order):
+            return NEVER
+        if self._in_order:
+            return order[at].number + IN_ORDER
+        free = self._files[0].bit_count() + self._files[1].bit_count()
+        window = next(window for least, window in WINDOWS if free >= least)
+        return order[at].number + window
 
     def _try(self, op: Op, slot: Slot) -> bool:
         """Put an operation into the instruction if it fits."""
@@ -408,6 +428,7 @@ class _Scheduler:
     def _commit(self, op: Op, place: int | None, slot: Slot) -> None:
         """The operation is in the instruction at hand."""
         now = self._now
+        op.is_done = True
         self._left -= 1
         for arg in op.args:
             if isinstance(arg, Reg):
