@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from vc4lab.driver.compiler.lower.builder import Builder
 from vc4lab.driver.compiler.lower.values import ONE, ZERO, real
 from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, TooComplex
 from vc4lab.mesa.protocol.formats import Format, layout_of
 from vc4lab.qpu.isa.operations import AddOp, MulOp, Unpack
 
-if TYPE_CHECKING:
-    from vc4lab.driver.compiler.lower.vertex import Vertex
-
 LETTERS = {"R": 0, "G": 1, "B": 2, "A": 3}
 BYTES = (Unpack.B8A, Unpack.B8B, Unpack.B8C, Unpack.B8D)
 HALVES = (Unpack.H16A, Unpack.H16B)
 KINDS = ("FLOAT", "UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT")
+
+
+class Vertex(Protocol):
+    """A vertex program that has its attributes in registers."""
+
+    code: Builder
+
+    def word(self, element: int, number: int) -> Reg: ...
+    def from_unsigned(self, x: Reg) -> Reg: ...
 
 
 def _channel(number: int, component: int) -> tuple[int, int, str] | None:
