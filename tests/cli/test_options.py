@@ -27,12 +27,14 @@ ROOT = Path(__file__).parents[2]
 HELLO = ROOT / "tests" / "soc" / "kernels" / "hello.img"
 JOB = ROOT / "tests" / "data" / "vc4-jobs" / "tri_arm64"
 LANES = ROOT / "examples" / "qpu" / "lanes.qasm"
+SHADER = ROOT / "tests" / "data" / "tgsi" / "ints.shading-cel.1.frag.tgsi"
 BASE = {
     "boot": [HELLO, "--headless"],
     "boards": [],
     "demo": ["--headless"],
     "asm": [LANES],
     "disasm": [HELLO],
+    "compile": [SHADER],
     "run": [LANES, "-m", "out=64"],
     "drm": ["--", "true"],
     "gl": ["--", "true"],
@@ -168,6 +170,7 @@ TEXTS = {
     },
     "asm": {},
     "disasm": {"--offset": ["0x100000"]},
+    "compile": {"--stage": ["vertex", "none"]},
     "run": {
         "-u": [
             "x", "1e99", "1++2", "0x", "1.5*qpu", HUGE * 200, HUGE, "0x100000000", "-2147483649",
@@ -245,6 +248,7 @@ def test_texts(odd, command, option, value):
         ["profile", "none"], ["profile", "folder"], ["profile", "/dev/zero"], ["profile", "empty"],
         ["sweep", "none", "--set", "slices=1"], ["sweep", "/dev/zero", "--set", "slices=1"],
         ["disasm", "none"], ["disasm", "folder"], ["disasm", "empty"], ["disasm", "huge"],
+        ["compile", "none"], ["compile", "folder"], ["compile", "empty"], ["compile", "huge"],
         ["explain", "x"], ["explain", ""], ["unknowns", "x"], ["boards", "x"], ["nothing"],
     ],
     ids=" ".join,

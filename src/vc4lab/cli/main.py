@@ -22,6 +22,7 @@ COMMANDS = (
     "demo",
     "asm",
     "disasm",
+    "compile",
     "run",
     "replay",
     "profile",
