@@ -28,11 +28,14 @@ from vc4lab.driver.compiler.ssa.flatten import flatten
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
 from vc4lab.driver.compiler.ssa.hoist import hoist
 from vc4lab.driver.compiler.ssa.optimise import optimise
+from vc4lab.driver.compiler.ssa.relax import relax
 from vc4lab.driver.compiler.ssa.values import Block, Function
 from vc4lab.driver.compiler.tgsi.program import File, Program
 
 LONGEST = 1 << 14
 """Instructions that a program may have."""
+RELAXED = 2
+"""How often inexact rules are applied; each time others come into reach."""
 
 
 def compile_fragment(program: Program, key: FragmentKey) -> CompiledShader:
@@ -95,7 +98,10 @@ def compile_vertex(program: Program, key: VertexKey) -> CompiledVertex:
 
 def _flat(program: Program) -> Function:
     """The shader in the form that is lowered."""
-    return hoist(optimise(flatten(optimise(to_ssa(program)))))
+    flat = flatten(optimise(to_ssa(program)))
+    for _ in range(RELAXED):
+        relax(optimise(flat))
+    return hoist(optimise(flat))
 
 
 def _read_outputs(
