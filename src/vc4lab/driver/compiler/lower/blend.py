@@ -54,6 +54,8 @@ class _Colour:
         self._destination: Reg | None = None
         self._factors: dict[BlendFactor, Operand] = {}
         self._source_word: Operand | None = None
+        self._singles: set[Operand] = set()
+        """Parts of the colour that are no other part of it."""
 
     def word(self) -> Operand | None:
         target = self._target
@@ -94,13 +96,37 @@ class _Colour:
                 word |= _byte(one.word) << 8 * place
             return Const(word)
         most = max(parts, key=lambda one: (parts.count(one), isinstance(one, Const)))
+        self._singles = {one for one in parts if parts.count(one) == 1}
+        if self._needs_alpha():
+            self._singles.discard(self._pixel.color_value(3))
         packed = self._packed(most, Pack.B8_ALL, None)
         for place, one in enumerate(parts):
             if one != most:
                 packed = self._packed(one, BYTES[place], packed)
         return packed
 
+    def _needs_alpha(self) -> bool:
+        """Whether the source's alpha is read as a float once more, as a factor."""
+        blend = self._target.blend
+        if blend is None or not blend.blend_enable or self._target.logic_op is not None:
+            return False
+        factors = {
+            *(blend.rgb_src_factor, blend.rgb_dst_factor),
+            *(blend.alpha_src_factor, blend.alpha_dst_factor),
+        }
+        return any("SRC_ALPHA" in factor.name for factor in factors)
+
     def _packed(self, operand: Operand, pack: Pack, old: Reg | None) -> Reg:
+        """A float as a byte; what makes it packs it itself if it is a product for nothing else."""
+        maker = self._code.may_change(operand)
+        if maker is not None and maker.name == "fmul" and operand in self._singles:
+            assert isinstance(operand, Reg)
+            maker.pack, maker.pm = int(pack), True
+            if old is not None:
+                self._code.over(maker, old)
+            else:
+                self._code.to_end(maker)
+            return operand
         op = Op(f"pack {pack.name.lower()}", None, MulOp.V8MIN, [operand])
         op.pack, op.pm = int(pack), True
         op.tied = old

@@ -126,6 +126,58 @@ class Builder:
         """The operand in a register."""
         return operand if isinstance(operand, Reg) else self.move(operand)
 
+    # ---------------------------------------------------------------- changed afterwards
+
+    def may_change(self, operand: Operand) -> Op | None:
+        """The plain ALU operation that makes a register which nothing has read yet, in this block:
+        it may write elsewhere, or in some lanes only.
+        """
+        if not isinstance(operand, Reg) or operand.uses or operand.block != self.block.number:
+            return None
+        op = operand.op
+        if op is None or op.target is not operand or operand.wants not in (Wants.ANY, Wants.FILE):
+            return None
+        is_plain = op.tied is None and op.flags is None and op.sets is None and op.second is None
+        if not is_plain or op.pack or op.rotate or op.signal is not None or op.after:
+            return None
+        return op
+
+    def to_end(self, op: Op) -> None:
+        """An operation of this block moves to the end: it depends on what came after it."""
+        self.block.ops.remove(op)
+        self.block.ops.append(op)
+
+    def _depend(self, op: Op, result: Reg | None) -> None:
+        """Flags and registers on which an operation depends now."""
+        depends = 0
+        for reg in (*op.reads, *((op.tied,) if op.tied is not None else ())):
+            depends |= self._depends.get(reg, 0)
+        if op.flags is not None:
+            self._after[op.flags.number] |= depends
+            depends |= 1 << op.flags.number
+        if result is not None:
+            self._depends[result] = depends
+
+    def over(self, op: Op, old: Reg) -> None:
+        """The operation writes over another register."""
+        op.tied = old
+        old.uses += 1
+        self._cross(old)
+        self.to_end(op)
+        self._depend(op, op.target if isinstance(op.target, Reg) else None)
+
+    def in_lanes(self, op: Op, flags: Flags, condition: Condition, old: Reg) -> Reg:
+        """The operation happens in the lanes of a condition; the others keep `old`."""
+        op.flags, op.condition = flags, int(condition)
+        flags.users.append(op)
+        self.over(op, old)
+        assert isinstance(op.target, Reg)
+        if old.wants is Wants.FILE_A:
+            op.target.wants = Wants.FILE_A
+        return op.target
+
+    # ---------------------------------------------------------------- addresses
+
     def write(self, address: int, operand: Operand, file: str = "") -> Op:
         """A move to an address that is no register."""
         op = self.op("mov", operand)

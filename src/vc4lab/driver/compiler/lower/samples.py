@@ -39,6 +39,8 @@ class Samples(Values):
         self._textures = textures
         self._has_derivatives = has_derivatives
         self._components: dict[tuple[Value, int], Operand] = {}
+        self._several: set[Reg] = set()
+        """Registers of the request at hand that are read elsewhere, too."""
 
     def _texture(self, unit: int) -> TextureKey:
         return self._textures[unit] if unit < len(self._textures) else TextureKey()
@@ -88,6 +90,11 @@ class Samples(Values):
         if level is not None:
             writes.append((B, level))
         writes.append((S, coordinates[0]))
+        self._several = {
+            operand
+            for arg, operand in zip(value.args, args, strict=True)
+            if self._uses.get(arg) != 1 and isinstance(operand, Reg)
+        }
         return self._request(writes, self._parameters(unit, len(writes), kind, is_explicit))
 
     @staticmethod
@@ -103,16 +110,30 @@ class Samples(Values):
     def _request(self, writes: list[tuple[int, Operand]], parameters: list[Uniform]) -> Reg:
         """Writes, the last of which starts the request, and the load of what it gives."""
         request = Request(parameters)
-        for address, operand in writes:
+        for number, (address, operand) in enumerate(writes):
             given = self.code.as_reg(operand) if isinstance(operand, Uniform) else operand
             if isinstance(given, Const):
                 given = self.code.move(given)
-            op = self.code.op("mov", given)
-            op.name = Write(address).name.lower()
-            op.target, op.request, op.peripheral = address, request, True
-            request.writes.append(op)
-            self.code.add(op, None)
+            maker = (
+                self._writer(given) if given not in [one for _, one in writes[:number]] else None
+            )
+            if maker is None:
+                maker = self.code.op("mov", given)
+                maker.name = Write(address).name.lower()
+                self.code.add(maker, None)
+            else:
+                self.code.to_end(maker)
+            maker.target, maker.request, maker.peripheral = address, request, True
+            request.writes.append(maker)
         return self._result(request)
+
+    def _writer(self, operand: Operand) -> Op | None:
+        """What makes a coordinate, if it can write it to the unit itself: it reads no uniform."""
+        maker = self.code.may_change(operand)
+        if maker is None or operand in self._shared or operand in self._several:
+            return None
+        streamed = any(isinstance(one, Uniform | Const) for one in maker.args)
+        return None if streamed else maker
 
     def _result(self, request: Request) -> Reg:
         load = Op("load texture")
@@ -149,6 +170,24 @@ class Samples(Values):
         if isinstance(found, Reg):
             self._shared.add(found)
         return found
+
+    def plain_byte(self, value: Value) -> tuple[Reg, int] | None:
+        """Of a component that nothing else reads: the unit's word and the unpack that gives it."""
+        if value.op != "component" or self._uses.get(value) != 1 or value in self._operands:
+            return None
+        (sample,) = value.args
+        key = self._texture(sample.attributes[2])
+        swizzle = key.swizzle[value.attributes[0]]
+        is_byte = swizzle in (Swizzle.X, Swizzle.Y, Swizzle.Z, Swizzle.W)
+        if not is_byte or key.is_depth or key.is_srgb:
+            return None
+        if (sample, int(swizzle)) in self._components:
+            return None
+        word = self.get(sample)
+        assert isinstance(word, Reg)
+        if word.block != self.code.block.number:
+            return None
+        return word, int(BYTES[int(swizzle)])
 
     def _part(self, sample: Value, number: int, key: TextureKey) -> Operand:
         """A byte of the unit's word as a float, or its depth."""

@@ -51,7 +51,7 @@ COMPARISONS: dict[str, tuple[str, bool, Condition]] = {
 """The C flag of max is a > b, exactly; fsub gives 0 for equal numbers, and for those whose
 difference is denormal."""
 SIMPLE = {
-    **{"fmin": "fmin", "fmax": "fmax", "and": "and", "or": "or", "xor": "xor", "not": "not"},
+    **{"and": "and", "or": "or", "xor": "xor", "not": "not"},
     **{"shl": "shl", "shr": "shr", "asr": "asr", "iadd": "add", "imin": "min", "imax": "max"},
     **{"f2i": "ftoi", "i2f": "itof"},
 }
@@ -246,17 +246,29 @@ class Values:
                 continue
             missing = [
                 arg
-                for arg in top.args
+                for arg in self._needed(top)
                 if arg not in self._operands and arg.op not in ("constant", "uniform")
             ]
-            if missing and top.op not in self._own_arguments:
+            if missing:
                 waiting += missing[::-1]
                 continue
             self.code.line = top.line
             self._operands[top] = self._make(top)
             waiting.pop()
 
-    _own_arguments: frozenset[str] = frozenset()
+    def _needed(self, value: Value) -> list[Value]:
+        """What must be lowered before: operands, or those of signs and bytes that are folded in."""
+        if value.op not in ("fadd", "fmul", "fmin", "fmax"):
+            return list(value.args)
+        found = []
+        for arg in value.args:
+            inner = arg
+            if value.op == "fadd" and inner.op == "fneg" and inner not in self._operands:
+                inner = inner.args[0]
+            if inner.op == "component" and self._uses.get(inner) == 1:
+                inner = inner.args[0]
+            found.append(inner)
+        return found
 
     def _make(self, value: Value) -> Operand:
         op, code = value.op, self.code
@@ -272,16 +284,44 @@ class Values:
 
     # ---------------------------------------------------------------- floats
 
+    def plain_byte(self, value: Value) -> tuple[Reg, int] | None:
+        """The word and the unpack that an operation on floats may read as this value."""
+        return None
+
+    def _floats(self, name: str, *values: Value) -> Reg:
+        """An operation on two floats; one of them may be unpacked on the way."""
+        for number, value in enumerate(values):
+            byte = self.plain_byte(value)
+            if byte is None:
+                continue
+            word, unpack = byte
+            other = self.get(values[1 - number])
+            if other is word:
+                continue
+            args = [word, other] if number == 0 else [other, word]
+            op = self.code.op(name, *args)
+            op.unpacks = (unpack, 0) if number == 0 else (0, unpack)
+            result = self.code.add(op)
+            assert result is not None
+            return result
+        return self.code.make(name, *map(self.get, values))
+
     def _fadd(self, value: Value) -> Operand:
         first, second = value.args
         if second.op == "fneg":
-            return self.code.make("fsub", self.get(first), self.get(second.args[0]))
+            return self._floats("fsub", first, second.args[0])
         if first.op == "fneg":
-            return self.code.make("fsub", self.get(second), self.get(first.args[0]))
-        return self.code.make("fadd", self.get(first), self.get(second))
+            return self._floats("fsub", second, first.args[0])
+        return self._floats("fadd", first, second)
 
     def _fmul(self, value: Value) -> Operand:
-        return self.code.make("fmul", self._arg(value), self._arg(value, 1))
+        return self._floats("fmul", *value.args)
+
+    def _fmin(self, value: Value) -> Operand:
+        return self._floats("fmin", *value.args)
+
+    def _fmax(self, value: Value) -> Operand:
+        return self._floats("fmax", *value.args)
 
     def _fneg(self, value: Value) -> Operand:
         return self.code.make("fsub", ZERO, self._arg(value))
@@ -494,17 +534,29 @@ class Values:
     ) -> Reg:
         """`first` where the condition holds, else `second`."""
         code = self.code
+        first_op = code.may_change(first) if first_free else None
+        second_op = code.may_change(second) if second_free else None
         if second_free:
             assert isinstance(second, Reg)
-            flags, lanes = self._condition(condition, first, second)
-            return code.conditional(code.op("mov", first), flags, lanes, second)
-        if first_free:
+            return self._put_over(condition, first, first_op, second, True)
+        if first_free and second_op is None:
             assert isinstance(first, Reg)
-            flags, lanes = self._condition(condition, second, first)
-            return code.conditional(code.op("mov", second), flags, OPPOSITE[lanes], first)
-        base = code.move(second)
-        flags, lanes = self._condition(condition, first, base)
-        return code.conditional(code.op("mov", first), flags, lanes, base)
+            return self._put_over(condition, second, second_op, first, False)
+        return self._put_over(condition, first, first_op, code.move(second), True)
+
+    def _put_over(
+        self, condition: Value, new: Operand, maker: Op | None, old: Reg, holds: bool
+    ) -> Reg:
+        """`new` over `old` in the lanes where the condition holds or does not; what makes it can
+        do that itself if nothing else reads it.
+        """
+        code = self.code
+        operands = [new, old] if maker is None else [*maker.args, old]
+        flags, lanes = self._condition(condition, *operands)
+        lanes = lanes if holds else OPPOSITE[lanes]
+        if maker is None or code.may_change(new) is None:
+            return code.conditional(code.op("mov", new), flags, lanes, old)
+        return code.in_lanes(maker, flags, lanes, old)
 
     # ---------------------------------------------------------------- integers
 

@@ -135,8 +135,14 @@ class Vertex(Samples):
             ]
         last = self._setup(SETUP, "b")
         for operand in words:
-            op = code.write(Write.VPM, operand)
-            op.name = "write vpm"
+            maker = code.may_change(operand) if words.count(operand) == 1 else None
+            if maker is None:
+                op = code.write(Write.VPM, operand)
+                op.name = "write vpm"
+            else:
+                op = maker
+                op.target = int(Write.VPM)
+                code.to_end(op)
             op.after = [last]
             last = op
 

@@ -527,7 +527,8 @@ class _Scheduler:
         """An operand gets a copy elsewhere, which the operation reads instead."""
         self._copy(move.reg, [op], move.wants)
 
-    def _copy(self, reg: Reg, readers: list[Op], wants: str) -> None:
+    def _copy(self, reg: Reg, readers: list[Op], wants: str) -> Op:
+        """Readers of a register read a copy of it instead; the move that makes it."""
         copy = Reg()
         copy.block = self._current
         if wants == "a":
@@ -536,7 +537,7 @@ class _Scheduler:
             copy.wants = Wants.ACCUMULATOR
         elif wants == "file":
             copy.wants = Wants.FILE
-        else:
+        elif wants:
             copy.avoid = 0 if wants == "not a" else 32
         move = Op("mov", AddOp.OR, MulOp.V8MIN, [reg])
         move.target = copy
@@ -558,6 +559,16 @@ class _Scheduler:
         reg.readers.append(move)
         self._ready.append(move)
         self._left += 1
+        return move
+
+    def _unpack(self, reg: Reg, readers: list[Op]) -> None:
+        """Each of these gets its part of r4 in a register of its own."""
+        for reader in readers:
+            code = max(reader.unpacks)
+            reader.unpacks = (0,) * len(reader.unpacks)
+            move = self._copy(reg, [reader], "")
+            if code:
+                move.is_unpack, move.unpacks = True, (code,)
 
     def _evict(self, candidates: list[Op]) -> bool:
         """Move r4 or r5 away if an operation waits for it, and what reads it waits for others."""
