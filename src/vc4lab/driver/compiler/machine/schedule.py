@@ -141,6 +141,8 @@ class _Scheduler:
             op.priority = -op.number if self._in_order else op.height
         self._ready = [op for op in block.ops if not op.waiting]
         self._left = len(block.ops)
+        self._adds = sum(1 for op in block.ops if op.mul is None)
+        self._muls = sum(1 for op in block.ops if op.add is None)
         self._order, self._oldest = block.ops, 0
         idle = 0
         while self._left:
@@ -283,7 +285,7 @@ class _Scheduler:
             slot.ops.append(op)
             self._commit(op, None, slot)
             return True
-        for is_add in (False, True):
+        for is_add in (True, False) if self._muls > self._adds else (False, True):
             if (op.add if is_add else op.mul) is None:
                 continue
             if (slot.add if is_add else slot.mul) is not None:
@@ -430,6 +432,8 @@ class _Scheduler:
         now = self._now
         op.is_done = True
         self._left -= 1
+        self._adds -= op.mul is None
+        self._muls -= op.add is None
         for arg in op.args:
             if isinstance(arg, Reg):
                 self._use(arg)
