@@ -18,10 +18,13 @@ from tests.support.compiled_shaders import (
     run_compiled,
     varyings_for,
 )
+from tests.support.shader_runs import LANES
 
 from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
 from vc4lab.driver.compiler.keys import FragmentKey, VertexKey
 from vc4lab.driver.compiler.result import CompiledShader, Stage
+from vc4lab.driver.compiler.ssa.ops import Words
+from vc4lab.driver.compiler.tgsi.operations import OPERATIONS, Kind, Operation, Shape
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.driver.compiler.tgsi.program import File, Program
 from vc4lab.mesa.protocol.formats import Format
@@ -79,3 +82,62 @@ def test_vertex_programs_compute_what_their_text_says(path: Path) -> None:
                     assert far[fits].sum() <= 2, "screen coordinates"
     # it writes the four clip coordinates, too, but no varyings
     assert len(compiled.coordinate.words) <= len(compiled.vertex.words) + 4
+
+
+def operation_program(operation: Operation) -> Program:
+    """A vertex shader that gives an operation's result as a varying."""
+    sources = ", ".join(f"IN[{number}]" for number in range(operation.sources))
+    inputs = "".join(f"DCL IN[{number}]\n" for number in range(4))
+    return parse(
+        f"VERT\n{inputs}DCL OUT[0], POSITION\nDCL OUT[1], GENERIC[0]\nMOV OUT[0], IN[3]\n"
+        f"{operation.name} OUT[1], {sources}\nEND\n"
+    )
+
+
+def operands(operation: Operation, rng: np.random.Generator) -> dict[tuple[int, int], Words]:
+    """Words that it is defined for; some of them equal, or halves."""
+    table = {}
+    is_integer = operation.takes in (Kind.INT, Kind.UINT)
+    for number in range(4):
+        for component in range(4):
+            words = rng.uniform(-6, 6, LANES).astype(np.float32).view(np.uint32)
+            if is_integer and number < 3:
+                limit = 40 if component % 2 else 1 << 31
+                words = rng.integers(-limit, limit, LANES).astype(np.uint32)
+            elif operation.name in ("RSQ", "SQRT", "LG2", "POW") and not number:
+                words = words & np.uint32(0x7FFFFFFF)
+            elif operation.name == "UCMP" and not number:
+                words = rng.integers(0, 2, LANES).astype(np.uint32)
+            table[number, component] = words
+    table[1, 1] = table[0, 1].copy()
+    if not is_integer and operation.name not in ("RSQ", "SQRT", "LG2", "POW"):
+        table[0, 2] = (np.arange(LANES) * 0.5 - 4).astype(np.float32).view(np.uint32)
+    return table
+
+
+COMPUTING = [
+    one
+    for one in OPERATIONS.values()
+    if one.shape in (Shape.COMPONENT, Shape.SCALAR, Shape.DOT, Shape.VECTOR)
+    if one.name not in ("ARL", "ARR", "UARL", "DDX", "DDY")
+]
+
+
+@pytest.mark.parametrize("operation", COMPUTING, ids=lambda one: one.name)
+def test_each_operation(operation: Operation) -> None:
+    """Floats to one in a thousand, integers and truth values to the bit."""
+    program = operation_program(operation)
+    key = VertexKey(formats=(FOUR_FLOATS,) * 4, varyings=all_varyings(program))
+    compiled = compile_vertex(program, key)
+    check_rules(compiled.vertex.words)
+    inputs = any_pixels(program, 1)
+    inputs.inputs = operands(operation, np.random.default_rng(3))
+    expected = reference(program, inputs)
+    words = attribute_words(compiled, Stage.VERTEX, inputs)
+    given = run_compiled(compiled.vertex, inputs, vpm=words).vpm[3:]
+    for component in range(4):
+        wanted = expected.outputs[1, component]
+        if operation.gives is Kind.FLOAT:
+            assert is_near(wanted, given[component]).all()
+        else:
+            assert (wanted == given[component]).all()

@@ -85,7 +85,7 @@ class Fragment(Samples):
             assert made.op is not None
             op = made.op.reads[0].op
             assert op is not None
-            op.after = list(before)
+            op.after, op.stays = list(before), True
             before.append(op)
             self._implicit.append(made)
         self._before = before

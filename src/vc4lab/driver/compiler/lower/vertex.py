@@ -65,7 +65,7 @@ class Vertex(Samples):
                 op.after = [] if last is None else [last]
                 last = op
             read = code.op("mov", VPM)
-            read.name = "read vpm"
+            read.name, read.stays = "read vpm", True
             assert last is not None
             read.after = [last]
             result = code.add(read)

@@ -137,6 +137,8 @@ class Op:
         The first instruction in which it may stand.
     request
         Of a texture: which one it is part of.
+    stays
+        It takes a word of a stream, even if nothing reads the word.
     is_clamp
         Its constant must be a small immediate: that is how the kernel knows a clamp.
     """
@@ -167,6 +169,7 @@ class Op:
         "sets",
         "signal",
         "soft",
+        "stays",
         "takes",
         "target",
         "target_file",
@@ -209,6 +212,7 @@ class Op:
         self.line = line
         self.is_unpack = False
         self.is_done = False
+        self.stays = False
         self.is_clamp = False
         # of the scheduler
         self.next: list[tuple[Op, int]] = []

@@ -49,6 +49,10 @@ def _remove_unused(block: Block) -> None:
 
 
 def _is_used(op: Op) -> bool:
+    if op.stays:
+        if isinstance(op.target, Reg) and not op.target.uses:
+            op.target = None
+        return True
     if op.sets is not None and op.sets.users:
         return True
     if op.second is not None and op.second.uses:
