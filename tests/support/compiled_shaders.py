@@ -388,9 +388,10 @@ def run_compiled(
     varyings: dict[Varying, Words] | None = None,
     vpm: list[Words] | None = None,
     destination: Words | None = None,
+    before: list[Words] | None = None,
     budget: int = 1 << 16,
 ) -> Ran:
-    """Run it on 16 lanes."""
+    """Run it on 16 lanes. before: the implicit varyings of points and lines."""
     stage = ShaderStage(
         shader,
         inputs,
@@ -398,6 +399,7 @@ def run_compiled(
         vpm or [],
         np.zeros(LANES, np.uint32) if destination is None else destination,
     )
+    stage._varyings[:0] = before or []
     interpreter = Interpreter(QpuProgram(list(shader.words), 0), stage)
     with np.errstate(all="ignore"):
         assert interpreter.run(budget) == "end"

@@ -28,7 +28,10 @@ class Vertex(Protocol):
 def _channel(number: int, component: int) -> tuple[int, int, str] | None:
     """First bit, bits and kind of a component; None: the format has none. Raises TooComplex."""
     layout = layout_of(number)
-    if layout is None or not layout.channels or layout.kind not in KINDS:
+    is_known = layout is not None and bool(layout.channels) and layout.kind in KINDS
+    if layout is not None and layout.kind == "FLOAT":
+        is_known &= all(bits in (16, 32) for _, bits in layout.channels)
+    if layout is None or not is_known:
         name = Format._value2member_map_.get(number, number)
         raise TooComplex("TGSI-008", f"vertices cannot have the format {name}")
     at = 0
