@@ -1,5 +1,6 @@
 """HVS (P + 0x400000): composes planes for the pixel valves as its display lists say.
 
+What reads display lists is imported when a program drives the HVS.
 Sources: Linux, drivers/gpu/drm/vc4/vc4_regs.h, vc4_hvs.c and vc4_plane.c.
 """
 
@@ -13,15 +14,6 @@ from typing import TYPE_CHECKING
 from vc4lab.registers import Register
 from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.address.block import Block
-from vc4lab.soc.display.planes import (
-    Damage,
-    Plane,
-    absence,
-    differences,
-    extent,
-    planes_of,
-    shown,
-)
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -29,6 +21,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
     from vc4lab.scanout.composer import Composer
+    from vc4lab.soc.display.planes import Plane
 
 CHANNELS = 3
 ENABLE, RESET = 1 << 31, 1 << 30
@@ -165,6 +158,8 @@ class Hvs(Block):
 
     def planes(self, channel: int) -> tuple[list[Plane], str]:
         """What a channel's list shows, and what is wrong with it."""
+        from vc4lab.soc.display.planes import Damage, planes_of
+
         try:
             return planes_of(self.lists, self.values[0x30 + 4 * channel])
         except Damage as error:
@@ -182,6 +177,8 @@ class Hvs(Block):
         """Report what is wrong with a channel's list, and what of it is not composed."""
         if not self.is_on(channel):
             return
+        from vc4lab.soc.display.planes import absence, differences
+
         found, damage = self.planes(channel)
         if damage:
             text = f"the display list of channel {channel} {damage}"
@@ -218,6 +215,7 @@ class Hvs(Block):
         if not self.composes:
             return None
         from vc4lab.scanout.composer import picture_of
+        from vc4lab.soc.display.planes import shown
 
         colour, planes = self._scene()
         scene = shown(self._memory, planes, self.picture_size, colour)
@@ -255,6 +253,8 @@ class Hvs(Block):
 
     def _sources(self) -> tuple[bytes, list[tuple[int, int]]]:
         """What the list says, as bytes, and where the pixels of its planes are: address, size."""
+        from vc4lab.soc.display.planes import absence, extent
+
         colour, planes = self._scene()
         said = [replace(plane, word=0) for plane in planes]
         head = f"{self.picture_size} {colour:06x} {said}\0".encode()
