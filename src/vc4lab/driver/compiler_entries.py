@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
 from vc4lab.driver.compiler.keys import FragmentKey, VertexKey
+from vc4lab.driver.compiler.machine.code import TooComplex
 from vc4lab.driver.compiler.result import CompiledShader, CompiledVertex
+from vc4lab.driver.compiler.tgsi.errors import TgsiError
+from vc4lab.driver.compiler.tgsi.parser import parse
+from vc4lab.driver.compiler.tgsi.program import Program
 from vc4lab.driver.draws.programs import CompileError, Compiler
 
 
@@ -12,9 +19,20 @@ def mesa_compiler() -> Compiler:
     return Compiler(_fragment, _vertex)
 
 
-def _fragment(_text: str, _key: FragmentKey) -> CompiledShader:
-    raise CompileError("the compiler is not built yet")
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Program:
+    return parse(text)
 
 
-def _vertex(_text: str, _key: VertexKey) -> CompiledVertex:
-    raise CompileError("the compiler is not built yet")
+def _fragment(text: str, key: FragmentKey) -> CompiledShader:
+    try:
+        return compile_fragment(_parsed(text), key)
+    except (TgsiError, TooComplex) as reason:
+        raise CompileError(f"fragment shader: {reason}") from None
+
+
+def _vertex(text: str, key: VertexKey) -> CompiledVertex:
+    try:
+        return compile_vertex(_parsed(text), key)
+    except (TgsiError, TooComplex) as reason:
+        raise CompileError(f"vertex shader: {reason}") from None
