@@ -194,9 +194,7 @@ def test_restart_begins_a_new_strip(drawing: Drawing, target: int) -> None:
     drawing.shaders(POSITION_ONLY, UNIFORM_COLOUR)
     drawing.constants(Stage.FRAGMENT, RED)
     drawing.vertices(clip(points), 4)
-    drawing.draw_indexed(
-        Primitive.TRIANGLE_STRIP, order, primitive_restart=1, restart_index=0xFFFF
-    )
+    drawing.draw_indexed(Primitive.TRIANGLE_STRIP, order, primitive_restart=1, restart_index=0xFFFF)
     expected = inside(points[:3]) | inside(points[3:])
     is_sure = sure(points[:3], points[3:])
     assert (drawing.get(target)[..., 0].astype(bool) == expected)[is_sure].all()

@@ -136,9 +136,7 @@ def test_linear_filtering(drawing: Drawing, target: int, size: tuple[int, int]) 
         (Wrap.CLAMP_TO_BORDER, [9, 9, 0, 1, 2, 3, 9, 9]),
     ],
 )
-def test_what_lies_outside(
-    drawing: Drawing, target: int, wrap: Wrap, expected: list[int]
-) -> None:
+def test_what_lies_outside(drawing: Drawing, target: int, wrap: Wrap, expected: list[int]) -> None:
     """Four texels in a row; coordinates from -0.5 to 1.5."""
     texture = drawing.texture(4, 4, bind=8)
     data = np.zeros((4, 4, 4), np.uint8)

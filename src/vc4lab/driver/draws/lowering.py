@@ -11,10 +11,10 @@ from vc4lab.driver.draws.programs import Programs
 from vc4lab.driver.draws.sampled import SampledTextures
 from vc4lab.driver.draws.state_records import clip_window, state_records, viewport_of
 from vc4lab.driver.draws.uniforms import StreamValues, uniform_stream
-from vc4lab.driver.draws.vertices import attributes, needs_extension, shader_record, sources
+from vc4lab.driver.draws.vertices import attributes, sources
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records import states
-from vc4lab.records.control import build
+from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, MAX_ATTRIBUTES
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.programs import Compiler
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 MAX_INSTANCES = 1 << 16
 ZEROS = 64
 """Bytes, for vertex inputs that have no buffer."""
+SHADER_STATES = [
+    int(states.GlShaderState.make(attributes=count & 7)) for count in range(MAX_ATTRIBUTES + 1)
+]
+"""Record 64 without its address, by the number of arrays."""
+EXTENDED_STATE = int(states.GlShaderState.make(extended=1))
+assert GL_FIXED_SIZE + MAX_ATTRIBUTES * ATTRIBUTE_SIZE <= EXTENDED_STRIDES
 
 
 class DrawLowering:
@@ -117,22 +123,19 @@ class DrawLowering:
         uniforms = self._uniforms(state, pipeline, order)
         slots = pipeline.vertex.compiled.attributes
         arrays = sources(state, slots)
+        head = pipeline.records.head(uniforms)
+        shader_state = SHADER_STATES[len(slots)]
         out = bytearray()
         for instance in range(draw.instances):
             for batch in parts:
-                bound = attributes(
+                places = attributes(
                     slots, arrays, batch, draw.start_instance + instance, self.memory, self._nothing
                 )
-                data = shader_record(
-                    pipeline.fragment, pipeline.vertex, uniforms, bound,
-                    pipeline.vertex_key.has_point_size,
-                )  # fmt: skip
-                out += build(
-                    states.GlShaderState,
-                    attributes=len(bound) & 7,
-                    extended=needs_extension(bound),
-                    address=self.memory.keep(data, 16),
-                )
+                data = pipeline.records.record(head, places)
+                is_extended = len(data) > EXTENDED_STRIDES
+                state_of = EXTENDED_STATE if is_extended else shader_state
+                out.append(states.GlShaderState.id)
+                out += (state_of | self.memory.keep(data, 16)).to_bytes(4, "little")
                 out += batch.record
         return bytes(out)
 
@@ -155,9 +158,8 @@ class DrawLowering:
             viewport=viewport,
             clip_planes=state.ucp,
         )
-        compiled = pipeline.vertex.compiled
         return (
-            uniform_stream(self.memory, pipeline.fragment.shader, fragment),
-            uniform_stream(self.memory, compiled.vertex, vertex),
-            uniform_stream(self.memory, compiled.coordinate, vertex),
+            uniform_stream(self.memory, pipeline.streams[0], fragment),
+            uniform_stream(self.memory, pipeline.streams[1], vertex),
+            uniform_stream(self.memory, pipeline.streams[2], vertex),
         )

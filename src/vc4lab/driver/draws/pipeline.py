@@ -18,6 +18,8 @@ from vc4lab.driver.compiler.keys import (
 )
 from vc4lab.driver.draws.stencil import stencil_words
 from vc4lab.driver.draws.textures import texture_key
+from vc4lab.driver.draws.uniforms import StreamPlan, stream_plan
+from vc4lab.driver.draws.vertices import ShaderRecords
 from vc4lab.mesa.protocol.codes import Compare, Primitive
 from vc4lab.mesa.store.resources import Refused
 
@@ -51,14 +53,18 @@ class IdentityCache:
         self._values.clear()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pipeline:
     """The programs of a draw.
 
     Attributes
     ----------
     stencil
-        How many set-up words its fragment program writes.
+        The set-up words that its fragment program writes.
+    records
+        Its shader records.
+    streams
+        Uniform streams of fragment, vertex and coordinate program.
     """
 
     fragment: PlacedFragment
@@ -66,6 +72,8 @@ class Pipeline:
     fragment_key: FragmentKey
     vertex_key: VertexKey
     stencil: tuple[int, ...]
+    records: ShaderRecords
+    streams: tuple[StreamPlan, StreamPlan, StreamPlan]
 
 
 def kind_of(mode: Primitive) -> Primitives:
@@ -112,7 +120,20 @@ def make_pipeline(
         textures=texture_keys(state.vertex),
     )
     vertex = programs.vertex(vertex_shader.text, vertex_key)
-    return Pipeline(fragment, vertex, fragment_key, vertex_key, stencil)
+    compiled = vertex.compiled
+    return Pipeline(
+        fragment,
+        vertex,
+        fragment_key,
+        vertex_key,
+        stencil,
+        ShaderRecords(fragment, vertex, has_point_size=vertex_key.has_point_size),
+        (
+            stream_plan(fragment.shader),
+            stream_plan(compiled.vertex),
+            stream_plan(compiled.coordinate),
+        ),
+    )
 
 
 def color_target(state: PipeState, target: FrameTarget) -> ColorTarget | None:

@@ -31,7 +31,7 @@ class Compiler:
     vertex: CompileVertex
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PlacedFragment:
     """A fragment program and where its code is."""
 
@@ -39,7 +39,7 @@ class PlacedFragment:
     code: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PlacedVertex:
     """A vertex and a coordinate program and where their code is."""
 

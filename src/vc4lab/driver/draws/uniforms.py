@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,18 +43,21 @@ class StreamValues:
     clip_planes: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Plan:
+@dataclass(frozen=True, eq=False)
+class StreamPlan:
     """A program's stream: fixed words, words of constant buffer 0, and the others."""
 
     fixed: Any
     places: Any
     sources: Any
     others: tuple[tuple[int, Uniform], ...]
+    most: int
+    """The last word of the constant buffer that is read."""
 
 
-@lru_cache(maxsize=1024)
-def _plan(uniforms: tuple[Uniform, ...]) -> _Plan:
+def stream_plan(shader: CompiledShader) -> StreamPlan:
+    """The plan of a program's stream."""
+    uniforms = shader.uniforms
     fixed = np.zeros(len(uniforms), np.uint32)
     places, sources, others = [], [], []
     for number, one in enumerate(uniforms):
@@ -66,17 +68,22 @@ def _plan(uniforms: tuple[Uniform, ...]) -> _Plan:
             sources.append(one.value)
         elif one.kind is not UniformKind.TEXTURE_ZERO:
             others.append((number, one))
-    return _Plan(fixed, np.array(places, np.int64), np.array(sources, np.int64), tuple(others))
+    return StreamPlan(
+        fixed,
+        np.array(places, np.int64),
+        np.array(sources, np.int64),
+        tuple(others),
+        max(sources, default=-1),
+    )
 
 
-def uniform_stream(memory: GpuMemory, shader: CompiledShader, values: StreamValues) -> int:
+def uniform_stream(memory: GpuMemory, plan: StreamPlan, values: StreamValues) -> int:
     """The address of a program's stream, in the arena. Raises OutOfMemory, Refused."""
-    plan = _plan(shader.uniforms)
     words = plan.fixed.copy()
     if len(plan.places):
         data = values.constants[0] if values.constants else b""
         constants = np.frombuffer(data, np.uint32, len(data) // 4)
-        if len(constants) and plan.sources.max() < len(constants):
+        if plan.most < len(constants):
             words[plan.places] = constants[plan.sources]
         else:
             inside = plan.sources < len(constants)

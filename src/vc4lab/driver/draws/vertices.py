@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from vc4lab.mesa.store.resources import Refused
-from vc4lab.records.shader import MAX_ATTRIBUTES, Attribute, GlShader, GlShaderRecord
+from vc4lab.records.shader import (
+    ATTRIBUTE_SIZE,
+    GL_FIXED_SIZE,
+    MAX_ATTRIBUTES,
+    Attribute,
+    AttributeRecord,
+    GlShader,
+    GlShaderRecord,
+)
 
 if TYPE_CHECKING:
     from vc4lab.driver.compiler.result import AttributeSlot
@@ -20,8 +27,6 @@ if TYPE_CHECKING:
 WORD = 1 << 32
 MAX_STRIDE = 255
 """Bytes; larger ones need the extended form of the shader record."""
-NO_OFFSET = 0
-"""Of an array that a program does not read."""
 
 
 class Source(NamedTuple):
@@ -65,8 +70,8 @@ def attributes(
     instance: int,
     memory: GpuMemory,
     nothing: int,
-) -> tuple[Attribute, ...]:
-    """The arrays of a shader record. Raises Refused if a vertex lies outside of its buffer.
+) -> list[tuple[int, int]]:
+    """Address and stride of each array. Raises Refused if a vertex is outside of its buffer.
 
     instance: the number of the instance, with the draw's first one added. nothing: an address
     with zeros, for slots that have no source.
@@ -74,28 +79,18 @@ def attributes(
     made = []
     for slot, source in zip(slots, arrays, strict=True):
         if source is None:
-            address, stride = nothing, 0
+            made.append((nothing, 0))
         elif source.divisor:
             first = _inside(source, slot, instance // source.divisor, instance // source.divisor)
-            address, stride = source.resource.address + first, 0
+            made.append((source.resource.address + first, 0))
         else:
             first = _inside(source, slot, batch.lowest, batch.highest)
             if batch.picked is not None:
-                address, stride = _picked(source, slot, batch, memory)
+                made.append(_picked(source, slot, batch, memory))
             else:
                 first += (batch.base - batch.lowest) * source.stride
-                address = (source.resource.address + first) % WORD
-                stride = source.stride
-        made.append(
-            Attribute(
-                address,
-                slot.size,
-                stride,
-                NO_OFFSET if slot.vertex_offset is None else slot.vertex_offset,
-                NO_OFFSET if slot.coordinate_offset is None else slot.coordinate_offset,
-            )
-        )
-    return tuple(made)
+                made.append(((source.resource.address + first) % WORD, source.stride))
+    return made
 
 
 def _inside(source: Source, slot: AttributeSlot, lowest: int, highest: int) -> int:
@@ -125,41 +120,72 @@ def _picked(
     return memory.keep(padded.tobytes()), stride
 
 
-@lru_cache(maxsize=1024)
-def shader_record(
-    fragment: PlacedFragment,
-    vertex: PlacedVertex,
-    uniforms: tuple[int, int, int],
-    arrays: tuple[Attribute, ...],
-    has_point_size: bool,
-) -> bytes:
-    """A GL shader record. `uniforms`: addresses of fragment, vertex, coordinate streams."""
-    slots = vertex.compiled.attributes
-    record = GlShaderRecord.make(
-        fs_single_threaded=not fragment.shader.is_threaded,
-        point_size=has_point_size,
-        clipping=1,
-        fs_uniform_count=min(len(fragment.shader.uniforms), 255),
-        fs_varyings=len(fragment.shader.varyings),
-        fs_code=fragment.code,
-        fs_uniforms=uniforms[0],
-        vs_uniform_count=min(len(vertex.compiled.vertex.uniforms), 65535),
-        vs_attributes=_selected([slot.vertex_offset for slot in slots]),
-        vs_size=vertex.compiled.vertex_size,
-        vs_code=vertex.vertex_code,
-        vs_uniforms=uniforms[1],
-        cs_uniform_count=min(len(vertex.compiled.coordinate.uniforms), 65535),
-        cs_attributes=_selected([slot.coordinate_offset for slot in slots]),
-        cs_size=vertex.compiled.coordinate_size,
-        cs_code=vertex.coordinate_code,
-        cs_uniforms=uniforms[2],
-    )
-    return GlShader(record, arrays, needs_extension(arrays)).to_bytes()
+class ShaderRecords:
+    """The GL shader records of a pipeline: what stays is made once, addresses are put in."""
 
+    def __init__(
+        self, fragment: PlacedFragment, vertex: PlacedVertex, *, has_point_size: bool
+    ) -> None:
+        compiled = vertex.compiled
+        slots = compiled.attributes
+        self._slots = slots
+        self._fixed = int(
+            GlShaderRecord.make(
+                fs_single_threaded=not fragment.shader.is_threaded,
+                point_size=has_point_size,
+                clipping=1,
+                fs_uniform_count=min(len(fragment.shader.uniforms), 255),
+                fs_varyings=len(fragment.shader.varyings),
+                fs_code=fragment.code,
+                vs_uniform_count=min(len(compiled.vertex.uniforms), 65535),
+                vs_attributes=_selected([slot.vertex_offset for slot in slots]),
+                vs_size=compiled.vertex_size,
+                vs_code=vertex.vertex_code,
+                cs_uniform_count=min(len(compiled.coordinate.uniforms), 65535),
+                cs_attributes=_selected([slot.coordinate_offset for slot in slots]),
+                cs_size=compiled.coordinate_size,
+                cs_code=vertex.coordinate_code,
+            )
+        )
+        self._arrays: dict[tuple[int, int], int] = {}
+        """Array records without an address, by slot and stride."""
 
-def needs_extension(arrays: tuple[Attribute, ...]) -> bool:
-    """Whether a stride takes more than eight bits."""
-    return any(one.stride > MAX_STRIDE for one in arrays)
+    def head(self, uniforms: tuple[int, int, int]) -> bytes:
+        """The fixed part. `uniforms`: addresses of fragment, vertex, coordinate streams."""
+        fields = GlShaderRecord.fs_uniforms, GlShaderRecord.vs_uniforms, GlShaderRecord.cs_uniforms
+        value = self._fixed
+        for field, address in zip(fields, uniforms, strict=True):
+            value |= address << field.lo
+        return value.to_bytes(GL_FIXED_SIZE, "little")
+
+    def record(self, head: bytes, places: list[tuple[int, int]]) -> bytes:
+        """A whole record. `places`: address and stride of each array."""
+        if any(stride > MAX_STRIDE for _, stride in places):
+            arrays = tuple(
+                Attribute(address, slot.size, stride, slot.vertex_offset or 0,
+                          slot.coordinate_offset or 0)
+                for slot, (address, stride) in zip(self._slots, places, strict=True)
+            )  # fmt: skip
+            return GlShader(GlShaderRecord.from_bytes(head), arrays, extended=True).to_bytes()
+        parts = [head]
+        low = AttributeRecord.address.lo
+        for number, (address, stride) in enumerate(places):
+            word = self._arrays.get((number, stride))
+            if word is None:
+                word = self._arrays[number, stride] = self._array(number, stride)
+            parts.append((word | address << low).to_bytes(ATTRIBUTE_SIZE, "little"))
+        return b"".join(parts)
+
+    def _array(self, number: int, stride: int) -> int:
+        slot = self._slots[number]
+        return int(
+            AttributeRecord.make(
+                size_minus_1=slot.size - 1,
+                stride=stride,
+                vs_offset=slot.vertex_offset or 0,
+                cs_offset=slot.coordinate_offset or 0,
+            )
+        )
 
 
 def _selected(offsets: list[int | None]) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics import Diagnostic, Reporter, Severity, severity_of
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.submission import SubmissionReports, reset_lists, submit
 
@@ -33,6 +33,13 @@ class DriverReports(SubmissionReports):
 
     def words(self, code: str, message: str, address: int | None) -> tuple[Hashable, str, str]:
         return (code, message), message, f"{self.doing}: {message}" if self.doing else message
+
+    def report(self, code: str, message: str, **more: Any) -> Diagnostic:
+        """As the base class. Hints are for who writes lists by hand: they are only counted."""
+        if severity_of(code) is Severity.HINT:
+            self.reporter.counts[code] += 1
+            return Diagnostic(code, message, severity=Severity.HINT, **more)
+        return super().report(code, message, **more)
 
 
 class Runner:

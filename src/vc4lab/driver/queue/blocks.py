@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.mesa.protocol import objects
@@ -167,6 +168,9 @@ STAGE_PARTS: dict[str, _Codec] = {
 addresses of its constant buffers, then the same of the fragment stage."""
 
 
+_pipe_parts = attrgetter(*PIPE_PARTS)
+
+
 class BlockWriter:
     """Puts state into the arena."""
 
@@ -175,10 +179,13 @@ class BlockWriter:
         self._encoded: dict[tuple[int, str], tuple[Any, bytes]] = {}
         self._bound: dict[tuple[int, str], tuple[Any, bytes]] = {}
         self._places: dict[bytes, int] = {}
+        self._states: dict[tuple[int, ...], tuple[Any, int]] = {}
+        """Blocks of pipe states by their parts, which are kept alive so that ids stay theirs."""
 
     def reset(self) -> None:
         """The arena is empty."""
         self._places.clear()
+        self._states.clear()
         self._bound.clear()
 
     def place(self, name: str, codec: _Codec, value: Any) -> int:
@@ -207,12 +214,17 @@ class BlockWriter:
 
     def pipe_state(self, state: PipeState) -> int:
         """The address of the block with the addresses of all its parts."""
-        addresses = []
-        for name, codec in PIPE_PARTS.items():
-            value = getattr(state, name)
-            is_set = value is not None and value != ()
-            addresses.append(self.place(name, codec, value) if is_set else 0)
-        return self.block(struct.pack(f"<{len(addresses)}I", *addresses))
+        parts = _pipe_parts(state)
+        key = tuple(map(id, parts))
+        known = self._states.get(key)
+        if known is None:
+            addresses = [
+                self.place(name, codec, value) if value is not None and value != () else 0
+                for (name, codec), value in zip(PIPE_PARTS.items(), parts, strict=True)
+            ]
+            known = parts, self.block(struct.pack(f"<{len(addresses)}I", *addresses))
+            self._states[key] = known
+        return known[1]
 
     def shader_state(self, state: PipeState) -> int:
         """The same of both stages' shaders, uniforms, textures and samplers."""
@@ -287,28 +299,38 @@ class BlockReader:
         return found
 
     def _state(self, pipe_state: int, shader_state: int) -> PipeState:
-        data = self.bytes_at(pipe_state)
+        place = "parts", pipe_state
+        parts = self._places.get(place)
+        if parts is None:
+            parts = self._places[place] = self._parts(pipe_state)
+        vertex, fragment = self._stages(shader_state)
+        return PipeState(**parts, vertex=vertex, fragment=fragment)
+
+    def _parts(self, address: int) -> dict[str, Any]:
+        data = self.bytes_at(address)
         if len(data) != 4 * len(PIPE_PARTS):
-            raise Malformed(f"a pipe state of {len(data)} bytes at 0x{pipe_state:x}")
+            raise Malformed(f"a pipe state of {len(data)} bytes at 0x{address:x}")
         addresses = struct.unpack(f"<{len(PIPE_PARTS)}I", data)
-        parts = {
-            name: self.value(name, codec, address)
-            for (name, codec), address in zip(PIPE_PARTS.items(), addresses, strict=True)
-            if address
+        return {
+            name: self.value(name, codec, part)
+            for (name, codec), part in zip(PIPE_PARTS.items(), addresses, strict=True)
+            if part
         }
-        data = self.bytes_at(shader_state)
-        words = list(struct.unpack(f"<{len(data) // 4}I", data))
+
+    def _stages(self, address: int) -> list[StageState]:
+        data = self.bytes_at(address)
+        words = list(struct.unpack(f"<{len(data) // 4}I", data[: len(data) & ~3]))
         stages = []
         for _ in range(2):
             if len(words) < len(STAGE_PARTS) + 1:
-                raise Malformed(f"a shader state of {len(data)} bytes at 0x{shader_state:x}")
+                raise Malformed(f"a shader state of {len(data)} bytes at 0x{address:x}")
             stage: dict[str, Any] = {}
             for name, codec in STAGE_PARTS.items():
-                address = words.pop(0)
-                if address:
-                    stage[name] = self.value(name, codec, address)
+                part = words.pop(0)
+                if part:
+                    stage[name] = self.value(name, codec, part)
             count = words.pop(0)
             buffers, words = words[:count], words[count:]
             stage["constants"] = tuple(self.bytes_at(one) if one else b"" for one in buffers)
             stages.append(StageState(**stage))
-        return PipeState(**parts, vertex=stages[0], fragment=stages[1])
+        return stages
