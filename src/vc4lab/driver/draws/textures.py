@@ -132,6 +132,8 @@ def texture_of(view: BoundView, sampler: SamplerState) -> Texture:
     low = Filter.NEAREST if is_depth else sampler.min_img_filter
     high = Filter.NEAREST if is_depth else sampler.mag_img_filter
     layer = state.first_layer
+    # A blit sees a face of a cube as a picture.
+    is_cube = resource.target == Target.TEXTURE_CUBE and state.target != Target.TEXTURE_2D
     config = TextureConfig(
         base=resource.address + first.offset + layer * resource.layer_bytes,
         type=kind,
@@ -142,8 +144,8 @@ def texture_of(view: BoundView, sampler: SamplerState) -> Texture:
         min_filter=_MIN_FILTERS[low, mip],
         wrap_s=wraps[0] or 0,
         wrap_t=wraps[1] or 0,
-        cube=resource.target == Target.TEXTURE_CUBE,
-        cube_stride=resource.layer_bytes if resource.target == Target.TEXTURE_CUBE else 0,
+        cube=is_cube,
+        cube_stride=resource.layer_bytes if is_cube else 0,
     )
     words = config.parameters()
     return Texture(words[:3], first.width, first.height, _border(sampler, kind, state.format))

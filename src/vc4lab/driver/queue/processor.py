@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.driver.draws.blit import BlitDraws, is_drawn
 from vc4lab.driver.draws.lowering import DrawLowering
 from vc4lab.driver.draws.programs import CompileError
 from vc4lab.driver.frames.job import COLOUR0, DEPTH, STENCIL, ZS, FrameJob
@@ -64,6 +65,7 @@ class Processor:
         self.counts = FrameCounts()
         self._target: tuple[GpuResource, int] | None = None
         self._picture: Snapshot | None = None
+        self.blits = BlitDraws(memory)
         self._job: FrameJob | None = None
         self._drawn: list[int] = []
 
@@ -107,6 +109,7 @@ class Processor:
             self._picture, self._target = self.last_picture, None
         self.blocks.forget()
         self.draws.forget()
+        self.blits.forget()
 
     def report(self, code: str, text: str) -> None:
         """A message that names the frame."""
@@ -188,13 +191,30 @@ class Processor:
 
     def blit(self, command: c.Blit) -> None:
         """Copy texels, scaled and converted."""
-        target, source = self._used(command.target), self._used(command.source)
+        target, source = self.resources(command.target), self.resources(command.source)
+        if is_drawn(command, target, source):
+            self._draw_blit(command, target, source)
+            return
+        self._used(command.target)
+        self._used(command.source)
         asked = PipeBlit(
             command.mask, command.filter, command.scissor_enable, command.render_condition_enable,
             command.alpha_blend, command.scissor, 0, command.target_level, command.target_format,
             command.target_box, 0, command.source_level, command.source_format, command.source_box,
         )  # fmt: skip
         blits.blit(asked, target, source)
+
+    def _draw_blit(self, command: c.Blit, target: GpuResource, source: GpuResource) -> None:
+        self._used(command.source)
+        state, draw = self.blits.draw(command, target, source)
+        job = self._begin(state.framebuffer)
+        if self.blits.covers(command, target) and not job.has_work:
+            job.clear(COLOUR0, 0, 0, 0)  # nothing has to be loaded
+        try:
+            self.draws.add(job, state, draw)
+        except CompileError as reason:
+            raise Refused("GL-016", str(reason)) from None
+        job.reads[source.number] = source
 
     def upload(self, command: c.Upload) -> None:
         """Memory → resource."""
