@@ -1,6 +1,6 @@
 """A program for `vc4lab gl`: OpenGL ES without a window, by ctypes. Prints what it gets.
 
-egl_clear.py [clear | upload | draw | crash | exit N]
+egl_clear.py [clear | upload | draw [VERTICES] | crash | exit N]
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def upload(gl: Any) -> None:
     print("upload", pixel(gl, 3, 5))
 
 
-def draw(gl: Any) -> None:
-    """Three vertices with a program of two lines."""
+def draw(gl: Any, count: int = 3) -> None:
+    """Vertices of a buffer that has three of them, with a program of two lines."""
     program = gl.glCreateProgram()
     for kind, text in (
         (0x8B31, b"attribute vec4 p; void main() { gl_Position = p; }"),
@@ -79,10 +79,14 @@ def draw(gl: Any) -> None:
     gl.glLinkProgram(program)
     gl.glUseProgram(program)
     corners = (ctypes.c_float * 6)(-1, -1, 3, -1, -1, 3)
-    gl.glVertexAttribPointer(0, 2, 0x1406, 0, 0, corners)
+    names = (ctypes.c_uint * 1)()
+    gl.glGenBuffers(1, names)
+    gl.glBindBuffer(0x8892, names[0])
+    gl.glBufferData(0x8892, ctypes.c_long(ctypes.sizeof(corners)), corners, 0x88E4)
+    gl.glVertexAttribPointer(0, 2, 0x1406, 0, 0, None)
     gl.glEnableVertexAttribArray(0)
-    gl.glDrawArrays(4, 0, 3)
-    gl.glFinish()
+    gl.glDrawArrays(4, 0, count)
+    print("draw", pixel(gl, 3, 5))
 
 
 def main(words: list[str]) -> None:
@@ -100,7 +104,7 @@ def main(words: list[str]) -> None:
     if words[:1] == ["upload"]:
         upload(gl)
     if words[:1] == ["draw"]:
-        draw(gl)
+        draw(gl, *map(int, words[1:]))
 
 
 if __name__ == "__main__":
