@@ -32,7 +32,7 @@ RUNS = (
     "sdl_testdraw2",
     "tri_arm64",
 )
-NEAR = 0.005
+NEAR = 0.01
 """How far one frame may be outside: it shares the memory with the binning of the next one."""
 
 
