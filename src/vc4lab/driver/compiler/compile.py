@@ -17,7 +17,8 @@ from vc4lab.driver.compiler.lower.values import Values
 from vc4lab.driver.compiler.lower.vertex import Vertex, sizes_of
 from vc4lab.driver.compiler.machine.code import Op, Reg, TooComplex
 from vc4lab.driver.compiler.machine.finish import end
-from vc4lab.driver.compiler.machine.schedule import Scheduled, schedule
+from vc4lab.driver.compiler.machine.output import Scheduled
+from vc4lab.driver.compiler.machine.schedule import schedule
 from vc4lab.driver.compiler.result import (
     AttributeSlot,
     CompiledShader,

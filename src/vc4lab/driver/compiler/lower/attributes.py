@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from vc4lab.driver.compiler.lower.builder import Builder
-from vc4lab.driver.compiler.lower.values import ONE, ZERO, real
+from vc4lab.driver.compiler.lower.constants import ONE, ZERO, real
 from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, TooComplex
 from vc4lab.mesa.protocol.formats import Format, layout_of
 from vc4lab.qpu.isa.operations import AddOp, MulOp, Unpack

@@ -5,8 +5,8 @@ from __future__ import annotations
 from vc4lab.driver.compiler.keys import FragmentKey, Primitives, Varying
 from vc4lab.driver.compiler.lower.blend import colour_word
 from vc4lab.driver.compiler.lower.builder import OPPOSITE
+from vc4lab.driver.compiler.lower.constants import ONE, real
 from vc4lab.driver.compiler.lower.samples import Samples
-from vc4lab.driver.compiler.lower.values import ONE, real
 from vc4lab.driver.compiler.machine.code import (
     REV_FLAG,
     VARYING,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from vc4lab.driver.compiler.keys import TextureKey
-from vc4lab.driver.compiler.lower.values import ONE, ZERO, Values, real
+from vc4lab.driver.compiler.lower.constants import ONE, ZERO, real
+from vc4lab.driver.compiler.lower.integers import Arithmetic
 from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, Request, Wants
 from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.driver.compiler.ssa.values import Function, Value
@@ -29,8 +30,8 @@ SHADOW: dict[Compare, tuple[str, bool, Condition]] = {
 }
 
 
-class Samples(Values):
-    """Values, with textures as a key describes them."""
+class Samples(Arithmetic):
+    """Arithmetic, with textures as a key describes them."""
 
     def __init__(
         self, function: Function, textures: tuple[TextureKey, ...], has_derivatives: bool = True

@@ -11,7 +11,6 @@ r4, r5 and the flags are given to one value after the other. Distances and pairs
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from vc4lab.driver.compiler.machine.code import (
     Block,
@@ -19,53 +18,31 @@ from vc4lab.driver.compiler.machine.code import (
     Flags,
     Op,
     Reg,
-    Request,
     TooComplex,
     Wants,
 )
+from vc4lab.driver.compiler.machine.copies import copy_of
 from vc4lab.driver.compiler.machine.edges import connect
 from vc4lab.driver.compiler.machine.instruction import R0, R4, Move, Plan, Slot
+from vc4lab.driver.compiler.machine.output import BRANCHES, Scheduled
+from vc4lab.driver.compiler.machine.places import Places
+from vc4lab.driver.compiler.machine.requests import Requests
 from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.qpu.isa.builder import NOP, SMALL_IMMEDIATE_CODES, Half, alu, branch, load_immediate
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import REGISTER_FILE, SFU, UNIFORM_POINTER
-from vc4lab.qpu.isa.operations import AddOp, BranchCondition, Condition, MulOp, Mux
+from vc4lab.qpu.isa.operations import AddOp, Condition, Mux
 from vc4lab.qpu.isa.registers import SFU_WRITES, Read, Write
 
 R5 = R0 + 5
 NEVER = 1 << 30
 PATIENCE = 64
 """Instructions without an operation after which a block counts as stuck."""
-REQUEST_WORDS = 8
-"""That the texture unit's queue holds."""
-REQUESTS = 4
-TEXTURE_LATENCY = 9
-"""Instructions for which other work is preferred to waiting for a sample."""
 WINDOWS = ((28, 1 << 30), (20, 160), (14, 64), (10, 24), (6, 8), (0, 2))
 """With more than so many free registers of both files, how many operations of the shader's own
 order one may overtake: that order has few values at a time."""
 IN_ORDER = 8
 """The same for programs that are scheduled in order."""
-BRANCHES = {
-    Condition.ZS: BranchCondition.ANY_ZS,
-    Condition.ZC: BranchCondition.ANY_ZC,
-    Condition.NS: BranchCondition.ANY_NS,
-    Condition.NC: BranchCondition.ANY_NC,
-    Condition.CS: BranchCondition.ANY_CS,
-    Condition.CC: BranchCondition.ANY_CC,
-}
-
-
-@dataclass
-class Scheduled:
-    """A program with order and registers: words, the uniforms in the order in which they are
-    read, varyings likewise (as given by their operations), and what each instruction is made of.
-    """
-
-    words: list[int] = field(default_factory=list)
-    uniforms: list[Uniform] = field(default_factory=list)
-    varyings: list[Op] = field(default_factory=list)
-    ops: list[tuple[Op, ...]] = field(default_factory=list)
 
 
 def schedule(
@@ -90,36 +67,27 @@ class _Scheduler:
     ) -> None:
         self._blocks = blocks
         self._in_order = in_order
-        count = 16 if half else 32
-        self._files = [(1 << count) - 1, (1 << count) - 1]
-        """Bits of the free registers of A and B."""
-        self._accumulators = 15
+        self._places = Places(blocks, half)
         self._out = Scheduled()
-        self._r4: Reg | None = None
-        self._r5: Reg | None = None
         self._flags: Flags | None = None
         self._flag_users = 0
         self._flags_at = 0
         self._now = 0
         self._uniforms_from = 0
-        self._loaded: list[Request] = []
-        """Texture requests whose results are not fetched, in order."""
-        self._lock: Request | None = None
+        self._requests = Requests()
         self._starts: dict[int, int] = {}
-        self._deferred: dict[int, list[Reg]] = {}
-        self._ends = {one.repeats: one.number for one in blocks if one.repeats is not None}
         self._ready: list[Op] = []
         self._left = 0
         for reg, place in inputs:
             if reg.uses:
                 reg.place = place
-                self._take_place(place)
+                self._places.take(place)
 
     def run(self) -> Scheduled:
         connect(self._blocks)
         for block in self._blocks:
             self._block(block)
-        if self._ends:
+        if self._places.ends:
             # a branch back finds an address as the next word, also after the last reset
             self._out.uniforms.append(Uniform(UniformKind.UNIFORMS_ADDRESS))
         return self._out
@@ -127,7 +95,7 @@ class _Scheduler:
     # ---------------------------------------------------------------- blocks
 
     def _block(self, block: Block) -> None:
-        self._loops = block.loops
+        self._places.loops = block.loops
         self._current = block.number
         start = self._now
         self._starts[block.number] = start
@@ -157,11 +125,10 @@ class _Scheduler:
                 self._emit(NOP, (), None)
         if block.repeats is not None:
             self._branch(block)
-            self._loops = block.loops[:-1]
+            self._places.loops = block.loops[:-1]
             for reg in block.variables:
-                self._use(reg)
-        for reg in self._deferred.pop(block.number, []):
-            self._free(reg)
+                self._places.use(reg)
+        self._places.end_block(block.number)
 
     def _reset_uniforms(self) -> None:
         """The stream goes on after its own address: a branch may have come here."""
@@ -187,10 +154,7 @@ class _Scheduler:
         self._flags, self._flag_users = None, 0
 
     def _emit(self, word: int, ops: tuple[Op, ...], uniform: Uniform | None) -> None:
-        self._out.words.append(word)
-        self._out.ops.append(ops)
-        if uniform is not None:
-            self._out.uniforms.append(uniform)
+        self._out.emit(word, ops, uniform)
         self._now += 1
 
     # ---------------------------------------------------------------- instructions
@@ -220,12 +184,12 @@ class _Scheduler:
 
     def _urgency(self, op: Op) -> tuple[float, float]:
         """Large: soon."""
-        if op.request is not None and op.request is self._lock:
+        if op.request is not None and op.request is self._requests.lock:
             return 4.0, op.priority
         if op.flags is not None:
             return 3.0, op.priority
         for arg in op.args:
-            if isinstance(arg, Reg) and (arg is self._r4 or arg is self._r5):
+            if isinstance(arg, Reg) and (arg is self._places.r4 or arg is self._places.r5):
                 return 2.0, op.priority
         if op.signal is not None and self._is_waiting(op):
             return -1.0, op.priority
@@ -236,9 +200,13 @@ class _Scheduler:
 
     def _frees_unit(self, op: Op) -> bool:
         """Whether it reads what others wait to write over: flags, r4, r5, a texture request."""
-        if op.flags is not None or (op.request is not None and op.request is self._lock):
+        if op.flags is not None or (op.request is not None and op.request is self._requests.lock):
             return True
-        return any(arg is self._r4 or arg is self._r5 for arg in op.args if isinstance(arg, Reg))
+        return any(
+            arg is self._places.r4 or arg is self._places.r5
+            for arg in op.args
+            if isinstance(arg, Reg)
+        )
 
     def _limit(self) -> int:
         """The last operation, in the shader's order, that may come now."""
@@ -250,7 +218,7 @@ class _Scheduler:
             return NEVER
         if self._in_order:
             return order[at].number + IN_ORDER
-        free = self._files[0].bit_count() + self._files[1].bit_count()
+        free = self._places.files[0].bit_count() + self._places.files[1].bit_count()
         window = next(window for least, window in WINDOWS if free >= least)
         return order[at].number + window
 
@@ -269,11 +237,11 @@ class _Scheduler:
         ):
             return False
         if op.request is not None:
-            if not self._may_request(op):
+            if not self._requests.may_go_on(op):
                 return False
             if op.signal is None and op.request.parameters:
                 op.takes = op.request.parameters[op.request.sent]
-        if not self._unit_is_free(op):
+        if not self._places.unit_is_free(op):
             return False
         if op.takes is not None and (
             slot.uniform is not None or slot.takes is not None or self._now < self._uniforms_from
@@ -303,35 +271,6 @@ class _Scheduler:
                 return True
         return False
 
-    def _unit_is_free(self, op: Op) -> bool:
-        """Whether r4 and r5 may be written by what the operation starts."""
-        if op.second is not None and self._is_needed(self._r5, op):
-            return False
-        writes_r4 = op.target in SFU_WRITES or (
-            isinstance(op.target, Reg) and op.target.wants is Wants.R4
-        )
-        return not (writes_r4 and self._is_needed(self._r4, op))
-
-    @staticmethod
-    def _is_needed(reg: Reg | None, op: Op) -> bool:
-        """Whether a value is read after the operation, too."""
-        if reg is None or reg.place is None:
-            return False
-        return reg.uses > sum(1 for one in op.args if one is reg)
-
-    def _may_request(self, op: Op) -> bool:
-        """Whether a texture request may begin or go on, or its result be fetched."""
-        request = op.request
-        assert request is not None
-        if op.signal is not None:
-            return bool(self._loaded) and self._loaded[0] is request and self._lock is not request
-        if self._lock is not None:
-            return self._lock is request
-        if len(self._loaded) >= REQUESTS or any(one.waiting for one in request.writes[:-1]):
-            return False
-        words = sum(len(one.writes) for one in self._loaded)
-        return words + len(request.writes) <= REQUEST_WORDS
-
     # ---------------------------------------------------------------- results
 
     def _put(self, op: Op, slot: Slot, plan: Plan) -> bool:
@@ -340,7 +279,7 @@ class _Scheduler:
         target = op.target
         place: int | None = None
         if isinstance(target, Reg):
-            place = self._choose(op, target, slot, plan.is_add)
+            place = self._places.choose(op, target, slot, plan.is_add)
             if place is None:
                 return False
             address = place if place < 32 else place - 32
@@ -358,75 +297,6 @@ class _Scheduler:
         self._commit(op, place, slot)
         return True
 
-    def _choose(self, op: Op, reg: Reg, slot: Slot, is_add: bool) -> int | None:
-        """A place for a result."""
-        if op.tied is not None:
-            place = op.tied.place
-            assert place is not None
-            if place >= R4 or not self._may_write(place, slot, is_add):
-                return None
-            return place
-        if reg.wants is Wants.ACCUMULATOR:
-            return self._accumulator()
-        if reg.wants is Wants.ANY and self._is_near(reg):
-            place = self._accumulator()
-            if place is not None:
-                return place
-        freed = [one.place for one in set(op.reads) if self._dies(one, op)]
-        for file in self._files_for(reg):
-            if not self._may_write(file, slot, is_add):
-                continue
-            bits = self._files[file // 32]
-            for place in freed:
-                if place is not None and file <= place < file + 32:
-                    bits |= 1 << place - file
-            if bits:
-                return file + (bits & -bits).bit_length() - 1
-        return self._accumulator() if reg.wants is Wants.ANY else None
-
-    def _dies(self, reg: Reg, op: Op) -> bool:
-        """Whether a register's place is free as soon as the operation has read it."""
-        if reg.is_home or reg.uses != sum(1 for one in op.args if one is reg):
-            return False
-        return self._release_block(reg) is None
-
-    @staticmethod
-    def _may_write(place: int, slot: Slot, is_add: bool) -> bool:
-        if place >= R0:
-            return True
-        return slot.swap in (-1, int((place >= 32) == is_add))
-
-    def _accumulator(self) -> int | None:
-        bits = self._accumulators
-        return R0 + (bits & -bits).bit_length() - 1 if bits else None
-
-    @staticmethod
-    def _is_near(reg: Reg) -> bool:
-        """Whether all that reads a value can follow at once."""
-        return len(reg.readers) <= 4 and all(op.waiting <= 1 for op in reg.readers)
-
-    def _files_for(self, reg: Reg) -> tuple[int, ...]:
-        """The files in which a register may be, the better one first."""
-        if reg.wants is Wants.FILE_A:
-            return (0,)
-        if reg.avoid >= 0:
-            return (32 - reg.avoid,)
-        votes = 0
-        for op in reg.readers:
-            for arg in op.args:
-                if arg is reg:
-                    continue
-                if isinstance(arg, Reg):
-                    if arg.place is not None and arg.place < R0:
-                        votes += 1 if arg.place < 32 else -1
-                    elif arg.wants is Wants.FILE_A:
-                        votes += 1
-                elif not isinstance(arg, Uniform):
-                    votes -= 1
-        if not votes:
-            votes = self._files[1].bit_count() - self._files[0].bit_count()
-        return (32, 0) if votes > 0 else (0, 32)
-
     def _commit(self, op: Op, place: int | None, slot: Slot) -> None:
         """The operation is in the instruction at hand."""
         now = self._now
@@ -436,7 +306,7 @@ class _Scheduler:
         self._muls -= op.add is None
         for arg in op.args:
             if isinstance(arg, Reg):
-                self._use(arg)
+                self._places.use(arg)
         if op.tied is not None:
             old = op.tied
             old.uses -= 1
@@ -452,78 +322,28 @@ class _Scheduler:
         if isinstance(target, Reg):
             if target.wants is Wants.R4:
                 target.place, target.ready = R4, now + 1
-                self._r4 = target
+                self._places.r4 = target
             else:
                 assert place is not None
                 if op.tied is None:
-                    self._take_place(place)
+                    self._places.take(place)
                 target.place = place
                 target.ready = now + (1 if place >= R0 else REGISTER_FILE)
         elif target in SFU_WRITES:
             assert op.second is not None
-            self._r4 = op.second
+            self._places.r4 = op.second
             op.second.place, op.second.ready = R4, now + SFU
         if op.second is not None and op.second.wants is Wants.R5:
             op.second.place, op.second.ready = R5, now + 1
-            self._r5 = op.second
+            self._places.r5 = op.second
             self._out.varyings.append(op)
-        request = op.request
-        if request is not None:
-            if op.signal is not None:
-                self._loaded.pop(0)
-            else:
-                request.sent += 1
-                self._lock = None if op is request.writes[-1] else request
-                if op is request.writes[-1]:
-                    self._loaded.append(request)
-                    assert request.load is not None
-                    request.load.soft = now + TEXTURE_LATENCY
+        if op.request is not None:
+            self._requests.put(op, now)
         for after, distance in op.next:
             after.waiting -= 1
             after.first = max(after.first, now + distance)
             if not after.waiting:
                 self._ready.append(after)
-
-    # ---------------------------------------------------------------- places
-
-    def _take_place(self, place: int) -> None:
-        if place >= R0:
-            self._accumulators &= ~(1 << place - R0)
-        else:
-            self._files[place // 32] &= ~(1 << place % 32)
-
-    def _use(self, reg: Reg) -> None:
-        """An operand is read."""
-        reg.uses -= 1
-        if reg.uses or reg.is_home:
-            return
-        block = self._release_block(reg)
-        if block is None:
-            self._free(reg)
-        else:
-            self._deferred.setdefault(block, []).append(reg)
-
-    def _release_block(self, reg: Reg) -> int | None:
-        """After which block a register's place is free when it is read last here; None: now."""
-        around = self._blocks[reg.block].loops
-        for loop in self._loops:
-            if loop not in around:
-                return self._ends[loop]
-        return None
-
-    def _free(self, reg: Reg) -> None:
-        place = reg.place
-        if place is None:
-            return
-        reg.place = None
-        if place < R0:
-            self._files[place // 32] |= 1 << place % 32
-        elif place < R4:
-            self._accumulators |= 1 << place - R0
-        elif reg is self._r4:
-            self._r4 = None
-        elif reg is self._r5:
-            self._r5 = None
 
     # ---------------------------------------------------------------- moves
 
@@ -531,52 +351,14 @@ class _Scheduler:
         """An operand gets a copy elsewhere, which the operation reads instead."""
         self._copy(move.reg, [op], move.wants)
 
-    def _copy(self, reg: Reg, readers: list[Op], wants: str) -> Op:
-        """Readers of a register read a copy of it instead; the move that makes it."""
-        copy = Reg()
-        copy.block = self._current
-        if wants == "a":
-            copy.wants = Wants.FILE_A
-        elif wants == "accumulator":
-            copy.wants = Wants.ACCUMULATOR
-        elif wants == "file":
-            copy.wants = Wants.FILE
-        elif wants:
-            copy.avoid = 0 if wants == "not a" else 32
-        move = Op("mov", AddOp.OR, MulOp.V8MIN, [reg])
-        move.target = copy
-        copy.op = move
-        move.number = min(one.number for one in readers)
-        move.priority = max(one.priority for one in readers) + 0.5
-        for one in readers:
-            one.args = [copy if arg is reg else arg for arg in one.args]
-            count = sum(1 for arg in one.args if arg is copy)
-            copy.uses += count
-            reg.uses -= count
-            copy.readers.append(one)
-            reg.readers = [other for other in reg.readers if other is not one]
-            one.waiting += 1
-            move.next.append((one, 1))
-            if one in self._ready:
-                self._ready.remove(one)
-        reg.uses += 1
-        reg.readers.append(move)
-        self._ready.append(move)
+    def _copy(self, reg: Reg, readers: list[Op], wants: str) -> None:
+        move = copy_of(reg, readers, wants, self._current)
+        self._ready = [op for op in self._ready if op not in readers] + [move]
         self._left += 1
-        return move
-
-    def _unpack(self, reg: Reg, readers: list[Op]) -> None:
-        """Each of these gets its part of r4 in a register of its own."""
-        for reader in readers:
-            code = max(reader.unpacks)
-            reader.unpacks = (0,) * len(reader.unpacks)
-            move = self._copy(reg, [reader], "")
-            if code:
-                move.is_unpack, move.unpacks = True, (code,)
 
     def _evict(self, candidates: list[Op]) -> bool:
         """Move r4 or r5 away if an operation waits for it, and what reads it waits for others."""
-        for reg, wanted in ((self._r4, Wants.R4), (self._r5, Wants.R5)):
+        for reg, wanted in ((self._places.r4, Wants.R4), (self._places.r5, Wants.R5)):
             if reg is None or reg.place is None or not reg.uses or reg.ready > self._now:
                 continue
             if any(reg in op.args for op in candidates):
