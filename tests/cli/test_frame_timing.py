@@ -158,7 +158,10 @@ def test_a_sweep_as_tables_and_plots(tmp_path: Path) -> None:
     [
         ([], "nothing to change"),
         (["--set", "slices.count=7"], "slices of QPUs: from 1 to 4, not 7"),
-        (["--set", "l3.bytes=7"], "l3: there is no such section; there are slices, qpu"),
+        (
+            ["--set", "l3.bytes=7"],
+            "l3: there is no such section; there are clusters",
+        ),
         (["--set", "slices=1", "--board", "pi9"], "videocore4 is on pi0"),
         (["--set", "slices=1", "--scheduler", "nowhere"], "--scheduler"),
     ],
@@ -225,7 +228,7 @@ def test_boot_goes_on_when_a_model_stands_still(monkeypatch: pytest.MonkeyPatch)
         (["--chip", "x"], "--chip goes with --timing"),
         (["--timing-board", "pi1"], "--timing-board goes with --timing"),
         (["--timing", "--timing-board", "pi9"], "videocore4 is on pi0, pi1, pi2, pi3"),
-        (["--timing", "--chip", "nowhere"], "nowhere: No such file"),
+        (["--timing", "--chip", "nowhere"], "nowhere: no chip and no file has this name"),
     ],
 )
 @pytest.mark.parametrize("command", [["boot", GEARS], ["drm", "--", "true"]], ids=["boot", "drm"])

@@ -81,13 +81,13 @@ def test_strict_stops_at_the_first_error() -> None:
 def test_frames_end_the_program(display: str, tmp_path: Path) -> None:
     picture, film = tmp_path / "last.png", tmp_path / "film.gif"
     result = run(
-        *("--frames", 4, "--screenshot", picture, "--record", film, "--"),
+        *("--frames", 60, "--screenshot", picture, "--record", film, "--"),
         *("glmark2-es2", "-s", "160x120", "-b", "build:duration=60"),
         env={**os.environ, "DISPLAY": display},
     )
     assert result.returncode == 0, result.stderr
     with Image.open(film) as image:
-        assert 2 <= image.n_frames <= 4  # equal ones are joined
+        assert 2 <= image.n_frames <= 60  # equal ones are joined
     with Image.open(picture) as image:
         shades = image.convert("L").getcolors()
     assert shades is not None

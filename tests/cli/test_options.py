@@ -38,6 +38,7 @@ BASE = {
     "run": [LANES, "-m", "out=64"],
     "drm": ["--", "true"],
     "gl": ["--", "true"],
+    "linux": ["--initrd", HELLO, "--", "true"],  # which is refused, after all other options
     "replay": [JOB],
     "profile": [JOB, "--no-what-if"],
     "sweep": [JOB, "--set", "slices=3"],  # the chip as it is: one point
@@ -193,6 +194,12 @@ TEXTS = {
         "--modes": ["x", "", "0x0", "99999x9999", f"{HUGE}x1", "640x480@0", "-1x1"],
     },
     "gl": {"--trace": ["x", "", "ioctl"]},
+    "linux": {
+        "--screenshot": ["x.nofmt", "noending"],
+        "--suite": ["x", "", "../bookworm"],
+        "--unknown": ["x", "x=y", "", "=", "fill_rule="],
+        "--initrd": ["none", "folder", "/dev/zero"],
+    },
     "replay": {
         "--job": ["2", "9"],
         "--tiles": ["x.nofmt", "noending"],

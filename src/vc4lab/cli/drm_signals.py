@@ -50,3 +50,30 @@ class RunSignals:
     def _stop(self, *_: object) -> None:
         self.came = True
         self._runs.stop()
+
+
+class EarlySignals:
+    """Takes note of signals that come before there is a program to hand them to.
+
+    The thread that starts the program blocks them; others do not, and would end the process.
+    """
+
+    def __init__(self) -> None:
+        self._came: list[int] = []
+        self._before = {
+            number: signal.signal(number, lambda number, _frame: self._came.append(number))
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
+
+    def __enter__(self) -> EarlySignals:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def repeat(self) -> None:
+        """Raise again what came, now that there are other handlers."""
+        for number in self._came:
+            signal.raise_signal(number)

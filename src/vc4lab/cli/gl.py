@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli import options as common
-from vc4lab.cli.drm_signals import RunSignals
+from vc4lab.cli.drm_signals import EarlySignals, RunSignals
 from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.options import Engine, limits, unknowns_of
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
@@ -98,10 +98,9 @@ def gl(
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise failed(f"vc4lab gl: {TMP / SOCKET}: {reason}") from None
-    with made:
+    with made, EarlySignals() as early:
         _trace(made.server, trace)
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        signals = None
         try:
             signals = RunSignals(made.start(program))
             signals.__enter__()
@@ -112,6 +111,7 @@ def gl(
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         try:
+            early.repeat()
             result = made.serve()
         except StrictStop as stop:
             typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)

@@ -87,9 +87,14 @@ def linux(
         raise typer.Exit(set_up(suite, [*PACKAGES, *program], "linux"))
     if check:
         raise typer.Exit(_check(suite))
+    from vc4lab.cli.outputs import Outputs, PictureOptions
+
+    pictures = PictureOptions(screenshot, record, every, window=window, headless=headless)
+    problem = Outputs(pictures).problem()
+    if problem is not None:
+        raise failed(f"vc4lab: {problem[0]}", problem[1])
     if initrd is not None and program:
         raise failed("--initrd: a program runs in the root of --setup only")
-    from vc4lab.cli.outputs import PictureOptions
     from vc4lab.cli.session import run_session
     from vc4lab.cli.settings import InstrumentOptions, Settings
     from vc4lab.options import GpuOptions
@@ -110,7 +115,7 @@ def linux(
     settings = Settings(
         boot.kernel.image,
         MachineOptions(board, extras=extras, gpu=gpu),
-        PictureOptions(screenshot, record, every, window=window, headless=headless),
+        pictures,
         InstrumentOptions(load_state=boot.state if initrd is None else None),
         frames=frames, serial="stdio", strict=strict,
         realtime=realtime if realtime is not None else not program and initrd is None,
