@@ -43,11 +43,16 @@ def check(body: str) -> tuple[UniformKind, ...]:
     return tuple(one.kind for one in shader.uniforms)
 
 
-@pytest.mark.parametrize("texture", ["1D", "2D", "RECT", "CUBE"])
-@pytest.mark.parametrize("operation", ["TEX", "TXB", "TXL", "TXP"])
+@pytest.mark.parametrize(
+    ("operation", "texture"),
+    [
+        (operation, texture)
+        for operation in ("TEX", "TXB", "TXL", "TXP")
+        for texture in ("1D", "2D", "RECT", "CUBE")
+        if (operation, texture) != ("TXP", "CUBE")  # which GL does not have
+    ],
+)
 def test_samples(operation: str, texture: str) -> None:
-    if operation == "TXP" and texture == "CUBE":
-        pytest.skip("there is no such operation")
     kinds = check(f"{operation} OUT[0], TEMP[0], SAMP[0], {texture}\n")
     assert kinds.count(UniformKind.TEXTURE_P0) == kinds.count(UniformKind.TEXTURE_P1) == 1
     needs_level = operation == "TXL" or texture == "CUBE"
