@@ -98,6 +98,13 @@ def brought(tmp_path: Path) -> Brought:
         "snd-soc-core": "i2c_core",
         "i2c-bcm2835": "",
         "snd-soc-hdmi-codec": "snd-soc-core",
+        "bcm2835": "",
+        "sdhci-iproc": "",
+        "crc32c_generic": "",
+        "ext4": "",
+        "vfat": "",
+        "nls_cp437": "",
+        "nls_ascii": "",
     }
     for name, depends in modules.items():
         image = module(depends)

@@ -24,7 +24,7 @@ from vc4lab.files import why, written_whole
 from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.init import INIT, LISTENER
 from vc4lab.linux.kernels import TREES, command_line, find_kernel
-from vc4lab.linux.root import MODULES, PROGRAMS, make_root
+from vc4lab.linux.root import FILE_SYSTEMS, MODULES, PROGRAMS, make_root
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
@@ -82,7 +82,9 @@ class LinuxBoot:
         programs = [name for name in PROGRAMS if brought.program(name) is not None]
         self.programs = sorted({*programs, *plan.programs})
         packages = sorted(path.name for path in (brought.folder / "packages").iterdir())
-        root = _digest(kernel.release, self.programs, packages, MODULES, INIT, LISTENER)
+        root = _digest(
+            kernel.release, self.programs, packages, MODULES, FILE_SYSTEMS, INIT, LISTENER
+        )
         self.root = self.folder / f"root-{root}.cpio"
         state = _digest(root, plan.board, plan.cores, plan.append, VERSION, __version__)
         self.state = self.folder / f"{plan.board}-{state}.state"

@@ -23,8 +23,10 @@ from vc4lab.linux.objects import BadObject, module_needs, needs_of
 
 PROGRAMS = ("kmscube", "glmark2-es2-drm", "modetest", "vbltest", "drm_info")
 """Always there, if their packages are."""
-MODULES = ("vc4", "i2c-bcm2835", "snd-soc-hdmi-codec")
-"""Those of the display; vc4.ko asks for the others by name."""
+MODULES = ("vc4", "i2c-bcm2835", "snd-soc-hdmi-codec", "bcm2835", "sdhci-iproc")
+"""Those of the display, where vc4.ko asks for the others by name, and of both card controllers."""
+FILE_SYSTEMS = ("crc32c_generic", "ext4", "vfat", "nls_cp437", "nls_ascii")
+"""Of a card; the first computes ext4's checksums, the last are those that Debian's vfat wants."""
 OPENED = ("libEGL_mesa.so.0", "libGLESv2.so.2", "libgbm.so.1", f"dri/{DRIVER}")
 """What programs open without naming it, below the folder of libraries."""
 FOLDERS = ("usr/share/glvnd", "usr/share/drirc.d", "usr/share/libdrm")
@@ -147,7 +149,7 @@ def _make(brought: Brought, release: str, programs: Iterable[str], file: IO[byte
         root.add(os.path.relpath(found, brought.tree.resolve()))
         for path in DATA.get(name, ()):
             root.add_folder(path)
-    loaded = _add_modules(root, release, MODULES)
+    loaded = _add_modules(root, release, MODULES + FILE_SYSTEMS)
     archive.add("etc/passwd", b"root::0:0:root:/root:/bin/sh\n")
     archive.add("etc/group", b"root:x:0:\n")
     archive.add("vc4lab/modules", "".join(f"{path}\n" for path in loaded).encode())

@@ -23,9 +23,9 @@ from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.generic_timer import MICROSECONDS, WHOLE, GenericTimer
 from vc4lab.soc.cores.traps import CoreLinks
 from vc4lab.soc.devices.absent import Spi, Spi1, Spi2
-from vc4lab.soc.devices.clock_manager import CM_PCM, CM_PWM, ClockManager, Plls
+from vc4lab.soc.devices.clock_manager import CM_PCM, CM_PWM, GENERATORS, ClockManager, Plls
 from vc4lab.soc.devices.dma import Dma, DmaUnit, Pacer
-from vc4lab.soc.devices.dma_transfer import Mover
+from vc4lab.soc.devices.dma_transfer import Fifo, Mover
 from vc4lab.soc.devices.gpio import Gpio
 from vc4lab.soc.devices.i2c import EDID_ADDRESS, I2c0, I2c1, I2c2, Monitor
 from vc4lab.soc.devices.interrupts import InterruptController
@@ -52,6 +52,7 @@ from vc4lab.soc.options import MachineOptions
 from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.emmc import Emmc
 from vc4lab.soc.sd.sd_card import SdCard
+from vc4lab.soc.sd.sdhost import SdHost
 from vc4lab.soc.videocore.clock_rates import V3D_CLOCK
 from vc4lab.soc.videocore.edid import edid_block
 from vc4lab.soc.videocore.framebuffer import Screen
@@ -60,8 +61,10 @@ from vc4lab.soc.videocore.properties import PropertyChannel
 from vc4lab.soc.videocore.videocore import VideoCore
 from vc4lab.soc.videocore.vpu.service import VpuService
 
-PCM_TX, PCM_RX, PWM, EMMC, UART_RX = 2, 3, 5, 11, 14
+PCM_TX, PCM_RX, PWM, EMMC, SDHOST, UART_RX = 2, 3, 5, 11, 13, 14
 """Numbers of the devices in a control block of the DMA (PERMAP)."""
+SLOT_PIN, SDHOST_FUNCTION, EMMC_FUNCTION = 48, "alt0", "alt3"
+"""The first of six pins that lead to the card (BCM2835 ARM Peripherals, table 6-31)."""
 TYPING_NS = 1_000_000
 """How often a channel of the DMA looks whether something was typed."""
 
@@ -198,7 +201,7 @@ class Hardware:
         clocks = ClockManager(reporter, plls, self.videocore.clock_rates)
         self.pwm = Pwm(clock, partial(clocks.frequency, CM_PWM), reporter)
         self.pcm = Pcm(reporter, self.interrupts, clock, partial(clocks.frequency, CM_PCM))
-        self.emmc = Emmc(SdCard(self.card_slot, reporter), clock, self.interrupts, reporter)
+        self._make_card_controllers(clocks)
         for block in (
             self.timer,
             self.interrupts,
@@ -218,6 +221,7 @@ class Hardware:
             self.pwm,
             self.pcm,
             self.emmc,
+            self.sdhost,
         ):
             self.bus.attach(block)
         self._attach_display(plls)
@@ -240,6 +244,19 @@ class Hardware:
         )
         self.frames.listeners.append(lambda _count: self.display_lint.picture())
         self.hvs.flipped = self.frames.list_changed
+
+    def _make_card_controllers(self, clocks: ClockManager) -> None:
+        """Both lead to the slot until its pins are given to one of them."""
+        card = SdCard(self.card_slot, self.reporter)
+        common = card, self.clock, self.interrupts, self.reporter
+        self.emmc = Emmc(*common, lambda: self._slot_function != SDHOST_FUNCTION)
+        core_clock = partial(clocks.frequency, GENERATORS["VPU"])
+        self.sdhost = SdHost(*common, lambda: self._slot_function != EMMC_FUNCTION, core_clock)
+
+    @property
+    def _slot_function(self) -> str:
+        """The function of the pins at the slot."""
+        return self.gpio.function(SLOT_PIN)
 
     def _render_done(self) -> None:
         """The V3D has completed a frame."""
@@ -310,6 +327,8 @@ class Hardware:
         unit.pacers[PCM_RX] = Pacer(self.pcm.data, self.pcm.wait)
         unit.pacers[PWM] = Pacer(self.pwm.room, self.pwm.wait)
         unit.pacers[EMMC] = Pacer(self.emmc.room, self.emmc.wait)
+        unit.pacers[SDHOST] = Pacer(self.sdhost.room, self.sdhost.wait)
+        mover.fifos[SdHost.OFFSET + SdHost.FIFO] = Fifo(self.sdhost.take, self.sdhost.give)
         dma = Dma(unit)
         self.bus.attach(dma)
         for offset, channel in dma.places():

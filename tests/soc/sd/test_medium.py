@@ -71,10 +71,16 @@ def test_a_disk_without_room_changes_nothing(image):
     assert image.read_bytes()[-SECTOR:] == pattern(98)
 
 
-def test_the_image_goes_away(host, image):
+def test_the_image_goes_away(host, image, monkeypatch):
     image.write_bytes(b"short")
     assert host.read_block(9) == bytes(SECTOR)
     image.unlink()
+    assert host.read_block(0)[:5] == b"short"
+
+    def fails(*_arguments):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("os.pread", fails)
     host.command(17, 3, SHORT | READ)
     assert host.wait(0) & NO_DATA
     assert host.state() == 5

@@ -238,7 +238,7 @@ ENTRIES = [
     ),
     Entry(
         "SOC-063",
-        "Misuse of the EMMC controller",
+        "Misuse of an SD card controller",
         "The program accessed a register at the wrong time, or set one up so that it waits for an "
         "event that cannot happen. The message names the register.",
         _PERIPHERALS + " 5",

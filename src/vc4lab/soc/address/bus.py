@@ -169,6 +169,11 @@ class Bus:
         return self._accessed.subscribe(call)
 
     @property
+    def is_watched(self) -> bool:
+        """Whether each access is to be seen."""
+        return bool(self._accessed.subscriptions)
+
+    @property
     def native_window(self) -> tuple[int, int, int]:
         """For the engine: host addresses of the functions for reads and writes, and their state."""
         return self._native_read.address, self._native_write.address, self.address

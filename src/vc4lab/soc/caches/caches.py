@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from vc4lab.ranges import CACHE_MODES, check_word
@@ -28,7 +28,7 @@ V3D, DMA, FIRMWARE, DISPLAY = "the V3D", "the DMA", "the firmware", "the display
 class CachedMover(Mover):
     """A DMA mover that reports what it reads."""
 
-    cache: DataCache
+    cache: DataCache = field(kw_only=True)
 
     def move(self, info: int, source: int, dest: int, size: int) -> bool:
         if not info & SRC_IGNORE and not self.is_device(source):
@@ -68,7 +68,7 @@ class Caches:
         for number in (PROPERTY_CHANNEL, FRAMEBUFFER_CHANNEL):
             channels[number] = partial(self._message, number, channels[number])
         unit = machine.dma.unit
-        unit.mover = CachedMover(unit.mover.memory, unit.mover.bus, self.data)
+        unit.mover = CachedMover(**vars(unit.mover), cache=self.data)
         machine.has_caches = True
         machine.v3d_bridge.foreign = partial(self.data.foreign, V3D)
         machine.videocore.framebuffer.look = self._look

@@ -259,7 +259,7 @@ class DmaChannel(Block):
     def _move(self, most: int) -> int:
         """Move at most so many bytes; how many it were."""
         mover, info, token = self._unit.mover, self.TI, self._token
-        device = mover.is_device(self.SOURCE_AD) or mover.is_device(self.DEST_AD)
+        device = mover.is_slow(self.SOURCE_AD) or mover.is_slow(self.DEST_AD)
         most = min(most, MAX_DEVICE if device else MAX_RAM)
         moved = 0
         wrote = False

@@ -5,7 +5,8 @@ Bus addresses: 0x7Ennnnnn are peripherals, everything else is RAM under one of i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from vc4lab.memory import BUS_PERIPHERALS, GuestMemory
 from vc4lab.soc.address.address_space import WINDOW
@@ -25,15 +26,34 @@ class BadAddress(Exception):  # noqa: N818 - becomes a sentence for the user
 
 
 @dataclass(frozen=True)
+class Fifo:
+    """A device's register of which many words are moved at once.
+
+    `take(count)` gives bytes that a program would read there, `give(bytes)` are those written.
+    """
+
+    take: Callable[[int], bytes]
+    give: Callable[[bytes], None]
+
+
+@dataclass(frozen=True)
 class Mover:
-    """Moves runs of bytes as a control block's transfer information says."""
+    """Moves runs of bytes as a control block's transfer information says.
+
+    `fifos` go by their offset in the window of peripherals.
+    """
 
     memory: GuestMemory
     bus: Bus
+    fifos: dict[int, Fifo] = field(default_factory=dict)
 
     def is_device(self, address: int) -> bool:
         """Whether a bus address names a peripheral."""
         return address >> 24 == BUS_PERIPHERALS
+
+    def is_slow(self, address: int) -> bool:
+        """Whether a bus address names a device's register that gives and takes single words."""
+        return self.is_device(address) and address & WINDOW - 4 not in self.fifos
 
     def physical(self, address: int, size: int) -> int:
         """The RAM of `size` bytes at a bus address. Raises BadAddress."""
@@ -75,6 +95,9 @@ class Mover:
             return bytes(size)
         if self.is_device(source):
             offset = source & (WINDOW - 4)
+            fifo = self._fifo(offset, info & SRC_INC)
+            if fifo is not None:
+                return fifo.take(size)
             step = 4 if info & SRC_INC else 0
             words = range(-(-size // 4))
             found = b"".join(
@@ -93,9 +116,17 @@ class Mover:
 
     def _send(self, dest: int, data: bytes, increments: bool) -> None:
         offset = dest & (WINDOW - 4)
+        fifo = self._fifo(offset, increments)
+        if fifo is not None:
+            fifo.give(data)
+            return
         for at in range(0, len(data), 4):
             word = int.from_bytes(data[at : at + 4], "little")
             self.bus.poke((offset + (at if increments else 0)) % WINDOW, word)
+
+    def _fifo(self, offset: int, increments: int) -> Fifo | None:
+        """What moves many words at once, unless each access is to be seen."""
+        return None if increments or self.bus.is_watched else self.fifos.get(offset)
 
 
 def _unit(wide: int) -> int:

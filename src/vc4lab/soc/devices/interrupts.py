@@ -22,6 +22,7 @@ DMA = 16
 """Line of channel 0; 11 to 14 share one."""
 SMI = 48
 GPIO = 49
+SDHOST = 56
 I2C, SPI, PCM = 53, 54, 55
 UART0 = 57
 RANDOM = 61

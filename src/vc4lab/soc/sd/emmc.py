@@ -7,12 +7,14 @@ Source: BCM2835 ARM Peripherals, chapter 5; SD Host Controller Simplified Specif
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.devices.interrupts import EMMC, InterruptController
-from vc4lab.soc.sd.sd_card import SdCard
+from vc4lab.soc.sd.sd_card import Answer, SdCard
 
 # CMDTM
 COUNTS, TO_HOST, MANY = 1 << 1, 1 << 4, 1 << 5
@@ -97,10 +99,16 @@ class Emmc(Block):
     SLOTISR_VER = Register(0xFC, access="r", reset=0x99020000, fields="31:24 vendor, 23:16 version")
 
     def __init__(
-        self, card: SdCard, clock: Clock, interrupts: InterruptController, reporter: Reporter
+        self,
+        card: SdCard,
+        clock: Clock,
+        interrupts: InterruptController,
+        reporter: Reporter,
+        is_connected: Callable[[], bool],
     ) -> None:
         super().__init__()
         self.card = card
+        self._is_connected = is_connected
         self._clock = clock
         self._interrupts = interrupts
         self._reporter = reporter
@@ -155,8 +163,8 @@ class Emmc(Block):
         index, kind = command >> 24 & 63, command >> 16 & 3
         has_data = bool(command & IS_DATA)
         if has_data and command >> 2 & 3 == AUTO_COUNT:
-            self.card.command(SET_COUNT, self.ARG2)
-        answer = self.card.command(index, self.ARG1)
+            self._send(SET_COUNT, self.ARG2)
+        answer = self._send(index, self.ARG1)
         if index == STOP or command >> 22 & 3 == ABORT:
             self._end_transfer()
         if kind != NO_ANSWER and answer is None:
@@ -184,6 +192,10 @@ class Emmc(Block):
         self._raise(done)
         if self._direction == WRITE and self._ready and has_data:
             self._raise(WRITE_READY)
+
+    def _send(self, index: int, argument: int) -> Answer:
+        """The answer of what the pins lead to: the card, or nothing."""
+        return self.card.command(index, argument) if self._is_connected() else None
 
     def _resume(self) -> None:
         """A command without data came in between: a transfer goes on."""
@@ -252,7 +264,7 @@ class Emmc(Block):
         stops = self._auto_stop
         self._end_transfer()
         if stops:
-            answer = self.card.command(STOP, 0)
+            answer = self._send(STOP, 0)
             if isinstance(answer, int):
                 self.values[0x1C] = answer
             else:

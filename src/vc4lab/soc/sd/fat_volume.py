@@ -212,6 +212,10 @@ class FolderVolume:
         cluster, part = divmod(place - self._data, PER_CLUSTER)
         return self._data_sector(cluster + ROOT, part)
 
+    def read_run(self, first: int, count: int) -> bytes:
+        """Sectors that follow each other. Raises OSError."""
+        return b"".join(map(self.read, range(first, first + count)))
+
     def _owner(self, cluster: int) -> _Entry | None:
         place = bisect_right(self._starts, cluster) - 1
         if place < 0:

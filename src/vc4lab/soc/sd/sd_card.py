@@ -248,6 +248,22 @@ class SdCard:
         self._advance()
         return data
 
+    def read_blocks(self, most: int) -> bytes | None:
+        """As `read_block`, up to so many blocks that follow each other."""
+        medium = self._slot()
+        count = most if self._left < 0 else min(most, self._left)
+        if self.state == DATA and medium is not None and not self._register:
+            count = min(count, medium.sectors - self._position)
+            if count > 1 and self._position >= 0:
+                try:
+                    data = medium.read_run(self._position, count)
+                except OSError:
+                    return self.read_block()  # which of them cannot be read
+                self._position += count
+                self._advance(count)
+                return data
+        return self.read_block()
+
     def write_block(self, data: bytes) -> bool:
         """Take a block; whether it was taken."""
         medium = self._slot()
@@ -267,13 +283,18 @@ class SdCard:
         self._advance()
         return True
 
+    def write_blocks(self, data: bytes) -> bool:
+        """Take blocks that follow each other; whether all were taken."""
+        places = range(0, len(data), SECTOR)
+        return all(self.write_block(data[at : at + SECTOR]) for at in places)
+
     def _full(self) -> None:
         self._report("SOC-066", "more was written to the SD card than vc4lab keeps in memory")
         self.errors |= ERROR
 
-    def _advance(self) -> None:
+    def _advance(self, blocks: int = 1) -> None:
         if self._left > 0:
-            self._left -= 1
+            self._left = max(self._left - blocks, 0)
             if self._left == 0:
                 self.state = TRANSFER
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import weakref
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,9 @@ class Medium(Protocol):
     def read(self, sector: int) -> bytes:
         """One sector below `sectors`. Raises OSError."""
 
+    def read_run(self, first: int, count: int) -> bytes:
+        """Sectors that follow each other, all below `sectors`. Raises OSError."""
+
 
 class OverlayFull(Exception):  # noqa: N818 - becomes a sentence for the user
     """No more writes can be kept in memory."""
@@ -50,14 +54,20 @@ class ImageFile:
             raise OSError(22, "is neither a folder nor a file")
         self.path = path
         self.title = str(path)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, descriptor)
+        self._descriptor = descriptor
         units = -(-found.st_size // (SECTOR * UNIT))
         self.sectors = min(max(units, 1) * UNIT, MAX_SECTORS)
 
     def read(self, sector: int) -> bytes:
         """One sector. Raises OSError."""
-        with self.path.open("rb", buffering=0) as file:
-            file.seek(sector * SECTOR)
-            return file.read(SECTOR).ljust(SECTOR, b"\0")
+        return self.read_run(sector, 1)
+
+    def read_run(self, first: int, count: int) -> bytes:
+        """Sectors that follow each other. Raises OSError."""
+        size = count * SECTOR
+        return os.pread(self._descriptor, size, first * SECTOR).ljust(size, b"\0")
 
 
 class Overlay:
@@ -87,6 +97,12 @@ class Overlay:
         if self._is_erased(sector):
             return bytes(SECTOR)
         return self.medium.read(sector)
+
+    def read_run(self, first: int, count: int) -> bytes:
+        """Sectors that follow each other, all below `sectors`. Raises OSError."""
+        if self.erased or any(map(self.written.__contains__, range(first, first + count))):
+            return b"".join(map(self.read, range(first, first + count)))
+        return self.medium.read_run(first, count)
 
     def write(self, sector: int, data: bytes) -> None:
         """Keep 512 bytes. Raises OverlayFull."""

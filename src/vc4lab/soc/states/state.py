@@ -34,7 +34,7 @@ from vc4lab.soc.states.state_table import BadValue, Row, rows
 from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
 
-FORMAT, VERSION = "vc4lab machine state", 6
+FORMAT, VERSION = "vc4lab machine state", 7
 PAGE = 1 << 16
 LARGEST_TABLE = 64 << 20
 LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096
@@ -357,6 +357,7 @@ def _events(hardware: Hardware) -> list[EventRow]:
         if isinstance(block, ArmTimer):
             found.append(("ARM timer", vars(block), "_event", block._expired))
     found.append(("EMMC", vars(emmc), "_event", emmc._step))
+    found.append(("SDHOST", vars(hardware.sdhost), "_event", hardware.sdhost._step))
     found.append(("watchdog", vars(power), "_event", power.on_reset))
     found.append(("PCM", vars(pcm), "_event", pcm._update))
     for dma in hardware.dma.channels:

@@ -81,6 +81,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     **{f"pv{n}": ("_began",) for n in range(3)},
     "pwm": ("_fifo", "_next", "_levels", "played"),
     "rng": ("_state",),
+    "sdhost": ("_command", "_direction", "_left", "_buffer", "_at", "_ready", "_dma"),
     "smi": ("acknowledged",),
     **{f"spi{n}": ("_received",) for n in range(3)},
     "uart0": ("_sent", "_looped"),
