@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -14,6 +15,8 @@ from vc4lab.drm.setup.places import Brought
 from vc4lab.linux import boots
 from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan
 from vc4lab.linux.kernels import TREES, command_line, find_kernel
+from vc4lab.memory import GuestMemory
+from vc4lab.soc.boot.boot_plan import RAMDISK_NAME, Piece
 from vc4lab.soc.boot.device_tree import device_tree
 
 HELLO = Path(__file__).parent.parent / "soc/kernels64/levels.img"
@@ -114,6 +117,22 @@ def test_check(brought: Brought) -> None:
     (brought.folder / "complete").unlink()
     assert "vc4lab linux --setup" in linux("--check")
     assert "vc4lab linux --setup" in linux("--", "true")
+
+
+def test_pages_of_a_freed_ram_disk_are_cleared() -> None:
+    freed = bytes((boots.POISON_FREE_INITMEM,)) * boots.PAGE
+    piece = Piece(RAMDISK_NAME, 0x100000, bytes(4 * boots.PAGE))
+    other = Piece("the device tree", 0x200000, bytes(boots.PAGE))
+    memory = GuestMemory()
+    used = bytearray(freed)
+    used[77] = 1
+    memory.write(piece.address, freed + used + freed + freed)
+    memory.write(other.address, freed)
+    plan = SimpleNamespace(pieces=(piece, other))
+    boots.clear_ramdisk(SimpleNamespace(plan=plan, memory=memory))  # type: ignore[arg-type]
+    wanted = bytes(boots.PAGE) + used + bytes(2 * boots.PAGE)
+    assert memory.read(piece.address, 4 * boots.PAGE) == wanted
+    assert memory.read(other.address, boots.PAGE) == freed
 
 
 def test_the_oldest_states_go(tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
 """Guest memory: no address leaves it, ranges wrap, views share."""
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE, GuestMemory
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE, GuestMemory, SharedFile
+from vc4lab.memory.mappings import MAPS_OVER
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +102,31 @@ def test_holds() -> None:
     memory.write(MEMORY_SIZE - 3, b"abcdef")
     assert memory.holds(MEMORY_SIZE - 3, b"abcdef"), "over the end"
     assert not memory.holds(MEMORY_SIZE - 3, b"abcdeg")
+
+
+def test_clear_and_pages_of_a_file(tmp_path: Path) -> None:
+    memory = GuestMemory()
+    base = memory.base
+    memory.write(0x3000, b"old")
+    memory.write(MEMORY_SIZE - 4, b"last")
+    memory.clear()
+    assert (memory.base, memory.u64(0x3000), memory.u32(MEMORY_SIZE - 4)) == (base, 0, 0)
+    path = tmp_path / "pages"
+    path.write_bytes(bytes(4096) + b"a" * 4096 + b"b" * 4096)
+    with path.open("rb") as file:
+        assert not memory.map_copy(0x2000, 4096, file.fileno(), 100)
+        assert not memory.map_copy(MEMORY_SIZE, 4096, file.fileno(), 0)
+        assert memory.map_copy(0x2000, 8192, file.fileno(), 4096) == MAPS_OVER
+    if MAPS_OVER:
+        memory.write(0x2FFE, b"new!")
+        assert memory.read(0x2FFD, 6) == b"anew!b"
+        assert path.read_bytes()[8190:8194] == b"aabb", "the file stays"
+
+
+def test_shared_memory_is_cleared_in_place() -> None:
+    file = SharedFile(0, 1 << 20)
+    memory = GuestMemory(shared=[file])
+    memory.write(0x5000, b"shared")
+    memory.clear()
+    assert os.pread(file.descriptor, 6, 0x5000) == bytes(6)
+    assert not memory.map_copy(0, 4096, file.descriptor, 0)

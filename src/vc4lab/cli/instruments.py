@@ -98,7 +98,7 @@ class Instruments:
         from vc4lab.soc.states.state import StateError, load_state
 
         try:
-            load_state(self._machine, path)
+            load_state(self._machine, path, in_place=self._options.state_in_place)
         except (StateError, OSError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InstrumentError(f"vc4lab: CLI-005: {path}: {reason}") from None

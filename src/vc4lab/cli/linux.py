@@ -95,28 +95,27 @@ def linux(
         raise failed(f"vc4lab: {problem[0]}", problem[1])
     if initrd is not None and program:
         raise failed("--initrd: a program runs in the root of --setup only")
+    from dataclasses import replace
+
     from vc4lab.cli.session import run_session
     from vc4lab.cli.settings import InstrumentOptions, Settings
     from vc4lab.options import GpuOptions
-    from vc4lab.soc.options import MachineOptions
 
     boot = _boot(_brought(suite), board, cores, append, program)
     try:
-        extras = boot.extras
+        options = boot.options
     except ValueError as error:
         raise failed(f"--append: {error}") from None
     if initrd is None:
         _prepare(boot)
-    else:
-        from dataclasses import replace
-
-        extras = replace(extras, ramdisk=initrd)
     gpu = GpuOptions(engine.value, unknowns=unknowns_of(unknown))
     settings = Settings(
         boot.kernel.image,
-        MachineOptions(board, extras=extras, gpu=gpu),
+        replace(options, gpu=gpu, extras=replace(options.extras, ramdisk=initrd)),
         pictures,
-        InstrumentOptions(load_state=boot.state if initrd is None else None),
+        InstrumentOptions(
+            load_state=boot.state if initrd is None else None, state_in_place=True
+        ),
         frames=frames, serial="stdio", strict=strict,
         realtime=realtime if realtime is not None else not program and initrd is None,
     )  # fmt: skip

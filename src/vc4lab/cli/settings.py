@@ -24,6 +24,8 @@ class InstrumentOptions:
     symbols: Path | None = None
     save_state: Path | None = None
     load_state: Path | None = None
+    state_in_place: bool = False
+    """`load_state` is in an own cache (`load_state`'s `in_place`)."""
     audio: Path | None = None
     write_image: bool = False
     timing: LiveTiming | None = None

@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vc4lab import __version__
@@ -26,6 +26,7 @@ from vc4lab.linux.init import INIT, LISTENER
 from vc4lab.linux.kernels import TREES, command_line, find_kernel
 from vc4lab.linux.root import FILE_SYSTEMS, MODULES, PROGRAMS, make_root
 from vc4lab.soc.boot.boot_extras import BootExtras
+from vc4lab.soc.boot.boot_plan import RAMDISK_NAME
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.options import MachineOptions
@@ -39,6 +40,9 @@ LONGEST_BOOT = 120.0
 KEPT = 6
 """Roots and states in a folder."""
 LAST_LINES = 5
+PAGE = 4096
+POISON_FREE_INITMEM = 0xCC
+"""Linux, include/linux/poison.h."""
 
 Show = Callable[[str], None]
 
@@ -86,7 +90,9 @@ class LinuxBoot:
             kernel.release, self.programs, packages, MODULES, FILE_SYSTEMS, INIT, LISTENER
         )
         self.root = self.folder / f"root-{root}.cpio"
-        state = _digest(root, plan.board, plan.cores, plan.append, VERSION, __version__)
+        state = _digest(
+            root, plan.board, plan.cores, plan.append, VERSION, POISON_FREE_INITMEM, __version__
+        )
         self.state = self.folder / f"{plan.board}-{state}.state"
 
     @property
@@ -97,8 +103,9 @@ class LinuxBoot:
 
     @property
     def options(self) -> MachineOptions:
-        """Of a machine for the saved state."""
-        return MachineOptions(self.plan.board, extras=self.extras)
+        """Of a machine into which the saved state is loaded."""
+        extras = replace(self.extras, ramdisk=None)  # the state has what was made of it
+        return MachineOptions(self.plan.board, extras=extras)
 
     def prepare(self, show: Show = lambda _text: None) -> None:
         """Make root and state, unless they are there. Raises BootFailed, RootFailed, OSError."""
@@ -108,7 +115,8 @@ class LinuxBoot:
             return
         machine = self._boot(show)
         show("saving the state")
-        save_state(machine, self.state)
+        clear_ramdisk(machine)
+        save_state(machine, self.state, packed=False)
         _drop_oldest(self.folder, "*.state")
 
     def make_root(self, show: Show = lambda _text: None) -> None:
@@ -136,7 +144,8 @@ class LinuxBoot:
         dialogue = Dialogue(output)
         port = SerialPort(dialogue.feed)
         port.attended = True
-        machine = Machine(self.kernel.image, reporter=Reporter(), serial=port, options=self.options)
+        options = MachineOptions(self.plan.board, extras=self.extras)
+        machine = Machine(self.kernel.image, reporter=Reporter(), serial=port, options=options)
         while not dialogue.ready:
             result = machine.run(seconds=STEP_SECONDS)
             if result.reason is not Stop.SECONDS or machine.seconds > LONGEST_BOOT:
@@ -145,6 +154,19 @@ class LinuxBoot:
                 raise BootFailed(f"Linux did not start: {what}. Its last lines:\n{last}")
         machine.run(seconds=SETTLE_SECONDS)
         return machine
+
+
+def clear_ramdisk(machine: Machine) -> None:
+    """Clear the pages of the RAM disk that Linux has freed and not used again.
+
+    It fills them with a pattern. In a state they would be 200 MB.
+    """
+    freed = bytes((POISON_FREE_INITMEM,)) * PAGE
+    for piece in machine.plan.pieces:
+        if piece.name == RAMDISK_NAME:
+            for address in range(piece.address, piece.address + len(piece.data), PAGE):
+                if machine.memory.holds(address, freed):
+                    machine.memory.fill(address, PAGE)
 
 
 def _plain(line: Sequence[int]) -> str:

@@ -98,7 +98,7 @@ class Linux:
         boot.prepare(show)
         port = SerialPort()
         machine = Machine(boot.kernel.image, serial=port, options=boot.options)
-        load_state(machine, boot.state)
+        load_state(machine, boot.state, in_place=True)
         return cls(machine, port)
 
     @property

@@ -8,6 +8,7 @@ import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+from vc4lab.memory.mappings import MAPS_OVER, PAGE, clear, copy
 from vc4lab.memory.zeros import lazy_zeros
 
 if TYPE_CHECKING:
@@ -177,6 +178,31 @@ class GuestMemory:
         ctypes.memset(self.base + start, byte & 0xFF, first)
         if first < size:
             ctypes.memset(self.base, byte & 0xFF, size - first)
+
+    def clear(self) -> None:
+        """All bytes become 0; private memory is given back to the host."""
+        if MAPS_OVER and not self._shared:
+            clear(self.base, MEMORY_SIZE)
+            return
+        for address in range(0, MEMORY_SIZE, PAD):
+            if self.array(address, PAD // 8, "u8").any():
+                self.fill(address, PAD)
+
+    def map_copy(self, address: int, size: int, descriptor: int, offset: int) -> bool:
+        """Let pages be those of a file, which is read where they are touched and not written.
+
+        False: it cannot be done here, and nothing has changed. The file must not shrink as long as
+        the memory is used: access to what it has lost kills the process.
+        """
+        whole = not (address % PAGE or size % PAGE or offset % PAGE)
+        inside = 0 <= address <= MEMORY_SIZE - size
+        if self._shared or not (MAPS_OVER and whole and inside):
+            return False
+        try:
+            copy(self.base + address, size, descriptor, offset)
+        except OSError:
+            return False
+        return True
 
     def holds(self, address: int, data: bytes) -> bool:
         """Whether these bytes are found at `address`; by far the quickest way to compare many."""

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
-import mmap
 import os
-from typing import Any
 
 from vc4lab.memory.guest import MEMORY_SIZE
-
-PAGE = 4096
+from vc4lab.memory.mappings import PAGE, libc, share
 
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
-_MAP_FIXED, _MAP_NORESERVE = 0x10, 0x4000
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2
 
 
@@ -45,35 +41,13 @@ class SharedFile:
 
     def map_over(self, host_address: int) -> None:
         """Put the file in the place of what is mapped there. Raises OSError."""
-        flags = mmap.MAP_SHARED | _MAP_FIXED | _MAP_NORESERVE
-        library = _library()
-        found = library.mmap(
-            host_address,
-            self.size,
-            mmap.PROT_READ | mmap.PROT_WRITE,
-            flags,
-            self.descriptor,
-            self.address - self.start,
-        )
-        if found != host_address:
-            raise OSError(ctypes.get_errno(), "shared guest memory cannot be mapped")
+        offset = self.address - self.start
+        share(host_address, self.size, self.descriptor, offset)
 
     def release(self, address: int, size: int) -> None:
         """Give whole pages back: they read as zero from now on, everywhere. Raises OSError."""
         if address % PAGE or size % PAGE or address < self.address:
             raise ValueError("not pages of this file")
         mode = _KEEP_SIZE | _PUNCH_HOLE
-        if _library().fallocate(self.descriptor, mode, address - self.start, size):
+        if libc().fallocate(self.descriptor, mode, address - self.start, size):
             raise OSError(ctypes.get_errno(), "pages of guest memory cannot be released")
-
-
-def _library() -> Any:
-    library = ctypes.CDLL(None, use_errno=True)
-    library.mmap.restype = ctypes.c_size_t
-    library.mmap.argtypes = (
-        *(ctypes.c_size_t, ctypes.c_size_t),
-        *(ctypes.c_int, ctypes.c_int, ctypes.c_int),
-        ctypes.c_long,
-    )
-    library.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long)
-    return library

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.states.state import StateError, load_state, save_state
 from vc4lab.soc.states.state_cpu64 import PSTATE, is_sane, restore_cpu, snapshot_cpu
+from vc4lab.soc.states.state_ram import LOCAL_HEADER, MAGIC
 from vc4lab.soc.states.state_table import rows
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -68,6 +69,43 @@ def test_a_chosen_pixel_order_stays_chosen(tmp_path):
     assert second.videocore.framebuffer.order_told
     second.run(frames=1)
     assert "SOC-084" not in {item.code for item in second.reporter.items}
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_ram_that_is_not_packed(tmp_path, in_place):
+    card = EXAMPLES / "naan" / "sdcard"
+    first = Machine(card)
+    first.run(frames=2)
+    path = tmp_path / "state"
+    save_state(first, path, packed=False)
+    kept = path.read_bytes()
+    expected = summary(first, first.run(frames=2))
+    second = Machine(card)
+    load_state(second, path, in_place=in_place)
+    path.unlink()
+    assert summary(second, second.run(frames=2)) == expected
+    path.write_bytes(kept)
+    third = Machine(card)
+    third.memory.write(third.memory.ram_bytes - 4, b"rest")
+    load_state(third, path, in_place=in_place)
+    assert summary(third, third.run(frames=2)) == expected
+    assert path.read_bytes() == kept
+
+
+def test_ram_is_mapped_only_where_it_lies_whole_in_the_file(tmp_path):
+    """Headers that lie about it are read as an archive, which finds the damage."""
+    card = EXAMPLES / "naan" / "sdcard"
+    first = Machine(card)
+    path = tmp_path / "state"
+    save_state(first, path, packed=False)
+    raw = bytearray(path.read_bytes())
+    at = raw.index(b"ram.bin") - LOCAL_HEADER.size
+    assert raw[at : at + 4] == MAGIC
+    for change in (b"XX\3\4", raw[at : at + 28] + b"\xff\xff"):
+        damaged = bytes(raw[:at]) + bytes(change) + bytes(raw[at + len(change) :])
+        path.write_bytes(damaged)
+        with pytest.raises(StateError, match="damaged"):
+            load_state(Machine(card), path, in_place=True)
 
 
 @pytest.fixture

@@ -17,6 +17,9 @@ DEFAULT_GPU_MEM, MIN_GPU_MEM, MAX_GPU_MEM = 64, 16, 512
 """MiB; boards with less RAM give three quarters of it at most."""
 
 
+RAMDISK_NAME = "the RAM disk"
+
+
 @dataclass(frozen=True)
 class Piece:
     """Bytes the firmware puts into RAM; `name` for messages."""

@@ -16,7 +16,7 @@ from vc4lab.soc.boot.boot_extras import (
     CardWithExtras,
     is_extra,
 )
-from vc4lab.soc.boot.boot_plan import ATAGS, BootPlan, Piece, arm_memory, atags
+from vc4lab.soc.boot.boot_plan import ATAGS, RAMDISK_NAME, BootPlan, Piece, arm_memory, atags
 from vc4lab.soc.boot.card import BareImage, Card, FolderCard
 from vc4lab.soc.boot.config_txt import LONGEST_FILE, Config, parse_config
 from vc4lab.soc.boot.device_tree import BadTree, complete, device_tree, read_tree, write_tree
@@ -205,7 +205,7 @@ def _ramdisk(
             "BOOT-013", f"initramfs {name[:60]}: missing, or no room for it", block="firmware"
         )
         return None
-    return Piece("the RAM disk", address, card.read(name, max(room, 0)))
+    return Piece(RAMDISK_NAME, address, card.read(name, max(room, 0)))
 
 
 def _tree(

@@ -19,8 +19,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from vc4lab.files import size_text, written_whole
 from vc4lab.soc.clock import Event
 from vc4lab.soc.cores.generic_timer import UNITS
@@ -30,12 +28,12 @@ from vc4lab.soc.machine import Machine
 from vc4lab.soc.sd.sd_medium import MAX_KEPT, MAX_RANGES, SECTOR
 from vc4lab.soc.states import state_cpu, state_cpu64
 from vc4lab.soc.states.state_cores import check_core, snapshot_core
+from vc4lab.soc.states.state_ram import restore_ram, used_pages, write_ram
 from vc4lab.soc.states.state_table import BadValue, Row, rows
 from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
 
 FORMAT, VERSION = "vc4lab machine state", 7
-PAGE = 1 << 16
 LARGEST_TABLE = 64 << 20
 LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096
 DIRECTORY_END, DIRECTORY_END_REST = b"PK\5\6", 18
@@ -48,12 +46,15 @@ class StateError(Exception):
     """The state cannot be saved or loaded; the text says why."""
 
 
-def save_state(machine: Machine, path: Path) -> None:
-    """Write the machine's state whole, or leave the old file. Raises StateError, OSError."""
+def save_state(machine: Machine, path: Path, *, packed: bool = True) -> None:
+    """Write the machine's state whole, or leave the old file. Raises StateError, OSError.
+
+    packed: a small file; else one whose RAM `load_state` can use in place.
+    """
     v3d = machine.v3d
     if not can_be_saved(machine):
         raise StateError("the V3D is busy; its state can be saved between two frames")
-    pages = _used_pages(machine)
+    pages = used_pages(machine.memory)
     card = machine.card_slot() if machine.card_slot.changed else None
     state = {
         "format": FORMAT,
@@ -83,9 +84,7 @@ def save_state(machine: Machine, path: Path) -> None:
         zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
     ):
         archive.writestr("state.json", json.dumps(state))
-        with archive.open("ram.bin", "w") as file:
-            for page in pages:
-                file.write(machine.memory.view(page * PAGE, PAGE))
+        write_ram(machine.memory, pages, archive, packed=packed)
         with archive.open("card.bin", "w") as file:
             for _sector, data in sorted(card.written.items()) if card else ():
                 file.write(data)
@@ -97,17 +96,19 @@ def can_be_saved(machine: Machine) -> bool:
     return v3d is None or (not v3d.waiting and _v3d_idle(v3d))
 
 
-def load_state(machine: Machine, path: Path) -> None:
+def load_state(machine: Machine, path: Path, *, in_place: bool = False) -> None:
     """Bring a fresh machine with the same program into a saved state. Raises StateError, OSError.
 
     After a StateError the machine is as it was, unless the RAM's data are cut off.
+    in_place: take RAM that is not packed from the file as it is touched; nothing may shorten the
+    file while the machine is used (an own cache's, which is only ever replaced whole).
     """
     _check_archive(path)
     try:
         with zipfile.ZipFile(path) as archive:
             state = _read_table(archive)
             _check_identity(machine, state)
-            _restore(machine, state, archive)
+            _restore(machine, state, archive, in_place)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise StateError(f"the file is damaged ({error})") from None
     except (BadValue, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -141,12 +142,6 @@ def _v3d_idle(v3d: Any) -> bool:
     return not (threads or v3d.programs.queue or v3d.programs.running)
 
 
-def _used_pages(machine: Machine) -> list[int]:
-    words = machine.memory.array(0, machine.memory.ram_bytes // 8, "u8")
-    used = words.reshape(-1, PAGE // 8).any(axis=1)
-    return [int(page) for page in np.flatnonzero(used)]
-
-
 def _read_table(archive: zipfile.ZipFile) -> dict[str, Any]:
     names = sorted(archive.namelist())
     if names != ["card.bin", "ram.bin", "state.json"]:
@@ -169,7 +164,9 @@ def _check_identity(machine: Machine, state: dict[str, Any]) -> None:
         raise StateError("the state belongs to another program")
 
 
-def _restore(machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile) -> None:
+def _restore(
+    machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile, in_place: bool
+) -> None:
     cores = machine.processors.all
     supplies = state["supplies"]
     registers = state["registers"]
@@ -198,7 +195,7 @@ def _restore(machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile) 
     table = [(row, row.check(state["tables"][row.name])) for row in rows(machine)]
     display = _check_display(machine, state["display"])
     card = _check_card(machine, state["card"], archive)
-    _restore_pages(machine, state["pages"], archive)
+    restore_ram(machine.memory, state["pages"], archive, in_place=in_place)
     card()
     _apply(machine, table, display)
     machine.counter.add(instructions - machine.counter.count)
@@ -242,25 +239,6 @@ def _apply(
     pool._next_handle = next_handle
     framebuffer.geometry = geometry
     framebuffer.allocation = pool.blocks.get(shown)
-
-
-def _restore_pages(machine: Machine, pages: list[int], archive: zipfile.ZipFile) -> None:
-    memory = machine.memory
-    limit = memory.ram_bytes // PAGE
-    if len(set(pages)) != len(pages) or not all(type(p) is int and 0 <= p < limit for p in pages):
-        raise BadValue("pages")
-    if archive.getinfo("ram.bin").file_size != len(pages) * PAGE:
-        raise BadValue("pages")
-    keep = set(pages)
-    for page in _used_pages(machine):
-        if page not in keep:
-            memory.fill(page * PAGE, PAGE)
-    with archive.open("ram.bin") as file:
-        for page in pages:
-            data = file.read(PAGE)
-            if len(data) != PAGE:
-                raise BadValue("the RAM is truncated")
-            memory.write(page * PAGE, data)
 
 
 def _check_card(
