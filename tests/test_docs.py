@@ -50,10 +50,11 @@ COMMANDS = [
 
 @pytest.fixture(autouse=True)
 def _checkout(tmp_path, monkeypatch):
-    """A folder with what the pages speak of: the checkout's folders, an SD card."""
+    """A folder with what the pages speak of: the checkout's folders, an SD card, a capture."""
     for name in ("examples", "tests", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "sdcard").symlink_to(ROOT / "examples" / "naan" / "sdcard")
+    (tmp_path / "run.vc4cap").symlink_to(ROOT / "tests" / "data" / "captures" / "small.vc4cap")
     monkeypatch.chdir(tmp_path)
 
 

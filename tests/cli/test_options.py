@@ -48,7 +48,16 @@ BASE = {
 """Arguments with which each command works."""
 WRITTEN = {
     *("--screenshot", "--record", "--save-state", "--audio", "--trace-to", "--output", "--every"),
-    *("--tiles", "--record-jobs", "--perfetto", "--html", "--svg", "--csv", "--results"),
+    *(
+        "--tiles",
+        "--record-jobs",
+        "--capture",
+        "--perfetto",
+        "--html",
+        "--svg",
+        "--csv",
+        "--results",
+    ),
 }
 """Options that name what is written."""
 HUGE = "9" * 30
@@ -193,7 +202,10 @@ TEXTS = {
         "--unknown": ["x", "x=y", "", "=", "fill_rule="],
         "--modes": ["x", "", "0x0", "99999x9999", f"{HUGE}x1", "640x480@0", "-1x1"],
     },
-    "gl": {"--trace": ["x", "", "ioctl"]},
+    "gl": {
+        "--trace": ["x", "", "ioctl"],
+        "--frames": ["x", "", "0", "-1", "0:1", "2:1", "1:2:3", "1:x", ":", "1:", HUGE, "1:2"],
+    },
     "linux": {
         "--screenshot": ["x.nofmt", "noending"],
         "--suite": ["x", "", "../bookworm"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,13 +13,14 @@ import typer
 from vc4lab.cli import options as common
 from vc4lab.cli.drm_signals import EarlySignals, RunSignals
 from vc4lab.cli.exit_codes import ExitCode, failed
-from vc4lab.cli.options import Engine, limits, unknowns_of
+from vc4lab.cli.options import FILE, Engine, FrameRange, unknowns_of
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
-from vc4lab.ranges import FRAMES
+from vc4lab.ranges import PICTURES
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from vc4lab.driver.capture.model import Capture
     from vc4lab.mesa.server.server import Server
 
 TRACES = ("gallium",)
@@ -39,8 +41,21 @@ def gl(
         ),
     ] = None,
     frames: Annotated[
-        int | None,
-        typer.Option(help="End the program after this many pictures.", **limits(FRAMES, 1)),
+        tuple | None,
+        typer.Option(
+            help="N: end the program after so many pictures. A:B, with --capture: keep the frames "
+            "from A to B; the program goes on.",
+            parser=FrameRange(),
+            metavar="N|A:B",
+        ),
+    ] = None,
+    capture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep frames with all that they need, for `vc4lab show`, `unpack` and `replay`.",
+            metavar="F.vc4cap",
+            parser=FILE,
+        ),
     ] = None,
     screenshot: common.ScreenshotOption = None,
     record: common.RecordOption = None,
@@ -74,7 +89,8 @@ def gl(
     if trace is not None and trace not in TRACES:
         raise failed(f"--trace {trace}: the choices are {', '.join(TRACES)}")
     outputs = Outputs(PictureOptions(screenshot, record, every, headless=headless))
-    problem = outputs.problem()
+    count, kept = _frames(frames, capture)
+    problem = outputs.problem([capture])
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
     from vc4lab.diagnostics import Reporter, StrictStop
@@ -85,13 +101,16 @@ def gl(
     reporter = Reporter(strict)
     reporter.listeners.append(lambda item: say(str(item)))
     pictures = GlPictures(outputs)
+    archive = CaptureFile(capture) if capture is not None else None
     try:
         made = Gl(
             reporter=reporter,
             gpu=GpuOptions(engine.value, threads, unknowns_of(unknown)),
             protocol=0 if inline else 2,
             shared_tmp=shared_tmp,
-            frames=frames,
+            frames=count,
+            capture=kept,
+            on_capture=archive.save if archive is not None else None,
             on_frame=pictures.add if record is not None else None,
             keeps_image=pictures.are_wanted,
         )
@@ -123,10 +142,61 @@ def gl(
     if result.left_out:
         say(f"{result.left_out} of {result.draws} draws were left out")
     code = result.code or (ExitCode.NOT_DRAWN if result.left_out else ExitCode.OK)
-    if frames is not None and not result.frames_came:
-        say(f"the program ended after {result.frames} of {frames} frames")
+    if count is not None and not result.frames_came:
+        say(f"the program ended after {result.frames} of {count} frames")
         code = code or ExitCode.GUEST_HANG
+    if archive is not None:
+        code = archive.code(code)
     raise typer.Exit(pictures.save(code, result.image))
+
+
+def _frames(
+    frames: tuple[int, int] | None, capture: Path | None
+) -> tuple[int | None, tuple[int, int] | None]:
+    """After how many frames the program ends, and which are kept. Raises typer.Exit."""
+    if frames is None:
+        return None, None if capture is None else (1, PICTURES.most)
+    first, last = frames
+    if not first:
+        return last, None if capture is None else (1, last)
+    if capture is None:
+        raise failed(f"--frames {first}:{last} says what --capture keeps; there is no --capture")
+    return None, (first, last)
+
+
+class CaptureFile:
+    """Where `--capture` writes, as soon as the last frame was shown."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._problem: ExitCode | None = ExitCode.GUEST_HANG
+
+    def save(self, capture: Capture) -> None:
+        """Write the frames."""
+        from vc4lab.capture.errors import CaptureError
+        from vc4lab.driver.capture.store import save_capture
+        from vc4lab.files import why
+
+        if not capture.frames:
+            say(f"--capture {self.path}: the program ended before the first frame to keep")
+            return
+        self._problem = ExitCode.OUTPUT
+        try:
+            save_capture(capture, self.path)
+        except OSError as error:
+            say(f"vc4lab: {self.path}: {why(error)}")
+            return
+        except CaptureError as error:
+            say(f"vc4lab: {self.path}: {error}")
+            return
+        self._problem = None
+        numbers = [one.number for one in capture.frames]
+        which = f"frame {numbers[0]}" if len(numbers) == 1 else f"frames {numbers[0]}-{numbers[-1]}"
+        say(f"{self.path}: {which}")
+
+    def code(self, code: int) -> int:
+        """The exit code of a run with it."""
+        return code or self._problem or ExitCode.OK
 
 
 class GlPictures:

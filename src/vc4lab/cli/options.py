@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vc4lab.cli.exit_codes import failed
-from vc4lab.ranges import EVERY, THREADS, Real, Whole
+from vc4lab.ranges import EVERY, PICTURES, THREADS, Real, Whole
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
@@ -74,6 +74,26 @@ class Address:
         if number % self.multiple:
             raise typer.BadParameter(f"{_short(text)} is not a multiple of {self.multiple}.")
         return number
+
+
+class FrameRange:
+    """A parser for typer: N frames, or the frames from A to B, both included."""
+
+    __name__ = "N or A:B"
+
+    def __call__(self, text: str | tuple[int, int]) -> tuple[int, int]:
+        if not isinstance(text, str):
+            return text
+        first, colon, last = text.partition(":")
+        try:
+            found = PICTURES.check(int(first)), PICTURES.check(int(last if colon else first))
+            if found[0] <= found[1]:
+                return found if colon else (0, found[1])
+        except ValueError:
+            pass
+        raise typer.BadParameter(
+            f"{_short(text)} is neither a number {PICTURES} nor two of them, such as 10:12."
+        )
 
 
 class FilePath:

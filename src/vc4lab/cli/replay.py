@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli import options as common
+from vc4lab.cli.captures import is_capture, replay_capture
 from vc4lab.cli.exit_codes import ExitCode, failed, not_drawn, stopped
 from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import say
@@ -44,7 +45,12 @@ DAMAGE = ("DRM-002", "DRM-003")
 
 def replay(
     path: Annotated[
-        Path, typer.Argument(help="A run directory, or one jobNNNN directory.", parser=FILE)
+        Path,
+        typer.Argument(
+            help="A run directory, one jobNNNN directory, or a capture of `vc4lab gl`: an archive "
+            "or a folder.",
+            parser=FILE,
+        ),
     ],
     output: Annotated[
         Path | None,
@@ -92,8 +98,14 @@ def replay(
     chip: ChipOption = None,
     board: BoardOption = None,
     as_json: JsonOption = False,
+    recompile: Annotated[
+        bool,
+        typer.Option(
+            "--recompile", help="Of a capture: compile all shaders anew, as the compiler is now."
+        ),
+    ] = False,
 ) -> None:
-    """Draw the jobs that a real driver submitted."""
+    """Draw the jobs that a real driver submitted, or frames that `vc4lab gl` captured."""
     from vc4lab.diagnostics import Reporter, StrictStop
     from vc4lab.options import GpuOptions
     from vc4lab.viewer.pictures import is_picture
@@ -102,6 +114,19 @@ def replay(
         raise failed(f"{output}: unknown picture format; use .png")
     if tiles is not None and tiles.suffix.lower() != ".csv" and not is_picture(tiles):
         raise failed(f"{tiles}: unknown format of a picture or table; use .png or .csv")
+    if is_capture(path):
+        for_jobs = {
+            "--job": job is not None, "--list": lists, "--tiles": tiles, "--timing": timing,
+            "--counters": counters, "--order": order is not ByteOrderChoice.AUTO,
+        }  # fmt: skip
+        for name, given in for_jobs.items():
+            if given:
+                raise failed(f"{path} is a capture: {name} is for recorded jobs")
+        gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
+        replay_capture(path, gpu, output, every, strict=strict, recompile=recompile)
+        return
+    if recompile:
+        raise failed(f"{path} is no capture: --recompile is for those of vc4lab gl")
     only_with_timing(timing, (("--chip", chip), ("--board", board), ("--json", as_json)))
     times = _Times(timer_of(_frame_timer, chip, board), as_json) if timing else None
     reporter = Reporter(strict)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.driver.capture.recorder import Recorder
 from vc4lab.driver.compiler_entries import mesa_compiler
 from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.screen import VideoCoreScreen
@@ -26,6 +27,7 @@ from vc4lab.options import GpuOptions
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from vc4lab.driver.capture.model import Capture
     from vc4lab.driver.queue.events import FrameShown
 
 OnFrame = Callable[[int, "Image"], None]
@@ -51,6 +53,8 @@ class GlRun:
         The last picture of a window, or, where no window was, of what was drawn to last.
     frames_came
         Whether it was ended because the frames that were asked for had come.
+    capture
+        The frames that were kept, if any were asked for.
     """
 
     code: int = 0
@@ -61,6 +65,7 @@ class GlRun:
     connections: int = 0
     last: Snapshot | None = None
     frames_came: bool = False
+    capture: Capture | None = None
     reporter: Reporter = field(default_factory=Reporter)
 
     @property
@@ -92,6 +97,10 @@ class Gl:
         End the program after so many pictures.
     on_frame
         Called with number and picture of each frame.
+    capture
+        Keep these frames, from the first to the last; `result.capture` has them then.
+    on_capture
+        Called when the last of them was shown.
 
     Raises OSError if the socket cannot be made.
     """
@@ -105,6 +114,8 @@ class Gl:
         shared_tmp: bool = False,
         frames: int | None = None,
         on_frame: OnFrame | None = None,
+        capture: tuple[int, int] | None = None,
+        on_capture: Callable[[Capture], None] | None = None,
         keeps_image: bool = True,
     ) -> None:
         self.result = GlRun(reporter=reporter or Reporter())
@@ -123,7 +134,17 @@ class Gl:
         except OSError:
             self._stack.close()
             raise
+        self._recorder: Recorder | None = None
+        self._on_capture = on_capture
+        if capture is not None:
+            self._recorder = Recorder(self.screen, *capture, on_done=self._captured)
         self._stack.enter_context(self.screen.listeners.frame.subscribe(self._shown))
+
+    def _captured(self) -> None:
+        assert self._recorder is not None
+        made = self.result.capture = self._recorder.capture
+        if self._on_capture is not None:
+            self._on_capture(made)
 
     def __enter__(self) -> Gl:
         return self
@@ -137,6 +158,8 @@ class Gl:
         """Start the program. Raises NotPossible, OSError."""
         folder = None if self._tmp is None else self._tmp.path
         chosen = os.environ if environment is None else environment
+        if self._recorder is not None:
+            self._recorder.capture.program = " ".join(program)
         self._program = self._stack.enter_context(Program(program, folder, chosen))
         return self._program
 
@@ -147,6 +170,9 @@ class Gl:
         self.server.watch(self._program.descriptor, self.server.end)
         self.server.run()
         self.screen.finish()
+        if self._recorder is not None and not self._recorder.is_done:
+            self._recorder.close()
+            self._captured()
         if result.frames_came:
             self._program.stop()
         result.code = self._program.wait()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +49,8 @@ class VideoCoreScreen:
     ----------
     memory, runner, processor
         GPU memory, the V3D, the command processor.
+    writer
+        Puts blocks of state beside the queue.
     listeners
         For what may be observed (`queue/events.py`).
     """
@@ -66,7 +69,7 @@ class VideoCoreScreen:
         self.processor = Processor(
             self.memory, self.runner, compiler, self._resource, self.listeners
         )
-        self._writer = BlockWriter(self.memory)
+        self.writer = BlockWriter(self.memory)
         self._queue = bytearray()
         self._used: dict[int, GpuResource] = {}
         """Resources that waiting commands name."""
@@ -79,7 +82,11 @@ class VideoCoreScreen:
 
     def create(self, asked: ResourceCreate | ResourceCreate2) -> Resource:
         self._numbers += 1
-        made = GpuResource(asked, self.memory, self._numbers)
+        return self.create_numbered(asked, self._numbers)
+
+    def create_numbered(self, asked: ResourceCreate | ResourceCreate2, number: int) -> GpuResource:
+        """A resource with the driver's number for it. Raises Refused."""
+        made = GpuResource(asked, self.memory, number)
         self._resources[made.number] = made
         return made
 
@@ -111,8 +118,22 @@ class VideoCoreScreen:
             self.reporter.report("GL-006", str(reason), block="GL")
         finally:
             self._used.clear()
-            self.memory.arena.reset()
-            self._writer.reset()
+            self._reset()
+
+    def _reset(self) -> None:
+        """What lay beside the queue is not needed any more."""
+        self.memory.arena.reset()
+        self.writer.reset()
+
+    def execute(self, commands: Iterable[c.QueueCommand]) -> None:
+        """Execute a queue of these commands, whose blocks and data the caller puts into the arena
+        meanwhile. Raises OutOfMemory.
+        """
+        try:
+            data = b"".join(one.encode_command() for one in (*commands, c.Halt()))
+            self.processor.run(self.memory.keep(data), len(data))
+        finally:
+            self._reset()
 
     # -- transfers ---------------------------------------------------------------------------------
 
@@ -182,7 +203,7 @@ class VideoCoreScreen:
     def clear(self, framebuffer: Framebuffer, command: Clear) -> None:
         self._make_room()
         self._keep(framebuffer)
-        place = self._writer.framebuffer(framebuffer)
+        place = self.writer.framebuffer(framebuffer)
         self._add(c.Clear(place, command.buffers, command.color, command.depth, command.stencil))
 
     def _keep(self, framebuffer: Framebuffer) -> None:
@@ -208,8 +229,8 @@ class VideoCoreScreen:
                 max_index=command.max_index,
                 indexed=bool(command.indexed),
                 primitive_restart=bool(command.primitive_restart),
-                pipe_state=self._writer.pipe_state(state),
-                shader_state=self._writer.shader_state(state),
+                pipe_state=self.writer.pipe_state(state),
+                shader_state=self.writer.shader_state(state),
             )
         )
 

@@ -21,6 +21,7 @@ AREAS = {
     "drm": "DRM",
     "mesa": "GL",
     "tgsi": "TGSI",
+    "capture": "CAP",
     "cli": "CLI",
     "compiler": "JIT",
     "performance": "PERF",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 CompileFragment = Callable[[str, FragmentKey], CompiledShader]
 CompileVertex = Callable[[str, VertexKey], CompiledVertex]
 MAX_PROGRAMS = 4096
+Known = tuple[str, FragmentKey | VertexKey, CompiledShader | CompiledVertex]
+"""A shader, its key, and what it was compiled to."""
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -85,6 +87,17 @@ class Programs:
         if isinstance(known, CompileError):
             raise known
         return known
+
+    def known(
+        self,
+    ) -> Iterator[tuple[str, FragmentKey | VertexKey, CompiledShader | CompiledVertex]]:
+        """Each program that could be compiled, with its shader and key."""
+        for (text, key), placed in self._fragments.items():
+            if isinstance(placed, PlacedFragment):
+                yield text, key, placed.shader
+        for (source, state), made in self._vertices.items():
+            if isinstance(made, PlacedVertex):
+                yield source, state, made.compiled
 
     def _place(self, shader: CompiledShader) -> int:
         """The address of a program's code; equal programs are stored once."""

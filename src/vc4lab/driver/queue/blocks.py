@@ -29,14 +29,13 @@ from vc4lab.mesa.state.pipe import (
 
 if TYPE_CHECKING:
     from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.gpu.resource import GpuResource
 
 _WORD = struct.Struct("<I")
 MAX_KNOWN = 4096
 MAX_BLOCK = 1 << 23
 """Bytes."""
-Resources = Callable[[int], "GpuResource"]
-"""The resource with a number. Raises Malformed."""
+Resources = Callable[[int], Any]
+"""The `GpuResource` (of captures: the kept one) with a number. Raises Malformed."""
 
 
 def _put_list(values: tuple[Any, ...], put: Callable[[Any], bytes]) -> bytes:
@@ -62,28 +61,48 @@ def _bound(value: Any) -> bytes:
     return bytes(value.state.encode()) + _WORD.pack(value.resource.number)
 
 
-class _Codec:
-    """How one part of the state is written and read. `is_bound`: it refers to resources."""
+class Codec:
+    """How one part of the state is written and read.
+
+    Attributes
+    ----------
+    item
+        The payload that it consists of; "f" or "I": numbers; None: its form is its own.
+    is_list
+        Whether it has any number of them.
+    bound
+        What holds one of them with its resource; None: it refers to no resources.
+    """
 
     def __init__(
         self,
         write: Callable[[Any], bytes],
         read: Callable[[bytes, Resources], Any],
+        item: Any = None,
         *,
-        is_bound: bool = False,
+        is_list: bool = False,
+        bound: Any = None,
     ) -> None:
-        self.write, self.read, self.is_bound = write, read, is_bound
+        self.write, self.read = write, read
+        self.item, self.is_list, self.bound = item, is_list, bound
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it refers to resources."""
+        return self.bound is not None
 
 
-def _object(kind: type[Any]) -> _Codec:
-    return _Codec(lambda value: value.encode(), lambda data, _: kind.decode(data))
+def _object(kind: type[Any]) -> Codec:
+    return Codec(lambda value: value.encode(), lambda data, _: kind.decode(data), kind)
 
 
-def _objects(kind: type[Any]) -> _Codec:
+def _objects(kind: type[Any]) -> Codec:
     size = 4 * kind.fixed
-    return _Codec(
+    return Codec(
         lambda values: _put_list(values, kind.encode),
         lambda data, _: _get_list(data, size, kind.decode),
+        kind,
+        is_list=True,
     )
 
 
@@ -97,25 +116,27 @@ def _of_resource(bound: type[Any], kind: type[Any]) -> Callable[[bytes, Resource
     return read
 
 
-def _bound_list(bound: type[Any], kind: type[Any]) -> _Codec:
+def _bound_list(bound: type[Any], kind: type[Any]) -> Codec:
     read = _of_resource(bound, kind)
     size = 4 * kind.fixed + 4
-    return _Codec(
+    return Codec(
         lambda values: _put_list(values, _bound),
         lambda data, resources: _get_list(data, size, lambda part: read(part, resources)),
-        is_bound=True,
+        kind,
+        is_list=True,
+        bound=bound,
     )
 
 
-_SURFACES = _bound_list(BoundSurface, objects.Surface)
+SURFACES = _bound_list(BoundSurface, objects.Surface)
 
 
 def _write_framebuffer(value: Framebuffer) -> bytes:
-    return _SURFACES.write((value.zsbuf, *value.cbufs))
+    return SURFACES.write((value.zsbuf, *value.cbufs))
 
 
 def _read_framebuffer(data: bytes, resources: Resources) -> Framebuffer:
-    surfaces = _SURFACES.read(data, resources)
+    surfaces = SURFACES.read(data, resources)
     return Framebuffer(surfaces[1:], surfaces[0])
 
 
@@ -133,15 +154,17 @@ def _read_shader(data: bytes, _resources: Resources) -> Shader:
     return Shader(Stage(stage), data[4:].decode("latin-1"))
 
 
-def _words(letter: str) -> _Codec:
-    return _Codec(
+def _words(letter: str) -> Codec:
+    return Codec(
         lambda values: struct.pack(f"<{len(values)}{letter}", *values),
         lambda data, _: struct.unpack(f"<{len(data) // 4}{letter}", data),
+        letter,
+        is_list=True,
     )
 
 
-PIPE_PARTS: dict[str, _Codec] = {
-    "framebuffer": _Codec(_write_framebuffer, _read_framebuffer, is_bound=True),
+PIPE_PARTS: dict[str, Codec] = {
+    "framebuffer": Codec(_write_framebuffer, _read_framebuffer, bound=Framebuffer),
     "blend": _object(objects.BlendState),
     "rasterizer": _object(objects.RasterizerState),
     "dsa": _object(objects.DepthStencilAlphaState),
@@ -153,11 +176,11 @@ PIPE_PARTS: dict[str, _Codec] = {
     "blend_color": _words("f"),
     "stipple": _words("I"),
     "vertex_buffers": _bound_list(BoundVertices, VertexBuffer),
-    "index_buffer": _Codec(_write_indices, _read_indices, is_bound=True),
+    "index_buffer": Codec(_write_indices, _read_indices, bound=IndexBuffer),
 }
 """The parts of `PipeState` in the order of a pipe state block's addresses, 0: not set."""
-STAGE_PARTS: dict[str, _Codec] = {
-    "shader": _Codec(
+STAGE_PARTS: dict[str, Codec] = {
+    "shader": Codec(
         lambda value: _WORD.pack(value.stage) + value.text.encode("latin-1", "replace"),
         _read_shader,
     ),
@@ -188,7 +211,7 @@ class BlockWriter:
         self._states.clear()
         self._bound.clear()
 
-    def place(self, name: str, codec: _Codec, value: Any) -> int:
+    def place(self, name: str, codec: Codec, value: Any) -> int:
         """The address of a part of the state."""
         cache = self._bound if codec.is_bound else self._encoded
         key = id(value), name
@@ -263,7 +286,7 @@ class BlockReader:
             raise Malformed(f"a block of {size} bytes at 0x{address:x}")
         return self.memory.guest.read(address + 4, size)
 
-    def value(self, name: str, codec: _Codec, address: int) -> Any:
+    def value(self, name: str, codec: Codec, address: int) -> Any:
         """The part of the state in a block."""
         place = name, address
         known = self._places.get(place)
@@ -272,7 +295,7 @@ class BlockReader:
             known = self._places[place] = self._read(name, codec, data)
         return known
 
-    def _read(self, name: str, codec: _Codec, data: bytes) -> Any:
+    def _read(self, name: str, codec: Codec, data: bytes) -> Any:
         key = name, data
         known = self._values.get(key)
         if known is None:

@@ -2,7 +2,8 @@
 
 A command is a word `number | words << 8` and its words. Draws and blits refer to blocks of state
 by their addresses (`blocks.py`), all refer to resources by numbers that the driver gives. One
-declaration serves all three forms; `text.py` has the printed one.
+declaration serves all three forms; `text.py` has the printed one. A field with `ref` names
+something that lies beside the queue; captures have numbers of their own there.
 """
 
 from __future__ import annotations
@@ -61,14 +62,14 @@ class Draw(QueueCommand, number=1, name="draw"):
     max_index: int = word(8)
     indexed: bool = flag(9, 0)
     primitive_restart: bool = flag(9, 1)
-    pipe_state: int = word(10, hex=True, doc="address of a block")
-    shader_state: int = word(11, hex=True, doc="address of a block")
+    pipe_state: int = word(10, hex=True, ref="pipe_state", doc="address of a block")
+    shader_state: int = word(11, hex=True, ref="shader_state", doc="address of a block")
 
 
 class Clear(QueueCommand, number=2, name="clear"):
     """Fills the surfaces of a frame buffer."""
 
-    framebuffer: int = word(0, hex=True, doc="address of a block")
+    framebuffer: int = word(0, hex=True, ref="framebuffer", doc="address of a block")
     buffers: int = word(1, hex=True, doc="depth 1, stencil 2, colour buffer i 4 << i")
     color: tuple[float, ...] = array(2, "f", 4)
     depth: float = double(6)
@@ -78,10 +79,10 @@ class Clear(QueueCommand, number=2, name="clear"):
 class Copy(QueueCommand, number=3, name="copy"):
     """Copies a box of texels as they are."""
 
-    target: int = word(0, doc="resource")
+    target: int = word(0, ref="resource", doc="resource")
     target_level: int = word(1)
     place: tuple[int, ...] = array(2, "u", 3, doc="x y z")
-    source: int = word(5, doc="resource")
+    source: int = word(5, ref="resource", doc="resource")
     source_level: int = word(6)
     box: tuple[int, ...] = array(7, "u", 6, doc="x y z width height depth")
 
@@ -95,11 +96,11 @@ class Blit(QueueCommand, number=4, name="blit"):
     render_condition_enable: bool = flag(0, 11)
     alpha_blend: bool = flag(0, 12)
     scissor: tuple[Scissor, ...] = array(1, Scissor, 1)
-    target: int = word(3, doc="resource")
+    target: int = word(3, ref="resource", doc="resource")
     target_level: int = word(4)
     target_format: Any = word(5, enum=Format)
     target_box: tuple[int, ...] = array(6, "i", 6, doc="x y z width height depth")
-    source: int = word(12, doc="resource")
+    source: int = word(12, ref="resource", doc="resource")
     source_level: int = word(13)
     source_format: Any = word(14, enum=Format)
     source_box: tuple[int, ...] = array(15, "i", 6, doc="x y z width height depth")
@@ -108,19 +109,19 @@ class Blit(QueueCommand, number=4, name="blit"):
 class Upload(QueueCommand, number=5, name="upload"):
     """Stores a box from rows in memory."""
 
-    resource: int = word(0)
+    resource: int = word(0, ref="resource")
     level: int = word(1)
     box: tuple[int, ...] = array(2, "u", 6, doc="x y z width height depth")
-    address: int = word(8, hex=True, doc="of the rows, without padding")
+    address: int = word(8, hex=True, ref="data", doc="of the rows, without padding")
 
 
 class ReadBack(QueueCommand, number=6, name="readback"):
     """Stores a box to rows in memory."""
 
-    resource: int = word(0)
+    resource: int = word(0, ref="resource")
     level: int = word(1)
     box: tuple[int, ...] = array(2, "u", 6, doc="x y z width height depth")
-    address: int = word(8, hex=True, doc="of the rows, without padding")
+    address: int = word(8, hex=True, ref="data", doc="of the rows, without padding")
 
 
 class Sync(QueueCommand, number=7, name="sync"):
@@ -130,7 +131,7 @@ class Sync(QueueCommand, number=7, name="sync"):
 class Dump(QueueCommand, number=8, name="dump"):
     """Shows a picture: a frame ends."""
 
-    resource: int = word(0)
+    resource: int = word(0, ref="resource")
 
 
 class Halt(QueueCommand, number=9, name="halt"):

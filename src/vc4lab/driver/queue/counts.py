@@ -29,3 +29,8 @@ class FrameCounts:
         """The frame is shown."""
         self.frame += 1
         self.draw_of_frame = 0
+
+    def begin(self, frame: int) -> None:
+        """This frame comes next."""
+        self.frame = frame
+        self.draw_of_frame = 0

@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vc4lab.listeners import Listeners
 
 if TYPE_CHECKING:
+    from vc4lab.driver.draws.pipeline import Pipeline
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.driver.gpu.runner import Lists
-    from vc4lab.driver.queue.commands import QueueCommand
+    from vc4lab.driver.queue.commands import Draw, QueueCommand
+    from vc4lab.mesa.state.pipe import PipeState
+
+
+class QueueBegun(NamedTuple):
+    """A queue, before any of its commands is executed."""
+
+    address: int
+    size: int
+    """Bytes, its halt included."""
 
 
 class CommandExecuted(NamedTuple):
@@ -17,6 +27,18 @@ class CommandExecuted(NamedTuple):
 
     address: int
     command: QueueCommand
+
+
+class DrawAdded(NamedTuple):
+    """A draw became records of a frame."""
+
+    number: int
+    """In the frame, from 1 on; 0: of a blit."""
+    command: Draw
+    state: PipeState
+    pipeline: Pipeline
+    records: bytes
+    """Its shader state and primitive records; what they name lies in GPU memory."""
 
 
 class JobDrawn(NamedTuple):
@@ -42,6 +64,7 @@ class QueueListeners:
     """The listeners of a queue, by kind of event."""
 
     def __init__(self) -> None:
+        self.queue: Listeners[QueueBegun] = Listeners()
         self.command: Listeners[CommandExecuted] = Listeners()
         self.job: Listeners[JobDrawn] = Listeners()
         self.frame: Listeners[FrameShown] = Listeners()

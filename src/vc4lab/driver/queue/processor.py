@@ -21,7 +21,7 @@ from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.blocks import BlockReader
 from vc4lab.driver.queue.counts import FrameCounts
-from vc4lab.driver.queue.events import CommandExecuted, FrameShown, JobDrawn
+from vc4lab.driver.queue.events import CommandExecuted, FrameShown, JobDrawn, QueueBegun
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.work_commands import Blit as PipeBlit
 from vc4lab.mesa.store import blits
@@ -73,6 +73,8 @@ class Processor:
         """Execute the queue at an address, up to its halt. Raises what `--strict` raises."""
         data = self.memory.guest.view(address, size)
         self.blocks.reset()
+        if self.listeners.queue.subscriptions:
+            self.listeners.queue.emit(QueueBegun(address, size))
         place = 0
         while True:
             try:

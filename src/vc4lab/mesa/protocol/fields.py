@@ -42,6 +42,8 @@ class Spec:
     """What a field of form n repeats: a `Payload`, or u, i, f (words) or s (bytes)."""
     hex: bool = False
     doc: str = ""
+    ref: str = ""
+    """What the number stands for, where it names something that lies beside: "resource"."""
 
     @property
     def item_words(self) -> int:
@@ -81,9 +83,10 @@ def word(
     below: int | None = None,
     hex: bool = False,
     doc: str = "",
+    ref: str = "",
 ) -> Any:
     """An unsigned word; with `enum` one of its members, with `below` a smaller number."""
-    return _declared(Spec(at, "u", enum=enum, below=below, hex=hex, doc=doc), 0)
+    return _declared(Spec(at, "u", enum=enum, below=below, hex=hex, doc=doc, ref=ref), 0)
 
 
 def signed(at: int, *, doc: str = "") -> Any:

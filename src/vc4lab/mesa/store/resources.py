@@ -180,15 +180,21 @@ class Resource:
 
 
 class HostResource(Resource):
-    """A resource in memory of its own, rows of all levels without padding."""
+    """A resource in memory of its own, rows of all levels without padding.
+
+    Attributes
+    ----------
+    memory
+        All levels from the largest on.
+    """
 
     def __init__(self, asked: ResourceCreate | ResourceCreate2) -> None:
         super().__init__(asked)
-        memory = np.zeros(self.size, np.uint8)
+        self.memory = np.zeros(self.size, np.uint8)
         self._blocks = []
         start = 0
         for level in self.levels:
-            blocks = memory[start : start + level.size]
+            blocks = self.memory[start : start + level.size]
             self._blocks.append(blocks.reshape(level.layers, level.rows, level.row_bytes))
             start += level.size
 

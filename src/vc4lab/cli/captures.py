@@ -1,0 +1,125 @@
+"""What commands share that take captures of `vc4lab gl`."""
+
+from __future__ import annotations
+
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from vc4lab.cli.exit_codes import ExitCode, failed, stopped
+from vc4lab.cli.outputs import say
+from vc4lab.files import why
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from vc4lab.capture.errors import CaptureError
+    from vc4lab.driver.capture.model import Capture, CapturedFrame
+    from vc4lab.options import GpuOptions
+
+
+def is_capture(path: Path) -> bool:
+    """Whether it is a capture rather than a folder of jobs."""
+    from vc4lab.capture.files import SUFFIX
+    from vc4lab.capture.table import NAME
+
+    # Unlike those of Path, these answer for names that no file can have.
+    return path.suffix == SUFFIX or os.path.isfile(path) or os.path.exists(path / NAME)
+
+
+def opened(path: Path) -> Capture:
+    """A capture. Raises typer.Exit, with a message."""
+    from vc4lab.capture.errors import CaptureError
+    from vc4lab.driver.capture.load import open_capture
+
+    try:
+        return open_capture(path)
+    except CaptureError as error:
+        raise bad(error) from None
+
+
+def bad(error: CaptureError) -> typer.Exit:
+    """Say what is wrong with a capture; to be raised."""
+    return failed(f"{error}\nSee vc4lab explain {error.code}.")
+
+
+def replay_capture(
+    path: Path,
+    gpu: GpuOptions,
+    output: Path | None,
+    every: Path | None,
+    *,
+    strict: bool,
+    recompile: bool,
+) -> None:
+    """Draw the frames of a capture. Raises typer.Exit."""
+    from vc4lab.capture.errors import CaptureError
+    from vc4lab.diagnostics import Reporter, StrictStop
+    from vc4lab.driver.capture.player import Player
+
+    reporter = Reporter(strict)
+    reporter.listeners.append(lambda item: say(str(item)))
+    image = None
+    capture = opened(path)
+    try:
+        player = Player(capture, reporter=reporter, gpu=gpu, recompile=recompile)
+        for frame, picture in player.play():
+            image = picture.image() if picture is not None else None
+            typer.echo(frame_line(frame, image))
+            if image is not None and every is not None:
+                _save(image, every / f"frame{frame.number:04d}.png")
+    except CaptureError as error:
+        raise bad(error) from None
+    except StrictStop as stop:
+        raise stopped(stop) from None
+    if output is not None:
+        if image is None:
+            raise failed(f"{output}: no picture was drawn", ExitCode.OUTPUT)
+        _save(image, output)
+    counts = player.screen.processor.counts
+    if counts.left_out:
+        say(f"{counts.left_out} of {counts.draws} draws were left out")
+        raise typer.Exit(ExitCode.NOT_DRAWN)
+
+
+def _save(image: Image, target: Path) -> None:
+    from vc4lab.viewer.pictures import save_picture
+
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        save_picture(image, target)
+    except OSError as error:
+        raise failed(f"{target}: {why(error)}", ExitCode.OUTPUT) from None
+
+
+def frame_line(frame: CapturedFrame, image: Image | None) -> str:
+    """What came of a frame, beside what was captured."""
+    draws = len(frame.draws)
+    size = f"{image.width}x{image.height}" if image is not None else "no picture"
+    text = f"frame {frame.number}: {size}, {draws} draw{'s' * (draws != 1)}"
+    if image is None or frame.picture is None:
+        return text
+    different = difference(image, frame.picture)
+    if different is None:
+        return f"{text}; the captured picture has another size"
+    if not different:
+        return f"{text}, the picture as it was captured"
+    return f"{text}, {different} pixels differ from the picture as it was captured"
+
+
+def difference(image: Image, kept: bytes) -> int | None:
+    """Pixels that differ from a PNG file; None if it is none, or of another size."""
+    import numpy as np
+    from PIL import Image as Pictures
+
+    try:
+        with Pictures.open(BytesIO(kept), formats=("PNG",)) as found:
+            if found.size != image.size:
+                return None
+            before = np.asarray(found.convert("RGB"))
+    except (OSError, ValueError, SyntaxError, Pictures.DecompressionBombError):
+        return None
+    return int((before != np.asarray(image)).any(axis=2).sum())

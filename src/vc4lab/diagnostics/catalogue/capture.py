@@ -1,0 +1,72 @@
+"""Messages about captures: archives and folders of frames."""
+
+from vc4lab.diagnostics.entry import Entry
+
+FORMAT = "src/vc4lab/capture/README.md"
+
+ENTRIES = [
+    Entry(
+        "CAP-001",
+        "No capture, or a damaged one",
+        "The file is no zip archive, is not the whole of one, or a file in it does not have the "
+        "size and the check sum that the archive says.",
+        FORMAT,
+        "Capture again (`vc4lab gl --capture run.vc4cap`), or copy the file again.",
+    ),
+    Entry(
+        "CAP-002",
+        "An archive or folder that no capture is",
+        "A name that could lead out of the folder, a link, a name twice, an encrypted file, more "
+        "files or more bytes than a capture has. Nothing of it is used.",
+        FORMAT,
+        "Take only captures that `vc4lab gl --capture` made; do not link files of an edited folder "
+        "to places outside of it.",
+    ),
+    Entry(
+        "CAP-003",
+        "A file of a capture is missing or cannot be read",
+        "The table or a command names a file that is not there.",
+        FORMAT,
+        "Unpack again, or give the file the name that the message has.",
+    ),
+    Entry(
+        "CAP-004",
+        "The table of a capture cannot be used",
+        "capture.json is no JSON, has another format or a newer version, or a value in it is "
+        "missing or out of its range. The message names the value.",
+        FORMAT,
+        "Correct the value that the message names; a newer version needs a newer vc4lab.",
+    ),
+    Entry(
+        "CAP-005",
+        "A folder that exists",
+        "`vc4lab unpack` writes to a folder that is new or empty, so that no edited one is lost.",
+        FORMAT,
+        "Give another name, or remove the folder.",
+    ),
+    Entry(
+        "CAP-006",
+        "A mistake in a file of a capture",
+        "A command, a part of the state, a table, a shader or a program has something that it "
+        "cannot have. The message names file and line.",
+        FORMAT,
+        "Correct the line; what it may have stands in the other lines of such files, and "
+        "in docs/virgl.md by the names of the fields.",
+    ),
+    Entry(
+        "CAP-007",
+        "A capture needs more than there is",
+        "The resources of a capture, or the blocks and data of one of its queues, do not fit into "
+        "GPU memory.",
+        "src/vc4lab/driver/gpu/memory.py",
+        "Capture fewer frames.",
+    ),
+    Entry(
+        "CAP-008",
+        "Edited twice",
+        "The same texel, vertex, constant or instruction was edited in two places of the folder "
+        "which say different things: in a picture or table and in the data that it was made of.",
+        FORMAT,
+        "Undo one of the edits; the message names both files.",
+    ),
+]

@@ -1,0 +1,218 @@
+"""Keeps frames while a program draws: a listener of the command queue.
+
+What a frame needs is what its commands name. The content of a resource is kept when the first
+queue that names it begins, before anything of it is executed: nothing that is kept has changed it
+until then. Blocks of state are kept once for the same bytes, rows of uploads as well.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.driver.capture.model import (
+    STAGES,
+    Capture,
+    CapturedFrame,
+    CapturedResource,
+    box_shape,
+)
+from vc4lab.driver.queue import commands as c
+from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS, BlockReader, Codec
+from vc4lab.images.png import png_bytes
+from vc4lab.mesa.protocol.fields import Malformed
+from vc4lab.mesa.protocol.messages import ResourceCreate2
+from vc4lab.mesa.store.resources import Box, Refused
+
+if TYPE_CHECKING:
+    from vc4lab.driver.pictures import Snapshot
+    from vc4lab.driver.queue.events import FrameShown, QueueBegun
+    from vc4lab.driver.screen import VideoCoreScreen
+
+
+class Recorder:
+    """Keeps the frames `first` to `last` of a screen.
+
+    Attributes
+    ----------
+    capture
+        What was kept so far.
+    is_done
+        Whether the last frame was shown; `on_done` is called then.
+    """
+
+    def __init__(
+        self,
+        screen: VideoCoreScreen,
+        first: int,
+        last: int,
+        program: str = "",
+        on_done: Callable[[], None] | None = None,
+    ) -> None:
+        self.capture = Capture(program)
+        self.first, self.last = first, last
+        self.is_done = False
+        self._on_done = on_done
+        self._screen = screen
+        self._numbers: dict[tuple[str, bytes], int] = {}
+        self._blocks = BlockReader(screen.memory, self._resource)
+        self._subscriptions: list[Any] = [
+            screen.listeners.queue.subscribe(self._queue),
+            screen.listeners.frame.subscribe(self._shown),
+        ]
+
+    def close(self) -> None:
+        """The program ended: what it drew to last is the picture of a frame that was not shown."""
+        frames = self.capture.frames
+        if frames and frames[-1].picture is None and not self.is_done:
+            frames[-1].picture = _png(self._screen.processor.last_picture)
+        self._end()
+
+    def _end(self) -> None:
+        from vc4lab.driver.capture.stored_programs import stored_programs
+
+        if not self.is_done:
+            self.is_done = True
+            for one in self._subscriptions:
+                one.close()
+            programs = self._screen.processor.draws.programs
+            self.capture.programs = stored_programs(programs, self.capture)
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def _queue(self, event: QueueBegun) -> None:
+        counts = self._screen.processor.counts
+        if not self.first <= counts.frame <= self.last:
+            return
+        frames = self.capture.frames
+        if not frames or frames[-1].number != counts.frame:
+            frames.append(CapturedFrame(counts.frame))
+        data = self._screen.memory.guest.view(event.address, event.size)
+        self._blocks.reset()
+        place = 0
+        while place < event.size:
+            try:
+                command, place = c.command_at(data, place)
+                kept = self._kept(command)
+            except (Malformed, struct.error):
+                continue  # the processor reports it, and leaves it out
+            frames[-1].commands.append(kept)
+
+    def _shown(self, event: FrameShown) -> None:
+        from vc4lab.driver.pictures import Snapshot
+
+        frames = self.capture.frames
+        if frames and frames[-1].number == event.number:
+            frames[-1].picture = _png(Snapshot(event.picture))
+        if event.number >= self.last:
+            self._end()
+            if self._on_done is not None:
+                self._on_done()
+
+    # -- commands ----------------------------------------------------------------------------------
+
+    def _kept(self, command: c.QueueCommand) -> c.QueueCommand:
+        """The command with the capture's numbers. Raises Malformed."""
+        numbers: dict[str, int] = {}
+        for name, spec in command.specs.items():
+            value = getattr(command, name)
+            if spec.ref == "resource":
+                self._resource(value)
+            elif spec.ref == "data":
+                numbers[name] = self._rows(command) if isinstance(command, c.Upload) else 0
+            elif spec.ref:
+                numbers[name] = _KEEPERS[spec.ref](self, value)
+        return replace(command, **numbers) if numbers else command
+
+    def _rows(self, command: c.Upload) -> int:
+        shape = box_shape(self._resource(command.resource), Box(*command.box))
+        guest = self._screen.memory.guest
+        data = guest.read(command.address, shape[0] * shape[1] * shape[2])
+        return self._number("data", data, lambda: data)
+
+    def _number(self, kind: str, data: bytes, make: Callable[[], Any]) -> int:
+        """The number of what has these bytes."""
+        known = self._numbers.get((kind, data))
+        if known is None:
+            table = self.capture.data if kind == "data" else self.capture.parts[kind]
+            made = make()
+            known = self._numbers[kind, data] = len(table) + 1
+            table[known] = made
+        return known
+
+    def _part(self, kind: str, codec: Codec, address: int) -> int:
+        data = self._blocks.bytes_at(address)
+        return self._number(kind, data, lambda: self._value(kind, codec, data))
+
+    def _value(self, kind: str, codec: Codec, data: bytes) -> Any:
+        value = codec.read(data, self._resource)
+        return value.text if kind == "shader" else value
+
+    def _framebuffer(self, address: int) -> int:
+        return self._part("framebuffer", PIPE_PARTS["framebuffer"], address)
+
+    def _pipe_state(self, address: int) -> int:
+        data = self._blocks.bytes_at(address)
+        addresses = struct.unpack(f"<{len(PIPE_PARTS)}I", data)
+        found = {
+            kind: self._part(kind, codec, part)
+            for (kind, codec), part in zip(PIPE_PARTS.items(), addresses, strict=True)
+            if part
+        }
+        return self._number("pipe_state", repr(found).encode(), lambda: found)
+
+    def _shader_state(self, address: int) -> int:
+        data = self._blocks.bytes_at(address)
+        words = iter(struct.unpack(f"<{len(data) // 4}I", data))
+        found: dict[str, dict[str, Any]] = {}
+        for stage in STAGES:
+            parts: dict[str, Any] = {}
+            for kind, codec in STAGE_PARTS.items():
+                part = next(words)
+                if part:
+                    parts[kind] = self._part(kind, codec, part)
+            buffers = [next(words) for _ in range(next(words))]
+            if buffers:
+                parts["constants"] = tuple(self._constants(one) if one else 0 for one in buffers)
+            found[stage] = parts
+        return self._number("shader_state", repr(found).encode(), lambda: found)
+
+    def _constants(self, address: int) -> int:
+        data = self._blocks.bytes_at(address)
+        return self._number("constants", data, lambda: data)
+
+    # -- resources ---------------------------------------------------------------------------------
+
+    def _resource(self, number: int) -> CapturedResource:
+        """The kept resource; it is kept now if it was not. Raises Malformed."""
+        known = self.capture.resources.get(number)
+        if known is not None:
+            return known
+        source = self._screen.processor.resources(number)
+        kept = CapturedResource(
+            ResourceCreate2(
+                number, source.target, source.format, source.bind, source.width, source.height,
+                source.depth, source.array_size, source.last_level, 0, 0,
+            )
+        )  # fmt: skip
+        for level, size in enumerate(kept.levels):
+            box = Box(0, 0, 0, size.width, size.height, size.layers)
+            kept.put(level, box, source.get(level, box))
+        self.capture.resources[number] = kept
+        return kept
+
+
+def _png(picture: Snapshot | None) -> bytes | None:
+    try:
+        return png_bytes(picture.image()) if picture is not None else None
+    except Refused:
+        return None
+
+
+_KEEPERS: dict[str, Callable[[Recorder, int], int]] = {
+    "framebuffer": Recorder._framebuffer,
+    "pipe_state": Recorder._pipe_state,
+    "shader_state": Recorder._shader_state,
+}

@@ -1,0 +1,120 @@
+"""Captures: frames kept, written, read and drawn again to the same bytes."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.driver.small_scene import COLOUR, HEIGHT, WIDTH, captured
+
+from vc4lab.driver.capture.load import open_capture
+from vc4lab.driver.capture.model import Capture
+from vc4lab.driver.capture.player import Player
+from vc4lab.driver.capture.store import files_of, part_bytes, save_capture
+from vc4lab.driver.queue import commands as c
+from vc4lab.mesa.protocol.codes import BlendFactor
+
+SMALL = Path(__file__).parents[1] / "data" / "captures" / "small.vc4cap"
+
+
+def pictures(capture: Capture, **options: bool) -> list[np.ndarray]:
+    """The pictures of all frames, drawn again: rows of R, G, B."""
+    player = Player(capture, **options)
+    found = [np.asarray(shown.image()) for _, shown in player.play() if shown is not None]
+    assert not player.reporter.items
+    assert player.screen.processor.counts.left_out == 0
+    return found
+
+
+def kept_pictures(capture: Capture) -> list[np.ndarray]:
+    """The pictures that were kept with the frames."""
+    return [np.asarray(Image.open(BytesIO(one.picture or b""))) for one in capture.frames]
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Capture, list[np.ndarray]]:
+    return captured(tmp_path_factory.mktemp("taken"))
+
+
+def test_a_frame_stands_alone(taken, tmp_path):
+    """Read from its archive, without the program, it has the pixels that the client got."""
+    capture, pixels = taken
+    save_capture(capture, tmp_path / "run.vc4cap")
+    again = open_capture(tmp_path / "run.vc4cap")
+    expected = [one[..., 2::-1] for one in pixels]
+    assert (expected[0] != expected[1]).any()
+    for drawn in (pictures(again), pictures(again, recompile=True), kept_pictures(again)):
+        assert len(drawn) == 2
+        for one, other in zip(drawn, expected, strict=True):
+            assert (one == other).all()
+
+
+def test_one_frame_of_several(taken, tmp_path):
+    """The second frame begins with what the first one left."""
+    from tests.driver.small_scene import SmallScene, server_and_drawing
+
+    from vc4lab.driver.capture.recorder import Recorder
+
+    server, drawing = server_and_drawing(tmp_path)
+    try:
+        scene = SmallScene(drawing)
+        scene.frame()
+        recorder = Recorder(server.screen, 2, 2)
+        expected = scene.frame(right=0.2)
+        scene.frame(right=-0.2)
+        assert recorder.is_done
+    finally:
+        server.close()
+    assert [one.number for one in recorder.capture.frames] == [2]
+    (drawn,) = pictures(recorder.capture)
+    assert (drawn == expected[..., 2::-1]).all()
+
+
+def test_an_archive_is_the_same_each_time(taken, tmp_path):
+    capture, _ = taken
+    save_capture(capture, tmp_path / "1.vc4cap")
+    save_capture(open_capture(tmp_path / "1.vc4cap"), tmp_path / "2.vc4cap")
+    assert (tmp_path / "1.vc4cap").read_bytes() == (tmp_path / "2.vc4cap").read_bytes()
+
+
+def test_captures_of_the_first_version():
+    capture = open_capture(SMALL)
+    for one, other in zip(pictures(capture), kept_pictures(capture), strict=True):
+        assert one.shape == (HEIGHT, WIDTH, 3)
+        assert (one == other).all()
+    assert len({one.tobytes() for one in pictures(capture)}) == 2
+
+
+def test_a_capture_as_objects():
+    capture = open_capture(SMALL)
+    frame = capture.frames[0]
+    assert [one.number for one in capture.frames] == [1, 2]
+    assert len(frame.draws) == 3
+    state = capture.state_of(frame.draws[1])
+    assert state.blend.rt[0].rgb_src_factor is BlendFactor.SRC_ALPHA
+    assert np.frombuffer(state.fragment.constants[0], np.float32).tolist() == list(COLOUR)
+    assert state.vertex.shader.text.startswith("VERT")
+    assert state.framebuffer.size == (WIDTH, HEIGHT)
+    assert state.vertex_buffers[0].resource.number in capture.resources
+    uploads = [one for one in frame.commands if isinstance(one, c.Upload)]
+    assert all(capture.data[one.address] for one in uploads)
+
+
+def test_each_part_of_the_state_reads_back():
+    """Printed, parsed, printed: the same text; and the same objects as before."""
+    capture = open_capture(SMALL)
+    files = dict(files_of(capture))
+    again = dict(files_of(open_capture(SMALL)))
+    assert files == again
+    from vc4lab.driver.capture.state_text import parse_part
+
+    for kind, parts in capture.parts.items():
+        if kind in ("shader", "constants"):
+            continue
+        for value in parts.values():
+            text = part_bytes(kind, value).decode()
+            found = parse_part(kind, text, "x", capture.resources.__getitem__)
+            assert found == value
