@@ -141,3 +141,41 @@ def test_each_operation(operation: Operation) -> None:
             assert is_near(wanted, given[component]).all()
         else:
             assert (wanted == given[component]).all()
+
+
+ARRAYS = 12
+
+
+def test_an_array_that_fills_most_registers() -> None:
+    """48 values live at once, each chosen by an index that only the lane knows."""
+    rows = ["FRAG", "DCL IN[0], GENERIC[0], PERSPECTIVE", "DCL OUT[0], COLOR", "DCL CONST[0..5]"]
+    rows += [f"DCL TEMP[0..{ARRAYS - 1}], ARRAY(1), LOCAL", "DCL TEMP[12..19]", "DCL ADDR[0]"]
+    rows += ["IMM[0] UINT32 {0, 15, 1, 3}"]
+    body = [f"MOV TEMP[{number}], IMM[0].xxxx" for number in range(ARRAYS)]
+    for number in range(4):
+        body += [f"AND TEMP[12].x, CONST[5].{'xyzw'[number]}, IMM[0].yyyy"]
+        body += ["UARL ADDR[0].x, TEMP[12].xxxx", f"MOV TEMP[ADDR[0].x](1), CONST[{number}]"]
+    for number in range(4):
+        body += [f"AND TEMP[13].x, CONST[4].{'xyzw'[number]}, IMM[0].yyyy"]
+        body += ["UARL ADDR[0].x, TEMP[13].xxxx", f"MOV TEMP[{14 + number}], TEMP[ADDR[0].x](1)"]
+    body += ["MAD TEMP[14], TEMP[15], IN[0], TEMP[14]", "MAD TEMP[16], TEMP[17], IN[0], TEMP[16]"]
+    body += ["ADD OUT[0], TEMP[14], TEMP[16]", "END"]
+    rows += [f"{number:3}: {row}" for number, row in enumerate(body)]
+    check_fragment(parse("\n".join(rows) + "\n"), FragmentKey(), seeds=8)
+
+
+CHOICE = """FRAG
+DCL IN[0], GENERIC[0], PERSPECTIVE
+DCL OUT[0], COLOR
+DCL CONST[0..1]
+DCL TEMP[0..1]
+  0: FSLT TEMP[0].x, IN[0].xxxx, CONST[0].xxxx
+  1: UCMP TEMP[1], TEMP[0].xxxx, CONST[1], IN[0]
+  2: MOV OUT[0], TEMP[1]
+  3: END
+"""
+
+
+def test_a_comparison_that_only_chooses_is_flags_and_no_word() -> None:
+    shader = check_fragment(parse(CHOICE), FragmentKey())
+    assert len(shader.words) <= 14

@@ -35,6 +35,8 @@ from vc4lab.driver.compiler.tgsi.program import File, Program
 
 LONGEST = 1 << 14
 """Instructions that a program may have."""
+NEAR, EVERYWHERE = 8, 1 << 30
+"""How many operations apart conditions share flags: where registers are short, and elsewhere."""
 RELAXED = 2
 """How often inexact rules are applied; each time others come into reach."""
 
@@ -42,12 +44,13 @@ RELAXED = 2
 def compile_fragment(program: Program, key: FragmentKey) -> CompiledShader:
     """A fragment program."""
 
-    def lower(function: Function) -> Fragment:
-        fragment = Fragment(program, function, key)
+    def lower(reach: int) -> Fragment:
+        fragment = Fragment(program, _flat(program), key)
+        fragment.reach = reach
         fragment.run()
         return fragment
 
-    made, done = _schedule(lambda: lower(_flat(program)))
+    made, done = _schedule(lower)
     assert isinstance(made, Fragment)
     return CompiledShader(
         Stage.FRAGMENT,
@@ -74,12 +77,14 @@ def compile_vertex(program: Program, key: VertexKey) -> CompiledVertex:
     ):
 
         def lower(
+            reach: int,
             kept: set[tuple[int, int]] = function_of,
             stage: Stage = stage,
             words: dict[int, int] = words,
         ) -> Values:
             function = optimise(_only(_flat(program), kept))
             vertex = Vertex(program, function, key, stage, words)
+            vertex.reach = reach
             vertex.run()
             return vertex
 
@@ -150,10 +155,10 @@ def _slots(whole: dict[int, int], part: dict[int, int]) -> tuple[AttributeSlot, 
     return tuple(slots)
 
 
-def _schedule(lower: Callable[[], Values]) -> tuple[Values, Scheduled]:
+def _schedule(lower: Callable[[int], Values]) -> tuple[Values, Scheduled]:
     """Lower and schedule; again in the order of the text if registers do not suffice."""
     for in_order in (False, True):
-        values = lower()
+        values = lower(NEAR if in_order else EVERYWHERE)
         inputs: Sequence[tuple[Reg, int]] = getattr(values, "inputs", ())
         try:
             done = schedule(values.code.blocks, inputs, half=False, in_order=in_order)

@@ -49,6 +49,10 @@ class Values:
         self._shared: set[Reg] = set()
         """Registers that are more than one value: nothing may be written over them."""
         self._conditions: dict[Value, list[tuple[Flags, Condition, bool, int]]] = {}
+        self.reach = 1 << 30
+        """How many operations after flags were set others may share them: all that do must be ready
+        together, which takes registers."""
+        self._set_at: dict[Flags, int] = {}
         self._loops: tuple[int, ...] = ()
         self.outputs: dict[tuple[int, int], Value] = {}
         self.discarded: Value | None = None
@@ -237,6 +241,8 @@ class Values:
 
     def _needed(self, value: Value) -> list[Value]:
         """What must be lowered before: operands, or those of signs and bytes that are folded in."""
+        if value.op in ("select", "b2f"):
+            return [*self._tested(value.args[0]), *value.args[1:]]
         if value.op not in ("fadd", "fmul", "fmin", "fmax"):
             return list(value.args)
         found = []
@@ -248,6 +254,14 @@ class Values:
                 inner = inner.args[0]
             found.append(inner)
         return found
+
+    def _tested(self, condition: Value) -> Sequence[Value]:
+        """What flags are set from: a condition that nothing else reads needs no word."""
+        while condition.op == "not" and condition not in self._operands:
+            condition = condition.args[0]
+        if condition.op in (*COMPARISONS, "and", "or", "xor") and condition not in self._operands:
+            return condition.args
+        return (condition,)
 
     def _make(self, value: Value) -> Operand:
         op, code = value.op, self.code
@@ -272,7 +286,10 @@ class Values:
         known = self._conditions.setdefault(value, [])
         block = self.code.block.number
         for flags, condition, is_late, where in known:
-            if is_late == late and where == block and self.code.may_use(flags, *operands):
+            if is_late != late or where != block:
+                continue
+            is_near = len(self.code.block.ops) - self._set_at[flags] <= self.reach
+            if is_near and self.code.may_use(flags, *operands):
                 return flags, condition
         if value.op == "not" and value not in self._operands:
             flags, condition = self._condition(value.args[0], *operands, late=late)
@@ -280,6 +297,7 @@ class Values:
         op, condition = self._setter(value)
         flags = self.code.flags(op)
         known.append((flags, condition, late, block))
+        self._set_at[flags] = len(self.code.block.ops)
         return flags, condition
 
     def _setter(self, value: Value) -> tuple[Op, Condition]:

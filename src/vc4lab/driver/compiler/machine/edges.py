@@ -30,6 +30,7 @@ def connect(blocks: Sequence[Block]) -> None:
         for op in block.ops:
             _edges_of(op, inside)
         _heights(block)
+        _number(block)
 
 
 def _remove_unused(block: Block) -> None:
@@ -118,6 +119,14 @@ def _heights(block: Block) -> None:
                 distance = SAMPLE_HEIGHT
             height = max(height, after.height + distance)
         op.height = height
+
+
+def _number(block: Block) -> None:
+    """No operation has a higher number than those that wait for it: what sets flags waits for the
+    registers of all that depend on them, and some of these were made long after it.
+    """
+    for op in _backwards(block):
+        op.number = min([op.number, *(after.number for after, _ in op.next)])
 
 
 def _backwards(block: Block) -> list[Op]:
