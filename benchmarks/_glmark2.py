@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import os
 import re
+import statistics
 import subprocess
 import tempfile
+from math import exp, log
 from pathlib import Path
+from typing import Any
 
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.kms.modes import parse_modes
@@ -107,14 +110,32 @@ def draw(made: DrmDevice, scene: str, seconds: float, folder: Path | None) -> fl
         )
         out.seek(0)
         text = out.read()
-    found = _RESULT.findall(text)
     wanted = ON_V3D if folder is not None else ON_PROCESSOR
     for renderer in _RENDERER.findall(text):
         if not renderer.startswith(wanted):
             raise WrongRendererError(f"{scene}: drawn by {renderer}, not by {wanted}")
-    if len(found) != len(parts):
+    return rate(text, len(parts))
+
+
+def rate(text: str, parts: int) -> float | None:
+    """Frames a second of the last of so many parts of a run; None if one of them is missing."""
+    found = _RESULT.findall(text)
+    if len(found) != parts:
         return None
     return 1000.0 / float(found[-1][1]) if float(found[-1][1]) else float(found[-1][0])
+
+
+def ratio_rows(what: str, ratios: list[float]) -> list[dict[str, Any]]:
+    """What all scenes together say."""
+    if not ratios:
+        return []
+    mean = exp(statistics.fmean(map(log, ratios)))
+    found = ((f"{what}, geometric mean of {len(ratios)} scenes", mean),
+             (f"{what}, lowest", min(ratios)))  # fmt: skip
+    return [
+        {"name": name, "value": value, "unit": "x llvmpipe", "ratio": value}
+        for name, value in found
+    ]
 
 
 def beside(made: DrmDevice, scene: str, folder: Path) -> tuple[float, float] | None:

@@ -14,7 +14,6 @@ import statistics
 import subprocess
 import time
 from itertools import pairwise
-from math import exp, log
 from typing import Any
 
 from benchmarks import _glmark2 as glmark2
@@ -84,14 +83,5 @@ def run() -> list[dict[str, Any]]:
                 "name": f"glmark2 {scene}", "value": ours, "unit": "frames/s", "peer": "llvmpipe",
                 "peer_value": peer, "ratio": ratios[-1],
             })  # fmt: skip
-    if ratios:
-        mean = exp(statistics.fmean(map(log, ratios)))
-        rows.append({
-            "name": f"glmark2, geometric mean of {len(ratios)} scenes", "value": mean,
-            "unit": "x llvmpipe", "ratio": mean,
-        })  # fmt: skip
-        rows.append({
-            "name": "glmark2, lowest", "value": min(ratios), "unit": "x llvmpipe",
-            "ratio": min(ratios),
-        })  # fmt: skip
+    rows += glmark2.ratio_rows("glmark2", ratios)
     return rows
