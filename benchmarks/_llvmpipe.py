@@ -145,7 +145,17 @@ def llvmpipe() -> Iterator[Llvmpipe | None]:
         return
     reader, writer = os.pipe()
     server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(writer), "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+        [
+            "Xvfb",
+            "-noreset",
+            "-displayfd",
+            str(writer),
+            "-screen",
+            "0",
+            "800x600x24",
+            "-nolisten",
+            "tcp",
+        ],
         pass_fds=[writer],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

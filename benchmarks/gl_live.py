@@ -126,11 +126,13 @@ def protocol(scene: str, environment: dict[str, str]) -> float | None:
     """Milliseconds of a frame without draws."""
     with PrivateTmp() as tmp, _output() as out:
         reporter = Reporter()
-        with Server(tmp.socket, _DecodingScreen(reporter), reporter) as server:
-            with Program(command(scene, (SHORT, SHORT)), tmp.path, environment) as program:
-                server.watch(program.descriptor, server.end)
-                server.run()
-                program.wait()
+        with (
+            Server(tmp.socket, _DecodingScreen(reporter), reporter) as server,
+            Program(command(scene, (SHORT, SHORT)), tmp.path, environment) as program,
+        ):
+            server.watch(program.descriptor, server.end)
+            server.run()
+            program.wait()
         out.seek(0)
         found = glmark2.rate(out.read(), 2)
     return 1000 / found if found else None

@@ -18,7 +18,7 @@ from vc4lab.driver.gpu.memory import GpuMemory, OutOfMemory
 from vc4lab.driver.gpu.resource import GpuResource
 from vc4lab.driver.gpu.runner import Runner
 from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.blocks import BlockWriter
+from vc4lab.driver.queue.blocks import BlockWriter, resources_of
 from vc4lab.driver.queue.events import QueueListeners
 from vc4lab.driver.queue.processor import Processor
 from vc4lab.mesa.protocol.codes import QueryType
@@ -39,6 +39,7 @@ QUEUE_BYTES = 1 << 20
 """Of commands between two runs of the processor."""
 RESERVE = 48 << 20
 """Bytes of the arena that stay for lists and data which the processor makes of the commands."""
+MOST_GONE = 64 << 20
 _TIMES = (QueryType.TIMESTAMP, QueryType.TIME_ELAPSED, QueryType.TIMESTAMP_DISJOINT)
 
 
@@ -71,6 +72,8 @@ class VideoCoreScreen:
         )
         self.writer = BlockWriter(self.memory)
         self._queue = bytearray()
+        self._gone = 0
+        """Bytes of buffers that clients need no longer, since state was forgotten."""
         self._used: dict[int, GpuResource] = {}
         """Resources that waiting commands name."""
 
@@ -92,9 +95,16 @@ class VideoCoreScreen:
 
     def destroy(self, resource: Resource) -> None:
         """Its memory is free when nothing refers to it."""
-        if not isinstance(resource, GpuResource) or resource.is_buffer:
+        if not isinstance(resource, GpuResource):
             return
+        if resource.is_buffer:
+            # State that is kept may name it. Streams of vertices come and go all the time.
+            self._gone += resource.size
+            if self._gone <= MOST_GONE:
+                return
         self.finish()
+        self._gone = 0
+        self.writer.forget()
         self.processor.forget(resource)
 
     def _add(self, command: c.QueueCommand, *resources: Resource) -> None:
@@ -214,7 +224,7 @@ class VideoCoreScreen:
     def draw(self, state: PipeState, command: DrawVbo) -> None:
         self._make_room()
         self._keep(state.framebuffer)
-        for bound in self.processor.draws.reads(state):
+        for bound in resources_of(state):
             self._used[bound.number] = bound
         self._add(
             c.Draw(

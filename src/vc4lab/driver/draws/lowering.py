@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from vc4lab.driver.compiler.keys import Primitives
-from vc4lab.driver.draws.pipeline import IdentityCache, Pipeline, kind_of, make_pipeline
+from vc4lab.driver.draws.pipeline import (
+    MAX_KNOWN,
+    IdentityCache,
+    Pipeline,
+    kind_of,
+    make_pipeline,
+)
+from vc4lab.driver.draws.plans import PLAN_WORDS
+from vc4lab.driver.draws.prepared import PreparedDraw
 from vc4lab.driver.draws.primitives import Batch, batches
 from vc4lab.driver.draws.programs import Programs
 from vc4lab.driver.draws.sampled import SampledTextures
 from vc4lab.driver.draws.state_records import clip_window, state_records, viewport_of
-from vc4lab.driver.draws.uniforms import StreamValues, uniform_stream
-from vc4lab.driver.draws.vertices import attributes, sources
+from vc4lab.driver.draws.uniforms import StreamValues
+from vc4lab.driver.draws.vertices import ShaderRecords, attributes, sources
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records import states
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, MAX_ATTRIBUTES
@@ -19,11 +31,14 @@ from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZ
 if TYPE_CHECKING:
     from vc4lab.driver.draws.programs import Compiler
     from vc4lab.driver.frames.job import FrameJob
+    from vc4lab.driver.frames.target import FrameTarget
     from vc4lab.driver.gpu.memory import GpuMemory
+    from vc4lab.driver.queue.blocks import SharedState, Uniforms
     from vc4lab.driver.queue.commands import Draw
     from vc4lab.mesa.state.pipe import PipeState
 
 MAX_INSTANCES = 1 << 16
+PLAN_ALIGNMENT = 4 * PLAN_WORDS
 ZEROS = 64
 """Bytes, for vertex inputs that have no buffer."""
 SHADER_STATES = [
@@ -56,35 +71,83 @@ class DrawLowering:
         self._pipelines.clear()
         self.textures.forget()
 
-    def reads(self, state: PipeState) -> list[Any]:
-        """The resources that a draw reads."""
-        bound = [
-            *state.vertex_buffers, *state.vertex.views, *state.fragment.views, state.index_buffer
-        ]  # fmt: skip
-        return [one.resource for one in bound if one is not None]
-
     def add(self, job: FrameJob, state: PipeState, draw: Draw) -> bool:
         """Add a draw to a frame; whether anything of it is drawn.
 
         Raises Refused, CompileError, OutOfMemory.
         """
+        made = self._prepare(job.target, state, draw)
+        if made is not None:
+            constants = state.vertex.constants, state.fragment.constants
+            blocks = [self._block(one) for one in constants]
+            self._add(job, made, (blocks[0], blocks[1]), constants)
+        return made is not None
+
+    def add_shared(
+        self, job: FrameJob, shared: SharedState, uniforms: Uniforms, draw: Draw, whole: Whole
+    ) -> bool:
+        """The same of a draw whose state may come again with other uniforms.
+
+        whole: gives the state with its uniforms.
+        """
+        key = _numbers(draw)
+        made = shared.prepared.get(key)
+        if made is None or (made is not NOTHING and not made.is_valid):
+            start = self.memory.arena.next
+            made = self._prepare(job.target, shared.state, draw) or NOTHING
+            if self.memory.arena.next == start:  # else it has data that last a frame
+                if len(shared.prepared) >= MAX_KNOWN:
+                    shared.prepared.clear()
+                shared.prepared[key] = made
+        if made is NOTHING:
+            return False
+        vertex, fragment = uniforms
+        constants = None
+        if made.late:
+            state = whole()
+            constants = state.vertex.constants, state.fragment.constants
+        blocks = vertex[0] if vertex else 0, fragment[0] if fragment else 0
+        self._add(job, made, blocks, constants)
+        return True
+
+    def _add(
+        self, job: FrameJob, made: PreparedDraw, blocks: tuple[int, int], constants: Any
+    ) -> None:
+        plan, head = made.plan, made.plan.head
+        kept: object = made
+        if made.late:
+            head, kept = plan.with_words(made.late_words(constants, self.memory))
+        address = self.memory.arena.allocate(plan.size, PLAN_ALIGNMENT)
+        job.fills.add(head, kept, address, *blocks)
+        job.add(made.records, made.body(address))
+        job.draws += 1
+        job.uses_depth |= made.uses_depth
+        job.writes_depth |= made.writes_depth
+
+    def _block(self, constants: tuple[bytes, ...]) -> int:
+        """Constant buffer 0 as a block; 0 if it is empty."""
+        if not constants or not constants[0]:
+            return 0
+        return self.memory.keep(len(constants[0]).to_bytes(4, "little") + constants[0])
+
+    def _prepare(self, target: FrameTarget, state: PipeState, draw: Draw) -> PreparedDraw | None:
+        """A draw without its constants; None if nothing of it is drawn."""
         rasterizer, dsa = state.rasterizer, state.dsa
         if rasterizer is None or dsa is None or state.vertex_elements is None:
             raise Refused("GL-015", "rasterizer, depth state or vertex elements are not bound")
         if draw.instances > MAX_INSTANCES:
             raise Refused("GL-006", f"{draw.instances} instances")
         if rasterizer.rasterizer_discard:
-            return False
-        target = job.target
+            return None
         viewport = viewport_of(state)
         window = clip_window(state, viewport, target)
         if window.is_empty:
-            return False
+            return None
         parts = batches(draw, state.index_buffer, self.memory)
         if not parts:
-            return False
+            return None
         kind = kind_of(draw.mode)
-        pipeline = self._pipeline(state, job, kind)
+        pipeline = self._pipeline(state, target, kind)
         records = self._records.get(
             (rasterizer, dsa, viewport, pipeline),
             (window, kind is Primitives.TRIANGLES, target.depth is not None),
@@ -93,22 +156,27 @@ class DrawLowering:
                 is_triangles=kind is Primitives.TRIANGLES, has_depth=target.depth is not None,
             ),
         )  # fmt: skip
-        body = self._shaded(state, draw, pipeline, parts, target.order)
-        job.add(records, body)
-        job.draws += 1
-        job.uses_depth |= pipeline.fragment_key.writes_z
-        job.writes_depth |= bool(pipeline.stencil) or (
-            pipeline.fragment_key.writes_z and dsa.depth_writemask
+        writes_z = pipeline.fragment_key.writes_z
+        made = PreparedDraw(
+            records, writes_z, bool(pipeline.stencil) or (writes_z and dsa.depth_writemask)
         )
-        return True
+        self._shaded(made, state, draw, pipeline, parts, target.order)
+        made.plan.close()
+        indices: list[Any] = []
+        if draw.indexed and state.index_buffer is not None:
+            indices.append(state.index_buffer.resource)
+        made.seen = tuple(
+            (one, one.changes)
+            for one in [*indices, *self.textures.copied(state)]
+        )  # fmt: skip
+        return made
 
-    def _pipeline(self, state: PipeState, job: FrameJob, kind: Primitives) -> Pipeline:
+    def _pipeline(self, state: PipeState, target: FrameTarget, kind: Primitives) -> Pipeline:
         objects = (
             state.blend, state.rasterizer, state.dsa, state.vertex_elements, state.stencil_ref,
             state.vertex.shader, state.vertex.views, state.vertex.samplers,
             state.fragment.shader, state.fragment.views, state.fragment.samplers,
         )  # fmt: skip
-        target = job.target
         made: Pipeline = self._pipelines.get(
             objects,
             (target.order, target.depth is not None, target.has_stencil, kind),
@@ -117,15 +185,20 @@ class DrawLowering:
         return made
 
     def _shaded(
-        self, state: PipeState, draw: Draw, pipeline: Pipeline, parts: list[Batch], order: str
-    ) -> bytes:
-        """Shader state and primitive records."""
-        uniforms = self._uniforms(state, pipeline, order)
+        self,
+        made: PreparedDraw,
+        state: PipeState,
+        draw: Draw,
+        pipeline: Pipeline,
+        parts: list[Batch],
+        order: str,
+    ) -> None:
+        """Streams, shader records and primitive records."""
+        streams = self._streams(made, state, pipeline, order)
         slots = pipeline.vertex.compiled.attributes
         arrays = sources(state, slots)
-        head = pipeline.records.head(uniforms)
+        head = pipeline.records.head((streams[0], streams[1], streams[2]))
         shader_state = SHADER_STATES[len(slots)]
-        out = bytearray()
         for instance in range(draw.instances):
             for batch in parts:
                 places = attributes(
@@ -133,17 +206,17 @@ class DrawLowering:
                 )
                 data = pipeline.records.record(head, places)
                 is_extended = len(data) > EXTENDED_STRIDES
+                words = np.frombuffer(data + bytes(-len(data) % 4), np.uint32)
+                place = made.plan.add(words, ShaderRecords.UNIFORMS)
                 state_of = EXTENDED_STATE if is_extended else shader_state
-                out.append(states.GlShaderState.id)
-                out += (state_of | self.memory.keep(data, 16)).to_bytes(4, "little")
-                out += batch.record
-        return bytes(out)
+                made.batches.append((state_of, place, batch.record))
 
-    def _uniforms(self, state: PipeState, pipeline: Pipeline, order: str) -> tuple[int, int, int]:
-        """The streams of fragment, vertex and coordinate program: their addresses."""
+    def _streams(
+        self, made: PreparedDraw, state: PipeState, pipeline: Pipeline, order: str
+    ) -> list[int]:
+        """The streams of fragment, vertex and coordinate program: their places in the plan."""
         viewport = viewport_of(state)
         fragment = StreamValues(
-            constants=state.fragment.constants,
             textures=self.textures.of_stage(state.fragment),
             viewport=viewport,
             blend_color=state.blend_color,
@@ -153,13 +226,18 @@ class DrawLowering:
             clip_planes=state.ucp,
         )
         vertex = StreamValues(
-            constants=state.vertex.constants,
             textures=self.textures.of_stage(state.vertex),
             viewport=viewport,
             clip_planes=state.ucp,
         )
-        return (
-            uniform_stream(self.memory, pipeline.streams[0], fragment),
-            uniform_stream(self.memory, pipeline.streams[1], vertex),
-            uniform_stream(self.memory, pipeline.streams[2], vertex),
-        )
+        return made.add_streams(pipeline, fragment, vertex)
+
+
+Whole = Callable[[], "PipeState"]
+_numbers = attrgetter(
+    "mode", "start", "count", "instances", "start_instance", "index_bias", "restart_index",
+    "indexed", "primitive_restart",
+)  # fmt: skip
+"""All of a draw but what is only a hint, and where its state is."""
+NOTHING = PreparedDraw({}, uses_depth=False, writes_depth=False)
+"""Of draws of which nothing is drawn."""

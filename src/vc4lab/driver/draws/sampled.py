@@ -19,7 +19,7 @@ from vc4lab.mesa.store.resources import Box
 if TYPE_CHECKING:
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.mesa.protocol.objects import SamplerState
-    from vc4lab.mesa.state.pipe import StageState
+    from vc4lab.mesa.state.pipe import PipeState, StageState
 
 MAX_COPIES = 64
 
@@ -39,6 +39,17 @@ class SampledTextures:
             has_both = view is not None and sampler is not None
             found.append(self._texture(view, sampler) if has_both else None)  # type: ignore[arg-type]
         return tuple(found)
+
+    def copied(self, state: PipeState) -> list[GpuResource]:
+        """The resources of a state whose copies are sampled, and the copies."""
+        found: list[GpuResource] = []
+        for view in (*state.vertex.views, *state.fragment.views):
+            if view is not None and not is_sampled_in_place(view):
+                source: Any = view.resource
+                last = min(view.state.last_level, source.last_level)
+                known = self._copies.get((source.number, view.state.first_level, last))
+                found += [source] if known is None else [source, known[1]]
+        return found
 
     def forget(self) -> None:
         """A resource went."""

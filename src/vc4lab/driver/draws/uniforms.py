@@ -11,6 +11,8 @@ from vc4lab.driver.compiler.result import CompiledShader, Uniform, UniformKind
 from vc4lab.driver.draws.textures import Texture, float_word
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.mesa.protocol.state_commands import Viewport
 
@@ -23,8 +25,6 @@ class StreamValues:
 
     Attributes
     ----------
-    constants
-        Of the stage, by number.
     textures
         Of the stage, by number; None: it has none there.
     order
@@ -33,7 +33,6 @@ class StreamValues:
         Set-up words.
     """
 
-    constants: tuple[bytes, ...]
     textures: tuple[Texture | None, ...]
     viewport: Viewport
     blend_color: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
@@ -45,68 +44,74 @@ class StreamValues:
 
 @dataclass(frozen=True, eq=False)
 class StreamPlan:
-    """A program's stream: fixed words, words of constant buffer 0, and the others."""
+    """A program's stream.
+
+    Attributes
+    ----------
+    fixed
+        Words that are the same in all draws; the others 0.
+    pairs
+        Words of constant buffer 0: their places in the stream and in the buffer.
+    others
+        Words that follow from the draw's state.
+    late
+        Those that follow from its other constant buffers.
+    own_addresses
+        Words that are the address of the stream.
+    """
 
     fixed: Any
-    places: Any
-    sources: Any
+    pairs: tuple[tuple[int, int], ...]
     others: tuple[tuple[int, Uniform], ...]
-    most: int
-    """The last word of the constant buffer that is read."""
+    late: tuple[tuple[int, Uniform], ...]
+    own_addresses: tuple[int, ...]
 
 
 def stream_plan(shader: CompiledShader) -> StreamPlan:
     """The plan of a program's stream."""
     uniforms = shader.uniforms
     fixed = np.zeros(len(uniforms), np.uint32)
-    places, sources, others = [], [], []
+    pairs, others, late, own = [], [], [], []
     for number, one in enumerate(uniforms):
         if one.kind is UniformKind.LITERAL:
             fixed[number] = one.value & 0xFFFFFFFF
         elif one.kind is UniformKind.CONSTANT and one.index == 0:
-            places.append(number)
-            sources.append(one.value)
+            pairs.append((number, one.value))
+        elif one.kind is UniformKind.UNIFORMS_ADDRESS:
+            own.append(number)
+        elif one.kind in _OF_CONSTANTS:
+            late.append((number, one))
         elif one.kind is not UniformKind.TEXTURE_ZERO:
             others.append((number, one))
-    return StreamPlan(
-        fixed,
-        np.array(places, np.int64),
-        np.array(sources, np.int64),
-        tuple(others),
-        max(sources, default=-1),
-    )
+    return StreamPlan(fixed, tuple(pairs), tuple(others), tuple(late), tuple(own))
 
 
-def uniform_stream(memory: GpuMemory, plan: StreamPlan, values: StreamValues) -> int:
-    """The address of a program's stream, in the arena. Raises OutOfMemory, Refused."""
-    words = plan.fixed.copy()
-    if len(plan.places):
-        data = values.constants[0] if values.constants else b""
-        constants = np.frombuffer(data, np.uint32, len(data) // 4)
-        if plan.most < len(constants):
-            words[plan.places] = constants[plan.sources]
-        else:
-            inside = plan.sources < len(constants)
-            words[plan.places[inside]] = constants[plan.sources[inside]]
-    address = memory.arena.allocate(max(words.nbytes, 4), 16)
+def stream_words(plan: StreamPlan, values: StreamValues) -> NDArray[np.uint32]:
+    """The words of a program's stream that are the same with other constants. Raises Refused."""
+    words: NDArray[np.uint32] = plan.fixed.copy()
     for number, one in plan.others:
-        words[number] = _WORDS[one.kind](one, values, memory, address) & 0xFFFFFFFF
-    memory.guest.write(address, words.tobytes())
-    return address
+        words[number] = _WORDS[one.kind](one, values) & 0xFFFFFFFF
+    return words
 
 
-def _constant(one: Uniform, values: StreamValues, *_: Any) -> int:
-    data = values.constants[one.index] if one.index < len(values.constants) else b""
+def late_word(one: Uniform, constants: tuple[bytes, ...], memory: GpuMemory) -> int:
+    """A word that follows from constant buffers. Raises OutOfMemory."""
+    found: int = _OF_CONSTANTS[one.kind](one, constants, memory)
+    return found
+
+
+def _constant(one: Uniform, constants: tuple[bytes, ...], _memory: GpuMemory) -> int:
+    data = constants[one.index] if one.index < len(constants) else b""
     return int.from_bytes(data[4 * one.value : 4 * one.value + 4], "little")
 
 
-def _constants_address(one: Uniform, values: StreamValues, memory: GpuMemory, _at: int) -> int:
-    data = values.constants[one.index] if one.index < len(values.constants) else b""
+def _constants_address(one: Uniform, constants: tuple[bytes, ...], memory: GpuMemory) -> int:
+    data = constants[one.index] if one.index < len(constants) else b""
     return memory.keep(data or bytes(4)) + one.value
 
 
-def _constants_limit(one: Uniform, values: StreamValues, *_: Any) -> int:
-    size = len(values.constants[one.index]) if one.index < len(values.constants) else 0
+def _constants_limit(one: Uniform, constants: tuple[bytes, ...], _memory: GpuMemory) -> int:
+    size = len(constants[one.index]) if one.index < len(constants) else 0
     return max(size - 4 - one.value, 0)
 
 
@@ -138,9 +143,6 @@ def _clip_plane(one: Uniform, values: StreamValues, *_: Any) -> int:
 
 _KIND = UniformKind
 _WORDS: dict[UniformKind, Any] = {
-    _KIND.CONSTANT: _constant,
-    _KIND.CONSTANTS_ADDRESS: _constants_address,
-    _KIND.CONSTANTS_LIMIT: _constants_limit,
     _KIND.VIEWPORT_X_SCALE: lambda _, v, *_rest: float_word(v.viewport.scale[0] * 16),
     _KIND.VIEWPORT_Y_SCALE: lambda _, v, *_rest: float_word(v.viewport.scale[1] * 16),
     _KIND.VIEWPORT_Z_SCALE: lambda _, v, *_rest: float_word(v.viewport.scale[2]),
@@ -158,6 +160,11 @@ _WORDS: dict[UniformKind, Any] = {
     _KIND.ALPHA_REF: lambda _, v, *_rest: float_word(v.alpha_ref),
     _KIND.STENCIL: lambda one, v, *_rest: v.stencil[one.index],
     _KIND.CLIP_PLANE: _clip_plane,
-    _KIND.UNIFORMS_ADDRESS: lambda _one, _values, _memory, address: address,
 }
-"""What each kind of word is; literals and constants of buffer 0 are put in all at once."""
+"""What each kind of word is."""
+_OF_CONSTANTS: dict[UniformKind, Any] = {
+    _KIND.CONSTANT: _constant,
+    _KIND.CONSTANTS_ADDRESS: _constants_address,
+    _KIND.CONSTANTS_LIMIT: _constants_limit,
+}
+"""The same of those that follow from constant buffers."""

@@ -150,6 +150,13 @@ class ShaderRecords:
         self._arrays: dict[tuple[int, int], int] = {}
         """Array records without an address, by slot and stride."""
 
+    UNIFORMS = tuple(
+        field.lo // 32
+        for field in (GlShaderRecord.fs_uniforms, GlShaderRecord.vs_uniforms,
+                      GlShaderRecord.cs_uniforms)
+    )  # fmt: skip
+    """Words of a record: the addresses of the streams."""
+
     def head(self, uniforms: tuple[int, int, int]) -> bytes:
         """The fixed part. `uniforms`: addresses of fragment, vertex, coordinate streams."""
         fields = GlShaderRecord.fs_uniforms, GlShaderRecord.vs_uniforms, GlShaderRecord.cs_uniforms

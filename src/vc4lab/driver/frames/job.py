@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.driver.draws.plans import Fills
 from vc4lab.driver.frames.rendering_list import (
     FIRST_BLOCK,
     RenderPlan,
@@ -36,6 +37,8 @@ class FrameJob:
 
     Attributes
     ----------
+    fills
+        What its draws have in memory besides records.
     draws
         How many it has.
     writes, reads
@@ -52,6 +55,7 @@ class FrameJob:
                 resource: Any = one.resource
                 self.writes[resource.number] = resource
         self.reads: dict[int, GpuResource] = {}
+        self.fills = Fills()
         self.draws = 0
         self.cleared = 0
         self.uses_depth = False
@@ -59,6 +63,7 @@ class FrameJob:
         self._colour = self._depth = self._stencil = 0
         self._body = bytearray()
         self._state: dict[int, bytes] = {}
+        self._last: dict[int, bytes] | None = None
 
     def can_clear(self, buffers: int) -> bool:
         """Whether a clear of these can still be the tile buffer's."""
@@ -83,11 +88,13 @@ class FrameJob:
 
     def add(self, state: dict[int, bytes], records: bytes) -> None:
         """A draw: state records by their ids, of which those are added that differ; its others."""
-        known = self._state
-        for number, record in state.items():
-            if known.get(number) != record:
-                known[number] = record
-                self._body += record
+        if state is not self._last:
+            self._last = state
+            known = self._state
+            for number, record in state.items():
+                if known.get(number) != record:
+                    known[number] = record
+                    self._body += record
         self._body += records
 
     @property
@@ -97,6 +104,7 @@ class FrameJob:
 
     def lists(self, memory: GpuMemory) -> Lists:
         """Both lists, in the arena. Raises OutOfMemory."""
+        self.fills.run(memory)
         columns, rows = self.target.tiles
         tile_lists = round_up(TILE_MEMORY + STATE_BYTES * columns * rows, PAGE)
         start = end = 0

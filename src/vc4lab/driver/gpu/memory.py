@@ -10,8 +10,11 @@ TILE_MEMORY = MEBIBYTE
 """Where tile state and tile lists of a frame are; it must not cross a boundary of 256 MiB."""
 TILE_MEMORY_BYTES = 64 * MEBIBYTE
 ARENA = TILE_MEMORY + TILE_MEMORY_BYTES
-ARENA_BYTES = 160 * MEBIBYTE
-HEAP = ARENA + ARENA_BYTES
+ARENA_BYTES = 144 * MEBIBYTE
+STATES = ARENA + ARENA_BYTES
+STATES_BYTES = 16 * MEBIBYTE
+"""For blocks of state, which stay from frame to frame."""
+HEAP = STATES + STATES_BYTES
 ALIGNMENT = 64
 """Bytes; of allocations of a page and more, a page."""
 PAGE = 4096
@@ -82,12 +85,19 @@ class Heap:
 
 
 class Arena:
-    """Allocations that all end together, when the work that uses them is done."""
+    """Allocations that all end together, when the work that uses them is done.
+
+    Attributes
+    ----------
+    turn
+        How often it was emptied.
+    """
 
     def __init__(self, start: int, size: int) -> None:
         self.start = start
         self.end = start + size
         self.next = start
+        self.turn = 0
 
     @property
     def left(self) -> int:
@@ -105,19 +115,27 @@ class Arena:
     def reset(self) -> None:
         """All of it is free again."""
         self.next = self.start
+        self.turn += 1
 
 
 class GpuMemory:
-    """Guest memory of the V3D with its heap and its arena."""
+    """Guest memory of the V3D: its heap, the arena of a frame, and that of blocks of state."""
 
     def __init__(self) -> None:
         self.guest = GuestMemory()
         self.heap = Heap(HEAP, MEMORY_SIZE)
         self.arena = Arena(ARENA, ARENA_BYTES)
+        self.states = Arena(STATES, STATES_BYTES)
 
     def keep(self, data: bytes, alignment: int = 16) -> int:
         """Bytes in the arena; their address. Raises OutOfMemory."""
         address = self.arena.allocate(len(data), alignment)
+        self.guest.write(address, data)
+        return address
+
+    def keep_state(self, data: bytes) -> int:
+        """Bytes of a block of state; their address. Raises OutOfMemory."""
+        address = self.states.allocate(len(data))
         self.guest.write(address, data)
         return address
 

@@ -1,16 +1,18 @@
 """State in GPU memory: blocks that draws and clears refer to by address.
 
 A block is a word for its bytes, and the bytes: Gallium's objects as the protocol declares them,
-with the driver's numbers of resources. Equal state is stored once in a frame. Reading a block gives
-the same object as long as its bytes are the same, so that what is derived of it is kept by it.
+with the driver's numbers of resources. Equal state is stored once, and stays when the frame ends;
+uniforms, and the blocks that refer to them, last a frame. Reading a block gives the same object as
+long as its bytes are the same, so that what is derived of it is kept by it.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.mesa.protocol import objects
 from vc4lab.mesa.protocol.codes import Stage
@@ -192,43 +194,73 @@ addresses of its constant buffers, then the same of the fragment stage."""
 
 
 _pipe_parts = attrgetter(*PIPE_PARTS)
+_stage_parts = attrgetter(*STAGE_PARTS)
+_ONE_BUFFER = struct.Struct("<II")
+ROOM = 1 << 16
+"""Bytes of the arena of states that stay free: allocations are aligned."""
 
 
 class BlockWriter:
-    """Puts state into the arena."""
+    """Puts state into memory: what frames repeat stays where it is, other blocks last a frame."""
 
     def __init__(self, memory: GpuMemory) -> None:
         self.memory = memory
-        self._encoded: dict[tuple[int, str], tuple[Any, bytes]] = {}
-        self._bound: dict[tuple[int, str], tuple[Any, bytes]] = {}
+        self._parts: dict[tuple[int, str], tuple[Any, int]] = {}
+        """Addresses of parts by the objects that they are made of, which are kept alive so that
+        ids stay theirs."""
         self._places: dict[bytes, int] = {}
         self._states: dict[tuple[int, ...], tuple[Any, int]] = {}
-        """Blocks of pipe states by their parts, which are kept alive so that ids stay theirs."""
+        """Addresses of pipe states by their parts."""
+        self._stages: dict[tuple[int, ...], tuple[Any, bytes]] = {}
+        """The same of a stage without its constants: the words before those."""
+        self._of_frame: dict[bytes, int] = {}
+        self._is_full = False
 
     def reset(self) -> None:
         """The arena is empty."""
-        self._places.clear()
+        self._of_frame.clear()
+        if self._is_full:
+            self._is_full = False
+            self.forget()
+            self._places.clear()
+            self.memory.states.reset()
+
+    def forget(self) -> None:
+        """A resource went: nothing may keep it alive."""
+        self._parts.clear()
         self._states.clear()
-        self._bound.clear()
+        self._stages.clear()
 
     def place(self, name: str, codec: Codec, value: Any) -> int:
         """The address of a part of the state."""
-        cache = self._bound if codec.is_bound else self._encoded
         key = id(value), name
-        known = cache.get(key)
+        known = self._parts.get(key)
         if known is None:
-            if len(cache) >= MAX_KNOWN:
-                cache.clear()
-            data = codec.write(value)
-            known = cache[key] = value, data
-        return self.block(known[1])
+            if len(self._parts) >= MAX_KNOWN:
+                self.forget()
+            address = self.block(codec.write(value))
+            if self._is_full:
+                return address
+            known = self._parts[key] = value, address
+        return known[1]
 
     def block(self, data: bytes) -> int:
-        """The address of a block with these bytes."""
+        """The address of a block with these bytes, which frames repeat."""
         address = self._places.get(data)
         if address is None:
+            whole = _WORD.pack(len(data)) + data
+            if self._is_full or self.memory.states.left < len(whole) + ROOM:
+                self._is_full = True
+                return self.frame_block(data)
+            address = self._places[data] = self.memory.keep_state(whole)
+        return address
+
+    def frame_block(self, data: bytes) -> int:
+        """The address of a block with these bytes, which lasts a frame."""
+        address = self._of_frame.get(data)
+        if address is None:
             address = self.memory.keep(_WORD.pack(len(data)) + data)
-            self._places[data] = address
+            self._of_frame[data] = address
         return address
 
     def framebuffer(self, value: Framebuffer) -> int:
@@ -241,43 +273,112 @@ class BlockWriter:
         key = tuple(map(id, parts))
         known = self._states.get(key)
         if known is None:
+            if len(self._states) >= MAX_KNOWN:
+                self.forget()
             addresses = [
                 self.place(name, codec, value) if value is not None and value != () else 0
                 for (name, codec), value in zip(PIPE_PARTS.items(), parts, strict=True)
             ]
             known = parts, self.block(struct.pack(f"<{len(addresses)}I", *addresses))
-            self._states[key] = known
+            if not self._is_full:
+                self._states[key] = known
         return known[1]
 
     def shader_state(self, state: PipeState) -> int:
         """The same of both stages' shaders, uniforms, textures and samplers."""
-        addresses = []
+        data = b""
         for stage in (state.vertex, state.fragment):
-            for name, codec in STAGE_PARTS.items():
-                value = getattr(stage, name)
-                is_set = value is not None and value != ()
-                addresses.append(self.place(name, codec, value) if is_set else 0)
-            addresses.append(len(stage.constants))
-            addresses += [self.block(values) if values else 0 for values in stage.constants]
-        return self.block(struct.pack(f"<{len(addresses)}I", *addresses))
+            data += self._stage(stage)
+            constants = stage.constants
+            if len(constants) == 1:
+                data += _ONE_BUFFER.pack(1, self.frame_block(constants[0]) if constants[0] else 0)
+            else:
+                places = [self.frame_block(values) if values else 0 for values in constants]
+                data += struct.pack(f"<{1 + len(places)}I", len(places), *places)
+        return self.frame_block(data)
+
+    def _stage(self, stage: StageState) -> bytes:
+        """The words of a stage before its constants."""
+        parts = _stage_parts(stage)
+        key = tuple(map(id, parts))
+        known = self._stages.get(key)
+        if known is None:
+            if len(self._stages) >= MAX_KNOWN:
+                self.forget()
+            addresses = [
+                self.place(name, codec, value) if value is not None and value != () else 0
+                for (name, codec), value in zip(STAGE_PARTS.items(), parts, strict=True)
+            ]
+            known = parts, struct.pack(f"<{len(addresses)}I", *addresses)
+            if not self._is_full:
+                self._stages[key] = known
+        return known[1]
+
+
+def resources_of(state: PipeState) -> list[Any]:
+    """The resources that a draw reads."""
+    bound = [
+        *state.vertex_buffers, *state.vertex.views, *state.fragment.views, state.index_buffer
+    ]  # fmt: skip
+    return [one.resource for one in bound if one is not None]
+
+
+class SharedState:
+    """What draws with other uniforms share.
+
+    Attributes
+    ----------
+    state
+        Without constants.
+    reads
+        The resources that a draw reads, by number.
+    prepared
+        For what is made of it.
+    """
+
+    def __init__(self, state: PipeState) -> None:
+        self.state = state
+        self.reads: dict[int, Any] = {one.number: one for one in resources_of(state)}
+        self.prepared: dict[Any, Any] = {}
+
+
+class Uniforms(NamedTuple):
+    """Addresses of a draw's constant buffers by stage and number, 0: empty."""
+
+    vertex: tuple[int, ...]
+    fragment: tuple[int, ...]
 
 
 class BlockReader:
-    """Reads state from memory that programs can write. Raises Malformed for what is none."""
+    """Reads state from memory. Raises Malformed for what is none.
+
+    What blocks of the arena of states hold is known as long as that is not emptied; blocks
+    elsewhere are read again with each queue.
+    """
 
     def __init__(self, memory: GpuMemory, resources: Resources) -> None:
         self.memory = memory
         self.resources = resources
         self._values: dict[tuple[str, bytes], Any] = {}
+        self._lasting: dict[tuple[str, int], Any] = {}
         self._places: dict[tuple[str, int], Any] = {}
+        self._shared: dict[tuple[int, ...], SharedState] = {}
+        self._turn = memory.states.turn
 
     def reset(self) -> None:
         """Another queue: other blocks may lie at the same addresses."""
         self._places.clear()
+        if self._turn != self.memory.states.turn:
+            self._turn = self.memory.states.turn
+            self._lasting.clear()
+            self._shared.clear()
 
     def forget(self) -> None:
         """A resource went; its number will not come again."""
         self._values.clear()
+        self._lasting.clear()
+        self._places.clear()
+        self._shared.clear()
 
     def bytes_at(self, address: int) -> bytes:
         """A block's bytes."""
@@ -286,13 +387,18 @@ class BlockReader:
             raise Malformed(f"a block of {size} bytes at 0x{address:x}")
         return self.memory.guest.read(address + 4, size)
 
+    def _lasts(self, address: int) -> bool:
+        states = self.memory.states
+        return states.start <= address < states.next
+
     def value(self, name: str, codec: Codec, address: int) -> Any:
         """The part of the state in a block."""
         place = name, address
-        known = self._places.get(place)
+        places = self._lasting if self._lasts(address) else self._places
+        known = places.get(place)
         if known is None:
             data = self.bytes_at(address)
-            known = self._places[place] = self._read(name, codec, data)
+            known = places[place] = self._read(name, codec, data)
         return known
 
     def _read(self, name: str, codec: Codec, data: bytes) -> Any:
@@ -314,20 +420,49 @@ class BlockReader:
 
     def state(self, pipe_state: int, shader_state: int) -> PipeState:
         """All that a draw is made with."""
-        place = "state", pipe_state << 32 | shader_state
-        known = self._places.get(place)
-        if known is None:
-            known = self._places[place] = self._state(pipe_state, shader_state)
-        found: PipeState = known
-        return found
+        shared, uniforms = self.shared(pipe_state, shader_state)
+        return self.whole(shared, uniforms)
 
-    def _state(self, pipe_state: int, shader_state: int) -> PipeState:
-        place = "parts", pipe_state
-        parts = self._places.get(place)
-        if parts is None:
-            parts = self._places[place] = self._parts(pipe_state)
-        vertex, fragment = self._stages(shader_state)
-        return PipeState(**parts, vertex=vertex, fragment=fragment)
+    def whole(self, shared: SharedState, uniforms: Uniforms) -> PipeState:
+        """A state with its constants."""
+        state = shared.state
+        vertex, fragment = (tuple(map(self._constants, places)) for places in uniforms)
+        return replace(
+            state,
+            vertex=replace(state.vertex, constants=vertex),
+            fragment=replace(state.fragment, constants=fragment),
+        )
+
+    def _constants(self, address: int) -> bytes:
+        return self.bytes_at(address) if address else b""
+
+    def shared(self, pipe_state: int, shader_state: int) -> tuple[SharedState, Uniforms]:
+        """All that a draw is made with: the state without its constants, and where those are."""
+        data = self.bytes_at(shader_state)
+        words = struct.unpack(f"<{len(data) // 4}I", data[: len(data) & ~3])
+        parts = len(STAGE_PARTS)
+        try:
+            middle = parts + 1 + words[parts]
+            uniforms = Uniforms(
+                words[parts + 1 : middle],
+                words[middle + parts + 1 : middle + parts + 1 + words[middle + parts]],
+            )
+        except IndexError:
+            raise Malformed(f"a shader state of {len(data)} bytes at 0x{shader_state:x}") from None
+        key = (pipe_state, *words[:parts], *words[middle : middle + parts])
+        known = self._shared.get(key)
+        if known is None:
+            if len(self._shared) >= MAX_KNOWN:
+                self._shared.clear()
+            made = PipeState(
+                **self._parts(pipe_state),
+                vertex=self._stage(key[1 : 1 + parts]),
+                fragment=self._stage(key[1 + parts :]),
+            )
+            known = SharedState(made)
+            if all(map(self._lasts, filter(None, key))):
+                self._shared[key] = known
+        return known, uniforms
 
     def _parts(self, address: int) -> dict[str, Any]:
         data = self.bytes_at(address)
@@ -340,20 +475,9 @@ class BlockReader:
             if part
         }
 
-    def _stages(self, address: int) -> list[StageState]:
-        data = self.bytes_at(address)
-        words = list(struct.unpack(f"<{len(data) // 4}I", data[: len(data) & ~3]))
-        stages = []
-        for _ in range(2):
-            if len(words) < len(STAGE_PARTS) + 1:
-                raise Malformed(f"a shader state of {len(data)} bytes at 0x{address:x}")
-            stage: dict[str, Any] = {}
-            for name, codec in STAGE_PARTS.items():
-                part = words.pop(0)
-                if part:
-                    stage[name] = self.value(name, codec, part)
-            count = words.pop(0)
-            buffers, words = words[:count], words[count:]
-            stage["constants"] = tuple(self.bytes_at(one) if one else b"" for one in buffers)
-            stages.append(StageState(**stage))
-        return stages
+    def _stage(self, addresses: tuple[int, ...]) -> StageState:
+        return StageState(**{
+            name: self.value(name, codec, part)
+            for (name, codec), part in zip(STAGE_PARTS.items(), addresses, strict=True)
+            if part
+        })  # fmt: skip

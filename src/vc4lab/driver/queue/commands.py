@@ -150,4 +150,16 @@ def command_at(data: Any, start: int) -> tuple[QueueCommand, int]:
     after = start + WORD * (1 + words)
     if after > len(data):
         raise Malformed(f"{declared.name} (byte {start}) has {words} words, more than the queue")
-    return declared.decode(data, start + WORD, words), after
+    whole = bytes(data[start:after])
+    known = _known.get(whole)
+    if known is None:
+        known = declared.decode(whole, WORD, words)
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[whole] = known
+    return known, after
+
+
+_MOST_KNOWN = 1 << 13
+_known: dict[bytes, QueueCommand] = {}
+"""Commands by their bytes: frames repeat, and a decoded command never changes."""

@@ -136,15 +136,16 @@ class Processor:
     def _draw(self, command: c.Draw, number: int) -> None:
         if not command.count or not command.instances:
             return
-        state = self.blocks.state(command.pipe_state, command.shader_state)
-        reads = self.draws.reads(state)
+        shared, uniforms = self.blocks.shared(command.pipe_state, command.shader_state)
+        reads = shared.reads
         job = self._job
-        if job is not None and job.has_work and any(one.number in job.writes for one in reads):
+        if job is not None and job.has_work and not job.writes.keys().isdisjoint(reads):
             self.flush()
-        job = self._begin(state.framebuffer)
-        if self.draws.add(job, state, command):
-            for one in reads:
-                job.reads[one.number] = one
+        job = self._begin(shared.state.framebuffer)
+        if self.draws.add_shared(
+            job, shared, uniforms, command, lambda: self.blocks.whole(shared, uniforms)
+        ):
+            job.reads.update(reads)
             self._drawn.append(number)
 
     def clear(self, command: c.Clear) -> None:

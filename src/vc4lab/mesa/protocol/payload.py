@@ -68,6 +68,11 @@ class Payload:
     """The fields in order, if each is one value as it is."""
     _readers: ClassVar[tuple[tuple[str, int, int, Reader | None], ...]] = ()
     """Of each field: its index among the values, its word, what makes it of them."""
+    _form: ClassVar[tuple[struct.Struct, int]] = struct.Struct(""), 0
+    """The format of the fixed words, and its number of values."""
+    _writers: ClassVar[tuple[tuple[str, int, int, int, Spec], ...] | None] = ()
+    """Of each field: its index among the values, its lowest bit (or -1), its items; None where
+    fields are written one by one."""
 
     def __init_subclass__(
         cls, *, first: int = 0, lengths: tuple[int, ...] = (), **kwargs: Any
@@ -93,6 +98,27 @@ class Payload:
         in_order = [index for _, index, _, _ in cls._readers] == list(range(len(plain)))
         simple = in_order and all(read is None for _, _, _, read in cls._readers)
         cls._names = tuple(plain) if simple and len(cls.lengths) == 1 else None
+        form = cls._formats.get(cls.fixed)
+        cls._writers = None
+        if len(cls.lengths) == 1 and form is not None:
+            cls._form = form, len(form.unpack(bytes(form.size)))
+            cls._writers = cls._writers_of(plain)
+
+    @classmethod
+    def _writers_of(
+        cls, plain: dict[str, Spec]
+    ) -> tuple[tuple[str, int, int, int, Spec], ...] | None:
+        """How the fields become values of the format; None if they do not each have their words."""
+        if any(spec.form == "n" and not isinstance(spec.item, str) for spec in plain.values()):
+            return None
+        made = []
+        for name, index, at, _ in cls._readers:
+            spec = plain[name]
+            if at + spec.words > cls.fixed:
+                return None
+            made.append((name, index, spec.lo if spec.form == "b" else -1,
+                         spec.count if spec.form == "n" else 0, spec))  # fmt: skip
+        return tuple(made)
 
     @classmethod
     def _letters(cls, size: int) -> str:
@@ -140,22 +166,43 @@ class Payload:
 
     def encode(self) -> bytes:
         """The words. Raises ValueError or struct.error for values that do not fit."""
-        data = bytearray(self.size() * WORD)
         tail = b""
+        if self._tail is not None:
+            tail = fields.packed(self._tail[1], getattr(self, self._tail[0]))
+        if self._writers is None:
+            return self._encode_fixed() + tail
+        form, count = self._form
+        values: list[Any] = [0] * count
+        found = self.__dict__
+        for name, index, shift, items, spec in self._writers:
+            value = found[name]
+            if items:
+                if len(value) != items:
+                    raise ValueError(f"{name}: {len(value)} values, not {items}")
+                values[index : index + items] = value
+            elif shift < 0:
+                values[index] = value
+            else:
+                if not 0 <= value < 2 << (spec.hi - shift):
+                    fields.packed(spec, value)  # raises ValueError
+                values[index] |= int(value) << shift
+        return form.pack(*values) + tail
+
+    def _encode_fixed(self) -> bytes:
+        """The words before those that go on to the end, field by field."""
+        data = bytearray(self.size() * WORD)
         for name, spec in self.specs.items():
-            if spec.form == "h":
+            if spec.form == "h" or spec.count == REST:
                 continue
             written = fields.packed(spec, getattr(self, name))
             at = (spec.at - self.first) * WORD
-            if spec.count == REST:
-                tail = written
-            elif spec.form == "b":
+            if spec.form == "b":
                 old = int.from_bytes(data[at : at + WORD], "little")
                 new = old | int.from_bytes(written, "little")
                 data[at : at + WORD] = new.to_bytes(WORD, "little")
             elif at < len(data):
                 data[at : at + len(written)] = written
-        return bytes(data) + tail
+        return bytes(data)
 
     def size(self) -> int:
         """Words before those that go on to the end; a declaration with several lengths chooses."""

@@ -1,0 +1,93 @@
+"""Draws that are lowered: what they add to a frame, but for uniforms and the place in memory.
+
+The same state and the same numbers give the same prepared draw, as long as the textures and indices
+that it looked at do not change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vc4lab.driver.draws.plans import DrawPlan
+from vc4lab.driver.draws.uniforms import late_word, stream_words
+from vc4lab.records import states
+
+if TYPE_CHECKING:
+    from vc4lab.driver.compiler.result import Uniform
+    from vc4lab.driver.draws.pipeline import Pipeline
+    from vc4lab.driver.draws.uniforms import StreamPlan, StreamValues
+    from vc4lab.driver.gpu.memory import GpuMemory
+
+SHADER_STATE = bytes([states.GlShaderState.id])
+
+
+@dataclass(eq=False)
+class PreparedDraw:
+    """What a draw adds to a frame.
+
+    Attributes
+    ----------
+    records
+        State records by their ids.
+    plan
+        Uniform streams and shader records.
+    batches
+        For each primitive record: the shader state without its address, the shader record's place
+        in the plan, the record.
+    late
+        Words of the plan that follow from constant buffers: stage 0 is that of vertices.
+    uses_depth, writes_depth
+        What the frame must load and store.
+    seen
+        Resources that were looked at, and their `changes` then.
+    """
+
+    records: dict[int, bytes]
+    uses_depth: bool
+    writes_depth: bool
+    plan: DrawPlan = field(default_factory=DrawPlan)
+    batches: list[tuple[int, int, bytes]] = field(default_factory=list)
+    late: list[tuple[int, int, Uniform]] = field(default_factory=list)
+    seen: tuple[tuple[Any, int], ...] = ()
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether what was looked at is as it was."""
+        return all(one.changes == changes for one, changes in self.seen)
+
+    def add_streams(
+        self, pipeline: Pipeline, fragment: StreamValues, vertex: StreamValues
+    ) -> list[int]:
+        """The streams of fragment, vertex and coordinate program: their places in the plan."""
+        places = []
+        for number, stream in enumerate(pipeline.streams):
+            values = vertex if number else fragment
+            places.append(self._add_stream(stream, values, of_vertex=bool(number)))
+        return places
+
+    def _add_stream(self, stream: StreamPlan, values: StreamValues, *, of_vertex: bool) -> int:
+        words = stream_words(stream, values)
+        if not len(words):
+            words = np.zeros(1, np.uint32)
+        place = self.plan.size
+        for number in stream.own_addresses:
+            words[number] = place
+        for number, one in stream.late:
+            self.late.append((place // 4 + number, 0 if of_vertex else 1, one))
+        return self.plan.add(words, stream.own_addresses, stream.pairs, of_vertex=of_vertex)
+
+    def body(self, address: int) -> bytes:
+        """Shader states and primitive records, with the plan at an address."""
+        out = b""
+        for state, place, record in self.batches:
+            out += SHADER_STATE + (state | address + place).to_bytes(4, "little") + record
+        return out
+
+    def late_words(
+        self, constants: tuple[tuple[bytes, ...], tuple[bytes, ...]], memory: GpuMemory
+    ) -> dict[int, int]:
+        """Words of the plan that follow from constant buffers. Raises OutOfMemory."""
+        return {place: late_word(one, constants[stage], memory) for place, stage, one in self.late}
