@@ -10,6 +10,7 @@ from tests.support.frame_timings import JOBS, FakeModel
 from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.live_timing import JobCounters
 from vc4lab.cli.main import app
 from vc4lab.timing.declare import StandsStill
 
@@ -42,6 +43,40 @@ def test_replay_says_how_long_the_chip_takes(tmp_path: Path) -> None:
     assert "1250 clocks (videocore4 on pi1), binning 250, rendering 1000; busiest: qpu" in text
     assert "pi1 0.005 ms, 2e+05 frames a second" in text
     assert plain.read_bytes() == timed.read_bytes()
+
+
+def test_counters_are_whole_with_the_model() -> None:
+    code, text = vc4lab("replay", JOB, "--counters")
+    assert code == ExitCode.OK
+    assert "           -  idle clocks of all QPUs (clocks are not modelled; see --timing)" in text
+    code, text = vc4lab("replay", JOB, "--counters", "--timing")
+    assert code == ExitCode.OK
+    assert "         777  idle clocks of all QPUs\n" in text
+    assert "--timing" not in text
+    code, text = vc4lab("replay", JOB, "--counters", "--timing", "--json")
+    (counted,) = json.loads(text)["counters"].values()
+    assert counted["13"] == 777
+    assert set(map(int, counted)) == set(range(30))
+
+
+def counters_of(*frames: int, last: int) -> list[dict[int, int]]:
+    """What each job of so many frames gets, if those up to the last one were timed."""
+    found: list[dict[int, int]] = []
+    jobs = JobCounters()
+    for number in range(frames[0]):
+        jobs.timed({13: 1 << number})
+    for end in frames:
+        jobs.add(end, lambda values: found.append(dict(values)))
+    for number in range(frames[0], last):
+        jobs.timed({13: 1 << number})
+    jobs.end()
+    return found
+
+
+def test_counters_of_jobs_with_several_frames() -> None:
+    assert counters_of(1, 3, 3, 4, last=4) == [{13: 1}, {13: 6}, {}, {13: 8}]
+    assert counters_of(2, 3, 5, last=4) == [{13: 3}, {13: 4}, {13: 8}]  # the model gave up
+    assert counters_of(0, 1, last=1) == [{}, {13: 1}]
 
 
 def test_replay_as_json() -> None:
@@ -231,7 +266,11 @@ def test_boot_goes_on_when_a_model_stands_still(monkeypatch: pytest.MonkeyPatch)
         (["--timing", "--chip", "nowhere"], "nowhere: no chip and no file has this name"),
     ],
 )
-@pytest.mark.parametrize("command", [["boot", GEARS], ["drm", "--", "true"]], ids=["boot", "drm"])
+@pytest.mark.parametrize(
+    "command",
+    [["boot", GEARS], ["drm", "--", "true"], ["gl", "--", "true"]],
+    ids=["boot", "drm", "gl"],
+)
 def test_options_of_programs_that_run(
     command: list[str | Path], options: list[str], words: str
 ) -> None:

@@ -63,6 +63,26 @@ def test_a_program_draws(tmp_path: Path, engine: str) -> None:
         assert image.getcolors() == [(128, (255, 0, 0))]
 
 
+def test_jobs_are_timed_and_counted(tmp_path: Path) -> None:
+    picture = tmp_path / "last.png"
+    options = "--timing", "--counters", "--timing-board", "pi1", "--screenshot", picture
+    result = run(*options, "--", sys.executable, PROGRAM, "draw")
+    assert result.returncode == 0, result.stderr
+    counters, timing = result.stderr.split("\ntiming: ", 1)
+    clear, draw = counters.split("frame 1, draw 1: performance counters\n")
+    assert clear.startswith("frame 1: performance counters\n")
+    rows = {int(line[:2]): line.split()[2] for line in draw.splitlines()}
+    assert set(rows) == set(range(30))
+    assert all(value.isdigit() for value in rows.values())
+    assert int(rows[16]) > 0  # clocks executing, which only the model knows
+    assert int(rows[9]) == 32  # quads of 16x8 pixels
+    assert "2 frames take 0.0" in timing
+    assert "(videocore4 on pi1 at 250 MHz)" in timing
+    assert "frames a second, if the GPU bounds the program" in timing
+    with Image.open(picture) as image:
+        assert image.getcolors() == [(128, (255, 0, 0))]
+
+
 def test_what_cannot_be_drawn_is_left_out_and_reported() -> None:
     result = run("--", sys.executable, PROGRAM, "draw", 3000)
     assert result.returncode == ExitCode.NOT_DRAWN, result.stderr

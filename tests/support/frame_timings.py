@@ -13,6 +13,7 @@ from vc4lab.timing.chip import Chip
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.result import DrawTiming, FrameTiming, ModuleUse, ShaderUse
 from vc4lab.timing.result import CacheUse, HotInstruction, QueueUse
+from vc4lab.v3d.counters import SOURCES
 
 JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"
 
@@ -60,6 +61,7 @@ def frame_timing(clocks: int = 1000, draws: int = 2, queue: str = "vectors") -> 
             ),
         ),
         notes=("a <note> & more",),
+        counters={source.id: 777 for source in SOURCES if not source.modelled},
     )  # fmt: skip
 
 

@@ -200,7 +200,7 @@ def drm(
         if record_jobs is not None:
             recorder = record_to(made, record_jobs, record_count, record_size)
         if counters:
-            print_counters(made)
+            print_counters(made, live)
         if live is not None:
             live.attach(made.v3d)
             made.frame_listeners.append(live.picture_shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from vc4lab.cli.outputs import say
 from vc4lab.files import why
 
 if TYPE_CHECKING:
+    from vc4lab.cli.live_timing import LiveTiming
     from vc4lab.drm.cpu_memory.accounts import Frame
     from vc4lab.drm.cpu_memory.profiles import Profile
     from vc4lab.drm.device.device import DrmDevice
@@ -41,15 +42,27 @@ def recorded(recorder: JobRecorder, code: int) -> int:
     return code
 
 
-def print_counters(device: DrmDevice) -> None:
+def print_counters(device: DrmDevice, live: LiveTiming | None) -> None:
     """Print each job's performance counters, as replay does."""
-    from vc4lab.v3d.counters import table
 
     def show(event: JobCounted) -> None:
-        say("\n".join([f"{event.name}: performance counters", *table(event.counters)]))
+        say_counters(event.name, event.counters, live)
 
     device.v3d.counters.everything = True
     device.gpu.job_counted.subscribe(show)
+
+
+def say_counters(name: str, counted: Mapping[int, int], live: LiveTiming | None) -> None:
+    """Print a job's counters; with those that only the model knows as soon as it has timed it."""
+    from vc4lab.v3d.counters import table
+
+    def write(more: Mapping[int, int]) -> None:
+        say("\n".join([f"{name}: performance counters", *table({**counted, **more})]))
+
+    if live is None:
+        write({})
+    else:
+        live.when_timed(write)
 
 
 def profile_of(name: str) -> Profile:

@@ -13,8 +13,10 @@ import typer
 from vc4lab.cli import options as common
 from vc4lab.cli.drm_signals import EarlySignals, RunSignals
 from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.gl_instruments import print_counters, time_jobs
 from vc4lab.cli.options import FILE, Engine, FrameRange, unknowns_of
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
+from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption
 from vc4lab.ranges import PICTURES
 
 if TYPE_CHECKING:
@@ -82,6 +84,10 @@ def gl(
             "own; one run per machine.",
         ),
     ] = False,
+    counters: common.CountersOption = False,
+    timing: LiveOption = False,
+    chip: ChipOption = None,
+    timing_board: LiveBoardOption = None,
 ) -> None:
     """Run an OpenGL program with the Mesa that is installed, drawn by a VideoCore IV."""
     if not program or not program[0]:
@@ -93,6 +99,11 @@ def gl(
     problem = outputs.problem([capture])
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
+    live = None
+    if timing or chip or timing_board:
+        from vc4lab.cli.live_timing import live_timing
+
+        live = live_timing(timing, chip, timing_board)
     from vc4lab.diagnostics import Reporter, StrictStop
     from vc4lab.driver.gl import Gl
     from vc4lab.mesa.server.program import SOCKET, TMP, NotPossible
@@ -119,6 +130,10 @@ def gl(
         raise failed(f"vc4lab gl: {TMP / SOCKET}: {reason}") from None
     with made, EarlySignals() as early:
         _trace(made.server, trace)
+        if counters:
+            print_counters(made, live)
+        if live is not None:
+            time_jobs(made, live)
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             signals = RunSignals(made.start(program))
@@ -137,6 +152,10 @@ def gl(
             raise typer.Exit(ExitCode.STRICT_STOP) from None
         finally:
             signals.__exit__()
+            if live is not None:
+                live.end()
+    for line in live.lines(result.frames) if live is not None else ():
+        say(line)
     if not result.connections:
         reporter.report("GL-011", f"{program[0]} did not connect to the server", block="GL")
     if result.left_out:

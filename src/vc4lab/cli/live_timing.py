@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from vc4lab.cli.timing_options import only_with_timing, timer_of
@@ -53,6 +55,46 @@ class ListClocks:
         return clocks
 
 
+class JobCounters:
+    """The counters that the model knows, collected for jobs, which have any number of frames."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()  # jobs end in one thread, frames are timed in another
+        self._jobs: list[tuple[int, Callable[[Mapping[int, int]], object]]] = []
+        self._frames: list[Mapping[int, int]] = []
+        self._taken = 0
+
+    def add(self, frames: int, call: Callable[[Mapping[int, int]], object]) -> None:
+        """A job is over, with the last of so many frames since the start."""
+        with self._lock:
+            self._jobs.append((frames, call))
+            self._give()
+
+    def timed(self, counters: Mapping[int, int]) -> None:
+        """The next frame is timed."""
+        with self._lock:
+            self._frames.append(counters)
+            self._give()
+
+    def end(self) -> None:
+        """No further frame will be timed: what is known is given."""
+        with self._lock:
+            self._give(everything=True)
+
+    def _give(self, everything: bool = False) -> None:
+        while self._jobs:
+            end, call = self._jobs[0]
+            if self._taken + len(self._frames) < end and not everything:
+                return
+            count = max(end - self._taken, 0)
+            found: Counter[int] = Counter()
+            for one in self._frames[:count]:
+                found.update(one)
+            del self._frames[:count], self._jobs[0]
+            self._taken += count
+            call(found)
+
+
 class LiveTiming:
     """Times the frames of a V3D on one board, in a thread beside those that draw.
 
@@ -70,6 +112,7 @@ class LiveTiming:
         self._feed: FrameFeed | None = None
         self._count = 0
         self._shown = 0
+        self._counters = JobCounters()
 
     def attach(self, v3d: V3D) -> None:
         """Listens to a V3D from now on."""
@@ -88,6 +131,12 @@ class LiveTiming:
             self._feed.__exit__(None, None, None)
             self._stream.__exit__(None, None, None)
             self._feed = None
+        self._counters.end()
+
+    def when_timed(self, call: Callable[[Mapping[int, int]], object]) -> None:
+        """Calls with what performance counters counted in the frames that were drawn since the last
+        such call, as far as only the model knows it: when all of them are timed."""
+        self._counters.add(self._count, call)
 
     def _on_binning(self, frame: Frame) -> None:
         if self._guest is not None:
@@ -102,6 +151,7 @@ class LiveTiming:
     def _on_time(self, one: FrameTime) -> None:
         taken = one.boards[0].milliseconds
         self.milliseconds.append(taken)
+        self._counters.timed(one.timing.counters)
         if self.show is not None:
             self.show(f"{one.name}: {one.clocks} clocks, {taken:.4g} ms on {self.timer.board}")
 

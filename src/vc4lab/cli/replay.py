@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,6 +163,8 @@ class _Times:
     def __init__(self, timer: FrameTimer, as_json: bool) -> None:
         self.as_json = as_json
         self._timer = timer
+        self._counted: dict[str, dict[int, int]] = {}
+        self._names: dict[str, str] = {}
         self.stream = timer.stream()
 
     def take(self, name: str, frames: Sequence[Frame]) -> None:
@@ -169,7 +172,21 @@ class _Times:
         from vc4lab.drm.recorded.replay import named
 
         for one, frame in named(name, frames):
+            self._names[one] = name
             self.stream.put(one, frame)
+
+    def count(self, name: str, values: dict[int, int]) -> None:
+        """What the core counted in a job; the model knows the other counters later."""
+        self._counted[name] = values
+
+    def _counters(self) -> dict[str, dict[int, int]]:
+        """Of each job, if they are wanted: what the core counted, and what the model knows."""
+        found = {name: Counter(values) for name, values in self._counted.items()}
+        for one in self.stream.times:
+            job = self._names[one.name]
+            if job in found:
+                found[job].update(one.timing.counters)
+        return {name: dict(values) for name, values in found.items()}
 
     def show(self, summary: dict[str, object]) -> None:
         """Print all of them. Raises typer.Exit for a chip that cannot move."""
@@ -181,8 +198,12 @@ class _Times:
                 "board": self._timer.board,
                 "frames": [one.to_json() for one in times],
             }
+            if self._counted:
+                found["counters"] = self._counters()
             typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
         else:
+            for name, values in self._counters().items():
+                _print_counters(name, values)
             for one in times:
                 typer.echo("\n".join(frame_lines(self._timer, one)))
             for line in total_lines(times):
@@ -218,6 +239,7 @@ def _draw(wanted: _Wanted, reporter: Reporter, times: _Times | None) -> None:
     output, every, tiles = wanted.output, wanted.every, wanted.tiles
     auto = wanted.order == ByteOrderChoice.AUTO
     frames: list[tuple[str, FrameDrawn]] = []
+    shows = _print_counters if times is None else times.count
     with times.stream if times is not None else nullcontext():
         result = run(
             wanted.path,
@@ -227,7 +249,7 @@ def _draw(wanted: _Wanted, reporter: Reporter, times: _Times | None) -> None:
             reporter=reporter,
             progress=progress,
             on_image=(lambda name, image: save(image, every / f"{name}.png")) if every else None,
-            on_counters=_print_counters if wanted.counters else None,
+            on_counters=shows if wanted.counters else None,
             on_tiles=(lambda name, frame: frames.append((name, frame))) if tiles else None,
             on_work=times.take if times is not None else None,
         )

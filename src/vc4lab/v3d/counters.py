@@ -108,11 +108,13 @@ def counts(totals: Mapping[str, int]) -> dict[int, int]:
 
 
 def table(values: Mapping[int, int]) -> list[str]:
-    """Lines for people: every source with its value, or why there is none."""
+    """Lines for people: every source with its value, or why there is none. `values` may have those
+    of a timing model, too."""
     lines = []
     for source in SOURCES:
         value = str(values[source.id]) if source.id in values else "-"
-        why = "" if source.modelled else f" ({source.note or 'not modelled'})"
+        known = source.modelled or source.id in values
+        why = "" if known else f" ({source.note or 'not modelled'}; see --timing)"
         lines.append(f"{source.id:2d} {source.unit} {value:>12}  {source.text}{why}")
     return lines
 
