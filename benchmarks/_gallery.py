@@ -1,6 +1,7 @@
 """`make gallery`: every recorded run drawn by vc4lab beside llvmpipe's picture of the same scene.
 
-Writes out/gallery.html (pictures inside) and out/gallery.png, a contact sheet.
+Writes out/gallery.html (pictures inside) and out/gallery.png, a contact sheet; and two of OpenGL
+programs (`_gl_gallery.py`): out/gl-gallery.png, out/gl-three-ways.png.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy
 from PIL import Image, ImageDraw
 
+from benchmarks import _gl_gallery
 from benchmarks._llvmpipe import SCENES, Llvmpipe, llvmpipe
 from vc4lab.drm.recorded.replay import replay
 
@@ -227,6 +229,7 @@ def sheet(items: list[Exhibit], columns: int = 3) -> Image.Image:
 def main() -> int:
     """Write both files."""
     with llvmpipe() as peer:
+        _gl_gallery.write(peer, OUT)
         items = list(exhibits(peer))
     OUT.mkdir(exist_ok=True)
     (OUT / "gallery.html").write_text(page(items))
