@@ -273,7 +273,7 @@ class VideoCoreScreen:
     def end_query(self, query: BoundQuery, begun: int | None) -> int:
         kind = query.state.type
         if kind not in _TIMES:
-            self.reporter.report("GL-010", f"queries of kind {kind} count nothing yet", block="GL")
+            self.reporter.report("GL-018", f"queries of kind {kind} count nothing", block="GL")
             return 0
         self.finish()
         now = time.monotonic_ns()

@@ -75,8 +75,7 @@ ENTRIES = [
     Entry(
         "GL-010",
         "Not built yet",
-        "This part of the OpenGL driver does not exist yet: occlusion queries count 0, and a store "
-        "without a GPU draws nothing.",
+        "This part of the OpenGL driver does not exist yet: a store without a GPU draws nothing.",
         "docs/gl.md",
         "For pictures, use Mesa's own driver for the chip: vc4lab drm -- PROGRAM.",
     ),
@@ -141,5 +140,15 @@ ENTRIES = [
         "not exist. The command is left out; without a next one the rest of the queue is.",
         "src/vc4lab/driver/queue/commands.py",
         "Only a queue that was edited or damaged can have that; the message names the place.",
+    ),
+    Entry(
+        "GL-018",
+        "Not on this chip",
+        "The program uses something that a VideoCore IV cannot do, and that OpenGL allows to be "
+        "left out: occlusion queries have counters of 0 bits (GL_QUERY_COUNTER_BITS) and count 0, "
+        "lines are not stippled, and nothing is smoothed. It is drawn without.",
+        "docs/gl.md",
+        "On the board it is the same with Mesa's own driver: a program must ask what there is.",
+        Severity.WARNING,
     ),
 ]

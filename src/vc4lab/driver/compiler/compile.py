@@ -32,6 +32,7 @@ from vc4lab.driver.compiler.ssa.optimise import optimise
 from vc4lab.driver.compiler.ssa.relax import relax
 from vc4lab.driver.compiler.ssa.values import Block, Function
 from vc4lab.driver.compiler.tgsi.program import File, Program
+from vc4lab.driver.compiler.tgsi.window import with_distances, with_stipple, without_clipped
 
 LONGEST = 1 << 14
 """Instructions that a program may have."""
@@ -43,6 +44,9 @@ RELAXED = 2
 
 def compile_fragment(program: Program, key: FragmentKey) -> CompiledShader:
     """A fragment program."""
+    program = without_clipped(program, key.clip_planes)
+    if key.is_stippled:
+        program = with_stipple(program)
 
     def lower(reach: int) -> Fragment:
         fragment = Fragment(program, _flat(program), key)
@@ -66,6 +70,7 @@ def compile_fragment(program: Program, key: FragmentKey) -> CompiledShader:
 
 def compile_vertex(program: Program, key: VertexKey) -> CompiledVertex:
     """A vertex program, and the coordinate program that is the part of it that binning needs."""
+    program = with_distances(program, key.clip_planes)
     whole = optimise(_only(_flat(program), _read_outputs(program, key, key.varyings)))
     part = optimise(_only(_flat(program), _read_outputs(program, key, ())))
     sizes = sizes_of(whole, key)

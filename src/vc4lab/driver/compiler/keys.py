@@ -98,6 +98,10 @@ class FragmentKey:
         Of such places, whether t begins at the lower edge.
     is_two_sided
         Back faces have the colours BCOLOR.
+    clip_planes
+        A bit for each user clip plane: pixels beyond one are left out.
+    is_stippled
+        Pixels are left out whose bit of the polygon stipple is 0.
     """
 
     color: ColorTarget | None = ColorTarget()
@@ -109,6 +113,7 @@ class FragmentKey:
     sprite_origin_is_lower: bool = False
     is_two_sided: bool = False
     clip_planes: int = 0
+    is_stippled: bool = False
     textures: tuple[TextureKey, ...] = ()
 
 
@@ -138,6 +143,8 @@ class VertexKey:
         What the fragment program reads, in its order: `CompiledShader.varyings`.
     has_point_size
         Points whose size the shader gives.
+    clip_planes
+        A bit for each user clip plane: the distances from them are CLIPDIST[0] and CLIPDIST[1].
     """
 
     formats: tuple[int, ...] = ()

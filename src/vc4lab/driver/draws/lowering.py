@@ -17,12 +17,13 @@ from vc4lab.driver.draws.pipeline import (
     make_pipeline,
 )
 from vc4lab.driver.draws.plans import PLAN_WORDS
+from vc4lab.driver.draws.polygon_mode import drawn_as, without
 from vc4lab.driver.draws.prepared import PreparedDraw
 from vc4lab.driver.draws.primitives import Batch, batches
 from vc4lab.driver.draws.programs import Programs
 from vc4lab.driver.draws.sampled import SampledTextures
 from vc4lab.driver.draws.state_records import clip_window, state_records, viewport_of
-from vc4lab.driver.draws.uniforms import StreamValues
+from vc4lab.driver.draws.uniforms import STIPPLE_ROWS, StreamValues
 from vc4lab.driver.draws.vertices import ShaderRecords, attributes, sources
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records import states
@@ -58,8 +59,11 @@ class DrawLowering:
         What was compiled.
     """
 
-    def __init__(self, memory: GpuMemory, compiler: Compiler) -> None:
+    def __init__(
+        self, memory: GpuMemory, compiler: Compiler, report: Callable[[str, str], None]
+    ) -> None:
         self.memory = memory
+        self._report = report
         self.programs = Programs(memory, compiler)
         self.textures = SampledTextures(memory)
         self._pipelines = IdentityCache()
@@ -143,10 +147,10 @@ class DrawLowering:
         window = clip_window(state, viewport, target)
         if window.is_empty:
             return None
-        parts = batches(draw, state.index_buffer, self.memory)
+        parts = batches(draw, rasterizer, state.index_buffer, self.memory)
         if not parts:
             return None
-        kind = kind_of(draw.mode)
+        kind = kind_of(drawn_as(draw.mode, rasterizer))
         pipeline = self._pipeline(state, target, kind)
         records = self._records.get(
             (rasterizer, dsa, viewport, pipeline),
@@ -180,9 +184,15 @@ class DrawLowering:
         made: Pipeline = self._pipelines.get(
             objects,
             (target.order, target.depth is not None, target.has_stencil, kind),
-            lambda: make_pipeline(state, target, kind, self.programs),
+            lambda: self._new_pipeline(state, target, kind),
         )
         return made
+
+    def _new_pipeline(self, state: PipeState, target: FrameTarget, kind: Primitives) -> Pipeline:
+        assert state.rasterizer is not None
+        for text in without(state.rasterizer, kind):
+            self._report("GL-018", text)
+        return make_pipeline(state, target, kind, self.programs)
 
     def _shaded(
         self,
@@ -223,7 +233,7 @@ class DrawLowering:
             order=order or "rgba",
             alpha_ref=state.dsa.alpha_ref_value if state.dsa is not None else 0.0,
             stencil=pipeline.stencil,
-            clip_planes=state.ucp,
+            stipple=self._stipple(state) if pipeline.fragment_key.is_stippled else 0,
         )
         vertex = StreamValues(
             textures=self.textures.of_stage(state.vertex),
@@ -231,6 +241,12 @@ class DrawLowering:
             clip_planes=state.ucp,
         )
         return made.add_streams(pipeline, fragment, vertex)
+
+    def _stipple(self, state: PipeState) -> int:
+        """The polygon stipple as shaders look it up: its address, until the frame is drawn."""
+        rows = np.zeros((STIPPLE_ROWS, 4), np.uint32)
+        rows[: len(state.stipple), 0] = state.stipple
+        return self.memory.keep(rows.tobytes())
 
 
 Whole = Callable[[], "PipeState"]

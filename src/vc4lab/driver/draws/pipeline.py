@@ -106,6 +106,7 @@ def make_pipeline(
         sprite_origin_is_lower=is_points and bool(rasterizer.sprite_coord_mode),
         is_two_sided=rasterizer.light_twoside and kind is Primitives.TRIANGLES,
         clip_planes=planes,
+        is_stippled=rasterizer.poly_stipple_enable and kind is Primitives.TRIANGLES,
         textures=texture_keys(state.fragment),
     )
     fragment = programs.fragment(fragment_shader.text, fragment_key)

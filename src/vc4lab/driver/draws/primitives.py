@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vc4lab.driver.draws.polygon_mode import drawn_as, outlines
 from vc4lab.mesa.protocol.codes import Primitive
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records import declarations as d
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.queue.commands import Draw
+    from vc4lab.mesa.protocol.objects import RasterizerState
     from vc4lab.mesa.state.pipe import IndexBuffer
 
 MAX_VERTICES = 65535
@@ -70,17 +72,26 @@ class Batch(NamedTuple):
     picked: NDArray[np.int64] | None = None
 
 
-def batches(draw: Draw, indices: IndexBuffer | None, memory: GpuMemory) -> list[Batch]:
+def batches(
+    draw: Draw, rasterizer: RasterizerState, indices: IndexBuffer | None, memory: GpuMemory
+) -> list[Batch]:
     """The records of a draw. Raises Refused, OutOfMemory."""
     if draw.mode not in LEAST:
         raise Refused("GL-007", f"primitives of kind {draw.mode} were not announced")
+    mode = drawn_as(draw.mode, rasterizer)
+    if not draw.indexed and mode != draw.mode:
+        return list(_outlines(draw, mode, draw.start + np.arange(draw.count)))
     if not draw.indexed:
         return list(_array_batches(draw.mode, draw.start, draw.count))
     if indices is None:
         raise Refused("GL-015", "an indexed draw without an index buffer")
     made: list[Batch] = []
     for start, numbers in _runs(draw, indices, memory):
-        if len(numbers) >= LEAST[draw.mode]:
+        if len(numbers) < LEAST[draw.mode]:
+            continue
+        if mode != draw.mode:
+            made += _outlines(draw, mode, numbers.astype(np.int64) + draw.index_bias)
+        else:
             address = indices.resource.address + start  # type: ignore[attr-defined]
             made += _index_batches(draw, numbers, address, memory)
     return made
@@ -171,6 +182,11 @@ def _picked_batches(mode: Primitive, numbers: NDArray[Any]) -> Iterator[Batch]:
         picked = numbers[first : first + size]
         record = _array_record(mode, 0, size)
         yield Batch(record, 0, int(picked.min()), int(picked.max()), picked)
+
+
+def _outlines(draw: Draw, mode: Primitive, numbers: NDArray[np.int64]) -> Iterator[Batch]:
+    if len(numbers) >= LEAST[draw.mode]:
+        yield from _picked_batches(mode, outlines(draw.mode, mode, numbers))
 
 
 def _array_record(mode: Primitive, first: int, count: int) -> bytes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vc4lab.driver.compiler.result import CompiledShader, Uniform, UniformKind
+from vc4lab.driver.compiler.tgsi.window import STIPPLE
 from vc4lab.driver.draws.textures import Texture, float_word
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from vc4lab.mesa.protocol.state_commands import Viewport
 
 _COMPONENTS = "rgba"
+STIPPLE_ROWS = 32
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class StreamValues:
         Of the tile buffer's bytes (`ColorTarget.order`).
     stencil
         Set-up words.
+    stipple
+        The address of the polygon stipple: its rows, 16 bytes apart.
     """
 
     textures: tuple[Texture | None, ...]
@@ -40,6 +44,7 @@ class StreamValues:
     alpha_ref: float = 0.0
     stencil: tuple[int, ...] = ()
     clip_planes: tuple[float, ...] = ()
+    stipple: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +84,7 @@ def stream_plan(shader: CompiledShader) -> StreamPlan:
             pairs.append((number, one.value))
         elif one.kind is UniformKind.UNIFORMS_ADDRESS:
             own.append(number)
-        elif one.kind in _OF_CONSTANTS:
+        elif one.kind in _OF_CONSTANTS and one.index != STIPPLE:
             late.append((number, one))
         elif one.kind is not UniformKind.TEXTURE_ZERO:
             others.append((number, one))
@@ -160,6 +165,8 @@ _WORDS: dict[UniformKind, Any] = {
     _KIND.ALPHA_REF: lambda _, v, *_rest: float_word(v.alpha_ref),
     _KIND.STENCIL: lambda one, v, *_rest: v.stencil[one.index],
     _KIND.CLIP_PLANE: _clip_plane,
+    _KIND.CONSTANTS_ADDRESS: lambda one, v: v.stipple + one.value,
+    _KIND.CONSTANTS_LIMIT: lambda one, _: STIPPLE_ROWS * 16 - 4 - one.value,
 }
 """What each kind of word is."""
 _OF_CONSTANTS: dict[UniformKind, Any] = {

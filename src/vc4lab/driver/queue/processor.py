@@ -61,7 +61,7 @@ class Processor:
         self.resources = resources
         self.listeners = listeners
         self.blocks = BlockReader(memory, resources)
-        self.draws = DrawLowering(memory, compiler)
+        self.draws = DrawLowering(memory, compiler, self.report)
         self.counts = FrameCounts()
         self._target: tuple[GpuResource, int] | None = None
         self._picture: Snapshot | None = None

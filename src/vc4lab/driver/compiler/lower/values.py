@@ -14,6 +14,7 @@ from vc4lab.driver.compiler.machine.code import Const, Flags, Op, Operand, Reg, 
 from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.driver.compiler.ssa.optimise import walk
 from vc4lab.driver.compiler.ssa.values import Block, Function, If, Jump, Loop, Value
+from vc4lab.driver.compiler.tgsi.window import CLIP_PLANES
 from vc4lab.qpu.isa.operations import Condition
 
 COMPARISONS: dict[str, tuple[str, bool, Condition]] = {
@@ -215,6 +216,8 @@ class Values:
             return Const(value.attributes[0])
         if value.op == "uniform":
             buffer, register, component = value.attributes
+            if buffer == CLIP_PLANES:
+                return Uniform(UniformKind.CLIP_PLANE, register, component)
             return Uniform(UniformKind.CONSTANT, buffer, 4 * register + component)
         self._lower(value)
         return self._operands[value]

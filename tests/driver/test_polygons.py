@@ -1,0 +1,202 @@
+"""What cuts pixels out of primitives, and what polygons are drawn as, beside numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.driver.drawing import RGBA, Drawing
+from tests.driver.shaders import POSITION_ONLY, UNIFORM_COLOUR, VARYING, VARYING_COLOUR
+from tests.driver.test_draws import CORNERS, RED, SIZE, SURE, clip, fill, inside, rectangle
+from tests.mesa.conftest import RunningServer
+
+from vc4lab.diagnostics.entry import Severity
+from vc4lab.mesa.protocol import state_commands
+from vc4lab.mesa.protocol.codes import Face, PolygonMode, Primitive, Stage
+
+ALL = rectangle(0, 0, SIZE, SIZE)
+LINE = {"fill_front": PolygonMode.LINE, "fill_back": PolygonMode.LINE}
+POINT = {"fill_front": PolygonMode.POINT, "fill_back": PolygonMode.POINT}
+CLIP_VERTEX = """VERT
+DCL IN[0]
+DCL OUT[0], CLIPVERTEX
+DCL OUT[1], POSITION
+DCL CONST[0]
+  0: MOV OUT[1], IN[0]
+  1: MUL OUT[0], IN[0], CONST[0]
+  2: END
+"""
+
+
+@pytest.fixture
+def target(drawing: Drawing) -> int:
+    """A cleared texture that is drawn to."""
+    handle = drawing.texture(SIZE, SIZE, RGBA)
+    drawing.target(handle)
+    drawing.viewport(SIZE, SIZE)
+    drawing.defaults()
+    drawing.clear(4)
+    return handle
+
+
+def planes(drawing: Drawing, *known: tuple[float, ...]) -> None:
+    """Clip planes from the first on."""
+    values = np.zeros(32)
+    values[: 4 * len(known)] = np.ravel(known)
+    drawing.client.submit(state_commands.SetClipState(tuple(values.tolist())))
+
+
+def seen(drawing: Drawing, target: int) -> np.ndarray[Any, Any]:
+    """Which pixels are red."""
+    return drawing.get(target)[..., 0] > 0
+
+
+def test_clip_planes(drawing: Drawing, target: int, gpu: RunningServer) -> None:
+    """The enabled ones only; the fifth is in a second group of distances."""
+    y, x = (np.mgrid[0:SIZE, 0:SIZE] + 0.5) / (SIZE / 2) - 1
+    known = (1, 0, 0, 0.51), (0, 0, 0, -1), (0, -1, 0, 0.26), (0, 0, 0, -1), (1, 1, 0, 0.63)
+    planes(drawing, *known)
+    for enabled in (0b1, 0b100, 0b101, 0b10101, 0b10000):
+        drawing.clear(4)
+        drawing.rasterizer(clip_plane_enable=enabled)
+        fill(drawing, ALL, RED)
+        expected = np.ones((SIZE, SIZE), bool)
+        for number, (a, b, _, d) in enumerate(known):
+            if enabled >> number & 1:
+                expected &= a * x + b * y + d >= 0
+        assert (seen(drawing, target) == expected).all(), bin(enabled)
+    drawing.rasterizer(clip_plane_enable=0b10)
+    drawing.clear(4)
+    fill(drawing, ALL, RED)
+    assert not seen(drawing, target).any()
+    assert gpu.codes() == []
+
+
+def test_clip_planes_cut_through_perspective(drawing: Drawing, target: int) -> None:
+    """Distances are linear in clip coordinates, not on the screen; varyings stay what they are."""
+    w = np.array([1.0, 3.0, 1.0, 3.0])
+    corners = np.array([[-1, -1], [1, -1], [-1, 1], [1, 1]]) * w[:, None]
+    values = np.tile([1.0, 0.5, 0.0, 1.0], (4, 1))
+    rows = np.concatenate([corners, np.full((4, 1), 0.5), w[:, None], values], axis=1)
+    planes(drawing, (0, 0, 0, 0), (0, 0, 0, 1.0), (-1, 0, 1.2, 0))
+    drawing.rasterizer(clip_plane_enable=0b100)
+    drawing.shaders(VARYING, VARYING_COLOUR)
+    drawing.vertices(rows, 4, 4)
+    drawing.draw(Primitive.TRIANGLE_STRIP, 4)
+    x = (np.arange(SIZE) + 0.5) / (SIZE / 2) - 1
+    # 1/w is linear on the screen: 1 at the left, 1/3 at the right.
+    by_w = 1 - (x + 1) / 3
+    expected = np.tile(0.6 - x / by_w >= 0, (SIZE, 1))
+    found = drawing.get(target)
+    assert ((found[..., 0] > 0) == expected).all()
+    assert abs(found[expected][:, :2].astype(int) - [255, 128]).max() <= 1
+
+
+def test_the_clip_vertex(drawing: Drawing, target: int) -> None:
+    planes(drawing, (1, 0, 0, 0))
+    drawing.rasterizer(clip_plane_enable=1)
+    drawing.shaders(CLIP_VERTEX, UNIFORM_COLOUR)
+    drawing.constants(Stage.FRAGMENT, RED)
+    drawing.constants(Stage.VERTEX, (-1, 1, 1, 1))
+    drawing.vertices(clip(ALL), 4)
+    drawing.draw(Primitive.TRIANGLES, 6)
+    found = seen(drawing, target)
+    assert found[:, : SIZE // 2].all()
+    assert not found[:, SIZE // 2 :].any()
+
+
+def test_the_polygon_stipple(drawing: Drawing, target: int, gpu: RunningServer) -> None:
+    """Triangles only; bit 31 of the first row is the first pixel in memory."""
+    rng = np.random.default_rng(7)
+    rows = rng.integers(0, 1 << 32, 32, np.uint32)
+    drawing.client.submit(state_commands.SetPolygonStipple(tuple(rows.tolist())))
+    drawing.rasterizer(poly_stipple_enable=True)
+    fill(drawing, CORNERS, RED)
+    y, x = np.mgrid[0:SIZE, 0:SIZE]
+    bits = (rows[y & 31] >> (31 - (x & 31)).astype(np.uint32) & 1).astype(bool)
+    found = seen(drawing, target)
+    assert (found == (inside(CORNERS) & bits))[SURE].all()
+    drawing.clear(4)
+    drawing.vertices(clip(np.array([[0, 20.5], [SIZE, 20.5]])), 4)
+    drawing.draw(Primitive.LINES, 2)
+    assert seen(drawing, target)[20, 1:-1].all()
+    assert gpu.codes() == []
+
+
+def near(points: np.ndarray[Any, Any], ends: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The distance of each pixel from the nearest of some segments, (n, 2, 2)."""
+    y, x = np.mgrid[0:SIZE, 0:SIZE] + 0.5
+    found = np.full((SIZE, SIZE), np.inf)
+    for (ax, ay), (bx, by) in ends:
+        along = np.array([bx - ax, by - ay])
+        t = ((x - ax) * along[0] + (y - ay) * along[1]) / max(along @ along, 1e-9)
+        t = np.clip(t, 0, 1)
+        found = np.minimum(found, np.hypot(x - ax - t * along[0], y - ay - t * along[1]))
+    return found
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize(
+    ("mode", "triangles"),
+    [
+        (Primitive.TRIANGLES, [(0, 1, 2), (3, 4, 5)]),
+        (Primitive.TRIANGLE_STRIP, [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5)]),
+        (Primitive.TRIANGLE_FAN, [(0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5)]),
+    ],
+)
+def test_polygons_as_lines_and_points(
+    drawing: Drawing, target: int, gpu: RunningServer, mode: Primitive, triangles: Any,
+    indexed: bool,
+) -> None:  # fmt: skip
+    points = np.array(
+        [[8.3, 10.2], [40.4, 8.7], [20.6, 50.1], [60.2, 60.4], [50.5, 88.5], [88.4, 80.1]]
+    )
+    drawing.shaders(POSITION_ONLY, UNIFORM_COLOUR)
+    drawing.constants(Stage.FRAGMENT, RED)
+    order = np.array([4, 2, 0, 5, 1, 3])
+    drawing.vertices(clip(points[np.argsort(order)] if indexed else points), 4)
+    for settings, shapes in (
+        (LINE, [(points[t[a]], points[t[(a + 1) % 3]]) for t in triangles for a in range(3)]),
+        (POINT, [(points[a], points[a]) for t in triangles for a in t]),
+    ):
+        drawing.clear(4)
+        drawing.rasterizer(**settings)
+        if indexed:
+            drawing.draw_indexed(mode, order.astype(np.uint16))
+        else:
+            drawing.draw(mode, len(points))
+        found, distance = seen(drawing, target), near(points, np.array(shapes))
+        assert not found[distance > 1.1].any()
+        if settings is LINE:
+            assert found[distance < 0.3].mean() > 0.985
+        else:
+            assert found.sum() == len({tuple(one[0]) for one in shapes})
+    assert gpu.codes() == []
+
+
+def test_what_the_chip_goes_without(drawing: Drawing, target: int, gpu: RunningServer) -> None:
+    """Warnings, and the lines are drawn."""
+    drawing.rasterizer(line_stipple_enable=True, line_smooth=True, point_smooth=True)
+    fill(drawing, CORNERS, RED)
+    assert gpu.codes() == []
+    drawing.clear(4)
+    drawing.vertices(clip(np.array([[0, 20.5], [SIZE, 20.5]])), 4)
+    drawing.draw(Primitive.LINES, 2)
+    assert seen(drawing, target)[20, 1:-1].all()
+    assert gpu.codes() == ["GL-018", "GL-018"]
+    assert all(one.severity is Severity.WARNING for one in gpu.reporter.items)
+
+
+def test_polygon_modes_of_one_face(drawing: Drawing, target: int, gpu: RunningServer) -> None:
+    """A face that is culled has no mode; lines do not know theirs."""
+    drawing.rasterizer(fill_back=PolygonMode.LINE, cull_face=Face.BACK)
+    fill(drawing, ALL, RED)
+    fill(drawing, ALL[::-1].copy(), RED)
+    assert seen(drawing, target).all()
+    assert gpu.codes() == []
+    drawing.clear(4)
+    drawing.rasterizer(**LINE, cull_face=Face.BACK)
+    fill(drawing, ALL, RED)
+    assert not seen(drawing, target).any()
+    assert gpu.codes() == ["GL-007"]
