@@ -175,6 +175,20 @@ def test_points_have_a_size(drawing: Drawing, target: int) -> None:
     assert (drawing.get(target)[..., 1].astype(bool) == expected).all()
 
 
+SIZED = POSITION_ONLY.replace("  0:", "DCL OUT[1], PSIZE\nIMM[0] FLT32 {0x00000000}\n  0:").replace(
+    "  1: END", "  1: MOV OUT[1].x, IMM[0].xxxx\n  2: END"
+)
+
+
+def test_points_of_size_0_are_as_small_as_points_can_be(drawing: Drawing, target: int) -> None:
+    drawing.rasterizer(point_size_per_vertex=True)
+    drawing.shaders(SIZED, UNIFORM_COLOUR)
+    drawing.constants(Stage.FRAGMENT, GREEN)
+    drawing.vertices(clip(np.array([[20.5, 30.5], [60.5, 70.5]])), 4)
+    drawing.draw(Primitive.POINTS, 2)
+    assert np.argwhere(drawing.get(target)[..., 1]).tolist() == [[30, 20], [70, 60]]
+
+
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
 def test_indices(drawing: Drawing, target: int, kind: type[np.generic]) -> None:
     points, order = LISTS[Primitive.TRIANGLE_FAN]
@@ -286,6 +300,46 @@ DCL OUT[0], POSITION
     for x, y in places:
         expected[y : y + 10, x : x + 10] = True
     assert (drawing.get(target)[..., 0].astype(bool) == expected).all()
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_doubles_become_singles(drawing: Drawing, target: int, indexed: bool) -> None:
+    drawing.shaders(POSITION_ONLY, UNIFORM_COLOUR)
+    drawing.constants(Stage.FRAGMENT, RED)
+    # after one vertex that no draw reads, and 4 bytes
+    rows = np.concatenate([np.zeros((1, 3)), clip(CORNERS)[:, :3].astype(np.float64)])
+    buffer = drawing.buffer(bytes(4) + rows.tobytes())
+    element = objects.VertexElement(4, 0, 0, Format.R64G64B64_FLOAT)
+    drawing.bind(objects.VertexElements((element,)))
+    drawing.client.submit(
+        state_commands.SetVertexBuffers((state_commands.VertexBuffer(24, 0, buffer),))
+    )
+    if indexed:
+        drawing.draw_indexed(Primitive.TRIANGLES, np.array([3, 1, 2], np.uint16))
+    else:
+        drawing.draw(Primitive.TRIANGLES, 3, 1)
+    assert (drawing.get(target)[..., 0].astype(bool) == inside(CORNERS))[SURE].all()
+
+
+def test_a_last_vertex_that_is_no_whole_word_long(
+    drawing: Drawing, target: int, gpu: RunningServer
+) -> None:
+    """Three bytes of colour; of the last vertex the buffer has these three only."""
+    drawing.shaders(VARYING, VARYING_COLOUR)
+    positions = drawing.buffer(clip(CORNERS).astype(np.float32).tobytes())
+    colours = drawing.buffer(bytes((255, 0, 0, 9)) * 2 + bytes((255, 0, 0)))
+    elements = (
+        objects.VertexElement(0, 0, 0, Format.R32G32B32A32_FLOAT),
+        objects.VertexElement(0, 0, 1, Format.R8G8B8_UNORM),
+    )
+    drawing.bind(objects.VertexElements(elements))
+    buffers = ((16, positions), (4, colours))
+    bound = tuple(state_commands.VertexBuffer(stride, 0, one) for stride, one in buffers)
+    drawing.client.submit(state_commands.SetVertexBuffers(bound))
+    drawing.draw(Primitive.TRIANGLES, 3)
+    found = drawing.get(target)
+    assert (found[..., 0].astype(bool) == inside(CORNERS))[SURE].all()
+    assert not gpu.codes()
 
 
 def test_strides_that_need_the_extended_record(drawing: Drawing, target: int) -> None:

@@ -78,6 +78,26 @@ def test_many_samples_at_once() -> None:
     assert differing_colours(program, reference(program, inputs), ran) == []
 
 
+@pytest.mark.parametrize("stage", ["plain", "loop"])
+def test_samplers_by_an_index(stage: str) -> None:
+    """Each lane has the sampler that its index names, whatever the others name."""
+    rows = "DCL SAMP[1]\nDCL SAMP[2]\nDCL ADDR[0]\nIMM[1] UINT32 {3, 2, 0, 0}\n"
+    head = HEAD.replace("MOV", rows + "MOV", 1)
+    body = "AND TEMP[1].x, IN[0].wwww, IMM[1].xxxx\nUMIN TEMP[1].x, TEMP[1].xxxx, IMM[1].yyyy\n"
+    sample = "UARL ADDR[0].x, TEMP[1].xxxx\nTEX OUT[0], TEMP[0], SAMP[ADDR[0].x], 2D\n"
+    if stage == "loop":
+        sample = f"BGNLOOP :0\n{sample}BRK\nENDLOOP :0\n"
+    program = parse(head + body + sample + "END\n")
+    shader = compile_fragment(program, FragmentKey())
+    check_rules(shader.words)
+    assert [one.kind for one in shader.uniforms].count(UniformKind.TEXTURE_P0) == 3
+    for seed in range(4):
+        inputs = any_pixels(program, seed)
+        expected = reference(program, inputs)
+        ran = run_compiled(shader, inputs, varyings_for(program, inputs))
+        assert differing_colours(program, expected, ran) == []
+
+
 def test_swizzles_of_views() -> None:
     """A B8G8R8X8 texture: the unit's third byte is red, alpha is one."""
     swizzle = (Swizzle.Z, Swizzle.Y, Swizzle.X, Swizzle.ONE)

@@ -210,6 +210,30 @@ def test_blits_and_copies(running: RunningServer, client: RawClient) -> None:
     assert not running.codes()
 
 
+def test_depth_is_blitted_to_a_format_without_stencil(
+    running: RunningServer, client: RawClient
+) -> None:
+    """The bits of depth lie alike in both; those beside them stay."""
+    bind = {"bind": 1}
+    client.send(texture(8, 128, format=Format.S8_UINT_Z24_UNORM, **bind))
+    from_ = client.memory(128)
+    client.send(texture(9, 128, format=Format.X8Z24_UNORM, **bind))
+    to = client.memory(128)
+    from_[:] = struct.pack("<32I", *(number << 8 | 0xAA for number in range(32)))
+    to[:] = struct.pack("<32I", *[0x55] * 32)
+    for handle in (8, 9):
+        client.send(messages.TransferPut2(handle, 0, 0, 0, 0, 8, 4, 1, 128, 0))
+    client.submit(
+        work_commands.Blit(
+            16, Filter.NEAREST, dst=9, dst_format=Format.X8Z24_UNORM, dst_box=(0, 0, 0, 8, 4, 1),
+            src=8, src_format=Format.S8_UINT_Z24_UNORM, src_box=(0, 0, 0, 8, 4, 1),
+        )
+    )  # fmt: skip
+    read(client, 9)
+    assert struct.unpack("<32I", to) == tuple(number << 8 | 0x55 for number in range(32))
+    assert not running.codes()
+
+
 def test_state_of_a_draw(running: RunningServer, client: RawClient) -> None:
     """Everything that was bound is there, by Gallium's names; the draw itself is reported once."""
     seen = []

@@ -19,7 +19,7 @@ from vc4lab.driver.compiler.keys import (
 from vc4lab.driver.draws.stencil import stencil_words
 from vc4lab.driver.draws.textures import texture_key
 from vc4lab.driver.draws.uniforms import StreamPlan, stream_plan
-from vc4lab.driver.draws.vertices import ShaderRecords
+from vc4lab.driver.draws.vertices import SINGLE, ShaderRecords
 from vc4lab.mesa.protocol.codes import Compare, Primitive
 from vc4lab.mesa.store.resources import Refused
 
@@ -112,7 +112,7 @@ def make_pipeline(
     fragment = programs.fragment(fragment_shader.text, fragment_key)
     elements = state.vertex_elements.elements if state.vertex_elements is not None else ()
     vertex_key = VertexKey(
-        formats=tuple(int(one.src_format) for one in elements),
+        formats=tuple(SINGLE.get(int(one.src_format), int(one.src_format)) for one in elements),
         varyings=fragment.shader.varyings,
         has_point_size=is_points
         and rasterizer.point_size_per_vertex

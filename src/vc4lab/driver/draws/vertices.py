@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vc4lab.mesa.protocol.formats import Format, layout_of
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records.shader import (
     ATTRIBUTE_SIZE,
@@ -18,6 +19,8 @@ from vc4lab.records.shader import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from vc4lab.driver.compiler.result import AttributeSlot
     from vc4lab.driver.draws.primitives import Batch
     from vc4lab.driver.draws.programs import PlacedFragment, PlacedVertex
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
     from vc4lab.mesa.state.pipe import PipeState
 
 WORD = 1 << 32
+SINGLE = {
+    int(Format[f"R64{more}_FLOAT"]): int(Format[f"R32{more.replace('64', '32')}_FLOAT"])
+    for more in ("", "G64", "G64B64", "G64B64A64")
+}
+"""Formats of 64-bit numbers, and those that programs get in their place."""
 MAX_STRIDE = 255
 """Bytes; larger ones need the extended form of the shader record."""
 
@@ -36,6 +44,10 @@ class Source(NamedTuple):
     offset: int
     stride: int
     divisor: int
+    size: int
+    """Bytes that are read of a vertex; a slot's are whole words."""
+    is_double: bool = False
+    """Of numbers of 64 bits, which the VPM's loads cannot take: they are made 32."""
 
 
 def sources(state: PipeState, slots: tuple[AttributeSlot, ...]) -> list[Source | None]:
@@ -59,7 +71,13 @@ def sources(state: PipeState, slots: tuple[AttributeSlot, ...]) -> list[Source |
             raise Refused("GL-005", f"{resource} is no buffer of vertices")
         # Mesa subtracts what a draw does not read: offsets wrap.
         offset = (bound.state.offset + element.src_offset) % WORD
-        found.append(Source(resource, offset, bound.state.stride, element.instance_divisor))
+        format_number = int(element.src_format)
+        layout = layout_of(format_number)
+        is_double = format_number in SINGLE
+        size = slot.size if layout is None else min(slot.size, layout.block_bytes)
+        stride, divisor = bound.state.stride, element.instance_divisor
+        size *= 1 + is_double
+        found.append(Source(resource, offset, stride, divisor, size, is_double))
     return found
 
 
@@ -81,12 +99,20 @@ def attributes(
         if source is None:
             made.append((nothing, 0))
         elif source.divisor:
-            first = _inside(source, slot, instance // source.divisor, instance // source.divisor)
-            made.append((source.resource.address + first, 0))
+            number = instance // source.divisor
+            first = _inside(source, slot, number, number)
+            if source.is_double:
+                made.append((_kept(source, slot, np.array([number]), memory)[0], 0))
+            else:
+                made.append((source.resource.address + first, 0))
         else:
             first = _inside(source, slot, batch.lowest, batch.highest)
             if batch.picked is not None:
-                made.append(_picked(source, slot, batch, memory))
+                made.append(_kept(source, slot, batch.picked, memory))
+            elif source.is_double:
+                numbers = np.arange(batch.lowest, batch.highest + 1)
+                address, stride = _kept(source, slot, numbers, memory)
+                made.append(((address + (batch.base - batch.lowest) * stride) % WORD, stride))
             else:
                 first += (batch.base - batch.lowest) * source.stride
                 made.append(((source.resource.address + first) % WORD, source.stride))
@@ -96,7 +122,7 @@ def attributes(
 def _inside(source: Source, slot: AttributeSlot, lowest: int, highest: int) -> int:
     """Byte offset of the lowest vertex. Raises Refused if not all are in the buffer."""
     first = (source.offset + lowest * source.stride) % WORD
-    last = first + (highest - lowest) * source.stride + slot.size
+    last = first + (highest - lowest) * source.stride + source.size
     if last > source.resource.size:
         raise Refused(
             "GL-005",
@@ -106,17 +132,18 @@ def _inside(source: Source, slot: AttributeSlot, lowest: int, highest: int) -> i
     return first
 
 
-def _picked(
-    source: Source, slot: AttributeSlot, batch: Batch, memory: GpuMemory
+def _kept(
+    source: Source, slot: AttributeSlot, numbers: NDArray[Any], memory: GpuMemory
 ) -> tuple[int, int]:
-    """Copies of the vertices that a batch picks: address and stride."""
-    assert batch.picked is not None
+    """Copies of some vertices: address and stride."""
     data = source.resource.bytes_of(0, source.resource.size)
-    starts = (source.offset + batch.picked * source.stride) % WORD
-    rows = data[starts[:, None] + np.arange(slot.size)]
+    starts = (source.offset + numbers * source.stride) % WORD
+    rows = data[starts[:, None] + np.arange(source.size)]
+    if source.is_double:
+        rows = rows.view("<f8").astype("<f4").view(np.uint8)
     stride = -(-slot.size // 4) * 4
     padded = np.zeros((len(rows), stride), np.uint8)
-    padded[:, : slot.size] = rows
+    padded[:, : rows.shape[1]] = rows
     return memory.keep(padded.tobytes()), stride
 
 

@@ -143,6 +143,20 @@ def _linear(
     return mixed
 
 
+def _lie_alike(mask: int, target: Resource, source: Resource) -> bool:
+    """Whether depth and stencil, as far as they are blitted, are the same bits in both."""
+    places = []
+    for resource in (target, source):
+        shift = 0
+        found = {}
+        for letter, width in resource.layout.channels:
+            if mask & {"Z": DEPTH, "S": STENCIL}.get(letter, 0):
+                found[letter] = shift, width
+            shift += width
+        places.append((resource.layout.kind, resource.layout.block_bytes, found))
+    return target.format == source.format or places[0] == places[1]
+
+
 def _blit_words(
     command: Blit,
     target: Resource,
@@ -152,8 +166,8 @@ def _blit_words(
     x: NDArray[Any],
     y: NDArray[Any],
 ) -> None:
-    """Depth and stencil: nearest, and only between equal formats."""
-    if target.format != source.format:
+    """Depth and stencil: nearest, and only between formats whose parts lie alike."""
+    if not _lie_alike(command.mask, target, source):
         raise Refused("GL-012", f"BLIT of {source.format} to {target.format} is not built")
     mask = shift = 0
     for letter, width in source.layout.channels:

@@ -127,7 +127,10 @@ class Vertex(Samples):
         words += [screen, depth, by_w]
         if self.key.has_point_size:
             size = self._outputs_of.get(("PSIZE", 0))
-            words.append(ONE if size is None else self.output("PSIZE", 0, 0))
+            # OpenGL: sizes are clamped to those that there are; the PTB would leave out size 0
+            words.append(
+                ONE if size is None else code.make("fmax", self.output("PSIZE", 0, 0), ONE)
+            )
         if self._stage is Stage.VERTEX:
             words += [
                 self.output(varying.name, varying.index, varying.component)

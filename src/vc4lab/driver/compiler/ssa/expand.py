@@ -7,7 +7,7 @@ from typing import Protocol
 
 from vc4lab.driver.compiler.ssa.values import Value
 from vc4lab.driver.compiler.tgsi.operations import Kind, Shape
-from vc4lab.driver.compiler.tgsi.program import COMPONENTS, Instruction, Source, Texture
+from vc4lab.driver.compiler.tgsi.program import COMPONENTS, Instruction, Register, Source, Texture
 
 ONE = 0x3F800000
 SIMPLE = {
@@ -48,6 +48,12 @@ class Maker(Protocol):
 
     def source(self, source: Source, component: int, kind: Kind) -> Value:
         """A component of an operand."""
+
+    def index(self, register: Register) -> Value:
+        """The number that a register's index adds to its own."""
+
+    def samplers(self) -> int:
+        """How many samplers there are, up to the last that is declared."""
 
     def write(self, instruction: Instruction, values: dict[int, Value]) -> None:
         """The result by component."""
@@ -197,9 +203,19 @@ def _sample(maker: Maker, instruction: Instruction, components: list[int]) -> di
                 for letter in letters
                 if not (letter == "z" and texture.value.startswith("SHADOW"))
             ]
-    sampler = instruction.sources[-1].register.number
-    sample = maker.make("sample", *args, attributes=(name, texture.value, sampler))
-    return {
-        component: maker.make("component", sample, attributes=(component,))
-        for component in components
-    }
+    register = instruction.sources[-1].register
+
+    def sampled(number: int) -> dict[int, Value]:
+        sample = maker.make("sample", *args, attributes=(name, texture.value, number))
+        return {one: maker.make("component", sample, attributes=(one,)) for one in components}
+
+    if register.index is None:
+        return sampled(register.number)
+    # The texture's parameters are uniforms, equal for all lanes: each is sampled, and one chosen.
+    index = maker.index(register)
+    found = sampled(0)
+    for number in range(1, maker.samplers()):
+        same = maker.make("ieq", index, maker.constant((number - register.number) & 0xFFFFFFFF))
+        for component, value in sampled(number).items():
+            found[component] = maker.make("select", same, value, found[component])
+    return found

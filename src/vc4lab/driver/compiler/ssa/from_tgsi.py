@@ -133,7 +133,7 @@ class _Translation:
             place = register.dimension or 0, number, component
             if register.index is None:
                 return self.make("uniform", attributes=place)
-            return self.make("uniform_at", self._index(register), attributes=place)
+            return self.make("uniform_at", self.index(register), attributes=place)
         if file in (File.IN, File.SV):
             if register.index is not None:
                 raise TgsiError("TGSI-003", "inputs cannot be indexed", self._line)
@@ -142,7 +142,7 @@ class _Translation:
         array = self._array(register)
         if array is not None:
             name, first = array
-            return self.make("load", self._index(register), attributes=(name, first, component))
+            return self.make("load", self.index(register), attributes=(name, first, component))
         return self._values.get((file, number, component)) or self.constant(0)
 
     def _write(self, register: Register, component: int, value: Value) -> None:
@@ -150,11 +150,16 @@ class _Translation:
         if array is not None:
             name, first = array
             place = name, first, component
-            self.make("store", self._index(register), value, attributes=place)
+            self.make("store", self.index(register), value, attributes=place)
             return
         self._set((register.file, register.number, component), value)
 
-    def _index(self, register: Register) -> Value:
+    def samplers(self) -> int:
+        """How many samplers there are, up to the last that is declared."""
+        lasts = [one.last for one in self._program.declarations if one.file is File.SAMP]
+        return max(lasts, default=0) + 1
+
+    def index(self, register: Register) -> Value:
         """The number that a register's index adds to its own; of a fixed one 0."""
         index = register.index
         if index is None:

@@ -231,7 +231,20 @@ class _Machine:
         if name == "TXD":
             flat = [one for one in letters if one != 2 or "SHADOW" not in texture.value]
             args += [self._read(one, letter, Kind.FLOAT) for one in more for letter in flat]
-        return self._inputs.sample(name, texture.value, sampler.register.number, args)
+        numbers, _ = self._numbers(sampler.register)
+        count = max(
+            (one.last for one in self._program.declarations if one.file is File.SAMP), default=0
+        )
+        # Lanes that mean no sampler get the first one's.
+        numbers = np.where((numbers < 0) | (numbers > count), 0, numbers)
+        found = [np.zeros(self._inputs.lanes, np.uint32)] * 4
+        for number in np.unique(numbers):
+            sampled = self._inputs.sample(name, texture.value, int(number), args)
+            found = [
+                np.where(numbers == number, new, old)
+                for new, old in zip(sampled, found, strict=True)
+            ]
+        return found
 
 
 def _component(name: str, words: list[Words]) -> Words:
