@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types bench bench-compare conformance soak gallery fuzz examples clean packages peer env
+.PHONY: demo test check lint types bench bench-compare conformance conformance-gl soak gallery fuzz examples clean packages peer env
 
 demo: env
 	$(BIN)/vc4lab demo
@@ -38,6 +38,10 @@ bench-compare: env
 # an hour; stopped, it goes on: make conformance VC4_DRIVER=DIR DEQP=DIR [CONFORMANCE="--shards 1"].
 conformance: env
 	$(BIN)/python -m benchmarks._conformance $(if $(VC4_DRIVER),--driver "$(VC4_DRIVER)") $(if $(DEQP),--deqp "$(DEQP)") $(CONFORMANCE)
+
+# piglit through `vc4lab gl` beside llvmpipe after the same protocol: the other part of that page.
+conformance-gl: env
+	$(BIN)/python -m benchmarks._conformance.gl $(CONFORMANCE)
 
 # Every recorded run beside llvmpipe's picture of the scene: out/gallery.html and out/gallery.png.
 gallery: env peer

@@ -12,7 +12,8 @@ import pytest
 from benchmarks._conformance import __main__ as command
 from benchmarks._conformance.chip import DATA, Causes, Chip, Settled
 from benchmarks._conformance.compare import Comparison, group_of
-from benchmarks._conformance.page import Run, page
+from benchmarks._conformance.gl_page import GL_MARK, Outcomes, part
+from benchmarks._conformance.page import Run, last_part, page, replace_part
 from benchmarks._conformance.runs import Results, RunFailed, Runner
 from benchmarks._conformance.suites import Deqp, Missing, Outcome, Piglit, Suite
 
@@ -297,3 +298,26 @@ def test_the_data_say_where_they_are_from() -> None:
         lines = (DATA / name).read_text().splitlines()
         assert lines == sorted(set(lines))
         assert not any(line.startswith("#") for line in lines)
+
+
+def test_the_part_about_gl_is_kept_and_replaced() -> None:
+    old = "# One\n\ntext\n\n# OpenGL by vc4lab's own driver\n\nold\n"
+    assert last_part(old, GL_MARK) == "# OpenGL by vc4lab's own driver\n\nold\n"
+    new = replace_part(old, GL_MARK, f"{GL_MARK}\n\nnew\n")
+    assert new == "# One\n\ntext\n\n# OpenGL by vc4lab's own driver\n\nnew\n"
+    assert last_part("# One\n", GL_MARK) == ""
+    assert replace_part("# One\n", GL_MARK, "part\n") == "# One\n\npart\n"
+
+
+def test_the_part_about_gl_lists_what_only_fails_here(chip: Chip, tmp_path: Path) -> None:
+    table = (
+        "[[cause]]\nhere = 'not run here'\ntests = 'shaders@skipped'\ntext = 'no such feature'\n"
+    )
+    here = {PASSES: "fail", FAILS: "crash", "shaders@both": "fail", "shaders@skipped": "skip"}
+    peer = {PASSES: "pass", FAILS: "pass", "shaders@both": "fail", "shaders@skipped": "pass"}
+    text = part([(Pretended(list(here)), Outcomes(here, peer))], chip, causes(tmp_path, table))
+    assert "| pretended | 4 | 4 | 0 | 3 | 1 | 1 |" in text
+    assert f"passes on the chip and with llvmpipe: 1\n\n* `{PASSES}`: unexplained" in text
+    assert f"Fails here and on the chip, passes with llvmpipe: 1\n\n* `{FAILS}`" in text
+    assert "Fails here and with llvmpipe, passes on the chip: 1\n\n* `shaders@both`" in text
+    assert "Not run here, run by llvmpipe: 1\n\n* `shaders@skipped`: no such feature" in text

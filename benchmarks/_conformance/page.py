@@ -41,6 +41,19 @@ def page(runs: Sequence[Run], settled: Sequence[Settled], driver: str, host: str
     return "\n".join(_lines(runs, settled, driver, host)) + "\n"
 
 
+def replace_part(page_text: str, mark: str, text: str) -> str:
+    """A page whose last part, from the heading `mark` on, is another text."""
+    at = page_text.find(f"\n{mark}\n")
+    before = page_text if at < 0 else page_text[:at]
+    return before.rstrip("\n") + "\n\n" + text
+
+
+def last_part(page_text: str, mark: str) -> str:
+    """A page from the heading `mark` on; "" if it has none."""
+    at = page_text.find(f"\n{mark}\n")
+    return page_text[at + 1 :] if at >= 0 else ""
+
+
 def _lines(
     runs: Sequence[Run], settled: Sequence[Settled], driver: str, host: str
 ) -> Iterator[str]:

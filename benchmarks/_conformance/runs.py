@@ -103,6 +103,11 @@ class Runner:
     stop: threading.Event = field(default_factory=threading.Event)
     """Set when it is over: runs that go on are ended."""
 
+    def wrapper(self) -> list[str]:
+        """What a suite's program is run by."""
+        device = ["--driver", str(self.driver), "--unpaced", "--engine", self.engine]
+        return [*self.simulator, "drm", *device, "--"]
+
     def run(
         self, suite: Suite, results: Results, cases: Sequence[str], say: Callable[[str], None]
     ) -> None:
@@ -152,9 +157,7 @@ class Runner:
 
     def _once(self, suite: Suite, cases: list[str], folder: Path) -> bool:
         """One run of the suite's program. True if it stood still and was ended."""
-        command = [*self.simulator, "drm", "--driver", str(self.driver), "--unpaced"]
-        command += ["--engine", self.engine, "--"]
-        command += suite.command(cases, folder, self.timeout)
+        command = [*self.wrapper(), *suite.command(cases, folder, self.timeout)]
         environment = dict(os.environ, **suite.environment)
         with (folder / "output.txt").open("wb") as output:
             process = subprocess.Popen(
