@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.driver.drawing import RGBA, Drawing
+from tests.driver.drawing import DEPTH, RGBA, Drawing
 from tests.driver.shaders import POSITION_ONLY, UNIFORM_COLOUR, VARYING, VARYING_COLOUR
 from tests.driver.test_draws import CORNERS, RED, SIZE, SURE, clip, fill, inside, rectangle
 from tests.mesa.conftest import RunningServer
 
 from vc4lab.diagnostics.entry import Severity
 from vc4lab.mesa.protocol import state_commands
-from vc4lab.mesa.protocol.codes import Face, PolygonMode, Primitive, Stage
+from vc4lab.mesa.protocol.codes import Compare, Face, PolygonMode, Primitive, Stage
 
 ALL = rectangle(0, 0, SIZE, SIZE)
 LINE = {"fill_front": PolygonMode.LINE, "fill_back": PolygonMode.LINE}
@@ -200,3 +200,103 @@ def test_polygon_modes_of_one_face(drawing: Drawing, target: int, gpu: RunningSe
     fill(drawing, ALL, RED)
     assert not seen(drawing, target).any()
     assert gpu.codes() == ["GL-007"]
+
+
+def test_planes_and_patterns_that_change(drawing: Drawing, target: int) -> None:
+    """The same shaders and objects: what a draw was given does not stay for the next one."""
+    x = (np.arange(SIZE) + 0.5) / (SIZE / 2) - 1
+    drawing.rasterizer(clip_plane_enable=1)
+    for edge in (0.51, -0.26):
+        drawing.clear(4)
+        planes(drawing, (1, 0, 0, edge))
+        fill(drawing, ALL, RED)
+        assert (seen(drawing, target) == np.tile(x + edge >= 0, (SIZE, 1))).all()
+    drawing.rasterizer(poly_stipple_enable=True)
+    for pattern, first in ((0xAAAAAAAA, 0), (0x55555555, 1)):
+        drawing.clear(4)
+        drawing.client.submit(state_commands.SetPolygonStipple((pattern,) * 32))
+        fill(drawing, ALL, RED)
+        found = seen(drawing, target)
+        assert found[:, first::2].all()
+        assert not found[:, 1 - first :: 2].any()
+
+
+@pytest.mark.parametrize("is_lower", [False, True])
+def test_the_origin_of_point_sprites(drawing: Drawing, target: int, is_lower: bool) -> None:
+    """s goes to the right; t goes down in memory, or up."""
+    drawing.rasterizer(
+        point_size=32.0, sprite_coord_enable=1, sprite_coord_mode=int(is_lower),
+        point_quad_rasterization=True,
+    )  # fmt: skip
+    rows = np.concatenate([clip(np.array([[48.0, 48.0]])), [[0.0, 0.0, 0.0, 1.0]]], axis=1)
+    drawing.shaders(VARYING, VARYING_COLOUR)
+    drawing.vertices(rows, 4, 4)
+    drawing.draw(Primitive.POINTS, 1)
+    found = drawing.get(target)[32:64, 32:64].astype(int)
+    place = (np.arange(32) + 0.5) / 32 * 255
+    expected = np.stack(np.meshgrid(place, place[::-1] if is_lower else place), axis=2)
+    assert abs(found[..., :2] - expected).max() <= 2
+    assert not drawing.get(target)[:31].any()
+
+
+@pytest.mark.parametrize("front_ccw", [False, True])
+def test_two_sided_colours(drawing: Drawing, target: int, front_ccw: bool) -> None:
+    """Facing as culling sees it: what is kept when back faces are culled has the front's colour."""
+    vertex = """VERT
+DCL IN[0]
+DCL OUT[0], POSITION
+DCL OUT[1], COLOR
+DCL OUT[2], BCOLOR
+IMM[0] FLT32 {0x3f800000, 0x00000000, 0x00000000, 0x3f800000}
+  0: MOV OUT[0], IN[0]
+  1: MOV OUT[1], IMM[0].xyyw
+  2: MOV OUT[2], IMM[0].yxyw
+  3: END
+"""
+    drawing.shaders(vertex, VARYING_COLOUR.replace("GENERIC[0], PERSPECTIVE", "COLOR, COLOR"))
+    for points in (CORNERS, CORNERS[::-1].copy()):
+        drawing.vertices(clip(points), 4)
+        drawing.clear(4)
+        drawing.rasterizer(light_twoside=True, front_ccw=front_ccw, cull_face=Face.BACK)
+        drawing.draw(Primitive.TRIANGLES, 3)
+        is_front = drawing.get(target).any()
+        drawing.clear(4)
+        drawing.rasterizer(light_twoside=True, front_ccw=front_ccw)
+        drawing.draw(Primitive.TRIANGLES, 3)
+        middle = drawing.get(target)[40, 40].tolist()
+        assert middle == ([255, 0, 0, 255] if is_front else [0, 255, 0, 255])
+
+
+def test_the_vertex_that_flat_colours_come_from(drawing: Drawing, target: int) -> None:
+    """The last one of a triangle, in lists, strips and fans."""
+    places = [(10, 10), (80, 12), (12, 80), (85, 85)]
+    values = np.array([[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1], [1, 1, 0, 1]], float)
+    drawing.shaders(VARYING, VARYING_COLOUR.replace("PERSPECTIVE", "CONSTANT"))
+    for mode, order in (
+        (Primitive.TRIANGLES, (0, 1, 2, 1, 2, 3)),
+        (Primitive.TRIANGLE_STRIP, (0, 1, 2, 3)),
+        (Primitive.TRIANGLE_FAN, (1, 0, 2, 3)),
+    ):
+        points = np.array([places[one] for one in order], float)
+        drawing.clear(4)
+        drawing.vertices(np.concatenate([clip(points), values[list(order)]], axis=1), 4, 4)
+        drawing.draw(mode, len(order))
+        found = drawing.get(target)
+        assert found[30, 30].tolist() == [0, 0, 255, 255], mode
+        assert found[65, 65].tolist() == [255, 255, 0, 255], mode
+
+
+def test_polygon_offset(drawing: Drawing) -> None:
+    """Two triangles of one plane: with an offset towards the eye the second one passes LESS."""
+    colour, depth = drawing.texture(SIZE, SIZE), drawing.texture(SIZE, SIZE, DEPTH, bind=1)
+    drawing.target(colour, depth)
+    drawing.viewport(SIZE, SIZE)
+    drawing.defaults()
+    drawing.depth(depth_enabled=True, depth_writemask=True, depth_func=Compare.LESS)
+    for units, is_seen in ((0.0, False), (-4.0, True), (4.0, False)):
+        drawing.clear(5, depth=1.0)
+        drawing.rasterizer()
+        fill(drawing, CORNERS, (0, 1, 0, 1))
+        drawing.rasterizer(offset_tri=True, offset_units=units)
+        fill(drawing, CORNERS, RED)
+        assert bool(drawing.get(colour)[40, 40, 0]) == is_seen, units
