@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 
@@ -11,7 +12,8 @@ import pytest
 from vc4lab import DrmDevice
 from vc4lab.drm.device.host import why_not
 from vc4lab.drm.kms.modes import parse_modes
-from vc4lab.linux.running import Linux
+from vc4lab.linux.running import Linux, LinuxStopped
+from vc4lab.soc.debug.debug_memory import DebugMemory
 
 Boot = Callable[..., Linux]
 
@@ -44,3 +46,45 @@ def test_the_cube_has_the_bytes_of_the_virtual_device(linux: Boot) -> None:
     finally:
         os.dup2(kept, 0)
     assert any(np.array_equal(picture, wanted) for picture in pictures)
+
+
+BARRIER = bytes.fromhex("bf3203d5")
+"""dmb oshst, which stands before each store to a register."""
+LOAD_HIGH = 0x52A00000
+"""movz wN, #…, lsl #16."""
+CIRCLE = 0xFD000000
+"""The bus address of a place in the VideoCore's part of RAM, which Linux leaves alone."""
+
+
+def break_submission(guest: Linux, address: int) -> None:
+    """A fault in vc4.ko: all binning lists begin at this address (a multiple of 0x10000)."""
+    found = guest.run("grep ' vc4_submit_next_bin_job' /proc/kallsyms").output.split()[0]
+    memory = DebugMemory(guest.machine, guest.machine.cpu)
+    code = memory.read(int(found, 16), 0x180)
+    places = [at for at in range(0, len(code), 4) if code[at : at + 4] == BARRIER]
+    if len(places) != 4:  # L2CACTL, SLCACTL, CT0CA, CT0EA
+        pytest.skip("another version of vc4.ko")
+    register = code[places[2] + 4] & 31
+    word = LOAD_HIGH | address >> 16 << 5 | register
+    assert memory.write(int(found, 16) + places[2], word.to_bytes(4, "little"))
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "text"),
+    [
+        (0x7E000000, "CLE-003", "where the device registers are"),
+        (CIRCLE, "CLE-006", "loops without reaching its end"),
+    ],
+)
+def test_a_fault_in_a_module_is_named(linux: Boot, address: int, code: str, text: str) -> None:
+    guest = linux()
+    guest.machine.memory.write(CIRCLE, bytes((16,)) + CIRCLE.to_bytes(4, "little"))
+    break_submission(guest, address)
+    with contextlib.suppress(LinuxStopped):
+        guest.run(["kmscube", "-c", "2"], frames=2, seconds=2)
+    found = [item for item in guest.machine.reporter.items if item.code == code]
+    assert found, guest.machine.reporter.summary()
+    assert text in found[0].message
+    assert found[0].pc is not None
+    assert "<vc4_submit_next_bin_job+0x" in found[0].pc
+    assert "called by vc4_submit_cl_ioctl+0x" in found[0].pc

@@ -173,6 +173,10 @@ class Machine:
         self.processors.power_on()
         self.places.find(path, self.plan)
         self.places.follow(lambda: self.cpu)
+        if self.plan.cleans_caches:
+            from vc4lab.soc.address.kernel_places import KernelPlaces
+
+            self.places.kernel = KernelPlaces(self.memory, self.plan, lambda: self.cpu)
         if options.caches is not None:
             from vc4lab.soc.caches.caches import Caches
 

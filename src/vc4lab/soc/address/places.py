@@ -1,5 +1,7 @@
 """Where the CPU is, in words: addresses with the names of the program's ELF file, if there is one.
 
+A Linux names its functions itself (`kernel_places.py`), and who called them.
+
 The ELF file is the one that was given, the image itself, or a file beside the image: the same name
 ending in .elf, or kernel.elf. One that is not the program of the image would give wrong names, so
 it is compared first.
@@ -10,11 +12,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.address.symbols import BadElf, SymbolTable, load_elf
 from vc4lab.soc.boot.firmware import BootPlan
 from vc4lab.soc.cores.cpu import Cpu
+
+if TYPE_CHECKING:
+    from vc4lab.soc.address.kernel_places import KernelPlaces
 
 
 class Places:
@@ -23,10 +29,14 @@ class Places:
     def __init__(self, reporter: Reporter) -> None:
         self.symbols: SymbolTable | None = None
         self._reporter = reporter
+        self.kernel: KernelPlaces | None = None
+        """Of a Linux."""
         self._core: Callable[[], Cpu] | None = None
 
     def __call__(self, address: int) -> str:
         name = self.symbols.name(address) if self.symbols is not None else None
+        if name is None and self.kernel is not None:
+            name = self.kernel.name(address)
         return f"0x{address:08x}" + (f" <{name}>" if name else "")
 
     def follow(self, core: Callable[[], Cpu]) -> None:
@@ -38,7 +48,10 @@ class Places:
         if self._core is None:
             return None
         cpu = self._core()
-        return self(cpu.engine_pc) if cpu.counter.count else None
+        if not cpu.counter.count:
+            return None
+        callers = self.kernel.callers() if self.kernel is not None else []
+        return self(cpu.engine_pc) + (f", called by {', '.join(callers)}" if callers else "")
 
     def find(self, path: str | os.PathLike[str], plan: BootPlan) -> None:
         """Look for the ELF file of a program that was booted from `path`."""
