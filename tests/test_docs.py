@@ -81,6 +81,8 @@ def test_commands(line):
     words = shlex.split(line)
     if words[0] == "disasm":
         CliRunner().invoke(app, ["asm", "examples/triangle/shader.qasm", "-o", words[1]])
+    if words[:2] == ["replay", "frames"]:
+        CliRunner().invoke(app, ["unpack", "run.vc4cap", "frames"])
     if words[0] == "boot" and "--frames" not in words:
         words += ["--frames", "1"]
     if "--gdb" in words:

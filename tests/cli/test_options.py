@@ -28,6 +28,7 @@ HELLO = ROOT / "tests" / "soc" / "kernels" / "hello.img"
 JOB = ROOT / "tests" / "data" / "vc4-jobs" / "tri_arm64"
 LANES = ROOT / "examples" / "qpu" / "lanes.qasm"
 SHADER = ROOT / "tests" / "data" / "tgsi" / "ints.shading-cel.1.frag.tgsi"
+CAPTURE = ROOT / "tests" / "data" / "captures" / "small.vc4cap"
 BASE = {
     "boot": [HELLO, "--headless"],
     "boards": [],
@@ -38,6 +39,8 @@ BASE = {
     "run": [LANES, "-m", "out=64"],
     "drm": ["--", "true"],
     "gl": ["--", "true"],
+    "show": [CAPTURE],
+    "unpack": [CAPTURE, "unpacked"],
     "linux": ["--initrd", HELLO, "--", "true"],  # which is refused, after all other options
     "replay": [JOB],
     "profile": [JOB, "--no-what-if"],
@@ -51,7 +54,7 @@ WRITTEN = {
     *(
         "--tiles",
         "--record-jobs",
-        "--capture",
+        *("--capture", "--pictures"),
         "--perfetto",
         "--html",
         "--svg",

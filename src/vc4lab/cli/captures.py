@@ -79,6 +79,9 @@ def replay_capture(
         if image is None:
             raise failed(f"{output}: no picture was drawn", ExitCode.OUTPUT)
         _save(image, output)
+    for one in capture.programs:
+        if one.edited and not one.is_used:
+            say(f"{one.edited} was edited, but no draw uses it: its shader or state is another")
     counts = player.screen.processor.counts
     if counts.left_out:
         say(f"{counts.left_out} of {counts.draws} draws were left out")

@@ -29,6 +29,8 @@ COMMANDS = (
     "sweep",
     "drm",
     "gl",
+    "show",
+    "unpack",
     "linux",
     "explain",
     "unknowns",

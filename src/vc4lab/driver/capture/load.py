@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from vc4lab.capture.errors import CaptureError
-from vc4lab.capture.files import Files, open_files
+from vc4lab.capture.files import ArchiveFiles, Files
 from vc4lab.capture.lines import TEXT_BYTES, decoded, numbered
 from vc4lab.capture.table import Value, read_table
 from vc4lab.driver.capture.constants import parse_constants
+from vc4lab.driver.capture.edits import EditedFiles
 from vc4lab.driver.capture.model import (
     STAGES,
     Capture,
@@ -19,7 +20,7 @@ from vc4lab.driver.capture.model import (
 )
 from vc4lab.driver.capture.state_text import parse_part
 from vc4lab.driver.capture.store import LEVEL, data_file, part_file
-from vc4lab.driver.capture.stored_programs import from_json
+from vc4lab.driver.capture.stored_programs import from_json, text_sum
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.text import parse_command, ref_text
 from vc4lab.mesa.protocol import limits
@@ -42,7 +43,8 @@ _CURE = "; a reference is its kind, a minus and a number"
 
 def open_capture(path: str | Path) -> Capture:
     """A capture from an archive or a folder. Raises CaptureError."""
-    files = open_files(Path(path))
+    place = Path(path)
+    files: Files = EditedFiles(place) if place.is_dir() else ArchiveFiles(place)
     return _Loader(files).capture()
 
 
@@ -207,7 +209,7 @@ class _Loader:
         for one in table if table is not None else ():
             text = files.get(one["shader"].text())
             program = from_json(one, text or "")
-            if text is not None:
+            if text is not None and one["sum"].text() == text_sum(text):
                 self.made.programs.append(program)
 
 

@@ -6,6 +6,7 @@ A shader or a state that was edited has no stored program; it is compiled when i
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from dataclasses import dataclass
 from enum import Enum
@@ -45,11 +46,17 @@ class StoredProgram:
         The state that is part of it, as `plain` makes it of the compiler's key.
     made
         What the compiler gave.
+    edited
+        The file in which it was edited; "": it was not.
+    is_used
+        Whether something was drawn with it.
     """
 
     text: str
     key: Any
     made: CompiledShader | CompiledVertex
+    edited: str = ""
+    is_used: bool = False
 
     @property
     def shaders(self) -> tuple[CompiledShader, ...]:
@@ -60,15 +67,25 @@ class StoredProgram:
 
 
 def plain(value: Any) -> Any:
-    """A key as JSON has it: dataclasses as objects, members of enumerations by name."""
+    """A key as JSON has it: dataclasses as objects, members of enumerations by name.
+
+    Fields that have their defaults are left out, so that keys which get another field later still
+    are the same.
+    """
     if isinstance(value, Payload) or dataclasses.is_dataclass(value):
-        names = [one.name for one in dataclasses.fields(value)]  # type: ignore[arg-type]
-        return {name: plain(getattr(value, name)) for name in names}
+        fields = dataclasses.fields(value)  # type: ignore[arg-type]
+        values = [(one, getattr(value, one.name)) for one in fields]
+        return {one.name: plain(held) for one, held in values if held != one.default}
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, tuple | list):
         return [plain(one) for one in value]
     return value
+
+
+def text_sum(text: str) -> str:
+    """By which a program knows the shader that it was made of."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _lookup(text: str, key: Any) -> tuple[str, str]:
@@ -87,14 +104,21 @@ def stored_programs(programs: Programs, capture: Capture) -> list[StoredProgram]
 
 def stored_compiler(capture: Capture, otherwise: Compiler) -> Compiler:
     """A compiler that gives the stored programs where there are some."""
-    known = {_lookup(one.text, one.key): one.made for one in capture.programs}
+    known = {_lookup(one.text, one.key): one for one in capture.programs}
+
+    def found(text: str, key: Any) -> CompiledShader | CompiledVertex | None:
+        stored = known.get(_lookup(text, plain(key)))
+        if stored is None:
+            return None
+        stored.is_used = True
+        return stored.made
 
     def fragment(text: str, key: FragmentKey) -> CompiledShader:
-        made = known.get(_lookup(text, plain(key)))
+        made = found(text, key)
         return made if isinstance(made, CompiledShader) else otherwise.fragment(text, key)
 
     def vertex(text: str, key: VertexKey) -> CompiledVertex:
-        made = known.get(_lookup(text, plain(key)))
+        made = found(text, key)
         return made if isinstance(made, CompiledVertex) else otherwise.vertex(text, key)
 
     return Compiler(fragment, vertex)
@@ -106,7 +130,11 @@ def stored_compiler(capture: Capture, otherwise: Compiler) -> Compiler:
 def to_json(program: StoredProgram, shader: str) -> dict[str, Any]:
     """A program for the table. shader: the name of its text."""
     made = program.made
-    found: dict[str, Any] = {"shader": shader, "key": program.key}
+    found: dict[str, Any] = {
+        "shader": shader,
+        "sum": text_sum(program.text),
+        "key": program.key,
+    }
     if isinstance(made, CompiledVertex):
         found["attributes"] = [
             [one.element, one.size, one.vertex_offset, one.coordinate_offset]
@@ -148,7 +176,8 @@ def from_json(value: Value, text: str) -> StoredProgram:
         if not 1 <= len(slots) <= 8:
             raise value.wrong("must have 1 to 8 attributes")
         made = CompiledVertex(shaders[0], shaders[1], slots)
-    return StoredProgram(text, value["key"].value, made)
+    edited = value.get("edited")
+    return StoredProgram(text, value["key"].value, made, edited.text() if edited else "")
 
 
 def _slot(value: Value) -> AttributeSlot:

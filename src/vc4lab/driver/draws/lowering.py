@@ -57,6 +57,8 @@ class DrawLowering:
     ----------
     programs
         What was compiled.
+    pipeline
+        Programs and records of the last draw.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class DrawLowering:
         self.textures = SampledTextures(memory)
         self._pipelines = IdentityCache()
         self._records = IdentityCache()
+        self.pipeline: Pipeline | None = None
         self._nothing = memory.store(bytes(ZEROS))
 
     def forget(self) -> None:
@@ -118,6 +121,7 @@ class DrawLowering:
         self, job: FrameJob, made: PreparedDraw, blocks: tuple[int, int], constants: Any
     ) -> None:
         plan, head = made.plan, made.plan.head
+        self.pipeline = made.pipeline
         kept: object = made
         if made.late:
             head, kept = plan.with_words(made.late_words(constants, self.memory))
@@ -162,7 +166,10 @@ class DrawLowering:
         )  # fmt: skip
         writes_z = pipeline.fragment_key.writes_z
         made = PreparedDraw(
-            records, writes_z, bool(pipeline.stencil) or (writes_z and dsa.depth_writemask)
+            records,
+            writes_z,
+            bool(pipeline.stencil) or (writes_z and dsa.depth_writemask),
+            pipeline=pipeline,
         )
         self._shaded(made, state, draw, pipeline, parts, target.order)
         made.plan.close()

@@ -43,6 +43,8 @@ class PreparedDraw:
         What the frame must load and store.
     seen
         Resources that were looked at, and their `changes` then.
+    pipeline
+        Its programs.
     """
 
     records: dict[int, bytes]
@@ -52,6 +54,7 @@ class PreparedDraw:
     batches: list[tuple[int, int, bytes]] = field(default_factory=list)
     late: list[tuple[int, int, Uniform]] = field(default_factory=list)
     seen: tuple[tuple[Any, int], ...] = ()
+    pipeline: Any = None
 
     @property
     def is_valid(self) -> bool:

@@ -33,12 +33,10 @@ class DrawAdded(NamedTuple):
     """A draw became records of a frame."""
 
     number: int
-    """In the frame, from 1 on; 0: of a blit."""
+    """In the frame, from 1 on."""
     command: Draw
     state: PipeState
     pipeline: Pipeline
-    records: bytes
-    """Its shader state and primitive records; what they name lies in GPU memory."""
 
 
 class JobDrawn(NamedTuple):
@@ -66,5 +64,6 @@ class QueueListeners:
     def __init__(self) -> None:
         self.queue: Listeners[QueueBegun] = Listeners()
         self.command: Listeners[CommandExecuted] = Listeners()
+        self.draw: Listeners[DrawAdded] = Listeners()
         self.job: Listeners[JobDrawn] = Listeners()
         self.frame: Listeners[FrameShown] = Listeners()

@@ -21,7 +21,7 @@ from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.blocks import BlockReader
 from vc4lab.driver.queue.counts import FrameCounts
-from vc4lab.driver.queue.events import CommandExecuted, FrameShown, JobDrawn, QueueBegun
+from vc4lab.driver.queue.events import CommandExecuted, DrawAdded, FrameShown, JobDrawn, QueueBegun
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.work_commands import Blit as PipeBlit
 from vc4lab.mesa.store import blits
@@ -147,6 +147,10 @@ class Processor:
         ):
             job.reads.update(reads)
             self._drawn.append(number)
+            if self.listeners.draw.subscriptions and self.draws.pipeline is not None:
+                state = self.blocks.whole(shared, uniforms)
+                event = DrawAdded(number, command, state, self.draws.pipeline)
+                self.listeners.draw.emit(event)
 
     def clear(self, command: c.Clear) -> None:
         """Fill surfaces, as the first thing of a frame or later."""

@@ -1,0 +1,78 @@
+"""`vc4lab show`: the frames of a capture as text, with the pictures of its textures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vc4lab.cli.captures import bad, opened
+from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.options import FILE, limits
+from vc4lab.cli.outputs import say
+from vc4lab.files import why, write_file
+from vc4lab.ranges import COUNT, PICTURES
+
+
+def show(
+    capture: Annotated[
+        Path, typer.Argument(help="The archive of vc4lab gl --capture, or a folder.", parser=FILE)
+    ],
+    frame: Annotated[
+        int | None, typer.Option(help="Only this frame, by its number.", **limits(PICTURES))
+    ] = None,
+    draw: Annotated[
+        int | None,
+        typer.Option(help="Only this draw of each frame, from 1 on.", **limits(PICTURES)),
+    ] = None,
+    rows: Annotated[
+        int, typer.Option(help="Rows of tables that are shown.", **limits(COUNT, 1))
+    ] = 8,
+    lists: Annotated[
+        bool, typer.Option("--lists", help="Print the control lists of each job, too.")
+    ] = False,
+    pictures: Annotated[
+        Path | None,
+        typer.Option(help="Save the textures as PNG files in this directory.", parser=FILE),
+    ] = None,
+) -> None:
+    """Print captured frames: commands, state, vertices, constants, shaders, QPU programs."""
+    from vc4lab.capture.errors import CaptureError
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.driver.capture.show import Choice, Show
+
+    found = opened(capture)
+    numbers = [one.number for one in found.frames]
+    if frame is not None and frame not in numbers:
+        raise failed(f"{capture}: it has no frame {frame}, but {', '.join(map(str, numbers[:20]))}")
+    reporter = Reporter()
+    reporter.listeners.append(lambda item: say(str(item)))
+    try:
+        made = Show(found, Choice(frame, draw, rows), reporter, _list_lines if lists else None)
+        for line in made.lines():
+            typer.echo(line)
+    except CaptureError as error:
+        raise bad(error) from None
+    if pictures is not None:
+        _save(found, pictures)
+
+
+def _list_lines(memory: Any, job: Any) -> Iterable[str]:
+    from vc4lab.drm.recorded.listing import JobListing
+
+    return JobListing(memory).lines(job)
+
+
+def _save(capture: Any, folder: Path) -> None:
+    from vc4lab.driver.capture.unpack import picture_views
+
+    for name, data, _ in picture_views(capture):
+        target = folder / Path(name).name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_file(target, data)
+        except OSError as error:
+            raise failed(f"CLI-001: {target}: {why(error)}", ExitCode.OUTPUT) from None
+        typer.echo(str(target))

@@ -1,0 +1,250 @@
+"""Vertices and indices of draws as tables.
+
+    # resource-3, 24 bytes a row
+    vertex,IN[0].x,IN[0].y,IN[0].z,IN[1].x,IN[1].y,IN[1].z
+    0,-0.5,0.25,0.0,0.0,1.0,0.0
+
+Numbers of formats with fractions (UNORM, SNORM) are the integers that are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vc4lab.driver.capture.buffers import Buffers
+from vc4lab.mesa.protocol.codes import Target
+from vc4lab.mesa.protocol.formats import layout_of
+
+if TYPE_CHECKING:
+    from vc4lab.driver.capture.model import Capture
+    from vc4lab.driver.queue import commands as c
+    from vc4lab.mesa.state.pipe import PipeState
+
+KINDS: dict[str, Any] = {
+    "f4": np.float32, "f2": np.float16, "u1": np.uint8, "u2": np.uint16, "u4": np.uint32,
+    "i1": np.int8, "i2": np.int16, "i4": np.int32,
+}  # fmt: skip
+"""Types of cells: letter and bytes."""
+MAX_ROWS = 1 << 22
+_SIGNED = ("SNORM", "SSCALED", "SINT")
+_WORD = 1 << 32
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: a number of each row, `offset` bytes after the row's begin."""
+
+    name: str
+    kind: str
+    offset: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of a cell."""
+        return int(self.kind[1])
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Where a table lies in a buffer.
+
+    Attributes
+    ----------
+    resource
+        The buffer's number.
+    start, stride
+        Byte of row 0, and bytes from row to row.
+    """
+
+    resource: int
+    start: int
+    stride: int
+    columns: tuple[Column, ...]
+
+
+@dataclass
+class Table:
+    """Rows `first` to `last` of a shape, as they were when draws read them.
+
+    `content` begins at byte `begin` of the buffer; `runs` say where its bytes come from.
+    """
+
+    shape: Shape
+    first: int
+    last: int
+    begin: int = 0
+    content: Any = None
+    runs: Sequence[tuple[int, int, int, int]] = ()
+
+
+def columns_of(name: str, number: Any, offset: int) -> tuple[Column, ...]:
+    """The columns of a vertex format."""
+    layout = layout_of(number)
+    if layout is None or not layout.channels:
+        return ()
+    widths = {width for _, width in layout.channels}
+    if len(widths) != 1 or not widths <= {8, 16, 32}:
+        sizes = layout.block_bytes
+        return tuple(Column(f"{name}.byte{one}", "u1", offset + one) for one in range(sizes))
+    width = widths.pop()
+    letter = "f" if layout.kind == "FLOAT" else "i" if layout.kind in _SIGNED else "u"
+    return tuple(
+        Column(f"{name}.{'xyzw'[place]}", f"{letter}{width // 8}", offset + place * width // 8)
+        for place in range(len(layout.channels))
+        if place < 4
+    )
+
+
+class DrawTables:
+    """The tables of all draws; draws that read the same bytes share them."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        self._buffers = Buffers(capture)
+        self.tables: dict[tuple[Shape, int], Table] = {}
+        self.of_draws: dict[tuple[int, int], list[tuple[Shape, int]]] = {}
+        """By frame and place of the command."""
+        for frame, place, command in capture.walk():
+            self._buffers.follow(command)
+            if command.name == "draw":
+                drawn: Any = command
+                self.of_draws[frame.number, place] = self._draw(drawn)
+
+    def _draw(self, draw: c.Draw) -> list[tuple[Shape, int]]:
+        state = self._capture.state_of(draw)
+        found = []
+        lowest, highest = draw.start, draw.start + draw.count - 1
+        if draw.indexed and state.index_buffer is not None:
+            indices = self._indices(state, draw)
+            if indices is None:
+                return []
+            shape, used = indices
+            found.append(self._table(shape, draw.start, draw.start + draw.count - 1))
+            if not len(used):
+                return [one for one in found if one is not None]
+            lowest, highest = int(used.min()) + draw.index_bias, int(used.max()) + draw.index_bias
+        for divisor, shape in self._shapes(state):
+            if divisor:
+                first = draw.start_instance // divisor
+                last = (draw.start_instance + draw.instances - 1) // divisor
+                found.append(self._table(shape, first, last))
+            else:
+                found.append(self._table(shape, lowest, highest))
+        return [one for one in found if one is not None]
+
+    def _shapes(self, state: PipeState) -> list[tuple[int, Shape]]:
+        elements = state.vertex_elements.elements if state.vertex_elements is not None else ()
+        groups: dict[tuple[int, int, int, int], list[Column]] = {}
+        for number, one in enumerate(elements):
+            index = one.vertex_buffer_index
+            bound = state.vertex_buffers[index] if index < len(state.vertex_buffers) else None
+            resource: Any = bound.resource if bound is not None else None
+            if bound is None or resource.target != Target.BUFFER:
+                continue
+            key = resource.number, bound.state.offset, bound.state.stride, one.instance_divisor
+            groups.setdefault(key, []).extend(
+                columns_of(f"IN[{number}]", one.src_format, one.src_offset)
+            )
+        found = []
+        for (resource, offset, stride, divisor), columns in groups.items():
+            # Mesa subtracts what a draw does not read: offsets wrap.
+            least = min((one.offset for one in columns), default=0)
+            inside = tuple(Column(one.name, one.kind, one.offset - least) for one in columns)
+            start = (offset + least) % _WORD
+            if start >= _WORD // 2:
+                start -= _WORD
+            found.append((divisor, Shape(resource, start, stride, inside)))
+        return found
+
+    def _indices(self, state: PipeState, draw: c.Draw) -> tuple[Shape, Any] | None:
+        bound = state.index_buffer
+        assert bound is not None
+        resource: Any = bound.resource
+        size = bound.index_size
+        if size not in (1, 2, 4) or resource.target != Target.BUFFER:
+            return None
+        content = self._buffers.buffer(resource).content
+        begin = bound.offset + draw.start * size
+        end = begin + draw.count * size
+        if end > len(content):
+            return None
+        used = (
+            content[begin:end].view(f"<u{size}")
+            if not begin % size
+            else (content[begin:end].copy().view(f"<u{size}"))
+        )
+        if draw.primitive_restart:
+            used = used[used != draw.restart_index % (1 << 8 * size)]
+        columns = (Column("index", f"u{size}", 0),)
+        return Shape(resource.number, bound.offset, size, columns), used
+
+    def _table(self, shape: Shape, lowest: int, highest: int) -> tuple[Shape, int] | None:
+        """The table of a shape as its buffer is now, with these rows."""
+        resource = self._capture.resources[shape.resource]
+        size = max((one.offset + one.size for one in shape.columns), default=0)
+        if not size:
+            return None
+        if shape.stride == 0:
+            lowest = highest = 0
+        else:
+            lowest = max(lowest, -(shape.start // shape.stride) if shape.start < 0 else 0)
+            highest = min(highest, (resource.size - size - shape.start) // shape.stride)
+        highest = min(highest, lowest + MAX_ROWS)
+        begin, end = (
+            shape.start + lowest * shape.stride,
+            shape.start + highest * shape.stride + size,
+        )
+        if highest < lowest or begin < 0 or end > resource.size:
+            return None
+        buffer = self._buffers.buffer(resource)
+        key = shape, buffer.writes
+        known = self.tables.get(key)
+        if known is not None:
+            lowest, highest = min(known.first, lowest), max(known.last, highest)
+            begin = shape.start + lowest * shape.stride
+            end = shape.start + highest * shape.stride + size
+            if (lowest, highest) == (known.first, known.last):
+                return key
+        self.tables[key] = Table(
+            shape, lowest, highest, begin, buffer.content[begin:end].copy(), buffer.runs(begin, end)
+        )
+        return key
+
+
+def header(shape: Shape) -> str:
+    """The line with the columns' names."""
+    return ",".join(["row", *(one.name for one in shape.columns)])
+
+
+def rows_text(shape: Shape, first: int, last: int, content: Any) -> list[str]:
+    """The lines of rows; `content` begins with row `first`."""
+    count = last - first + 1
+    texts: list[list[str]] = [[str(number) for number in range(first, last + 1)]]
+    for one in shape.columns:
+        values = _cells(one, shape.stride, count, content)
+        texts.append(values.astype("U").tolist())
+    return [",".join(row) for row in zip(*texts, strict=True)]
+
+
+def _cells(column: Column, stride: int, count: int, content: Any) -> Any:
+    """The numbers of a column."""
+    starts = column.offset + np.arange(count, dtype=np.int64) * stride
+    data = content[starts[:, None] + np.arange(column.size)]
+    kind = np.dtype(KINDS[column.kind]).newbyteorder("<")
+    return np.ascontiguousarray(data).view(kind)[:, 0]
+
+
+def cell_bytes(column: Column, text: str) -> bytes:
+    """The bytes of an edited cell. Raises ValueError, OverflowError."""
+    if column.kind[0] == "f":
+        value = KINDS[column.kind](float(text))
+        if np.isinf(value) and "inf" not in text.lower():
+            raise OverflowError(text)
+        return bytes(value.astype(value.dtype.newbyteorder("<")).tobytes())
+    if len(text) > 12:
+        raise ValueError(text)
+    return int(text, 0).to_bytes(column.size, "little", signed=column.kind[0] == "i")

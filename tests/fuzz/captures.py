@@ -1,0 +1,127 @@
+"""Captures of strangers and folders edited by chance: drawn, or refused with a code and a place.
+
+Whatever is in them, nothing is written outside of the folder that was named.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from pathlib import Path
+
+from tests.fuzz.fuzzer import INTERESTING, Fuzzer, Plan, fuzzer, scribble, size_of
+
+from vc4lab.capture.errors import CaptureError
+from vc4lab.diagnostics import catalogue
+from vc4lab.driver.capture.load import open_capture
+from vc4lab.driver.capture.player import Player
+from vc4lab.driver.capture.show import Show
+from vc4lab.driver.capture.unpack import folder_files, unpack
+
+SMALL = Path(__file__).parents[1] / "data" / "captures" / "small.vc4cap"
+TEXT = (".txt", ".csv", ".json", ".tgsi", ".qasm")
+WORDS = """
+none yes no -1 0 0x7fffffff 99999999999999999999 nan inf -inf 1e400 0x 0xffffffff resource-1
+resource-0 resource-99 resource-999999999999 data-1 data-99 blend-1 pipe_state-1 pipe_state-2
+shader_state-9 .. / ../../x \x00 \xff [ ] [] [0] [99999] {} , = # rt[7].colormask triangles points
+line_loop CONST[0] CONST[99] texture_cube buffer ETC1_RGB8 X8Z24_UNORM halt dump draw clear copy
+indexed index_bias=-5 count=4000000000 instances=65536 start=4294967295 box=[0,0,0,9999,9999,1]
+""".split()  # noqa: SIM905
+
+
+@fuzzer
+class CaptureFuzzer(Fuzzer):
+    """Archives with damage; folders whose words, lines and bytes were changed."""
+
+    name = "captures"
+    quick = 60
+    share = 3
+
+    def __init__(self) -> None:
+        self._archive = SMALL.read_bytes()
+        self._files = dict(folder_files(open_capture(SMALL)))
+        self._names = sorted(self._files)
+
+    def plan(self, rng: random.Random) -> Plan:
+        if rng.random() < 0.25:
+            edits = tuple(scribble(rng, 0, self._archive))
+            return Plan("archive", edits, {}, size_of(edits))
+        edits = []
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            name = rng.choice(self._names)
+            data = self._files[name]
+            if not data or (name.endswith(TEXT) and rng.random() < 0.8):
+                edits.append((name, self._words(rng, data)))
+            elif rng.random() < 0.1:
+                edits.append((name, None))
+            else:
+                changed = bytearray(data)
+                for place, new in scribble(rng, 0, data):
+                    changed[place : place + len(new)] = new
+                edits.append((name, bytes(changed)))
+        return Plan("folder", tuple(edits), {"recompile": rng.random() < 0.3}, 40 * len(edits))
+
+    def _words(self, rng: random.Random, data: bytes) -> bytes:
+        """A text with other words, or with lines in another order."""
+        lines = data.decode("utf-8", "replace").split("\n")
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            at = rng.randrange(len(lines))
+            kind = rng.randrange(5)
+            if kind == 0:
+                lines.insert(rng.randrange(len(lines)), lines[at])
+            elif kind == 1 and len(lines) > 1:
+                lines.pop(at)
+            else:
+                words = lines[at].replace("=", " = ").replace(",", " , ").split(" ")
+                word = rng.choice((*WORDS, str(rng.choice(INTERESTING))))
+                words[rng.randrange(len(words))] = word
+                lines[at] = " ".join(words).replace(" = ", "=").replace(" , ", ",")
+        return "\n".join(lines).encode("utf-8", "replace")
+
+    def run(self, plan: Plan) -> None:
+        scratch = Path(tempfile.mkdtemp())
+        try:
+            self._run(plan, scratch / "inside")
+            left = {one.name for one in scratch.iterdir()}
+            assert left <= {"inside"}, left
+        finally:
+            shutil.rmtree(scratch)
+
+    def _run(self, plan: Plan, folder: Path) -> None:
+        folder.mkdir()
+        try:
+            if plan.scene == "archive":
+                data = bytearray(self._archive)
+                for place, new in plan.edits:
+                    data[place : place + len(new)] = new
+                path = folder / "x.vc4cap"
+                path.write_bytes(data)
+                capture = open_capture(path)
+                unpack(capture, folder / "unpacked")
+            else:
+                files = {**self._files, **dict(plan.edits)}
+                for name, data in files.items():
+                    if data is not None:
+                        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                        (folder / name).write_bytes(data)
+                capture = open_capture(folder)
+            for _ in Show(capture).lines():
+                pass
+            for _, picture in Player(
+                capture, recompile=plan.options.get("recompile", False)
+            ).play():
+                if picture is not None:
+                    _image(picture)
+        except CaptureError as error:
+            if error.code not in catalogue() or not error.text:
+                raise AssertionError(f"{error!r} has no code or no text") from error
+
+
+def _image(picture: object) -> None:
+    from vc4lab.mesa.store.resources import Refused
+
+    try:
+        picture.image()  # type: ignore[attr-defined]
+    except Refused:
+        return  # depth was drawn to last
