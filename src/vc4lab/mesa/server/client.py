@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from vc4lab.mesa.server.shared import Shared
 
 HEADER = 2 * WORD
+KEPT_BYTES = 1 << 12
+"""Of a resource that a context may still know some time after the client has given it up."""
 _CHOOSING = frozenset((SetSubCtx, CreateSubCtx, DestroySubCtx))
 _CHUNK = 1 << 18
 """Bytes that are read at once."""
@@ -229,6 +231,9 @@ class Client:
             raise Refused("GL-004", f"there is no resource {message.handle}")
         staging = resource.staging
         self._bytes -= resource.size + (staging.size if staging is not None else 0)
+        if resource.size >= KEPT_BYTES:
+            for context in self.contexts.values():
+                context.forget()
         self.shared.screen.destroy(resource)
 
     def transfer_put2(self, message: messages.TransferPut2) -> None:

@@ -43,6 +43,8 @@ _STATES = {
     ObjectKind.VERTEX_ELEMENTS: ("vertex_elements", declared.VertexElements),
 }
 """Kinds that BIND_OBJECT binds, and the part of `PipeState` that they are."""
+MOST_GIVEN = 1 << 12
+PIPE_DEFAULTS = dict(vars(PipeState()))
 DRAWING_STAGES = (Stage.VERTEX, Stage.FRAGMENT)
 
 
@@ -65,13 +67,19 @@ class Context:
         """What differs from the defaults of `PipeState`."""
         self._stages = {stage: StageState() for stage in DRAWING_STAGES}
         self._state: PipeState | None = None
+        self._given: dict[int, tuple[Command, Any]] = {}
+        """What commands have set, by their ids."""
 
     @property
     def state(self) -> PipeState:
         """The state of the next draw."""
         if self._state is None:
-            vertex, fragment = (self._stages[stage] for stage in DRAWING_STAGES)
-            self._state = PipeState(**self._parts, vertex=vertex, fragment=fragment)
+            vertex, fragment = self._stages[Stage.VERTEX], self._stages[Stage.FRAGMENT]
+            # Some thousand of them are made for a frame: quicker than by their constructor.
+            self._state = object.__new__(PipeState)
+            self._state.__dict__.update(
+                PIPE_DEFAULTS, **self._parts, vertex=vertex, fragment=fragment
+            )
         return self._state
 
     def execute(self, command: Command) -> None:
@@ -142,14 +150,14 @@ class Context:
             )
         surfaces = [self._object(handle, BoundSurface) for handle in command.cbufs]
         depth = self._object(command.zsbuf, BoundSurface)
-        self._set("framebuffer", Framebuffer(tuple(surfaces), depth))
+        self._set("framebuffer", self._same(command, Framebuffer(tuple(surfaces), depth)))
 
     def set_vertex_buffers(self, command: settings.SetVertexBuffers) -> None:
-        bound = [
+        bound = tuple([
             BoundVertices(one, self._resource(one.resource)) if one.resource else None
             for one in command.buffers
-        ]
-        self._set("vertex_buffers", tuple(bound))
+        ])  # fmt: skip
+        self._set("vertex_buffers", self._same(command, bound))
 
     def set_index_buffer(self, command: settings.SetIndexBuffer) -> None:
         if not command.resource:
@@ -158,7 +166,8 @@ class Context:
         resource = self._resource(command.resource)
         if command.index_size not in _INDEX_SIZES:
             raise Refused("GL-002", f"{command.name}: indices of {command.index_size} bytes")
-        self._set("index_buffer", IndexBuffer(resource, command.index_size, command.offset))
+        bound = IndexBuffer(resource, command.index_size, command.offset)
+        self._set("index_buffer", self._same(command, bound))
 
     def set_constant_buffer(self, command: settings.SetConstantBuffer) -> None:
         if len(command.values) > limits.CONSTANT_WORDS * 4:
@@ -166,7 +175,7 @@ class Context:
         self._replace_in(command.stage, "constants", command.index, (command.values,), b"")
 
     def set_sampler_views(self, command: settings.SetSamplerViews) -> None:
-        views = tuple(self._object(handle, BoundView) for handle in command.views)
+        views = tuple([self._object(handle, BoundView) for handle in command.views])
         self._replace_in(command.stage, "views", command.start_slot, views, None)
 
     def bind_sampler_states(self, command: settings.BindSamplerStates) -> None:
@@ -181,9 +190,7 @@ class Context:
                 "GL-004", f"{command.name}: shader {command.handle} is for {shader.stage}"
             )
         if command.stage in self._stages:
-            parts = vars(self._stages[command.stage])
-            self._stages[command.stage] = StageState(**{**parts, "shader": shader})
-            self._state = None
+            self._put(command.stage, {"shader": shader})
         elif shader is not None:
             raise Refused("GL-007", f"{command.name}: shaders for {command.stage}")
 
@@ -296,9 +303,27 @@ class Context:
         found: BoundQuery = query
         return found
 
+    def _same(self, command: Command, value: Any) -> Any:
+        """The object that the command gave before, if it is equal: what is kept by objects stays.
+
+        Equal commands of the stream are mostly one object (`protocol/stream.py`).
+        """
+        known = self._given.get(id(command))
+        if known is not None and known[0] is command and known[1] == value:
+            return known[1]
+        if len(self._given) >= MOST_GIVEN:
+            self._given.clear()
+        self._given[id(command)] = command, value
+        return value
+
+    def forget(self) -> None:
+        """A resource goes: nothing may keep it but what is bound."""
+        self._given.clear()
+
     def _set(self, name: str, value: Any) -> None:
-        self._parts[name] = value
-        self._state = None
+        if self._parts.get(name, self) is not value:
+            self._parts[name] = value
+            self._state = None
 
     def _replace(self, name: str, first: int, values: tuple[Any, ...], most: int) -> None:
         """Put values into a tuple from slot `first` on."""
@@ -311,9 +336,17 @@ class Context:
         known = self._stages.get(stage)
         if known is not None:
             most = max(limits.SAMPLERS, limits.CONSTANT_BUFFERS)
-            value = _with(getattr(known, name), first, values, empty, most)
-            self._stages[stage] = StageState(**{**vars(known), name: value})
-            self._state = None
+            old = getattr(known, name)
+            value = _with(old, first, values, empty, most)
+            if value is not old:
+                self._put(stage, {name: value})
+
+    def _put(self, stage: Stage, changed: dict[str, Any]) -> None:
+        """Change parts of a stage."""
+        made = object.__new__(StageState)
+        made.__dict__.update(self._stages[stage].__dict__, **changed)
+        self._stages[stage] = made
+        self._state = None
 
 
 def _with(
@@ -321,6 +354,10 @@ def _with(
 ) -> tuple[Any, ...]:
     if first + len(values) > most:
         raise Refused("GL-006", f"{len(values)} slots from {first} on, but there are {most}")
+    if not first and len(values) == len(old) and values == old:
+        return old
+    if not first and len(values) >= len(old) and values and values[-1] != empty:
+        return values
     slots = list(old)
     slots += [empty] * (first + len(values) - len(slots))
     slots[first : first + len(values)] = values
