@@ -329,6 +329,7 @@ class _Rerun:
                     times = sum(row[1:3] == (number, tc.STATUS_DEOPT) for row in failed)
                     self.exact[number] = draw.fallback(times / frame.count)
                 function = self.exact.get(number, 0)
+                self._with_twins(number, function)
             elif status == tc.STATUS_BAD_LIST:
                 result.bad_lists.append(number)
             elif status == tc.STATUS_LEFT:
@@ -350,6 +351,17 @@ class _Rerun:
                 result.unsupported.append(number)
             frame.draws[2 * number] = function
         return chains
+
+    def _with_twins(self, number: int, function: int) -> None:
+        """Later draws with the pipeline that gave up begin with its exact twin, too: of many
+        draws with one program, each would stop its tiles again.
+        """
+        draws = self.frame.draws
+        before = draws[2 * number]
+        if before != function:
+            for later in range(number + 1, len(self.frame.draw_list)):
+                if draws[2 * later] == before:
+                    draws[2 * later] = function
 
     def _give_up(self, number: int) -> None:
         """Leaves out all draws with the program of a draw."""
