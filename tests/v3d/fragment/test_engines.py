@@ -192,6 +192,22 @@ def test_strange_floats_are_rendered_exactly(odd):
     assert (image == scene.render("interpreter")).all()
 
 
+def test_draws_of_one_pipeline_give_up_once():
+    """Each tile is drawn again once, however many draws in it have odd varyings."""
+    tiles = []
+    for times in (1, 4):
+        scene = Scene(100, 80)
+        corners = [vertex(0, 0, 0.5, 1, 0.2, 0.4, 0.9), vertex(99, 0, 0.5, 1, 0.3, 0.1, 0.5)]
+        corners.append(vertex(0, 79, 0.5, 1, 0.8, 0.9, 0.1))
+        corners[1][4] = 0x7FC00000
+        for _ in range(times):
+            scene.add(FragmentKey(program=COLOURED, n_varyings=3), corners)
+        image = scene.render("fast")
+        tiles.append(scene.result.exact_tiles)
+        assert (scene.render("interpreter") == image).all()
+    assert tiles[0] == tiles[1] > 0
+
+
 @pytest.mark.parametrize("primitive", ["lines", "triangles"])
 def test_a_nan_met_by_another_is_the_same_on_all_instruction_sets(primitive):
     """Which of two NaNs an x86 operation keeps depends on the order that a compiler chose."""
