@@ -18,6 +18,8 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks._display import display
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -143,32 +145,5 @@ def llvmpipe() -> Iterator[Llvmpipe | None]:
         print("  sh tools/system-packages.sh gallery")
         yield None
         return
-    reader, writer = os.pipe()
-    server = subprocess.Popen(
-        [
-            "Xvfb",
-            "-noreset",
-            "-displayfd",
-            str(writer),
-            "-screen",
-            "0",
-            "800x600x24",
-            "-nolisten",
-            "tcp",
-        ],
-        pass_fds=[writer],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(writer)
-    try:
-        with os.fdopen(reader) as answer:
-            number = answer.readline().strip()
-        if number:
-            yield Llvmpipe(f":{number}")
-        else:
-            print("no llvmpipe to compare with: Xvfb does not start")
-            yield None
-    finally:
-        server.terminate()
-        server.wait()
+    with display() as name:
+        yield Llvmpipe(name) if name is not None else None

@@ -18,6 +18,7 @@ from vc4lab.driver.compiler.lower.vertex import Vertex, sizes_of
 from vc4lab.driver.compiler.machine.code import Op, Reg, TooComplex
 from vc4lab.driver.compiler.machine.finish import end
 from vc4lab.driver.compiler.machine.output import Scheduled
+from vc4lab.driver.compiler.machine.policies import IN_ORDER, POLICIES
 from vc4lab.driver.compiler.machine.schedule import schedule
 from vc4lab.driver.compiler.result import (
     AttributeSlot,
@@ -48,8 +49,10 @@ def compile_fragment(program: Program, key: FragmentKey) -> CompiledShader:
     if key.is_stippled:
         program = with_stipple(program)
 
+    function = _flat(program)
+
     def lower(reach: int) -> Fragment:
-        fragment = Fragment(program, _flat(program), key)
+        fragment = Fragment(program, function, key)
         fragment.reach = reach
         fragment.run()
         return fragment
@@ -71,40 +74,34 @@ def compile_fragment(program: Program, key: FragmentKey) -> CompiledShader:
 def compile_vertex(program: Program, key: VertexKey) -> CompiledVertex:
     """A vertex program, and the coordinate program that is the part of it that binning needs."""
     program = with_distances(program, key.clip_planes)
-    whole = optimise(_only(_flat(program), _read_outputs(program, key, key.varyings)))
-    part = optimise(_only(_flat(program), _read_outputs(program, key, ())))
-    sizes = sizes_of(whole, key)
-    fewer = {element: sizes[element] for element in sizes_of(part, key)}
-    shaders = []
-    for stage, function_of, words in (
-        (Stage.VERTEX, _read_outputs(program, key, key.varyings), sizes),
-        (Stage.COORDINATE, _read_outputs(program, key, ()), fewer),
-    ):
+    function = optimise(_only(_flat(program), _read_outputs(program, key, key.varyings)))
+    sizes = sizes_of(function, key)
+    vertex = _vertex(program, function, key, Stage.VERTEX, sizes)
+    function = optimise(_only(function, _read_outputs(program, key, ())))
+    fewer = {element: sizes[element] for element in sizes_of(function, key)}
+    coordinate = _vertex(program, function, key, Stage.COORDINATE, fewer)
+    return CompiledVertex(vertex, coordinate, _slots(sizes, fewer))
 
-        def lower(
-            reach: int,
-            kept: set[tuple[int, int]] = function_of,
-            stage: Stage = stage,
-            words: dict[int, int] = words,
-        ) -> Values:
-            function = optimise(_only(_flat(program), kept))
-            vertex = Vertex(program, function, key, stage, words)
-            vertex.reach = reach
-            vertex.run()
-            return vertex
 
-        _, done = _schedule(lower)
-        varyings = key.varyings if stage is Stage.VERTEX else ()
-        shaders.append(
-            CompiledShader(
-                stage,
-                tuple(end(done.words)),
-                tuple(done.uniforms),
-                varyings=varyings,
-                lines=_lines(done),
-            )
-        )
-    return CompiledVertex(shaders[0], shaders[1], _slots(sizes, fewer))
+def _vertex(
+    program: Program, function: Function, key: VertexKey, stage: Stage, sizes: dict[int, int]
+) -> CompiledShader:
+    """The program of one of the two stages, of a function with its outputs only."""
+
+    def lower(reach: int) -> Values:
+        vertex = Vertex(program, function, key, stage, sizes)
+        vertex.reach = reach
+        vertex.run()
+        return vertex
+
+    _, done = _schedule(lower)
+    return CompiledShader(
+        stage,
+        tuple(end(done.words)),
+        tuple(done.uniforms),
+        varyings=key.varyings if stage is Stage.VERTEX else (),
+        lines=_lines(done),
+    )
 
 
 def _flat(program: Program) -> Function:
@@ -161,20 +158,29 @@ def _slots(whole: dict[int, int], part: dict[int, int]) -> tuple[AttributeSlot, 
 
 
 def _schedule(lower: Callable[[int], Values]) -> tuple[Values, Scheduled]:
-    """Lower and schedule; again in the order of the text if registers do not suffice."""
-    for in_order in (False, True):
-        values = lower(NEAR if in_order else EVERYWHERE)
+    """Lower and schedule: the best of several ways; in the order of the text if registers do not
+    suffice.
+    """
+    found: tuple[Values, Scheduled] | None = None
+    size = 0
+    for policy in (*POLICIES, IN_ORDER):
+        if found is not None and (policy is IN_ORDER or size > policy.most):
+            continue
+        values = lower(NEAR if policy.in_order else EVERYWHERE)
         inputs: Sequence[tuple[Reg, int]] = getattr(values, "inputs", ())
+        size = sum(len(block.ops) for block in values.code.blocks)
         try:
-            done = schedule(values.code.blocks, inputs, half=False, in_order=in_order)
+            done = schedule(values.code.blocks, inputs, half=False, policy=policy)
         except TooComplex:
-            if in_order:
+            if policy is IN_ORDER:
                 raise
             continue
-        if len(done.words) > LONGEST:
-            raise TooComplex("TGSI-007", f"the program has {len(done.words)} instructions")
-        return values, done
-    raise AssertionError
+        if found is None or done.cost < found[1].cost:
+            found = values, done
+    assert found is not None
+    if len(found[1].words) > LONGEST:
+        raise TooComplex("TGSI-007", f"the program has {len(found[1].words)} instructions")
+    return found
 
 
 def _lines(done: Scheduled) -> tuple[tuple[int, ...], ...]:

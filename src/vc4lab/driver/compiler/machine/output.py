@@ -23,16 +23,21 @@ BRANCHES = {
 class Scheduled:
     """A program with order and registers: words, the uniforms in the order in which they are
     read, varyings likewise (as given by their operations), and what each instruction is made of.
+
+    cost: its instructions, each `weight` times; the scheduler sets that for what comes next.
     """
 
     words: list[int] = field(default_factory=list)
     uniforms: list[Uniform] = field(default_factory=list)
     varyings: list[Op] = field(default_factory=list)
     ops: list[tuple[Op, ...]] = field(default_factory=list)
+    cost: int = 0
+    weight: int = 1
 
     def emit(self, word: int, ops: tuple[Op, ...] = (), uniform: Uniform | None = None) -> None:
         """One more instruction."""
         self.words.append(word)
+        self.cost += self.weight
         self.ops.append(ops)
         if uniform is not None:
             self.uniforms.append(uniform)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from vc4lab.driver.compiler.machine.code import Block, Op, Reg, Wants
 from vc4lab.driver.compiler.machine.instruction import R0, R4, Slot
+from vc4lab.driver.compiler.machine.policies import Policy
 from vc4lab.driver.compiler.result import Uniform
 from vc4lab.qpu.isa.registers import SFU_WRITES
 
@@ -15,8 +16,9 @@ from vc4lab.qpu.isa.registers import SFU_WRITES
 class Places:
     """The places of a program's registers while it is scheduled."""
 
-    def __init__(self, blocks: Sequence[Block], half: bool) -> None:
+    def __init__(self, blocks: Sequence[Block], half: bool, policy: Policy) -> None:
         self._blocks = blocks
+        self._policy = policy
         count = 16 if half else 32
         self.files = [(1 << count) - 1, (1 << count) - 1]
         """Bits of the free registers of A and B."""
@@ -115,7 +117,7 @@ class Places:
             return place
         if reg.wants is Wants.ACCUMULATOR:
             return self._accumulator()
-        if reg.wants is Wants.ANY and self._is_near(reg):
+        if reg.wants is Wants.ANY and self._policy.is_near(reg):
             place = self._accumulator()
             if place is not None:
                 return place
@@ -136,11 +138,6 @@ class Places:
         if place >= R0:
             return True
         return slot.swap in (-1, int((place >= 32) == is_add))
-
-    @staticmethod
-    def _is_near(reg: Reg) -> bool:
-        """Whether all that reads a value can follow at once."""
-        return len(reg.readers) <= 4 and all(op.waiting <= 1 for op in reg.readers)
 
     def unit_is_free(self, op: Op) -> bool:
         """Whether r4 and r5 may be written by what the operation starts."""

@@ -26,6 +26,7 @@ from vc4lab.driver.compiler.machine.edges import connect
 from vc4lab.driver.compiler.machine.instruction import R0, R4, Move, Plan, Slot
 from vc4lab.driver.compiler.machine.output import BRANCHES, Scheduled
 from vc4lab.driver.compiler.machine.places import Places
+from vc4lab.driver.compiler.machine.policies import Policy
 from vc4lab.driver.compiler.machine.requests import Requests
 from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.qpu.isa.builder import NOP, SMALL_IMMEDIATE_CODES, Half, alu, branch, load_immediate
@@ -36,6 +37,8 @@ from vc4lab.qpu.isa.registers import SFU_WRITES, Read, Write
 
 R5 = R0 + 5
 NEVER = 1 << 30
+LOOP_WEIGHT = 8
+"""How often a turn of a loop counts when programs are compared."""
 PATIENCE = 64
 """Instructions without an operation after which a block counts as stuck."""
 WINDOWS = ((28, 1 << 30), (20, 160), (14, 64), (10, 24), (6, 8), (0, 2))
@@ -46,13 +49,12 @@ IN_ORDER = 8
 
 
 def schedule(
-    blocks: Sequence[Block], inputs: Sequence[tuple[Reg, int]], *, half: bool, in_order: bool
+    blocks: Sequence[Block], inputs: Sequence[tuple[Reg, int]], *, half: bool, policy: Policy
 ) -> Scheduled:
     """Schedule a program. inputs: registers that are there at the beginning, and where; half: only
-    half of each file may be used; in_order: operations keep their order as far as they can, which
-    needs fewer registers. Raises TooComplex.
+    half of each file may be used. Raises TooComplex.
     """
-    return _Scheduler(blocks, inputs, half, in_order).run()
+    return _Scheduler(blocks, inputs, half, policy).run()
 
 
 class _Scheduler:
@@ -63,11 +65,12 @@ class _Scheduler:
         blocks: Sequence[Block],
         inputs: Sequence[tuple[Reg, int]],
         half: bool,
-        in_order: bool,
+        policy: Policy,
     ) -> None:
         self._blocks = blocks
-        self._in_order = in_order
-        self._places = Places(blocks, half)
+        self._policy = policy
+        self._in_order = policy.in_order
+        self._places = Places(blocks, half, policy)
         self._out = Scheduled()
         self._flags: Flags | None = None
         self._flag_users = 0
@@ -99,14 +102,17 @@ class _Scheduler:
         self._current = block.number
         start = self._now
         self._starts[block.number] = start
+        self._out.weight = LOOP_WEIGHT ** len(block.loops)
         if block.number:
             self._uniforms_from = NEVER
             if any(_reads_uniform(op) for op in block.ops):
                 self._reset_uniforms()
             elif block.begins_loop:
                 self._emit(NOP, (), None)  # the loop's last instruction may have written a file
+        first = block.ops[0].number if block.ops else 0
         for op in block.ops:
-            op.priority = -op.number if self._in_order else op.height
+            late = self._policy.order * (op.number - first)
+            op.priority = -op.number if self._in_order else op.height - late
         self._ready = [op for op in block.ops if not op.waiting]
         self._left = len(block.ops)
         self._adds = sum(1 for op in block.ops if op.mul is None)
