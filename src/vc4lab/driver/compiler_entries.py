@@ -1,4 +1,4 @@
-"""The compiler as draws use it: TGSI text and key → program."""
+"""The compiler as draws use it: TGSI text and key → program, from disk where it was made before."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.driver.compiler.tgsi.program import Program
 from vc4lab.driver.draws.programs import CompileError, Compiler
+from vc4lab.driver.program_cache import kept
 
 
 def mesa_compiler() -> Compiler:
@@ -26,13 +27,13 @@ def _parsed(text: str) -> Program:
 
 def _fragment(text: str, key: FragmentKey) -> CompiledShader:
     try:
-        return compile_fragment(_parsed(text), key)
+        return kept(text, key, CompiledShader, lambda: compile_fragment(_parsed(text), key))
     except (TgsiError, TooComplex) as reason:
         raise CompileError(f"fragment shader: {reason}") from None
 
 
 def _vertex(text: str, key: VertexKey) -> CompiledVertex:
     try:
-        return compile_vertex(_parsed(text), key)
+        return kept(text, key, CompiledVertex, lambda: compile_vertex(_parsed(text), key))
     except (TgsiError, TooComplex) as reason:
         raise CompileError(f"vertex shader: {reason}") from None
