@@ -214,6 +214,8 @@ TEXTS = {
         "--suite": ["x", "", "../bookworm"],
         "--unknown": ["x", "x=y", "", "=", "fill_rule="],
         "--initrd": ["none", "folder", "/dev/zero"],
+        "--card": ["none", "/dev/zero"],
+        "--arch": ["x", "", "armel"],
     },
     "replay": {
         "--job": ["2", "9"],

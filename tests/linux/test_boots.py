@@ -14,7 +14,7 @@ from vc4lab.cli.main import app
 from vc4lab.drm.setup.places import Brought
 from vc4lab.linux import boots
 from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan
-from vc4lab.linux.kernels import TREES, command_line, find_kernel
+from vc4lab.linux.kernels import TARGETS, architecture_of, command_line, find_kernel
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.boot.boot_plan import RAMDISK_NAME, Piece
 from vc4lab.soc.boot.device_tree import device_tree
@@ -28,7 +28,7 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Brought:
     monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path))
     made = Brought("bookworm", tmp_path / "drm/bookworm")
     for release in ("6.1.0-9-arm64", "6.1.0-10-arm64"):
-        tree = made.tree / f"usr/lib/linux-image-{release}" / TREES["pi3"]
+        tree = made.tree / f"usr/lib/linux-image-{release}" / TARGETS["pi3", "arm64"].tree
         tree.parent.mkdir(parents=True)
         tree.write_bytes(b"")
         (made.tree / "usr/lib/modules" / release).mkdir(parents=True)
@@ -68,16 +68,47 @@ def test_states_have_names_of_their_own(brought: Brought) -> None:
 
 
 def test_the_command_line() -> None:
-    assert command_line(4, "quiet") == "console=ttyS1,115200 nr_cpus=4 quiet"
+    assert command_line("ttyS1,115200", 4, "quiet") == "console=ttyS1,115200 nr_cpus=4 quiet"
 
 
 def test_what_cannot_be_booted_is_said(brought: Brought) -> None:
-    with pytest.raises(BootFailed, match="pi2: Debian's kernel for arm64 starts on pi3"):
+    with pytest.raises(BootFailed, match="arm64: a pi2 starts Debian's kernel for armhf"):
         LinuxBoot(brought, LinuxPlan(board="pi2"))
-    assert "Debian's kernel for arm64 starts on pi3" in linux("--board", "zero")
+    assert "pi2-1.2: Debian's kernels start on pi3, pi2, zero" in linux("--board", "pi2-1.2")
+    assert "armel: a pi3 starts Debian's kernel for arm64, armhf" in linux("--arch", "armel")
+    assert "installed yet: vc4lab linux --setup --board zero\n" in linux("--board", "raspi0")
+    assert "--setup --arch armhf\n" in linux("--arch", "armhf")
+    assert "armel        not installed" in linux("--check", "--board", "pi1")
     assert "--suite sid: bookworm or trixie" in linux("--suite", "sid")
     assert "in the root of --setup only" in linux("--initrd", "x", "--", "true")
     assert "more than 1024 bytes" in linux("--append", "x" * 2000)
+
+
+def test_boards_get_their_architecture() -> None:
+    assert [architecture_of(board) for board in ("pi3", "pi2", "zero", "pi1")] == [
+        "arm64", "armhf", "armel", "armel",
+    ]  # fmt: skip
+    assert architecture_of("pi3", "armhf") == "armhf"
+
+
+def test_programs_that_need_a_driver_that_there_is_none_of(tmp_path: Path) -> None:
+    made = Brought("bookworm", tmp_path, "armel")
+    release = "6.1.0-9-rpi"
+    for name in (
+        f"usr/lib/linux-image-{release}/{TARGETS['zero', 'armel'].tree}",
+        f"boot/vmlinuz-{release}", "usr/bin/kmscube", "usr/bin/modetest",
+        f"usr/lib/modules/{release}/modules.builtin",
+    ):  # fmt: skip
+        (made.tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (made.tree / name).write_bytes(b"")
+    (made.folder / "packages").mkdir()
+    assert LinuxBoot(made, LinuxPlan("zero")).programs == ["modetest"]
+    with pytest.raises(BootFailed, match="kmscube needs Mesa's vc4 driver, which Debian does not"):
+        LinuxBoot(made, LinuxPlan("zero", programs=("kmscube",)))
+    driver = made.tree / "usr/lib/arm-linux-gnueabi/dri/vc4_dri.so"
+    driver.parent.mkdir(parents=True)
+    driver.write_bytes(b"")
+    assert LinuxBoot(made, LinuxPlan("zero")).programs == ["kmscube", "modetest"]
 
 
 def test_a_root_that_cannot_be_made_is_said(brought: Brought) -> None:

@@ -43,7 +43,9 @@ class Display:
             self._status.update(text)
 
 
-def set_up(suite: str | None, packages: Sequence[str], command: str = "drm") -> int:
+def set_up(
+    suite: str | None, packages: Sequence[str], command: str = "drm", architecture: str = "arm64"
+) -> int:
     """Do it for a command; the exit code."""
     from vc4lab.drm.setup.places import SUITES, SetupFailed, brought
     from vc4lab.drm.setup.steps import set_up as bring
@@ -53,7 +55,7 @@ def set_up(suite: str | None, packages: Sequence[str], command: str = "drm") -> 
         return ExitCode.BAD_INPUT
     try:
         with Display() as display:
-            bring(brought(suite or SUITES[0]), packages, display)
+            bring(brought(suite or SUITES[0], architecture), packages, display)
     except SetupFailed as reason:
         typer.echo(f"vc4lab {command} --setup: {reason}", err=True)
         return ExitCode.OUTPUT if reason.output else ExitCode.BAD_INPUT

@@ -30,6 +30,13 @@ def linux(
         ),
     ] = None,
     board: Annotated[str, typer.Option(help="The board.")] = "pi3",
+    arch: Annotated[
+        str | None,
+        typer.Option(
+            help="Debian's architecture: arm64, armhf or armel. Default: the board's.",
+            metavar="NAME",
+        ),
+    ] = None,
     cores: Annotated[int, typer.Option(help="Cores that Linux uses.", **limits(CORES))] = 1,
     append: Annotated[
         str, typer.Option(help="More for the kernel's command line.", metavar="TEXT")
@@ -42,6 +49,18 @@ def linux(
             parser=FILE,
         ),
     ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(
+            help="Boot with this card as root, a folder or image, with the serial line here.",
+            metavar="DIR_OR_IMAGE",
+            parser=FILE,
+        ),
+    ] = None,
+    write_image: Annotated[
+        bool,
+        typer.Option("--write-image", help="Write the card's changes to its image at the end."),
+    ] = False,
     frames: Annotated[
         int | None, typer.Option(help="Stop after this many pictures.", **limits(FRAMES, 1))
     ] = None,
@@ -65,8 +84,8 @@ def linux(
         bool,
         typer.Option(
             "--setup",
-            help="Download the kernel, Mesa's vc4 and test programs for arm64; further packages "
-            "may follow after --.",
+            help="Download the kernel for the board, Mesa's vc4 and test programs; further "
+            "packages may follow after --.",
         ),
     ] = False,
     suite: Annotated[str | None, typer.Option(help="The Debian suite: bookworm or trixie.")] = None,
@@ -78,48 +97,65 @@ def linux(
 
     The first time it boots; after that a saved state of the booted system is loaded.
     """
-    from vc4lab.linux.kernels import PACKAGES
+    from vc4lab.linux.kernels import UnknownTarget, architecture_of, packages_of
 
     program = program or []
+    try:
+        arch = architecture_of(find_name(board), arch)
+    except UnknownTarget as error:
+        raise failed(f"vc4lab linux: {error}; `vc4lab boot` takes other kernels") from None
+    board = find_name(board)
     if suite is not None and suite not in SUITES:
         raise failed(f"--suite {suite}: {' or '.join(SUITES)}")
     if setup:
-        raise typer.Exit(set_up(suite, [*PACKAGES, *program], "linux"))
+        raise typer.Exit(set_up(suite, [*packages_of(arch), *program], "linux", arch))
     if check:
-        raise typer.Exit(_check(suite))
+        raise typer.Exit(_check(suite, board, arch))
     from vc4lab.cli.outputs import Outputs, PictureOptions
 
     pictures = PictureOptions(screenshot, record, every, window=window, headless=headless)
     problem = Outputs(pictures).problem()
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
-    if initrd is not None and program:
-        raise failed("--initrd: a program runs in the root of --setup only")
+    alone = initrd is not None or card is not None
+    if alone and program:
+        name = "initrd" if card is None else "card"
+        raise failed(f"--{name}: a program runs in the root of --setup only")
+    if write_image and card is None:
+        raise failed("--write-image: there is no --card")
+    if card is not None:
+        append = _with_root(card, append)
     from dataclasses import replace
 
     from vc4lab.cli.session import run_session
     from vc4lab.cli.settings import InstrumentOptions, Settings
     from vc4lab.options import GpuOptions
 
-    boot = _boot(_brought(suite), board, cores, append, program)
+    boot = _boot(_brought(suite, board, arch), board, cores, append, program)
     try:
         options = boot.options
     except ValueError as error:
         raise failed(f"--append: {error}") from None
-    if initrd is None:
+    if not alone:
         _prepare(boot)
+    elif initrd is None:
+        _prepare(boot, root_only=True)
+    if alone:
+        options = replace(
+            options, card=card, extras=replace(boot.extras, ramdisk=initrd or boot.root)
+        )
     gpu = GpuOptions(engine.value, unknowns=unknowns_of(unknown))
     settings = Settings(
         boot.kernel.image,
-        replace(options, gpu=gpu, extras=replace(options.extras, ramdisk=initrd)),
+        replace(options, gpu=gpu),
         pictures,
         InstrumentOptions(
-            load_state=boot.state if initrd is None else None, state_in_place=True
+            load_state=None if alone else boot.state, state_in_place=True, write_image=write_image
         ),
         frames=frames, serial="stdio", strict=strict,
-        realtime=realtime if realtime is not None else not program and initrd is None,
+        realtime=realtime if realtime is not None else not program and not alone,
     )  # fmt: skip
-    if initrd is not None:
+    if alone:
         raise typer.Exit(run_session(settings))
     from vc4lab.cli.linux_terminal import LinuxTerminal
 
@@ -130,12 +166,24 @@ def linux(
     raise typer.Exit(code or guest.code or ExitCode.OK)
 
 
-def _brought(suite: str | None) -> Brought:
-    from vc4lab.drm.setup.places import find_brought
+def find_name(board: str) -> str:
+    """The board's own name, for one of its synonyms; other words as they are."""
+    from vc4lab.soc.board import UnknownBoard, find_board
 
-    found = find_brought(suite)
+    try:
+        return find_board(board).name
+    except UnknownBoard:
+        return board
+
+
+def _brought(suite: str | None, board: str, arch: str) -> Brought:
+    from vc4lab.drm.setup.places import find_brought
+    from vc4lab.linux.boots import setup_command
+
+    found = find_brought(suite, arch)
     if found is None:
-        raise failed("vc4lab linux: nothing is installed yet: vc4lab linux --setup")
+        command = setup_command(board, arch)
+        raise failed(f"vc4lab linux: nothing is installed yet: {command}")
     return found
 
 
@@ -146,22 +194,40 @@ def _boot(
 
     own = tuple(program[:1]) if program and brought.program(program[0]) is not None else ()
     try:
-        return LinuxBoot(brought, LinuxPlan(board, cores, append, own))
+        return LinuxBoot(brought, LinuxPlan(board, brought.architecture, cores, append, own))
     except BootFailed as error:
         raise failed(f"vc4lab linux: {error}") from None
 
 
-def _prepare(boot: LinuxBoot) -> None:
-    """Boot once, if there is no state yet. Raises typer.Exit."""
+def _with_root(card: Path, append: str) -> str:
+    """The command line with the card's root in it. Raises typer.Exit."""
+    from vc4lab.files import why
+    from vc4lab.linux.card_root import NoRoot, root_of
+
+    if any(word.startswith("root=") for word in append.split()):
+        return append
+    try:
+        return f"root={root_of(card)} {append}".strip()
+    except NoRoot as error:
+        raise failed(f"--card: {error}") from None
+    except OSError as error:
+        raise failed(f"--card {card}: {why(error)}") from None
+
+
+def _prepare(boot: LinuxBoot, *, root_only: bool = False) -> None:
+    """Boot once, if there is no state yet; or only make the RAM disk. Raises typer.Exit."""
     from vc4lab.linux.boots import BootFailed, reason_of
     from vc4lab.linux.root import RootFailed
     from vc4lab.soc.boot.firmware import BootError
 
-    if not boot.state.is_file():
+    if not root_only and not boot.state.is_file():
         say("booting Linux; the next time it is there at once")
     try:
         with Display() as display:
-            boot.prepare(display.show)
+            if root_only:
+                boot.make_root(display.show)
+            else:
+                boot.prepare(display.show)
     except OSError as error:
         raise failed(f"vc4lab linux: {reason_of(error)}", ExitCode.OUTPUT) from None
     except (BootFailed, RootFailed, BootError) as error:
@@ -170,19 +236,21 @@ def _prepare(boot: LinuxBoot) -> None:
         raise failed("interrupted before Linux was up", ExitCode.INTERRUPTED) from None
 
 
-def _check(suite: str | None) -> int:
+def _check(suite: str | None, board: str, arch: str) -> int:
     """Print what there is; the exit code is 0 if Linux can be booted."""
     from vc4lab.cli.drm_setup import describe
-    from vc4lab.drm.setup.places import find_brought
-    from vc4lab.linux.boots import BootFailed, LinuxBoot
+    from vc4lab.drm.setup.places import ARM64, find_brought
+    from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan, setup_command
 
-    for line in describe(suite, "linux"):
+    found = find_brought(suite, arch)
+    for line in describe(suite, "linux") if arch == ARM64 else ():
         typer.echo(line)
-    found = find_brought(suite)
     if found is None:
+        if arch != ARM64:
+            typer.echo(f"{arch:<12} not installed: {setup_command(board, arch)}")
         return ExitCode.BAD_INPUT
     try:
-        boot = LinuxBoot(found)
+        boot = LinuxBoot(found, LinuxPlan(board, arch))
     except BootFailed as error:
         typer.echo(f"kernel       {error}")
         return ExitCode.BAD_INPUT

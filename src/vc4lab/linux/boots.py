@@ -23,8 +23,21 @@ from vc4lab.drm.setup.places import Brought
 from vc4lab.files import why, written_whole
 from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.init import INIT, LISTENER
-from vc4lab.linux.kernels import TREES, command_line, find_kernel
-from vc4lab.linux.root import FILE_SYSTEMS, MODULES, PROGRAMS, make_root
+from vc4lab.linux.kernels import (
+    TARGETS,
+    UnknownTarget,
+    architecture_of,
+    command_line,
+    find_kernel,
+)
+from vc4lab.linux.root import (
+    CARD_MODULES,
+    GL_PROGRAMS,
+    MODULES,
+    PROGRAMS,
+    has_driver,
+    make_root,
+)
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.boot_plan import RAMDISK_NAME
 from vc4lab.soc.devices.serial import SerialPort
@@ -57,6 +70,8 @@ class LinuxPlan:
 
     Attributes
     ----------
+    architecture
+        Debian's name of it; None: the usual one of the board.
     cores
         How many cores Linux sees.
     append
@@ -66,6 +81,7 @@ class LinuxPlan:
     """
 
     board: str = "pi3"
+    architecture: str | None = None
     cores: int = 1
     append: str = ""
     programs: tuple[str, ...] = ()
@@ -75,19 +91,28 @@ class LinuxBoot:
     """Prepares what a plan needs. Raises BootFailed where something is missing."""
 
     def __init__(self, brought: Brought, plan: LinuxPlan = LinuxPlan()) -> None:
-        if plan.board not in TREES:
-            text = f"{plan.board}: Debian's kernel for arm64 starts on {', '.join(TREES)}"
-            raise BootFailed(f"{text}; `vc4lab boot` takes kernels for other boards")
+        try:
+            architecture_of(plan.board, plan.architecture or brought.architecture)
+        except UnknownTarget as error:
+            raise BootFailed(f"{error}; `vc4lab boot` takes other kernels") from None
+        self.target = TARGETS[plan.board, brought.architecture]
+        self.setup = setup_command(plan.board, brought.architecture)
         kernel = find_kernel(brought)
         if kernel is None:
-            raise BootFailed(f"there is no kernel in {brought.tree}/boot: vc4lab linux --setup")
+            raise BootFailed(f"there is no kernel in {brought.tree}/boot: {self.setup}")
         self.brought, self.plan, self.kernel = brought, plan, kernel
         self.folder = brought.folder / "linux"
-        programs = [name for name in PROGRAMS if brought.program(name) is not None]
+        lacking = () if has_driver(brought) else GL_PROGRAMS
+        for name in plan.programs:
+            if name in lacking:
+                text = f"{name} needs Mesa's vc4 driver, which Debian does not build for"
+                raise BootFailed(f"{text} {brought.architecture}")
+        own = [name for name in PROGRAMS if name not in lacking]
+        programs = [name for name in own if brought.program(name) is not None]
         self.programs = sorted({*programs, *plan.programs})
         packages = sorted(path.name for path in (brought.folder / "packages").iterdir())
         root = _digest(
-            kernel.release, self.programs, packages, MODULES, FILE_SYSTEMS, INIT, LISTENER
+            kernel.release, self.programs, packages, MODULES, CARD_MODULES, INIT, LISTENER
         )
         self.root = self.folder / f"root-{root}.cpio"
         state = _digest(
@@ -98,7 +123,7 @@ class LinuxBoot:
     @property
     def extras(self) -> BootExtras:
         """What the machine is started with besides the kernel. Raises ValueError."""
-        line = command_line(self.plan.cores, self.plan.append)
+        line = command_line(self.target.console, self.plan.cores, self.plan.append)
         return BootExtras(line, self.root, self.kernel.tree(self.plan.board))
 
     @property
@@ -167,6 +192,13 @@ def clear_ramdisk(machine: Machine) -> None:
             for address in range(piece.address, piece.address + len(piece.data), PAGE):
                 if machine.memory.holds(address, freed):
                     machine.memory.fill(address, PAGE)
+
+
+def setup_command(board: str, architecture: str | None = None) -> str:
+    """What brings the kernel of a board."""
+    command = "vc4lab linux --setup" + ("" if board == LinuxPlan.board else f" --board {board}")
+    usual = architecture in (None, architecture_of(board))
+    return command if usual else f"{command} --arch {architecture}"
 
 
 def _plain(line: Sequence[int]) -> str:

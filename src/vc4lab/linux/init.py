@@ -16,11 +16,46 @@ busybox mount -t proc proc /proc
 /usr/bin/busybox --install -s /usr/bin
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
+load() { while read -r module; do insmod "$module"; done < "$1"; }
+load /vc4lab/modules
+root= mode=ro init=/sbin/init type=
+for word in $(cat /proc/cmdline); do
+  case $word in
+  root=*) root=${word#root=} ;;
+  rootfstype=*) type="-t ${word#rootfstype=}" ;;
+  init=*) init=${word#init=} ;;
+  rw|ro) mode=$word ;;
+  esac
+done
+if [ -n "$root" ]; then
+  load /vc4lab/card-modules
+  tries=0
+  while [ $tries -lt 100 ]; do
+    case $root in
+    *=*) device=$(findfs "$root" 2>/dev/null) ;;
+    *) device=$root ;;
+    esac
+    [ -b "$device" ] && break
+    tries=$((tries + 1))
+    usleep 100000
+  done
+  mkdir /root.card
+  if mount $type -o "$mode" "$device" /root.card; then
+    if [ -x "/root.card$init" ] || [ -L "/root.card$init" ]; then
+      for folder in dev proc sys; do mount --move /$folder /root.card/$folder; done
+      exec switch_root /root.card "$init"
+    fi
+    echo "vc4lab: $root has no $init"
+  else
+    echo "vc4lab: $root cannot be mounted; the card's partitions:"
+    cat /proc/partitions
+  fi
+  echo "vc4lab: a shell in the RAM disk follows"
+fi
 mkdir -p /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
 mount -t tmpfs shm /dev/shm
 mount -t tmpfs run /run
-while read -r module; do insmod "$module"; done < /vc4lab/modules
 cd /root
 line=$(cat /sys/class/tty/console/active)
 exec setsid sh -c "exec /vc4lab/listen <>/dev/${line##* } >&0 2>&0"

@@ -5,15 +5,63 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from vc4lab.drm.setup.places import Brought
+from vc4lab.drm.setup.places import ARM64, Brought
 
 PACKAGES = ("linux-image-arm64", "busybox-static")
-"""What Linux needs besides the programs of `vc4lab drm`."""
-TREES = {"pi3": "broadcom/bcm2837-rpi-3-b.dtb"}
-"""Boards that Debian's kernel for arm64 starts on, with the file of its device tree."""
-CONSOLE = "console=ttyS1,115200"
-"""The mini UART: in Debian's trees the other one belongs to Bluetooth."""
+"""What Linux for arm64 needs besides the programs of `vc4lab drm`."""
+PACKAGES_32 = {
+    "armhf": ("linux-image-armmp", "busybox-static"),
+    "armel": ("linux-image-rpi", "busybox-static"),
+}
+"""For the other architectures; the programs come with them, since nothing else brings them."""
+PROGRAM_PACKAGES = ("kmscube", "glmark2-es2-drm", "libdrm-tests", "drm-info")
+
+
+class Target(NamedTuple):
+    """A board under a kernel of Debian's: the file of its device tree, its console.
+
+    Where the PL011 belongs to Bluetooth, the console is the mini UART.
+    """
+
+    tree: str
+    console: str
+
+
+PL011, MINI_UART = "ttyAMA0,115200", "ttyS1,115200"
+TARGETS = {
+    ("pi3", "arm64"): Target("broadcom/bcm2837-rpi-3-b.dtb", MINI_UART),
+    ("pi3", "armhf"): Target("bcm2837-rpi-3-b.dtb", MINI_UART),
+    ("pi2", "armhf"): Target("bcm2836-rpi-2-b.dtb", PL011),
+    ("zero", "armel"): Target("bcm2835-rpi-zero.dtb", PL011),
+    ("pi1", "armel"): Target("bcm2835-rpi-b-plus.dtb", PL011),
+}
+"""By board and architecture; the first architecture of a board is what it gets unasked."""
+
+
+def packages_of(architecture: str) -> tuple[str, ...]:
+    """What --setup brings for Linux."""
+    if architecture == ARM64:
+        return PACKAGES
+    return (*PACKAGES_32[architecture], *PROGRAM_PACKAGES)
+
+
+def architecture_of(board: str, wanted: str | None = None) -> str:
+    """The architecture for a board. Raises UnknownTarget."""
+    found = [arch for name, arch in TARGETS if name == board]
+    if not found:
+        boards = ", ".join(dict.fromkeys(name for name, _arch in TARGETS))
+        raise UnknownTarget(f"{board}: Debian's kernels start on {boards}")
+    if wanted is not None and wanted not in found:
+        raise UnknownTarget(f"{wanted}: a {board} starts Debian's kernel for {', '.join(found)}")
+    return wanted or found[0]
+
+
+class UnknownTarget(ValueError):  # noqa: N818 - said to the user as it is
+    """There is no kernel for the board; the text says for which there is one."""
+
+
 _NUMBER = re.compile(r"\d+")
 
 
@@ -25,10 +73,11 @@ class Kernel:
     image: Path
     trees: Path
     """The folder of its device trees."""
+    architecture: str = ARM64
 
     def tree(self, board: str) -> Path:
-        """The device tree of a board in TREES."""
-        return self.trees / TREES[board]
+        """The device tree of a board."""
+        return self.trees / TARGETS[board, self.architecture].tree
 
 
 def find_kernel(brought: Brought) -> Kernel | None:
@@ -38,7 +87,7 @@ def find_kernel(brought: Brought) -> Kernel | None:
         release = image.name.removeprefix("vmlinuz-")
         trees = brought.tree / "usr/lib" / f"linux-image-{release}"
         if (brought.tree / "usr/lib/modules" / release).is_dir() and trees.is_dir():
-            found.append(Kernel(release, image, trees))
+            found.append(Kernel(release, image, trees, brought.architecture))
     return max(found, key=lambda kernel: _version(kernel.release), default=None)
 
 
@@ -46,6 +95,6 @@ def _version(release: str) -> tuple[int, ...]:
     return tuple(int(number) for number in _NUMBER.findall(release))
 
 
-def command_line(cores: int, append: str = "") -> str:
+def command_line(console: str, cores: int, append: str = "") -> str:
     """What the kernel gets. A core that Linux does not know of is not started at all."""
-    return " ".join(filter(None, (CONSOLE, f"nr_cpus={cores}", append)))
+    return " ".join(filter(None, (f"console={console}", f"nr_cpus={cores}", append)))

@@ -10,7 +10,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-MAGIC, WIDE, LITTLE = b"\x7fELF", 2, 1
+MAGIC, LITTLE = b"\x7fELF", 1
+NARROW, WIDE = 1, 2
 LOAD, DYNAMIC, INTERPRETER = 1, 2, 3
 NEEDED, STRING_TABLE = 1, 5
 MAX_HEADERS, MAX_TEXT = 4096, 4096
@@ -30,6 +31,34 @@ class Needed:
 
 
 @dataclass(frozen=True)
+class _Layout:
+    """Where the fields of a class of ELF files are: formats for `struct`, places, indices."""
+
+    pointer: str
+    program_headers: int
+    section_headers: int
+    program_header: str
+    """Kind, offset, address and size in the file at `at`."""
+    at: tuple[int, int, int, int]
+    dynamic: str
+    section_header: str
+    """Name, offset and size at 0, 4 and 5."""
+
+
+_LAYOUTS = {
+    NARROW: _Layout("<I", 0x1C, 0x20, "<8I", (0, 1, 2, 4), "<II", "<10I"),
+    WIDE: _Layout("<Q", 0x20, 0x28, "<IIQQQQQQ", (0, 2, 3, 5), "<QQ", "<IIQQQQIIQQ"),
+}
+
+
+def _layout(head: bytes | mmap.mmap) -> _Layout | None:
+    """That of a little-endian ELF file; None for other files."""
+    if head[:4] != MAGIC or head[5:6] != bytes((LITTLE,)):
+        return None
+    return _LAYOUTS.get(head[4])
+
+
+@dataclass(frozen=True)
 class _Segment:
     kind: int
     offset: int
@@ -40,14 +69,15 @@ class _Segment:
 def needs_of(path: Path) -> Needed | None:
     """What an ELF program or library names; None for other files. Raises BadObject, OSError."""
     with path.open("rb") as file:
-        if file.read(6) != MAGIC + bytes((WIDE, LITTLE)):
+        layout = _layout(file.read(6))
+        if layout is None:
             return None
         with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
-            return _needs(data, path)
+            return _needs(data, path, layout)
 
 
-def _needs(data: mmap.mmap, path: Path) -> Needed:
-    segments = _segments(data, path)
+def _needs(data: mmap.mmap, path: Path, layout: _Layout) -> Needed:
+    segments = _segments(data, path, layout)
     interpreter = ""
     entries: list[tuple[int, int]] = []
     for segment in segments:
@@ -55,7 +85,8 @@ def _needs(data: mmap.mmap, path: Path) -> Needed:
             interpreter = _text(data, segment.offset)
         elif segment.kind == DYNAMIC:
             content = data[segment.offset : segment.offset + segment.size]
-            entries = list(struct.iter_unpack("<QQ", content[: len(content) & ~15]))
+            whole = len(content) - len(content) % struct.calcsize(layout.dynamic)
+            entries = list(struct.iter_unpack(layout.dynamic, content[:whole]))
     strings = next((value for tag, value in entries if tag == STRING_TABLE), None)
     names = [value for tag, value in entries if tag == NEEDED]
     if not names:
@@ -66,16 +97,18 @@ def _needs(data: mmap.mmap, path: Path) -> Needed:
     return Needed(tuple(_text(data, table + name) for name in names), interpreter)
 
 
-def _segments(data: mmap.mmap, path: Path) -> list[_Segment]:
+def _segments(data: mmap.mmap, path: Path, layout: _Layout) -> list[_Segment]:
+    places = layout.program_headers
+    sizes = layout.section_headers + struct.calcsize(layout.pointer) + 6
     try:
-        (at,) = struct.unpack_from("<Q", data, 0x20)
-        size, count = struct.unpack_from("<HH", data, 0x36)
+        (at,) = struct.unpack_from(layout.pointer, data, places)
+        size, count = struct.unpack_from("<HH", data, sizes)
         if count > MAX_HEADERS:
             raise BadObject(f"{path}: has {count} program headers")
         found = []
         for number in range(count):
-            row = struct.unpack_from("<IIQQQQ", data, at + number * size)
-            found.append(_Segment(row[0], row[2], row[3], row[5]))
+            row = struct.unpack_from(layout.program_header, data, at + number * size)
+            found.append(_Segment(*(row[n] for n in layout.at)))
     except struct.error:
         raise BadObject(f"{path}: its program headers are not in the file") from None
     return found
@@ -104,15 +137,16 @@ def module_needs(image: bytes) -> tuple[str, ...]:
 
 def _section(image: bytes, name: bytes) -> bytes:
     try:
-        if image[:6] != MAGIC + bytes((WIDE, LITTLE)):
-            raise BadObject("is no ELF file of 64 bits")
-        (table,) = struct.unpack_from("<Q", image, 0x28)
-        size, count, names = struct.unpack_from("<HHH", image, 0x3A)
-        rows = [
-            struct.unpack_from("<II", image, table + n * size)[:1]
-            + struct.unpack_from("<QQ", image, table + n * size + 0x18)
-            for n in range(count)
-        ]
+        layout = _layout(image)
+        if layout is None:
+            raise BadObject("is no ELF file")
+        (table,) = struct.unpack_from(layout.pointer, image, layout.section_headers)
+        sizes = layout.section_headers + struct.calcsize(layout.pointer) + 10
+        size, count, names = struct.unpack_from("<HHH", image, sizes)
+        rows = []
+        for number in range(count):
+            row = struct.unpack_from(layout.section_header, image, table + number * size)
+            rows.append((row[0], row[4], row[5]))
         texts = rows[names][1]
     except (struct.error, IndexError):
         raise BadObject("has section headers that are not in the file") from None

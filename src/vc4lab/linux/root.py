@@ -15,7 +15,7 @@ from typing import IO
 
 from vc4lab.drm.nodes.foreign import ForeignTree
 from vc4lab.drm.setup.host_driver import DRIVER
-from vc4lab.drm.setup.places import MULTIARCH, Brought
+from vc4lab.drm.setup.places import ARM64, Brought
 from vc4lab.files import Unusable, read_file
 from vc4lab.linux.archive import Archive
 from vc4lab.linux.init import INIT, LISTENER
@@ -23,10 +23,22 @@ from vc4lab.linux.objects import BadObject, module_needs, needs_of
 
 PROGRAMS = ("kmscube", "glmark2-es2-drm", "modetest", "vbltest", "drm_info")
 """Always there, if their packages are."""
-MODULES = ("vc4", "i2c-bcm2835", "snd-soc-hdmi-codec", "bcm2835", "sdhci-iproc")
-"""Those of the display, where vc4.ko asks for the others by name, and of both card controllers."""
-FILE_SYSTEMS = ("crc32c_generic", "ext4", "vfat", "nls_cp437", "nls_ascii")
-"""Of a card; the first computes ext4's checksums, the last are those that Debian's vfat wants."""
+GL_PROGRAMS = ("kmscube", "glmark2-es2-drm")
+"""Those that need Mesa's driver, which Debian does not build for armel."""
+MODULES = ("i2c-bcm2835", "snd-soc-hdmi-codec", "vc4")
+"""Those of the display. vc4.ko asks for the others by name; if they come later it begins again, and
+6.1's sound core then uses memory that it has freed."""
+CARD_MODULES = (
+    "bcm2835",
+    "sdhci-iproc",
+    "crc32c_generic",
+    "ext4",
+    "vfat",
+    "nls_cp437",
+    "nls_ascii",
+)
+"""Both card controllers, ext4 with its checksums, vfat with the tables of characters that Debian's
+wants. Loaded only for a card: the controllers look for one every second."""
 OPENED = ("libEGL_mesa.so.0", "libGLESv2.so.2", "libgbm.so.1", f"dri/{DRIVER}")
 """What programs open without naming it, below the folder of libraries."""
 FOLDERS = ("usr/share/glvnd", "usr/share/drirc.d", "usr/share/libdrm")
@@ -47,8 +59,8 @@ class Tree:
     def __init__(self, brought: Brought) -> None:
         self.top = brought.tree
         self._libraries: dict[str, str] = {}
-        places = [MULTIARCH, "usr/lib"]
-        for folder, _folders, names in os.walk(self.top / MULTIARCH):
+        places = [brought.multiarch, "usr/lib"]
+        for folder, _folders, names in os.walk(self.top / brought.multiarch):
             places.append(os.path.relpath(folder, self.top))
             del names
         for place in places:
@@ -126,6 +138,13 @@ def make_root(brought: Brought, release: str, programs: Iterable[str], file: IO[
         raise RootFailed(f"{error.filename}: it is missing") from None
 
 
+def has_driver(brought: Brought) -> bool:
+    """Whether Debian builds Mesa's driver for the architecture."""
+    if brought.architecture == ARM64:
+        return True
+    return (brought.tree / brought.multiarch / OPENED[-1]).is_file()
+
+
 def _make(brought: Brought, release: str, programs: Iterable[str], file: IO[bytes]) -> Root:
     root = Root(brought, file)
     archive = root.archive
@@ -137,8 +156,8 @@ def _make(brought: Brought, release: str, programs: Iterable[str], file: IO[byte
     archive.folder("tmp", 0o1777)
     archive.device("dev/console", 5, 1)
     archive.device("dev/null", 1, 3, 0o666)
-    for path in OPENED:
-        root.add(f"{MULTIARCH}/{path}")
+    for path in OPENED if has_driver(brought) else ():
+        root.add(f"{brought.multiarch}/{path}")
     for path in FOLDERS:
         root.add_folder(path)
     root.add("usr/bin/busybox")
@@ -149,10 +168,12 @@ def _make(brought: Brought, release: str, programs: Iterable[str], file: IO[byte
         root.add(os.path.relpath(found, brought.tree.resolve()))
         for path in DATA.get(name, ()):
             root.add_folder(path)
-    loaded = _add_modules(root, release, MODULES + FILE_SYSTEMS)
+    loaded = _add_modules(root, release, MODULES)
+    for_card = _add_modules(root, release, CARD_MODULES)
     archive.add("etc/passwd", b"root::0:0:root:/root:/bin/sh\n")
     archive.add("etc/group", b"root:x:0:\n")
     archive.add("vc4lab/modules", "".join(f"{path}\n" for path in loaded).encode())
+    archive.add("vc4lab/card-modules", "".join(f"{path}\n" for path in for_card).encode())
     archive.add("vc4lab/listen", LISTENER, 0o755)
     archive.add("init", INIT, 0o755)
     archive.close()

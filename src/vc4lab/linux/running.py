@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan
+from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan, setup_command
 from vc4lab.linux.dialogue import Dialogue
+from vc4lab.linux.kernels import UnknownTarget, architecture_of
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 
@@ -91,9 +92,13 @@ class Linux:
         from vc4lab.drm.setup.places import find_brought
         from vc4lab.soc.states.state import load_state
 
-        brought = find_brought(suite)
+        try:
+            architecture = architecture_of(plan.board, plan.architecture)
+        except UnknownTarget as error:
+            raise BootFailed(str(error)) from None
+        brought = find_brought(suite, architecture)
         if brought is None:
-            raise BootFailed("nothing is installed yet: vc4lab linux --setup")
+            raise BootFailed(f"nothing is installed yet: {setup_command(plan.board)}")
         boot = LinuxBoot(brought, plan)
         boot.prepare(show)
         port = SerialPort()

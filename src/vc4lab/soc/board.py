@@ -33,6 +33,8 @@ class Board:
         Names of its device tree on the card, in this order: the firmware's, then Linux's own.
     led_gpio, led_inverted
         The activity LED's pin; None: on the firmware's GPIO expander.
+    hotplug_gpio
+        The pin that is low while a monitor is connected; None: on the expander.
     header_uart
         Function of GPIO 14 and 15 as the firmware leaves them; with `enable_uart=1` if in
         parentheses.
@@ -66,6 +68,7 @@ class Board:
     v3d_clock: int
     led_gpio: int | None
     led_inverted: bool
+    hotplug_gpio: int | None
     header_uart: str
     coherency: str
     filters: frozenset[str]
@@ -93,6 +96,7 @@ _BCM2835: dict[str, Any] = {
     "core_clock": 250_000_000,
     "v3d_clock": 250_000_000,
     "led_gpio": 47,
+    "hotplug_gpio": 46,
     "header_uart": "alt0",
     "coherency": "",
 }
@@ -111,6 +115,7 @@ _PI2: dict[str, Any] = {
     "v3d_clock": 250_000_000,
     "led_gpio": 47,
     "led_inverted": False,
+    "hotplug_gpio": 46,
     "header_uart": "alt0",
     "filters": frozenset({"pi2"}),
 }
@@ -185,6 +190,7 @@ BOARDS: dict[str, Board] = {
             v3d_clock=300_000_000,
             led_gpio=None,
             led_inverted=False,
+            hotplug_gpio=None,
             header_uart="(alt5)",
             filters=frozenset({"pi3"}),
         ),
@@ -251,6 +257,8 @@ _ROWS = (
      if b.header_uart.startswith("(") else b.header_uart),
     ("ACT LED", lambda b: "firmware expander, 130" if b.led_gpio is None
      else f"GPIO {b.led_gpio}" + (", inverted" if b.led_inverted else "")),
+    ("monitor", lambda b: "firmware expander, 132" if b.hotplug_gpio is None
+     else f"GPIO {b.hotplug_gpio}, low while connected"),
     ("coherency", lambda b: b.coherency or "–"),
     ("config.txt filter", lambda b: " ".join(f"[{name}]" for name in sorted(b.filters))),
 )  # fmt: skip

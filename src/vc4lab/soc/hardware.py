@@ -193,6 +193,8 @@ class Hardware:
             },
         )
         self.gpio = Gpio(clock, self.interrupts)
+        if board.hotplug_gpio is not None:
+            self.gpio.drive(board.hotplug_gpio, 0)
         self._connect_uarts()
         self.smi = Smi(self.interrupts)
         self.power = PowerManager(clock, reporter)
@@ -247,7 +249,8 @@ class Hardware:
 
     def _make_card_controllers(self, clocks: ClockManager) -> None:
         """Both lead to the slot until its pins are given to one of them."""
-        card = SdCard(self.card_slot, self.reporter)
+        expected = not self.plan.cleans_caches
+        card = SdCard(self.card_slot, self.reporter, is_expected=expected)
         common = card, self.clock, self.interrupts, self.reporter
         self.emmc = Emmc(*common, lambda: self._slot_function != SDHOST_FUNCTION)
         core_clock = partial(clocks.frequency, GENERATORS["VPU"])

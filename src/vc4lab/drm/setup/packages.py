@@ -86,7 +86,7 @@ class PackageClient:
     def _configuration(self) -> str:
         folder = self.folder
         settings = {
-            "APT::Architecture": "arm64",
+            "APT::Architecture": self.architectures[0],
             "APT::Install-Recommends": "false",
             "APT::Install-Suggests": "false",
             "APT::Get::AllowUnauthenticated": "false",

@@ -10,6 +10,7 @@ Below `$XDG_CACHE_HOME/vc4lab` or `~/.cache/vc4lab`, one folder per suite of Deb
     drm/bookworm/bin/        the same names for shells: each starts qemu
     drm/bookworm/piglit/     what piglit's framework needs, if it was brought
     drm/bookworm/complete    written last
+    drm/bookworm/armhf/      a folder of the same kind, without qemu: `vc4lab linux` for 32 bits
 """
 
 from __future__ import annotations
@@ -27,7 +28,14 @@ from vc4lab.drm.setup import host_driver
 SUITES = ("bookworm", "trixie")
 """The suites of Debian that were tried, the default one first."""
 QEMU = "qemu-aarch64"
-MULTIARCH = "usr/lib/aarch64-linux-gnu"
+ARM64 = "arm64"
+MULTIARCHS = {
+    ARM64: "usr/lib/aarch64-linux-gnu",
+    "armhf": "usr/lib/arm-linux-gnueabihf",
+    "armel": "usr/lib/arm-linux-gnueabi",
+}
+"""Debian's architectures of a Pi, and where each has its libraries."""
+MULTIARCH = MULTIARCHS[ARM64]
 DRIVER = f"{MULTIARCH}/dri/{host_driver.DRIVER}"
 _UNSET = ("LD_PRELOAD", host_driver.DRIVERS_PATH, "GBM_BACKENDS_PATH")
 """Variables of the host's that would lead arm64 programs astray."""
@@ -59,6 +67,12 @@ class Brought:
 
     suite: str
     folder: Path
+    architecture: str = ARM64
+
+    @property
+    def multiarch(self) -> str:
+        """The folder of libraries in the tree."""
+        return MULTIARCHS[self.architecture]
 
     @property
     def tree(self) -> Path:
@@ -86,7 +100,8 @@ class Brought:
     @property
     def is_complete(self) -> bool:
         """Whether programs can be run."""
-        return (self.folder / "complete").is_file() and self.qemu.is_file()
+        runs_here = self.architecture != ARM64 or self.qemu.is_file()
+        return (self.folder / "complete").is_file() and runs_here
 
     def complete(self) -> None:
         """All is there."""
@@ -142,6 +157,9 @@ class Brought:
 
     def program(self, name: str) -> Path | None:
         """The file of a program that can be called by its name."""
+        if self.architecture != ARM64:
+            file = self.tree / "usr/bin" / name
+            return file.resolve() if "/" not in name and file.is_file() else None
         link = self.folder / "programs" / name
         return link.resolve() if link.is_symlink() else None
 
@@ -165,15 +183,16 @@ class Brought:
             yield
 
 
-def brought(suite: str) -> Brought:
+def brought(suite: str, architecture: str = ARM64) -> Brought:
     """The folder of a suite."""
-    return Brought(suite, base_folder() / suite)
+    below = () if architecture == ARM64 else (architecture,)
+    return Brought(suite, base_folder().joinpath(suite, *below), architecture)
 
 
-def find_brought(suite: str | None = None) -> Brought | None:
+def find_brought(suite: str | None = None, architecture: str = ARM64) -> Brought | None:
     """What programs can be run with: of that suite, else of the first that is complete."""
     try:
-        found = [brought(name) for name in ([suite] if suite else SUITES)]
+        found = [brought(name, architecture) for name in ([suite] if suite else SUITES)]
     except SetupFailed:
         return None
     return next((one for one in found if one.is_complete), None)

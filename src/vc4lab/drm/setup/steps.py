@@ -21,7 +21,7 @@ from vc4lab.drm.setup.packages import (
     Wanted,
     check_names,
 )
-from vc4lab.drm.setup.places import DRIVER, MULTIARCH, QEMU, Brought, SetupFailed
+from vc4lab.drm.setup.places import ARM64, DRIVER, MULTIARCH, QEMU, Brought, SetupFailed
 from vc4lab.drm.setup.preload import NAME, preload_object
 from vc4lab.drm.setup.tools import NEEDED, run_tool
 from vc4lab.drm.setup.unpack import extract_one, unpack
@@ -52,6 +52,9 @@ def set_up(brought: Brought, extra: Sequence[str], display: Display) -> None:
         return
     with brought.locked(), _sentences(brought):
         started = time.monotonic()
+        if brought.architecture != ARM64:
+            _set_up_foreign(brought, extra, display)
+            return
         if brought.is_begun and not brought.is_complete:
             display.say(f"resuming in {brought.folder}")
         host_qemu = None if brought.qemu.exists() else find_host_qemu()
@@ -70,6 +73,20 @@ def set_up(brought: Brought, extra: Sequence[str], display: Display) -> None:
         _finish(brought)
         seconds = time.monotonic() - started
         display.say(f"{_text(size)} downloaded, {seconds:.0f} s; complete: {brought.folder}")
+
+
+def _set_up_foreign(brought: Brought, extra: Sequence[str], display: Display) -> None:
+    """Packages of another architecture, which nothing of the host runs."""
+    client = PackageClient(brought, [brought.architecture])
+    client.prepare()
+    display.say(f"package lists of Debian {brought.suite} for {brought.architecture}")
+    client.update(lambda text: display.show(f"package lists: {text}"))
+    wanted = client.resolve([*LIBRARIES, *extra])
+    size = _bring(client, wanted, set(), display) if wanted.files else 0
+    for file in client.archives.glob("*.deb"):
+        file.unlink()  # of an interrupted run, not needed any more
+    brought.complete()
+    display.say(f"{_text(size)} downloaded; complete: {brought.folder}")
 
 
 def check_possible() -> None:
