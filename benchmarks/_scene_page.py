@@ -37,6 +37,8 @@ EXERCISE = (
     ("queues.tile_work.depth", (1, 2, 4, 8, 16), "operations that wait for the tile buffer"),
     ("l2.bytes", (16384, 32768, 65536, 131072, 262144), "bytes of the L2 cache"),
 )
+TILES = ((64, 64), (128, 64), (64, 128), (128, 128))
+"""Pixels across and down."""
 
 
 @dataclass
@@ -214,6 +216,29 @@ def exercise(
         yield name, line_plot(series, label, f"times as fast as with {values[0]}"), rows
 
 
+def bigger_tiles(pictures: Mapping[str, Sequence[Frame]]) -> tuple[str, list[str]]:
+    """What tiles of other sizes bring: a plot and rows of a table."""
+    chip = load_chip("videocore4")
+    names = [f"{width} x {height}" for width, height in TILES]
+    rows = ["| pixels of a tile | " + " | ".join(names) + " |"]
+    rows.append("| --- |" + " --- |" * len(TILES))
+    bars_: list[Bar] = []
+    for scene, frames in pictures.items():
+        found = []
+        for width, height in TILES:
+            size = {("tile_buffer", "width"): width, ("tile_buffer", "height"): height}
+            found.append(profiled(frames, changed(chip, size), ask=False))
+        speeds = [found[0].clocks / one.clocks for one in found]
+        rows.append(f"| {scene} | " + " | ".join(f"{speed:.3f}" for speed in speeds) + " |")
+        seen = [one.total("primitives") for one in found]
+        rows.append(f"| its primitives, in tiles | {' | '.join(map(str, seen))} |")
+        bars_ += [
+            Bar(f"{scene}, {name}", (speed,), f"{speed:.3f} times as fast")
+            for name, speed in zip(names, speeds, strict=True)
+        ]
+    return bars(bars_, 1.05 * max(bar.parts[0] for bar in bars_)), rows
+
+
 # -- the page
 
 
@@ -254,7 +279,9 @@ def main() -> None:
         short = name.removeprefix("queues.").replace(".", "-").replace("_", "-")
         (images / f"exercise-{short}.svg").write_text(alone(plot))
         text = put(text, name, rows)
-    page.write_text(text)
+    plot, rows = bigger_tiles(pictures)
+    (images / "exercise-tiles.svg").write_text(alone(plot))
+    page.write_text(put(text, "tiles", rows))
 
 
 if __name__ == "__main__":

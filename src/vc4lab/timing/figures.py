@@ -45,6 +45,10 @@ def _bytes(text: str, most: int, least: int = 64) -> Spec:
     return Spec(text, "bytes", least, most, power=True)
 
 
+def _pixels(text: str) -> Spec:
+    return Spec(text, "pixels", 64, 128, power=True)
+
+
 def _flag(text: str) -> Spec:
     return Spec(text, "", 0, 1, flag=True)
 
@@ -197,6 +201,8 @@ MODULES: dict[str, dict[str, Spec]] = {
         "uniforms": _clocks("from a thread's beginning to its first uniform, out of the cache"),
     },
     "tile_buffer": {
+        "width": _pixels("of a tile, half with four samples"),
+        "height": _pixels("of a tile, half with four samples"),
         "locks": _count("vectors that may hold a lock at a time", 64),
         "whole_quads": _flag("whether vectors that share a quad wait, not only a pixel"),
         "quad_clocks": _parts("a quad that is read or written"),

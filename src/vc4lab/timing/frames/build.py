@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vc4lab.memory import MEMORY_MASK
 from vc4lab.qpu.isa.qpu_unknowns import Settings
 from vc4lab.qpu.program.reader import program_at
 from vc4lab.records.control import RECORD_SIZES
@@ -52,7 +53,7 @@ class Programs:
     """The distinct programs of frames, numbered as they are met."""
 
     def __init__(self, memory: GuestMemory, settings: Settings) -> None:
-        self._memory, self._settings = memory, settings
+        self.memory, self._settings = memory, settings
         self._numbers: dict[Words, int] = {}
         self._known: dict[int, Program] = {}
 
@@ -63,8 +64,8 @@ class Programs:
     def at(self, address: int) -> int:
         """The number of the program that is at a guest address now."""
         known = self._known.get(address)
-        if known is None or not known.lies_in(self._memory):
-            known = program_at(self._memory, address, settings=self._settings)
+        if known is None or not known.lies_in(self.memory):
+            known = program_at(self.memory, address, settings=self._settings)
             self._known[address] = known
         return self.number(known.words)
 
@@ -169,6 +170,7 @@ def frame(
         event = event._replace(lists=b"", blocks=b"", requests=b"", lines=b"")
     ops, tiles = operations(event)
     lists = list_table(event, ops)
+    add_clip_records(lists, programs.memory)
     tile_of_piece = _tile_of_piece(event, ops)
     mine = tile_records(in_tiles, lists, tile_of_piece)
     add_lists(tiles, lists, mine)
@@ -264,6 +266,14 @@ def list_table(event: FrameWork, ops: Table) -> Table:
     for number, name in enumerate(LIST_COUNTERS):
         table[name][where] = works["counters"][:, number]
     return table
+
+
+def add_clip_records(lists: Table, memory: GuestMemory) -> None:
+    """Where the clip records of lists are that have one."""
+    for number in (lists["clipped"] > 0).nonzero()[0]:
+        place = int(lists["address"][number]) + 1 & MEMORY_MASK
+        found = ClippedList.from_bytes(memory.read(place, ClippedList.size - 1))
+        lists["clip"][number] = found.address & 0xFFFFFFFF
 
 
 def tile_records(

@@ -39,7 +39,8 @@ OP = np.dtype(
 LIST = np.dtype(
     [
         ("tile", "i4"), ("draw", "i4"), ("address", "u4"), ("bytes", "i4"), ("primitives", "i4"),
-        ("first_vertex", "i4"), ("vertices", "i4"), ("clipped", "i4"), ("drawn", "?"),
+        ("first_vertex", "i4"), ("vertices", "i4"), ("clipped", "i4"), ("clip", "u4"),
+        ("drawn", "?"),
         ("first_block", "i4"), ("blocks", "i4"), *((name, "i4") for name in LIST_COUNTERS),
     ]
 )  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vc4lab.timing.chip import Chip
+from vc4lab.timing.frames.bigger_tiles import bigger_tiles
 from vc4lab.timing.frames.columns import Table
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.counters import CounterTotals
@@ -25,6 +26,14 @@ from vc4lab.timing.graphics.vertices.vertex_work import binned_draws
 from vc4lab.timing.graphics.work import Choices, Rendering, rendering
 from vc4lab.timing.machine import Machine
 
+TILE = 64
+"""Pixels of VideoCore IV's tile without multisampling, across and down."""
+
+
+def tile_size(chip: Chip) -> tuple[int, int]:
+    """Pixels of a tile without multisampling: across, down."""
+    return chip.whole("tile_buffer", "width"), chip.whole("tile_buffer", "height")
+
 
 class Feed:
     """Makes tables of frames, and says which modules take part. Tests have others."""
@@ -40,6 +49,7 @@ class Feed:
 
     def tables(self, frame: Frame) -> Tables:
         """Of a frame. Raises NotTimed."""
+        frame = bigger_tiles(frame, *(side // TILE for side in tile_size(self.chip)))
         found = rendering(frame, self.choices)
         tables = Tables(found)
         tables.rendered = {

@@ -27,9 +27,9 @@ from vc4lab.timing.declare import StandsStill
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.accounts import Accounts
 from vc4lab.timing.graphics.clusters import preparation as clusters
-from vc4lab.timing.graphics.feed import Feed
+from vc4lab.timing.graphics.feed import Feed, tile_size
 from vc4lab.timing.graphics.result import FrameTiming
-from vc4lab.timing.graphics.state import GraphicsFigures, RasterFigures, Work
+from vc4lab.timing.graphics.state import PLACE_BITS, GraphicsFigures, RasterFigures, Work
 from vc4lab.timing.graphics.tables import Tables
 from vc4lab.timing.graphics.topology import frame_topology
 from vc4lab.timing.machine import Machine
@@ -71,6 +71,8 @@ def _fill(figures: RasterFigures, chip: Chip) -> None:
         setattr(figures, name, round(chip.real(section, key) * (1 << FRACTION)))
     for name, (section, key) in _WHOLE.items():
         setattr(figures, name, chip.whole(section, key))
+    across, down = tile_size(chip)
+    figures.places = (down // 2 - 1 << PLACE_BITS) + across // 2
 
 
 class FrameModel:

@@ -91,7 +91,7 @@ class Vector(Struct):
 
 class Quad(Struct):
     """A quad of a vector: its block among those of the frame, its number there, its place in the
-    tile (5 bits across, 5 bits down) and its covered pixels (bits 13:10). before: the last vector
+    tile (6 bits across, 6 bits down) and its covered pixels (bits 15:12). before: the last vector
     before it that covers one of these, + 1.
     """
 
@@ -244,8 +244,9 @@ class Work(Struct):
     draw_count = i32
 
 
-PLACES = 1024
-"""Quads of a tile."""
+PLACE_BITS = 6
+PLACES = 1 << 2 * PLACE_BITS
+"""Quads of the largest tile: 128 x 128 pixels."""
 PIXELS = 4
 """Of a quad."""
 
@@ -253,7 +254,8 @@ PIXELS = 4
 class RasterFigures(Struct):
     """Figures of the rendering list, setup, front end, tile buffer and shader scheduler, in clocks.
 
-    Those that end in _part are in units of 1 / 1024 (`FRACTION`).
+    Those that end in _part are in units of 1 / 1024 (`FRACTION`). places: of quads that a tile has,
+    the last one's + 1.
     """
 
     list_byte_part = i64
@@ -263,7 +265,7 @@ class RasterFigures(Struct):
     list_tiles = i32
     locks = i32
     whole_quads = i32
-    unused = i32
+    places = i32
     kept = i32
     setup_clocks = i64
     setup_varying_part = i64

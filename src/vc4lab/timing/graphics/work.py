@@ -1,7 +1,7 @@
 """From a `Frame` to the tables of `state.py` that the rendering side works through.
 
-All of it is numpy, over whole tables. What the feed does not say is shared out: primitives without
-pixels stand between the others of their list at equal distances, records of a tile list that are
+All of it is numpy, over whole tables. What the feed does not say is shared out: which primitives
+without pixels are faced away, in equal parts; records of a tile list that are
 not compressed lists before its lists in equal parts, records of the rendering list likewise.
 """
 
@@ -18,6 +18,7 @@ from vc4lab.timing.frames.fragment_vectors import QUADS, FragmentVectors, fragme
 from vc4lab.timing.frames.frame import Frame, count_bits, quads_of
 from vc4lab.timing.frames.vertex_batches import VertexBatches, rendering_batches, tile_groups
 from vc4lab.timing.graphics.state import (
+    PLACE_BITS,
     DrawTally,
     Primitive,
     PrimitiveList,
@@ -28,6 +29,9 @@ from vc4lab.timing.graphics.tiles.list_steps import list_steps
 from vc4lab.timing.graphics.tiles.tile_operations import tile_operations
 
 Numbers = NDArray[np.int64]
+
+_SIDE = (1 << PLACE_BITS) - 1
+"""Places of quads on a side of the largest tile."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def rendering(frame: Frame, choices: Choices | None = None) -> Rendering:
 # -- primitives and vectors
 
 _PRIMITIVE = np.dtype(
-    [(name, "i4") for name in (*(dtype_of(Primitive).names or ()), "list", "number")]
+    [(name, "i4") for name in (*(dtype_of(Primitive).names or ()), "list", "number", "position")]
 )
 
 
@@ -118,6 +122,7 @@ def _primitives(frame: Frame, owner: Numbers) -> tuple[Table, Numbers]:
     firsts = changes.nonzero()[0]
     table = np.zeros(len(firsts), _PRIMITIVE)
     table["list"], table["number"] = owner[firsts], blocks["primitive"][firsts]
+    table["position"] = blocks["position"][firsts]
     table["draw"] = frame.lists["draw"][table["list"]]
     quads = count_bits(quads_of(blocks["covered"]))
     table["quads"] = np.bincount(of_block, quads, len(table))[: len(table)]
@@ -142,7 +147,8 @@ def _vectors(frame: Frame, found: FragmentVectors, owner: Numbers) -> tuple[Tabl
     corner = frame.blocks["place"][found.block]
     across, down = (corner & 0xFF) // 2 + (found.quad & 1), (corner >> 8 & 0xFF) // 2
     covered = frame.blocks["flags"][found.block] >> 4 * found.quad & 15
-    quads["place"] = covered << 10 | (down + (found.quad >> 1) & 31) << 5 | across & 31
+    place = (down + (found.quad >> 1) & _SIDE) << PLACE_BITS | across & _SIDE
+    quads["place"] = covered << 2 * PLACE_BITS | place
     if count:
         firsts = found.first_quad[:-1]
         list_ = owner[found.block[firsts]]
@@ -185,10 +191,9 @@ def _lists(frame: Frame, owner: NDArray[np.int32]) -> Table:
 def _place(frame: Frame, primitives: Table, lists: Table, batches: VertexBatches) -> None:
     """Where in its list each primitive stands, and which batches it needs."""
     owner, number = primitives["list"], primitives["number"].astype(np.int64)
-    seen = lists["primitives"].astype(np.int64)[owner]
     away = lists["reversed"].astype(np.int64)[owner]
     hidden = away + lists["empty"][owner]
-    place = number + ((2 * number + 1) * hidden // np.maximum(2 * seen, 1))
+    place = primitives["position"].astype(np.int64)
     reversed_ = (place - number) * away // np.maximum(hidden, 1)
     empty = place - number - reversed_
     primitives["reversed"] = _steps_of(reversed_, number)

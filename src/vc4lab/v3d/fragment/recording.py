@@ -27,6 +27,7 @@ class WorkRecorder:
         self.pointer = context.work
         self.work = TileWork.at(self.pointer)
         self._primitive = var(i32, -1)
+        self._position = var(i32, -1)
         self._fresh = var(i1, True)
         self._lane = var(i32, NO_LANE)
         self._place = self._requests = const(ptr, 0)
@@ -37,15 +38,17 @@ class WorkRecorder:
         return self.pointer + TileWork.lines.offset
 
     def next_primitive(self) -> None:
-        """The blocks that follow are of another primitive."""
+        """The blocks that follow are of the next primitive of the list."""
         self._fresh.set(True)
+        self._position.set(self._position.get() + 1)
 
     def next_batch(self) -> None:
         """The blocks that follow are of other triangles, whatever their lanes."""
         self._lane.set(NO_LANE)
 
-    def of_lane(self, lane: Value) -> None:
-        """The next block is of the triangle in a lane of the batch."""
+    def of_lane(self, lane: Value, position: Value) -> None:
+        """The next block is of the triangle in a lane of the batch, and at a place of the list."""
+        self._position.set(position)
         self._fresh.set(self._fresh.get() | (lane != self._lane.get()))
         self._lane.set(lane)
 
@@ -57,6 +60,7 @@ class WorkRecorder:
         self._place = append(self.work.blocks, BlockWork.size)
         record = BlockWork.at(self._place)
         record.primitive = number
+        record.position = self._position.get()
         record.place = block.x | (block.y << 8) | (reverse.zext(i32) << 16)
         record.covered = block.bits.trunc(i16)
         record.flags = mask_bits(flags).trunc(i16)

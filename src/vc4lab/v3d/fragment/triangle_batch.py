@@ -118,7 +118,8 @@ def draw_triangles(tracer: TriangleTracer, address: Value) -> Value:
             listed = CoveredBlock.at(tracer.blocks + place, 1)
             where = BlockPlace.of(listed)
             if shader.recorder is not None:
-                shader.recorder.of_lane(where.lane)
+                position = load(i32, batch.origins.number + where.lane.zext(i64))
+                shader.recorder.of_lane(where.lane, position)
             if tracer.rejects_early:
                 shade_seen(tracer, steps, listed, where)
             else:

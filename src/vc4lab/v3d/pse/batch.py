@@ -144,14 +144,17 @@ class DecodedTriangles(Struct, align=64):
 
     Of the pieces: all lanes of corner 0, then those of the next; how many triangles; their flags.
     `next` says which comes next. Of the triangles: where the corners' word 0 is, counted from
-    `DrawParams.vertices`; the provoking vertex's own; packed positions.
+    `DrawParams.vertices`; the provoking vertex's own; packed positions; `number` in the list.
+    `looked_at`: how many came before.
     """
 
     indices = Array(i32, 2 * CORNERS * GROUP_SIZE)
     words = Array(i64, CORNERS * GROUP_SIZE)
     flat_words = Array(i64, GROUP_SIZE)
     position = Array(i32, CORNERS * GROUP_SIZE)
+    number = Array(i32, GROUP_SIZE)
     next = i32
+    looked_at = i32
     count = Array(i32, 2)
     flags = Array(i32, 2)
 
@@ -162,6 +165,7 @@ class WaitingTriangles(Struct, align=64):
     words = Array(i64, CORNERS * WAITING_SIZE)
     flat_words = Array(i64, WAITING_SIZE)
     position = Array(i32, CORNERS * WAITING_SIZE)
+    number = Array(i32, WAITING_SIZE)
     count = i32
 
 
@@ -198,7 +202,7 @@ class PlaneOrigins(Struct, align=64):
     """Reference points and depths of the planes of all groups, each from lane 8 * its `slot` on.
 
     `x2`, `y2`: where they are counted from; `z_low`, `z_high`: range of Zs; `z_first`, `z_last`:
-    the same as 24-bit depths.
+    the same as 24-bit depths; `number`: of each triangle in its list.
     """
 
     x2 = Array(i32, BATCH_SIZE)
@@ -208,6 +212,7 @@ class PlaneOrigins(Struct, align=64):
     z_first = Array(f32, BATCH_SIZE)
     z_last = Array(f32, BATCH_SIZE)
     z_offset = Array(f32, BATCH_SIZE)
+    number = Array(i32, BATCH_SIZE)
 
 
 class TriangleBatch(Struct):

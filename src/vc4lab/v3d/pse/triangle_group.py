@@ -175,7 +175,12 @@ def set_up(
     first_columns = const(_i64x8, without(COLUMNS_BELOW[1], 0))
     store(group.first_columns, select(odd_x, first_columns, everywhere))
     store(group.first_rows, select(odd_y, const(_i64x8, without(ROWS_BELOW[1], 1)), everywhere))
-    for place, value in ((batch.origins.x2, shape.x[2]), (batch.origins.y2, shape.y[2])):
+    origins = (
+        (batch.origins.x2, shape.x[2]),
+        (batch.origins.y2, shape.y[2]),
+        (batch.origins.number, load(_i32x8, waiting.number)),
+    )
+    for place, value in origins:
         store(place + slot.zext(i64), value)
 
     sign = select(shape.area < 0.0, everything, const(_i32x8, 0))

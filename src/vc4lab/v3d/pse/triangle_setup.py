@@ -87,6 +87,7 @@ def next_batch(
         group.lane = 0
         group.slot = 0
         batch.decoded.next = 0
+        batch.decoded.looked_at = 0
         for piece in (0, 4):
             store(batch.decoded.count + piece, 0)
     for name in BatchResult.fields:
@@ -141,6 +142,8 @@ def look_further(
         if flags != 0:  # the list's first triangle has substitutes
             substitute_first(context.memory, source, batch, flags, weights)
         live = choose(source, limits, params.facing, raster, batch, count)
+        store(decoded.number, splat(decoded.looked_at, tb.GROUP_SIZE) + iota(tb.GROUP_SIZE))
+        decoded.looked_at = decoded.looked_at + count
         append(batch, live)
 
 
@@ -207,7 +210,10 @@ def piece_ptr(decoded: DecodedTriangles, piece: Value) -> Value:
 def _kept(batch: TriangleBatch) -> list[tuple[Value, Value, Type]]:
     """What is kept of waiting triangles: (source in `decoded`, target in `waiting`, type)."""
     looked, waiting = batch.decoded, batch.waiting
-    places: list[tuple[Value, Value, Type]] = [(looked.flat_words, waiting.flat_words, _i64x8)]
+    places: list[tuple[Value, Value, Type]] = [
+        (looked.flat_words, waiting.flat_words, _i64x8),
+        (looked.number, waiting.number, _i32x8),
+    ]
     for k in range(tb.CORNERS):
         places += [
             (corner_ptr(looked.words, k, _i64x8), queue_ptr(waiting.words, k, _i64x8), _i64x8),

@@ -65,6 +65,8 @@ class BlockWork(Struct):
     ----------
     primitive
         Number among those of its list that have blocks, from 0 on.
+    position
+        Number among all of its list.
     place
         Its corner in the tile: x in 7:0, y in 15:8; whether the primitive faces backwards: 16.
     covered
@@ -82,6 +84,7 @@ class BlockWork(Struct):
     """
 
     primitive = i32
+    position = i32
     place = i32
     covered = i16
     flags = i16

@@ -31,6 +31,7 @@ from vc4lab.timing.compute.kinds import ModuleKind
 from vc4lab.timing.compute.state import MAX_QPUS
 from vc4lab.timing.graphics.state import (
     PIXELS,
+    PLACE_BITS,
     PLACES,
     GraphicsFigures,
     Quad,
@@ -41,7 +42,7 @@ from vc4lab.timing.graphics.state import (
 
 RENDERING = 1
 """The list thread of vectors."""
-_COVERED = 10
+_COVERED = 2 * PLACE_BITS
 _ALL = 15 << _COVERED
 """Bits of `Quad.place`."""
 A_TILE = -1
@@ -81,7 +82,7 @@ def enter(engine: Engine, number: Value) -> None:
     vector = _vector(work, number)
     if (board.entered == 0) | (board.tile != vector.tile):
         board.tile = vector.tile
-        for place in range(0, PLACES * PIXELS, 16):
+        for place in range(0, figures.raster.places * PIXELS, 16):
             store(board.last + (place << 2), splat(const(i32, 0)))
     board.entered = board.entered + 1
     vector.ended = const(i32, 0)
