@@ -224,7 +224,7 @@ def test_what_goes_wrong_at_a_point_is_said_and_run_again(
     def broken(*_arguments: object) -> int:
         raise ValueError("queue vectors is full")
 
-    monkeypatch.setattr("vc4lab.drm.recorded.timed_points.clocks_of", broken)
+    monkeypatch.setattr("vc4lab.timing.sweep.time_frames.clocks_of", broken)
     code, text = sweep(tmp_path, "--set", "slices=1")
     assert code == ExitCode.BAD_INPUT
     assert "2 of 2 points failed: queue vectors is full" in text
@@ -297,3 +297,33 @@ def test_a_model_that_stands_still_is_said_after_the_pictures(
         code, text = vc4lab(*command)
         assert code == ExitCode.BAD_INPUT
         assert "queue vectors is full" in text
+
+
+CAPTURE = JOBS.parent / "captures" / "small.vc4cap"
+
+
+def test_captures_of_our_driver_are_profiled(tmp_path: Path) -> None:
+    code, text = vc4lab("profile", CAPTURE, "--no-what-if", "--json")
+    assert code == ExitCode.OK
+    table = json.loads(text)
+    assert {one["name"].split(" job ")[0] for one in table["frames"]} == {"frame 1", "frame 2"}
+    code, text = vc4lab("profile", CAPTURE, "--job", "1")
+    assert code == ExitCode.BAD_INPUT
+    assert "is a capture: --job is for recorded jobs" in text
+    (tmp_path / "bad.vc4cap").write_bytes(b"no archive")
+    code, text = vc4lab("profile", tmp_path / "bad.vc4cap")
+    assert code == ExitCode.BAD_INPUT
+    assert "See vc4lab explain CAP-" in text
+
+
+def test_captures_and_jobs_are_swept_together(tmp_path: Path) -> None:
+    code, _ = sweep(tmp_path, "--set", "slices=1", str(CAPTURE))
+    assert code == ExitCode.OK
+    lines = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert len(lines) == 4
+    assert {Path(line["run"]).name for line in lines} == {JOB.name, CAPTURE.name}
+    assert all(not line["error"] and line["clocks"] for line in lines)
+    (tmp_path / "bad.vc4cap").write_bytes(b"no archive")
+    code, text = sweep(tmp_path, "--set", "slices=1", str(tmp_path / "bad.vc4cap"))
+    assert code == ExitCode.BAD_INPUT
+    assert "See vc4lab explain CAP-" in text

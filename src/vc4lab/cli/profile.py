@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli import options as common
+from vc4lab.cli.captures import bad, is_capture, opened
 from vc4lab.cli.exit_codes import ExitCode, failed, stopped
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import say
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
 
 def profile(
     path: Annotated[
-        Path, typer.Argument(help="A run directory, or one jobNNNN directory.", parser=FILE)
+        Path,
+        typer.Argument(
+            help="A run directory, one jobNNNN directory, or a capture of `vc4lab gl`.",
+            parser=FILE,
+        ),
     ],
     job: Annotated[
         int | None,
@@ -109,16 +114,15 @@ def _replay(
 ) -> int:
     """Draws the jobs, and has each of them profiled; how many were drawn."""
     from vc4lab.drm.recorded.replay import named, replay
-    from vc4lab.timing.compute.model import NotTimed
+
+    if is_capture(path):
+        if job is not None:
+            raise failed(f"{path} is a capture: --job is for recorded jobs")
+        return _play(path, gpu, reporter, profiler)
 
     def work(name: str, frames: Sequence[Frame]) -> None:
         for one, frame in named(name, frames):
-            try:
-                profiler.add(one, frame)
-            except NotTimed as error:
-                say(f"{one}: not timed: {error}")
-            except ValueError as error:
-                raise failed(str(error)) from None
+            _add(profiler, one, frame)
 
     def progress(number: int, total: int, name: str) -> None:
         if sys.stderr.isatty():
@@ -126,6 +130,33 @@ def _replay(
 
     result = replay(path, gpu=gpu, number=job, reporter=reporter, progress=progress, on_work=work)
     return result.drawn
+
+
+def _play(path: Path, gpu: GpuOptions, reporter: Reporter, profiler: Profiler) -> int:
+    """The same with the frames of a capture; how many were drawn."""
+    from vc4lab.capture.errors import CaptureError
+    from vc4lab.driver.capture.work import work_of
+
+    count = 0
+    try:
+        for name, frame in work_of(opened(path), gpu=gpu, reporter=reporter):
+            _add(profiler, name, frame)
+            count += 1
+    except CaptureError as error:
+        raise bad(error) from None
+    return count
+
+
+def _add(profiler: Profiler, name: str, frame: Frame) -> None:
+    """Has a frame profiled. Raises typer.Exit for a model that cannot."""
+    from vc4lab.timing.compute.model import NotTimed
+
+    try:
+        profiler.add(name, frame)
+    except NotTimed as error:
+        say(f"{name}: not timed: {error}")
+    except ValueError as error:
+        raise failed(str(error)) from None
 
 
 def _write(path: Path, text: Callable[[], str]) -> None:

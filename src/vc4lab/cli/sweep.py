@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from vc4lab.cli.captures import bad, is_capture
 from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.options import FILE, limits
 from vc4lab.cli.outputs import say
@@ -27,7 +28,9 @@ PLOTS = "a plot of each figure that changes"
 def sweep(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Run directories, or jobNNNN directories.", parser=FILE),
+        typer.Argument(
+            help="Run directories, jobNNNN directories, or captures of `vc4lab gl`.", parser=FILE
+        ),
     ],
     set_: Annotated[
         list[str] | None,
@@ -117,11 +120,19 @@ def sweep(
 
 def _digests(runs: list[Path]) -> list[tuple[str, str]]:
     """Paths and digests of runs. Raises typer.Exit for one without jobs."""
+    from vc4lab.capture.errors import CaptureError
     from vc4lab.diagnostics import Reporter
+    from vc4lab.driver.capture import work
     from vc4lab.drm.recorded.timed_points import digest_of
 
     found = []
     for run in dict.fromkeys(runs):
+        if is_capture(run):
+            try:
+                found.append((str(run.resolve()), work.digest_of(str(run))))
+            except CaptureError as error:
+                raise bad(error) from None
+            continue
         reporter = Reporter()
         reporter.listeners.append(lambda item: say(str(item)))
         try:
@@ -134,11 +145,19 @@ def _digests(runs: list[Path]) -> list[tuple[str, str]]:
     return found
 
 
+def time_point(point: Point) -> Outcome:
+    """Times a point: of recorded jobs, or of a capture. What the processes of a sweep call."""
+    from vc4lab.driver.capture import work
+    from vc4lab.drm.recorded import timed_points
+
+    module = work if is_capture(Path(point.run)) else timed_points
+    return module.time_point(point)
+
+
 def _run(
     points: list[Point], results: Path, processes: int | None, scheduler: str | None
 ) -> dict[str, Outcome]:
     """The outcomes of all points by key: what the file has, and what is run now."""
-    from vc4lab.drm.recorded.timed_points import time_point
     from vc4lab.timing.sweep.points import read_outcomes
     from vc4lab.timing.sweep.runner import NoScheduler, run_by_scheduler, run_here
 

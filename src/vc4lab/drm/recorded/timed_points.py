@@ -12,14 +12,13 @@ from vc4lab.drm.recorded.jobs import MAX_FILE, RecordedRun
 from vc4lab.drm.recorded.replay import named, replay
 from vc4lab.files import read_file
 from vc4lab.options import GpuOptions
-from vc4lab.timing.boards import speeds_of
-from vc4lab.timing.frame_times import clocks_of
-from vc4lab.timing.sweep.points import Outcome, Point, outcome
+from vc4lab.timing.sweep.time_frames import time_frames
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vc4lab.timing.frames.frame import Frame
+    from vc4lab.timing.sweep.points import Outcome, Point
 
 
 def digest_of(path: str, reporter: Reporter) -> str:
@@ -53,11 +52,4 @@ def frames_of(path: str) -> tuple[tuple[str, Frame], ...]:
 
 def time_point(point: Point) -> Outcome:
     """Times every job of the point's run on its chip; what goes wrong is in the outcome."""
-    speed = speeds_of(point.chip).of_board[point.board]
-    try:
-        recorded = frames_of(point.run)
-        clocks = clocks_of(point.chip, speed, [frame for _, frame in recorded])
-    except (ValueError, OSError) as error:
-        return outcome(point, {}, str(error))
-    found = {name: taken for (name, _), taken in zip(recorded, clocks, strict=True)}
-    return outcome(point, found, "" if found else "no frame was drawn")
+    return time_frames(point, frames_of)
