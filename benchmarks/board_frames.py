@@ -4,9 +4,10 @@
 by `vc4lab drm --timing`, twice: what the longer run has more is taken for frames of the steady
 state. Times are what the V3D takes; the machine that this runs on does not matter.
 
-The board's frames a second were published for windows of 800x600 (Mesa 17.1, 2017, ±30 %). Under X
-each frame is copied to the screen: a picture of one textured quad, which glmark2's effect2d with a
-kernel of one draws here (Mesa 22.3), is added to each frame.
+glmark2's animations follow the machine's clock, so these frames differ from run to run. VC4_SCENES
+names a folder of recorded ones, which are the same each time: beside SCENE.scene, which has the
+scene's words, SCENE is what `vc4lab drm --record-jobs` has written. The last picture is timed,
+among pictures like itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ import re
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+from benchmarks._scene_page import recorded
+from vc4lab.timing.boards import speeds_of
+from vc4lab.timing.chip import load_chip
+from vc4lab.timing.frame_times import clocks_of
 
 BOARD = "pi3"
 SHORT, LONG = 4, 10
@@ -66,6 +74,21 @@ def milliseconds(scene: str, driver: str) -> float:
     return (after - before) / (more - fewer)
 
 
+def recorded_scenes(folder: Path) -> dict[str, Path]:
+    """Scenes whose jobs are recorded, and where."""
+    found = folder.glob("*.scene")
+    return {one.read_text().strip(): one.with_suffix("") for one in found}
+
+
+def recorded_milliseconds(folder: Path) -> float:
+    """Of the last picture of a recorded scene."""
+    frames = list(recorded(folder))
+    chip = load_chip("videocore4")
+    speed = speeds_of(chip).of_board[BOARD]
+    clocks = clocks_of(chip, speed, [*frames, *frames, *frames])
+    return 1000 * sum(clocks[len(frames) : 2 * len(frames)]) / speed.clock
+
+
 def ranks(values: list[float]) -> list[float]:
     """From 1; equal values share theirs."""
     ordered = sorted(values)
@@ -79,17 +102,25 @@ def rank_correlation(first: list[float], second: list[float]) -> float:
 
 def run() -> list[dict[str, Any]]:
     """A row for each scene, then how well they agree."""
-    driver = os.environ.get("VC4_DRIVER", "")
+    driver, scenes = (os.environ.get(name, "") for name in ("VC4_DRIVER", "VC4_SCENES"))
+    if scenes:
+        folders = recorded_scenes(Path(scenes))
+        return rows_of(lambda scene: recorded_milliseconds(folders[scene]))
     if not driver:
         return []
-    copy = milliseconds(COPY, driver)
+    return rows_of(lambda scene: milliseconds(scene, driver))
+
+
+def rows_of(taken_by: Callable[[str], float]) -> list[dict[str, Any]]:
+    """The rows. taken_by: milliseconds of a frame of a scene."""
+    copy = taken_by(COPY)
     peer = "Pi 3, window of 800x600"
     rows: list[dict[str, Any]] = [
         {"name": "board: the copy of a window", "value": copy, "unit": "ms"}
     ]
     models: list[float] = []
     for scene, measured in MEASURED.items():
-        model = 1000 / (milliseconds(scene, driver) + copy)
+        model = 1000 / (taken_by(scene) + copy)
         models.append(model)
         rows.append(
             {
