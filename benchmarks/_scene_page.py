@@ -77,13 +77,15 @@ class Picture:
 
 
 def last_picture(frames: Sequence[Frame]) -> Sequence[Frame]:
-    """The frames of the last picture: how many it takes is seen from what repeats."""
+    """The frames of the last picture: how many it takes is seen from what repeats in the second
+    half of the run."""
     kinds = [
         (one.width, one.height, len(one.draws), len(one.programs), len(one.binnings))
         for one in frames
     ]
-    for count in range(1, len(kinds) // 2 + 1):
-        if kinds[-count:] == kinds[-2 * count : -count]:
+    half = len(kinds) // 2
+    for count in range(1, half + 1):
+        if kinds[-half:] == kinds[-half - count : -count]:
             return frames[-count:]
     return frames[-1:]
 
