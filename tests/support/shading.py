@@ -41,7 +41,7 @@ from vc4lab.timing.graphics.shaders.standstill import standing_threads
 from vc4lab.timing.graphics.shaders.state import ShaderQpu
 from vc4lab.timing.graphics.shaders.tables import ShaderTables
 from vc4lab.timing.graphics.shaders.use import SegmentCounts, shader_uses
-from vc4lab.timing.graphics.state import Batch, GraphicsFigures, Quad, Vector, Work
+from vc4lab.timing.graphics.state import PLACE_BITS, Batch, GraphicsFigures, Quad, Vector, Work
 from vc4lab.timing.graphics.tiles.scheduler import ShaderScheduler, step_shader_scheduler
 from vc4lab.timing.machine import Machine
 
@@ -223,6 +223,7 @@ def shaded(
     for name, value in figures.items():
         setattr(shared.compute if hasattr(shared.compute, name) else shared.shading, name, value)
     shared.raster.locks, shared.raster.whole_quads = locks, whole_quads
+    shared.raster.places = places
     shared.raster.shader_launch, shared.raster.shader_interval = launch, 1
     shared.scoreboard.open = vectors
     digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
@@ -237,7 +238,7 @@ def shaded(
         words = assemble(text).words if isinstance(text, str) else tuple(text)
         rows.append(tables.row(words, CODE + 0x2000 * number, uniforms, threads, instructions))
     work, arrays = _work(tables, vectors, rows, lines, batches)
-    arrays[4]["place"] = np.arange(vectors) % places | covered << 10
+    arrays[4]["place"] = np.arange(vectors) % places | covered << 2 * PLACE_BITS
     before = SegmentCounts(tables)
     shared.works[0] = shared.works[1] = work.address
     log = np.zeros((vectors + 1, 2), np.int64)

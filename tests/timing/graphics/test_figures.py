@@ -11,7 +11,9 @@ from tests.support.frame_timings import recorded
 from vc4lab.timing.boards import speeds_of
 from vc4lab.timing.chip import BadChip, Chip, load_chip
 from vc4lab.timing.figures import ALL_QUEUES, MODULES
+from vc4lab.timing.frames.bigger_tiles import bigger_tiles
 from vc4lab.timing.frames.frame import Frame
+from vc4lab.timing.graphics.feed import TILE, tile_size
 from vc4lab.timing.graphics.model import FrameModel
 
 LIKE = 'like = "videocore4"\n'
@@ -30,7 +32,9 @@ def frames() -> tuple[Frame, ...]:
 
 
 def goes_through(chip: Chip) -> None:
-    for frame, timing in zip(frames(), FrameModel(chip, SPEED).run(frames()), strict=True):
+    times = [side // TILE for side in tile_size(chip)]
+    for plain, timing in zip(frames(), FrameModel(chip, SPEED).run(frames()), strict=True):
+        frame = bigger_tiles(plain, *times)
         totals = frame.totals()
         assert timing.quads == totals["covered_quads"]
         assert timing.primitives == totals["covered_primitives"]
