@@ -81,7 +81,7 @@ def test_a_fault_in_a_module_is_named(linux: Boot, address: int, code: str, text
     guest.machine.memory.write(CIRCLE, bytes((16,)) + CIRCLE.to_bytes(4, "little"))
     break_submission(guest, address)
     with contextlib.suppress(LinuxStopped):
-        guest.run(["kmscube", "-c", "2"], frames=2, seconds=2)
+        guest.run(["kmscube", "-c", "2"], seconds=3)
     found = [item for item in guest.machine.reporter.items if item.code == code]
     assert found, guest.machine.reporter.summary()
     assert text in found[0].message
