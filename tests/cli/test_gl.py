@@ -150,10 +150,12 @@ def test_the_program_s_tmp_is_its_own(tmp_path: Path) -> None:
     here = Path("/tmp") / f"vc4lab-test-{os.getpid()}"
     here.mkdir()
     try:
-        before = set(Path("/tmp").glob("vc4lab-gl-*"))
         command = [*GL, "--", sys.executable, str(PROGRAM)]
         runs = [
-            subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, text=True) for _ in range(2)
+            subprocess.Popen(
+                command, cwd=here, stdout=subprocess.PIPE, text=True, env=_folders_in(tmp_path)
+            )
+            for _ in range(2)
         ]
         for one in runs:
             text, _ = one.communicate(timeout=120)
@@ -163,23 +165,29 @@ def test_the_program_s_tmp_is_its_own(tmp_path: Path) -> None:
             assert here.name in seen
             assert str(here) in seen
             assert "vc4lab-gl" not in seen
-        assert set(Path("/tmp").glob("vc4lab-gl-*")) == before
+        assert not list(tmp_path.glob("vc4lab-gl-*"))
     finally:
         shutil.rmtree(here)
 
 
-def test_a_signal_ends_the_program() -> None:
+def test_a_signal_ends_the_program(tmp_path: Path) -> None:
     """SIGTERM ends program and server; the folder is removed."""
-    before = set(Path("/tmp").glob("vc4lab-gl-*"))
-    with subprocess.Popen([*GL, "--", "sleep", "60"], stderr=subprocess.PIPE) as process:
+    command = [*GL, "--", "sleep", "60"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=_folders_in(tmp_path)) as process:
         limit = time.monotonic() + 60
         while time.monotonic() < limit:
             if _child_of(process.pid) == "sleep":
                 break
             time.sleep(0.05)
+        assert list(tmp_path.glob("vc4lab-gl-*"))
         process.terminate()
         assert process.wait(30) == 128 + signal.SIGTERM
-    assert set(Path("/tmp").glob("vc4lab-gl-*")) == before
+    assert not list(tmp_path.glob("vc4lab-gl-*"))
+
+
+def _folders_in(folder: Path) -> dict[str, str]:
+    """The environment of a run whose folders lie here, apart from those of other runs."""
+    return {**os.environ, "TMPDIR": str(folder)}
 
 
 def _child_of(process: int) -> str:
