@@ -152,10 +152,7 @@ def boot(
             parser=FILE,
         ),
     ] = None,
-    write_image: Annotated[
-        bool,
-        typer.Option("--write-image", help="Write the card's changes to its image at the end."),
-    ] = False,
+    write_image: common.WriteImageOption = False,
     caches: Annotated[
         CacheMode | None,
         typer.Option(

@@ -57,10 +57,7 @@ def linux(
             parser=FILE,
         ),
     ] = None,
-    write_image: Annotated[
-        bool,
-        typer.Option("--write-image", help="Write the card's changes to its image at the end."),
-    ] = False,
+    write_image: common.WriteImageOption = False,
     frames: Annotated[
         int | None, typer.Option(help="Stop after this many pictures.", **limits(FRAMES, 1))
     ] = None,

@@ -122,6 +122,10 @@ StrictOption = Annotated[bool, typer.Option("--strict", help="Stop at the first 
 ThreadsOption = Annotated[
     int | None, typer.Option(help="Worker threads; one per processor.", **limits(THREADS))
 ]
+WriteImageOption = Annotated[
+    bool,
+    typer.Option("--write-image", help="Write the card's changes to its image at the end."),
+]
 ScreenshotOption = Annotated[
     Path | None, typer.Option(help="Save the last picture here.", metavar="F.png", parser=FILE)
 ]
