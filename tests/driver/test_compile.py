@@ -164,6 +164,24 @@ def test_an_array_that_fills_most_registers() -> None:
     check_fragment(parse("\n".join(rows) + "\n"), FragmentKey(), seeds=8)
 
 
+PLACES = 512
+
+
+def test_an_array_of_many_places_that_are_chosen() -> None:
+    """Each place is compared with an index twice; nothing but those chosen must be kept."""
+    rows = ["FRAG", "DCL IN[0], GENERIC[0], PERSPECTIVE", "DCL OUT[0], COLOR", "DCL CONST[0]"]
+    rows += [f"DCL TEMP[0..{PLACES - 1}], ARRAY(1), LOCAL", "DCL ADDR[0]"]
+    rows += [f"DCL TEMP[{PLACES}..{PLACES + 1}]", f"IMM[0] UINT32 {{0, {PLACES - 1}, 0, 0}}"]
+    rows += ["  0: MOV TEMP[0].x, IMM[0].xxxx"]
+    rows += [f"  1: AND TEMP[{PLACES}].xy, CONST[0], IMM[0].yyyy"]
+    rows += [f"  2: UARL ADDR[0].x, TEMP[{PLACES}].xxxx"]
+    rows += ["  3: MOV TEMP[ADDR[0].x](1).x, CONST[0].zzzz"]
+    rows += [f"  4: UARL ADDR[0].x, TEMP[{PLACES}].yyyy"]
+    rows += ["  5: USEQ TEMP[512].x, TEMP[ADDR[0].x](1).xxxx, CONST[0].wwww"]
+    rows += ["  6: UCMP OUT[0], TEMP[512].xxxx, IN[0], CONST[0]", "  7: END"]
+    check_fragment(parse("\n".join(rows) + "\n"), FragmentKey(), seeds=4)
+
+
 CHOICE = """FRAG
 DCL IN[0], GENERIC[0], PERSPECTIVE
 DCL OUT[0], COLOR

@@ -18,7 +18,7 @@ from vc4lab.driver.compiler.lower.vertex import Vertex, sizes_of
 from vc4lab.driver.compiler.machine.code import Op, Reg, TooComplex
 from vc4lab.driver.compiler.machine.finish import end
 from vc4lab.driver.compiler.machine.output import Scheduled
-from vc4lab.driver.compiler.machine.policies import IN_ORDER, POLICIES
+from vc4lab.driver.compiler.machine.policies import POLICIES, SPARING, Policy
 from vc4lab.driver.compiler.machine.schedule import schedule
 from vc4lab.driver.compiler.result import (
     AttributeSlot,
@@ -51,9 +51,9 @@ def compile_fragment(program: Program, key: FragmentKey) -> CompiledShader:
 
     function = _flat(program)
 
-    def lower(reach: int) -> Fragment:
+    def lower(policy: Policy) -> Fragment:
         fragment = Fragment(program, function, key)
-        fragment.reach = reach
+        _set_conditions(fragment, policy)
         fragment.run()
         return fragment
 
@@ -88,9 +88,9 @@ def _vertex(
 ) -> CompiledShader:
     """The program of one of the two stages, of a function with its outputs only."""
 
-    def lower(reach: int) -> Values:
+    def lower(policy: Policy) -> Values:
         vertex = Vertex(program, function, key, stage, sizes)
-        vertex.reach = reach
+        _set_conditions(vertex, policy)
         vertex.run()
         return vertex
 
@@ -157,22 +157,27 @@ def _slots(whole: dict[int, int], part: dict[int, int]) -> tuple[AttributeSlot, 
     return tuple(slots)
 
 
-def _schedule(lower: Callable[[int], Values]) -> tuple[Values, Scheduled]:
+def _set_conditions(values: Values, policy: Policy) -> None:
+    values.reach = NEAR if policy.in_order else EVERYWHERE
+    values.has_words = policy.has_words
+
+
+def _schedule(lower: Callable[[Policy], Values]) -> tuple[Values, Scheduled]:
     """Lower and schedule: the best of several ways; in the order of the text if registers do not
     suffice.
     """
     found: tuple[Values, Scheduled] | None = None
     size = 0
-    for policy in (*POLICIES, IN_ORDER):
-        if found is not None and (policy is IN_ORDER or size > policy.most):
+    for policy in (*POLICIES, *SPARING):
+        if found is not None and (policy in SPARING or size > policy.most):
             continue
-        values = lower(NEAR if policy.in_order else EVERYWHERE)
+        values = lower(policy)
         inputs: Sequence[tuple[Reg, int]] = getattr(values, "inputs", ())
         size = sum(len(block.ops) for block in values.code.blocks)
         try:
             done = schedule(values.code.blocks, inputs, half=False, policy=policy)
         except TooComplex:
-            if policy is IN_ORDER:
+            if policy is SPARING[-1]:
                 raise
             continue
         if found is None or done.cost < found[1].cost:

@@ -53,6 +53,8 @@ class Values:
         self.reach = 1 << 30
         """How many operations after flags were set others may share them: all that do must be ready
         together, which takes registers."""
+        self.has_words = False
+        """Whether conditions that only choose are words, too."""
         self._set_at: dict[Flags, int] = {}
         self._loops: tuple[int, ...] = ()
         self.outputs: dict[tuple[int, int], Value] = {}
@@ -260,6 +262,8 @@ class Values:
 
     def _tested(self, condition: Value) -> Sequence[Value]:
         """What flags are set from: a condition that nothing else reads needs no word."""
+        if self.has_words:
+            return (condition,)
         while condition.op == "not" and condition not in self._operands:
             condition = condition.args[0]
         if condition.op in (*COMPARISONS, "and", "or", "xor") and condition not in self._operands:

@@ -28,6 +28,9 @@ class Policy(NamedTuple):
         Whether those that a reader waits for besides must be such as can be done at once.
     in_order
         Operations keep their order as far as they can, which needs fewer registers.
+    has_words
+        Conditions that only choose are kept as words, not set as flags where they are read: what
+        they are made of ends sooner, in shaders that test the same places again and again.
     most
         It is only tried for programs with at most so many operations.
     """
@@ -37,6 +40,7 @@ class Policy(NamedTuple):
     waiting: int = 2
     only_if_ready: bool = True
     in_order: bool = False
+    has_words: bool = False
     most: int = 600
 
     def is_near(self, reg: Reg) -> bool:
@@ -61,5 +65,5 @@ POLICIES = (
     Policy(order=0.2),
     Policy(waiting=1, most=120),
 )
-IN_ORDER = Policy(in_order=True)
-"""If registers do not suffice for the others."""
+SPARING = Policy(in_order=True), Policy(has_words=True)
+"""One after another if registers do not suffice for the others."""
