@@ -146,7 +146,8 @@ def test_addresses_of_the_arm_are_said_once_where_bus_addresses_are_direct() -> 
     assert not reporter.items, "a Pi 1 or Zero, or no board at all"
     check.has_direct_bus = True
     check.uses(Use.CODE, 0xC020_0000, 8)
-    assert not reporter.items
+    check.uses(Use.SURFACE, 0)
+    assert not reporter.items, "depth alone is drawn without a frame buffer"
     check.uses(Use.UNIFORMS, 0x0030_0000, 4, 0x1234)
     check.uses(Use.TEXTURE, 0x4040_0000, 4)
     (item,) = reporter.items

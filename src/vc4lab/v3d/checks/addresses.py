@@ -86,7 +86,8 @@ class AddressCheck:
         if self._in_ram(use, address, record):
             self._inside(use, address, size, record)
             self._one_alias(use, address, record)
-            if self.has_direct_bus and not address >> 30:
+            # 0 is no address: a job that draws only depth has no frame buffer.
+            if self.has_direct_bus and address and not address >> 30:
                 self._plain(use, address, record)
             if use is Use.TILE_MEMORY:
                 self._pools.append((address, size))
