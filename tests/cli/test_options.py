@@ -216,6 +216,7 @@ TEXTS = {
         "--initrd": ["none", "folder", "/dev/zero"],
         "--card": ["none", "/dev/zero"],
         "--arch": ["x", "", "armel"],
+        "--root": ["x", "", "small"],
     },
     "replay": {
         "--job": ["2", "9"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
@@ -47,15 +47,30 @@ def set_up(
     suite: str | None, packages: Sequence[str], command: str = "drm", architecture: str = "arm64"
 ) -> int:
     """Do it for a command; the exit code."""
-    from vc4lab.drm.setup.places import SUITES, SetupFailed, brought
+    from vc4lab.drm.setup.places import SUITES, brought
     from vc4lab.drm.setup.steps import set_up as bring
 
     if suite is not None and suite not in SUITES:
         typer.echo(f"--suite {suite}: {' or '.join(SUITES)}", err=True)
         return ExitCode.BAD_INPUT
+    return _done(command, lambda to: bring(brought(suite or SUITES[0], architecture), packages, to))
+
+
+def set_up_card(suite: str | None, architecture: str) -> int:
+    """Make the card of `vc4lab linux --root full`; the exit code."""
+    from vc4lab.drm.setup.places import SUITES, brought
+    from vc4lab.linux.full_root import set_up_full
+
+    return _done("linux", lambda to: set_up_full(brought(suite or SUITES[0], architecture), to))
+
+
+def _done(command: str, act: Callable[[Display], None]) -> int:
+    """Do it with a display; the exit code."""
+    from vc4lab.drm.setup.places import SetupFailed
+
     try:
         with Display() as display:
-            bring(brought(suite or SUITES[0], architecture), packages, display)
+            act(display)
     except SetupFailed as reason:
         typer.echo(f"vc4lab {command} --setup: {reason}", err=True)
         return ExitCode.OUTPUT if reason.output else ExitCode.BAD_INPUT

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli import options as common
-from vc4lab.cli.drm_setup import Display, set_up
+from vc4lab.cli.drm_setup import Display, set_up, set_up_card
 from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import say
@@ -55,6 +55,14 @@ def linux(
             help="Boot with this card as root, a folder or image, with the serial line here.",
             metavar="DIR_OR_IMAGE",
             parser=FILE,
+        ),
+    ] = None,
+    root: Annotated[
+        str | None,
+        typer.Option(
+            help="full: boot Debian with systemd from a card, with the serial line here; with "
+            "--setup, make that card.",
+            metavar="full",
         ),
     ] = None,
     write_image: common.WriteImageOption = False,
@@ -104,8 +112,13 @@ def linux(
     board = find_name(board)
     if suite is not None and suite not in SUITES:
         raise failed(f"--suite {suite}: {' or '.join(SUITES)}")
+    if root not in (None, "full"):
+        raise failed(f"--root {root}: full, or without the option the small root of --setup")
     if setup:
-        raise typer.Exit(set_up(suite, [*packages_of(arch), *program], "linux", arch))
+        code = set_up(suite, [*packages_of(arch), *program], "linux", arch)
+        if code == ExitCode.OK and root is not None:
+            code = set_up_card(suite, arch)
+        raise typer.Exit(code)
     if check:
         raise typer.Exit(_check(suite, board, arch))
     from vc4lab.cli.outputs import Outputs, PictureOptions
@@ -114,9 +127,13 @@ def linux(
     problem = Outputs(pictures).problem()
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
+    if root is not None:
+        if initrd is not None or card is not None:
+            raise failed("--root full: it is a card itself; without --card and --initrd")
+        card, append = _full_root(suite, board, arch, append)
     alone = initrd is not None or card is not None
     if alone and program:
-        name = "initrd" if card is None else "card"
+        name = "root full" if root else "initrd" if card is None else "card"
         raise failed(f"--{name}: a program runs in the root of --setup only")
     if write_image and card is None:
         raise failed("--write-image: there is no --card")
@@ -209,6 +226,18 @@ def _with_root(card: Path, append: str) -> str:
         raise failed(f"--card: {error}") from None
     except OSError as error:
         raise failed(f"--card {card}: {why(error)}") from None
+
+
+def _full_root(suite: str | None, board: str, arch: str, append: str) -> tuple[Path, str]:
+    """The card that --setup --root full made, and the command line. Raises typer.Exit."""
+    from vc4lab.linux.boots import setup_command
+    from vc4lab.linux.full_root import APPEND, full_image
+
+    image = full_image(_brought(suite, board, arch))
+    if not image.is_file():
+        raise failed(f"--root full: not made yet: {setup_command(board, arch)} --root full")
+    named = any(word.startswith("root=") for word in append.split())
+    return image, append if named else f"{APPEND} {append}".strip()
 
 
 def _prepare(boot: LinuxBoot, *, root_only: bool = False) -> None:
