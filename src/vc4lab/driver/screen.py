@@ -40,6 +40,7 @@ QUEUE_BYTES = 1 << 20
 RESERVE = 48 << 20
 """Bytes of the arena that stay for lists and data which the processor makes of the commands."""
 MOST_GONE = 64 << 20
+MOST_HEADS = 1 << 12
 _TIMES = (QueryType.TIMESTAMP, QueryType.TIME_ELAPSED, QueryType.TIMESTAMP_DISJOINT)
 
 
@@ -76,6 +77,10 @@ class VideoCoreScreen:
         """Bytes of buffers that clients need no longer, since state was forgotten."""
         self._used: dict[int, GpuResource] = {}
         """Resources that waiting commands name."""
+        self._named: set[int] = set()
+        """Pipe states whose resources are among them."""
+        self._heads: dict[int, tuple[DrawVbo, bytes]] = {}
+        """Draws of the queue without their addresses, by the ids of Gallium's."""
 
     def _resource(self, number: int) -> GpuResource:
         found = self._resources.get(number)
@@ -132,6 +137,7 @@ class VideoCoreScreen:
 
     def _reset(self) -> None:
         """What lay beside the queue is not needed any more."""
+        self._named.clear()
         self.memory.arena.reset()
         self.writer.reset()
 
@@ -223,11 +229,24 @@ class VideoCoreScreen:
 
     def draw(self, state: PipeState, command: DrawVbo) -> None:
         self._make_room()
-        self._keep(state.framebuffer)
-        for bound in resources_of(state):
-            self._used[bound.number] = bound
-        self._add(
-            c.Draw(
+        pipe_state = self.writer.pipe_state(state)
+        textures = state.vertex.views, state.fragment.views
+        if pipe_state not in self._named or any(textures):
+            # Until the queue is done, a block has one place: draws of it name the same resources.
+            self._named.add(pipe_state)
+            self._keep(state.framebuffer)
+            for bound in resources_of(state):
+                self._used[bound.number] = bound
+        places = c.DRAW_PLACES.pack(pipe_state, self.writer.shader_state(state))
+        self._queue += self._draw_head(command) + places
+
+    def _draw_head(self, command: DrawVbo) -> bytes:
+        """A draw's bytes before its addresses. Equal draws are mostly one object."""
+        known = self._heads.get(id(command))
+        if known is None:
+            if len(self._heads) >= MOST_HEADS:
+                self._heads.clear()
+            made = c.Draw(
                 mode=command.mode,
                 start=command.start,
                 count=command.count,
@@ -239,10 +258,13 @@ class VideoCoreScreen:
                 max_index=command.max_index,
                 indexed=bool(command.indexed),
                 primitive_restart=bool(command.primitive_restart),
-                pipe_state=self.writer.pipe_state(state),
-                shader_state=self.writer.shader_state(state),
+                pipe_state=0,
+                shader_state=0,
             )
-        )
+            head = made.encode_command()[: -c.DRAW_PLACES.size]
+            # The command is kept: its id stays its own.
+            known = self._heads[id(command)] = command, head
+        return known[1]
 
     def blit(self, command: Blit, target: Resource, source: Resource) -> None:
         self._make_room()

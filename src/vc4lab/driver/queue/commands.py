@@ -8,6 +8,7 @@ something that lies beside the queue; captures have numbers of their own there.
 
 from __future__ import annotations
 
+import struct
 from typing import Any, ClassVar
 
 from vc4lab.mesa.protocol.codes import Filter, Primitive
@@ -64,6 +65,11 @@ class Draw(QueueCommand, number=1, name="draw"):
     primitive_restart: bool = flag(9, 1)
     pipe_state: int = word(10, hex=True, ref="pipe_state", doc="address of a block")
     shader_state: int = word(11, hex=True, ref="shader_state", doc="address of a block")
+
+
+DRAW_PLACES = struct.Struct("<II")
+"""The words that end a draw: its `pipe_state` and `shader_state`."""
+assert [*Draw.specs][-2:] == ["pipe_state", "shader_state"]
 
 
 class Clear(QueueCommand, number=2, name="clear"):
@@ -142,7 +148,7 @@ def command_at(data: Any, start: int) -> tuple[QueueCommand, int]:
     """The command at a byte of the queue's bytes, and where the next one is. Raises Malformed."""
     if start + WORD > len(data):
         raise Malformed(f"the queue ends at byte {start} without a halt")
-    header = int.from_bytes(data[start : start + WORD], "little")
+    (header,) = _HEADER.unpack_from(data, start)
     declared = COMMANDS.get(header & 0xFF)
     words = header >> 8
     if declared is None:
@@ -160,6 +166,7 @@ def command_at(data: Any, start: int) -> tuple[QueueCommand, int]:
     return known, after
 
 
+_HEADER = struct.Struct("<I")
 _MOST_KNOWN = 1 << 13
 _known: dict[bytes, QueueCommand] = {}
 """Commands by their bytes: frames repeat, and a decoded command never changes."""

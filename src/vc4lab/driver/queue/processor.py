@@ -71,7 +71,7 @@ class Processor:
 
     def run(self, address: int, size: int) -> None:
         """Execute the queue at an address, up to its halt. Raises what `--strict` raises."""
-        data = self.memory.guest.view(address, size)
+        data = self.memory.guest.read(address, size)
         self.blocks.reset()
         if self.listeners.queue.subscriptions:
             self.listeners.queue.emit(QueueBegun(address, size))
