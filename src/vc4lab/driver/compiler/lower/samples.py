@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vc4lab.driver.compiler.keys import TextureKey
-from vc4lab.driver.compiler.lower.constants import ONE, ZERO, real
+from vc4lab.driver.compiler.lower.constants import HALF, ONE, ZERO, real
 from vc4lab.driver.compiler.lower.integers import Arithmetic
 from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, Request, Wants
 from vc4lab.driver.compiler.result import Uniform, UniformKind
@@ -17,6 +17,8 @@ BYTES = (Unpack.B8A, Unpack.B8B, Unpack.B8C, Unpack.B8D)
 EXPLICIT_LEVEL = 1
 """BSLOD: B is the level itself."""
 DEPTH = real(1.0 / (2.0**24 - 1))
+SHORTEST = real(2.0**-20)
+"""Of a way, squared, in texels."""
 NUMBER = {"1D": 1, "2D": 2, "RECT": 2, "3D": 3, "CUBE": 3}
 """Coordinates of each texture, the value of a shadow comparison not among them."""
 SHADOW: dict[Compare, tuple[str, bool, Condition]] = {
@@ -60,9 +62,11 @@ class Samples(Arithmetic):
         extra = args[count + is_shadow :]
         code = self.code
         level: Operand | None = None
-        is_explicit = name in ("TXL", "TXL2", "TEX_LZ") or not self._has_derivatives
+        is_explicit = name in ("TXL", "TXL2", "TEX_LZ", "TXD") or not self._has_derivatives
         if name in ("TXB", "TXB2", "TXL", "TXL2"):
             level = extra[-1]
+        elif name == "TXD":
+            level = self._level_of(unit, kind, coordinates, extra)
         elif is_explicit:
             level = ZERO
         if name in ("TXB", "TXB2") and not self._has_derivatives:
@@ -143,6 +147,40 @@ class Samples(Arithmetic):
         result = self.code.add(load, Wants.R4)
         assert result is not None
         return result
+
+    def _level_of(
+        self, unit: int, kind: str, coordinates: list[Operand], derivatives: list[Operand]
+    ) -> Operand:
+        """log2 of the longer way in texels, of the changes to the right and upwards.
+
+        Source: OpenGL 2.1 specification, section 3.8.8. Of a cube's face what the largest
+        coordinate itself changes by is left out.
+        """
+        code = self.code
+        if kind == "RECT":
+            return ZERO
+        sizes: list[Reg] = [self.reciprocal(Uniform(UniformKind.TEXTURE_WIDTH_RCP, unit))]
+        if kind in ("2D", "3D"):
+            sizes.append(self.reciprocal(Uniform(UniformKind.TEXTURE_HEIGHT_RCP, unit)))
+        elif kind == "CUBE":
+            # A face is 2 wide where the largest coordinate is 1.
+            x, y, z = coordinates
+            largest = code.make("fmaxabs", code.make("fmaxabs", x, y), z)
+            by = code.make("fmul", self.reciprocal(largest), HALF)
+            sizes = [code.make("fmul", sizes[0], by)] * 3
+        count = len(derivatives) // 2
+        squares = []
+        for way in (derivatives[:count], derivatives[count:]):
+            total: Operand | None = None
+            for one, size in zip(way, sizes, strict=False):
+                texels = code.make("fmul", one, size)
+                square = code.make("fmul", texels, texels)
+                total = square if total is None else code.make("fadd", total, square)
+            assert total is not None
+            squares.append(total)
+        # A change of nothing has no logarithm; the unit takes any level below 0 as magnified.
+        longest = code.make("fmax", code.make("fmax", *squares), SHORTEST)
+        return code.make("fmul", code.special("log", longest), HALF)
 
     def _onto_cube(self, coordinates: list[Operand]) -> list[Operand]:
         """The largest of them becomes 1 or -1."""

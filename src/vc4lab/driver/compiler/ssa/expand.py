@@ -195,13 +195,14 @@ def _sample(maker: Maker, instruction: Instruction, components: list[int]) -> di
     elif name in ("TXB", "TXL"):
         args.append(maker.source(source, 3, Kind.FLOAT))
     elif name in ("TXB2", "TXL2", "TEX2"):
+        if name == "TEX2" and texture.is_shadow:
+            args.pop()
         args.append(maker.source(instruction.sources[1], 0, Kind.FLOAT))
     elif name == "TXD":
         for derivative in instruction.sources[1:3]:
             args += [
                 maker.source(derivative, COMPONENTS.index(letter), Kind.FLOAT)
-                for letter in letters
-                if not (letter == "z" and texture.value.startswith("SHADOW"))
+                for letter in letters[: len(letters) - texture.is_shadow]
             ]
     register = instruction.sources[-1].register
 

@@ -226,10 +226,12 @@ class _Machine:
             args = [_op("fmul", arg, _op("frcp", w)) for arg in args]
         if name in ("TXB", "TXL"):
             args.append(w)
+        if name == "TEX2" and texture.is_shadow:
+            args.pop()
         if name in ("TXB2", "TXL2", "TEX2"):
             args.append(self._read(more[0], 0, Kind.FLOAT))
         if name == "TXD":
-            flat = [one for one in letters if one != 2 or "SHADOW" not in texture.value]
+            flat = letters[: len(letters) - texture.is_shadow]
             args += [self._read(one, letter, Kind.FLOAT) for one in more for letter in flat]
         numbers, _ = self._numbers(sampler.register)
         count = max(

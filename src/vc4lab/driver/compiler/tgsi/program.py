@@ -42,6 +42,11 @@ class Texture(Enum):
     SHADOWRECT = "SHADOWRECT"
     SHADOWCUBE = "SHADOWCUBE"
 
+    @property
+    def is_shadow(self) -> bool:
+        """Whether the last coordinate is compared with what is sampled."""
+        return self.value.startswith("SHADOW")
+
 
 @dataclass(frozen=True)
 class Index:

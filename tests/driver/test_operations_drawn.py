@@ -1,0 +1,139 @@
+"""Every operation of TGSI, drawn: the JIT and the golden interpreter give the same words, and those
+are what numpy computes from the operation's description.
+
+Words are looked at byte by byte: each of four draws shows one component, in a part of the target of
+its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from tests.driver.drawing import DEPTH, Drawing
+from tests.driver.operation_cases import (
+    CASES,
+    CONSTANTS,
+    FRAGMENT,
+    KEPT,
+    LEVELS,
+    LOOK,
+    SIDE,
+    SIZE,
+    VERTEX,
+    Array,
+    Case,
+    operands,
+    planes,
+    texels,
+    words_of,
+)
+from tests.mesa.conftest import RunningServer
+
+from vc4lab.driver.compiler.tgsi.operations import OPERATIONS
+from vc4lab.driver.compiler_entries import mesa_compiler
+from vc4lab.driver.screen import VideoCoreScreen
+from vc4lab.mesa.protocol import messages, state_commands
+from vc4lab.mesa.protocol.codes import Compare, MipFilter, Primitive, Stage, Target
+from vc4lab.options import GpuOptions
+
+ENGINES = ("jit", "interpreter")
+
+
+class Both:
+    """A client of each engine, both with the same textures."""
+
+    def __init__(self, drawings: list[Drawing]) -> None:
+        self._drawings = drawings
+        self._targets: list[int] = []
+        self._textures: list[tuple[int, int]] = []
+        for drawing in drawings:
+            self._targets.append(drawing.texture(SIZE, 4 * SIZE))
+            drawing.defaults()
+            texture = drawing.texture(SIDE, SIDE, levels=LEVELS, bind=8)
+            for level in range(LEVELS):
+                drawing.put(texture, texels(level), level)
+            cube = drawing.texture(SIDE, SIDE, DEPTH, bind=8, target=Target.TEXTURE_CUBE)
+            for face in range(6):
+                grey = 0x7FFFFF00 if face == 0 else 0
+                words = np.full((SIDE, SIDE), grey, np.uint32)
+                drawing.put(cube, words.view(np.uint8).reshape(SIDE, SIDE, 4), z=face)
+            self._textures.append((texture, cube))
+
+    def words(self, case: Case) -> list[Array]:
+        """(4, rows, columns) words of T[9] by each engine."""
+        return [
+            self._words(*one, case)
+            for one in zip(self._drawings, self._targets, self._textures, strict=True)
+        ]
+
+    def _words(self, drawing: Drawing, target: int, textures: tuple[int, int], case: Case) -> Array:
+        texture, cube = textures
+        if case.texture == "2D":
+            drawing.sampled(texture, last_level=3, min_mip_filter=MipFilter.NEAREST)
+        else:
+            drawing.sampled(cube, last_layer=5, compare_mode=True, compare_func=Compare.LEQUAL)
+        drawing.target(target)
+        drawing.clear(4, tuple((KEPT >> shift & 255) / 255 for shift in (0, 8, 16, 24)))
+        drawing.shaders(VERTEX, FRAGMENT.format(texture=case.texture, body=case.body))
+        corners = np.array([(0, 0), (SIZE, 0), (SIZE, SIZE), (0, SIZE)], np.float64)
+        rows = [[*(corners.T / SIZE * 2 - 1), np.zeros(4), np.ones(4)]]
+        for four in (*planes().values(), LOOK):
+            rows.append([corners @ one[:2] + one[2] for one in four])
+        drawing.vertices(np.concatenate(rows).T, 4, 4, 4, 4, 4)
+        half = SIZE / 2
+        for component in range(4):
+            view = state_commands.Viewport((half, half, 0.5), (half, half + component * SIZE, 0.5))
+            drawing.client.submit(state_commands.SetViewportState(0, (view,)))
+            mask = np.zeros((1, 4), np.uint32)
+            mask[0, component] = 0xFFFFFFFF
+            drawing.constants(Stage.FRAGMENT, np.concatenate([mask.view(np.float32), CONSTANTS]))
+            drawing.draw(Primitive.TRIANGLE_FAN, 4)
+        found = np.ascontiguousarray(drawing.get(target)).view(np.uint32)
+        return found.reshape(4, SIZE, SIZE)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    """A server for each engine."""
+    servers, drawings = [], []
+    for engine in ENGINES:
+        path = tmp_path_factory.mktemp(engine) / "socket"
+        server = RunningServer(
+            path,
+            lambda reporter, engine=engine: VideoCoreScreen(
+                reporter, mesa_compiler(), GpuOptions(engine=engine)
+            ),
+        )
+        servers.append(server)
+        client = server.client()
+        client.send(messages.CreateRenderer(b"test\0"))
+        client.send(messages.ProtocolVersion(2))
+        assert client.words(3) == (1, 11, 2)
+        drawings.append(Drawing(client))
+    yield Both(drawings)
+    for server in servers:
+        server.close()
+
+
+def test_no_operation_is_left_out() -> None:
+    assert set(CASES) == set(OPERATIONS)
+    for name, case in CASES.items():
+        assert name in (case.body + "\nEND").replace("\n", " ").split(" "), name
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_both_engines_draw_what_the_operation_says(both: Both, name: str) -> None:
+    """Integers and truth values to the bit, floats to one in a thousand, bytes of texels."""
+    case = CASES[name]
+    native, golden = both.words(case)
+    assert (native == golden).all()
+    wanted = np.asarray(case.expected(operands()))
+    if wanted.dtype.kind != "f":
+        assert (golden == words_of(wanted)).all()
+        return
+    given = golden.view(np.float32).astype(np.float64)
+    wanted = np.broadcast_to(wanted.astype(np.float64), given.shape)
+    near = np.abs(given - wanted) <= 1e-3 * np.maximum(np.abs(wanted), 0.1)
+    assert near.all(), (np.argwhere(~near)[:8], wanted[~near][:8], given[~near][:8])
