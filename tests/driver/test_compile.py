@@ -197,3 +197,65 @@ DCL TEMP[0..1]
 def test_a_comparison_that_only_chooses_is_flags_and_no_word() -> None:
     shader = check_fragment(parse(CHOICE), FragmentKey())
     assert len(shader.words) <= 14
+
+
+NESTED = """FRAG
+DCL IN[0], GENERIC[0], PERSPECTIVE
+DCL OUT[0], COLOR
+DCL CONST[0..1]
+DCL TEMP[0..3]
+DCL TEMP[4..7], ARRAY(1), LOCAL
+DCL ADDR[0]
+IMM[0] INT32 {0, 1, 3, 4}
+MOV TEMP[4], IN[0]
+MOV TEMP[0].x, IMM[0].xxxx
+BGNLOOP
+ISGE TEMP[1].x, TEMP[0].xxxx, CONST[0].xxxx
+UIF TEMP[1].xxxx
+BRK
+ENDIF
+MOV TEMP[2].x, IMM[0].xxxx
+BGNLOOP
+ISGE TEMP[1].x, TEMP[2].xxxx, CONST[0].yyyy
+UIF TEMP[1].xxxx
+BRK
+ENDIF
+UADD TEMP[3].x, TEMP[2].xxxx, TEMP[0].xxxx
+AND TEMP[3].x, TEMP[3].xxxx, IMM[0].zzzz
+UARL ADDR[0].x, TEMP[3].xxxx
+MAD TEMP[ADDR[0].x+4](1), TEMP[ADDR[0].x+4](1), IMM[1].xxxx, IN[0]
+UADD TEMP[2].x, TEMP[2].xxxx, IMM[0].yyyy
+ENDLOOP
+UADD TEMP[0].x, TEMP[0].xxxx, IMM[0].yyyy
+ENDLOOP
+MAD OUT[0], TEMP[4], IMM[1].yyyy, TEMP[6]
+END
+""".replace("MOV TEMP[4]", "IMM[1] FLT32 {0.5, 0.25, 0.0, 0.0}\nMOV TEMP[4]", 1)
+
+
+def test_an_array_that_changes_in_nested_loops() -> None:
+    check_fragment(parse(NESTED), FragmentKey())
+
+
+OUTPUT_ARRAY = """VERT
+DCL IN[0..1]
+DCL OUT[0], POSITION
+DCL OUT[1..3], ARRAY(1), GENERIC[0]
+DCL TEMP[0]
+DCL ADDR[0]
+MOV OUT[0], IN[0]
+MOV OUT[1], IN[1]
+MOV OUT[2], IN[1].wzyx
+MOV OUT[3], IN[1].yyxx
+F2I TEMP[0].x, |IN[1].xxxx|
+UARL ADDR[0].x, TEMP[0].xxxx
+MOV OUT[ADDR[0].x+1](1).xyz, IN[0]
+END
+"""
+
+
+def test_an_array_of_outputs_that_is_written_by_an_index(tmp_path: Path) -> None:
+    """The index is each lane's own; 3 is outside of the array."""
+    path = tmp_path / "outputs.vert.tgsi"
+    path.write_text(OUTPUT_ARRAY)
+    test_vertex_programs_compute_what_their_text_says(path)
