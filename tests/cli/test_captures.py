@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,9 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
+from vc4lab.driver.capture.load import open_capture
+from vc4lab.driver.capture.player import Player
+from vc4lab.driver.capture.work import JobWatch
 
 SMALL = Path(__file__).parents[1] / "data" / "captures" / "small.vc4cap"
 
@@ -84,9 +88,50 @@ def test_shown(tmp_path):
 
 
 def test_options_of_recorded_jobs(tmp_path):
-    for option in (("--job", 1), ("--lists",), ("--timing",), ("--tiles", tmp_path / "x.csv")):
+    for option in (("--job", 1), ("--lists",), ("--tiles", tmp_path / "x.csv")):
         output = vc4lab("replay", SMALL, *option, code=ExitCode.BAD_INPUT)
         assert "is for recorded jobs" in output
     folder = tmp_path / "jobs"
     folder.mkdir()
     assert "no capture" in vc4lab("replay", folder, "--recompile", code=ExitCode.BAD_INPUT)
+
+
+def test_timed_and_counted(tmp_path):
+    """As recorded jobs are: the archive, and the folder that `unpack` makes of it."""
+    folder = tmp_path / "small"
+    vc4lab("unpack", SMALL, folder)
+    output = vc4lab("replay", SMALL, "--timing", "--counters", "--board", "pi1")
+    lines = output.splitlines()
+    assert lines[0] == "frame 1: 64x48, 3 draws, the picture as it was captured"
+    assert "frame 2: performance counters" in lines
+    assert not any("see --timing" in line for line in lines)
+    assert any(
+        line.startswith("frame 2: ") and "clocks (videocore4 on pi1)" in line for line in lines
+    )
+    assert lines[-1].startswith("2 pictures in 2 jobs: pi0 ")
+    found = json.loads(vc4lab("replay", folder, "--timing", "--counters", "--json"))
+    assert (found["jobs"], found["pictures"], found["board"]) == (2, 2, "pi3")
+    assert [one["name"] for one in found["frames"]] == list(found["counters"])
+    profiled = json.loads(vc4lab("profile", SMALL, "--no-what-if", "--json"))
+    assert [one["name"] for one in profiled["frames"]] == ["frame 1", "frame 2"]
+    other = json.loads(vc4lab("replay", SMALL, "--timing", "--json", "--chip", "cluster-2"))
+    assert other["chip"] == "cluster-2"
+    assert "counters" not in other
+    output = vc4lab("replay", SMALL, "--counters")
+    assert output.count("performance counters") == 2
+    assert "(no early Z here; see --timing)" in output
+    wrong = vc4lab("replay", SMALL, "--board", "pi1", code=ExitCode.BAD_INPUT)
+    assert "--board goes with --timing" in wrong
+
+
+def test_jobs_of_a_frame_have_numbers():
+    player = Player(open_capture(SMALL))
+    with JobWatch(player, work=True, counters=True) as watch:
+        for _ in player.play():
+            pass
+        jobs = watch.take(7)
+    assert [one.name for one in jobs] == ["frame 7 job 1", "frame 7 job 2"]
+    for one in jobs:
+        (frame,) = one.frames
+        assert one.counted[9] == frame.totals()["covered_quads"]
+    assert watch.take(8) == []

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from vc4lab.cli.exit_codes import ExitCode, failed, stopped
+from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.job_times import print_counters
 from vc4lab.cli.outputs import say
 from vc4lab.files import why
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from PIL.Image import Image
 
     from vc4lab.capture.errors import CaptureError
+    from vc4lab.cli.job_times import JobTimes
+    from vc4lab.diagnostics import Reporter
     from vc4lab.driver.capture.model import Capture, CapturedFrame
+    from vc4lab.driver.capture.player import Player
+    from vc4lab.driver.capture.work import JobWatch, JobWork
     from vc4lab.options import GpuOptions
 
 
@@ -46,35 +55,67 @@ def bad(error: CaptureError) -> typer.Exit:
     return failed(f"{error}\nSee vc4lab explain {error.code}.")
 
 
+@dataclass(frozen=True)
+class CaptureWatch:
+    """What is wanted of each job of a capture, besides its picture."""
+
+    times: JobTimes | None
+    counters: bool
+
+    def jobs_of(self, player: Player) -> JobWatch | None:
+        """Collects the jobs that it draws; None: nothing is wanted of them."""
+        if self.times is None and not self.counters:
+            return None
+        from vc4lab.driver.capture.work import JobWatch
+
+        return JobWatch(player, work=self.times is not None, counters=self.counters)
+
+    def take(self, jobs: Sequence[JobWork]) -> None:
+        """Jobs were drawn."""
+        for one in jobs:
+            if self.times is None:
+                print_counters(one.name, one.counted)
+                continue
+            self.times.take(one.name, one.frames)
+            if self.counters:
+                self.times.count(one.name, one.counted)
+
+
 def replay_capture(
     path: Path,
     gpu: GpuOptions,
     output: Path | None,
     every: Path | None,
+    reporter: Reporter,
+    watch: CaptureWatch,
     *,
-    strict: bool,
     recompile: bool,
 ) -> None:
-    """Draw the frames of a capture. Raises typer.Exit."""
+    """Draw the frames of a capture. Raises typer.Exit, StrictStop."""
     from vc4lab.capture.errors import CaptureError
-    from vc4lab.diagnostics import Reporter, StrictStop
     from vc4lab.driver.capture.player import Player
 
-    reporter = Reporter(strict)
-    reporter.listeners.append(lambda item: say(str(item)))
-    image = None
+    times, image, pictures = watch.times, None, 0
     capture = opened(path)
     try:
         player = Player(capture, reporter=reporter, gpu=gpu, recompile=recompile)
-        for frame, picture in player.play():
-            image = picture.image() if picture is not None else None
-            typer.echo(frame_line(frame, image))
-            if image is not None and every is not None:
-                _save(image, every / f"frame{frame.number:04d}.png")
+        jobs = watch.jobs_of(player)
+        with times.stream if times is not None else nullcontext(), jobs or nullcontext():
+            for frame, picture in player.play():
+                image = picture.image() if picture is not None else None
+                pictures += image is not None
+                if times is None or not times.as_json:
+                    typer.echo(frame_line(frame, image))
+                if jobs is not None:
+                    watch.take(jobs.take(frame.number))
+                if image is not None and every is not None:
+                    _save(image, every / f"frame{frame.number:04d}.png")
     except CaptureError as error:
         raise bad(error) from None
-    except StrictStop as stop:
-        raise stopped(stop) from None
+    counts = player.screen.processor.counts
+    if times is not None:
+        summary: dict[str, object] = {"jobs": counts.jobs, "pictures": pictures}
+        times.show(summary, pictures)
     if output is not None:
         if image is None:
             raise failed(f"{output}: no picture was drawn", ExitCode.OUTPUT)
@@ -82,7 +123,6 @@ def replay_capture(
     for one in capture.programs:
         if one.edited and not one.is_used:
             say(f"{one.edited} was edited, but no draw uses it: its shader or state is another")
-    counts = player.screen.processor.counts
     if counts.left_out:
         say(f"{counts.left_out} of {counts.draws} draws were left out")
         raise typer.Exit(ExitCode.NOT_DRAWN)

@@ -113,7 +113,8 @@ def _replay(
     path: Path, job: int | None, gpu: GpuOptions, reporter: Reporter, profiler: Profiler
 ) -> int:
     """Draws the jobs, and has each of them profiled; how many were drawn."""
-    from vc4lab.drm.recorded.replay import named, replay
+    from vc4lab.drm.recorded.replay import replay
+    from vc4lab.timing.frames.frame import named
 
     if is_capture(path):
         if job is not None:

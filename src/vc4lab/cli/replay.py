@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,31 +11,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli import options as common
-from vc4lab.cli.captures import is_capture, replay_capture
+from vc4lab.cli.captures import CaptureWatch, is_capture, replay_capture
 from vc4lab.cli.exit_codes import ExitCode, failed, not_drawn, stopped
+from vc4lab.cli.job_times import job_times, print_counters
 from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import say
-from vc4lab.cli.timing_options import (
-    BoardOption,
-    ChipOption,
-    JsonOption,
-    frame_lines,
-    only_with_timing,
-    timer_of,
-    total_lines,
-)
+from vc4lab.cli.timing_options import BoardOption, ChipOption, JsonOption, only_with_timing
 from vc4lab.files import why, write_file
 from vc4lab.ranges import JOB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from PIL.Image import Image
 
+    from vc4lab.cli.job_times import JobTimes
     from vc4lab.diagnostics import Reporter
     from vc4lab.options import GpuOptions
-    from vc4lab.timing.frame_times import FrameTimer
-    from vc4lab.timing.frames.frame import Frame
     from vc4lab.v3d.events import FrameDrawn
 
 DAMAGE = ("DRM-002", "DRM-003")
@@ -117,22 +107,26 @@ def replay(
         raise failed(f"{tiles}: unknown format of a picture or table; use .png or .csv")
     if is_capture(path):
         for_jobs = {
-            "--job": job is not None, "--list": lists, "--tiles": tiles, "--timing": timing,
-            "--counters": counters, "--order": order is not ByteOrderChoice.AUTO,
-        }  # fmt: skip
+            "--job": job is not None,
+            "--list": lists,
+            "--tiles": tiles,
+            "--order": order is not ByteOrderChoice.AUTO,
+        }
         for name, given in for_jobs.items():
             if given:
                 raise failed(f"{path} is a capture: {name} is for recorded jobs")
-        gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
-        replay_capture(path, gpu, output, every, strict=strict, recompile=recompile)
-        return
-    if recompile:
+    elif recompile:
         raise failed(f"{path} is no capture: --recompile is for those of vc4lab gl")
     only_with_timing(timing, (("--chip", chip), ("--board", board), ("--json", as_json)))
-    times = _Times(timer_of(_frame_timer, chip, board), as_json) if timing else None
+    times = job_times(chip, board, as_json) if timing else None
     reporter = Reporter(strict)
     reporter.listeners.append(lambda item: say(str(item)))
     try:
+        if is_capture(path):
+            gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
+            watch = CaptureWatch(times, counters)
+            replay_capture(path, gpu, output, every, reporter, watch, recompile=recompile)
+            return
         if lists:
             _print_lists(path, reporter, job)
             return
@@ -157,70 +151,7 @@ class _Wanted:
     counters: bool
 
 
-class _Times:
-    """Times jobs while they are drawn, and prints what they take when all of them are."""
-
-    def __init__(self, timer: FrameTimer, as_json: bool) -> None:
-        self.as_json = as_json
-        self._timer = timer
-        self._counted: dict[str, dict[int, int]] = {}
-        self._names: dict[str, str] = {}
-        self.stream = timer.stream()
-
-    def take(self, name: str, frames: Sequence[Frame]) -> None:
-        """A job was drawn."""
-        from vc4lab.drm.recorded.replay import named
-
-        for one, frame in named(name, frames):
-            self._names[one] = name
-            self.stream.put(one, frame)
-
-    def count(self, name: str, values: dict[int, int]) -> None:
-        """What the core counted in a job; the model knows the other counters later."""
-        self._counted[name] = values
-
-    def _counters(self) -> dict[str, dict[int, int]]:
-        """Of each job, if they are wanted: what the core counted, and what the model knows."""
-        found = {name: Counter(values) for name, values in self._counted.items()}
-        for one in self.stream.times:
-            job = self._names[one.name]
-            if job in found:
-                found[job].update(one.timing.counters)
-        return {name: dict(values) for name, values in found.items()}
-
-    def show(self, summary: dict[str, object]) -> None:
-        """Print all of them. Raises typer.Exit for a chip that cannot move."""
-        times, error = self.stream.times, self.stream.error
-        if self.as_json:
-            found = {
-                **summary,
-                "chip": self._timer.chip.name,
-                "board": self._timer.board,
-                "frames": [one.to_json() for one in times],
-            }
-            if self._counted:
-                found["counters"] = self._counters()
-            typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
-        else:
-            for name, values in self._counters().items():
-                _print_counters(name, values)
-            for one in times:
-                typer.echo("\n".join(frame_lines(self._timer, one)))
-            for line in total_lines(times):
-                typer.echo(line)
-        if isinstance(error, ValueError):
-            raise failed(f"not timed: {error}")
-        if error is not None:
-            raise error
-
-
-def _frame_timer(chip: str, board: str) -> FrameTimer:
-    from vc4lab.timing.frame_times import FrameTimer
-
-    return FrameTimer(chip, board)
-
-
-def _draw(wanted: _Wanted, reporter: Reporter, times: _Times | None) -> None:
+def _draw(wanted: _Wanted, reporter: Reporter, times: JobTimes | None) -> None:
     from vc4lab.drm.recorded.byte_order import ByteOrder
     from vc4lab.drm.recorded.replay import replay as run
     from vc4lab.viewer.pictures import save_picture
@@ -239,7 +170,7 @@ def _draw(wanted: _Wanted, reporter: Reporter, times: _Times | None) -> None:
     output, every, tiles = wanted.output, wanted.every, wanted.tiles
     auto = wanted.order == ByteOrderChoice.AUTO
     frames: list[tuple[str, FrameDrawn]] = []
-    shows = _print_counters if times is None else times.count
+    shows = print_counters if times is None else times.count
     with times.stream if times is not None else nullcontext():
         result = run(
             wanted.path,
@@ -303,12 +234,6 @@ def _save_tiles(
         save(heat_map(last, [frame for name, frame in frames if name == last], image), target)
     else:
         raise failed(f"{target}: no tile was drawn", ExitCode.OUTPUT)
-
-
-def _print_counters(name: str, values: dict[int, int]) -> None:
-    from vc4lab.v3d.counters import table
-
-    typer.echo("\n".join([f"{name}: performance counters", *table(values)]))
 
 
 def _print_lists(path: Path, reporter: Reporter, job: int | None) -> None:

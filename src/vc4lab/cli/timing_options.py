@@ -73,13 +73,17 @@ def frame_lines(timer: FrameTimer, one: FrameTime) -> list[str]:
     ]
 
 
-def total_lines(times: Sequence[FrameTime]) -> list[str]:
-    """All jobs of a run together."""
+def total_lines(times: Sequence[FrameTime], pictures: int | None = None) -> list[str]:
+    """All jobs of a run together. pictures: how many they made, if that is known."""
     if len(times) < 2:
         return []
+    count = pictures or len(times)
+    what = f"{len(times)} jobs"
+    if pictures:
+        what = f"{pictures} picture{'s' * (pictures != 1)} in {what}"
     shown = []
     for board in times[0].boards:
         total = sum(one.board(board.board).milliseconds for one in times)
-        rate = 1000 * len(times) / max(total, 1e-9)
+        rate = 1000 * count / max(total, 1e-9)
         shown.append(f"{board.board} {total:.4g} ms, {rate:.4g} a second")
-    return [f"{len(times)} jobs: {'; '.join(shown)} (if the GPU bounds the program)"]
+    return [f"{what}: {'; '.join(shown)} (if the GPU bounds the program)"]

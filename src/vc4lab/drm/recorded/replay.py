@@ -178,13 +178,6 @@ def replay(
     return Replay(image, len(run.jobs), drawn, reporter, used, bits, v3d.undrawn)
 
 
-def named(job: str, frames: Sequence[Frame]) -> list[tuple[str, Frame]]:
-    """The frames of a job with names: more than one where it was drawn in parts."""
-    if len(frames) == 1:
-        return [(job, frames[0])]
-    return [(f"{job} part {number}", frame) for number, frame in enumerate(frames, 1)]
-
-
 def picture(
     memory: GuestMemory, surface: ColourSurface, order: ByteOrder = ByteOrder.RGBA
 ) -> Image:

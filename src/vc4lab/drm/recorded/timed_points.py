@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.recorded.jobs import MAX_FILE, RecordedRun
-from vc4lab.drm.recorded.replay import named, replay
+from vc4lab.drm.recorded.replay import replay
 from vc4lab.files import read_file
 from vc4lab.options import GpuOptions
+from vc4lab.timing.frames.frame import named
 from vc4lab.timing.sweep.time_frames import time_frames
 
 if TYPE_CHECKING:

@@ -156,3 +156,10 @@ def count_bits(words: NDArray[Any]) -> NDArray[np.int64]:
     """How many bits each 16-bit word has."""
     table = np.array([number.bit_count() for number in range(256)], np.int64)
     return table[words & 0xFF] + table[words >> 8]
+
+
+def named(job: str, frames: Sequence[Frame]) -> list[tuple[str, Frame]]:
+    """The frames of a job with names: more than one where it was drawn in parts."""
+    if len(frames) == 1:
+        return [(job, frames[0])]
+    return [(f"{job} part {number}", frame) for number, frame in enumerate(frames, 1)]
