@@ -286,6 +286,97 @@ def test_the_vertex_that_flat_colours_come_from(drawing: Drawing, target: int) -
         assert found[65, 65].tolist() == [255, 255, 0, 255], mode
 
 
+FLAT_VALUES = np.array(
+    [[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1], [1, 1, 0, 1], [1, 0, 1, 1], [0, 1, 1, 1]], float
+)
+FLAT_PLACES = np.array([[8, 10], [12, 60], [40, 8], [44, 62], [78, 14], [84, 66]], float) + 0.1
+FIRST_VERTEX = {
+    Primitive.TRIANGLES: [(0, 1, 2), (3, 4, 5)],
+    Primitive.TRIANGLE_STRIP: [(0, 1, 2), (1, 3, 2), (2, 3, 4), (3, 5, 4)],
+    Primitive.TRIANGLE_FAN: [(1, 2, 0), (2, 3, 0), (3, 4, 0), (4, 5, 0)],
+    Primitive.LINES: [(0, 1), (2, 3), (4, 5)],
+    Primitive.LINE_STRIP: [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)],
+    Primitive.LINE_LOOP: [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)],
+    Primitive.POINTS: [(0,), (1,), (2,), (3,), (4,), (5,)],
+}
+"""Primitives of six vertices, beginning with the one that OpenGL's first-vertex rule takes."""
+
+
+@pytest.mark.parametrize("indexing", ["none", "bytes", "words", "far apart", "restart"])
+@pytest.mark.parametrize("mode", FIRST_VERTEX)
+def test_flat_colours_of_the_first_vertex(
+    drawing: Drawing, target: int, gpu: RunningServer, mode: Primitive, indexing: str
+) -> None:
+    """As single primitives in order, each of the colour of its first vertex, facing as before."""
+    places = FLAT_PLACES
+    if mode == Primitive.TRIANGLE_FAN:
+        places = np.array([[48, 48], [90, 50], [70, 90], [20, 88], [6, 40], [40, 6]]) + 0.1
+    rows = np.concatenate([clip(places), FLAT_VALUES], axis=1)
+    flat = VARYING_COLOUR.replace("PERSPECTIVE", "CONSTANT")
+    cull = Face.BACK if mode in (Primitive.TRIANGLE_STRIP, Primitive.TRIANGLE_FAN) else Face.NONE
+    front = mode == Primitive.TRIANGLE_STRIP
+    known = {"point_size": 9.0, "line_width": 3.0, "cull_face": cull, "front_ccw": front}
+    drawing.shaders(VARYING, flat)
+    drawing.rasterizer(**known)
+    for triangle in FIRST_VERTEX[mode]:
+        one = rows[list(triangle)].copy()
+        one[:, 4:] = FLAT_VALUES[triangle[0]]
+        if len(triangle) == 2:
+            one = one[::-1].copy()
+        drawing.vertices(one, 4, 4)
+        single = {1: Primitive.POINTS, 2: Primitive.LINES, 3: Primitive.TRIANGLES}[len(triangle)]
+        drawing.draw(single, len(triangle))
+    expected = drawing.get(target)
+    assert len(np.unique(expected.reshape(-1, 4), axis=0)) > 2
+    drawing.clear(4)
+    drawing.rasterizer(**known, flatshade_first=True)
+    order = np.array([3, 1, 5, 0, 4, 2])
+    if indexing == "none":
+        drawing.vertices(rows, 4, 4)
+        drawing.draw(mode, 6)
+    elif indexing == "restart":
+        drawing.vertices(rows[np.argsort(order)], 4, 4)
+        numbers = np.array([1, 0xFFFF, *order], np.uint16)
+        if mode == Primitive.POINTS:
+            numbers = numbers[1:]
+        drawing.draw_indexed(mode, numbers, primitive_restart=1, restart_index=0xFFFF, max_index=5)
+    else:
+        step = 70000 if indexing == "far apart" else 1
+        spread = np.zeros((5 * step + 1, 8), np.float32)
+        spread[::step] = rows[np.argsort(order)]
+        drawing.vertices(spread, 4, 4)
+        kind = {"bytes": np.uint8, "words": np.uint16}.get(indexing, np.uint32)
+        drawing.draw_indexed(mode, (order * step).astype(kind))
+    assert (drawing.get(target) == expected).all()
+    assert gpu.codes() == []
+
+
+def test_smooth_draws_keep_their_vertices(drawing: Drawing, target: int) -> None:
+    """The first-vertex rule is of flat colours only: COLOR inputs are flat if flatshade says so."""
+    text = VARYING_COLOUR.replace("GENERIC[0], PERSPECTIVE", "COLOR, COLOR")
+    drawing.shaders(VARYING.replace("GENERIC[0]", "COLOR"), text)
+    drawing.vertices(np.concatenate([clip(CORNERS), FLAT_VALUES[:3]], axis=1), 4, 4)
+    for flat, first, colours in (
+        (True, True, {(255, 0, 0)}), (True, False, {(0, 0, 255)}), (False, True, None),
+    ):  # fmt: skip
+        drawing.clear(4)
+        drawing.rasterizer(flatshade=flat, flatshade_first=first)
+        drawing.draw(Primitive.TRIANGLES, 3)
+        found = drawing.get(target)[inside(CORNERS) & SURE, :3]
+        seen_colours = {tuple(one) for one in found.tolist()}
+        assert seen_colours == colours if colours else len(seen_colours) > 100
+
+
+def test_flat_outlines_have_a_warning(drawing: Drawing, target: int, gpu: RunningServer) -> None:
+    """Lines of a flat polygon: colours of their own ends, and a message."""
+    drawing.shaders(VARYING, VARYING_COLOUR.replace("PERSPECTIVE", "CONSTANT"))
+    drawing.vertices(np.concatenate([clip(CORNERS), FLAT_VALUES[:3]], axis=1), 4, 4)
+    drawing.rasterizer(**LINE)
+    drawing.draw(Primitive.TRIANGLES, 3)
+    assert drawing.get(target).any()
+    assert gpu.codes() == ["GL-018"]
+
+
 def test_polygon_offset(drawing: Drawing) -> None:
     """Two triangles of one plane: with an offset towards the eye the second one passes LESS."""
     colour, depth = drawing.texture(SIZE, SIZE), drawing.texture(SIZE, SIZE, DEPTH, bind=1)

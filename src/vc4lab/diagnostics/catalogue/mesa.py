@@ -146,7 +146,8 @@ ENTRIES = [
         "Not on this chip",
         "The program uses something that a VideoCore IV cannot do, and that OpenGL allows to be "
         "left out: occlusion queries have counters of 0 bits (GL_QUERY_COUNTER_BITS) and count 0, "
-        "lines are not stippled, and nothing is smoothed. It is drawn without.",
+        "lines are not stippled, and nothing is smoothed. Polygons as lines or points are made of "
+        "lines and points here, each with its own flat colour. It is drawn without.",
         "docs/gl.md",
         "On the board it is the same with Mesa's own driver: a program must ask what there is.",
         Severity.WARNING,

@@ -21,6 +21,7 @@ from vc4lab.driver.draws.polygon_mode import drawn_as, without
 from vc4lab.driver.draws.prepared import PreparedDraw
 from vc4lab.driver.draws.primitives import Batch, batches
 from vc4lab.driver.draws.programs import Programs
+from vc4lab.driver.draws.provoking import flat_varyings
 from vc4lab.driver.draws.sampled import SampledTextures
 from vc4lab.driver.draws.state_records import clip_window, state_records, viewport_of
 from vc4lab.driver.draws.uniforms import STIPPLE_ROWS, StreamValues
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.queue.blocks import SharedState, Uniforms
     from vc4lab.driver.queue.commands import Draw
+    from vc4lab.mesa.protocol.objects import RasterizerState
     from vc4lab.mesa.state.pipe import PipeState
 
 MAX_INSTANCES = 1 << 16
@@ -151,11 +153,15 @@ class DrawLowering:
         window = clip_window(state, viewport, target)
         if window.is_empty:
             return None
-        parts = batches(draw, rasterizer, state.index_buffer, self.memory)
+        kind = kind_of(drawn_as(draw.mode, rasterizer))
+        is_outline = kind is not kind_of(draw.mode)
+        pipeline = self._pipeline(state, target, kind, is_outline=is_outline)
+        is_first_flat = rasterizer.flatshade_first and is_flat(pipeline, rasterizer)
+        parts = batches(
+            draw, rasterizer, state.index_buffer, self.memory, is_first_flat=is_first_flat
+        )
         if not parts:
             return None
-        kind = kind_of(drawn_as(draw.mode, rasterizer))
-        pipeline = self._pipeline(state, target, kind)
         records = self._records.get(
             (rasterizer, dsa, viewport, pipeline),
             (window, kind is Primitives.TRIANGLES, target.depth is not None),
@@ -182,7 +188,9 @@ class DrawLowering:
         )  # fmt: skip
         return made
 
-    def _pipeline(self, state: PipeState, target: FrameTarget, kind: Primitives) -> Pipeline:
+    def _pipeline(
+        self, state: PipeState, target: FrameTarget, kind: Primitives, *, is_outline: bool
+    ) -> Pipeline:
         objects = (
             state.blend, state.rasterizer, state.dsa, state.vertex_elements, state.stencil_ref,
             state.vertex.shader, state.vertex.views, state.vertex.samplers,
@@ -190,16 +198,23 @@ class DrawLowering:
         )  # fmt: skip
         made: Pipeline = self._pipelines.get(
             objects,
-            (target.order, target.depth is not None, target.has_stencil, kind),
-            lambda: self._new_pipeline(state, target, kind),
+            (target.order, target.depth is not None, target.has_stencil, kind, is_outline),
+            lambda: self._new_pipeline(state, target, kind, is_outline=is_outline),
         )
         return made
 
-    def _new_pipeline(self, state: PipeState, target: FrameTarget, kind: Primitives) -> Pipeline:
+    def _new_pipeline(
+        self, state: PipeState, target: FrameTarget, kind: Primitives, *, is_outline: bool
+    ) -> Pipeline:
         assert state.rasterizer is not None
+        made = make_pipeline(state, target, kind, self.programs)
         for text in without(state.rasterizer, kind):
             self._report("GL-018", text)
-        return make_pipeline(state, target, kind, self.programs)
+        if is_outline and is_flat(made, state.rasterizer):
+            self._report(
+                "GL-018", "flat colours of polygons as lines and points are of their own ends"
+            )
+        return made
 
     def _shaded(
         self,
@@ -254,6 +269,11 @@ class DrawLowering:
         rows = np.zeros((STIPPLE_ROWS, 4), np.uint32)
         rows[: len(state.stipple), 0] = state.stipple
         return self.memory.keep(rows.tobytes())
+
+
+def is_flat(pipeline: Pipeline, rasterizer: RasterizerState) -> bool:
+    """Whether any colour comes from one vertex."""
+    return bool(flat_varyings(rasterizer, pipeline.fragment.shader.varyings))
 
 
 Whole = Callable[[], "PipeState"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vc4lab.driver.draws.polygon_mode import drawn_as, outlines
+from vc4lab.driver.draws.provoking import first_is_last
 from vc4lab.mesa.protocol.codes import Primitive
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records import declarations as d
@@ -73,14 +74,24 @@ class Batch(NamedTuple):
 
 
 def batches(
-    draw: Draw, rasterizer: RasterizerState, indices: IndexBuffer | None, memory: GpuMemory
+    draw: Draw,
+    rasterizer: RasterizerState,
+    indices: IndexBuffer | None,
+    memory: GpuMemory,
+    *,
+    is_first_flat: bool = False,
 ) -> list[Batch]:
-    """The records of a draw. Raises Refused, OutOfMemory."""
+    """The records of a draw. Raises Refused, OutOfMemory.
+
+    is_first_flat: it has flat colours, which come from the first vertex of each primitive.
+    """
     if draw.mode not in LEAST:
         raise Refused("GL-007", f"primitives of kind {draw.mode} were not announced")
     mode = drawn_as(draw.mode, rasterizer)
     if not draw.indexed and mode != draw.mode:
         return list(_outlines(draw, mode, draw.start + np.arange(draw.count)))
+    if not draw.indexed and is_first_flat:
+        return list(_turned(draw, draw.start + np.arange(draw.count), memory))
     if not draw.indexed:
         return list(_array_batches(draw.mode, draw.start, draw.count))
     if indices is None:
@@ -91,6 +102,8 @@ def batches(
             continue
         if mode != draw.mode:
             made += _outlines(draw, mode, numbers.astype(np.int64) + draw.index_bias)
+        elif is_first_flat:
+            made += _turned(draw, numbers.astype(np.int64) + draw.index_bias, memory)
         else:
             address = indices.resource.address + start  # type: ignore[attr-defined]
             made += _index_batches(draw, numbers, address, memory)
@@ -158,15 +171,22 @@ def _index_batches(
         short = (numbers - np.uint32(shift)).astype(np.uint16)
         address = memory.keep(short.tobytes())
         base, lowest, highest = base + shift, lowest - shift, highest - shift
-    record = build(
-        d.IndexedPrimitives,
-        mode=PrimitiveMode(int(draw.mode)),
-        index_type=kind,
-        length=len(numbers),
-        address=address,
-        maximum_index=highest,
-    )
+    record = _index_record(draw.mode, kind, len(numbers), address, highest)
     yield Batch(record, base, base + lowest, base + highest)
+
+
+def _turned(draw: Draw, numbers: NDArray[np.int64], memory: GpuMemory) -> Iterator[Batch]:
+    """Primitives whose first vertex gives the flat colours: lists of indices of our own."""
+    if len(numbers) < LEAST[draw.mode]:
+        return
+    mode, turned = first_is_last(draw.mode, numbers)
+    lowest, highest = int(turned.min()), int(turned.max())
+    if highest - lowest > MAX_INDEX:
+        yield from _picked_batches(mode, turned)
+        return
+    address = memory.keep((turned - lowest).astype(np.uint16).tobytes())
+    record = _index_record(mode, IndexType.SHORT, len(turned), address, highest - lowest)
+    yield Batch(record, lowest, lowest, highest)
 
 
 def _picked_batches(mode: Primitive, numbers: NDArray[Any]) -> Iterator[Batch]:
@@ -187,6 +207,19 @@ def _picked_batches(mode: Primitive, numbers: NDArray[Any]) -> Iterator[Batch]:
 def _outlines(draw: Draw, mode: Primitive, numbers: NDArray[np.int64]) -> Iterator[Batch]:
     if len(numbers) >= LEAST[draw.mode]:
         yield from _picked_batches(mode, outlines(draw.mode, mode, numbers))
+
+
+def _index_record(
+    mode: Primitive, kind: IndexType, count: int, address: int, highest: int
+) -> bytes:
+    return build(
+        d.IndexedPrimitives,
+        mode=PrimitiveMode(int(mode)),
+        index_type=kind,
+        length=count,
+        address=address,
+        maximum_index=highest,
+    )
 
 
 def _array_record(mode: Primitive, first: int, count: int) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from vc4lab.driver.draws.provoking import flat_varyings
 from vc4lab.mesa.protocol.codes import Compare, Face
 from vc4lab.mesa.protocol.state_commands import Viewport
 from vc4lab.mesa.store.resources import Refused
@@ -75,12 +76,6 @@ def state_records(
     """
     tests_depth = dsa.depth_enabled and has_depth
     offset = is_triangles and rasterizer.offset_tri
-    flat = sum(
-        1 << number
-        for number, one in enumerate(varyings)
-        if one.interpolation == "CONSTANT"
-        or (one.interpolation == "COLOR" and rasterizer.flatshade)
-    )
     cull = rasterizer.cull_face if is_triangles else Face.NONE
     made = [
         build(
@@ -93,7 +88,7 @@ def state_records(
             depth_test=dsa.depth_func if tests_depth else Compare.ALWAYS,
             z_update=tests_depth and dsa.depth_writemask,
         ),
-        build(states.FlatShadeFlags, flags=flat),
+        build(states.FlatShadeFlags, flags=flat_varyings(rasterizer, varyings)),
         build(states.PointSize, point_size=max(rasterizer.point_size, 0.125)),
         build(states.LineWidth, line_width=rasterizer.line_width),
         build(states.ClipWindow, **_extent(window)),
