@@ -114,6 +114,16 @@ def test_frames_end_the_program(display: str, tmp_path: Path) -> None:
     assert len(shades) > 50
 
 
+def test_frames_end_a_program_that_does_not_heed_sigterm(display: str) -> None:
+    """SDL's programs make an event of it, and wait for an answer of the server meanwhile."""
+    words = "glmark2-es2", "-s", "160x120", "-b", "build:duration=300"
+    result = run(
+        *("--frames", 3, "--", "sh", "-c", f"trap '' TERM; exec {' '.join(words)}"),
+        env={**os.environ, "DISPLAY": display},
+    )
+    assert result.returncode == 0, result.stderr
+
+
 def test_the_trace_shows_state_and_shaders() -> None:
     result = run("--trace", "gallium", "--", sys.executable, PROGRAM, "draw")
     for part in (

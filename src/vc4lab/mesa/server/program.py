@@ -31,6 +31,8 @@ ENVIRONMENT = {
 REMOVED = ("MESA_LOADER_DRIVER_OVERRIDE", "LIBGL_DRIVERS_PATH")
 """What would make it use another driver."""
 _DESCRIPTORS = 1 << 16
+GRACE = 2
+"""Seconds."""
 
 
 class NotPossible(Exception):  # noqa: N818 - a fact about the host
@@ -120,11 +122,7 @@ class Program:
     def __exit__(self, *_: object) -> None:
         """A program that still runs is ended."""
         if self._process.poll() is None:
-            self.signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(2)
-            if self._process.poll() is None:
-                self._process.kill()
+            self.stop()
         self._process.wait()
         os.close(self.descriptor)
 
@@ -136,8 +134,15 @@ class Program:
         self.signal(signal.SIGINT)
 
     def stop(self) -> None:
-        """Ask the program to end."""
+        """End the program: it is asked, and has two seconds.
+
+        One that makes an event of SIGTERM (SDL's) may wait for the server, which no longer answers.
+        """
         self.signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        if self._process.poll() is None:
+            self._process.kill()
 
     def signal(self, number: int) -> None:
         """Send the program a signal."""
