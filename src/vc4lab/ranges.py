@@ -111,6 +111,8 @@ PICTURES = Whole("frames", 1, FRAMES.most)
 """Pictures of a program on the virtual device, after which it is ended."""
 KEY = Whole("code", 0, 0x2FF)
 """Linux's KEY_ and BTN_ numbers."""
+SLOWER = Real("slower", 1.0, 1e6)
+"""How many times slower a chip is made."""
 STEPS = Whole("steps", -1_000_000, 1_000_000)
 PLACE = Real("place", -1e15, 1e15)
 """Where a pointer is, in pixels; what a program cannot be told is clamped."""

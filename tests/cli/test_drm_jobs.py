@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,16 @@ def test_pictures_and_jobs_are_timed(tmp_path: Path) -> None:
     assert "timing: 3 frames take " in result.stderr
     assert "(videocore4 on pi1 at 250 MHz)" in result.stderr
     assert " frames a second, if the GPU bounds the program" in result.stderr
+
+
+def test_fences_come_when_the_chip_would_be_done(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    options = ["--timing", "--timing-slower", "50000"]
+    result = vc4lab("drm", *options, "--", *program(tmp_path, 3))
+    spent = time.monotonic() - begin
+    assert result.returncode == 0, result.stderr
+    taken = re.search(r"timing: 3 frames take ([0-9.]+) ms", result.stderr)
+    assert taken is not None
+    assert spent > 0.9 * 50 * float(taken[1]), "one after the other"
+    assert "timing: the chip is made 50000 times slower" in result.stderr
+    assert re.search(r"jobs \(3\)|of 3 jobs", result.stderr), "in time or not"

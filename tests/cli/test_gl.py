@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -81,6 +82,34 @@ def test_jobs_are_timed_and_counted(tmp_path: Path) -> None:
     assert "frames a second, if the GPU bounds the program" in timing
     with Image.open(picture) as image:
         assert image.getcolors() == [(128, (255, 0, 0))]
+
+
+def test_jobs_end_when_the_chip_would_be_done() -> None:
+    begin = time.monotonic()
+    result = run("--timing", "--timing-slower", 20000, "--", sys.executable, PROGRAM, "draw")
+    spent = time.monotonic() - begin
+    assert result.returncode == 0, result.stderr
+    taken = re.search(r"timing: 2 frames take ([0-9.]+) ms", result.stderr)
+    assert taken is not None
+    assert spent > 20 * float(taken[1])
+    assert "timing: the chip is made 20000 times slower" in result.stderr
+    assert re.search(r"jobs \(2\)|of 2 jobs", result.stderr), "in time or not"
+    result = run("--timing-slower", 2, "--", "true")
+    assert result.returncode == ExitCode.BAD_INPUT
+    assert "--timing-slower goes with --timing" in result.stderr
+
+
+def test_a_program_that_waits_for_the_chip_can_be_ended() -> None:
+    words = "--timing", "--timing-slower", "1000000", "--", sys.executable, PROGRAM, "draw"
+    with subprocess.Popen(
+        [*GL, "--counters", *map(str, words)], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "frame 1: performance counters\n"
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "frames take" in said
 
 
 def test_what_cannot_be_drawn_is_left_out_and_reported() -> None:

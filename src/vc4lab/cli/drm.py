@@ -18,6 +18,7 @@ from vc4lab.cli.drm_jobs import (
     record_to,
     recorded,
     say_accounts,
+    time_jobs,
     trace_frames,
 )
 from vc4lab.cli.drm_pictures import DrmPictures
@@ -26,7 +27,7 @@ from vc4lab.cli.drm_signals import RunSignals
 from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
-from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption
+from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption, SlowerOption
 from vc4lab.drm.setup.host_driver import DRIVER, DRIVERS_PATH, asks_for_software, find_driver
 from vc4lab.drm.setup.places import SUITES
 from vc4lab.ranges import FRAMES, GPU_MEMORY, RECORD_COUNT, RECORD_SIZE
@@ -145,6 +146,7 @@ def drm(
     timing: LiveOption = False,
     chip: ChipOption = None,
     timing_board: LiveBoardOption = None,
+    timing_slower: SlowerOption = None,
 ) -> None:
     """Run a Linux program on a virtual Raspberry Pi GPU (/dev/dri, driver vc4)."""
     outputs = Outputs(PictureOptions(screenshot, record, every, window=window, headless=headless))
@@ -180,10 +182,10 @@ def drm(
     elif trace == "memory":
         raise failed("--trace memory: needs --cpu-memory")
     live = None
-    if timing or chip or timing_board:
+    if timing or chip or timing_board or timing_slower:
         from vc4lab.cli.live_timing import live_timing
 
-        live = live_timing(timing, chip, timing_board)
+        live = live_timing(timing, chip, timing_board, slower=timing_slower, waits=True)
     reporter = Reporter(strict)
     reporter.listeners.append(lambda item: say(str(item)))
     gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
@@ -202,8 +204,7 @@ def drm(
         if counters:
             print_counters(made, live)
         if live is not None:
-            live.attach(made.v3d)
-            made.frame_listeners.append(live.picture_shown)
+            time_jobs(made, live)
         if trace == "memory":
             trace_frames(made, _print_trace)
         pictures = DrmPictures(made, outputs, made.input)

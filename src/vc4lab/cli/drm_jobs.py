@@ -52,6 +52,15 @@ def print_counters(device: DrmDevice, live: LiveTiming | None) -> None:
     device.gpu.job_counted.subscribe(show)
 
 
+def time_jobs(device: DrmDevice, live: LiveTiming) -> None:
+    """Time the jobs of a device, whose programs wait as long as they would for the chip."""
+    live.attach(device.v3d)
+    device.frame_listeners.append(live.picture_shown)
+    clock = live.clock
+    if clock is not None:
+        device.gpu.job_done.subscribe(lambda event: clock.finish(event.ready))
+
+
 def say_counters(name: str, counted: Mapping[int, int], live: LiveTiming | None) -> None:
     """Print a job's counters; with those that only the model knows as soon as it has timed it."""
     from vc4lab.v3d.counters import table

@@ -13,10 +13,10 @@ import typer
 from vc4lab.cli import options as common
 from vc4lab.cli.drm_signals import EarlySignals, RunSignals
 from vc4lab.cli.exit_codes import ExitCode, failed
-from vc4lab.cli.gl_instruments import print_counters, time_jobs
+from vc4lab.cli.gl_instruments import print_counters, time_jobs, wait_with
 from vc4lab.cli.options import FILE, Engine, FrameRange, unknowns_of
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
-from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption
+from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption, SlowerOption
 from vc4lab.ranges import PICTURES
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def gl(
     timing: LiveOption = False,
     chip: ChipOption = None,
     timing_board: LiveBoardOption = None,
+    timing_slower: SlowerOption = None,
 ) -> None:
     """Run an OpenGL program with the Mesa that is installed, drawn by a VideoCore IV."""
     if not program or not program[0]:
@@ -100,10 +101,10 @@ def gl(
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
     live = None
-    if timing or chip or timing_board:
+    if timing or chip or timing_board or timing_slower:
         from vc4lab.cli.live_timing import live_timing
 
-        live = live_timing(timing, chip, timing_board)
+        live = live_timing(timing, chip, timing_board, slower=timing_slower, waits=True)
     from vc4lab.diagnostics import Reporter, StrictStop
     from vc4lab.driver.gl import Gl
     from vc4lab.mesa.server.program import SOCKET, TMP, NotPossible
@@ -136,7 +137,8 @@ def gl(
             time_jobs(made, live)
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
-            signals = RunSignals(made.start(program))
+            started = made.start(program)
+            signals = RunSignals(started)
             signals.__enter__()
         except NotPossible as why:
             raise failed(f"vc4lab gl: GL-013: {why}; see vc4lab explain GL-013") from None
@@ -144,6 +146,8 @@ def gl(
             raise failed(str(error)) from None
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if live is not None:
+            wait_with(live, started)
         try:
             early.repeat()
             result = made.serve()

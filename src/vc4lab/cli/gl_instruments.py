@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from typing import TYPE_CHECKING
 
 from vc4lab.cli.drm_jobs import say_counters
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from vc4lab.cli.live_timing import LiveTiming
     from vc4lab.driver.gl import Gl
     from vc4lab.driver.queue.events import JobDrawn
+    from vc4lab.mesa.server.program import Program
 
 
 def print_counters(gl: Gl, live: LiveTiming | None) -> None:
@@ -32,6 +34,16 @@ def time_jobs(gl: Gl, live: LiveTiming) -> None:
     """Time what the program draws; what came before a picture was for it."""
     live.attach(gl.screen.runner.v3d)
     gl.screen.listeners.frame.subscribe(lambda event: live.picture_shown(event.number))
+    clock = live.clock
+    if clock is not None:
+        gl.screen.listeners.done.subscribe(lambda event: clock.finish(event.begun))
+
+
+def wait_with(live: LiveTiming, program: Program) -> None:
+    """Waits for the chip no longer than the program lives."""
+    descriptor = program.descriptor
+    if live.clock is not None:
+        live.clock.wait = lambda seconds: bool(select.select([descriptor], [], [], seconds)[0])
 
 
 def _name(event: JobDrawn) -> str:

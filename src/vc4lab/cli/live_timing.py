@@ -12,6 +12,7 @@ from vc4lab.cli.timing_options import only_with_timing, timer_of
 from vc4lab.timing.chip import load_chip
 from vc4lab.timing.frame_times import FrameTime, FrameTimer, model_of
 from vc4lab.timing.frames.feed import FrameFeed
+from vc4lab.timing.gpu_clock import GpuClock
 
 if TYPE_CHECKING:
     from vc4lab.timing.frames.frame import Frame
@@ -100,12 +101,16 @@ class LiveTiming:
 
     show: called in that thread with a line for each frame, if there is one. A program whose frames
     the model cannot time as fast as they come is held up. guest_time: what the guest sees of its
-    lists (BFC, RFC, interrupts) comes when the chip would be done.
+    lists (BFC, RFC, interrupts) comes when the chip would be done. slower: jobs end when the chip
+    would be done (`clock`), or one that is so many times slower; None: as soon as they are drawn.
     """
 
-    def __init__(self, chip: str, board: str, guest_time: bool = False) -> None:
+    def __init__(
+        self, chip: str, board: str, guest_time: bool = False, slower: float | None = None
+    ) -> None:
         self.timer = FrameTimer(chip, board, only=True)
         self._guest = ListClocks(self.timer) if guest_time else None
+        self.clock = GpuClock(self.timer, slower) if slower is not None else None
         self.show: Callable[[str], object] | None = None
         self.milliseconds: list[float] = []
         self._stream = self.timer.stream(self._on_time)
@@ -127,6 +132,8 @@ class LiveTiming:
 
     def end(self) -> None:
         """Listens no more, and times what is left."""
+        if self.clock is not None:
+            self.clock.end()
         if self._feed is not None:
             self._feed.__exit__(None, None, None)
             self._stream.__exit__(None, None, None)
@@ -147,6 +154,8 @@ class LiveTiming:
             self._guest.rendered(frame)
         self._count += 1
         self._stream.put(f"frame {self._count}", frame)
+        if self.clock is not None:
+            self.clock.add(frame)
 
     def _on_time(self, one: FrameTime) -> None:
         taken = one.boards[0].milliseconds
@@ -188,7 +197,7 @@ class LiveTiming:
             f"timing: {1000 * shown / max(total, 1e-9):.4g} frames a second, if the GPU bounds the "
             "program"
         )
-        return lines
+        return lines + (self.clock.lines() if self.clock is not None else [])
 
 
 def live_timing(
@@ -198,14 +207,18 @@ def live_timing(
     usual: str = "",
     *,
     guest_time: bool = False,
+    slower: float | None = None,
+    waits: bool = False,
 ) -> LiveTiming | None:
     """The timing of a run, if it is asked for. usual: the board, unless another one is named.
 
-    Raises typer.Exit, with a sentence.
+    slower, waits: jobs end when the chip would be done. Raises typer.Exit, with a sentence.
     """
-    only_with_timing(timing, (("--chip", chip), ("--timing-board", board)))
+    options = (("--chip", chip), ("--timing-board", board), ("--timing-slower", slower))
+    only_with_timing(timing, options)
     if not timing:
         return None
     made = timer_of(lambda name, _: load_chip(name), chip, board)
     usual = usual if usual in made.boards else ""
-    return timer_of(lambda name, on: LiveTiming(name, on, guest_time), chip, board or usual)
+    factor = (slower or 1.0) if waits else None
+    return timer_of(lambda name, on: LiveTiming(name, on, guest_time, factor), chip, board or usual)

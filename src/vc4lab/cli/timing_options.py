@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from vc4lab.cli.exit_codes import failed
+from vc4lab.cli.options import Number
 from vc4lab.files import why
+from vc4lab.ranges import SLOWER
 
 if TYPE_CHECKING:
     from vc4lab.timing.frame_times import FrameTime, FrameTimer
@@ -32,6 +34,14 @@ LiveOption = Annotated[
 LiveBoardOption = Annotated[
     str | None,
     typer.Option("--timing-board", help="With --timing: the board to time for.", metavar="BOARD"),
+]
+SlowerOption = Annotated[
+    float | None,
+    typer.Option(
+        help="With --timing: make the chip so many times slower, for the simulator to keep pace.",
+        parser=Number(SLOWER),
+        metavar="TIMES",
+    ),
 ]
 Timer = TypeVar("Timer")
 

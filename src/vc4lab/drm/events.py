@@ -30,6 +30,9 @@ class JobDone(NamedTuple):
     """A job is through; programs that wait for it go on after this."""
 
     seqno: int
+    ready: float
+    """When it was handed in, and the fence that it waits for was done: seconds of
+    time.monotonic."""
 
 
 class CallAnswered(NamedTuple):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,6 +41,7 @@ def two_jobs(device: DrmDevice, folder: Path) -> str:
 
 
 def test_jobs_and_calls_are_heard_by_all(tmp_path: Path) -> None:
+    begun = time.monotonic()
     with DrmDevice(paced=False, threads=1) as device:
         heard: list[list[Any]] = [[], []]
         for list_ in heard:
@@ -55,7 +57,9 @@ def test_jobs_and_calls_are_heard_by_all(tmp_path: Path) -> None:
     assert heard[0] == heard[1]
     kinds = [type(event) for event in heard[0]]
     assert kinds == [FrameDrawn, FrameDone, JobCounted, JobDone] * 2
-    assert [event.seqno for event in heard[0] if isinstance(event, JobDone)] == [1, 2]
+    done = [event for event in heard[0] if isinstance(event, JobDone)]
+    assert [event.seqno for event in done] == [1, 2]
+    assert begun < done[0].ready < done[1].ready < time.monotonic()
     assert finished == [0, 1], "heard before programs that wait go on"
     assert calls
 

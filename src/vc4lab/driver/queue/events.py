@@ -22,6 +22,13 @@ class QueueBegun(NamedTuple):
     """Bytes, its halt included."""
 
 
+class QueueDone(NamedTuple):
+    """A queue is done; programs that wait for it go on after this."""
+
+    begun: float
+    """Before its first command: seconds of time.monotonic."""
+
+
 class CommandExecuted(NamedTuple):
     """A command, before it is executed."""
 
@@ -63,6 +70,7 @@ class QueueListeners:
 
     def __init__(self) -> None:
         self.queue: Listeners[QueueBegun] = Listeners()
+        self.done: Listeners[QueueDone] = Listeners()
         self.command: Listeners[CommandExecuted] = Listeners()
         self.draw: Listeners[DrawAdded] = Listeners()
         self.job: Listeners[JobDrawn] = Listeners()

@@ -6,6 +6,7 @@ pixels: another frame buffer, a draw that samples it, a copy, a sync.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,14 @@ from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.blocks import BlockReader
 from vc4lab.driver.queue.counts import FrameCounts
-from vc4lab.driver.queue.events import CommandExecuted, DrawAdded, FrameShown, JobDrawn, QueueBegun
+from vc4lab.driver.queue.events import (
+    CommandExecuted,
+    DrawAdded,
+    FrameShown,
+    JobDrawn,
+    QueueBegun,
+    QueueDone,
+)
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.work_commands import Blit as PipeBlit
 from vc4lab.mesa.store import blits
@@ -71,6 +79,7 @@ class Processor:
 
     def run(self, address: int, size: int) -> None:
         """Execute the queue at an address, up to its halt. Raises what `--strict` raises."""
+        begun = time.monotonic()
         data = self.memory.guest.read(address, size)
         self.blocks.reset()
         if self.listeners.queue.subscriptions:
@@ -89,6 +98,8 @@ class Processor:
                 break
             self._execute(command)
         self.flush()
+        if self.listeners.done.subscriptions:
+            self.listeners.done.emit(QueueDone(begun))
 
     def _execute(self, command: c.QueueCommand) -> None:
         try:

@@ -81,6 +81,8 @@ class Job:
     failed: bool = False
     registers: dict[str, int] = field(default_factory=dict)
     """Of the V3D, when it failed."""
+    ready: float = field(default_factory=time.monotonic)
+    """When it could begin: it was handed in, and `after` was done."""
 
     @property
     def name(self) -> str:
@@ -228,10 +230,12 @@ class Gpu:
         """Run a job in this thread; False once no more are to be run."""
         if self._stop:
             return False
-        if job.after is not None and not job.after.wait(LONGEST_WAIT):
-            self.reporter.report(
-                "DRM-016", f"{job.name}: the fence it waits for has not signalled", block="DRM"
-            )
+        if job.after is not None and not job.after.is_done:
+            if not job.after.wait(LONGEST_WAIT):
+                self.reporter.report(
+                    "DRM-016", f"{job.name}: the fence it waits for has not signalled", block="DRM"
+                )
+            job.ready = time.monotonic()
         name = job.name
         if self.recorder is not None:
             facts = {"seqno": job.seqno, "program": job.program}
@@ -256,7 +260,7 @@ class Gpu:
             self.recorder.after(job.submit, job.objects)
         self.jobs += 1
         if self.job_done.subscriptions:
-            self.job_done.emit(JobDone(job.seqno))
+            self.job_done.emit(JobDone(job.seqno, job.ready))
         self.finished = job.seqno
         self._open.pop(job.seqno, None)
         job.done.signal()
