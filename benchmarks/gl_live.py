@@ -34,6 +34,7 @@ from vc4lab.mesa.events import MessageReceived
 from vc4lab.mesa.protocol.messages import ResourceBusyWait
 from vc4lab.mesa.server.program import PrivateTmp, Program
 from vc4lab.mesa.server.server import Server
+from vc4lab.mesa.state.draw_run import DrawRun
 from vc4lab.mesa.store.software import SoftwareScreen
 
 PROGRAM = "glmark2-es2"
@@ -70,6 +71,9 @@ class _DecodingScreen(SoftwareScreen):
 
     def draw(self, *_: Any) -> None:
         self.draws += 1
+
+    def draw_run(self, run: DrawRun) -> None:
+        self.draws += run.length
 
 
 def command(scene: str, parts: tuple[float, ...]) -> list[str]:

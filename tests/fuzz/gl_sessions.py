@@ -157,7 +157,11 @@ class GlSessionFuzzer(Fuzzer):
 
     def plan(self, rng: random.Random) -> Plan:
         version = rng.choice((0, 2))
-        options = {"version": version, "chunk": rng.choice((1, 7, 64, 4096, 1 << 20))}
+        options = {
+            "version": version,
+            "chunk": rng.choice((1, 7, 64, 4096, 1 << 20)),
+            "traced": rng.choice((True, False)),
+        }
         kind = rng.choice(("messages", "stream", "stream", "commands"))
         if kind == "commands":
             made = tuple(_any_command(rng) for _ in range(rng.choice((1, 5, 30))))
@@ -176,19 +180,22 @@ class GlSessionFuzzer(Fuzzer):
             data = bytearray(session(version, list(plan.edits)))
         else:
             data = bytearray(self._whole[version])
-            data += packed(messages.SubmitCmd(b"".join(plan.edits)))
-        serve(bytes(data), version, plan.options["chunk"])
+            # Several times: what is known of a stream is followed by native code.
+            data += packed(messages.SubmitCmd(b"".join(plan.edits))) * 3
+        serve(bytes(data), version, plan.options["chunk"], traced=plan.options["traced"])
 
 
-def serve(data: bytes, version: int, chunk: int) -> None:
-    """A server gets these bytes in pieces, with a trace that prints all it understands."""
+def serve(data: bytes, version: int, chunk: int, *, traced: bool) -> None:
+    """A server gets these bytes in pieces, if `traced` with a trace that prints all it understands;
+    without one, streams are walked over."""
     reporter = Reporter()
     lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         server = Server(
             Path(folder) / "socket", SoftwareScreen(reporter), reporter, protocol=version
         )
-        GalliumTrace(server.listeners, lines.append)
+        if traced:
+            GalliumTrace(server.listeners, lines.append)
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with server, contextlib.closing(ours):

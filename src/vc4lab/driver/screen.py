@@ -19,6 +19,7 @@ from vc4lab.driver.gpu.resource import GpuResource
 from vc4lab.driver.gpu.runner import Runner
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.blocks import BlockWriter, resources_of
+from vc4lab.driver.queue.draw_runs import DrawRuns
 from vc4lab.driver.queue.events import QueueListeners
 from vc4lab.driver.queue.processor import Processor
 from vc4lab.mesa.protocol.codes import QueryType
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from vc4lab.driver.draws.programs import Compiler
     from vc4lab.mesa.protocol.messages import ResourceCreate, ResourceCreate2
     from vc4lab.mesa.protocol.work_commands import Blit, Clear, DrawVbo, ResourceCopyRegion
+    from vc4lab.mesa.state.draw_run import DrawRun
     from vc4lab.mesa.state.pipe import BoundQuery, Framebuffer, PipeState
     from vc4lab.mesa.store.screen import Transfer
 
@@ -41,6 +43,7 @@ RESERVE = 48 << 20
 """Bytes of the arena that stay for lists and data which the processor makes of the commands."""
 MOST_GONE = 64 << 20
 MOST_HEADS = 1 << 12
+MOST_TURNS = 1 << 30
 _TIMES = (QueryType.TIMESTAMP, QueryType.TIME_ELAPSED, QueryType.TIMESTAMP_DISJOINT)
 
 
@@ -72,11 +75,16 @@ class VideoCoreScreen:
             self.memory, self.runner, compiler, self._resource, self.listeners
         )
         self.writer = BlockWriter(self.memory)
+        self._runs = DrawRuns(self.memory, self.writer)
+        self._turn = 1
+        """Of the queue."""
         self._queue = bytearray()
         self._gone = 0
         """Bytes of buffers that clients need no longer, since state was forgotten."""
         self._used: dict[int, GpuResource] = {}
         """Resources that waiting commands name."""
+        self._states: list[PipeState] = []
+        """States of waiting draws, which keep their resources."""
         self._named: set[int] = set()
         """Pipe states whose resources are among them."""
         self._heads: dict[int, tuple[DrawVbo, bytes]] = {}
@@ -133,11 +141,13 @@ class VideoCoreScreen:
             self.reporter.report("GL-006", str(reason), block="GL")
         finally:
             self._used.clear()
+            self._states.clear()
             self._reset()
 
     def _reset(self) -> None:
         """What lay beside the queue is not needed any more."""
         self._named.clear()
+        self._turn = self._turn % MOST_TURNS + 1
         self.memory.arena.reset()
         self.writer.reset()
 
@@ -239,6 +249,12 @@ class VideoCoreScreen:
                 self._used[bound.number] = bound
         places = c.DRAW_PLACES.pack(pipe_state, self.writer.shader_state(state))
         self._queue += self._draw_head(command) + places
+
+    def draw_run(self, run: DrawRun) -> None:
+        self._make_room(self._runs.room(run))
+        data, states = self._runs.write(run, self._turn)
+        self._states += states
+        self._queue += data
 
     def _draw_head(self, command: DrawVbo) -> bytes:
         """A draw's bytes before its addresses. Equal draws are mostly one object."""

@@ -36,6 +36,7 @@ _WORD = struct.Struct("<I")
 MAX_KNOWN = 4096
 MAX_BLOCK = 1 << 23
 """Bytes."""
+GENERATIONS = 1 << 30
 Resources = Callable[[int], Any]
 """The `GpuResource` (of captures: the kept one) with a number. Raises Malformed."""
 
@@ -201,7 +202,13 @@ ROOM = 1 << 16
 
 
 class BlockWriter:
-    """Puts state into memory: what frames repeat stays where it is, other blocks last a frame."""
+    """Puts state into memory: what frames repeat stays where it is, other blocks last a frame.
+
+    Attributes
+    ----------
+    generation
+        Changes when blocks that stay must be asked for again.
+    """
 
     def __init__(self, memory: GpuMemory) -> None:
         self.memory = memory
@@ -215,6 +222,7 @@ class BlockWriter:
         """The same of a stage without its constants: the words before those."""
         self._of_frame: dict[bytes, int] = {}
         self._is_full = False
+        self.generation = 1
 
     def reset(self) -> None:
         """The arena is empty."""
@@ -227,6 +235,7 @@ class BlockWriter:
 
     def forget(self) -> None:
         """A resource went: nothing may keep it alive."""
+        self.generation = self.generation % GENERATIONS + 1
         self._parts.clear()
         self._states.clear()
         self._stages.clear()
@@ -288,7 +297,7 @@ class BlockWriter:
         """The same of both stages' shaders, uniforms, textures and samplers."""
         data = b""
         for stage in (state.vertex, state.fragment):
-            data += self._stage(stage)
+            data += self.stage_words(stage)
             constants = stage.constants
             if len(constants) == 1:
                 data += _ONE_BUFFER.pack(1, self.frame_block(constants[0]) if constants[0] else 0)
@@ -297,7 +306,7 @@ class BlockWriter:
                 data += struct.pack(f"<{1 + len(places)}I", len(places), *places)
         return self.frame_block(data)
 
-    def _stage(self, stage: StageState) -> bytes:
+    def stage_words(self, stage: StageState) -> bytes:
         """The words of a stage before its constants."""
         parts = _stage_parts(stage)
         key = tuple(map(id, parts))

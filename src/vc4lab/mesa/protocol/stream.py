@@ -40,32 +40,44 @@ def decode_stream(data: bytes) -> Iterator[Decoded]:
     """The commands of a stream in order."""
     start, end = 0, len(data)
     while start < end:
-        place = start // WORD
-        if end - start < WORD:
-            yield Decoded(place, Wrong("GL-003", "the stream ends inside of a word", True))
+        found = command_at(data, start)
+        yield Decoded(start // WORD, found.command)
+        if found.after < 0:
             return
-        (header,) = _HEADER.unpack_from(data, start)
-        words = header >> 16
-        following = start + WORD + words * WORD
-        if following > end:
-            left = (end - start) // WORD - 1
-            name = name_of(header)
-            text = f"{name} at word {place} has {words} words, but only {left} are left"
-            yield Decoded(place, Wrong("GL-003", text, True))
-            return
-        if words > _SMALL:
-            yield Decoded(place, decode_command(header, data, start + WORD, words, place))
-        else:
-            whole = data[start:following]
-            command = _known.get(whole)
-            if command is None:
-                found = decode_command(header, data, start + WORD, words, place)
-                if isinstance(found, Command):
-                    _remember(whole, found)
-                yield Decoded(place, found)
-            else:
-                yield Decoded(place, command)
-        start = following
+        start = found.after
+
+
+class Found(NamedTuple):
+    """A command, or what is wrong in its place; the byte after it, -1: nothing can be read."""
+
+    command: Command | Wrong
+    after: int
+
+
+def command_at(data: bytes, start: int) -> Found:
+    """The command that begins at a byte of a stream."""
+    end = len(data)
+    place = start // WORD
+    if end - start < WORD:
+        return Found(Wrong("GL-003", "the stream ends inside of a word", True), -1)
+    (header,) = _HEADER.unpack_from(data, start)
+    words = header >> 16
+    following = start + WORD + words * WORD
+    if following > end:
+        left = (end - start) // WORD - 1
+        name = name_of(header)
+        text = f"{name} at word {place} has {words} words, but only {left} are left"
+        return Found(Wrong("GL-003", text, True), -1)
+    if words > _SMALL:
+        return Found(decode_command(header, data, start + WORD, words, place), following)
+    whole = data[start:following]
+    known = _known.get(whole)
+    if known is not None:
+        return Found(known, following)
+    found = decode_command(header, data, start + WORD, words, place)
+    if isinstance(found, Command):
+        _remember(whole, found)
+    return Found(found, following)
 
 
 def _remember(whole: bytes, command: Command) -> None:

@@ -9,6 +9,8 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from vc4lab.mesa.events import CommandReceived, MessageReceived, WindowRead
 from vc4lab.mesa.protocol import limits, messages
 from vc4lab.mesa.protocol.capabilities import V1_BYTES
@@ -16,7 +18,7 @@ from vc4lab.mesa.protocol.command import Command
 from vc4lab.mesa.protocol.fields import WORD, Malformed
 from vc4lab.mesa.protocol.messages import MESSAGES, Message
 from vc4lab.mesa.protocol.state_commands import CreateSubCtx, DestroySubCtx, SetSubCtx
-from vc4lab.mesa.protocol.stream import Wrong, decode_stream
+from vc4lab.mesa.protocol.stream import Wrong, command_at, decode_stream
 from vc4lab.mesa.server.outbox import Outbox
 from vc4lab.mesa.state.context import Context, box_of
 from vc4lab.mesa.store.resources import Refused, Resource
@@ -231,8 +233,9 @@ class Client:
             raise Refused("GL-004", f"there is no resource {message.handle}")
         staging = resource.staging
         self._bytes -= resource.size + (staging.size if staging is not None else 0)
-        if resource.size >= KEPT_BYTES:
-            for context in self.contexts.values():
+        for context in self.contexts.values():
+            context.gone(message.handle)
+            if resource.size >= KEPT_BYTES:
                 context.forget()
         self.shared.screen.destroy(resource)
 
@@ -274,17 +277,47 @@ class Client:
         self._reply(message, 1, bytes(WORD))
 
     def submit_cmd(self, message: messages.SubmitCmd) -> None:
-        listeners = self.shared.listeners.command
-        for _, command in decode_stream(message.commands):
+        if self.shared.listeners.command.subscriptions:
+            self._all_commands(message.commands)
+        else:
+            self._commands(message.commands)
+
+    def _all_commands(self, data: bytes) -> None:
+        """Each as an object, for those who look at them."""
+        for _, command in decode_stream(data):
             if isinstance(command, Wrong):
                 self.report(command.code, command.text)
                 continue
-            if listeners.subscriptions:
-                listeners.emit(CommandReceived(self, self.context, command))
-            try:
-                self._execute(command)
-            except Refused as reason:
-                self.report(reason.code, reason.text)
+            event = CommandReceived(self, self.context, command)
+            self.shared.listeners.command.emit(event)
+            self._try(command)
+
+    def _commands(self, data: bytes) -> None:
+        """What is known of a stream is walked over natively, the others are objects."""
+        words = np.frombuffer(data, np.uint8)
+        address, start = words.ctypes.data, 0
+        while start < len(data):
+            walk = self.contexts[self.context].walk
+            start = walk.run(data, address, start)
+            if start >= len(data):
+                return
+            command, after = command_at(data, start)
+            if isinstance(command, Wrong):
+                self.report(command.code, command.text)
+                if after < 0:
+                    return
+            elif self._try(command):
+                walk.learn(data, start, after)
+            start = after
+
+    def _try(self, command: Command) -> bool:
+        """Whether a command was executed; if not, it is reported."""
+        try:
+            self._execute(command)
+        except Refused as reason:
+            self.report(reason.code, reason.text)
+            return False
+        return True
 
     def _execute(self, command: Command) -> None:
         if type(command) in _CHOOSING:

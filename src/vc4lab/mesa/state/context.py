@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.mesa.protocol import limits
@@ -22,10 +26,12 @@ from vc4lab.mesa.state.pipe import (
     Framebuffer,
     IndexBuffer,
     PipeState,
+    Settings,
     Shader,
     StageState,
 )
 from vc4lab.mesa.state.shaders import ShaderTexts
+from vc4lab.mesa.state.steps import StreamWalk
 from vc4lab.mesa.store.resources import Box, Refused, Resource
 from vc4lab.mesa.store.screen import Transfer
 
@@ -46,6 +52,8 @@ _STATES = {
 MOST_GIVEN = 1 << 12
 PIPE_DEFAULTS = dict(vars(PipeState()))
 DRAWING_STAGES = (Stage.VERTEX, Stage.FRAGMENT)
+_PARTS = tuple(name for name in PIPE_DEFAULTS if name not in ("vertex", "fragment"))
+_OF_STAGE = attrgetter("shader", "views", "samplers")
 
 
 class Context:
@@ -55,6 +63,8 @@ class Context:
     ----------
     objects
         By the client's handle; all kinds have one space of handles.
+    named
+        Handles that the last command has looked up, and whether as objects.
     """
 
     def __init__(self, screen: Screen, resources: dict[int, Resource]) -> None:
@@ -69,6 +79,7 @@ class Context:
         self._state: PipeState | None = None
         self._given: dict[int, tuple[Command, Any]] = {}
         """What commands have set, by their ids."""
+        self.named: set[tuple[int, bool]] = set()
 
     @property
     def state(self) -> PipeState:
@@ -82,6 +93,43 @@ class Context:
             )
         return self._state
 
+    @cached_property
+    def walk(self) -> StreamWalk:
+        """What is known of the context's streams."""
+        return StreamWalk(self)
+
+    @property
+    def constants(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+        """The constant buffers of both stages."""
+        return self._stages[Stage.VERTEX].constants, self._stages[Stage.FRAGMENT].constants
+
+    @property
+    def has_plain_constants(self) -> bool:
+        """Whether no stage has more than constant buffer 0."""
+        return all(len(one) <= 1 for one in self.constants)
+
+    def bound_key(self) -> tuple[int, ...]:
+        """What is bound but for constants, as ids of the objects."""
+        parts = map(self._parts.get, _PARTS)
+        stages = map(_OF_STAGE, self._stages.values())
+        return tuple(map(id, (*parts, *chain.from_iterable(stages))))
+
+    def bound(self) -> Settings:
+        """The same as it is."""
+        vertex, fragment = (replace(self._stages[one], constants=()) for one in DRAWING_STAGES)
+        return Settings(dict(self._parts), vertex, fragment)
+
+    def put_settings(self, settings: Settings) -> None:
+        """Bind these; constants stay."""
+        self._parts = dict(settings.parts)
+        for stage, one in zip(DRAWING_STAGES, settings[1:], strict=True):
+            self._stages[stage] = replace(one, constants=self._stages[stage].constants)
+        self._state = None
+
+    def put_constants(self, stage: Stage, values: bytes) -> None:
+        """Constant buffer 0 of a stage, the only one it has then."""
+        self._put(stage, {"constants": (values,)})
+
     def execute(self, command: Command) -> None:
         """Do what a command says. Raises Refused."""
         handler = _HANDLERS.get(type(command))
@@ -89,6 +137,7 @@ class Context:
             raise Refused(
                 "GL-007", f"{command.name}: needs {command.needs}, which the capabilities have not"
             )
+        self.named.clear()
         handler(self, command)
 
     # -- objects -----------------------------------------------------------------------------------
@@ -112,6 +161,8 @@ class Context:
             made = BoundView(state, self._resource(state.resource))
         elif isinstance(state, declared.Query):
             made = BoundQuery(state, self._resource(state.resource))
+        if handle in self.objects:
+            self.gone(handle, is_object=True)
         self.objects[handle] = made
 
     def _surface(self, state: declared.Surface) -> BoundSurface:
@@ -131,6 +182,7 @@ class Context:
     def destroy_object(self, command: DestroyObject) -> None:
         self._texts.forget(command.handle)
         self._begun.pop(command.handle, None)
+        self.gone(command.handle, is_object=True)
         if self.objects.pop(command.handle, None) is None:
             raise Refused("GL-004", f"DESTROY_OBJECT: there is no object {command.handle}")
 
@@ -281,6 +333,7 @@ class Context:
     # -- looking up --------------------------------------------------------------------------------
 
     def _resource(self, handle: int) -> Resource:
+        self.named.add((handle, False))
         resource = self.resources.get(handle)
         if resource is None:
             raise Refused("GL-004", f"there is no resource {handle}")
@@ -290,6 +343,7 @@ class Context:
         """An object of a kind; None for handle 0. Raises Refused."""
         if not handle:
             return None
+        self.named.add((handle, True))
         found = self.objects.get(handle)
         if not isinstance(found, kind):
             has = "there is none" if found is None else f"it is a {type(found).__name__}"
@@ -319,6 +373,11 @@ class Context:
     def forget(self) -> None:
         """A resource goes: nothing may keep it but what is bound."""
         self._given.clear()
+
+    def gone(self, handle: int, *, is_object: bool = False) -> None:
+        """A handle is free, or stands for another object or resource from now on."""
+        if "walk" in self.__dict__:
+            self.walk.gone(handle, is_object=is_object)
 
     def _set(self, name: str, value: Any) -> None:
         if self._parts.get(name, self) is not value:

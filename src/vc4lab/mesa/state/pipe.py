@@ -139,6 +139,18 @@ class PipeState:
         return lines
 
 
+class Settings(NamedTuple):
+    """A context's state without constants: what differs from `PipeState`'s defaults, and stages."""
+
+    parts: dict[str, Any]
+    vertex: StageState
+    fragment: StageState
+
+    def state(self) -> PipeState:
+        """The same as a whole."""
+        return PipeState(**self.parts, vertex=self.vertex, fragment=self.fragment)
+
+
 def _text(value: Any) -> str:
     """A part of the state for people."""
     if value is None or value == ():

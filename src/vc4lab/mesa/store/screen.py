@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from vc4lab.mesa.protocol.messages import ResourceCreate, ResourceCreate2
     from vc4lab.mesa.protocol.work_commands import Blit, Clear, DrawVbo, ResourceCopyRegion
+    from vc4lab.mesa.state.draw_run import DrawRun
     from vc4lab.mesa.state.pipe import BoundQuery, Framebuffer, PipeState
     from vc4lab.mesa.store.resources import Box, Resource
 
@@ -55,6 +56,9 @@ class Screen(Protocol):
 
     def draw(self, state: PipeState, command: DrawVbo) -> None:
         """Draw primitives."""
+
+    def draw_run(self, run: DrawRun) -> None:
+        """Draw what a stream has in a row."""
 
     def blit(self, command: Blit, target: Resource, source: Resource) -> None:
         """Copy a box, scaled and converted."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.mesa.protocol.messages import ResourceCreate, ResourceCreate2
     from vc4lab.mesa.protocol.work_commands import Blit, Clear, DrawVbo, ResourceCopyRegion
+    from vc4lab.mesa.state.draw_run import DrawRun
     from vc4lab.mesa.state.pipe import BoundQuery, BoundSurface, Framebuffer, PipeState
     from vc4lab.mesa.store.screen import Transfer
 
@@ -86,6 +87,10 @@ class SoftwareScreen:
         self.reporter.report(
             "GL-010", "draws are not built yet: this and all others are left out", block="GL"
         )
+
+    def draw_run(self, run: DrawRun) -> None:
+        for state, command in run.draws():
+            self.draw(state, command)
 
     def blit(self, command: Blit, target: Resource, source: Resource) -> None:
         blits.blit(command, target, source)

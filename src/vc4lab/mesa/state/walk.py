@@ -1,0 +1,283 @@
+"""Native code that walks over a SUBMIT_CMD's words, as far as it knows what they do.
+
+Frames repeat their commands. A state of a context has a number, and a command that only sets state
+leads from one number to another, always the same one as long as its words are the same: such steps
+are learned (`steps.py`) and followed here. Uniforms and draws are read here; a draw becomes a row
+with its state and the places of its uniforms. At everything else the walk stops, Python executes
+the command, and the walk goes on after it.
+
+Which commands are of which kind, and what a draw's words may be, comes from their declarations.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from vc4lab.mesa.protocol import limits
+from vc4lab.mesa.protocol import state_commands as settings
+from vc4lab.mesa.protocol import work_commands as work
+from vc4lab.mesa.protocol.codes import Stage
+from vc4lab.mesa.protocol.command import BindObject, Command, Nop
+from vc4lab.mesa.protocol.commands import COMMANDS
+from vc4lab.simd import (
+    NativeFunction,
+    Struct,
+    Value,
+    build,
+    const,
+    i1,
+    i8,
+    i32,
+    i64,
+    kernel,
+    load,
+    ptr,
+    staged,
+)
+
+SETTINGS: tuple[type[Command], ...] = (
+    BindObject,
+    settings.SetViewportState,
+    settings.SetFramebufferState,
+    settings.SetVertexBuffers,
+    settings.SetSamplerViews,
+    settings.SetIndexBuffer,
+    settings.SetStencilRef,
+    settings.SetBlendColor,
+    settings.SetScissorState,
+    settings.BindSamplerStates,
+    settings.SetPolygonStipple,
+    settings.SetClipState,
+    settings.SetSampleMask,
+    settings.BindShader,
+    settings.LinkShader,
+)
+"""What only sets state, or nothing: the same words in the same state lead to the same one."""
+NOTHING: tuple[type[Command], ...] = (Nop, work.EndTransfers)
+OTHER, SETTING, SKIPPED, CONSTANTS, DRAW = range(5)
+"""Kinds of command for the walk."""
+LONGEST = 64
+"""Words of a step."""
+DRAW_WORDS = 12
+"""Of a draw that is not indirect."""
+CONSTANTS_HEAD = 2
+"""Words of SET_CONSTANT_BUFFER before its values: stage and index."""
+END, STOP, ROWS = range(3)
+"""Why the walk ends: the words do, here is what Python does, the rows are full."""
+PRIME = 0x9E3779B1 - (1 << 32)
+assert (Stage.VERTEX, Stage.FRAGMENT) == (0, 1)
+
+
+class Row(Struct):
+    """A draw: its state, where its words are, and the uniforms of both stages.
+
+    Places are words of the stream; of uniforms -1: those that there were when the walk began.
+    """
+
+    state = i32
+    draw = i32
+    vertex = i32
+    vertex_words = i32
+    fragment = i32
+    fragment_words = i32
+
+
+class Step(Struct):
+    """A known step: from a state, by words that are kept in the pool, to a state."""
+
+    words = i32
+    """Their number, header included; 0: no step."""
+    state = i32
+    place = i32
+    """In words of the pool."""
+    following = i32
+
+
+class Walk(Struct):
+    """The walk: what it reads, and how far it is."""
+
+    data = ptr
+    rows = ptr
+    steps = ptr
+    pool = ptr
+    kinds = ptr
+    word_count = i32
+    place = i32
+    """The next command, in words."""
+    state = i32
+    vertex = i32
+    """Uniforms, as in `Row`."""
+    vertex_words = i32
+    fragment = i32
+    fragment_words = i32
+    row_count = i32
+    row_capacity = i32
+    mask = i32
+    """Of numbers of steps."""
+    slot = i32
+    """The free step where the walk ended at an unknown setting; -1: it did not end at one."""
+    followed = i32
+    """How many settings and draws it went over."""
+
+
+@cache
+def kinds() -> Any:
+    """The kind of each command, by number."""
+    found = np.zeros(256, np.uint8)
+    for group, kind in (
+        (SETTINGS, SETTING),
+        (NOTHING, SKIPPED),
+        ((settings.SetConstantBuffer,), CONSTANTS),
+        ((work.DrawVbo,), DRAW),
+    ):
+        for declared in group:
+            assert COMMANDS[declared.number] is declared
+            found[declared.number] = kind
+    return found
+
+
+def _draw_limits() -> list[tuple[int, int]]:
+    """Words of a draw, and what they must be below, by its declaration."""
+    found = []
+    for spec in work.DrawVbo.specs.values():
+        if spec.at >= DRAW_WORDS:
+            continue
+        if spec.enum is not None:
+            values = sorted(int(one) for one in spec.enum)
+            assert values == list(range(len(values)))
+            found.append((spec.at, len(values)))
+        elif spec.below is not None:
+            found.append((spec.at, spec.below))
+    # A count that the GPU has written itself was not announced.
+    return [*found, (work.DrawVbo.specs["count_from_stream_output"].at, 1)]
+
+
+DRAW_LIMITS = _draw_limits()
+assert DRAW_WORDS in work.DrawVbo.lengths
+
+
+@staged
+def _at(base: Value, word: Value) -> Value:
+    """The address of a word."""
+    return base + word.zext(i64) * 4
+
+
+@staged
+def _find(c: Any, state: Value, here: Value, count: Value) -> Value:
+    """The number of the step from a state by `count` words, or of the free one for it."""
+    number: Any
+    key = (state + 1) * PRIME
+    for number in range(count):
+        key = (key ^ load(i32, _at(here, number))) * PRIME
+        key = key ^ key.shr(15)
+    slot = key & c.mask
+    looking = const(i1, True)
+    while looking:
+        step: Any = Step.at(c.steps + slot.zext(i64) * Step.size)
+        looking = const(i1, False)
+        if step.words != 0:
+            same = (step.words == count) & (step.state == state)
+            if same:
+                word = const(i32, 0)
+                kept = _at(c.pool, step.place)
+                while (word < count) & same:
+                    same = load(i32, _at(kept, word)) == load(i32, _at(here, word))
+                    word += 1
+            if same == 0:
+                slot = (slot + 1) & c.mask
+                looking = const(i1, True)
+    return slot
+
+
+@staged
+def _is_plain_draw(here: Value, count: Value) -> Value:
+    """Whether a draw is none that Python has to refuse."""
+    plain = count == DRAW_WORDS
+    if plain:
+        for word, below in DRAW_LIMITS:
+            plain &= load(i32, here + 4 * (1 + word)).ult(below)
+    return plain
+
+
+@staged
+def _is_plain_buffer(here: Value, count: Value) -> Value:
+    """Whether constants are those of buffer 0 of a stage that draws."""
+    plain = (count > CONSTANTS_HEAD) & (count - CONSTANTS_HEAD <= limits.CONSTANT_WORDS)
+    if plain:
+        plain = load(i32, here + 4).ult(2) & (load(i32, here + 8) == 0)
+    return plain
+
+
+@kernel(args=(ptr,), returns=i32)
+def _walk(context: Value) -> Value:
+    c: Any = Walk.at(context)
+    place, state = c.place, c.state
+    followed = const(i32, 0)
+    end = const(i32, END)
+    c.slot = -1
+    running = place < c.word_count
+    while running:
+        here = _at(c.data, place)
+        header = load(i32, here)
+        count = header.shr(16)
+        known = count < c.word_count - place
+        if known:
+            kind = load(i8, c.kinds + (header & 0xFF).zext(i64)).zext(i32)
+            known = kind == SKIPPED
+            if kind == SETTING:
+                if count < LONGEST:
+                    slot = _find(c, state, here, count + 1)
+                    step: Any = Step.at(c.steps + slot.zext(i64) * Step.size)
+                    known = step.words != 0
+                    if known:
+                        state = step.following
+                        followed += 1
+                    else:
+                        c.slot = slot
+            elif kind == CONSTANTS:
+                known = _is_plain_buffer(here, count)
+                if known:
+                    followed += 1
+                    values, words = place + 1 + CONSTANTS_HEAD, count - CONSTANTS_HEAD
+                    if load(i32, here + 4) == int(Stage.VERTEX):
+                        c.vertex = values
+                        c.vertex_words = words
+                    else:
+                        c.fragment = values
+                        c.fragment_words = words
+            elif kind == DRAW:
+                known = _is_plain_draw(here, count)
+                if known & (c.row_count >= c.row_capacity):
+                    known = const(i1, False)
+                    end = const(i32, ROWS)
+                elif known:
+                    followed += 1
+                    row: Any = Row.at(c.rows + c.row_count.zext(i64) * Row.size)
+                    row.state = state
+                    row.draw = place + 1
+                    row.vertex = c.vertex
+                    row.vertex_words = c.vertex_words
+                    row.fragment = c.fragment
+                    row.fragment_words = c.fragment_words
+                    c.row_count = c.row_count + 1
+        if known:
+            place += count + 1
+            running = place < c.word_count
+        else:
+            running = const(i1, False)
+            if end == END:
+                end = const(i32, STOP)
+    c.place = place
+    c.state = state
+    c.followed = c.followed + followed
+    return end
+
+
+@cache
+def native_walk() -> NativeFunction:
+    """The walk: gets the address of a `Walk`, gives why it ended."""
+    module = build("gl_stream_walk", {"walk": _walk}, float_mode="caller", key="gl_stream_walk")
+    return module["walk"]
