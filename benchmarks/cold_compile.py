@@ -65,15 +65,14 @@ def _measure() -> list[list[tuple[str, float]]]:
 
     runs = []
     users = (pipeline, vertex)
-    known = (pipeline.fragment_pipeline, vertex.vertex_pipeline)
     native.compile_ir = noting
     for user in users:
         user.build = timed  # type: ignore[attr-defined]
     try:
         for path in sorted(path for path in JOBS.iterdir() if (path / "job0001").exists()):
             found.clear()
-            for made in known:
-                made.cache_clear()
+            pipeline.PIPELINES.clear()
+            vertex.vertex_pipeline.cache_clear()
             with tempfile.TemporaryDirectory() as folder:
                 os.environ["VC4LAB_CACHE"] = folder
                 replay(path, threads=1)

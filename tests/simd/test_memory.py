@@ -38,6 +38,7 @@ from vc4lab.simd import (
     table,
     vec,
 )
+from vc4lab.simd.native import trace_module
 
 
 def address(array: np.ndarray) -> int:
@@ -50,8 +51,9 @@ def test_prefetch_of_any_address(target, place):
         prefetch(p)
         return const(i32, 7)
 
-    module = build("p", {"p": Function((ptr,), i32, body)}, target=target)
-    assert "call void @llvm.prefetch" in module.ir
+    functions = {"p": Function((ptr,), i32, body)}
+    module = build("p", functions, target=target)
+    assert "call void @llvm.prefetch" in trace_module(functions, target, "qpu")
     assert module["p"](place) == 7
 
 

@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tests.soc.test_rest import IDLE, look
 
@@ -32,6 +33,9 @@ TWO_THREADS = "two threads: "
 AGAIN = "again: "
 """Before the name of a run whose last job is drawn until its pipelines are as they stay."""
 SECONDS = 60
+
+IMAGES: WeakKeyDictionary[NativeModule, bytes] = WeakKeyDictionary()
+"""The object files of modules, which keep none."""
 
 
 def buffers(v3d: V3D, run: RecordedRun) -> str:
@@ -65,7 +69,7 @@ def drawn_again(name: str) -> tuple[str, str]:
     while not all(each.pipeline.thorough for each in made.values()):
         run_job(v3d, last)
         assert time.monotonic() < end
-    images = b"".join(each.pipeline.module.image for each in made.values())
+    images = b"".join(IMAGES[each.pipeline.module] for each in made.values())
     return first + buffers(v3d, run), hashlib.sha256(images).hexdigest()
 
 
@@ -98,6 +102,7 @@ def main(names: list[str]) -> dict[str, tuple[str, str]]:
 
     def noting(module: NativeModule, name: str, image: bytes, *rest: Any) -> None:
         images.append(image)
+        IMAGES[module] = image
         plain(module, name, image, *rest)
 
     NativeModule.__init__ = noting  # type: ignore[method-assign]

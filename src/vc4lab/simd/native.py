@@ -46,8 +46,8 @@ class NativeFunction:
         The same without a Python frame; valid as long as this object lives.
     """
 
-    def __init__(self, module: NativeModule, name: str, address: int, function: Function) -> None:
-        self.module = module  # keeps the code loaded
+    def __init__(self, code: _Code, name: str, address: int, function: Function) -> None:
+        self._code = code
         self.name = name
         self.address = address
         returns = _ARGUMENTS[function.returns] if function.returns else None
@@ -57,11 +57,27 @@ class NativeFunction:
         return self.call(*args)
 
     def __repr__(self) -> str:
-        return f"<native {self.module.name}.{self.name} at {self.address:#x}>"
+        return f"<native {self._code.name}.{self.name} at {self.address:#x}>"
+
+
+class _Code:
+    """Loaded code and what it calls: it is unloaded with the last module or function that has it.
+
+    Functions have this and not their module, which has them: code in a circle of objects would stay
+    until Python looks for such circles, in whatever thread and at whatever moment that happens.
+    """
+
+    def __init__(self, name: str, tracker: Any, imports: Mapping[str, NativeFunction]) -> None:
+        self.name = name
+        self.tracker = tracker
+        self.imports = dict(imports)
 
 
 class NativeModule:
-    """Compiled code in memory; it stays there as long as this object or a function of it lives."""
+    """Compiled code in memory; it stays there as long as this object or a function of it lives.
+
+    Neither the object file nor its LLVM text is kept: together they are ten times the code's size.
+    """
 
     def __init__(
         self,
@@ -69,16 +85,13 @@ class NativeModule:
         image: bytes,
         functions: Mapping[str, Function],
         imports: Mapping[str, NativeFunction],
-        ir: str | None = None,
     ) -> None:
         self.name = name
-        self.image = image
-        self.ir = ir  # the LLVM text, None if the object came from the cache
-        self.imports = dict(imports)  # keeps their code loaded
         places = {n: f.address for n, f in imports.items()}
-        self._tracker = _load(image, [_symbol(n) for n in functions], places)
+        tracker = _load(image, [_symbol(n) for n in functions], places)
+        code = _Code(name, tracker, imports)
         self.functions = {
-            n: NativeFunction(self, n, self._tracker[_symbol(n)], f) for n, f in functions.items()
+            n: NativeFunction(code, n, tracker[_symbol(n)], f) for n, f in functions.items()
         }
 
     def __getitem__(self, name: str) -> NativeFunction:
@@ -247,12 +260,12 @@ def build(
         slot = _slot("ir", f"{combine} {quick} {thorough}", ir, "", target, functions, "")
         image = cache.read(slot)
         if image is not None:
-            return NativeModule(name, image, functions, imports or {}, ir)
+            return NativeModule(name, image, functions, imports or {})
     image = compile_ir(ir, target, combine, quick, thorough and len(ir) <= THOROUGH_UP_TO)
     if not thorough:
         _newest[0] = time.monotonic()
     cache.write(slot, image)
-    return NativeModule(name, image, functions, imports or {}, ir)
+    return NativeModule(name, image, functions, imports or {})
 
 
 _newest = [-math.inf]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -65,14 +67,12 @@ def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(refining, "LOOK_AFTER", (2,))
     monkeypatch.setattr(refining, "PAUSE", 0.01)
     monkeypatch.setattr(refining, "SETTLED", 0.0)
-    for function in (pipelines.fragment_pipeline, pipelines.thorough_pipeline):
-        function.cache_clear()
+    pipelines.PIPELINES.clear()
     yield
     for thread in threading.enumerate():
         if thread.name == "vc4lab-refining":
             thread.join()
-    for function in (pipelines.fragment_pipeline, pipelines.thorough_pipeline):
-        function.cache_clear()
+    pipelines.PIPELINES.clear()
 
 
 @pytest.mark.parametrize("name", ["kmscube_smooth", "glmark2_bump_bump-render_normals"])
@@ -89,7 +89,7 @@ def test_what_comes_again_is_replaced_and_draws_the_same(name: str) -> None:
     found = drawn.v3d.frames.preparer.pipelines._known.values()
     assert all(pipeline.thorough for _, _, pipeline in found)
     # the next start begins with it
-    pipelines.fragment_pipeline.cache_clear()
+    pipelines.PIPELINES.clear()
     assert all(pipelines.fragment_pipeline(key.key).thorough for key in first.values())
 
 
@@ -158,7 +158,7 @@ def test_long_code_is_not_optimised_further(
     key = next(iter(drawn.made.values())).pipeline.key
     pipelines.thorough_pipeline(key)
     assert efforts[-1]
-    pipelines.thorough_pipeline.cache_clear()
+    pipelines.PIPELINES.clear()
     monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path / "empty"))
     monkeypatch.setattr(native, "THOROUGH_UP_TO", 100)
     pipelines.thorough_pipeline(key)
@@ -197,3 +197,68 @@ def test_what_was_seen_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) ->
     for each in (*many, many[0], many[3]):
         refiner.look([each])
     assert asked == [many[3]]
+
+
+def test_replaced_code_is_given_back() -> None:
+    drawn = Drawn()
+    drawn.again(1)
+    first = {made.pipeline for made in drawn.made.values()}
+    code = [weakref.ref(pipeline.module) for pipeline in first]
+    key = next(iter(first)).key
+    del first
+    drawn.until(drawn.all_thorough)
+    drawn.again(1)
+    end = time.monotonic() + SECONDS
+    while any(module() is not None for module in code):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert pipelines.fragment_pipeline(key).thorough, "a new V3D begins with what took its place"
+
+
+def test_the_heap_is_given_back_after_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = threading.Event()
+    monkeypatch.setattr(refining, "give_back", given.set)
+    drawn = Drawn()
+    drawn.until(given.is_set)
+
+
+def anonymous() -> int:
+    """Bytes of this process that are in no file."""
+    for line in Path("/proc/self/smaps_rollup").read_text().split("\n"):
+        if line.startswith("Anonymous:"):
+            return 1024 * int(line.split()[1])
+    raise AssertionError
+
+
+def test_giving_back_makes_the_process_smaller() -> None:
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "malloc_trim"):
+        pytest.skip("the C library has no malloc_trim")
+    library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+    library.free.argtypes = (ctypes.c_void_p,)
+    size = 64 << 10  # less than what the C library maps for itself
+    places = [library.malloc(size) for _ in range(512)]
+    for place in places:
+        ctypes.memset(place, 1, size)
+    for place in places[:-1]:  # the last one keeps the end of the heap where it is
+        library.free(place)
+    before = anonymous()
+    refining.give_back()
+    library.free(places[-1])
+    assert before - anonymous() > 400 * size
+
+
+@pytest.mark.parametrize("others", [0, 2])
+def test_so_many_pipelines_are_remembered(monkeypatch: pytest.MonkeyPatch, others: int) -> None:
+    monkeypatch.setattr(pipelines, "MAX_PIPELINES", 2)
+    table = pipelines._Pipelines()
+    made: list[Any] = [SimpleNamespace(key=number) for number in range(3)]
+    for each in (made[0], *made[1 : 1 + others]):
+        table.keep(each, None)
+    assert (table.find(made[0].key, None) is None) == (others == 2)
+    again: Any = SimpleNamespace(key=2)
+    assert table.keep(again, None) is again is table.find(2, None)
+    assert table.find(2, "another processor") is None
+    table.find(1, None)
+    table.keep(made[0], None)
+    assert table.find(1, None) is (made[1] if others else None), "it was asked for last"

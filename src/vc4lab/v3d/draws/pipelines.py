@@ -25,6 +25,7 @@ from vc4lab.v3d.vertex.shading import MAX_WAYS, runnable_pipeline
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
+    from vc4lab.simd import NativeFunction
     from vc4lab.v3d.draws.refining import Refined
     from vc4lab.v3d.state.shader_record import ShaderRecord
     from vc4lab.v3d.tile_lists.contents import DrawUse
@@ -96,11 +97,11 @@ class DrawPipelines:
             if found is not None:
                 self._known[short] = program, key, found
 
-    def compiled(self, program: Program, key: FragmentKey) -> Callable[[], int] | None:
+    def compiled(self, program: Program, key: FragmentKey) -> Callable[[], NativeFunction] | None:
         """What gives the compiled entry point for an interpreted draw; None if it was refused."""
         if self.engine != "interpreter" or len(program.learned) > MAX_WAYS:
             return None
-        return lambda: fragment_pipeline(replace(key, engine="exact")).address
+        return lambda: fragment_pipeline(replace(key, engine="exact")).draw
 
     def _made(self, program: Program, key: FragmentKey) -> tuple[FragmentKey, Pipeline]:
         """The pipeline of a key, that of the interpreter if nothing else can run the program."""

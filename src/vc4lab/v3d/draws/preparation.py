@@ -96,6 +96,7 @@ class DrawPreparer:
             if refined:
                 self.pipelines.replace(refined)
                 self._draws.pipelines.replace(refined)
+                refiner.let_go(refined)
         if self.late.met:
             self.late.begin()
         pipelines = self.pipelines

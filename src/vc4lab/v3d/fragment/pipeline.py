@@ -9,8 +9,8 @@ were wrong), "exact", and "interpreter" (blocks go to the golden interpreter in 
 from __future__ import annotations
 
 import hashlib
+import threading
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from vc4lab.optimisations import THOROUGH_BUILDS
@@ -31,6 +31,8 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.state.tile_context import MAX_VARYINGS, STATUS_DEOPT, VERTICES, FragmentKey
 
+MAX_PIPELINES = 1024
+"""Pipelines that are remembered; the one asked for longest ago is forgotten first."""
 _THOROUGH = " thorough"
 
 INVALID_OR_OVERFLOW = 1 | 8
@@ -91,13 +93,60 @@ def cache_key(key: FragmentKey) -> str:
     return hashlib.sha256(f"{key!r}{' recording' * key.recording}".encode()).hexdigest()
 
 
-@lru_cache(maxsize=1024)
+class _Pipelines:
+    """What was compiled, by key and target; for several threads.
+
+    A key has one pipeline: a thorough build takes the place of the first one, whose code is given
+    back as soon as no V3D draws with it any more.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[tuple[FragmentKey, Any], Pipeline] = {}
+
+    def find(self, key: FragmentKey, target: Any) -> Pipeline | None:
+        """The pipeline of a key; None if it was not compiled, or long ago."""
+        with self._lock:
+            found = self._known.pop((key, target), None)
+            if found is not None:
+                self._known[key, target] = found  # the last one now
+            return found
+
+    def keep(self, pipeline: Pipeline, target: Any) -> Pipeline:
+        """The pipeline of its key from now on."""
+        key = pipeline.key, target
+        with self._lock:
+            first = key
+            if key not in self._known and len(self._known) >= MAX_PIPELINES:
+                first = next(iter(self._known))
+            before = self._known.pop(first, None)
+            self._known[key] = pipeline
+        del before  # not under the lock: giving back code waits for what is being compiled
+        return pipeline
+
+    def clear(self) -> None:
+        """Forgets all."""
+        with self._lock:
+            known, self._known = self._known, {}
+        known.clear()
+
+
+PIPELINES = _Pipelines()
+"""Those of all V3Ds."""
+
+
 def fragment_pipeline(key: FragmentKey, target: Any = None) -> Pipeline:
     """The compiled pipeline of a draw state.
 
     Raises `Unsupported` (with a diagnostic code) for a program that does what this simulator does
     not, and for frame modes it does not draw yet.
     """
+    found = PIPELINES.find(key, target)
+    return found if found is not None else PIPELINES.keep(_first(key, target), target)
+
+
+def _first(key: FragmentKey, target: Any) -> Pipeline:
+    """Compiled while a frame waits, or thoroughly if the disk cache has it."""
     check_supported(key)
     functions = {"draw": draw_function(key)}
     program = key.whole_program
@@ -113,13 +162,15 @@ def fragment_pipeline(key: FragmentKey, target: Any = None) -> Pipeline:
     return Pipeline(key, program, module, thorough=not refined)
 
 
-@lru_cache(maxsize=1024)
 def thorough_pipeline(key: FragmentKey, target: Any = None) -> Pipeline:
     """The same, compiled thoroughly: for draw states that come again and again."""
+    found = PIPELINES.find(key, target)
+    if found is not None and found.thorough:
+        return found  # another V3D asked first
     functions = {"draw": draw_function(key)}
     name = cache_key(key) + _THOROUGH
     module = build("fragment", functions, target=target, key=name, thorough=True)
-    return Pipeline(key, key.whole_program, module)
+    return PIPELINES.keep(Pipeline(key, key.whole_program, module), target)
 
 
 def is_refined(key: FragmentKey) -> bool:

@@ -21,6 +21,7 @@ from vc4lab.v3d.tmu.requests import texture_numbers
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
+    from vc4lab.simd import NativeFunction
     from vc4lab.v3d.state.tile_context import FragmentKey
 
 _HIGHEST_ID = 1 << 30
@@ -48,7 +49,10 @@ class GoldenDraw:
     """
 
     def __init__(
-        self, key: FragmentKey, memory: GuestMemory, compiled: Callable[[], int] | None = None
+        self,
+        key: FragmentKey,
+        memory: GuestMemory,
+        compiled: Callable[[], NativeFunction] | None = None,
     ) -> None:
         self.key = key
         self.memory = memory
@@ -69,7 +73,10 @@ class GoldenDraw:
     def compiled(self) -> int:
         """Entry point of the compiled pipeline, 0 if there is none."""
         try:
-            return 0 if self._compiled is None else self._compiled()
+            if self._compiled is None:
+                return 0
+            self._code = self._compiled()  # loaded as long as this lives
+            return self._code.address
         except Unsupported:
             self._compiled = None
             return 0

@@ -79,7 +79,7 @@ class TileThreads:
         self._variant = False, False
         self._unknowns, self._target = unknowns, target
         self.interrupts = interrupts or ShaderInterrupts()
-        self._setups: dict[int, int] = {}
+        self._setups: dict[int, NativeFunction] = {}
         self._contexts = (ctypes.c_uint64 * self.threads)()
         self._workers: list[Worker] = []
         self._add_worker()
@@ -154,7 +154,7 @@ class TileThreads:
         weights = self._unknowns["clip_weights"]
         points = raster(self._unknowns, separate)
         function = triangle_setup(bits, points, self._target, weights)
-        self._setups[number] = function.address
+        self._setups[number] = function
         for worker in self._workers:
             worker.context.setups[number] = function.address
 
@@ -222,8 +222,8 @@ class TileThreads:
 
     def _add_worker(self) -> None:
         worker = Worker(self.interrupts.place(FRAGMENTS))
-        for number, address in self._setups.items():
-            worker.context.setups[number] = address
+        for number, function in self._setups.items():
+            worker.context.setups[number] = function.address
         if self._variant[1]:
             worker.begin_work()
         self._contexts[len(self._workers)] = worker.address
