@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 
 import pytest
 from tests.support.drm_client import run_client
@@ -215,3 +216,48 @@ def test_the_next_owner_of_a_shaders_place_finds_zeros(device: DrmDevice) -> Non
     assert first == SHADERS
     assert device.memory.guest.read(first, PAGE) == bytes(PAGE)
     device.memory.shaders.give(first, PAGE)
+
+
+def test_what_a_program_held_is_free_as_soon_as_it_has_ended(
+    make_device: Callable[..., DrmDevice],
+) -> None:
+    """As in Linux: memory and the display are the next program's, however soon that comes."""
+
+    def client() -> None:
+        watcher = open_card("renderD128")
+        for _ in range(8):
+            child = os.fork()
+            if child == 0:
+                try:
+                    card = open_card()
+                    handle = create_bo(card, 12 << 20)
+                    map_bo(card, handle, 12 << 20)[0:4] = b"mine"
+                    os._exit(refused(card, 0x1E, "", direction=0))
+                except OSError as error:
+                    os._exit(error.errno)
+            assert os.waitpid(child, 0)[1] == 0
+        create_bo(watcher, 12 << 20)
+        print("free")
+
+    assert run_client(make_device(gpu_memory=16 << 20), client) == "free\n"
+
+
+def test_a_file_that_was_opened_before_gets_the_display_of_one_that_ended(
+    device: DrmDevice,
+) -> None:
+    def client() -> None:
+        first, second = open_card(), open_card()
+        assert refused(second, 0x1E, "", direction=0) == errno.EBUSY
+        end, begin = os.pipe()
+        child = os.fork()
+        if child == 0:  # has the first one until it ends
+            os.close(begin)
+            os.read(end, 1)
+            os._exit(0)
+        os.dup2(0, first)
+        assert refused(second, 0x1E, "", direction=0) == errno.EBUSY
+        os.write(begin, b"x")
+        os.waitpid(child, 0)
+        print(refused(second, 0x1E, "", direction=0))
+
+    assert run_client(device, client) == "0\n"

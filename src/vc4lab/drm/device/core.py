@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vc4lab.drm.device.files import OpenFile
@@ -46,6 +46,8 @@ class Core:
     capabilities: Mapping[int, int]
     master: OpenFile | None = None
     files: list[OpenFile] = field(default_factory=list)
+    bury: Callable[[], None] = lambda: None
+    """Releases what programs held that have ended."""
     _magics: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     # -- identity ----------------------------------------------------------------------------------
@@ -121,6 +123,8 @@ class Core:
 
     @ioctl(0x1E, "SET_MASTER", "", direction=0)
     def set_master(self, call: Call) -> None:
+        if self.master is not None and self.master is not call.file:
+            self.bury()
         if self.master is None:
             self.make_master(call.file)
         elif self.master is not call.file:

@@ -175,6 +175,7 @@ class DrmDevice:
         for driver in self.drivers.values():
             driver.buffers.finished = lambda: self.gpu.finished
             driver.buffers.let_go = self.vc4.let_go
+            driver.buffers.bury = driver.core.bury = self.supervisor.let_go
             driver.buffers.mappings = partial(mapped_ranges, inode)
         self.cpu_memory: CpuMemory | None = None
         """Accounts of reads and writes."""

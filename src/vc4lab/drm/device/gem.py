@@ -109,6 +109,8 @@ class Buffers:
         """Sequence number of the last finished job."""
         self.let_go: Callable[[], None] = lambda: None
         """Drops what finished jobs still hold."""
+        self.bury: Callable[[], None] = lambda: None
+        """Releases what programs held that have ended."""
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -131,7 +133,7 @@ class Buffers:
         return GemObject(address, size, asked, kind, private=private)
 
     def _take(self, size: int, *, private: bool) -> int:
-        for attempt in (lambda: None, self.let_go, self.reclaim, self.purge):
+        for attempt in (lambda: None, self.let_go, self.bury, self.reclaim, self.purge):
             attempt()
             with contextlib.suppress(OutOfMemory):
                 return self.memory.take(size, private=private)

@@ -63,6 +63,7 @@ class OpenFiles:
     def open(self, name: str, caller: Caller) -> OpenFile | EvdevFile:
         if self.input is not None and name in self.input.nodes:
             return self._open_input(self.input, name, caller)
+        self.supervisor.let_go()  # who has just ended has the display no more
         file = OpenFile(name, caller.process, caller.name)
         self.drivers[name].core.opened(file)
         if self.trace is not None:

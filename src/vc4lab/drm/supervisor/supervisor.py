@@ -293,6 +293,14 @@ class Supervisor:
             until = sweep_at
         return max(0.0, (self.waiting.first_moment(now, until) - now) * 1000.0)
 
+    def let_go(self) -> None:
+        """Release what programs closed, or held when they ended, without waiting for the next look.
+
+        Linux has done that before a program's parent hears of its end. From this thread only.
+        """
+        for opened in self.descriptors.sweep():
+            self.device.released(opened)
+
     def _sweep(self) -> None:
         self.files.sweep_at = None
         now = time.monotonic()
@@ -300,8 +308,7 @@ class Supervisor:
             self._next_sweep = now + _SWEEP_SECONDS
             self.kept.sweep()
             self._count_copies()
-        for opened in self.descriptors.sweep():
-            self.device.released(opened)
+        self.let_go()
 
     def _count_copies(self) -> None:
         """Let go of epoll instances and eventfds that no program has any more."""
