@@ -151,6 +151,8 @@ class ShaderStage(Environment):
             return 0x40C02080
         if kind is UniformKind.BLEND_ALPHA:
             return 0x40404040
+        if kind is UniformKind.BLEND_COMPONENT:
+            return word_of((0x80, 0x20, 0xC0, 0x40)[one.index] / 255)
         if kind in (UniformKind.TEXTURE_WIDTH_RCP, UniformKind.TEXTURE_HEIGHT_RCP):
             return word_of(1.0)
         if kind is UniformKind.TEXTURE_BORDER:

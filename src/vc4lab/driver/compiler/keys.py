@@ -69,6 +69,9 @@ class ColorTarget:
         None, or how to blend; its colour mask counts always.
     logic_op
         None, or what replaces blending.
+    is_srgb
+        Red, green and blue are blended as linear values and stored by the sRGB curve; a logic
+        operation only turns blending off.
     """
 
     order: str = "rgba"
@@ -76,6 +79,7 @@ class ColorTarget:
     colormask: int = 15
     logic_op: LogicOp | None = None
     alpha_to_one: bool = False
+    is_srgb: bool = False
 
 
 @dataclass(frozen=True)

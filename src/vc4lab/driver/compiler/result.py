@@ -42,6 +42,8 @@ class UniformKind(Enum):
     """The blend colour as a word of the tile buffer (`ColorTarget.order`)."""
     BLEND_ALPHA = "blend alpha"
     """Its alpha in all four bytes."""
+    BLEND_COMPONENT = "blend component"
+    """Component `index` of the blend colour, a float from 0 to 1."""
     ALPHA_REF = "alpha reference"
     """A float."""
     STENCIL = "stencil"

@@ -27,6 +27,7 @@ from vc4lab.mesa.state.pipe import (
     Shader,
     StageState,
 )
+from vc4lab.mesa.store.blits import linear_pair
 
 if TYPE_CHECKING:
     from vc4lab.driver.gpu.memory import GpuMemory
@@ -166,10 +167,11 @@ class BlitDraws:
 def _state(command: Blit, target: GpuResource, source: GpuResource) -> PipeState:
     level = target.levels[command.target_level]
     layer = command.target_box[2]
-    surface = objects.Surface(0, command.target_format, command.target_level, layer, layer)
+    target_format, source_format = linear_pair(command.target_format, command.source_format)
+    surface = objects.Surface(0, target_format, command.target_level, layer, layer)
     layer = command.source_box[2]
     view = objects.SamplerView(
-        format=command.source_format,
+        format=source_format,
         target=int(Target.TEXTURE_2D),
         first_layer=layer,
         last_layer=layer,

@@ -198,7 +198,10 @@ class DrawLowering:
         )  # fmt: skip
         made: Pipeline = self._pipelines.get(
             objects,
-            (target.order, target.depth is not None, target.has_stencil, kind, is_outline),
+            (
+                *(target.order, target.is_srgb, target.depth is not None, target.has_stencil),
+                *(kind, is_outline),
+            ),
             lambda: self._new_pipeline(state, target, kind, is_outline=is_outline),
         )
         return made

@@ -143,7 +143,7 @@ def color_target(state: PipeState, target: FrameTarget) -> ColorTarget | None:
     if target.colour is None:
         return None
     if blend is None:
-        return ColorTarget(target.order)
+        return ColorTarget(target.order, is_srgb=target.is_srgb)
     first = blend.rt[0]
     # What the buffer does not have need not be kept.
     mask = first.colormask | (8 if "a" not in target.order else 0)
@@ -155,6 +155,7 @@ def color_target(state: PipeState, target: FrameTarget) -> ColorTarget | None:
         colormask=mask,
         logic_op=blend.logicop_func if blend.logicop_enable else None,
         alpha_to_one=blend.alpha_to_one,
+        is_srgb=target.is_srgb,
     )
 
 

@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.driver.compiler.keys import TextureKey
+from vc4lab.images import srgb
 from vc4lab.mesa.protocol.codes import Filter, MipFilter, Swizzle, Target
 from vc4lab.mesa.protocol.codes import Wrap as PipeWrap
-from vc4lab.mesa.protocol.formats import Format
+from vc4lab.mesa.protocol.formats import Format, layout_of
 from vc4lab.mesa.protocol.objects import SamplerState
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records.texture import (
@@ -39,6 +40,10 @@ TYPES: dict[Any, tuple[TextureType, tuple[Swizzle, ...]]] = {
     Format.A8_UNORM: (TextureType.ALPHA, (ZERO, ZERO, ZERO, W)),
     Format.R8_UNORM: (TextureType.LUMINANCE, (X, ZERO, ZERO, ONE)),
     Format.L8A8_UNORM: (TextureType.LUMALPHA, (X, Y, Z, W)),
+    Format.B8G8R8A8_SRGB: (TextureType.RGBA8888, (Z, Y, X, W)),
+    Format.B8G8R8X8_SRGB: (TextureType.RGBA8888, (Z, Y, X, ONE)),
+    Format.R8G8B8A8_SRGB: (TextureType.RGBA8888, (X, Y, Z, W)),
+    Format.R8G8B8X8_SRGB: (TextureType.RGBA8888, (X, Y, Z, ONE)),
     Format.ETC1_RGB8: (TextureType.ETC1, (X, Y, Z, ONE)),
     Format.S8_UINT_Z24_UNORM: (TextureType.RGBA8888, (X, X, X, ONE)),
     Format.X8Z24_UNORM: (TextureType.RGBA8888, (X, X, X, ONE)),
@@ -96,6 +101,7 @@ def texture_key(view: Any, sampler: SamplerState, format_number: Any) -> Texture
         compare=sampler.compare_func if sampler.compare_mode else None,
         saturate_s=sampler.wrap_s == PipeWrap.CLAMP,
         saturate_t=sampler.wrap_t == PipeWrap.CLAMP,
+        is_srgb=_is_srgb(format_number),
         has_border=PipeWrap.CLAMP_TO_BORDER in (sampler.wrap_s, sampler.wrap_t),
     )
 
@@ -156,6 +162,8 @@ def _border(sampler: SamplerState, kind: TextureType, number: Any) -> int:
     colour = [min(max(one, 0.0), 1.0) if one == one else 0.0 for one in sampler.border_color]
     if number in (Format.S8_UINT_Z24_UNORM, Format.X8Z24_UNORM):
         return int(colour[0] * 0xFFFFFF) << 8
+    if _is_srgb(number):  # the program makes it linear, as it does with texels
+        colour[:3] = srgb.stored(colour[:3]).tolist()
     red, green, blue, alpha = (round(one * 255) for one in colour)
     if kind is TextureType.LUMALPHA:
         return red | alpha << 24
@@ -172,6 +180,11 @@ def _border(sampler: SamplerState, kind: TextureType, number: Any) -> int:
         if byte in places:
             word |= values[places[byte]] << 8 * byte
     return word
+
+
+def _is_srgb(number: Any) -> bool:
+    layout = layout_of(number)
+    return layout is not None and layout.is_srgb
 
 
 def float_word(value: float) -> int:

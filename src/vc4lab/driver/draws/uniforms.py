@@ -138,7 +138,11 @@ def _blend_color(one: Uniform, values: StreamValues, *_: Any) -> int:
 
 
 def _unorm(value: float) -> int:
-    return round(min(max(value, 0.0), 1.0) * 255) if value == value else 0
+    return round(_inside(value) * 255)
+
+
+def _inside(value: float) -> float:
+    return min(max(value, 0.0), 1.0) if value == value else 0.0
 
 
 def _clip_plane(one: Uniform, values: StreamValues, *_: Any) -> int:
@@ -162,6 +166,7 @@ _WORDS: dict[UniformKind, Any] = {
     _KIND.TEXTURE_BORDER: lambda one, v, *_rest: _texture(v, one.index).border,
     _KIND.BLEND_COLOR: _blend_color,
     _KIND.BLEND_ALPHA: lambda _, v, *_rest: _unorm(v.blend_color[3]) * 0x01010101,
+    _KIND.BLEND_COMPONENT: lambda one, v, *_rest: float_word(_inside(v.blend_color[one.index])),
     _KIND.ALPHA_REF: lambda _, v, *_rest: float_word(v.alpha_ref),
     _KIND.STENCIL: lambda one, v, *_rest: v.stencil[one.index],
     _KIND.CLIP_PLANE: _clip_plane,

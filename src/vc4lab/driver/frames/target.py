@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.images.tiling import Tiling, power_of_two
-from vc4lab.mesa.protocol.formats import Format
+from vc4lab.mesa.protocol.formats import Format, layout_of
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records.codes import FrameFormat, TileFormat
 
@@ -21,6 +21,10 @@ ORDERS = {
     Format.B8G8R8X8_UNORM: "bgrx",
     Format.R8G8B8A8_UNORM: "rgba",
     Format.R8G8B8X8_UNORM: "rgbx",
+    Format.B8G8R8A8_SRGB: "bgra",
+    Format.B8G8R8X8_SRGB: "bgrx",
+    Format.R8G8B8A8_SRGB: "rgba",
+    Format.R8G8B8X8_SRGB: "rgbx",
     Format.B5G6R5_UNORM: "rgbx",
 }
 """Formats of colour, and which component each byte of the tile buffer's word is."""
@@ -60,6 +64,8 @@ class FrameTarget:
         Of the colour's bytes in the tile buffer (`ColorTarget.order`); "" without colour.
     has_stencil
         Whether the depth buffer's low byte counts.
+    is_srgb
+        Whether red, green and blue are stored by the sRGB curve.
     """
 
     width: int
@@ -70,6 +76,7 @@ class FrameTarget:
     depth: Attachment | None
     order: str = ""
     has_stencil: bool = False
+    is_srgb: bool = False
 
     @property
     def tiles(self) -> tuple[int, int]:
@@ -89,12 +96,14 @@ def frame_target(framebuffer: Framebuffer) -> FrameTarget:
         raise Refused("GL-015", f"a frame of {width}x{height} pixels; {MAX_SIZE} are possible")
     sizes: set[tuple[int, int]] = set()
     colour = depth = None
-    order, has_stencil = "", False
+    order, has_stencil, is_srgb = "", False, False
     if cbufs:
         surface = cbufs[0]
         order = ORDERS.get(surface.state.format, "")
         if not order:
             raise Refused("GL-015", f"{surface.resource}: colours of {surface.state.format}")
+        layout = layout_of(surface.state.format)
+        is_srgb = layout is not None and layout.is_srgb
         colour = _attachment(surface, sizes)
     if framebuffer.zsbuf is not None:
         surface = framebuffer.zsbuf
@@ -106,7 +115,11 @@ def frame_target(framebuffer: Framebuffer) -> FrameTarget:
         named = " and ".join(sorted("{}x{}".format(*size) for size in sizes))
         raise Refused("GL-015", f"colour and depth of different sizes, {named}")
     pitch_width, pitch_height = sizes.pop()
-    return FrameTarget(width, height, pitch_width, pitch_height, colour, depth, order, has_stencil)
+    return FrameTarget(
+        *(width, height, pitch_width, pitch_height, colour, depth, order),
+        has_stencil=has_stencil,
+        is_srgb=is_srgb,
+    )
 
 
 def _attachment(surface: BoundSurface, sizes: set[tuple[int, int]]) -> Attachment:

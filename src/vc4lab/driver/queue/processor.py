@@ -30,6 +30,7 @@ from vc4lab.driver.queue.events import (
     QueueBegun,
     QueueDone,
 )
+from vc4lab.images import srgb
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.work_commands import Blit as PipeBlit
 from vc4lab.mesa.store import blits
@@ -185,7 +186,10 @@ class Processor:
             depth = min(max(command.depth, 0.0), 1.0) if command.depth == command.depth else 0.0
             # As the chip quantises depth: times 2^24, saturated.
             bits = min(int(depth * (1 << 24)), _FULL_DEPTH)
-            job.clear(buffers, colour_word(command.color, order), bits, command.stencil & 0xFF)
+            color = command.color
+            if job.target.is_srgb:
+                color = (*srgb.stored(color[:3]).tolist(), color[3])
+            job.clear(buffers, colour_word(color, order), bits, command.stencil & 0xFF)
 
     def _clear_in_memory(self, framebuffer: Framebuffer, command: c.Clear) -> None:
         """Depth without stencil, or the other way round: the tile buffer clears both."""

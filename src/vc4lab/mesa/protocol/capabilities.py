@@ -1,6 +1,6 @@
 """What the server says it can do: a VideoCore IV, in the structure that Mesa reads.
 
-Mesa makes its OpenGL from these numbers: OpenGL ES 2.0 and desktop OpenGL 2.0 with eight
+Mesa makes its OpenGL from these numbers: OpenGL ES 2.0 and desktop OpenGL 2.1 with eight
 attributes, eight varyings and textures up to 2048. Source: Mesa 22.3, virgl_hw.h (struct
 virgl_caps_v2), and AG100-R for the limits.
 """
@@ -17,11 +17,16 @@ V1_BYTES = 308
 MASK_WORDS = 16
 PRIMITIVES = 0x7F
 """Points to triangle fans; Mesa converts quads and polygons."""
+SRGB_WRITE_CONTROL = 1 << 15
+"""capability_bits: a texture in sRGB may be drawn to as if it were linear, and the other way."""
 TRANSFER = 1 << 17
 """capability_bits: uploads are TRANSFER3D commands in the stream."""
 RENDERER = "vc4lab VideoCore IV"
 
+SRGB = ("B8G8R8A8_SRGB", "B8G8R8X8_SRGB", "R8G8B8A8_SRGB", "R8G8B8X8_SRGB")
+"""OpenGL 2.1 asks for them. The chip knows no sRGB: programs decode and encode."""
 TEXTURES = (
+    *SRGB,
     *("B8G8R8A8_UNORM", "B8G8R8X8_UNORM", "R8G8B8A8_UNORM", "R8G8B8X8_UNORM"),
     *("B5G6R5_UNORM", "B5G5R5A1_UNORM", "B4G4R4A4_UNORM"),
     *("L8_UNORM", "A8_UNORM", "L8A8_UNORM", "ETC1_RGB8"),
@@ -29,6 +34,7 @@ TEXTURES = (
 )
 """What may be sampled, and be a depth buffer: without Z24X8 and Z16, all are X8Z24."""
 RENDER_TARGETS = (
+    *SRGB,
     *("B8G8R8A8_UNORM", "B8G8R8X8_UNORM", "R8G8B8A8_UNORM", "R8G8B8X8_UNORM"),
     "B5G6R5_UNORM",
 )
@@ -121,7 +127,7 @@ def videocore(**changes: Any) -> Capabilities:
         "max_vertex_outputs": 8,
         "max_vertex_attribs": 8,
         "uniform_buffer_offset_alignment": 16,
-        "capability_bits": TRANSFER,
+        "capability_bits": SRGB_WRITE_CONTROL | TRANSFER,
         "max_vertex_attrib_stride": 255,
         "max_texture_2d_size": 2048,
         "max_texture_3d_size": 1,

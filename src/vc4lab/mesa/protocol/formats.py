@@ -156,6 +156,11 @@ class Layout:
     kind: str
 
     @property
+    def is_srgb(self) -> bool:
+        """Whether red, green and blue are stored by the sRGB curve."""
+        return self.kind == "SRGB"
+
+    @property
     def has_depth(self) -> bool:
         """Whether it is depth, stencil or both."""
         return any(letter in "ZS" for letter, _ in self.channels)
@@ -188,6 +193,14 @@ def layout_of(number: int) -> Layout | None:
     if not channels or total % 8:
         return None
     return Layout(1, 1, total // 8, channels, _kind(name))
+
+
+@cache
+def unorm_of(number: int) -> int:
+    """Of a format in sRGB the one whose colours are linear; others are their own."""
+    known = Format._value2member_map_.get(number)
+    name = known.name if known is not None else ""
+    return Format.__members__.get(name.replace("_SRGB", "_UNORM"), number)
 
 
 def _kind(name: str) -> str:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.images import srgb
 from vc4lab.mesa.protocol.codes import Filter
-from vc4lab.mesa.protocol.formats import layout_of
+from vc4lab.mesa.protocol.formats import layout_of, unorm_of
 from vc4lab.mesa.store import pixels
 from vc4lab.mesa.store.resources import Box, Refused, Resource
 
@@ -25,7 +26,10 @@ def clear_colour(
     resource: Resource, level: int, box: Box, layout: Layout, colour: tuple[float, ...]
 ) -> None:
     """Fill a box. Raises Refused."""
-    word = pixels.pack(np.array(colour, np.float32), layout)
+    texel = np.array(colour, np.float32)
+    if layout.is_srgb:
+        texel[:3] = srgb.stored(texel[:3])
+    word = pixels.pack(texel, layout)
     row = np.tile(np.frombuffer(word.tobytes(), np.uint8), box.width)
     resource.put(level, box, np.broadcast_to(row, (box.depth, box.height, len(row))))
 
@@ -92,18 +96,35 @@ def blit(command: Blit, target: Resource, source: Resource) -> None:
     if command.mask & (DEPTH | STENCIL):
         _blit_words(command, target, source, box, texels, x, y)
         return
-    colours = pixels.unpack(texels, layout_as(command.src_format, source))
+    to_format, from_format = linear_pair(command.dst_format, command.src_format)
+    layout = layout_as(from_format, source)
+    colours = pixels.unpack(texels, layout)
     sampled: NDArray[Any] = (
         _linear(colours, x, y) if command.filter == Filter.LINEAR else _nearest(colours, x, y)
     )
+    if layout.is_srgb:
+        sampled[..., :3] = srgb.linear(sampled[..., :3])
     part = target.get(command.dst_level, box)
-    layout = layout_as(command.dst_format, target)
+    layout = layout_as(to_format, target)
+    if layout.is_srgb:
+        sampled[..., :3] = srgb.stored(sampled[..., :3])
     if command.mask & COLOUR != COLOUR:
         old = pixels.unpack(part, layout)
         kept = [channel for channel in range(4) if not command.mask >> channel & 1]
         sampled[..., kept] = old[..., kept]
     new = pixels.pack(sampled, layout).view(np.uint8).reshape(part.shape)
     target.put(command.dst_level, box, new)
+
+
+def linear_pair(target: int, source: int) -> tuple[int, int]:
+    """Formats of a blit as they are converted: from sRGB to sRGB, colours stay as stored.
+
+    Texels are mixed before they are converted, as the chip's texture unit does it.
+    """
+    first, second = layout_of(target), layout_of(source)
+    if first is not None and second is not None and first.is_srgb and second.is_srgb:
+        return unorm_of(target), unorm_of(source)
+    return target, source
 
 
 def layout_as(number: int, resource: Resource) -> Layout:

@@ -9,6 +9,7 @@ import struct
 from typing import Protocol
 
 from vc4lab.driver.compiler.keys import ColorTarget
+from vc4lab.driver.compiler.lower.blend_linear import INVERTED, linear_parts
 from vc4lab.driver.compiler.lower.builder import Builder
 from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, Wants
 from vc4lab.driver.compiler.result import Uniform, UniformKind
@@ -18,14 +19,6 @@ from vc4lab.qpu.isa.operations import MulOp, Pack, Signal
 
 ALL = Const(0xFFFFFFFF)
 BYTES = (Pack.B8A, Pack.B8B, Pack.B8C, Pack.B8D)
-INVERTED = {
-    BlendFactor.INV_SRC_COLOR: BlendFactor.SRC_COLOR,
-    BlendFactor.INV_SRC_ALPHA: BlendFactor.SRC_ALPHA,
-    BlendFactor.INV_DST_ALPHA: BlendFactor.DST_ALPHA,
-    BlendFactor.INV_DST_COLOR: BlendFactor.DST_COLOR,
-    BlendFactor.INV_CONST_COLOR: BlendFactor.CONST_COLOR,
-    BlendFactor.INV_CONST_ALPHA: BlendFactor.CONST_ALPHA,
-}
 
 
 class Pixel(Protocol):
@@ -35,6 +28,7 @@ class Pixel(Protocol):
     reads_color: bool
 
     def color_value(self, component: int) -> Operand: ...
+    def saturate(self, operand: Operand) -> Reg: ...
     def tlb(self, op: Op) -> None: ...
 
 
@@ -65,7 +59,9 @@ class _Colour:
                 mask |= 255 << 8 * place
         if not target.colormask & sum(1 << "rgba".index(one) for one in set(target.order) - {"x"}):
             return None
-        if target.logic_op is not None:
+        if target.is_srgb:
+            result = self._pack(linear_parts(self._pixel, target, self._read))
+        elif target.logic_op is not None:
             result = self._logic(target.logic_op)
         elif target.blend is not None and target.blend.blend_enable:
             result = self._blended(target.blend)

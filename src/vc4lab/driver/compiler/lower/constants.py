@@ -15,3 +15,9 @@ ALL = Const(0xFFFFFFFF)
 def real(value: float) -> Const:
     """A float as a constant."""
     return Const(struct.unpack("<I", struct.pack("<f", value))[0])
+
+
+def as_float(constant: Const) -> float:
+    """The float that a constant's bits are."""
+    value: float = struct.unpack("<f", struct.pack("<I", constant.word))[0]
+    return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vc4lab.driver.compiler.keys import TextureKey
 from vc4lab.driver.compiler.lower.constants import HALF, ONE, ZERO, real
 from vc4lab.driver.compiler.lower.integers import Arithmetic
+from vc4lab.driver.compiler.lower.srgb import to_linear
 from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, Request, Wants
 from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.driver.compiler.ssa.values import Function, Value
@@ -241,7 +242,7 @@ class Samples(Arithmetic):
         op.unpacks = (int(BYTES[number]),)
         result = self.code.add(op)
         assert result is not None
-        return self._linear(result) if key.is_srgb and number < 3 else result
+        return to_linear(self.code, result) if key.is_srgb and number < 3 else result
 
     def _depth_of(self, sample: Value, word: Reg, key: TextureKey) -> Reg:
         code = self.code
@@ -258,16 +259,6 @@ class Samples(Arithmetic):
         args = (depth, reference) if swapped else (reference, depth)
         flags = code.flags(code.op(name, *args))
         return code.conditional(code.op("mov", ONE), flags, condition, code.move(ZERO))
-
-    def _linear(self, x: Reg) -> Reg:
-        """sRGB to linear: x / 12.92 up to 0.04045, else ((x + 0.055) / 1.055) to the 2.4."""
-        code = self.code
-        base = code.make("fmul", code.make("fadd", x, real(0.055)), real(1 / 1.055))
-        power = code.make("fmul", code.special("log", base), real(2.4))
-        curved = code.move(code.special("exp", power))
-        flags = code.flags(code.op("fmax", x, real(0.04045)))
-        low = code.op("fmul", x, real(1 / 12.92))
-        return code.conditional(low, flags, Condition.CC, curved)
 
     # ---------------------------------------------------------------- memory
 
