@@ -33,7 +33,7 @@ NOT_COMPLETE = 3
 PARTS = {
     "quick_shader": r"spec@glsl-(1\.10|1\.20|es-1\.00)@",
     "quick_gl": r"shaders@|spec@oes_(fixed|vertex_half|compressed_etc1|packed).*|spec@egl 1\.4@"
-    r"|spec@!opengl es 2\.0@|spec@!opengl 2\.[01]@|spec@ext_texture_srgb@|spec@arb_framebuffer_srgb@"
+    r"|spec@!opengl es 2\.0@|spec@!opengl 2\.[01]@|spec@(ext_texture|arb_framebuffer)_srgb@"
     r"|spec@!opengl 1\.1@.*(clear|depth|stencil|scissor|blend|copytex|texsub|read)",
 }
 """What is run of each profile: the parts that a device of OpenGL 2.1 and OpenGL ES 2.0 has."""

@@ -20,10 +20,13 @@ from tests.support.compiled_shaders import (
 )
 from tests.support.shader_runs import LANES
 
+from vc4lab.driver.compiler import compile as compile_module
 from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
 from vc4lab.driver.compiler.keys import FragmentKey, VertexKey
-from vc4lab.driver.compiler.result import CompiledShader, Stage
+from vc4lab.driver.compiler.machine.code import TooComplex
+from vc4lab.driver.compiler.result import CompiledShader, Stage, UniformKind
 from vc4lab.driver.compiler.ssa.ops import Words
+from vc4lab.driver.compiler.ssa.values import Function
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS, Kind, Operation, Shape
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.driver.compiler.tgsi.program import File, Program
@@ -259,3 +262,18 @@ def test_an_array_of_outputs_that_is_written_by_an_index(tmp_path: Path) -> None
     path = tmp_path / "outputs.vert.tgsi"
     path.write_text(OUTPUT_ARRAY)
     test_vertex_programs_compute_what_their_text_says(path)
+
+
+def test_loops_stay_where_their_turns_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    (path,) = (one for one in SAMPLES if one.name == "ints.loop-const.1.frag.tgsi")
+    program = parse(path.read_text())
+    unrolled = compile_fragment(program, FragmentKey())
+
+    def refuse(_: object) -> Function:
+        raise TooComplex("TGSI-007", "no registers left")
+
+    monkeypatch.setattr(compile_module, "unroll", refuse)
+    looped = compile_fragment(program, FragmentKey())
+    assert UniformKind.UNIFORMS_ADDRESS in {one.kind for one in looped.uniforms}
+    assert UniformKind.UNIFORMS_ADDRESS not in {one.kind for one in unrolled.uniforms}
+    check_fragment(program, FragmentKey())

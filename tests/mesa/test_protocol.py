@@ -215,7 +215,7 @@ def test_capabilities() -> None:
 
     assert (at(0), at(264), at(280), at(288), at(356)) == (2, 130, 1, 0x7F, 8)
     assert (at(484), at(488), at(492), at(556)) == (2048, 1, 2048, 12)
-    assert at(392) == 1 << 17
+    assert at(392) == 1 << 15 | 1 << 17
     assert at(764) == 16
     assert at(832) == at(852) == 65536
     assert data[696:760].rstrip(b"\0") == b"vc4lab VideoCore IV"

@@ -11,6 +11,7 @@ from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
 from vc4lab.driver.compiler.ssa.golden import Endless, Inputs, Outputs, run
 from vc4lab.driver.compiler.ssa.ops import Words
 from vc4lab.driver.compiler.ssa.optimise import optimise
+from vc4lab.driver.compiler.ssa.unroll import unroll
 from vc4lab.driver.compiler.tgsi.golden import run_tgsi
 from vc4lab.driver.compiler.tgsi.program import Program
 
@@ -46,19 +47,22 @@ def both(program: Program, inputs: Inputs) -> Outputs | None:
     check_ssa(function)
     smaller = optimise(to_ssa(program))
     check_ssa(smaller)
+    unrolled = unroll(optimise(to_ssa(program)))
+    check_ssa(unrolled)
     found: list[Outputs | None] = []
     with np.errstate(all="ignore"):
         for execute in (
             lambda: run_tgsi(program, inputs),
             lambda: run(function, inputs),
             lambda: run(smaller, inputs),
+            lambda: run(unrolled, inputs),
         ):
             try:
                 found.append(execute())
             except Endless:
                 found.append(None)
     first = found[0]
-    for step, other in zip(("SSA", "optimised"), found[1:], strict=True):
+    for step, other in zip(("SSA", "optimised", "unrolled"), found[1:], strict=True):
         assert (first is None) == (other is None), f"{step}: only one of them ends"
         if first is None or other is None:
             continue

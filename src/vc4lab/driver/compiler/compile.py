@@ -10,6 +10,7 @@ Both raise TgsiError (the text asks for what is not there) or TooComplex (it doe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from vc4lab.driver.compiler.keys import FragmentKey, Varying, VertexKey
 from vc4lab.driver.compiler.lower.fragment import Fragment
@@ -31,10 +32,13 @@ from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
 from vc4lab.driver.compiler.ssa.hoist import hoist
 from vc4lab.driver.compiler.ssa.optimise import optimise
 from vc4lab.driver.compiler.ssa.relax import relax
+from vc4lab.driver.compiler.ssa.unroll import unroll
 from vc4lab.driver.compiler.ssa.values import Block, Function
+from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.program import File, Program
 from vc4lab.driver.compiler.tgsi.window import with_distances, with_stipple, without_clipped
 
+Made = TypeVar("Made", CompiledShader, CompiledVertex)
 LONGEST = 1 << 14
 """Instructions that a program may have."""
 NEAR, EVERYWHERE = 8, 1 << 30
@@ -48,8 +52,10 @@ def compile_fragment(program: Program, key: FragmentKey) -> CompiledShader:
     program = without_clipped(program, key.clip_planes)
     if key.is_stippled:
         program = with_stipple(program)
+    return _either_way(program, lambda function: _fragment(program, function, key))
 
-    function = _flat(program)
+
+def _fragment(program: Program, function: Function, key: FragmentKey) -> CompiledShader:
 
     def lower(policy: Policy) -> Fragment:
         fragment = Fragment(program, function, key)
@@ -74,7 +80,11 @@ def compile_fragment(program: Program, key: FragmentKey) -> CompiledShader:
 def compile_vertex(program: Program, key: VertexKey) -> CompiledVertex:
     """A vertex program, and the coordinate program that is the part of it that binning needs."""
     program = with_distances(program, key.clip_planes)
-    function = optimise(_only(_flat(program), _read_outputs(program, key, key.varyings)))
+    return _either_way(program, lambda function: _vertices(program, function, key))
+
+
+def _vertices(program: Program, function: Function, key: VertexKey) -> CompiledVertex:
+    function = optimise(_only(function, _read_outputs(program, key, key.varyings)))
     sizes = sizes_of(function, key)
     vertex = _vertex(program, function, key, Stage.VERTEX, sizes)
     function = optimise(_only(function, _read_outputs(program, key, ())))
@@ -104,9 +114,21 @@ def _vertex(
     )
 
 
-def _flat(program: Program) -> Function:
-    """The shader in the form that is lowered."""
-    flat = flatten(optimise(to_ssa(program)))
+def _either_way(program: Program, make: Callable[[Function], Made]) -> Made:
+    """With unrolled loops; with loops as they are if that is too much. Raises TooComplex."""
+    has_loops = any(one.operation.name == "BGNLOOP" for one in program.instructions)
+    try:
+        return make(_flat(program, unrolls=has_loops))
+    except (TooComplex, TgsiError):
+        if not has_loops:
+            raise
+    return make(_flat(program, unrolls=False))
+
+
+def _flat(program: Program, *, unrolls: bool) -> Function:
+    """The shader in the form that is lowered. Raises TgsiError if it is too large."""
+    function = optimise(to_ssa(program))
+    flat = flatten(optimise(unroll(function)) if unrolls else function)
     for _ in range(RELAXED):
         relax(optimise(flat))
     return hoist(optimise(flat))

@@ -274,7 +274,7 @@ class Samples(Arithmetic):
         assert above is not None
         inside = code.make("min", above, Uniform(UniformKind.CONSTANTS_LIMIT, buffer, offset))
         op = code.op("add", inside, Uniform(UniformKind.CONSTANTS_ADDRESS, buffer, offset))
-        op.name, op.target, op.peripheral = "look up", S, True
+        op.name, op.target, op.peripheral, op.is_look_up = "look up", S, True, True
         request = Request()
         op.request = request
         request.writes.append(op)

@@ -139,6 +139,8 @@ class Op:
         Of a texture: which one it is part of.
     stays
         It takes a word of a stream, even if nothing reads the word.
+    is_look_up
+        It is an address of memory, for the texture unit.
     is_clamp
         Its constant must be a small immediate: that is how the kernel knows a clamp.
     """
@@ -153,6 +155,7 @@ class Op:
         "height",
         "is_clamp",
         "is_done",
+        "is_look_up",
         "is_unpack",
         "line",
         "mul",
@@ -214,6 +217,7 @@ class Op:
         self.is_done = False
         self.stays = False
         self.is_clamp = False
+        self.is_look_up = False
         # of the scheduler
         self.next: list[tuple[Op, int]] = []
         self.waiting = 0

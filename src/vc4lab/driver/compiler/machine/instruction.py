@@ -49,7 +49,7 @@ class Slot:
     """An instruction. -1: not chosen."""
 
     __slots__ = (
-        "add", "immediate", "is_sealed", "mul", "ops", "pack", "peripheral", "pm",
+        "add", "has_look_up", "immediate", "is_sealed", "mul", "ops", "pack", "peripheral", "pm",
         "raddr_a", "raddr_b", "reads", "rotate", "set_flags", "signal", "swap", "takes", "uniform",
         "unpack",
     )  # fmt: skip
@@ -73,6 +73,8 @@ class Slot:
         self.is_sealed = False
         """Its flags come from the mul ALU: the add ALU must do nothing."""
         self.peripheral = False
+        self.has_look_up = False
+        """An address for memory: the kernel wants no small immediate beside it."""
         self.ops: list[Op] = []
 
     def word(self) -> int:
@@ -107,10 +109,12 @@ class Slot:
             if self.pack or pm not in (-1, int(op.pm)):
                 return None
             pm = int(op.pm)
+        if op.is_look_up and (immediate >= 0 or self.rotate):
+            return None
         if self.rotate:
             raddr_b = NO_READ
         elif op.rotate:
-            if self.signal is not None or raddr_b >= 0 or immediate >= 0:
+            if self.has_look_up or self.signal is not None or raddr_b >= 0 or immediate >= 0:
                 return None
             raddr_b = NO_READ
         muxes = [-1] * len(op.args)
@@ -189,7 +193,11 @@ class Slot:
                 continue
             if isinstance(arg, Const):
                 small = SMALL_IMMEDIATE_CODES.get(arg.word)
-                if small is not None and self.signal is None and not self.rotate:
+                if (
+                    small is not None
+                    and self.signal is None
+                    and not (self.rotate or self.has_look_up)
+                ):
                     if immediate == small or (immediate < 0 and raddr_b < 0):
                         muxes[index], immediate = _B, small
                         continue
@@ -274,6 +282,7 @@ class Slot:
         if op.signal is not None:
             self.signal = op.signal
         self.peripheral |= op.peripheral
+        self.has_look_up |= op.is_look_up
 
 
 MOVE_ADD, MOVE_MUL = int(AddOp.OR), int(MulOp.V8MIN)
