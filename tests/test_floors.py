@@ -13,8 +13,8 @@ import vc4lab
 
 SOURCES = Path(vc4lab.__file__).parent
 FLOORS = (
-    {"bits", "capture", "diagnostics", "files", "images", "listeners", "memory"}
-    | {"optimisations", "options", "ranges", "registers", "scanout", "simd"},
+    {"bits", "capture", "diagnostics", "files", "images", "interruption"}
+    | {"listeners", "memory", "optimisations", "options", "ranges", "registers", "scanout", "simd"},
     {"qpu", "records"},
     {"v3d"},
     {"timing"},

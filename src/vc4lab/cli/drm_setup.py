@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.exit_codes import ExitCode, interrupted_code
 
 
 class Display:
@@ -76,7 +76,7 @@ def _done(command: str, act: Callable[[Display], None]) -> int:
         return ExitCode.OUTPUT if reason.output else ExitCode.BAD_INPUT
     except KeyboardInterrupt:
         typer.echo(f"interrupted; vc4lab {command} --setup will resume", err=True)
-        return ExitCode.INTERRUPTED
+        return interrupted_code()
     return ExitCode.OK
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import typer
+
+from vc4lab import interruption
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import StrictStop
@@ -21,7 +24,9 @@ class ExitCode(IntEnum):
     STRICT_STOP = 4
     OUTPUT = 5
     NOT_DRAWN = 6
+    HUNG_UP = 129
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 MEANINGS: dict[ExitCode, str] = {
@@ -32,7 +37,9 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.STRICT_STOP: "--strict stopped at an error",
     ExitCode.OUTPUT: "a picture, recording or log could not be written",
     ExitCode.NOT_DRAWN: "a frame was stored without any of its draws: all were refused",
+    ExitCode.HUNG_UP: "ended by SIGHUP: the terminal was closed",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
+    ExitCode.TERMINATED: "ended by SIGTERM",
 }
 
 
@@ -51,6 +58,11 @@ def failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:
 def stopped(stop: StrictStop) -> typer.Exit:
     """Say at which message `--strict` has stopped; to be raised."""
     return failed(f"stopped (strict): {stop.diagnostic.code}", ExitCode.STRICT_STOP)
+
+
+def interrupted_code() -> ExitCode:
+    """Of a command that a signal has ended."""
+    return ExitCode(128 + (interruption.came() or signal.SIGINT))
 
 
 def not_drawn(frames: int) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from vc4lab.cli.exit_codes import ExitCode
+from vc4lab import interruption
+from vc4lab.cli.exit_codes import ExitCode, interrupted_code
 from vc4lab.files import why
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Instruments:
     def stay(self) -> bool:
         """The program has ended by itself: its picture stays until the window is closed.
 
-        False if Ctrl-C closed it.
+        False if a signal closed it.
         """
         window = self._opened
         if window is not None and window.is_open:
@@ -109,7 +110,8 @@ class Instruments:
         if not self._options.write_image or slot.image is None:
             return ExitCode.OK
         try:
-            count = slot.save()
+            with interruption.protected():
+                count = slot.save()
         except OSError as error:
             self._report(f"vc4lab: CLI-001: {slot.image}: {why(error)}")
             return ExitCode.OUTPUT
@@ -134,7 +136,7 @@ class Instruments:
             return ExitCode.OUTPUT
         except KeyboardInterrupt:
             self._report(f"{path}: the state is not saved: interrupted while it was written")
-            return ExitCode.INTERRUPTED
+            return interrupted_code()
         self._report(f"state: {path}")
         return ExitCode.OK
 

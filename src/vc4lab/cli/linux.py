@@ -11,7 +11,7 @@ import typer
 
 from vc4lab.cli import options as common
 from vc4lab.cli.drm_setup import Display, set_up, set_up_card
-from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.exit_codes import ExitCode, failed, interrupted_code
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import say
 from vc4lab.drm.setup.places import SUITES
@@ -166,15 +166,17 @@ def linux(
         InstrumentOptions(
             load_state=None if alone else boot.state, state_in_place=True, write_image=write_image
         ),
-        frames=frames, serial="stdio", strict=strict,
+        frames=frames, serial="stdio", all_keys=alone, strict=strict,
         realtime=realtime if realtime is not None else not program and not alone,
     )  # fmt: skip
     if alone:
+        if sys.stdin.isatty():
+            say("the serial line of the simulated Pi; Ctrl-A X leaves")
         raise typer.Exit(run_session(settings))
     from vc4lab.cli.linux_terminal import LinuxTerminal
 
     if not program and sys.stdin.isatty():
-        say("a shell in the simulated Pi; `exit` or Ctrl-A X leave it")
+        say("a shell in the simulated Pi; `exit` or Ctrl-A X leaves")
     guest = LinuxTerminal(program)
     code = run_session(settings, guest)
     raise typer.Exit(code or guest.code or ExitCode.OK)
@@ -259,7 +261,7 @@ def _prepare(boot: LinuxBoot, *, root_only: bool = False) -> None:
     except (BootFailed, RootFailed, BootError) as error:
         raise failed(f"vc4lab linux: {reason_of(error)}") from None
     except KeyboardInterrupt:
-        raise failed("interrupted before Linux was up", ExitCode.INTERRUPTED) from None
+        raise failed("interrupted before Linux was up", interrupted_code()) from None
 
 
 def _check(suite: str | None, board: str, arch: str) -> int:

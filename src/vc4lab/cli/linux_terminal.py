@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from vc4lab.cli.serial_ends import Keyboard
@@ -16,8 +16,6 @@ from vc4lab.soc.devices.serial import SerialPort
 if TYPE_CHECKING:
     from vc4lab.soc.machine import Machine
 
-LEAVE, LEAVES = b"\x01", b"xX"
-"""Ctrl-A and then X leave a shell that does not react, as in QEMU; Ctrl-A twice is one."""
 END_OF_FILE = b"\x04"
 
 
@@ -37,8 +35,6 @@ class LinuxTerminal:
         self._keyboard = Keyboard(all_keys=self._is_shell)
         self._dialogue = Dialogue(self._output, self._answered)
         self._machine: Machine | None = None
-        self._leaves = False
-        """Whether Ctrl-A was the last key."""
         self._line_ended = True
         self.port = SerialPort(self._dialogue.feed)
         self.port.attended = True
@@ -55,6 +51,18 @@ class LinuxTerminal:
         self._dialogue.send(self.port, self._command)
         self.port.source = self._receive
         self.port.descriptors = self._keyboard.descriptors
+
+    def leave_by(self, leaves: Callable[[], object]) -> bool:
+        """Call this when Ctrl-A X is typed in a shell; whether there is a terminal."""
+        if not self._is_shell or not self._keyboard.is_terminal:
+            return False
+        self._keyboard.leaves = leaves
+        return True
+
+    def look(self) -> None:
+        """Take what was typed, also where the guest does not ask for it."""
+        if self.port.source is not None:
+            self.port.type(self.port.source())
 
     def close(self) -> None:
         """Give the terminal back."""
@@ -89,18 +97,4 @@ class LinuxTerminal:
         if not self._is_terminal:
             self._line_ended = data[-1:] == b"\n" if data else self._line_ended
             return data
-        return self._keys(data) if self._is_shell else data
-
-    def _keys(self, data: bytes) -> bytes:
-        """Keys for the guest: all but those that leave it."""
-        kept = bytearray()
-        for key in data:
-            if not self._leaves and key == LEAVE[0]:
-                self._leaves = True
-                continue
-            if self._leaves and key in LEAVES and self._machine is not None:
-                self._machine.end("left with Ctrl-A X")
-            else:
-                kept.append(key)
-            self._leaves = False
-        return bytes(kept)
+        return data

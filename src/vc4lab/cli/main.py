@@ -14,7 +14,8 @@ import typer
 import typer.core
 import typer.main
 
-from vc4lab.cli.exit_codes import ExitCode, table
+from vc4lab import interruption
+from vc4lab.cli.exit_codes import ExitCode, interrupted_code, table
 
 COMMANDS = (
     "boot",
@@ -146,8 +147,10 @@ def run() -> None:
     try:
         app()
     except KeyboardInterrupt:
-        sys.exit(ExitCode.INTERRUPTED)
+        sys.exit(interrupted_code())
     except SystemExit as end:
+        if end.code == ExitCode.INTERRUPTED and interruption.came():  # typer knows Ctrl-C only
+            sys.exit(interrupted_code())
         if isinstance(end.__context__, BrokenPipeError):  # click gives it a code of its own
             _output_lost()
         try:
@@ -158,6 +161,8 @@ def run() -> None:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
             _output_lost(_why(error))
+        if interruption.came():  # Python has made another error of it, as its parser does
+            sys.exit(interrupted_code())
         if os.environ.get("VC4LAB_TRACEBACK"):
             raise
         text = " ".join(str(error).split())[:300]

@@ -12,7 +12,10 @@ import select
 import socket
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
+
+from vc4lab import interruption
 
 CHUNK = 4096
 IDLE_LOOKS = 50
@@ -43,11 +46,41 @@ class InputWait:
         self._misses = 0
 
 
+class LeaveKeys:
+    """Ctrl-A and then X leave a program that does not react, as in QEMU; Ctrl-A twice is one."""
+
+    FIRST, SECOND = 1, b"xX"
+
+    def __init__(self) -> None:
+        self.pressed = False
+        self._first = False
+        """Whether Ctrl-A was the last key."""
+
+    def rest(self, data: bytes) -> bytes:
+        """The keys that are not for leaving."""
+        kept = bytearray()
+        for key in data:
+            if not self._first and key == self.FIRST:
+                self._first = True
+                continue
+            if self._first and key in self.SECOND:
+                self.pressed = True
+            else:
+                kept.append(key)
+            self._first = False
+        return bytes(kept)
+
+
 class Keyboard:
     """Standard input. A terminal gives each key at once and shows nothing by itself.
 
     Ctrl-C and Ctrl-Z keep their meaning unless `all_keys`; Enter sends a carriage return, as on a
     serial terminal.
+
+    Attributes
+    ----------
+    leaves
+        Called when Ctrl-A X is typed on a terminal; None: these are keys like others.
     """
 
     def __init__(self, all_keys: bool = False) -> None:
@@ -55,6 +88,9 @@ class Keyboard:
         self._all_keys = all_keys
         self._wait = InputWait()
         self._saved: Any = None
+        self._forget: Callable[[], None] = lambda: None
+        self._keys = LeaveKeys()
+        self.leaves: Callable[[], object] | None = None
         with contextlib.suppress(ImportError, OSError, ValueError):
             self._raw(sys.stdin.fileno())
 
@@ -71,6 +107,7 @@ class Keyboard:
             if self._all_keys:
                 settings[3] &= ~termios.ISIG
             termios.tcsetattr(terminal, termios.TCSADRAIN, settings)
+            self._forget = interruption.undo_at_end(self._restore)
         except termios.error:
             self._saved = None
 
@@ -87,7 +124,17 @@ class Keyboard:
             data = b""
         self.ended = not data
         self._wait.found()
+        if self.leaves is None or not self.is_terminal:
+            return data
+        data = self._keys.rest(data)
+        if self._keys.pressed:
+            self.leaves()
         return data
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it is a terminal, set for single keys."""
+        return self._saved is not None
 
     def descriptors(self) -> list[int]:
         """What becomes readable when something is typed."""
@@ -98,12 +145,16 @@ class Keyboard:
 
     def close(self) -> None:
         """Give the terminal back as it was."""
+        self._forget()
+        self._restore()
+        self._saved = None
+
+    def _restore(self) -> None:
         if self._saved is not None:
             import termios
 
             with contextlib.suppress(termios.error, OSError, ValueError):
                 termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._saved)
-            self._saved = None
 
 
 class PseudoTerminal:

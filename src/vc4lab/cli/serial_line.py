@@ -29,6 +29,8 @@ class SerialLine:
         Instead of standard output, for a terminal that has a progress line.
     tell
         Called with a sentence that says how to connect.
+    all_keys
+        Ctrl-C and Ctrl-Z of a terminal are the program's.
 
     Raises
     ------
@@ -40,6 +42,8 @@ class SerialLine:
         where: str | None,
         show: Callable[[str], None] | None = None,
         tell: Callable[[str], None] = lambda _text: None,
+        *,
+        all_keys: bool = False,
     ) -> None:
         self._file: IO[bytes] | None = None
         self._end: Keyboard | PseudoTerminal | TcpPort | None = None
@@ -55,7 +59,7 @@ class SerialLine:
             self._shown = True
             self.port.listener = self._to_terminal if show else self._to_stdout
             if where == "stdio":
-                self._end = Keyboard()
+                self._end = Keyboard(all_keys)
                 self._listen(self._end)
             return
         if where == "pty":
@@ -69,6 +73,18 @@ class SerialLine:
         else:
             self._file = Path(where.removeprefix("file:")).open("wb")  # noqa: SIM115 - see close()
             self.port.listener = self._to_file
+
+    def leave_by(self, leaves: Callable[[], object]) -> bool:
+        """Call this when Ctrl-A X is typed; whether there is a terminal, to be looked at."""
+        if not isinstance(self._end, Keyboard) or not self._end.is_terminal:
+            return False
+        self._end.leaves = leaves
+        return True
+
+    def look(self) -> None:
+        """Take what was typed, also where the program does not ask for it."""
+        if self.port.source is not None:
+            self.port.type(self.port.source())
 
     def _connect(self, end: PseudoTerminal | TcpPort) -> None:
         self._end = end

@@ -7,7 +7,8 @@ import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Protocol
 
-from vc4lab.cli.exit_codes import ExitCode, not_drawn
+from vc4lab import interruption
+from vc4lab.cli.exit_codes import ExitCode, interrupted_code, not_drawn
 from vc4lab.cli.outputs import Outputs, say
 from vc4lab.files import why
 
@@ -26,6 +27,12 @@ class SerialEnd(Protocol):
     port: SerialPort
     error: OSError | None
     """Why not all of the output could be written."""
+
+    def leave_by(self, leaves: Callable[[], object]) -> bool:
+        """Call this when Ctrl-A X is typed; whether there is a terminal, to be looked at."""
+
+    def look(self) -> None:
+        """Take what was typed, also where the program does not ask for it."""
 
     def close(self) -> None:
         """After the run."""
@@ -61,7 +68,9 @@ def run_session(settings: Settings, guest: Guest | None = None) -> ExitCode | in
     with Progress(live, settings.frames, settings.seconds) as progress:
         show = progress.show if progress.enabled and sys.stdout.isatty() else None
         try:
-            line: SerialEnd = guest or SerialLine(settings.serial, show, say)
+            line: SerialEnd = guest or SerialLine(
+                settings.serial, show, say, all_keys=settings.all_keys
+            )
         except BadSerial as error:
             say(f"vc4lab: {error}")
             return ExitCode.BAD_INPUT
@@ -76,7 +85,7 @@ def run_session(settings: Settings, guest: Guest | None = None) -> ExitCode | in
         tell = progress.show if progress.enabled else say
         run = _Run(settings, outputs, reporter, tell, guest)
         try:
-            code = run.boot_and_run(line.port, progress)
+            code = run.boot_and_run(line, progress)
         finally:
             line.close()
     if line.error is not None:
@@ -108,7 +117,7 @@ class _Run:
         self._left_out = -1
         """`FrameCounter.moves` at the last frame that came too early for the recording."""
 
-    def boot_and_run(self, port: object, progress: object) -> ExitCode:
+    def boot_and_run(self, line: SerialEnd, progress: object) -> ExitCode:
         """Start and run; the exit code of how it ended."""
         from vc4lab.cli.instruments import Instruments
         from vc4lab.cli.progress import INTERVAL
@@ -123,7 +132,7 @@ class _Run:
             machine = Machine(
                 settings.path,
                 reporter=self.reporter,  # type: ignore[arg-type]
-                serial=port,  # type: ignore[arg-type]
+                serial=line.port,
                 options=settings.machine,
             )
         except UnknownBoard as error:
@@ -136,8 +145,10 @@ class _Run:
         except KeyboardInterrupt:
             self.endings.append("interrupted before the program started")
             self._not_saved("the machine was not ready")
-            return ExitCode.INTERRUPTED
+            return self._interrupted()
         self._machine = machine
+        if line.leave_by(lambda: machine.end("left with Ctrl-A X")):
+            machine.listeners.vsync.subscribe(lambda _event: line.look())
         if settings.realtime:
             from vc4lab.soc.pace import Pace
 
@@ -177,8 +188,9 @@ class _Run:
                     self._guest.begin(machine)
                 result = machine.run(settings.frames, settings.seconds)
             interrupted = interrupt is not None and interrupt.asked
-            if result.reason in (Stop.HALTED, Stop.HANG, Stop.CRASH):
-                interrupted = not instruments.stay() or interrupted
+            code = self._interrupted() if interrupted else ExitCode.OK
+            if result.reason in (Stop.HALTED, Stop.HANG, Stop.CRASH) and not instruments.stay():
+                code = self._interrupted()
         except InstrumentError as error:
             self.endings.append(str(error))
             return error.code
@@ -187,7 +199,7 @@ class _Run:
         except KeyboardInterrupt:
             self.endings.append(f"interrupted after {machine.seconds:.2f} s of guest time")
             self._not_saved("it was interrupted in the middle of an instruction")
-            return ExitCode.INTERRUPTED
+            return self._interrupted()
         finally:
             instruments.close()
         spent = time.perf_counter() - started
@@ -205,10 +217,14 @@ class _Run:
         if undrawn:
             self.endings.append(not_drawn(undrawn))
         saved = instruments.save_state()
-        if interrupted:
-            return ExitCode.INTERRUPTED
-        code = _code(result, settings.frames)
+        code = code or _code(result, settings.frames)
         return code or (ExitCode.NOT_DRAWN if undrawn else saved)
+
+    def _interrupted(self) -> ExitCode:
+        """The exit code after a signal; what follows is ended only by another one."""
+        code = interrupted_code()
+        interruption.dealt_with()
+        return code
 
     def _not_saved(self, why: str) -> None:
         save_state = self.settings.instruments.save_state

@@ -42,5 +42,7 @@ class Settings:
     frames: int | None = None
     seconds: float | None = None
     serial: str | None = None
+    all_keys: bool = False
+    """With serial "stdio" on a terminal: Ctrl-C is the program's."""
     realtime: bool = False
     strict: bool = False

@@ -1,7 +1,7 @@
 """The command's first and last moments: Ctrl-C ends it there without Python's traceback.
 
 Imports take a third of a second, and there is nothing yet, or nothing any more, to be put in order.
-In between, Ctrl-C is a KeyboardInterrupt.
+In between, Ctrl-C, SIGTERM and SIGHUP are `interruption`'s.
 """
 
 from __future__ import annotations
@@ -14,21 +14,25 @@ def _leave(*_: object) -> None:
     os._exit(128 + signal.SIGINT)
 
 
-def _on_interrupt(leaves: bool) -> None:
-    """What Ctrl-C does from now on; where it was ignored (nohup), it stays so."""
-    if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _leave):
-        signal.signal(signal.SIGINT, _leave if leaves else signal.default_int_handler)
+def _leave_at_ctrl_c() -> None:
+    """Where it was ignored (nohup), it stays so."""
+    if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_DFL):
+        signal.signal(signal.SIGINT, _leave)
 
 
 def run() -> None:
     """The program's entry point."""
-    _on_interrupt(leaves=True)
+    _leave_at_ctrl_c()
+    from vc4lab import interruption
     from vc4lab.cli.main import run as commands
 
     try:
-        _on_interrupt(leaves=False)
+        if signal.getsignal(signal.SIGINT) is _leave:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        interruption.install()
         commands()
     except KeyboardInterrupt:
         _leave()
     finally:
-        _on_interrupt(leaves=True)
+        interruption.uninstall()
+        _leave_at_ctrl_c()

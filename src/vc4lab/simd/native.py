@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from vc4lab import optimisations
+from vc4lab.interruption import deferred
 from vc4lab.simd import cache
 from vc4lab.simd.floatmode import CALLER_MODE, FLOAT_MODES, define_entry
 from vc4lab.simd.kernel import Function, define, function_in_module
@@ -206,12 +207,16 @@ def trace_module(functions: Mapping[str, Function], target: Target, float_mode: 
 
 
 @contextmanager
-def _without_collections() -> Iterator[None]:
-    """Tracing makes tens of thousands of objects that all live to its end: nothing to collect."""
+def _undisturbed() -> Iterator[None]:
+    """Tracing makes tens of thousands of objects that all live to its end: nothing to collect.
+
+    No signal raises in it: Python's parser, which it uses, makes a SystemError of that.
+    """
     running = gc.isenabled()
     gc.disable()
     try:
-        yield
+        with deferred():
+            yield
     finally:
         if running:
             gc.enable()
@@ -254,7 +259,7 @@ def build(
         image = cache.read(slot)
         if image is not None:
             return NativeModule(name, image, functions, imports or {})
-    with _without_collections():
+    with _undisturbed():
         ir = trace_module(functions, target, float_mode)
     if slot is None:
         slot = _slot("ir", f"{combine} {quick} {thorough}", ir, "", target, functions, "")

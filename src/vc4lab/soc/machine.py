@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from vc4lab import interruption
 from vc4lab.diagnostics import Reporter
 from vc4lab.listeners import OneListener
 from vc4lab.memory import GuestMemory
@@ -239,6 +240,8 @@ class Machine:
 
         Raises
         ------
+        KeyboardInterrupt
+            Ctrl-C, between two slices of the cores; the machine can run on.
         StrictStop
             A diagnostic of a strict reporter.
         ValueError
@@ -259,17 +262,23 @@ class Machine:
             moment = self.clock.now + int(seconds * NANOSECONDS)
             deadline = self.clock.at(moment, self._on_deadline)
         try:
-            while (result := self._end.result) is None:
-                if self.hardware.before_slice is not None:
-                    self.hardware.before_slice()
-                self.turns.step()
-            self._drain_caches()
-            self._look_at_caches()
-            if self.listeners.run_ended.subscriptions:
-                self.listeners.run_ended.emit(RunEnded(result))
+            with interruption.deferred(takes_over=True):
+                result = self._run()
         finally:
             if deadline is not None:
                 deadline.cancel()
+        return result
+
+    def _run(self) -> RunResult:
+        while (result := self._end.result) is None:
+            interruption.look()
+            if self.hardware.before_slice is not None:
+                self.hardware.before_slice()
+            self.turns.step()
+        self._drain_caches()
+        self._look_at_caches()
+        if self.listeners.run_ended.subscriptions:
+            self.listeners.run_ended.emit(RunEnded(result))
         return result
 
     def end(self, message: str) -> None:

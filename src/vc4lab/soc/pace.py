@@ -14,6 +14,7 @@ import select
 import time
 from collections.abc import Callable
 
+from vc4lab import interruption
 from vc4lab.soc.clock import NANOSECONDS
 
 MAX_BEHIND = NANOSECONDS // 4
@@ -27,14 +28,14 @@ SHORTEST_REST = NANOSECONDS // 50
 
 
 def wait_for(seconds: float, descriptors: list[int]) -> None:
-    """Sleep, until one of the descriptors has something to read."""
-    if descriptors:
-        try:
-            select.select(descriptors, [], [], seconds)
-            return
-        except (OSError, ValueError):  # one of them is closed
-            pass
-    time.sleep(seconds)
+    """Sleep, until one of the descriptors has something to read, or a signal comes."""
+    signals = [interruption.descriptor()]
+    try:
+        ready = select.select(signals + descriptors, [], [], seconds)[0]
+    except (OSError, ValueError):  # one of them is closed
+        ready = select.select(signals, [], [], seconds)[0]
+    if signals[0] in ready:
+        interruption.drain()
 
 
 class Pace:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.interruption import deferred
 from vc4lab.listeners import OneListener
 from vc4lab.options import GpuOptions, chosen
 from vc4lab.simd.team import Team
@@ -290,6 +291,10 @@ class V3D:
 
     def run(self) -> None:
         """Runs both threads until they stop or stall."""
+        with deferred():
+            self._run()
+
+    def _run(self) -> None:
         binning, threads = self.binning, self.threads
         first, second = threads
         counters = self.counters

@@ -60,7 +60,7 @@ class GoldenDraw:
         self.termination = _termination_of(key)
         self.proven = False
         """Compiled code has run the program to its end in the tiles that are rendered now."""
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         """What ended the draw: `Unsupported`, or an error of the simulator itself."""
         self._compiled = compiled
 

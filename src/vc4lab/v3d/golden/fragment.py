@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 
+from vc4lab.interruption import Interrupted, came, is_overdue
 from vc4lab.qpu.run.environment import LeftProgram, Unsupported
 from vc4lab.v3d.golden.draw import registered
 from vc4lab.v3d.state import tile_context as tc
@@ -33,6 +34,9 @@ def _run(context: int, params: int) -> int:
         return tc.STATUS_UNPROVEN
     from vc4lab.v3d.golden.queue import shade_queue
 
+    if is_overdue():
+        draw.failure = Interrupted(came())
+        return tc.STATUS_UNSUPPORTED
     QUEUES_RUN[0] += 1  # two threads that count as one do no harm
 
     granted = ctypes.c_int32.from_address(context + TileContext.budget.offset).value

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from vc4lab import interruption
 from vc4lab.bits import Bits, Layout
 from vc4lab.v3d.events import ProgramEnded, ProgramStarted, V3DListeners
 from vc4lab.v3d.job_time import QPUS
@@ -200,6 +201,10 @@ class UserPrograms:
         if self._quiet:
             return
         self._quiet = True
+        with interruption.deferred():
+            self._run_all()
+
+    def _run_all(self) -> None:
         while True:
             self._start()
             if not self.running:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from vc4lab import interruption
 from vc4lab.qpu.run.environment import uncompiled_budget
 from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.v3d.events import ProgramKind, ProgramRecorded, V3DListeners
@@ -218,6 +219,7 @@ def run_until_quiet(
     anything = False
     active = [qpu for qpu in qpus if qpu.alive]
     while active:
+        interruption.look_if_overdue()
         together = [qpu for qpu in active if qpu.parallel] if threads else []
         moved = False
         if threads is not None and len(together) > 1:

@@ -1,0 +1,245 @@
+"""Signals that end a run: none is lost, and what ran can go on."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vc4lab import Machine, interruption
+from vc4lab.drm.recorded.replay import replay
+from vc4lab.interruption import Interrupted
+from vc4lab.v3d.user_programs.experiment import Experiment
+
+ROOT = Path(__file__).parent.parent
+GEARS = ROOT / "examples" / "gears" / "sdcard"
+JOBS = Path(__file__).parent / "data" / "vc4-jobs" / "kmscube_smooth"
+
+
+@pytest.fixture(autouse=True)
+def own_handlers():
+    """Python's Ctrl-C, also where the suite runs in a script's background; nothing stays."""
+    before = {number: signal.getsignal(number) for number in interruption.ENDING}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    interruption._state.__init__()  # type: ignore[misc]
+
+
+class Sender:
+    """Sends this process a signal after a while, from another thread."""
+
+    def __init__(self, seconds: float, number: int = signal.SIGINT) -> None:
+        self._seconds, self._number = seconds, number
+        self._thread = threading.Thread(target=self._send)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join()
+
+    def _send(self) -> None:
+        time.sleep(self._seconds)
+        os.kill(os.getpid(), self._number)
+
+
+def next_signal() -> None:
+    """Another one of the same number is not taken for the one before."""
+    interruption._state.came = interruption._state.last = 0
+
+
+def sent_in_a_loop(run: Callable[[], object], times: int, longest: float) -> int:
+    """How many signals at random moments of a run do not end it."""
+    lost, moments = 0, random.Random(1)
+    for _ in range(times):
+        next_signal()
+        try:
+            with Sender(moments.uniform(0, longest)):
+                run()
+                lost += 1
+        except KeyboardInterrupt:
+            pass
+    return lost
+
+
+def test_ctrl_c_ends_a_machine_each_time_and_it_runs_on_as_if_nothing_was() -> None:
+    undisturbed, machine = Machine(GEARS), Machine(GEARS)
+    assert sent_in_a_loop(machine.run, 60, 0.02) == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    frames = machine.frames.count + 3
+    machine.run(frames=3)
+    undisturbed.run(frames=frames)
+    assert machine.screen.image.tobytes() == undisturbed.screen.image.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # files
+def test_ctrl_c_ends_jobs_of_a_driver_each_time() -> None:
+    interruption.install()
+
+    def jobs() -> None:
+        for _ in range(1000):
+            replay(JOBS)
+
+    assert sent_in_a_loop(jobs, 20, 0.3) == 0
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_ctrl_c_ends_a_user_program_each_time(engine: str) -> None:
+    from vc4lab.options import GpuOptions
+    from vc4lab.qpu.text.assembler import assemble
+
+    code = assemble(":a\n nop\n brr -, a\n nop\n nop\n nop\n").bytes
+    interruption.install()
+
+    def program() -> None:
+        for _ in range(1000):
+            Experiment(code, gpu=GpuOptions(engine)).run(2)
+
+    assert sent_in_a_loop(program, 8, 0.3) == 0
+
+
+def test_a_long_job_of_the_interpreter_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interruption, "PATIENCE", 0.05)
+    interruption.install()
+    begin = time.monotonic()
+    scene = JOBS.parent / "glmark2_ideas"
+    with pytest.raises(Interrupted), Sender(0.3):
+        replay(scene, engine="interpreter", threads=1)  # it takes seconds
+    assert time.monotonic() - begin < 30
+
+
+def test_a_region_keeps_the_signal_to_its_end() -> None:
+    interruption.install()
+    reached = []
+
+    def region() -> None:
+        with interruption.deferred():
+            with interruption.deferred():
+                signal.raise_signal(signal.SIGTERM)
+            reached.append("its end")
+
+    with pytest.raises(Interrupted) as caught:
+        region()
+    assert reached
+    assert caught.value.number == signal.SIGTERM
+
+
+def test_an_owner_is_asked_and_nothing_is_raised(capfd: pytest.CaptureFixture[str]) -> None:
+    interruption.install()
+    with interruption.owned("a moment\n"):
+        assert not interruption.came()
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)  # as a terminal does that is closed
+        interruption.look()
+        assert interruption.came() == signal.SIGHUP
+    assert capfd.readouterr().err == "a moment\n"
+    interruption.dealt_with()
+    with interruption.deferred():
+        pass
+
+
+def test_a_raise_that_python_drops_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a weak reference's callback, or `__del__`."""
+    interruption.install()
+
+    class Dropped:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda _dropped: None)
+    dropped = Dropped()
+    del dropped
+    with pytest.raises(Interrupted), interruption.deferred():
+        raise AssertionError("this region is not entered")
+
+
+def test_the_same_signal_at_once_is_one() -> None:
+    interruption.install()
+
+    def region() -> None:
+        with interruption.deferred():
+            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(Interrupted):
+        region()
+
+
+def ends_at_once(run: Callable[[], object]) -> int:
+    """Exit code of a process in which a second signal ends `run`."""
+    child = os.fork()
+    if not child:
+        interruption.install()
+        try:
+            run()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_second_signal_ends_the_process_at_once(capfd: pytest.CaptureFixture[str]) -> None:
+    def run() -> None:
+        forget = interruption.undo_at_end(lambda: os.write(2, b"forgotten\n"))
+        interruption.undo_at_end(lambda: os.write(2, b"the terminal is as before\n"))
+        forget()
+        with interruption.deferred():
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+
+    assert ends_at_once(run) == 128 + signal.SIGTERM
+    text = capfd.readouterr().err
+    assert "the terminal is as before" in text
+    assert "interrupted again" in text
+    assert "forgotten" not in text
+
+
+def test_no_signal_ends_what_writes_a_file() -> None:
+    def run() -> None:
+        with interruption.owned(), interruption.protected():
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+        os._exit(7)
+
+    assert ends_at_once(run) == 7
+
+
+def test_what_is_ignored_stays_so() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    interruption.install()
+    signal.raise_signal(signal.SIGHUP)
+    assert not interruption.came()
+    interruption.uninstall()
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_sleep_ends_when_a_signal_comes() -> None:
+    from vc4lab.soc.pace import wait_for
+
+    interruption.install()
+    begin = time.monotonic()
+    with interruption.owned(), Sender(0.05, signal.SIGTERM):
+        wait_for(20.0, [])
+    assert time.monotonic() - begin < 10
+
+
+def test_other_threads_are_left_alone() -> None:
+    seen = []
+
+    def work() -> None:
+        with interruption.deferred():
+            seen.append(interruption._state.depth)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [0]
