@@ -16,7 +16,6 @@ from vc4lab.driver.draws.pipeline import (
     kind_of,
     make_pipeline,
 )
-from vc4lab.driver.draws.plans import PLAN_WORDS
 from vc4lab.driver.draws.polygon_mode import drawn_as, without
 from vc4lab.driver.draws.prepared import PreparedDraw
 from vc4lab.driver.draws.primitives import Batch, batches
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from vc4lab.mesa.state.pipe import PipeState
 
 MAX_INSTANCES = 1 << 16
-PLAN_ALIGNMENT = 4 * PLAN_WORDS
 ZEROS = 64
 """Bytes, for vertex inputs that have no buffer."""
 SHADER_STATES = [
@@ -61,6 +59,8 @@ class DrawLowering:
         What was compiled.
     pipeline
         Programs and records of the last draw.
+    repeats
+        The last draw, if with the same state and numbers it is the same again.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class DrawLowering:
         self._pipelines = IdentityCache()
         self._records = IdentityCache()
         self.pipeline: Pipeline | None = None
+        self.repeats: PreparedDraw | None = None
         self._nothing = memory.store(bytes(ZEROS))
 
     def forget(self) -> None:
@@ -97,19 +98,24 @@ class DrawLowering:
     ) -> bool:
         """The same of a draw whose state may come again with other uniforms.
 
-        whole: gives the state with its uniforms.
+        whole: gives the state with its uniforms. `repeats` is what the same draw adds again.
         """
+        self.repeats = None
         key = _numbers(draw)
-        made = shared.prepared.get(key)
+        made: PreparedDraw | None = shared.prepared.get(key)
+        lasts = True
         if made is None or (made is not NOTHING and not made.is_valid):
             start = self.memory.arena.next
             made = self._prepare(job.target, shared.state, draw) or NOTHING
-            if self.memory.arena.next == start:  # else it has data that last a frame
+            lasts = self.memory.arena.next == start  # else it has data that last a frame
+            if lasts:
                 if len(shared.prepared) >= MAX_KNOWN:
                     shared.prepared.clear()
                 shared.prepared[key] = made
         if made is NOTHING:
             return False
+        if lasts and not made.late:
+            self.repeats = made
         vertex, fragment = uniforms
         constants = None
         if made.late:
@@ -122,17 +128,14 @@ class DrawLowering:
     def _add(
         self, job: FrameJob, made: PreparedDraw, blocks: tuple[int, int], constants: Any
     ) -> None:
-        plan, head = made.plan, made.plan.head
         self.pipeline = made.pipeline
-        kept: object = made
+        placed = made.placed
         if made.late:
-            head, kept = plan.with_words(made.late_words(constants, self.memory))
-        address = self.memory.arena.allocate(plan.size, PLAN_ALIGNMENT)
-        job.fills.add(head, kept, address, *blocks)
-        job.add(made.records, made.body(address))
-        job.draws += 1
-        job.uses_depth |= made.uses_depth
-        job.writes_depth |= made.writes_depth
+            # Words of this draw's own: native code has them in memory before they go.
+            head, _words = made.plan.with_words(made.late_words(constants, self.memory))
+            placed.put_head(head)
+        job.add(placed, blocks)
+        job.depth(uses=made.uses_depth, writes=made.writes_depth)
 
     def _block(self, constants: tuple[bytes, ...]) -> int:
         """Constant buffer 0 as a block; 0 if it is empty."""

@@ -7,21 +7,20 @@ that it looked at do not change.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.driver.draws.placing import PlacedDraw
 from vc4lab.driver.draws.plans import DrawPlan
 from vc4lab.driver.draws.uniforms import late_word, stream_words
-from vc4lab.records import states
 
 if TYPE_CHECKING:
     from vc4lab.driver.compiler.result import Uniform
     from vc4lab.driver.draws.pipeline import Pipeline
     from vc4lab.driver.draws.uniforms import StreamPlan, StreamValues
     from vc4lab.driver.gpu.memory import GpuMemory
-
-SHADER_STATE = bytes([states.GlShaderState.id])
 
 
 @dataclass(eq=False)
@@ -56,6 +55,11 @@ class PreparedDraw:
     seen: tuple[tuple[Any, int], ...] = ()
     pipeline: Any = None
 
+    @cached_property
+    def placed(self) -> PlacedDraw:
+        """As native code adds it; after everything else is there."""
+        return PlacedDraw(self.plan, self.records, self.batches, self.seen)
+
     @property
     def is_valid(self) -> bool:
         """Whether what was looked at is as it was."""
@@ -81,13 +85,6 @@ class PreparedDraw:
         for number, one in stream.late:
             self.late.append((place // 4 + number, 0 if of_vertex else 1, one))
         return self.plan.add(words, stream.own_addresses, stream.pairs, of_vertex=of_vertex)
-
-    def body(self, address: int) -> bytes:
-        """Shader states and primitive records, with the plan at an address."""
-        out = b""
-        for state, place, record in self.batches:
-            out += SHADER_STATE + (state | address + place).to_bytes(4, "little") + record
-        return out
 
     def late_words(
         self, constants: tuple[tuple[bytes, ...], tuple[bytes, ...]], memory: GpuMemory

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.driver.draws.plans import Fills
 from vc4lab.driver.frames.rendering_list import (
     FIRST_BLOCK,
     RenderPlan,
@@ -21,6 +20,7 @@ from vc4lab.records.codes import BlockSize
 from vc4lab.records.control import build
 
 if TYPE_CHECKING:
+    from vc4lab.driver.draws.placing import FrameDraws, PlacedDraw
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.mesa.state.pipe import Framebuffer
@@ -33,19 +33,16 @@ ZS = DEPTH | STENCIL
 
 
 class FrameJob:
-    """Clears and draws for one frame buffer.
+    """Clears and draws for one frame buffer; its draws are added to `draws`, which are none yet.
 
     Attributes
     ----------
-    fills
-        What its draws have in memory besides records.
-    draws
-        How many it has.
     writes, reads
         Resources that it draws to, and those that its draws use.
     """
 
-    def __init__(self, framebuffer: Framebuffer, target: FrameTarget) -> None:
+    def __init__(self, framebuffer: Framebuffer, target: FrameTarget, draws: FrameDraws) -> None:
+        self._draws = draws
         self.framebuffer = framebuffer
         self.target = target
         surfaces = [*framebuffer.cbufs, framebuffer.zsbuf]
@@ -55,15 +52,10 @@ class FrameJob:
                 resource: Any = one.resource
                 self.writes[resource.number] = resource
         self.reads: dict[int, GpuResource] = {}
-        self.fills = Fills()
-        self.draws = 0
         self.cleared = 0
         self.uses_depth = False
         self.writes_depth = False
         self._colour = self._depth = self._stencil = 0
-        self._body = bytearray()
-        self._state: dict[int, bytes] = {}
-        self._last: dict[int, bytes] | None = None
 
     def can_clear(self, buffers: int) -> bool:
         """Whether a clear of these can still be the tile buffer's."""
@@ -86,16 +78,19 @@ class FrameJob:
         self.uses_depth |= bool(buffers & ZS)
         self.writes_depth |= bool(buffers & ZS)
 
-    def add(self, state: dict[int, bytes], records: bytes) -> None:
-        """A draw: state records by their ids, of which those are added that differ; its others."""
-        if state is not self._last:
-            self._last = state
-            known = self._state
-            for number, record in state.items():
-                if known.get(number) != record:
-                    known[number] = record
-                    self._body += record
-        self._body += records
+    @property
+    def draws(self) -> int:
+        """How many it has."""
+        return self._draws.sink.draws
+
+    def add(self, placed: PlacedDraw, blocks: tuple[int, int]) -> None:
+        """Add a draw, with the blocks of its stages' constants. Raises OutOfMemory."""
+        self._draws.add(placed, blocks)
+
+    def depth(self, *, uses: bool, writes: bool) -> None:
+        """What a draw needs of the depth buffer."""
+        self.uses_depth |= uses
+        self.writes_depth |= writes
 
     @property
     def has_work(self) -> bool:
@@ -104,7 +99,6 @@ class FrameJob:
 
     def lists(self, memory: GpuMemory) -> Lists:
         """Both lists, in the arena. Raises OutOfMemory."""
-        self.fills.run(memory)
         columns, rows = self.target.tiles
         tile_lists = round_up(TILE_MEMORY + STATE_BYTES * columns * rows, PAGE)
         start = end = 0
@@ -122,7 +116,7 @@ class FrameJob:
             )
             begin = build(d.StartTileBinning) + build(states.PrimitiveListFormat, **_TRIANGLES)
             ends = build(d.IncrementSemaphore) + build(d.Flush)
-            data = b"".join((mode, begin, self._body, ends))
+            data = b"".join((mode, begin, self._draws.records, ends))
             start = memory.keep(data)
             end = start + len(data)
         plan = RenderPlan(

@@ -6,6 +6,7 @@ a cube follow each other. What only is shown, and never sampled in place, is in 
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,8 +42,8 @@ class GpuResource(Resource):
         Where each level is relative to level 0; empty for a buffer.
     layer_bytes
         From face to face.
-    changes
-        How often its content was changed; work that waits to be done counts when it is done.
+    counter
+        Where native code finds `changes`.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class GpuResource(Resource):
         super().__init__(asked)
         self.number = number
         self._memory = memory
-        self.changes = 0
+        self.counter = ctypes.c_int64()
         self.chain: tuple[MipLevel, ...] = ()
         self.layer_bytes = 0
         below = 0
@@ -90,6 +91,15 @@ class GpuResource(Resource):
             size = pitch * self.height
             return (MipLevel(self.width, self.height, Tiling.RASTER, pitch, 0, size),)
         return mip_chain(self.width, self.height, bits, len(self.levels), block=layout.block_width)
+
+    @property
+    def changes(self) -> int:
+        """How often its content was changed; work that waits to be done counts when it is done."""
+        return self.counter.value
+
+    @changes.setter
+    def changes(self, number: int) -> None:
+        self.counter.value = number
 
     @property
     def is_buffer(self) -> bool:

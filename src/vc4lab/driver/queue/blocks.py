@@ -343,10 +343,13 @@ class SharedState:
         The resources that a draw reads, by number.
     prepared
         For what is made of it.
+    lasts
+        Whether its blocks stay when the queue is done.
     """
 
-    def __init__(self, state: PipeState) -> None:
+    def __init__(self, state: PipeState, *, lasts: bool) -> None:
         self.state = state
+        self.lasts = lasts
         self.reads: dict[int, Any] = {one.number: one for one in resources_of(state)}
         self.prepared: dict[Any, Any] = {}
 
@@ -468,8 +471,8 @@ class BlockReader:
                 vertex=self._stage(key[1 : 1 + parts]),
                 fragment=self._stage(key[1 + parts :]),
             )
-            known = SharedState(made)
-            if all(map(self._lasts, filter(None, key))):
+            known = SharedState(made, lasts=all(map(self._lasts, filter(None, key))))
+            if known.lasts:
                 self._shared[key] = known
         return known, uniforms
 

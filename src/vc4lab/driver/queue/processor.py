@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vc4lab.driver.draws.blit import BlitDraws, is_drawn
 from vc4lab.driver.draws.lowering import DrawLowering
+from vc4lab.driver.draws.placing import FrameDraws
 from vc4lab.driver.draws.programs import CompileError
 from vc4lab.driver.frames.job import COLOUR0, DEPTH, STENCIL, ZS, FrameJob
 from vc4lab.driver.frames.target import frame_target
@@ -22,6 +24,7 @@ from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.blocks import BlockReader
 from vc4lab.driver.queue.counts import FrameCounts
+from vc4lab.driver.queue.draw_walk import DrawWalk
 from vc4lab.driver.queue.events import (
     CommandExecuted,
     DrawAdded,
@@ -70,6 +73,11 @@ class Processor:
         self.resources = resources
         self.listeners = listeners
         self.blocks = BlockReader(memory, resources)
+        self.frame_draws = FrameDraws(memory)
+        self.walk = DrawWalk(memory, self.frame_draws)
+        self._framebuffers: dict[Framebuffer, int] = {}
+        self._numbers = count(1)
+        """Of frame buffers; none comes again."""
         self.draws = DrawLowering(memory, compiler, self.report)
         self.counts = FrameCounts()
         self._target: tuple[GpuResource, int] | None = None
@@ -83,10 +91,13 @@ class Processor:
         begun = time.monotonic()
         data = self.memory.guest.read(address, size)
         self.blocks.reset()
+        self.walk.begin()
         if self.listeners.queue.subscriptions:
             self.listeners.queue.emit(QueueBegun(address, size))
         place = 0
         while True:
+            if not (self.listeners.command.subscriptions or self.listeners.draw.subscriptions):
+                place = self._walk(address + place, address + size) - address
             try:
                 command, after = c.command_at(data, place)
             except Malformed as reason:
@@ -101,6 +112,19 @@ class Processor:
         self.flush()
         if self.listeners.done.subscriptions:
             self.listeners.done.emit(QueueDone(begun))
+
+    def _walk(self, start: int, end: int) -> int:
+        """Add known draws from an address on to the frame; the address of what comes next."""
+        counts = self.counts
+        after, drawn, fresh = self.walk.run(start, end, counts.draw_of_frame + 1)
+        if drawn and self._job is not None:
+            counts.draws += len(drawn)
+            counts.draw_of_frame += len(drawn)
+            self._drawn += drawn
+            for made, shared in fresh:
+                self._job.reads.update(shared.reads)
+                self._job.depth(uses=made.uses_depth, writes=made.writes_depth)
+        return after
 
     def _execute(self, command: c.QueueCommand) -> None:
         try:
@@ -123,6 +147,8 @@ class Processor:
             self._picture, self._target = self.last_picture, None
         self.blocks.forget()
         self.draws.forget()
+        self.walk.forget()
+        self._framebuffers.clear()
         self.blits.forget()
 
     def report(self, code: str, text: str) -> None:
@@ -159,6 +185,9 @@ class Processor:
         ):
             job.reads.update(reads)
             self._drawn.append(number)
+            repeats = self.draws.repeats
+            if repeats is not None and shared.lasts and job.writes.keys().isdisjoint(reads):
+                self.walk.learn(repeats, shared)
             if self.listeners.draw.subscriptions and self.draws.pipeline is not None:
                 state = self.blocks.whole(shared, uniforms)
                 event = DrawAdded(number, command, state, self.draws.pipeline)
@@ -269,12 +298,18 @@ class Processor:
         if job is not None and job.framebuffer == framebuffer:
             return job
         self.flush()
-        self._job = FrameJob(framebuffer, frame_target(framebuffer))
+        target = frame_target(framebuffer)
+        number = self._framebuffers.get(framebuffer)
+        if number is None:
+            number = self._framebuffers[framebuffer] = next(self._numbers)
+        self.frame_draws.begin(number)
+        self._job = FrameJob(framebuffer, target, self.frame_draws)
         return self._job
 
     def flush(self) -> None:
         """Draw the frame that waits."""
         job, self._job = self._job, None
+        self.frame_draws.end()
         drawn, self._drawn = self._drawn, []
         if job is None or not job.has_work:
             return

@@ -1,0 +1,160 @@
+"""Draws of the queue that native code adds to frames: the processor's lists and pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.driver import shaders
+from tests.driver.drawing import BGRA, RGBA, Drawing
+from tests.driver.small_scene import WINDOW, server_and_drawing
+
+from vc4lab.driver.queue.commands import Draw
+from vc4lab.driver.queue.draw_walk import DrawWalk
+from vc4lab.driver.queue.processor import _HANDLERS
+from vc4lab.driver.screen import VideoCoreScreen
+from vc4lab.mesa.protocol import messages
+from vc4lab.mesa.protocol.codes import Primitive, Stage
+from vc4lab.mesa.protocol.state_commands import Scissor, SetIndexBuffer, SetScissorState
+
+SIZE = 64
+FRAMES = 6
+SQUARE = [[-1, -1, 0, 1], [1, -1, 0, 1], [1, 1, 0, 1], [-1, 1, 0, 1]]
+SMALL = [[-0.5, -0.5, 0, 1], [0.5, -0.5, 0, 1], [0.5, 0.5, 0, 1], [-0.5, 0.5, 0, 1]]
+
+
+class Scene:
+    """Frames with all that makes the walk stop, and with much that does not."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        self.drawing = drawing
+        self.window = drawing.texture(SIZE, SIZE, BGRA, bind=WINDOW | 8)
+        self.other = drawing.texture(SIZE, SIZE, RGBA)
+        drawing.viewport(SIZE, SIZE)
+        drawing.defaults()
+        # Buffers stay: a draw with other ones is another draw.
+        rows = [[*one, 0.5 + one[0] / 2, 0.5 + one[1] / 2, 0, 1] for one in (*SQUARE, *SMALL)]
+        drawing.vertices(np.array(rows), 4, 4)
+        self.indices = [
+            drawing.buffer(np.array([4, 5, last], np.uint16).tobytes(), 32) for last in (6, 7)
+        ]
+
+    def frame(self, number: int) -> list[np.ndarray]:
+        drawing = self.drawing
+        drawing.target(self.window)
+        drawing.clear(4, (0.0, 0.0, 0.2 * number, 1.0))
+        drawing.shaders(shaders.POSITION_ONLY, shaders.UNIFORM_COLOUR)
+        for start, green in ((4, 1), (4, 0.5), (4, 0.25)):
+            drawing.constants(Stage.FRAGMENT, (0.1 * number, green, 0, 1))
+            drawing.draw(Primitive.TRIANGLE_FAN, 4, start)
+        drawing.rasterizer(scissor=1)
+        drawing.client.submit(SetScissorState(0, (Scissor(0, 0, 0, 0),)))
+        drawing.draw(Primitive.TRIANGLE_FAN, 4)  # nothing of it
+        drawing.rasterizer()
+        drawing.client.submit(SetIndexBuffer(self.indices[number % 2], 2, 0))
+        drawing.draw(Primitive.TRIANGLES, 3, indexed=1, min_index=4, max_index=7)
+        drawing.draw(Primitive.POINTS, number, max_index=9)
+        # What is in the window is sampled where another one is drawn to.
+        drawing.target(self.other)
+        drawing.shaders(shaders.VARYING, shaders.TEXTURED.format(target="2D"))
+        drawing.sampled(self.window)
+        for _ in range(2):
+            drawing.draw(Primitive.TRIANGLE_FAN, 4, 4)
+        return [drawing.get(self.other), drawing.get(self.window)]
+
+
+def drawn(folder: Path, *, by_processor: bool) -> tuple[list[bytes], list[Any], list[int], Any]:
+    """Binning lists of all jobs, pictures, draws of each job; what was known in the end."""
+    folder.mkdir()
+    server, drawing = server_and_drawing(folder)
+    lists: list[bytes] = []
+    draws: list[int] = []
+    try:
+        screen = server.screen
+        assert isinstance(screen, VideoCoreScreen)
+
+        def job(event: Any) -> None:
+            start, end = event.lists[:2]
+            lists.append(screen.memory.guest.read(start, end - start))
+            draws.extend(event.draws)
+
+        screen.listeners.job.subscribe(job)
+        if by_processor:
+            screen.listeners.command.subscribe(lambda _event: None)
+        scene = Scene(drawing)
+        pictures = [one for number in range(FRAMES) for one in scene.frame(number % 3)]
+        counts = screen.processor.counts
+        assert (counts.draws, counts.left_out) == (8 * FRAMES, 0)
+        assert not server.reporter.counts
+        known = list(screen.processor.walk._known)
+    finally:
+        server.close()
+    return lists, pictures, draws, known
+
+
+def test_the_same_lists_and_pictures(tmp_path: Path) -> None:
+    lists, pictures, draws, known = drawn(tmp_path / "walk", by_processor=False)
+    others, wanted, numbers, none = drawn(tmp_path / "processor", by_processor=True)
+    assert lists == others
+    assert draws == numbers
+    for mine, other in zip(pictures, wanted, strict=True):
+        assert (mine == other).all()
+    assert known
+    assert not none
+    # Three kinds of frame, twice each: what comes again is the same.
+    for mine, other in zip(pictures[:6], pictures[6:], strict=True):
+        assert (mine == other).all()
+
+
+def test_repeated_draws_are_left_to_the_walk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, drawing = server_and_drawing(tmp_path)
+    try:
+        target = drawing.texture(SIZE, SIZE, RGBA)
+        drawing.target(target)
+        drawing.viewport(SIZE, SIZE)
+        drawing.defaults()
+        drawing.shaders(shaders.POSITION_ONLY, shaders.UNIFORM_COLOUR)
+        drawing.vertices(np.array(SQUARE), 4)
+        indices = drawing.buffer(np.array([0, 1, 2, 0, 2, 3], np.uint16).tobytes(), 32)
+
+        def frame(colour: tuple[float, ...]) -> list[int]:
+            drawing.clear(4)
+            drawing.constants(Stage.FRAGMENT, colour)
+            drawing.client.submit(SetIndexBuffer(indices, 2, 0))
+            drawing.draw(Primitive.TRIANGLES, 6, indexed=1, max_index=3)
+            found: list[int] = drawing.get(target)[SIZE // 2, SIZE - 1].tolist()
+            return found
+
+        for _ in range(2):
+            assert frame((1, 0, 0, 1)) == [255, 0, 0, 255]
+        executed: list[int] = []
+        processor: Any = server.screen.processor
+        draw = processor.draw
+
+        def counted(_processor: Any, command: Draw) -> None:
+            executed.append(command.count)
+            draw(command)
+
+        monkeypatch.setitem(_HANDLERS, Draw, counted)
+        assert frame((0, 1, 0, 1)) == [0, 255, 0, 255]
+        assert not executed
+        # Indices that changed are looked at again.
+        drawing.memory[indices][:] = np.array([0, 1, 3, 0, 1, 3], np.uint16).tobytes()
+        drawing.client.send(messages.TransferPut2(indices, 0, 0, 0, 0, 12, 1, 1, 12, 0))
+        assert frame((0, 0, 1, 1)) == [0, 0, 0, 0]
+        assert executed == [6]
+    finally:
+        server.close()
+
+
+def test_tables_that_are_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are emptied; nothing is drawn wrongly."""
+    monkeypatch.setattr(DrawWalk, "MOST", 3)
+    lists, pictures, _, _ = drawn(tmp_path / "few", by_processor=False)
+    others, wanted, _, _ = drawn(tmp_path / "processor", by_processor=True)
+    assert lists == others
+    assert all((mine == one).all() for mine, one in zip(pictures, wanted, strict=True))
