@@ -224,6 +224,14 @@ class V3D:
         if self._failures:
             self.listeners.raise_failure()
 
+    def forget_programs(self) -> None:
+        """Shaders that were met are gone: drop what is remembered of them, between two lists.
+
+        Code that was compiled stays; the same shader finds it again, wherever it lies.
+        """
+        self.frames.preparer.forget()
+        self.binning.coordinates.forget()
+
     def settle(self) -> None:
         """Run the user programs that were queued. Called now and then while the machine runs,
         so that a program which waits for memory to change sees it.

@@ -55,6 +55,10 @@ class SubmissionReports(Reporter):
         self.reporter = reporter
         self._known: set[Hashable] = set()
 
+    def forget(self) -> None:
+        """Findings may come again."""
+        self._known.clear()
+
     def words(self, code: str, message: str, address: int | None) -> tuple[Hashable, str, str]:
         """What makes a finding another one; its text; the text with the job's name."""
         raise NotImplementedError

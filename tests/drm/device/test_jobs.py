@@ -7,6 +7,7 @@ import json
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.drm_client import run_client
@@ -34,6 +35,30 @@ def test_a_live_job_draws_what_replay_draws(device: DrmDevice, tmp_path: Path, n
     run_live(device, client, str(tmp_path))
     assert device.gpu.jobs == 1
     assert (tmp_path / "drawn").read_bytes() == expected
+
+
+def test_nothing_is_remembered_of_shaders_that_are_gone(device: DrmDevice, tmp_path: Path) -> None:
+    """Each start of a program has them elsewhere: what is known of them would pile up."""
+    expected = prepare("glmark2_ideas", tmp_path)
+    for _ in range(2):
+        (tmp_path / "drawn").unlink(missing_ok=True)
+        run_live(device, client, str(tmp_path))
+        assert (tmp_path / "drawn").read_bytes() == expected
+        end = time.monotonic() + 30
+        while any(map(len, remembered(device))):
+            assert time.monotonic() < end, list(map(len, remembered(device)))
+            time.sleep(0.01)
+
+
+def remembered(device: DrmDevice) -> list[Any]:
+    """What the V3D knows of the shaders and textures that it has met."""
+    frames, coordinates = device.v3d.frames.preparer, device.v3d.binning.coordinates
+    found: list[Any] = [frames.pipelines._known, frames._draws.pipelines.made, frames._draws]
+    for programs in (frames.programs, coordinates.programs):
+        found += [programs._programs, programs._met, programs._textures, programs._layouts]
+    for stage in (frames.vertices, coordinates):
+        found += [stage._pipelines, stage.shaders._places, stage.shaders._keep]
+    return found
 
 
 def test_a_surface_that_is_not_there_may_have_bits(device: DrmDevice, tmp_path: Path) -> None:

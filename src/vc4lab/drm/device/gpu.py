@@ -16,6 +16,7 @@ from vc4lab.drm.events import JobCounted, JobDone
 from vc4lab.drm.kernel.hardware import JobReports, run_job
 from vc4lab.drm.uapi.results import Later
 from vc4lab.listeners import Listeners, OneListener
+from vc4lab.memory.heap import give_back
 from vc4lab.v3d.counters import counts
 from vc4lab.v3d.registers import BY_NAME
 
@@ -92,6 +93,10 @@ class Job:
     def place(self, address: int) -> str:
         """The buffer in which an address of the GPU lies, in words."""
         return place_in(self.objects, address)
+
+
+class _Rest:
+    """In the queue: no program has the device."""
 
 
 class Watchdog:
@@ -175,7 +180,7 @@ class Gpu:
         """Called in the GPU's thread when a job is through and its waiters know."""
         self.on_strict: Callable[[StrictStop], None] = lambda stop: None
         self.recorder: JobRecorder | None = None
-        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._queue: SimpleQueue[Job | _Rest | None] = SimpleQueue()
         """None wakes the thread to end."""
         weakref.finalize(self, self._queue.put, None)
         self._open: dict[int, Job] = {}
@@ -212,6 +217,22 @@ class Gpu:
             deadline,
             when=job.done.then if job is not None else None,
         )
+
+    def rest(self) -> None:
+        """No program has the device: what is remembered of their shaders goes, after the last job.
+
+        Their addresses mean nothing any more, and each program's differ; kept, they would fill
+        memory for many minutes until no more are kept.
+        """
+        if self._thread is not None:
+            self._queue.put(_Rest())
+
+    def forget(self) -> None:
+        """In this thread, between two jobs."""
+        self.v3d.forget_programs()
+        if isinstance(self.v3d.reporter, JobReports):
+            self.v3d.reporter.forget()
+        give_back()
 
     def stop(self) -> None:
         """End the thread; the frame at hand is not drawn to its end."""
@@ -274,10 +295,14 @@ class Gpu:
         }
 
 
-def _serve(queue: SimpleQueue[Job | None], owner: weakref.ref[Gpu]) -> None:
+def _serve(queue: SimpleQueue[Job | _Rest | None], owner: weakref.ref[Gpu]) -> None:
     """The thread: until a None comes. While it waits it keeps no one alive."""
     while (job := queue.get()) is not None:
         gpu = owner()
-        if gpu is None or not gpu.run(job):
+        if gpu is None:
+            return
+        if isinstance(job, _Rest):
+            gpu.forget()
+        elif not gpu.run(job):
             return
         del gpu, job

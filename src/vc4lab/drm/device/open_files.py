@@ -103,6 +103,7 @@ class OpenFiles:
             opened.close()
             if not driver.core.files:  # what waited for mappings to go need not wait any more
                 driver.buffers.reclaim()
+                self.gpu.rest()
 
     def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
         if type(opened) is OpenFile:

@@ -113,6 +113,13 @@ class FrameDraws(Sequence[Draw]):
         context.found = ctypes.addressof(self._found)
         context.params = -(-ctypes.addressof(self._params) // _ALIGNMENT) * _ALIGNMENT
 
+    def forget(self) -> None:
+        """Gives the last frame's draws and all that is known up; between two frames."""
+        self._scan, self._count = None, 0
+        self._replies.clear()
+        self._requested.clear()
+        self.pipelines.renew()
+
     def without_request(self) -> list[int]:
         """The draws of the scan at hand whose pipelines were not requested."""
         return [number for number in range(self._count) if number not in self._requested]

@@ -90,6 +90,10 @@ class DrawPipelines:
             known = self._known[short] = program, *self._made(program, key)
         return known[1:]
 
+    def forget(self) -> None:
+        """No pipeline is remembered; between two frames."""
+        self._known.clear()
+
     def replace(self, refined: Refined) -> None:
         """From now on other builds of pipelines are found."""
         for short, (program, key, pipeline) in self._known.items():

@@ -81,6 +81,12 @@ class DrawPreparer:
             rht_moved=rht_movement(unknowns),
         )
 
+    def forget(self) -> None:
+        """Programs that were met are met for the first time from now on; between two frames."""
+        self.pipelines.forget()
+        self._draws.forget()
+        self.vertices.forget()
+
     def prepare_all(
         self, scan: ScanResult, layout: TileLayout = SINGLE, vg_mask: bool = False
     ) -> FrameDraws:

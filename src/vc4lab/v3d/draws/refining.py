@@ -11,13 +11,13 @@ without it that stays with the process (82 of 148 MiB after the 22 recorded runs
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections import deque
 from collections.abc import Iterable
 from itertools import cycle
 from typing import TYPE_CHECKING
 
+from vc4lab.memory.heap import give_back
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.simd import seconds_since_build
 from vc4lab.v3d.fragment.pipeline import thorough_pipeline
@@ -98,13 +98,6 @@ class _Builder:
 
 
 _builder = _Builder()
-
-
-def give_back() -> None:
-    """Gives free memory of the heap back to the host, where its C library can (glibc)."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 class Refiner:

@@ -138,6 +138,11 @@ class ProgramCache:
         self._textures: dict[tuple[Any, ...], tuple[Program, Textures]] = {}
         self._layouts: dict[int, tuple[Program, deque[tuple[int, StreamLayout]]]] = {}
 
+    def clear(self) -> None:
+        """Forgets all."""
+        for known in (self._programs, self._met, self._textures, self._layouts):
+            known.clear()
+
     def get(self, address: int) -> Program:
         """The program at a guest address; oddities of its shape are reported once."""
         known = self._programs.get(address)

@@ -129,6 +129,12 @@ class VertexStage:
         """Bits of ERRSTAT that shaders have caused."""
         self._instructions = 0
 
+    def forget(self) -> None:
+        """Programs that were met are met for the first time from now on; between two lists."""
+        self.programs.clear()
+        self._pipelines.clear()
+        self.shaders.clear()
+
     @property
     def instructions(self) -> int:
         """Instructions of all batches shaded since the start; a loop counts once."""
