@@ -198,4 +198,27 @@ ENTRIES = [
         "config.txt switches device trees off.",
         Severity.WARNING,
     ),
+    Entry(
+        "BOOT-032",
+        "An overlay of the device tree, or a parameter, is left out",
+        "The file that dtoverlay names is missing or damaged, or does not fit the card's tree: a "
+        "label or a node that it needs is not there. Linux gets the tree as if the line were not "
+        "in config.txt, as on a board. Trees of Debian and of mainline Linux have no labels; "
+        "those of the Raspberry Pi's kernel have.",
+        "Raspberry Pi documentation, device trees, overlays and parameters",
+        "Take the .dtb and the folder overlays from the same release; for your own overlays "
+        "compile both with `dtc -@`.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "BOOT-033",
+        "The device tree has no such parameter",
+        "A dtparam line, or the part of a dtoverlay line after the name, sets a parameter that "
+        "the tree or the overlay does not define in __overrides__. It changes nothing, as on a "
+        "board.",
+        "Raspberry Pi documentation, device trees, overlays and parameters",
+        "Compare with overlays/README of the Raspberry Pi's firmware; a dtparam after a dtoverlay "
+        "is that overlay's, until an empty `dtoverlay=` line.",
+        Severity.HINT,
+    ),
 ]

@@ -24,8 +24,9 @@ KEYS = frozenset(
     arm_64bit arm_boost arm_control arm_freq arm_freq_min armstub audio_pwm_mode auto_initramfs
     avoid_pwm_pll avoid_safe_mode avoid_warnings boot_delay boot_delay_ms bootcode_delay
     camera_auto_detect cmdline config_hdmi_boost core_freq core_freq_min decode_mpg2 decode_wvc1
-    device_tree device_tree_address device_tree_end disable_audio_dither disable_camera_led
-    disable_commandline_tags disable_fw_kms_setup disable_l2cache disable_overscan disable_pvt
+    device_tree device_tree_address device_tree_end device_tree_overlay device_tree_param
+    disable_audio_dither disable_camera_led disable_commandline_tags disable_fw_kms_setup
+    disable_l2cache disable_overscan disable_pvt
     disable_splash disable_touchscreen display_auto_detect display_default_lcd
     display_hdmi_rotate display_lcd_rotate display_rotate dtdebug dtoverlay dtparam enable_jtag_gpio
     enable_l2cache enable_tvout enable_uart fake_vsync_isr force_eeprom_read force_turbo
@@ -48,6 +49,11 @@ KEYS = frozenset(
 )
 """Keys the firmware knows; others are reported as a hint (it ignores them silently)."""
 
+TREE_KEYS = {"device_tree_overlay": "dtoverlay", "device_tree_param": "dtparam"} | {
+    key: key for key in ("dtoverlay", "dtparam")
+}
+"""Keys of overlays and parameters of the device tree, by their older names, too."""
+
 
 @dataclass
 class Config:
@@ -57,6 +63,8 @@ class Config:
     command_line: str = ""
     ramdisk: tuple[str, int | None] = ("", None)
     """File of the initramfs line and its address; None: after the kernel."""
+    tree_lines: list[tuple[str, str, str]] = field(default_factory=list)
+    """Each dtoverlay and dtparam line: key, value, where it stands."""
 
     def get(self, key: str, default: str = "") -> str:
         """The value as text."""
@@ -214,6 +222,9 @@ def _setting(config: Config, line: str, where: str, reporter: Reporter) -> None:
         reporter.report("BOOT-014", f"{where}: the firmware does not know the key {_short(key)!r}")
     if plain == "initramfs":
         _initramfs(config, value.split() or [""], where, reporter)
+    plain = TREE_KEYS.get(plain, plain)
+    if plain in TREE_KEYS.values():
+        config.tree_lines.append((plain, value, where))
     config.values[plain] = value
 
 

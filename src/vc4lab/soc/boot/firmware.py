@@ -21,6 +21,7 @@ from vc4lab.soc.boot.card import BareImage, Card, FolderCard
 from vc4lab.soc.boot.config_txt import LONGEST_FILE, Config, parse_config
 from vc4lab.soc.boot.device_tree import BadTree, complete, device_tree, read_tree, write_tree
 from vc4lab.soc.boot.kernel import LED_CODES, Kernel, read_kernel
+from vc4lab.soc.boot.tree_changes import changed
 from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.fat import BadCard, FatCard, looks_like_card
 from vc4lab.soc.videocore.videocore import SERIAL_NUMBER
@@ -231,6 +232,7 @@ def _tree(
                     raise boot_error(reporter, "BOOT-031", f"{card.find(name)}: {error}") from None
                 reporter.report("BOOT-031", f"{card.find(name)}: {error}", block="firmware")
                 continue
+            root = changed(root, card, config, reporter)
             complete(root, *known)
             if kernel.wide:
                 root.reserve(*SPIN_TABLE)
