@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.driver.drawing import BGRA, RGBA, Drawing
@@ -10,7 +12,7 @@ from tests.mesa.conftest import RunningServer
 
 from vc4lab.driver.queue.blocks import ROOM
 from vc4lab.driver.screen import MOST_GONE, VideoCoreScreen
-from vc4lab.mesa.protocol import messages, work_commands
+from vc4lab.mesa.protocol import messages, state_commands, work_commands
 from vc4lab.mesa.protocol.codes import Primitive, Stage
 
 SIZE = 64
@@ -130,3 +132,48 @@ def test_another_target_of_the_same_size(drawing: Drawing, target: int) -> None:
         quad(drawing, 4, BLUE)
         found = drawing.get(handle)[0, -1]
         assert found.tolist() == ([0, 0, 255, 255] if handle == target else [255, 0, 0, 255])
+
+
+def test_vertices_that_lie_elsewhere(
+    drawing: Drawing, target: int, gpu: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Streams of vertices: the same draws at other places of a buffer are not lowered again."""
+    lowering = screen_of(gpu).processor.draws
+    prepared: list[int] = []
+    prepare = lowering._prepare
+
+    def counted(*what: Any) -> Any:
+        prepared.append(1)
+        return prepare(*what)
+
+    monkeypatch.setattr(lowering, "_prepare", counted)
+    buffer = drawing.buffer(np.array([*LEFT, *RIGHT] * 8, np.float32).tobytes())
+
+    def frame(first: int, colour: tuple[int, ...], stride: int = 16) -> None:
+        bound = state_commands.VertexBuffer(stride, 16 * first, buffer)
+        drawing.client.submit(state_commands.SetVertexBuffers((bound,)))
+        drawing.clear(4)
+        quad(drawing, 0, colour)
+
+    for number in range(0, 16, 2):
+        frame(4 * number, RED)
+        assert colours(drawing, target) == [(255, 0, 0), (0, 0, 0)]
+        if number < 14:
+            frame(4 * number + 4, GREEN)
+            assert colours(drawing, target) == [(0, 0, 0), (0, 255, 0)]
+    assert len(prepared) == 1
+    # What comes again is kept as it is.
+    for count in (2, 2, 2):
+        frame(4, BLUE)
+        assert colours(drawing, target) == [(0, 0, 0), (0, 0, 255)]
+        assert len(prepared) == count
+    # Another stride is another draw: four times the same vertex, so that nothing is seen of it.
+    frame(0, RED, stride=0)
+    assert colours(drawing, target) == [(0, 0, 0), (0, 0, 0)]
+    assert len(prepared) == 3
+    assert not gpu.reporter.counts
+    frame(61, RED)
+    drawing.client.wait()
+    assert gpu.codes() == ["GL-005"]
+    frame(0, RED)
+    assert colours(drawing, target) == [(255, 0, 0), (0, 0, 0)]

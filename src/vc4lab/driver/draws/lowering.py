@@ -24,7 +24,7 @@ from vc4lab.driver.draws.provoking import flat_varyings
 from vc4lab.driver.draws.sampled import SampledTextures
 from vc4lab.driver.draws.state_records import clip_window, state_records, viewport_of
 from vc4lab.driver.draws.uniforms import STIPPLE_ROWS, StreamValues
-from vc4lab.driver.draws.vertices import ShaderRecords, attributes, sources
+from vc4lab.driver.draws.vertices import ShaderRecords, attributes, lies_elsewhere, sources
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records import states
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, MAX_ATTRIBUTES
@@ -90,7 +90,7 @@ class DrawLowering:
         if made is not None:
             constants = state.vertex.constants, state.fragment.constants
             blocks = [self._block(one) for one in constants]
-            self._add(job, made, (blocks[0], blocks[1]), constants)
+            self._add(job, made, (blocks[0], blocks[1]), constants, {})
         return made is not None
 
     def add_shared(
@@ -103,7 +103,17 @@ class DrawLowering:
         self.repeats = None
         key = _numbers(draw)
         made: PreparedDraw | None = shared.prepared.get(key)
-        lasts = True
+        lasts, moved = True, None
+        if made is None and key not in shared.prepared:
+            made = shared.elsewhere.get(key)
+            if made is not None and made.is_valid:
+                moved = self._moved(made, shared.state)
+            if moved is None:
+                made = None
+            else:
+                # If it comes again, it is worth being kept.
+                lasts = False
+                shared.prepared[key] = None
         if made is None or (made is not NOTHING and not made.is_valid):
             start = self.memory.arena.next
             made = self._prepare(job.target, shared.state, draw) or NOTHING
@@ -112,6 +122,10 @@ class DrawLowering:
                 if len(shared.prepared) >= MAX_KNOWN:
                     shared.prepared.clear()
                 shared.prepared[key] = made
+                if made.arrays:
+                    if len(shared.elsewhere) >= MAX_KNOWN:
+                        shared.elsewhere.clear()
+                    shared.elsewhere[key] = made
         if made is NOTHING:
             return False
         if lasts and not made.late:
@@ -122,19 +136,50 @@ class DrawLowering:
             state = whole()
             constants = state.vertex.constants, state.fragment.constants
         blocks = vertex[0] if vertex else 0, fragment[0] if fragment else 0
-        self._add(job, made, blocks, constants)
+        self._add(job, made, blocks, constants, moved or {})
         return True
 
+    def _moved(self, made: PreparedDraw, state: PipeState) -> dict[int, int] | None:
+        """Words of a draw's plan with vertices that lie elsewhere; None: it is another draw.
+
+        Raises Refused.
+        """
+        slots = made.pipeline.vertex.compiled.attributes
+        arrays = sources(state, slots)
+        words: dict[int, int] = {}
+        assert made.arrays is not None
+        for batch, instance, place in made.arrays:
+            places = attributes(slots, arrays, batch, instance, self.memory, self._nothing)
+            if tuple(stride for _, stride in places) != made.strides:
+                return None
+            first = place // 4 + ShaderRecords.FIRST_ARRAY
+            for number, (address, _) in enumerate(places):
+                words[first + ShaderRecords.ARRAY_WORDS * number] = address
+        return words
+
     def _add(
-        self, job: FrameJob, made: PreparedDraw, blocks: tuple[int, int], constants: Any
+        self,
+        job: FrameJob,
+        made: PreparedDraw,
+        blocks: tuple[int, int],
+        constants: Any,
+        changed: dict[int, int],
     ) -> None:
+        """Add a draw; `changed`: words of its plan that are its own."""
         self.pipeline = made.pipeline
         placed = made.placed
         if made.late:
-            # Words of this draw's own: native code has them in memory before they go.
-            head, _words = made.plan.with_words(made.late_words(constants, self.memory))
+            changed |= made.late_words(constants, self.memory)
+        if changed:
+            # Native code has the words in memory before they go.
+            head, _words = made.plan.with_words(changed)
             placed.put_head(head)
-        job.add(placed, blocks)
+            try:
+                job.add(placed, blocks)
+            finally:
+                placed.put_head(made.plan.head)
+        else:
+            job.add(placed, blocks)
         job.depth(uses=made.uses_depth, writes=made.writes_depth)
 
     def _block(self, constants: tuple[bytes, ...]) -> int:
@@ -246,6 +291,11 @@ class DrawLowering:
                 is_extended = len(data) > EXTENDED_STRIDES
                 words = np.frombuffer(data + bytes(-len(data) % 4), np.uint32)
                 place = made.plan.add(words, ShaderRecords.UNIFORMS)
+                made.strides = tuple(stride for _, stride in places)
+                if made.arrays is not None and lies_elsewhere(arrays, batch, places):
+                    made.arrays.append((batch, draw.start_instance + instance, place))
+                else:
+                    made.arrays = None
                 state_of = EXTENDED_STATE if is_extended else shader_state
                 made.batches.append((state_of, place, batch.record))
 

@@ -40,6 +40,11 @@ class PreparedDraw:
         Words of the plan that follow from constant buffers: stage 0 is that of vertices.
     uses_depth, writes_depth
         What the frame must load and store.
+    arrays
+        For each shader record with arrays that lie as the state says: its batch, the number of its
+        instance, its place in the plan. None: some of its vertices are copies.
+    strides
+        Bytes from vertex to vertex of its arrays.
     seen
         Resources that were looked at, and their `changes` then.
     pipeline
@@ -52,6 +57,8 @@ class PreparedDraw:
     plan: DrawPlan = field(default_factory=DrawPlan)
     batches: list[tuple[int, int, bytes]] = field(default_factory=list)
     late: list[tuple[int, int, Uniform]] = field(default_factory=list)
+    arrays: list[tuple[Any, int, int]] | None = field(default_factory=list)
+    strides: tuple[int, ...] = ()
     seen: tuple[tuple[Any, int], ...] = ()
     pipeline: Any = None
 

@@ -147,6 +147,16 @@ def _kept(
     return memory.keep(padded.tobytes()), stride
 
 
+def lies_elsewhere(
+    arrays: list[Source | None], batch: Batch, places: list[tuple[int, int]]
+) -> bool:
+    """Whether a record with its arrays at other addresses is the same draw of other buffers."""
+    is_copy = batch.picked is not None or any(
+        one is not None and (one.is_double or one.divisor) for one in arrays
+    )
+    return not is_copy and all(stride <= MAX_STRIDE for _, stride in places)
+
+
 class ShaderRecords:
     """The GL shader records of a pipeline: what stays is made once, addresses are put in."""
 
@@ -183,6 +193,9 @@ class ShaderRecords:
                       GlShaderRecord.cs_uniforms)
     )  # fmt: skip
     """Words of a record: the addresses of the streams."""
+    FIRST_ARRAY, ARRAY_WORDS = GL_FIXED_SIZE // 4, ATTRIBUTE_SIZE // 4
+    """Where its arrays are, each with its address in its first word."""
+    assert (AttributeRecord.address.lo, AttributeRecord.address.hi) == (0, 31)
 
     def head(self, uniforms: tuple[int, int, int]) -> bytes:
         """The fixed part. `uniforms`: addresses of fragment, vertex, coordinate streams."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.driver.frames.rendering_list import (
@@ -103,20 +104,7 @@ class FrameJob:
         tile_lists = round_up(TILE_MEMORY + STATE_BYTES * columns * rows, PAGE)
         start = end = 0
         if self.draws:
-            mode = build(
-                d.TileBinningMode,
-                address=tile_lists,
-                memory_size=TILE_MEMORY + TILE_MEMORY_BYTES - tile_lists,
-                state_address=TILE_MEMORY,
-                tiles_x=columns,
-                tiles_y=rows,
-                auto_initialise=1,
-                initial_block=BlockSize.B32,
-                block=BlockSize.B128,
-            )
-            begin = build(d.StartTileBinning) + build(states.PrimitiveListFormat, **_TRIANGLES)
-            ends = build(d.IncrementSemaphore) + build(d.Flush)
-            data = b"".join((mode, begin, self._draws.records, ends))
+            data = _begin(tile_lists, columns, rows) + self._draws.records + _END
             start = memory.keep(data)
             end = start + len(data)
         plan = RenderPlan(
@@ -133,8 +121,26 @@ class FrameJob:
         return Lists(start, end, place, place + len(data))
 
 
+@lru_cache(maxsize=64)
+def _begin(tile_lists: int, columns: int, rows: int) -> bytes:
+    """The records before the draws of a binning list."""
+    mode = build(
+        d.TileBinningMode,
+        address=tile_lists,
+        memory_size=TILE_MEMORY + TILE_MEMORY_BYTES - tile_lists,
+        state_address=TILE_MEMORY,
+        tiles_x=columns,
+        tiles_y=rows,
+        auto_initialise=1,
+        initial_block=BlockSize.B32,
+        block=BlockSize.B128,
+    )
+    return mode + build(d.StartTileBinning) + build(states.PrimitiveListFormat, **_TRIANGLES)
+
+
 _TRIANGLES = {
     "type": states.codes.ListPrimitive.TRIANGLES,
     "data": states.codes.ListData.INDEX16,
 }
+_END = build(d.IncrementSemaphore) + build(d.Flush)
 assert BlockSize.B32.size == FIRST_BLOCK

@@ -35,6 +35,7 @@ class RenderPlan:
     stores_depth: bool = False
 
 
+@lru_cache(maxsize=64)
 def clear_records(colour: int, depth: int, stencil: int) -> bytes:
     """What the tile buffer holds after a clear; it counts from the first store on.
 

@@ -194,6 +194,7 @@ STAGE_PARTS: dict[str, Codec] = {
 addresses of its constant buffers, then the same of the fragment stage."""
 
 
+_VERTEX_BUFFERS = list(PIPE_PARTS).index("vertex_buffers")
 _pipe_parts = attrgetter(*PIPE_PARTS)
 _stage_parts = attrgetter(*STAGE_PARTS)
 _ONE_BUFFER = struct.Struct("<II")
@@ -343,12 +344,15 @@ class SharedState:
         The resources that a draw reads, by number.
     prepared
         For what is made of it.
+    elsewhere
+        The same of draws that differ in where their vertices lie, and in nothing else.
     lasts
         Whether its blocks stay when the queue is done.
     """
 
-    def __init__(self, state: PipeState, *, lasts: bool) -> None:
+    def __init__(self, state: PipeState, elsewhere: dict[Any, Any], *, lasts: bool) -> None:
         self.state = state
+        self.elsewhere = elsewhere
         self.lasts = lasts
         self.reads: dict[int, Any] = {one.number: one for one in resources_of(state)}
         self.prepared: dict[Any, Any] = {}
@@ -375,6 +379,7 @@ class BlockReader:
         self._lasting: dict[tuple[str, int], Any] = {}
         self._places: dict[tuple[str, int], Any] = {}
         self._shared: dict[tuple[int, ...], SharedState] = {}
+        self._elsewhere: dict[Any, dict[Any, Any]] = {}
         self._turn = memory.states.turn
 
     def reset(self) -> None:
@@ -384,6 +389,7 @@ class BlockReader:
             self._turn = self.memory.states.turn
             self._lasting.clear()
             self._shared.clear()
+            self._elsewhere.clear()
 
     def forget(self) -> None:
         """A resource went; its number will not come again."""
@@ -391,6 +397,7 @@ class BlockReader:
         self._lasting.clear()
         self._places.clear()
         self._shared.clear()
+        self._elsewhere.clear()
 
     def bytes_at(self, address: int) -> bytes:
         """A block's bytes."""
@@ -466,21 +473,41 @@ class BlockReader:
         if known is None:
             if len(self._shared) >= MAX_KNOWN:
                 self._shared.clear()
+            addresses = self._addresses(pipe_state)
             made = PipeState(
-                **self._parts(pipe_state),
+                **self._parts(addresses),
                 vertex=self._stage(key[1 : 1 + parts]),
                 fragment=self._stage(key[1 + parts :]),
             )
-            known = SharedState(made, lasts=all(map(self._lasts, filter(None, key))))
+            known = SharedState(
+                made,
+                self._elsewhere_of(addresses, key[1:]),
+                lasts=all(map(self._lasts, filter(None, key))),
+            )
             if known.lasts:
                 self._shared[key] = known
         return known, uniforms
 
-    def _parts(self, address: int) -> dict[str, Any]:
+    def _elsewhere_of(self, addresses: tuple[int, ...], stages: tuple[int, ...]) -> dict[Any, Any]:
+        """What states with other vertex buffers and the same other parts have in common."""
+        others = addresses[:_VERTEX_BUFFERS], addresses[_VERTEX_BUFFERS + 1 :], stages
+        if not all(self._lasts(one) for part in others for one in part if one):
+            return {}
+        known = self._elsewhere.get(others)
+        if known is None:
+            if len(self._elsewhere) >= MAX_KNOWN:
+                self._elsewhere.clear()
+            known = self._elsewhere[others] = {}
+        return known
+
+    def _addresses(self, address: int) -> tuple[int, ...]:
+        """Those of a pipe state's parts."""
         data = self.bytes_at(address)
         if len(data) != 4 * len(PIPE_PARTS):
             raise Malformed(f"a pipe state of {len(data)} bytes at 0x{address:x}")
-        addresses = struct.unpack(f"<{len(PIPE_PARTS)}I", data)
+        return struct.unpack(f"<{len(PIPE_PARTS)}I", data)
+
+    def _parts(self, addresses: tuple[int, ...]) -> dict[str, Any]:
         return {
             name: self.value(name, codec, part)
             for (name, codec), part in zip(PIPE_PARTS.items(), addresses, strict=True)

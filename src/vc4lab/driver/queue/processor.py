@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from vc4lab.driver.frames.target import frame_target
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.blocks import BlockReader
+from vc4lab.driver.queue.blocks import MAX_KNOWN, BlockReader
 from vc4lab.driver.queue.counts import FrameCounts
 from vc4lab.driver.queue.draw_walk import DrawWalk
 from vc4lab.driver.queue.events import (
@@ -41,6 +42,7 @@ from vc4lab.mesa.store.resources import Box, Refused
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.programs import Compiler
+    from vc4lab.driver.frames.target import FrameTarget
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.driver.gpu.runner import Runner
@@ -75,9 +77,9 @@ class Processor:
         self.blocks = BlockReader(memory, resources)
         self.frame_draws = FrameDraws(memory)
         self.walk = DrawWalk(memory, self.frame_draws)
-        self._framebuffers: dict[Framebuffer, int] = {}
+        self._framebuffers: dict[int, tuple[Framebuffer, FrameTarget, int]] = {}
+        """By their ids: with what is drawn to, and numbers of which none comes again."""
         self._numbers = count(1)
-        """Of frame buffers; none comes again."""
         self.draws = DrawLowering(memory, compiler, self.report)
         self.counts = FrameCounts()
         self._target: tuple[GpuResource, int] | None = None
@@ -298,10 +300,13 @@ class Processor:
         if job is not None and job.framebuffer == framebuffer:
             return job
         self.flush()
-        target = frame_target(framebuffer)
-        number = self._framebuffers.get(framebuffer)
-        if number is None:
-            number = self._framebuffers[framebuffer] = next(self._numbers)
+        known = self._framebuffers.get(id(framebuffer))
+        if known is None:
+            if len(self._framebuffers) >= MAX_KNOWN:
+                self._framebuffers.clear()
+            known = framebuffer, frame_target(framebuffer), next(self._numbers)
+            self._framebuffers[id(framebuffer)] = known
+        _, target, number = known
         self.frame_draws.begin(number)
         self._job = FrameJob(framebuffer, target, self.frame_draws)
         return self._job
@@ -352,6 +357,7 @@ class Processor:
         return found
 
 
+@lru_cache(maxsize=64)
 def colour_word(colour: tuple[float, ...], order: str) -> int:
     """A colour as the tile buffer has it."""
     word = 0
