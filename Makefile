@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types bench bench-compare conformance conformance-gl soak gallery fuzz examples clean packages peer env
+.PHONY: demo test check lint types bench bench-compare conformance conformance-gl soak soak-linux gallery fuzz examples clean packages peer env
 
 demo: env
 	$(BIN)/vc4lab demo
@@ -28,6 +28,10 @@ MINUTES ?= 30
 soak: env
 	@test -n "$(VC4_DRIVER)" || { echo 'usage: make soak VC4_DRIVER=DIR [MINUTES=30]'; exit 2; }
 	$(BIN)/python -m benchmarks._soak --driver $(VC4_DRIVER) --minutes $(MINUTES)
+
+# glmark2 in a booted Debian for a long time (`vc4lab linux --setup` first): make soak-linux MINUTES=60
+soak-linux: env
+	$(BIN)/python -m benchmarks._soak_linux --minutes $(MINUTES)
 
 # The working tree against a commit, both in turn: make bench-compare BASE=COMMIT [MODULES="qpu scenes"].
 bench-compare: env

@@ -88,3 +88,35 @@ def test_a_fault_in_a_module_is_named(linux: Boot, address: int, code: str, text
     assert found[0].pc is not None
     assert "<vc4_submit_next_bin_job+0x" in found[0].pc
     assert "called by vc4_submit_cl_ioctl+0x" in found[0].pc
+
+
+def test_each_frame_is_one_job(linux: Boot) -> None:
+    guest = linux()
+    jobs = guest.jobs()
+    guest.run(["kmscube"], frames=4)
+    guest.interrupt()
+    jobs.close()
+    assert len(jobs) >= 3
+    assert {(job.width, job.height, job.failed) for job in jobs} == {(1920, 1080, False)}
+    assert len({job.digest for job in jobs}) == len(jobs)
+    assert [job.seconds for job in jobs] == sorted(job.seconds for job in jobs)
+    assert jobs[-1].image is not None
+
+
+def test_another_monitor(linux: Boot) -> None:
+    guest = linux()
+    guest.connect(800, 600)
+    modes = guest.run("modetest -M vc4 -c").output
+    assert "800x600" in modes
+    assert "1920x1080" not in modes
+
+
+def test_flips_that_do_not_wait_count_as_frames(linux: Boot) -> None:
+    guest = linux()
+    guest.connect(640, 480)
+    done = guest.run(["glmark2-es2-drm", "-s", "1x1", "-b", "build:duration=60"], frames=20)
+    before = guest.machine.seconds
+    assert done.code is None
+    guest.wait(frames=30)
+    guest.interrupt()
+    assert guest.machine.seconds - before < 2.0

@@ -41,6 +41,13 @@ def linux(
     append: Annotated[
         str, typer.Option(help="More for the kernel's command line.", metavar="TEXT")
     ] = "",
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            help="The monitor's mode, such as 800x600 or 1280x720@50. Default: 1920x1080.",
+            metavar="WxH[@HZ]",
+        ),
+    ] = None,
     initrd: Annotated[
         Path | None,
         typer.Option(
@@ -132,6 +139,7 @@ def linux(
             raise failed("--root full: it is a card itself; without --card and --initrd")
         card, append = _full_root(suite, board, arch, append)
     alone = initrd is not None or card is not None
+    monitor = _monitor(mode, alone)
     if alone and program:
         name = "root full" if root else "initrd" if card is None else "card"
         raise failed(f"--{name}: a program runs in the root of --setup only")
@@ -177,7 +185,7 @@ def linux(
 
     if not program and sys.stdin.isatty():
         say("a shell in the simulated Pi; `exit` or Ctrl-A X leaves")
-    guest = LinuxTerminal(program)
+    guest = LinuxTerminal(program, monitor)
     code = run_session(settings, guest)
     raise typer.Exit(code or guest.code or ExitCode.OK)
 
@@ -190,6 +198,23 @@ def find_name(board: str) -> str:
         return find_board(board).name
     except UnknownBoard:
         return board
+
+
+def _monitor(mode: str | None, alone: bool) -> tuple[int, int, int] | None:
+    """The monitor's mode: width, height, rate. Raises typer.Exit."""
+    from vc4lab.drm.kms.modes import parse_modes
+
+    if mode is None:
+        return None
+    if alone:
+        raise failed("--mode: only for the root of --setup; a card has config.txt's hdmi_mode")
+    try:
+        found = parse_modes(mode)
+    except ValueError as error:
+        raise failed(f"--mode {mode}: {error}") from None
+    if len(found) != 1:
+        raise failed(f"--mode {mode}: one mode, not {len(found)}")
+    return found[0].width, found[0].height, found[0].refresh
 
 
 def _brought(suite: str | None, board: str, arch: str) -> Brought:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.cli.serial_ends import Keyboard
 from vc4lab.linux.dialogue import Dialogue
+from vc4lab.linux.running import connect
 from vc4lab.soc.devices.serial import SerialPort
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class LinuxTerminal:
         The program's exit code; None while it runs.
     """
 
-    def __init__(self, program: Sequence[str]) -> None:
+    def __init__(self, program: Sequence[str], mode: tuple[int, int, int] | None = None) -> None:
+        self._mode = mode
         self._is_shell = not program
         self._is_terminal = os.isatty(0)
         self._command = self._setting() + "exec " + (shlex.join(program) or "sh -i")
@@ -47,6 +49,8 @@ class LinuxTerminal:
     def begin(self, machine: Machine) -> None:
         """Run the command in a machine that waits for one."""
         self._machine = machine
+        if self._mode is not None:
+            connect(machine, *self._mode)
         self._dialogue.ready = True
         self._dialogue.send(self.port, self._command)
         self.port.source = self._receive

@@ -11,6 +11,7 @@ Names have a digest of everything they are made of; the oldest go when there are
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import os
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from vc4lab.files import why, written_whole
 from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.init import INIT, LISTENER
 from vc4lab.linux.kernels import (
+    MEMORY,
     TARGETS,
     UnknownTarget,
     architecture_of,
@@ -115,16 +117,15 @@ class LinuxBoot:
             kernel.release, self.programs, packages, MODULES, CARD_MODULES, INIT, LISTENER
         )
         self.root = self.folder / f"root-{root}.cpio"
-        state = _digest(
-            root, plan.board, plan.cores, plan.append, VERSION, POISON_FREE_INITMEM, __version__
-        )
+        memory = MEMORY.get(brought.architecture, "")
+        self.line = command_line(self.target.console, plan.cores, plan.append, memory)
+        state = _digest(root, plan.board, self.line, VERSION, POISON_FREE_INITMEM, __version__)
         self.state = self.folder / f"{plan.board}-{state}.state"
 
     @property
     def extras(self) -> BootExtras:
         """What the machine is started with besides the kernel. Raises ValueError."""
-        line = command_line(self.target.console, self.plan.cores, self.plan.append)
-        return BootExtras(line, self.root, self.kernel.tree(self.plan.board))
+        return BootExtras(self.line, self.root, self.kernel.tree(self.plan.board))
 
     @property
     def options(self) -> MachineOptions:
@@ -142,6 +143,8 @@ class LinuxBoot:
         show("saving the state")
         clear_ramdisk(machine)
         save_state(machine, self.state, packed=False)
+        del machine
+        gc.collect()  # it is circles of objects, with all its RAM
         _drop_oldest(self.folder, "*.state")
 
     def make_root(self, show: Show = lambda _text: None) -> None:

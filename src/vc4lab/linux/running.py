@@ -20,13 +20,28 @@ from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 
 if TYPE_CHECKING:
+    from vc4lab.linux.jobs import Jobs
     from vc4lab.soc.videocore.framebuffer import Screen
 
 PLAN = LinuxPlan()
 LIMIT = 120.0
 STEP_SECONDS = 0.02
+LONGEST_SIDE, HIGHEST_RATE = 2048, 240
+"""Of a monitor's mode; vc4.ko shows no more pixels."""
 INTERRUPT = b"\x03"
 SETTING = "stty -echo -onlcr; "
+
+
+def connect(machine: Machine, width: int, height: int, rate: int = 60) -> None:
+    """Another monitor at a machine's HDMI. Raises ValueError."""
+    from vc4lab.soc.videocore.edid import edid_block
+
+    if not (0 < width <= LONGEST_SIDE and 0 < height <= LONGEST_SIDE and 0 < rate <= HIGHEST_RATE):
+        raise ValueError(
+            f"a mode of {width}x{height} at {rate} Hz: sides of 1 to {LONGEST_SIDE} pixels "
+            f"and 1 to {HIGHEST_RATE} Hz are possible"
+        )
+    machine.hardware.monitor.edid = edid_block(width, height, rate)
 
 
 @dataclass(frozen=True)
@@ -110,6 +125,24 @@ class Linux:
     def screen(self) -> Screen:
         """The display."""
         return self.machine.screen
+
+    def jobs(self) -> Jobs:
+        """The V3D's jobs from now on: lists, size, time and picture of each."""
+        from vc4lab.linux.jobs import Jobs
+
+        return Jobs.of(self.machine)
+
+    def connect(self, width: int, height: int, rate: int = 60) -> None:
+        """Another monitor, whose only mode has so many pixels and pictures a second.
+
+        Programs see it when they ask for the modes next; the picture on it stays until then.
+
+        Raises
+        ------
+        ValueError
+            Sides that no display list can have, or a rate of less than 1 or more than 240.
+        """
+        connect(self.machine, width, height, rate)
 
     @property
     def is_running(self) -> bool:

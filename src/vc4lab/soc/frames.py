@@ -9,7 +9,8 @@
   that never pauses, any picture after `PATIENCE` vsyncs of constant change. An untouched black
   screen is no picture.
 * A program that drives the display itself (the HVS) presents a frame when another display list
-  comes into force, else as one that draws with the CPU; frames of the V3D do not count.
+  comes into force or the one in force says something else at a vertical blank, else as one that
+  draws with the CPU; frames of the V3D do not count.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from tests.soc.display.lists import BGRA, END, PICTURE, RGBA8888, Display, plane
+from tests.soc.display.lists import BGRA, END, LISTS, PICTURE, RGBA8888, Display, plane
 
 from vc4lab.viewer.fresh import FreshPictures
 
@@ -50,6 +50,27 @@ def test_another_list_is_a_frame(display):
         run(display)
     assert seen == [(255, 0, 0), (0, 255, 0)] * 3
     assert display.machine.frames.source == "flip"
+    run(display, 0.5)
+    assert len(seen) == 6
+
+
+def test_a_list_that_is_changed_in_its_place_is_a_frame_each_time(display):
+    """As Linux flips where programs do not wait for the vertical blank."""
+    fill(display, 0xFF0000)
+    fill(display, 0x00FF00, SECOND_PICTURE)
+    display.start(*SIZE)
+    show(display)
+    run(display, 0.2)
+    seen = []
+    display.machine.frames.listeners.append(
+        lambda _count: seen.append(display.machine.screen.image.getpixel((9, 9)))
+    )
+    for turn in range(6):
+        show(display, PICTURE if turn % 2 else SECOND_PICTURE)
+        run(display)
+    assert seen == [(0, 255, 0), (255, 0, 0)] * 3
+    show(display)  # the same words again, and another list that is not shown
+    display[LISTS + 4 * OTHER_LIST] = END
     run(display, 0.5)
     assert len(seen) == 6
 

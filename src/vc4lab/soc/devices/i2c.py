@@ -38,7 +38,7 @@ class Monitor:
     """A monitor's EDID, read from the offset that was written."""
 
     def __init__(self, edid: bytes) -> None:
-        self._edid = edid
+        self.edid = edid
         self.at = 0
 
     def write(self, first: bool, byte: int) -> None:
@@ -48,7 +48,7 @@ class Monitor:
 
     def read(self) -> int:
         """The next byte."""
-        byte = self._edid[self.at] if self.at < len(self._edid) else 0
+        byte = self.edid[self.at] if self.at < len(self.edid) else 0
         self.at = self.at + 1 & 0xFF
         return byte
 

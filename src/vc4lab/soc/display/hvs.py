@@ -42,8 +42,10 @@ class Hvs(Block):
     ----------
     lists
         The memory of display lists.
+    sent
+        What it was at the last picture.
     flipped
-        Called when another list is shown.
+        Called when another list is shown, or the one that is shown says something else.
     base
         Where a program finds it, for messages.
     line
@@ -96,6 +98,7 @@ class Hvs(Block):
         self._memory = memory
         self._reporter = reporter
         self.lists = bytearray(LIST_BYTES)
+        self.sent = bytearray(LIST_BYTES)
         self.flipped: Callable[[], None] = lambda: None
         self.line: Callable[[int], int] = lambda _channel: 0
         self._checked: tuple[bytes, tuple[int, ...]] = b"", ()
@@ -141,10 +144,25 @@ class Hvs(Block):
         at = 0x48 + 0x10 * channel
         self.values[at] = ((self.values[at] >> 12) + 1 & FRAMES) << 12
         wanted = self.values[0x20 + 4 * channel]
-        if self.values[0x30 + 4 * channel] != wanted:
+        changed = self.lists != self.sent and self._says_more()
+        if self.values[0x30 + 4 * channel] != wanted or changed:
             self.values[0x30 + 4 * channel] = wanted
             self.flipped()
         self._check_lists()
+
+    def _says_more(self) -> bool:
+        """Whether a list that is shown was changed in its place since the last picture.
+
+        Linux flips so where programs do not wait for the vertical blank.
+        """
+        from vc4lab.soc.display.planes import planes_of
+
+        before, self.sent[:] = bytearray(self.sent), self.lists
+        for channel in filter(self.is_on, range(CHANNELS)):
+            start = self.values[0x30 + 4 * channel]
+            if planes_of(before, start) != planes_of(self.lists, start):
+                return True
+        return False
 
     @property
     def shown(self) -> int | None:

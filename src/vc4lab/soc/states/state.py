@@ -33,7 +33,7 @@ from vc4lab.soc.states.state_table import BadValue, Row, rows
 from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
 
-FORMAT, VERSION = "vc4lab machine state", 7
+FORMAT, VERSION = "vc4lab machine state", 8
 LARGEST_TABLE = 64 << 20
 LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096
 DIRECTORY_END, DIRECTORY_END_REST = b"PK\5\6", 18

@@ -72,7 +72,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
         *("levels", "changes", "_outputs", "_driven", "_drive", "_pulled_up"),
         *("_seen", "_rising", "_falling", "_high", "_low"),
     ),
-    "hvs": ("lists",),
+    "hvs": ("lists", "sent"),
     **{f"i2c{n}": ("_fifo", "_left", "_fresh") for n in range(3)},
     "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines"),
     "local": ("_mailboxes", "_held_low", "_held_high", "_carry"),

@@ -1,0 +1,192 @@
+"""glmark2 in a booted Debian for a long time: what grows, what hangs?
+
+    make soak-linux MINUTES=60
+
+One machine boots, glmark2-es2-drm draws every scene that it has by default, again and again, on
+vc4.ko and the simulated V3D; in each round one run is ended by Ctrl-C in the middle. When none
+runs, both sides are looked at: of this process the resident memory without the guest's RAM,
+descriptors and threads, of the guest what it uses of its RAM, of the contiguous part of it and in
+its kernel. From the fifth minute on nothing may grow by more than a percent or 4 MiB, from a
+round's median to another's. The table goes to standard output and to
+``benchmarks/soak_linux.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import os
+import re
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks._glmark2 import PROGRAM, SCENES
+from benchmarks._soak import ALLOWED_BYTES, ALLOWED_SHARE, WARM_MINUTES
+from vc4lab.linux.boots import LinuxPlan
+from vc4lab.linux.running import Linux, LinuxStopped
+
+GROUP = 4
+"""Scenes of one glmark2: some give back what others have taken, some only its end does."""
+SCENE_SECONDS = 0.3
+"""Guest time of a scene."""
+CUT_OFF = 0.5
+"""Guest time after which the last run of a round gets its Ctrl-C."""
+LIMIT = 200.0
+"""Guest time within which a group has to end."""
+HANG = 1200.0
+"""Seconds after which this process gives up and prints where it is."""
+BYTES = ("rss", "own", "guest ram", "guest used", "guest cma", "guest slab", "guest kernel")
+JUDGED = (*BYTES[1:2], *BYTES[3:], "descriptors", "threads", "guest processes", "guest files")
+"""The guest's RAM in this process grows with each page that Linux touches for the first time."""
+ASKED = "cat /proc/meminfo; echo processes: $(ls -d /proc/[0-9]* | wc -l)"
+FILES = "echo files: $(cut -f 1 /proc/sys/fs/file-nr)"
+_LINE = re.compile(r"^(\w+):\s+(\d+)", re.MULTILINE)
+_RESULT = re.compile(r"FPS: (\d+) FrameTime")
+
+
+def sizes(base: int, size: int) -> tuple[int, int, int]:
+    """Of this process: resident bytes, those of no file, those in a range of addresses."""
+    rss = own = inside = 0
+    within = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, _, rest = line.partition(" ")
+        if not name.endswith(":"):
+            start, end = (int(part, 16) for part in name.split("-"))
+            within = start < base + size and base < end
+        elif name in ("Rss:", "Anonymous:"):
+            found = int(rest.split()[0]) << 10
+            if name == "Rss:":
+                rss += found
+                inside += found if within else 0
+            elif not within:
+                own += found
+    return rss, own, inside
+
+
+def look(linux: Linux) -> dict[str, float]:
+    """Both sides, while nothing runs in the guest."""
+    memory = linux.machine.memory
+    rss, own, inside = sizes(memory.base, memory.ram_bytes)
+    said = linux.run(f"{ASKED}; {FILES}").output
+    guest = {name: int(value) << 10 for name, value in _LINE.findall(said)}
+    return {
+        "guest seconds": linux.machine.seconds,
+        "rss": rss,
+        "own": own,
+        "guest ram": inside,
+        "guest used": guest["MemTotal"] - guest["MemAvailable"],
+        "guest cma": guest["CmaTotal"] - guest["CmaFree"],
+        "guest slab": guest["Slab"],
+        "guest kernel": guest["KernelStack"] + guest["PageTables"] + guest["VmallocUsed"],
+        "guest processes": guest["processes"] >> 10,
+        "guest files": guest["files"] >> 10,
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "threads": threading.active_count(),
+        "frames": linux.machine.frames.rendered,
+    }
+
+
+def runs() -> Iterator[list[str]]:
+    """What glmark2 is asked for in a round, one run after another."""
+    for first in range(0, len(SCENES), GROUP):
+        yield [f"{scene}:duration={SCENE_SECONDS}" for scene in SCENES[first : first + GROUP]]
+
+
+def draw(linux: Linux, scenes: list[str]) -> list[str]:
+    """Draw them; the scenes without a result. Raises LinuxStopped."""
+    command = [PROGRAM]
+    for scene in scenes:
+        command += ["-b", scene]
+    done = linux.run(command, seconds=LIMIT)
+    lines = [line for line in done.output.splitlines() if _RESULT.search(line)]
+    drawn = {line.partition(": FPS")[0] for line in lines}
+    if done.code == 0 and len(drawn) == len(scenes):
+        return []
+    return [f"exit code {done.code}: {done.output.strip().splitlines()[-1:]}", *scenes]
+
+
+def cut(linux: Linux) -> None:
+    """A run that Ctrl-C ends. Raises LinuxStopped."""
+    try:
+        linux.run([PROGRAM, "-b", f"{SCENES[0]}:duration=60"], seconds=CUT_OFF)
+    except LinuxStopped:
+        linux.interrupt()
+
+
+def judge(rows: list[dict[str, float]], warm: float) -> dict[str, dict[str, Any]]:
+    """Each figure in the first round after the warm-up and in the last one."""
+    steady = [row for row in rows if row["minute"] >= warm] or rows[-1:]
+    looks = min(len(list(runs())) + 1, max(1, len(steady) // 2))
+    result = {}
+    for name in (*BYTES, *JUDGED):
+        first = statistics.median(row[name] for row in steady[:looks])
+        last = statistics.median(row[name] for row in steady[-looks:])
+        room = max(first * ALLOWED_SHARE, ALLOWED_BYTES if name in BYTES else 0)
+        holds = name not in JUDGED or last - first <= room
+        result[name] = {"first": first, "last": last, "holds": holds}
+    return result
+
+
+def soak(linux: Linux, minutes: float) -> tuple[list[dict[str, float]], list[str]]:
+    """Rounds until the time is up: what was seen after each run, and what failed."""
+    begun = time.monotonic()
+    rows: list[dict[str, float]] = []
+    failed: list[str] = []
+
+    def note(what: str) -> bool:
+        row = {"minute": (time.monotonic() - begun) / 60, **look(linux)}
+        rows.append(row)
+        parts = (f"{n} {v / (1 << 20) if n in BYTES else v:.6g}" for n, v in row.items())
+        print(f"{what}: " + "  ".join(parts), flush=True)
+        return row["minute"] < minutes
+
+    while True:
+        for scenes in runs():
+            faulthandler.dump_traceback_later(HANG, exit=True)
+            for text in draw(linux, scenes):
+                print(f"NO RESULT  {text}", flush=True)
+                failed.append(text)
+            if not note(scenes[0].partition(":")[0]):
+                return rows, failed
+        cut(linux)
+        if not note("Ctrl-C"):
+            return rows, failed
+
+
+def main() -> int:
+    """Exit code 0 if nothing grew, nothing hung and every scene had a result."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks._soak_linux")
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--cores", type=int, default=1)
+    parser.add_argument("--append", default="")
+    options = parser.parse_args()
+    linux = Linux.booted(LinuxPlan(cores=options.cores, append=options.append))
+    try:
+        rows, failed = soak(linux, options.minutes)
+    except LinuxStopped as error:
+        print(f"HANGS: {error}")
+        print(linux.machine.reporter.summary())
+        return 1
+    result = judge(rows, min(WARM_MINUTES, options.minutes / 2))
+    for name, found in result.items():
+        unit = 1 << 20 if name in BYTES else 1
+        print(
+            f"{name:16s} {found['first'] / unit:10.2f} -> {found['last'] / unit:10.2f}"
+            f"{' MiB' if unit > 1 else ''}{'' if found['holds'] else '   GROWS'}"
+        )
+    print(linux.run("dmesg | grep -i -A 3 -e warning -e error -e oops | tail -n 20").output)
+    print(linux.machine.reporter.summary())
+    print(f"{rows[-1]['frames']:.0f} jobs in {rows[-1]['guest seconds']:.0f} s of guest time")
+    target = Path(__file__).with_name("soak_linux.json")
+    target.write_text(json.dumps({"rows": rows, "failed": failed, "result": result}) + "\n")
+    return int(bool(failed) or not all(found["holds"] for found in result.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
