@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -137,6 +138,27 @@ def test_a_kernel_that_never_comes_to_a_shell_is_said(
     assert "Linux did not start: " in text
     assert "Its last lines:" in text
     assert not list((brought.folder / "linux").glob("*.state"))
+
+
+@pytest.mark.parametrize("content", [b"", b"noise", b"PK\3\4 cut off before its table"])
+def test_a_damaged_state_is_made_again(
+    brought: Brought, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    boot = LinuxBoot(brought)
+    boot.folder.mkdir(exist_ok=True)
+    boot.root.write_bytes(b"x")
+    boot.state.write_bytes(content)
+    booted = SimpleNamespace(plan=SimpleNamespace(pieces=()))
+    monkeypatch.setattr(LinuxBoot, "_boot", lambda _boot, _show: booted)
+    saved = []
+    monkeypatch.setattr(boots, "save_state", lambda machine, path, packed: saved.append(path))
+    assert not boot.has_state
+    boot.prepare()
+    assert saved == [boot.state]
+    with zipfile.ZipFile(boot.state, "w") as archive:
+        archive.writestr("state.json", "{}")
+    boot.prepare()
+    assert len(saved) == 1
 
 
 def test_check(brought: Brought) -> None:

@@ -273,7 +273,7 @@ def _prepare(boot: LinuxBoot, *, root_only: bool = False) -> None:
     from vc4lab.linux.root import RootFailed
     from vc4lab.soc.boot.firmware import BootError
 
-    if not root_only and not boot.state.is_file():
+    if not root_only and not boot.has_state:
         say("booting Linux; the next time it is there at once")
     try:
         with Display() as display:

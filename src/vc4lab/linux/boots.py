@@ -14,6 +14,7 @@ import contextlib
 import gc
 import hashlib
 import os
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -133,10 +134,15 @@ class LinuxBoot:
         extras = replace(self.extras, ramdisk=None)  # the state has what was made of it
         return MachineOptions(self.plan.board, extras=extras)
 
+    @property
+    def has_state(self) -> bool:
+        """Whether there is a state that is whole; one that was cut off has lost its table."""
+        return zipfile.is_zipfile(self.state)
+
     def prepare(self, show: Show = lambda _text: None) -> None:
         """Make root and state, unless they are there. Raises BootFailed, RootFailed, OSError."""
         self.make_root(show)
-        if self.state.is_file():
+        if self.has_state:
             os.utime(self.state)
             return
         machine = self._boot(show)
