@@ -22,7 +22,7 @@ from tests.support.shader_runs import LANES
 
 from vc4lab.driver.compiler import compile as compile_module
 from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
-from vc4lab.driver.compiler.keys import FragmentKey, VertexKey
+from vc4lab.driver.compiler.keys import FragmentKey, TextureKey, VertexKey
 from vc4lab.driver.compiler.machine.code import TooComplex
 from vc4lab.driver.compiler.result import CompiledShader, Stage, UniformKind
 from vc4lab.driver.compiler.ssa.ops import Words
@@ -30,7 +30,9 @@ from vc4lab.driver.compiler.ssa.values import Function
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS, Kind, Operation, Shape
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.driver.compiler.tgsi.program import File, Program
+from vc4lab.drm.kernel.shader_rules import check_shader
 from vc4lab.mesa.protocol.formats import Format
+from vc4lab.qpu.isa.operations import Signal
 
 SAMPLES = sorted((Path(__file__).parents[1] / "data" / "tgsi").glob("*.tgsi"))
 VERTICES = [path for path in SAMPLES if ".vert" in path.name]
@@ -277,3 +279,63 @@ def test_loops_stay_where_their_turns_do_not_fit(monkeypatch: pytest.MonkeyPatch
     assert UniformKind.UNIFORMS_ADDRESS in {one.kind for one in looped.uniforms}
     assert UniformKind.UNIFORMS_ADDRESS not in {one.kind for one in unrolled.uniforms}
     check_fragment(program, FragmentKey())
+
+
+def sampling(depth: int, count: int) -> str:
+    """A fragment shader: `count` samples, each made of what `depth` samples give one after another;
+    parts of the coordinates live on, pixels are discarded, and the result is a sum.
+    """
+    rows = ["FRAG", "DCL IN[0], GENERIC[0], PERSPECTIVE", "DCL OUT[0], COLOR", "DCL CONST[0..1]"]
+    rows += [f"DCL TEMP[0..{count + 1}]"]
+    rows += [f"DCL SAMP[{unit}]\nDCL SVIEW[{unit}], 2D, FLOAT" for unit in range(count)]
+    body = [f"MOV TEMP[{count}], CONST[1]"]
+    for unit in range(count):
+        body += [f"MUL TEMP[{unit}].xy, IN[0], CONST[0].{'xyzw'[unit % 4]}"]
+        body += [f"TEX TEMP[{unit}], TEMP[{unit}], SAMP[{unit}], 2D"] * depth
+        body += [f"MAD TEMP[{count}], TEMP[{unit}], IN[0].zzzz, TEMP[{count}]"]
+    body += [f"ADD TEMP[{count + 1}].x, TEMP[{count}].xxxx, CONST[1].yyyy"]
+    body += [f"KILL_IF TEMP[{count + 1}].xxxx", f"MUL OUT[0], TEMP[{count}], CONST[0].xxxx", "END"]
+    return "\n".join([*rows, *body]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("depth", "count", "switches"),
+    [(1, 1, 1), (2, 1, 2), (3, 2, 3), (8, 1, 8), (9, 1, 0), (1, 3, 0), (1, 9, 0)],
+)
+def test_programs_of_two_threads(depth: int, count: int, switches: int) -> None:
+    """A switch for each sample that another one is made of. Samples that do not wait for each other
+    follow closer with one thread, of which the texture unit takes more at once.
+    """
+    shader = check_fragment(
+        parse(sampling(depth, count)), FragmentKey(textures=(TextureKey(),) * count)
+    )
+    signals = [word >> 60 for word in shader.words]
+    found = [one for one in signals if one in (Signal.THREAD_SWITCH, Signal.LAST_THREAD_SWITCH)]
+    assert found == [Signal.THREAD_SWITCH] * (switches - 1) + [Signal.LAST_THREAD_SWITCH] * bool(
+        switches
+    )
+    assert shader.is_threaded == bool(switches)
+    assert check_shader(shader.words).threaded == shader.is_threaded
+
+
+def test_what_lives_across_a_switch_has_half_of_the_registers() -> None:
+    """With too many values there is one thread."""
+    many = "".join(
+        f"ADD TEMP[{number}], IN[{number % 6}], CONST[{number % 2}].{swizzle}\n"
+        for number, swizzle in zip(
+            range(2, 12), ("xxyy", "yzxw", "zzwx", "wxyz", "xyzw") * 2, strict=True
+        )
+    )
+    text = (
+        "FRAG\nDCL IN[0..5], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL CONST[0..1]\n"
+        "DCL TEMP[0..12]\nDCL SAMP[0]\nDCL SVIEW[0], 2D, FLOAT\n"
+        + many
+        + "MUL TEMP[0], TEMP[2], TEMP[3]\n"
+        + "".join(f"MAD TEMP[0], TEMP[{n}], TEMP[0], TEMP[{n + 1}]\n" for n in range(2, 11))
+        + "TEX TEMP[1], TEMP[0], SAMP[0], 2D\n"
+        + "".join(f"MAD TEMP[1], TEMP[1], TEMP[{n}], TEMP[{n}]\n" for n in range(2, 12))
+        + "MOV OUT[0], TEMP[1]\nEND\n"
+    )
+    shader = compile_fragment(parse(text), FragmentKey(textures=(TextureKey(),)))
+    check_rules(shader.words)
+    assert not shader.is_threaded

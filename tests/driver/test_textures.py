@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,13 @@ from tests.driver.drawing import BGRA, DEPTH, RGBA, Drawing
 from tests.driver.shaders import TEXTURED, VARYING
 from tests.mesa.conftest import RunningServer
 
+from vc4lab.driver.compiler_entries import mesa_compiler
+from vc4lab.driver.screen import VideoCoreScreen
+from vc4lab.mesa.protocol import messages
 from vc4lab.mesa.protocol.codes import Compare, Filter, MipFilter, Primitive, Stage, Target, Wrap
 from vc4lab.mesa.protocol.formats import Format, layout_of
+from vc4lab.options import GpuOptions
+from vc4lab.records.shader import GlShaderRecord
 
 SIZE = 64
 WINDOW = 0x8A
@@ -340,3 +346,56 @@ def test_levels_are_blitted_of_each_other(drawing: Drawing, gpu: RunningServer) 
     for level in (1, 2):
         assert (drawing.get(texture, level) == data[:: 1 << level, :: 1 << level]).all(), level
     assert gpu.screen.runner.jobs == 3
+
+
+TWO_LOOK_UPS = TEXTURED.format(target="2D").replace(
+    "  1: MOV OUT[0], TEMP[0]\n  2: END",
+    "  1: TEX TEMP[0], TEMP[0], SAMP[0], 2D\n  2: ADD OUT[0], TEMP[0], IN[0]\n  3: END",
+)
+
+
+def test_programs_with_two_threads_are_drawn_as_such(tmp_path: Path) -> None:
+    """A texel says where the next one is: two switches; the record's bit; both engines alike."""
+    texels = np.random.default_rng(11).integers(0, 256, (SIZE, SIZE, 4), np.uint8)
+    found = []
+    for engine in ("jit", "interpreter"):
+        path = tmp_path / engine
+        server = RunningServer(
+            path,
+            lambda reporter, engine=engine: VideoCoreScreen(
+                reporter, mesa_compiler(), GpuOptions(engine=engine)
+            ),
+        )
+        client = server.client()
+        client.send(messages.CreateRenderer(b"test\0"))
+        client.send(messages.ProtocolVersion(2))
+        client.words(3)
+        drawing = Drawing(client)
+        handle = drawing.texture(SIZE, SIZE)
+        drawing.target(handle)
+        drawing.viewport(SIZE, SIZE)
+        drawing.defaults()
+        texture = drawing.texture(SIZE, SIZE, bind=8)
+        drawing.put(texture, texels)
+        drawing.sampled(texture)
+        rows = np.array([(-1, -1, 0, 1, 0, 0, 0, 0), (1, -1, 0, 1, 1, 0, 0, 0),
+                         (1, 1, 0, 1, 1, 1, 0, 0), (-1, 1, 0, 1, 0, 1, 0, 0)])  # fmt: skip
+        drawing.shaders(VARYING, TWO_LOOK_UPS)
+        drawing.vertices(rows, 4, 4)
+        drawing.draw(Primitive.TRIANGLE_FAN, 4)
+        found.append(drawing.get(handle))
+        pipeline = server.screen.processor.draws.pipeline
+        assert pipeline.fragment.shader.is_threaded
+        record = GlShaderRecord.from_bytes(pipeline.records.head((0, 0, 0)))
+        assert not record.fs_single_threaded
+        assert server.codes() == []
+        client.socket.close()
+        server.close()
+    assert (found[0] == found[1]).all()
+    at = np.minimum(texels[..., :2].astype(int) * SIZE // 255, SIZE - 1)
+    place = (np.arange(SIZE) + 0.5) / SIZE * 255
+    expected = texels[at[..., 1], at[..., 0]].astype(float)
+    expected[..., 0] += place
+    expected[..., 1] += place[:, None]
+    near_edge = (texels[..., :2].astype(int) * SIZE % 255 < 2).any(axis=2)
+    assert abs(found[0] - np.minimum(expected, 255))[~near_edge].max() <= 1.5

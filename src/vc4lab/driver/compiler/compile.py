@@ -20,7 +20,8 @@ from vc4lab.driver.compiler.machine.code import Op, Reg, TooComplex
 from vc4lab.driver.compiler.machine.finish import end
 from vc4lab.driver.compiler.machine.output import Scheduled
 from vc4lab.driver.compiler.machine.policies import POLICIES, SPARING, Policy
-from vc4lab.driver.compiler.machine.schedule import schedule
+from vc4lab.driver.compiler.machine.schedule import SWITCH_DISTANCE, schedule
+from vc4lab.driver.compiler.machine.threads import in_parts
 from vc4lab.driver.compiler.result import (
     AttributeSlot,
     CompiledShader,
@@ -64,11 +65,15 @@ def _fragment(program: Program, function: Function, key: FragmentKey) -> Compile
         return fragment
 
     made, done = _schedule(lower)
+    threaded = _threaded(lower, done.cost)
+    if threaded is not None:
+        made, done = threaded
     assert isinstance(made, Fragment)
     return CompiledShader(
         Stage.FRAGMENT,
         tuple(end(done.words)),
         tuple(done.uniforms),
+        is_threaded=threaded is not None,
         varyings=tuple(made.varyings[op] for op in done.varyings if op in made.varyings),
         uses_discard=made.uses_discard,
         writes_depth=made.writes_depth,
@@ -207,6 +212,32 @@ def _schedule(lower: Callable[[Policy], Values]) -> tuple[Values, Scheduled]:
     assert found is not None
     if len(found[1].words) > LONGEST:
         raise TooComplex("TGSI-007", f"the program has {len(found[1].words)} instructions")
+    return found
+
+
+def _threaded(lower: Callable[[Policy], Values], most: int) -> tuple[Values, Scheduled] | None:
+    """The same with two threads, the best of several ways; None: it cannot be cut, does not fit
+    half of the registers, or is longer than waiting for texels.
+
+    most: the cost with one thread.
+    """
+    found: tuple[Values, Scheduled] | None = None
+    for policy in (*POLICIES[:2], SPARING[0]):
+        if found is not None and policy in SPARING:
+            continue
+        values = lower(policy)
+        inputs: Sequence[tuple[Reg, int]] = getattr(values, "inputs", ())
+        parts = in_parts(values.code.blocks)
+        if parts is None:
+            return None
+        try:
+            done = schedule(parts, inputs, half=True, policy=policy)
+        except TooComplex:
+            continue
+        # Without a switch, each of these waits would be the processor's.
+        limit = most + most // 8 + SWITCH_DISTANCE * (len(parts) - 1)
+        if done.cost <= limit and (found is None or done.cost < found[1].cost):
+            found = values, done
     return found
 
 

@@ -33,6 +33,8 @@ from vc4lab.qpu.isa.registers import WRITE_NAMES
 INSTRUCTION_BYTES: Final = 8
 BRANCH_DELAY_SLOTS: Final = 3
 END_DELAY_SLOTS: Final = 2
+SWITCH_DELAY_SLOTS: Final = 2
+"""After a thread switch."""
 LINK_OFFSET: Final = INSTRUCTION_BYTES * (1 + BRANCH_DELAY_SLOTS)
 """Distance in bytes from a branch to the instruction after its delay slots."""
 LANES: Final = 16

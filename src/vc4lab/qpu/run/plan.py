@@ -11,6 +11,7 @@ from typing import NamedTuple
 from vc4lab.qpu.isa.encoding import (
     BRANCH_DELAY_SLOTS,
     END_DELAY_SLOTS,
+    SWITCH_DELAY_SLOTS,
     Alu,
     Branch,
     Instruction,
@@ -19,8 +20,6 @@ from vc4lab.qpu.isa.encoding import (
 )
 from vc4lab.qpu.isa.operations import END_SIGNALS, ONE_OPERAND_ADD_OPS, Condition, Mux, Signal
 from vc4lab.qpu.isa.registers import TMU_WRITES, Read, Write
-
-SWITCH_DELAY_SLOTS = 2
 
 
 @dataclass(frozen=True, slots=True)

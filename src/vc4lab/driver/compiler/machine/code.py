@@ -272,6 +272,9 @@ class Block:
     begins_loop: bool = False
     loops: tuple[int, ...] = ()
     """The first blocks of the loops around it, the outer ones first."""
+    switch: Signal | None = None
+    """Of a part of a program with two threads: how it is left for the other one."""
+    follows_switch: bool = False
     variables: list[Reg] = field(default_factory=list)
     """Of the last block of a loop: its variables, whose places are kept up to here."""
 

@@ -36,6 +36,11 @@ class Places:
         for reg in self._deferred.pop(number, []):
             self._free(reg)
 
+    @property
+    def are_accumulators_free(self) -> bool:
+        """Whether nothing is in r0 to r3."""
+        return self._accumulators == 15
+
     def take(self, place: int) -> None:
         if place >= R0:
             self._accumulators &= ~(1 << place - R0)

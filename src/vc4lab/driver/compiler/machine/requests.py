@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from vc4lab.driver.compiler.machine.code import Op, Request
 
-REQUEST_WORDS = 8
-"""That the texture unit's queue holds."""
-REQUESTS = 4
+
+class Capacity(NamedTuple):
+    """What the texture unit's queues hold of a program."""
+
+    words: int
+    requests: int
+
+
+SINGLE, THREADED = Capacity(8, 4), Capacity(4, 2)
+"""A program that is alone in its processor, and one of two threads."""
 TEXTURE_LATENCY = 9
 """Instructions for which other work is preferred to waiting for a sample."""
 
@@ -14,7 +23,8 @@ TEXTURE_LATENCY = 9
 class Requests:
     """Requests that are begun, and those whose results are not fetched."""
 
-    def __init__(self) -> None:
+    def __init__(self, capacity: Capacity = SINGLE) -> None:
+        self._capacity = capacity
         self.lock: Request | None = None
         """A request that is begun and not complete: no other may begin."""
         self._waiting: list[Request] = []
@@ -28,10 +38,12 @@ class Requests:
             return bool(self._waiting) and self._waiting[0] is request and self.lock is not request
         if self.lock is not None:
             return self.lock is request
-        if len(self._waiting) >= REQUESTS or any(one.waiting for one in request.writes[:-1]):
+        if len(self._waiting) >= self._capacity.requests or any(
+            one.waiting for one in request.writes[:-1]
+        ):
             return False
         words = sum(len(one.writes) for one in self._waiting)
-        return words + len(request.writes) <= REQUEST_WORDS
+        return not words or words + len(request.writes) <= self._capacity.words
 
     def put(self, op: Op, now: int) -> None:
         """A write or a fetch of a request is in instruction `now`."""

@@ -27,15 +27,25 @@ from vc4lab.driver.compiler.machine.instruction import R0, R4, Move, Plan, Slot
 from vc4lab.driver.compiler.machine.output import BRANCHES, Scheduled
 from vc4lab.driver.compiler.machine.places import Places
 from vc4lab.driver.compiler.machine.policies import Policy
-from vc4lab.driver.compiler.machine.requests import Requests
+from vc4lab.driver.compiler.machine.requests import SINGLE, THREADED, Requests
 from vc4lab.driver.compiler.result import Uniform, UniformKind
-from vc4lab.qpu.isa.builder import NOP, SMALL_IMMEDIATE_CODES, Half, alu, branch, load_immediate
-from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS
+from vc4lab.qpu.isa.builder import (
+    NOP,
+    SMALL_IMMEDIATE_CODES,
+    Half,
+    alu,
+    branch,
+    load_immediate,
+    with_signal,
+)
+from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, SWITCH_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import REGISTER_FILE, SFU, UNIFORM_POINTER
-from vc4lab.qpu.isa.operations import AddOp, Condition, Mux
+from vc4lab.qpu.isa.operations import AddOp, Condition, Mux, Signal
 from vc4lab.qpu.isa.registers import SFU_WRITES, Read, Write
 
 R5 = R0 + 5
+SWITCH_DISTANCE = 3
+"""Instructions between two thread switches at least."""
 NEVER = 1 << 30
 LOOP_WEIGHT = 8
 """How often a turn of a loop counts when programs are compared."""
@@ -77,7 +87,9 @@ class _Scheduler:
         self._flags_at = 0
         self._now = 0
         self._uniforms_from = 0
-        self._requests = Requests()
+        self._requests = Requests(THREADED if half else SINGLE)
+        self._sent = 0
+        self._switched = -SWITCH_DISTANCE
         self._starts: dict[int, int] = {}
         self._ready: list[Op] = []
         self._left = 0
@@ -103,7 +115,7 @@ class _Scheduler:
         start = self._now
         self._starts[block.number] = start
         self._out.weight = LOOP_WEIGHT ** len(block.loops)
-        if block.number:
+        if block.number and not block.follows_switch:
             self._uniforms_from = NEVER
             if any(_reads_uniform(op) for op in block.ops):
                 self._reset_uniforms()
@@ -134,6 +146,8 @@ class _Scheduler:
             self._places.loops = block.loops[:-1]
             for reg in block.variables:
                 self._places.use(reg)
+        if block.switch is not None:
+            self._switch(block.switch)
         self._places.end_block(block.number)
 
     def _reset_uniforms(self) -> None:
@@ -158,6 +172,22 @@ class _Scheduler:
         while self._now <= at + BRANCH_DELAY_SLOTS:
             self._emit(NOP, (), None)
         self._flags, self._flag_users = None, 0
+
+    def _switch(self, signal: Signal) -> None:
+        """To the other thread: after the last request was sent, as early as instructions without a
+        signal allow; two more are executed here.
+        """
+        at = max(self._now - 1 - SWITCH_DELAY_SLOTS, self._sent, self._switched + SWITCH_DISTANCE)
+        words = self._out.words
+        while at < self._now and words[at] >> 60 != Signal.NONE:
+            at += 1
+        while self._now <= at + SWITCH_DELAY_SLOTS:
+            self._emit(NOP, (), None)
+        words[at] = with_signal(words[at], signal)
+        self._switched = at
+        self._flags, self._flag_users = None, 0
+        if not self._places.are_accumulators_free:
+            raise TooComplex("TGSI-007", "the shader needs accumulators across a thread switch")
 
     def _emit(self, word: int, ops: tuple[Op, ...], uniform: Uniform | None) -> None:
         self._out.emit(word, ops, uniform)
@@ -345,6 +375,8 @@ class _Scheduler:
             self._out.varyings.append(op)
         if op.request is not None:
             self._requests.put(op, now)
+            if op.signal is None:
+                self._sent = now
         for after, distance in op.next:
             after.waiting -= 1
             after.first = max(after.first, now + distance)

@@ -19,10 +19,15 @@ import heapq
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, END_DELAY_SLOTS, Branch, Instruction
+from vc4lab.qpu.isa.encoding import (
+    BRANCH_DELAY_SLOTS,
+    END_DELAY_SLOTS,
+    SWITCH_DELAY_SLOTS,
+    Branch,
+    Instruction,
+)
 from vc4lab.qpu.isa.operations import BranchCondition
 from vc4lab.qpu.program.program import Program
-from vc4lab.qpu.run.plan import SWITCH_DELAY_SLOTS
 from vc4lab.timing.compute.decode import Need, needs
 from vc4lab.timing.compute.kinds import LINE, Flag
 from vc4lab.timing.graphics.kinds import Meets
