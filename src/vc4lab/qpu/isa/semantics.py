@@ -313,6 +313,7 @@ _BIT_OPS = {AddOp.AND: "bit_and", AddOp.OR: "bit_or", AddOp.XOR: "bit_xor", AddO
 _ADD_METHODS: dict[int, str] = {
     int(op): _BIT_OPS.get(op, op.name.lower())
     for op in AddOp
-    if op != AddOp.NOP and not op.is_reserved
+    if op != AddOp.NOP and (not op.is_reserved or hasattr(Semantics, op.name.lower()))
 }
+"""A reserved code has a method while an operation is designed for it (docs/extending.md)."""
 _MUL_METHODS: dict[int, str] = {int(op): op.name.lower() for op in MulOp if op != MulOp.NOP}

@@ -23,6 +23,9 @@ def in_parts(blocks: list[Block]) -> list[Block] | None:
     if len(blocks) != 1 or not any(op.request is not None for op in blocks[0].ops):
         return None
     connect(blocks)
+    left = set(blocks[0].ops)
+    if any(op.request is not None and op.request.load not in left for op in left):
+        return None  # a sample that nothing reads
     cut = _Cut(blocks[0].ops)
     parts = cut.parts() if cut.find() else None
     for op in blocks[0].ops:
