@@ -242,6 +242,12 @@ def test_an_array_that_changes_in_nested_loops() -> None:
     check_fragment(parse(NESTED), FragmentKey())
 
 
+def test_an_array_of_nested_loops_is_there_once() -> None:
+    """44 values that both loops carry on: two places for each would be more than there are."""
+    text = NESTED.replace("TEMP[4..7]", "TEMP[4..14]").replace("{0, 1, 3, 4}", "{0, 1, 7, 4}")
+    check_fragment(parse(text), FragmentKey())
+
+
 OUTPUT_ARRAY = """VERT
 DCL IN[0..1]
 DCL OUT[0], POSITION

@@ -57,6 +57,7 @@ class Values:
         """Whether conditions that only choose are words, too."""
         self._set_at: dict[Flags, int] = {}
         self._loops: tuple[int, ...] = ()
+        self._around: list[Loop] = []
         self.outputs: dict[tuple[int, int], Value] = {}
         self.discarded: Value | None = None
         self._uses: dict[Value, int] = {}
@@ -127,13 +128,15 @@ class Values:
         assert isinstance(again, Jump)
         assert isinstance(out, Jump)
         homes = []
+        lent = self._lent_by_the_outer_loop(node)
         for name, initial in zip(node.parameters, node.initial, strict=True):
-            home = code.move(self.get(initial), Wants.FILE)
+            home = self.get(initial) if name in lent else code.move(self.get(initial), Wants.FILE)
+            assert isinstance(home, Reg)
             home.is_home = True
             homes.append(home)
             self._operands[name] = home
             self._shared.add(home)
-        outer = self._loops
+        outer, self._around = self._loops, [*self._around, node]
         start = code.begin_block((*outer, len(code.blocks)))
         start.begins_loop = True
         self._loops = start.loops
@@ -143,11 +146,14 @@ class Values:
             if value.op not in ("constant", "uniform") and value not in again.values:
                 self._settle(value)
         ends = self._carry(node, homes, again.values)
+        for name, end in zip(node.parameters, ends, strict=True):
+            end.is_home = name in lent
         flags, condition = self._repeat_flags(tail.condition, ends)
         code.block.variables = ends
         code.block.repeats = start.number
         code.block.repeat_flags, code.block.repeat_condition = flags, int(condition)
         self._loops = outer
+        self._around.pop()
         self._conditions = {}
         by_value = dict(zip(again.values, ends, strict=True))
         for name, value in zip(node.results, out.values, strict=True):
@@ -156,6 +162,34 @@ class Values:
             if found is not None:
                 self._shared.add(found)
         code.begin_block(outer)
+
+    def _lent_by_the_outer_loop(self, node: Loop) -> set[Value]:
+        """The variables of a loop that are those of the loop around it, which has nothing else to
+        do with them: they have one place.
+        """
+        if not self._around:
+            return set()
+        outer = self._around[-1]
+        tail = outer.body[-1]
+        assert isinstance(tail, If)
+        again = tail.then[0]
+        assert isinstance(again, Jump)
+        places = {name: place for place, name in enumerate(outer.parameters)}
+        inner = node.body[-1]
+        assert isinstance(inner, If)
+        out = inner.otherwise[0]
+        assert isinstance(out, Jump)
+        carried = inner.then[0]
+        assert isinstance(carried, Jump)
+        results = dict(zip(out.values, node.results, strict=True))
+        found = set()
+        for number, (name, initial) in enumerate(zip(node.parameters, node.initial, strict=True)):
+            place = places.get(initial)
+            if place is not None and self._uses.get(initial) == 1:
+                result = results.get(carried.values[number])
+                if result is not None and again.values[place] is result:
+                    found.add(name)
+        return found
 
     def _carry(self, node: Loop, homes: list[Reg], values: Sequence[Value]) -> list[Reg]:
         """At the end of a turn variables get what the next one has; the registers they are then."""
