@@ -97,6 +97,7 @@ def test_both_engines_draw_with_it(tmp_path: Path) -> None:
             ),
         )
         client = server.client()
+        client.socket.settimeout(120)  # nothing is in the cache
         client.send(messages.CreateRenderer(b"test\0"))
         client.send(messages.ProtocolVersion(2))
         client.words(3)
