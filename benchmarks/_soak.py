@@ -34,6 +34,7 @@ WARM_MINUTES = 5.0
 ALLOWED_SHARE, ALLOWED_BYTES = 0.01, 4 << 20
 LOOKS = 3
 """The median of so many looks at the beginning and at the end is compared."""
+SETTLE_SECONDS = 5.0
 UNITS = {"rss": 1 << 20, "own": 1 << 20, "pss": 1 << 20, "file": 1 << 20}
 
 ROUNDS = """
@@ -113,7 +114,7 @@ class Watch:
     def follow(self, quiet: IO[str], go_on: IO[str]) -> None:
         """A thread's work, until the programs are gone."""
         for _ in quiet:
-            time.sleep(0.3)  # the supervisor sweeps
+            self._settle()
             row = {"minute": (time.monotonic() - self.begun) / 60, **look(self.device)}
             self.rows.append(row)
             text = "  ".join(
@@ -125,6 +126,13 @@ class Watch:
                 return
             go_on.write("\n")
             go_on.flush()
+
+    def _settle(self) -> None:
+        """Until the supervisor has seen that the programs are gone: it looks once a second."""
+        time.sleep(0.3)
+        end = time.monotonic() + SETTLE_SECONDS
+        while self.device.core.files and time.monotonic() < end:
+            time.sleep(0.1)
 
 
 def judge(rows: list[dict[str, float]], warm: float) -> dict[str, dict[str, Any]]:
