@@ -25,7 +25,9 @@ STEPS = 1 << 14
 POOL_WORDS = 1 << 17
 FEW = 4
 """A step that is followed less often was not worth being learned."""
-FIRST_REST, LONGEST_REST = 1 << 8, 1 << 14
+JUDGED_AFTER = 1 << 10
+"""Steps; frames of most programs have fewer different ones."""
+FIRST_REST, LONGEST_REST = 1 << 13, 1 << 17
 """Commands that are not learned after such a time."""
 
 
@@ -148,6 +150,8 @@ class StreamWalk:
         self._steps[slot] = len(words), self._begun, place, following
         self._named |= self._context.named
         self._learned += 1
+        if self._learned == JUDGED_AFTER and self._walk.followed < FEW * self._learned:
+            self.forget()  # settings that are new each time, such as places of streamed vertices
 
     def _number(self) -> int:
         """The number of the context's state."""
