@@ -43,6 +43,10 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "tests/drm/kms/test_planes.py": {
         "test_a_plane_that_is_scaled_too_much_is_refused": ("hvs_shrink_limit=refuses",),
     },
+    "tests/soc/display/test_yuv.py": {
+        "test_colour_between_samples_is_as_the_switch_says": ("hvs_chroma=nearest",),
+        "test_sums_are_rounded_as_the_switch_says": ("hvs_csc_rounding=down",),
+    },
     "tests/soc/address/test_address_space.py": {
         "test_older_firmware_gives_the_framebuffers_physical_address": (
             "framebuffer_address=physical",

@@ -17,6 +17,8 @@ from vc4lab.scanout.native.compose import CONSTANT, COPY, COVERAGE, PREMULTIPLIE
 from vc4lab.scanout.native.lines import BLOCK
 from vc4lab.scanout.native.lines import Layer as NativeLayer
 from vc4lab.scanout.scaling import Axis, Span, axis_of
+from vc4lab.scanout.yuv import Yuv, convert, room
+from vc4lab.scanout.yuv import picture_of as converted
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -32,7 +34,10 @@ BLEND_NONE, BLEND_PREMULTIPLIED, BLEND_COVERAGE = 0, 1, 2
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane that is on. `source`: x, y, width, height in 16.16; `target`: on the screen."""
+    """A plane that is on. `source`: x, y, width, height in 16.16; `target`: on the screen.
+
+    yuv: where its samples are, instead of `address`, `pitch` and `tiled`, if it has no pixels.
+    """
 
     address: int
     pitch: int
@@ -45,6 +50,7 @@ class Plane:
     alpha: int = OPAQUE
     blend: int = BLEND_PREMULTIPLIED
     mirrored: tuple[bool, bool] = (False, False)
+    yuv: Yuv | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,8 @@ class Composer:
         self._filtered = unknowns["hvs_filter"] == "polyphase"
         self._wraps = unknowns["hvs_shrink_limit"] == "wraps"
         self._rounding = 128 if unknowns["hvs_blend_rounding"] == "nearest" else 1
+        self._blends_chroma = unknowns["hvs_chroma"] == "blends"
+        self._csc_rounding = 128 if unknowns["hvs_csc_rounding"] == "nearest" else 0
         self._widen = _nearest if unknowns["hvs_expand"] == "nearest" else _repeated
         self._lock = threading.Lock()
         self._prepare = lru_cache(maxsize=8)(self._prepared)
@@ -102,7 +110,10 @@ class Composer:
             return None
         covers = axes[0].count == width and axes[1].count == height
         common = self._memory.base, self._rounding, self._widen
-        return _Step(plane, axes[0], axes[1], *common, covers)
+        step = _Step(plane, axes[0], axes[1], *common, covers)
+        if plane.yuv is not None:
+            step.convert_first(plane.yuv, self._blends_chroma, self._csc_rounding)
+        return step
 
 
 class _Step:
@@ -124,7 +135,7 @@ class _Step:
         self._held: list[Any] = []
         left, right = int(across.places.min()), int(across.places.max()) + 1
         layer = NativeLayer(
-            frame=base + plane.address, pitch=plane.pitch, tiled=plane.tiled,
+            frame=0 if plane.yuv else base + plane.address, pitch=plane.pitch, tiled=plane.tiled,
             tiles=plane.pitch // TILE_PITCH, pixel_bytes=plane.format.bits // 8,
             plain=_is_plain(plane.format), left=left, right=right, count=across.count,
             blend=blend, alpha=plane.alpha, rounding=rounding,
@@ -136,7 +147,12 @@ class _Step:
         layer.line = self._room(4 * (right - left))
         layer.picked = self._room(4 * across.count)
         self._layer = layer
+        self._base, self._plane = base, plane
+        if plane.yuv is not None:
+            self._pixels = self._room(room(plane.width, plane.height))
+            layer.frame, layer.pitch, layer.tiled = self._pixels, 4 * plane.width, False
         self._first: Any = None
+        self._yuv: Any = None
         if across.weights is None and down.weights is None:
             layer.rows, layer.row_count = self._keep(down.places), down.count
             layer.columns = 0 if _in_order(across) else self._keep(across.places)
@@ -178,9 +194,16 @@ class _Step:
         self._held.append(made)
         return int(made.ctypes.data)
 
+    def convert_first(self, yuv: Yuv, blends: bool, rounding: int) -> None:
+        """Make pixels of samples before each picture."""
+        size = self._plane.width, self._plane.height
+        self._yuv = converted(yuv, self._base, size, self._pixels, blends=blends, rounding=rounding)
+
     def run(self, address: int, pitch: int) -> None:
         """Lay the plane over the picture at `address`."""
         functions = composer()
+        if self._yuv is not None:
+            convert(self._yuv)
         layer = self._layer
         layer.out, layer.out_pitch = address + self._y * pitch + 4 * self._x, pitch
         if self._first is None:

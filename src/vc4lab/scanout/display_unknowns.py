@@ -46,6 +46,25 @@ DISPLAY_UNKNOWNS = [
         f"{_LINUX} choose a mode named EXPAND_ROUND of four, without what it does",
     ),
     Unknown(
+        "hvs_chroma",
+        "What colour has a pixel of a plane with less colour than brightness (NV12 and others)?",
+        {
+            "blends": "three parts of the nearest sample and one of the next, in each direction",
+            "nearest": "that of the sample which it shares with its neighbours",
+        },
+        "blends",
+        "Show one coloured sample in NV12 on a board and capture the HDMI signal.",
+        f"{_LINUX} scale colour by two with the scaler's filters",
+    ),
+    Unknown(
+        "hvs_csc_rounding",
+        "How are the sums rounded that make red, green and blue of brightness and colour?",
+        {"nearest": "to the nearest", "down": "down"},
+        "nearest",
+        "Show a ramp in NV12 on a board and capture the HDMI signal.",
+        f"{_LINUX} give the coefficients (8 bits after the point), not the rounding",
+    ),
+    Unknown(
         "hvs_blend_rounding",
         "How are products rounded where planes are blended?",
         {"nearest": "to the nearest", "down": "down"},

@@ -34,7 +34,7 @@ def a_plane(kind=RGBA8888, order=BGRA, size=SIZE, address=PICTURE, pitch=128, **
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (a_plane(kind=8), "not shown: pixel format 8"),
+        (a_plane(kind=12), "not shown: pixel format 12"),
         (a_plane(kind=15), "not shown: pixel format 15"),
         (a_plane(kind=6), "not shown: pixel format 6"),
         (a_plane(tiling=1), "not shown: tiling 1"),
@@ -85,7 +85,7 @@ def test_a_plane_that_moves_is_reported_once():
     hvs = Hvs(GuestMemory(1 << 24), reporter)
     hvs.values[0x50] = 1 << 31 | 64 << 12 | 64
     for step in range(8):
-        data = [*a_plane(kind=10, at=(step, step)), END]
+        data = [*a_plane(kind=13, at=(step, step)), END]
         for number, word in enumerate(data):
             hvs.write_other(0x2000 + 4 * (64 * step + number), word)
         hvs.values[0x24] = 64 * step
@@ -96,7 +96,7 @@ def test_a_plane_that_moves_is_reported_once():
 def test_a_list_that_is_not_shown_is_not_reported():
     reporter = Reporter()
     hvs = Hvs(GuestMemory(1 << 24), reporter)
-    data = a_plane(kind=8)
+    data = a_plane(kind=14)
     hvs.lists[: 4 * len(data)] = struct.pack(f"<{len(data)}I", *data)
     for control in (0, 3 << 30):
         hvs.values[0x50] = control
@@ -139,7 +139,7 @@ def test_txp_and_vec_say_that_they_do_nothing(boot):
 
 def test_a_machine_says_it_without_a_look_at_its_screen(boot):
     machine = boot(COUNTS)
-    for number, word in enumerate([*a_plane(kind=9), END]):
+    for number, word in enumerate([*a_plane(kind=15), END]):
         machine.bus.write(LISTS + 4 * (64 + number), 4, word)
     machine.bus.write(HVS + 0x24, 4, 64)
     machine.bus.write(HVS + 0x50, 4, 1 << 31 | 64 << 12 | 64)

@@ -271,10 +271,10 @@ class Hvs(Block):
 
     def _sources(self) -> tuple[bytes, list[tuple[int, int]]]:
         """What the list says, as bytes, and where the pixels of its planes are: address, size."""
-        from vc4lab.soc.display.planes import absence, extent
+        from vc4lab.soc.display.planes import absence, places_of
 
         colour, planes = self._scene()
         said = [replace(plane, word=0) for plane in planes]
         head = f"{self.picture_size} {colour:06x} {said}\0".encode()
         composed = [plane for plane in planes if not absence(self._memory, plane)]
-        return head, [(plane.address, max(extent(plane), 0)) for plane in composed]
+        return head, [place for plane in composed for place in places_of(plane)]

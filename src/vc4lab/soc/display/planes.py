@@ -22,7 +22,7 @@ MAX_PLANES = 256
 LIST_WORDS = 4096
 RGB332, RGBA4444, RGB555, RGBA5551, RGB565, RGB888, RGBA6666, RGBA8888 = range(8)
 BYTES = {RGB332: 1, RGBA4444: 2, RGB555: 2, RGBA5551: 2, RGB565: 2, RGB888: 3, RGBA8888: 4}
-"""Bytes of a pixel, by format; the others (of brightness and colour) are not composed."""
+"""Bytes of a pixel, by format; those of brightness and colour are in `yuv_planes.py`."""
 WIDTHS = {
     RGB332: (3, 3, 2, 0), RGBA4444: (4, 4, 4, 4), RGB555: (5, 5, 5, 0), RGBA5551: (5, 5, 5, 1),
     RGB565: (5, 6, 5, 0), RGB888: (8, 8, 8, 0), RGBA8888: (8, 8, 8, 8),
@@ -40,6 +40,8 @@ ADDRESS = 0x3FFFFFFF
 TILES_AFTER = 0x7F
 """Of the pitch of T-tiles: tiles of a row from the plane's first one on. The other bits count those
 before it, and say where in a tile the plane begins and in which direction its rows go."""
+PARTS = {8: 3, 9: 2, 10: 3, 11: 2}
+"""Addresses of the formats of brightness and colour: 4:2:0 in three and two planes, 4:2:2."""
 ROUNDED = 3
 """How channels of few bits are widened; what Linux asks for."""
 
@@ -74,6 +76,10 @@ class Plane:
     expand_mode: int
     address: int
     pitch: int
+    more: tuple[tuple[int, int], ...] = ()
+    """Address and pitch of the planes of colour."""
+    matrix: tuple[int, int, int] = (0, 0, 0)
+    """The words of the colour space."""
 
 
 def planes_of(lists: bytearray, start: int) -> tuple[list[Plane], str]:
@@ -106,7 +112,12 @@ def _plane(word: int, words: Any) -> Plane:
     if not unity:
         scaled, at = words[at], at + 1
     size = words[at]
-    address, pitch = words[at + 2], words[at + 4]
+    count = PARTS.get(control & 15, 1)
+    places, pitches = at + 2, at + 2 + 2 * count
+    address, pitch = words[places], words[pitches]
+    more = tuple((words[places + n] & ADDRESS, words[pitches + n]) for n in range(1, count))
+    csc = pitches + count
+    matrix = (words[csc], words[csc + 1], words[csc + 2]) if count > 1 else (0, 0, 0)
     width, height = size & 0xFFF, size >> 16 & 0xFFF
     alpha_mode = size >> 30
     mixed = bool(size & MIXED)
@@ -130,14 +141,18 @@ def _plane(word: int, words: Any) -> Plane:
         expand_mode=control >> 11 & 3,
         address=address & ADDRESS,
         pitch=pitch,
+        more=more,
+        matrix=matrix,
     )
 
 
 def absence(memory: GuestMemory, plane: Plane) -> str:
     """Why a plane is not composed, "" if it is."""
+    if plane.kind in PARTS:
+        return _absence_of_yuv(memory, plane)
     size = BYTES.get(plane.kind)
     if size is None:
-        return f"pixel format {plane.kind} (brightness and colour, or 6666) is not read"
+        return f"pixel format {plane.kind} (H264, palettes, 4:4:4 or 6666) is not read"
     if plane.tiling not in (LINEAR, T_TILED):
         return f"tiling {plane.tiling} (columns of 64 or 128 bytes) is not read"
     if plane.tiling == T_TILED:
@@ -147,13 +162,26 @@ def absence(memory: GuestMemory, plane: Plane) -> str:
             return "T-tiles that begin within a tile or a row of tiles are not read"
         if (plane.pitch & TILES_AFTER) * TILE_PITCH < plane.source_width * size:
             return "a row of its T-tiles is narrower than the plane"
+    return _bad_size(plane) or _not_in_ram(memory, plane)
+
+
+def _bad_size(plane: Plane) -> str:
     if not (plane.source_width and plane.source_height and plane.width and plane.height):
         return "it has no pixels"
     if plane.source_width > plane.width << 8 or plane.source_height > plane.height << 8:
         return "it is shrunk more than 256 times"
-    if not memory.contains(plane.address, max(extent(plane), 0)):
-        return "its pixels are not in RAM"
     return ""
+
+
+def _absence_of_yuv(memory: GuestMemory, plane: Plane) -> str:
+    from vc4lab.soc.display.yuv_planes import absence_of_layout
+
+    return absence_of_layout(plane) or _bad_size(plane) or _not_in_ram(memory, plane)
+
+
+def _not_in_ram(memory: GuestMemory, plane: Plane) -> str:
+    inside = all(memory.contains(*place) for place in places_of(plane))
+    return "" if inside else "its pixels are not in RAM"
 
 
 def differences(plane: Plane) -> list[str]:
@@ -163,13 +191,24 @@ def differences(plane: Plane) -> list[str]:
         found.append(f"alpha mode {plane.alpha_mode} (fixed for some pixels) is taken for all")
     if plane.key_mode:
         found.append(f"colour key mode {plane.key_mode} does nothing")
+    if plane.kind in PARTS:
+        return found
     if plane.expand_mode != ROUNDED and min(WIDTHS[plane.kind][:3]) < 8:
         found.append(f"narrow channels are widened as by mode {ROUNDED}, not {plane.expand_mode}")
     return found
 
 
-def extent(plane: Plane) -> int:
-    """Bytes from the first to the last pixel of a plane whose format is read."""
+def places_of(plane: Plane) -> list[tuple[int, int]]:
+    """Where the pixels of a plane are whose format is read: addresses and sizes."""
+    if plane.kind not in PARTS:
+        return [(plane.address, max(_extent(plane), 0))]
+    from vc4lab.soc.display.yuv_planes import yuv_of
+
+    return [(part.start, part.extent) for part in yuv_of(plane).components]
+
+
+def _extent(plane: Plane) -> int:
+    """Bytes from the first to the last pixel."""
     width, height = plane.source_width, plane.source_height
     if plane.tiling == T_TILED:
         return (plane.pitch & TILES_AFTER) * -(-height // TILE_ROWS) * TILE_PITCH * TILE_ROWS
@@ -191,6 +230,11 @@ def _composed(plane: Plane) -> ComposedPlane:
 
     width, height = plane.source_width, plane.source_height
     tiled = plane.tiling == T_TILED
+    yuv = None
+    if plane.kind in PARTS:
+        from vc4lab.soc.display.yuv_planes import PIXELS, yuv_of
+
+        yuv = yuv_of(plane)
     blend = composer.BLEND_NONE
     if plane.alpha_mode == PIPELINE or plane.mixed:
         blend = composer.BLEND_PREMULTIPLIED if plane.premultiplied else composer.BLEND_COVERAGE
@@ -199,13 +243,14 @@ def _composed(plane: Plane) -> ComposedPlane:
         (plane.pitch & TILES_AFTER) * TILE_PITCH if tiled else plane.pitch & 0xFFFF,
         width,
         height,
-        _format(plane.kind, plane.order),
-        tiled,
+        _format(plane.kind, plane.order) if yuv is None else PIXELS,
+        tiled and yuv is None,
         (0, 0, width << 16, height << 16),
         (plane.x, plane.y, plane.width, plane.height),
         plane.alpha,
         blend,
         (bool(plane.flips & H_FLIP), bool(plane.flips & V_FLIP)),
+        yuv,
     )
 
 
