@@ -9,8 +9,11 @@ from tests.support.frames import BACKGROUND, Frame, solid
 from tests.support.guest_time import HandTime
 from tests.support.jobs import BFC, CT0CA, CT0EA, CT1CA, CT1EA, RFC, nv_vertex, viewport
 
+from vc4lab.cli.boot import timed_board
 from vc4lab.cli.live_timing import ListClocks, LiveTiming
 from vc4lab.records.control import build
+from vc4lab.soc.board import BOARDS
+from vc4lab.timing.chip import load_chip
 from vc4lab.timing.declare import StandsStill
 from vc4lab.timing.frame_times import FrameTimer, model_of
 from vc4lab.timing.frames.feed import FrameFeed
@@ -117,3 +120,11 @@ def test_parts_of_a_frame_add_up() -> None:
     assert clocks.take(1) == pytest.approx(2 * once, rel=0.02)
     assert clocks.take(1) is None
     assert clocks.take(0) is None
+
+
+def test_the_board_that_is_booted_is_timed() -> None:
+    names = {name: timed_board(name) for name in (*BOARDS, "raspi0", "nothing")}
+    assert names.pop("nothing") == ""
+    assert names["zero"] == names["raspi0"] == "pi0"
+    assert names["pi2-1.2"] == "pi2"
+    assert set(names.values()) == set(load_chip("videocore4").boards)

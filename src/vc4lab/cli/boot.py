@@ -211,7 +211,7 @@ def boot(
     if timing or chip or timing_board:
         from vc4lab.cli.live_timing import live_timing
 
-        live = live_timing(timing, chip, timing_board, board, guest_time=True)
+        live = live_timing(timing, chip, timing_board, timed_board(board), guest_time=True)
     gpu = GpuOptions(engine.value, unknowns=_unknowns(firmware, unknown or []))
     settings = Settings(
         path,
@@ -227,3 +227,14 @@ def boot(
         frames=frames, seconds=seconds, serial=serial, realtime=realtime, strict=strict,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))
+
+
+def timed_board(name: str) -> str:
+    """A board as the files of chips call it; "" if there is no such board, which is said later."""
+    from vc4lab.soc.board import UnknownBoard, find_board
+
+    try:
+        found = find_board(name).name
+    except UnknownBoard:
+        return ""
+    return {"zero": "pi0", "pi2-1.2": "pi2"}.get(found, found)
