@@ -149,7 +149,7 @@ def test_a_damaged_state_is_made_again(
     boot.root.write_bytes(b"x")
     boot.state.write_bytes(content)
     booted = SimpleNamespace(plan=SimpleNamespace(pieces=()))
-    monkeypatch.setattr(LinuxBoot, "_boot", lambda _boot, _show: booted)
+    monkeypatch.setattr(LinuxBoot, "power_on", lambda _boot, _show: booted)
     saved = []
     monkeypatch.setattr(boots, "save_state", lambda machine, path, packed: saved.append(path))
     assert not boot.has_state

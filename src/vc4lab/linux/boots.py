@@ -145,7 +145,7 @@ class LinuxBoot:
         if self.has_state:
             os.utime(self.state)
             return
-        machine = self._boot(show)
+        machine = self.power_on(show)
         show("saving the state")
         clear_ramdisk(machine)
         save_state(machine, self.state, packed=False)
@@ -164,8 +164,8 @@ class LinuxBoot:
             make_root(self.brought, self.kernel.release, self.programs, file)
         _drop_oldest(self.folder, "root-*.cpio")
 
-    def _boot(self, show: Show) -> Machine:
-        """A machine that has come to its listener."""
+    def power_on(self, show: Show = lambda _text: None) -> Machine:
+        """A machine that has come to its listener. Raises BootFailed."""
         lines = [bytearray()]
 
         def output(data: bytes) -> None:
