@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 
 import pytest
@@ -14,6 +15,8 @@ from tests.soc.display.lists import (
     PICTURE,
     RGB565,
     RGBA8888,
+    VALID,
+    Display,
     plane,
 )  # fmt: skip
 
@@ -147,3 +150,20 @@ def test_a_machine_says_it_without_a_look_at_its_screen(boot):
     (item,) = machine.reporter.items
     assert item.address == machine.bus.base + LISTS + 4 * 64
     assert item.code == "SOC-095"
+
+
+def test_noise_in_the_memory_of_lists_does_no_harm(boot):
+    """Lists that change under the display, run into each other and lead outside."""
+    display = Display(boot(COUNTS))
+    display.start(64, 32)
+    noise = random.Random(14)
+    for _turn in range(12):
+        for _word in range(400):
+            word = noise.choice([noise.getrandbits(32), VALID | noise.getrandbits(30), 0, END])
+            display[LISTS + 4 * noise.randrange(4096)] = word
+        display[HVS + 0x24] = noise.choice([0, 64, 4095, 0xFFFFFFFF, noise.randrange(4096)])
+        display.machine.run(seconds=0.04)
+        framebuffer = display.machine.videocore.framebuffer
+        assert framebuffer.holds(framebuffer.content())
+        assert display.machine.screen.image.size == (64, 32)
+    assert "SOC-094" in {item.code for item in display.machine.reporter.items}
