@@ -41,6 +41,10 @@ def test_no_card(make):
     assert host.fails(8, 0x1AA) & NO_REPLY
     assert codes(host) == {"SOC-060"}
     assert host.machine.card_slot() is None
+    for _look in range(3):  # as an operating system does that waits for a card
+        host.command(0, 0, NONE)
+        assert host.fails(8, 0x1AA) & NO_REPLY
+    assert host.machine.reporter.counts["SOC-060"] == 1
 
 
 def test_illegal_commands(host):

@@ -54,6 +54,7 @@ class SdCard:
         self._slot = slot
         self._reporter = reporter
         self._is_expected = is_expected
+        self._told_of_slot = False
         self._power_on()
 
     def _power_on(self) -> None:
@@ -80,7 +81,8 @@ class SdCard:
     def command(self, index: int, argument: int) -> Answer:
         """The card's answer to a command."""
         if self._slot() is None:
-            if self._is_expected:
+            if self._is_expected and not self._told_of_slot:
+                self._told_of_slot = True  # Linux looks again each second
                 self._report("SOC-060", "the program accesses the SD card, but the slot is empty")
             return None
         app, self.app = self.app, False
