@@ -86,6 +86,20 @@ def test_indices_that_change(drawing: Drawing, target: int, gpu: RunningServer) 
     assert not gpu.reporter.counts
 
 
+def test_indices_that_first_draw_nothing(drawing: Drawing, target: int, gpu: RunningServer) -> None:
+    """The same draw, once with indices that only begin new strips, then with others."""
+    drawing.constants(Stage.FRAGMENT, GREEN)
+    restart = {"primitive_restart": 1, "restart_index": 0xFFFF, "max_index": 7}
+    drawing.draw_indexed(Primitive.TRIANGLE_FAN, np.full(4, 0xFFFF, np.uint16), **restart)
+    assert colours(drawing, target) == [(0, 0, 0), (0, 0, 0)]
+    buffer = max(drawing.memory)
+    drawing.memory[buffer][:] = np.array([4, 5, 6, 7], np.uint16).tobytes()
+    drawing.client.send(messages.TransferPut2(buffer, 0, 0, 0, 0, 8, 1, 1, 8, 0))
+    drawing.draw(Primitive.TRIANGLE_FAN, 4, indexed=1, **restart)
+    assert colours(drawing, target) == [(0, 0, 0), (0, 255, 0)]
+    assert not gpu.reporter.counts
+
+
 def test_states_that_fill_their_memory(drawing: Drawing, target: int, gpu: RunningServer) -> None:
     """Blocks of state begin anew, and nothing is known of the old ones."""
     screen = screen_of(gpu)

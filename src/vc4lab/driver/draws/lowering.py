@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -87,11 +88,11 @@ class DrawLowering:
         Raises Refused, CompileError, OutOfMemory.
         """
         made = self._prepare(job.target, state, draw)
-        if made is not None:
+        if not made.draws_nothing:
             constants = state.vertex.constants, state.fragment.constants
             blocks = [self._block(one) for one in constants]
             self._add(job, made, (blocks[0], blocks[1]), constants, {})
-        return made is not None
+        return not made.draws_nothing
 
     def add_shared(
         self, job: FrameJob, shared: SharedState, uniforms: Uniforms, draw: Draw, whole: Whole
@@ -114,9 +115,9 @@ class DrawLowering:
                 # If it comes again, it is worth being kept.
                 lasts = False
                 shared.prepared[key] = None
-        if made is None or (made is not NOTHING and not made.is_valid):
+        if made is None or not made.is_valid:
             start = self.memory.arena.next
-            made = self._prepare(job.target, shared.state, draw) or NOTHING
+            made = self._prepare(job.target, shared.state, draw)
             lasts = self.memory.arena.next == start  # else it has data that last a frame
             if lasts:
                 if len(shared.prepared) >= MAX_KNOWN:
@@ -126,7 +127,7 @@ class DrawLowering:
                     if len(shared.elsewhere) >= MAX_KNOWN:
                         shared.elsewhere.clear()
                     shared.elsewhere[key] = made
-        if made is NOTHING:
+        if made.draws_nothing:
             return False
         if lasts and not made.late:
             self.repeats = made
@@ -188,19 +189,19 @@ class DrawLowering:
             return 0
         return self.memory.keep(len(constants[0]).to_bytes(4, "little") + constants[0])
 
-    def _prepare(self, target: FrameTarget, state: PipeState, draw: Draw) -> PreparedDraw | None:
-        """A draw without its constants; None if nothing of it is drawn."""
+    def _prepare(self, target: FrameTarget, state: PipeState, draw: Draw) -> PreparedDraw:
+        """A draw without its constants."""
         rasterizer, dsa = state.rasterizer, state.dsa
         if rasterizer is None or dsa is None or state.vertex_elements is None:
             raise Refused("GL-015", "rasterizer, depth state or vertex elements are not bound")
         if draw.instances > MAX_INSTANCES:
             raise Refused("GL-006", f"{draw.instances} instances")
         if rasterizer.rasterizer_discard:
-            return None
+            return NOTHING
         viewport = viewport_of(state)
         window = clip_window(state, viewport, target)
         if window.is_empty:
-            return None
+            return NOTHING
         kind = kind_of(drawn_as(draw.mode, rasterizer))
         is_outline = kind is not kind_of(draw.mode)
         pipeline = self._pipeline(state, target, kind, is_outline=is_outline)
@@ -208,8 +209,11 @@ class DrawLowering:
         parts = batches(
             draw, rasterizer, state.index_buffer, self.memory, is_first_flat=is_first_flat
         )
+        indices: list[Any] = []
+        if draw.indexed and state.index_buffer is not None:
+            indices.append(state.index_buffer.resource)
         if not parts:
-            return None
+            return replace(NOTHING, seen=_as_seen(indices))
         records = self._records.get(
             (rasterizer, dsa, viewport, pipeline),
             (window, kind is Primitives.TRIANGLES, target.depth is not None),
@@ -227,13 +231,7 @@ class DrawLowering:
         )
         self._shaded(made, state, draw, pipeline, parts, target.order)
         made.plan.close()
-        indices: list[Any] = []
-        if draw.indexed and state.index_buffer is not None:
-            indices.append(state.index_buffer.resource)
-        made.seen = tuple(
-            (one, one.changes)
-            for one in [*indices, *self.textures.copied(state)]
-        )  # fmt: skip
+        made.seen = _as_seen([*indices, *self.textures.copied(state)])
         return made
 
     def _pipeline(
@@ -339,4 +337,9 @@ _numbers = attrgetter(
 )  # fmt: skip
 """All of a draw but what is only a hint, and where its state is."""
 NOTHING = PreparedDraw({}, uses_depth=False, writes_depth=False)
-"""Of draws of which nothing is drawn."""
+"""Of draws of which nothing is drawn, whatever is in their buffers."""
+
+
+def _as_seen(resources: Iterable[Any]) -> tuple[tuple[Any, int], ...]:
+    """What a draw looked at, for `PreparedDraw.seen`."""
+    return tuple((one, one.changes) for one in resources)

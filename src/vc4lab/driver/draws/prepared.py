@@ -48,7 +48,7 @@ class PreparedDraw:
     seen
         Resources that were looked at, and their `changes` then.
     pipeline
-        Its programs.
+        Its programs; None: nothing is drawn.
     """
 
     records: dict[int, bytes]
@@ -66,6 +66,11 @@ class PreparedDraw:
     def placed(self) -> PlacedDraw:
         """As native code adds it; after everything else is there."""
         return PlacedDraw(self.plan, self.records, self.batches, self.seen)
+
+    @property
+    def draws_nothing(self) -> bool:
+        """Whether it adds nothing to a frame."""
+        return self.pipeline is None
 
     @property
     def is_valid(self) -> bool:
