@@ -7,6 +7,7 @@ the processor.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from vc4lab.mesa.state.pipe import (
 from vc4lab.mesa.store.blits import linear_pair
 
 if TYPE_CHECKING:
+    from vc4lab.driver.draws.prepared import PreparedDraw
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.driver.queue.commands import Blit, Draw
@@ -67,6 +69,8 @@ DCL TEMP[0], LOCAL
 _VEC4 = Format.R32G32B32A32_FLOAT
 _ROW = 32
 """Bytes of a vertex: its position, and s, t, 0, level."""
+_RECTANGLE = CORNERS * _ROW
+MAX_KNOWN = 256
 _ELEMENTS = objects.VertexElements(
     (objects.VertexElement(0, 0, 0, _VEC4), objects.VertexElement(16, 0, 0, _VEC4))
 )
@@ -91,13 +95,36 @@ _SAMPLERS = {
 
 
 class _Rectangle:
-    """Vertices in the arena, in the place of a buffer."""
+    """Vertices that stay in GPU memory, in the place of a buffer."""
 
     number = -1
     is_buffer = True
 
     def __init__(self, address: int, size: int) -> None:
         self.address, self.size = address, size
+
+
+@dataclass
+class KnownBlit:
+    """A blit as a draw.
+
+    Attributes
+    ----------
+    vertices
+        Their address in GPU memory.
+    covers_target
+        Whether nothing of the target's level stays.
+    prepared
+        What adds it again, from the time before.
+    """
+
+    target: GpuResource
+    source: GpuResource
+    vertices: int
+    state: PipeState
+    draw: Draw
+    covers_target: bool
+    prepared: PreparedDraw | None = None
 
 
 def is_drawn(command: Blit, target: GpuResource, source: GpuResource) -> bool:
@@ -129,42 +156,54 @@ def _has_size(resource: GpuResource, format_: Any) -> bool:
 
 
 class BlitDraws:
-    """Makes draws of blits. The same blit has the same state again, until a resource goes."""
+    """Makes draws of blits. The same blit is the same draw again, until a resource goes."""
 
     def __init__(self, memory: GpuMemory) -> None:
         self._memory = memory
-        self._states: dict[Blit, PipeState] = {}
+        self._vertices = memory.store(bytes(MAX_KNOWN * _RECTANGLE))
+        self._known: dict[Blit, KnownBlit] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether those that are known must be forgotten before there is another one."""
+        return len(self._known) >= MAX_KNOWN
 
     def forget(self) -> None:
-        """A resource went."""
-        self._states.clear()
+        """A resource went, or it is full. No frame may wait that has one of these draws."""
+        self._known.clear()
 
-    def covers(self, command: Blit, target: GpuResource) -> bool:
-        """Whether nothing of the target's level stays."""
-        x, y, _, width, height, _ = command.target_box
-        level = target.levels[command.target_level]
-        whole = min(x, x + width) <= 0 and max(x, x + width) >= level.width
-        whole &= min(y, y + height) <= 0 and max(y, y + height) >= level.height
-        return whole and not command.scissor_enable
-
-    def draw(
-        self, command: Blit, target: GpuResource, source: GpuResource
-    ) -> tuple[PipeState, Draw]:
-        """The state and the draw. Raises OutOfMemory."""
-        known = self._states.get(command)
-        if known is None:
-            if len(self._states) >= 256:
-                self._states.clear()
-            known = self._states[command] = _state(command, target, source)
-        rows = _vertices(command, target, source)
-        rectangle: Any = _Rectangle(self._memory.keep(rows.tobytes()), rows.nbytes)
-        vertices = BoundVertices(VertexBuffer(_ROW, 0, 0), rectangle)
-        state = PipeState(**{**vars(known), "vertex_buffers": (vertices,)})
-        fan = Primitive.TRIANGLE_FAN
-        return state, make_draw(mode=fan, count=CORNERS, instances=1, max_index=CORNERS - 1)
+    def of(self, command: Blit, target: GpuResource, source: GpuResource) -> KnownBlit:
+        """A blit as a draw; `is_full` was asked before."""
+        known = self._known.get(command)
+        if known is not None and known.target is target and known.source is source:
+            return known
+        address = self._vertices + len(self._known) * _RECTANGLE
+        if known is not None:
+            address = known.vertices
+        self._memory.guest.write(address, _vertices(command, target, source).tobytes())
+        rectangle: Any = _Rectangle(address, _RECTANGLE)
+        made = self._known[command] = KnownBlit(
+            target,
+            source,
+            address,
+            _state(command, target, source, rectangle),
+            make_draw(
+                mode=Primitive.TRIANGLE_FAN, count=CORNERS, instances=1, max_index=CORNERS - 1
+            ),
+            _covers(command, target),
+        )
+        return made
 
 
-def _state(command: Blit, target: GpuResource, source: GpuResource) -> PipeState:
+def _covers(command: Blit, target: GpuResource) -> bool:
+    x, y, _, width, height, _ = command.target_box
+    level = target.levels[command.target_level]
+    whole = min(x, x + width) <= 0 and max(x, x + width) >= level.width
+    whole &= min(y, y + height) <= 0 and max(y, y + height) >= level.height
+    return whole and not command.scissor_enable
+
+
+def _state(command: Blit, target: GpuResource, source: GpuResource, rectangle: Any) -> PipeState:
     level = target.levels[command.target_level]
     layer = command.target_box[2]
     target_format, source_format = linear_pair(command.target_format, command.source_format)
@@ -188,6 +227,7 @@ def _state(command: Blit, target: GpuResource, source: GpuResource) -> PipeState
         rasterizer=_RASTERIZER,
         dsa=_DSA,
         vertex_elements=_ELEMENTS,
+        vertex_buffers=(BoundVertices(VertexBuffer(_ROW, 0, 0), rectangle),),
         framebuffer=Framebuffer((BoundSurface(surface, target),)),
         viewports=(Viewport((*half, 0.5), (*half, 0.5)),),
         scissors=(command.scissor[0] if command.scissor_enable else scissor,),

@@ -82,17 +82,21 @@ class DrawLowering:
         self._pipelines.clear()
         self.textures.forget()
 
-    def add(self, job: FrameJob, state: PipeState, draw: Draw) -> bool:
-        """Add a draw to a frame; whether anything of it is drawn.
+    def add(
+        self, job: FrameJob, state: PipeState, draw: Draw, made: PreparedDraw | None
+    ) -> PreparedDraw | None:
+        """Add a draw without constants to a frame; what adds it again, if that lasts.
 
-        Raises Refused, CompileError, OutOfMemory.
+        made: that of the time before. Raises Refused, CompileError, OutOfMemory.
         """
-        made = self._prepare(job.target, state, draw)
+        lasts = True
+        if made is None or not made.is_valid:
+            start = self.memory.arena.next
+            made = self._prepare(job.target, state, draw)
+            lasts = self.memory.arena.next == start  # else it has data that last a frame
         if not made.draws_nothing:
-            constants = state.vertex.constants, state.fragment.constants
-            blocks = [self._block(one) for one in constants]
-            self._add(job, made, (blocks[0], blocks[1]), constants, {})
-        return not made.draws_nothing
+            self._add(job, made, (0, 0), ((), ()), {})
+        return made if lasts else None
 
     def add_shared(
         self, job: FrameJob, shared: SharedState, uniforms: Uniforms, draw: Draw, whole: Whole
@@ -182,12 +186,6 @@ class DrawLowering:
         else:
             job.add(placed, blocks)
         job.depth(uses=made.uses_depth, writes=made.writes_depth)
-
-    def _block(self, constants: tuple[bytes, ...]) -> int:
-        """Constant buffer 0 as a block; 0 if it is empty."""
-        if not constants or not constants[0]:
-            return 0
-        return self.memory.keep(len(constants[0]).to_bytes(4, "little") + constants[0])
 
     def _prepare(self, target: FrameTarget, state: PipeState, draw: Draw) -> PreparedDraw:
         """A draw without its constants."""

@@ -259,12 +259,15 @@ class Processor:
 
     def _draw_blit(self, command: c.Blit, target: GpuResource, source: GpuResource) -> None:
         self._used(command.source)
-        state, draw = self.blits.draw(command, target, source)
-        job = self._begin(state.framebuffer)
-        if self.blits.covers(command, target) and not job.has_work:
+        if self.blits.is_full:
+            self.flush()
+            self.blits.forget()
+        blit = self.blits.of(command, target, source)
+        job = self._begin(blit.state.framebuffer)
+        if blit.covers_target and not job.has_work:
             job.clear(COLOUR0, 0, 0, 0)  # nothing has to be loaded
         try:
-            self.draws.add(job, state, draw)
+            blit.prepared = self.draws.add(job, blit.state, blit.draw, blit.prepared)
         except CompileError as reason:
             raise Refused("GL-016", str(reason)) from None
         job.reads[source.number] = source
