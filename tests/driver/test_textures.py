@@ -12,6 +12,7 @@ from tests.driver.shaders import TEXTURED, VARYING
 from tests.mesa.conftest import RunningServer
 
 from vc4lab.driver.compiler_entries import mesa_compiler
+from vc4lab.driver.draws.blit import MAX_KNOWN
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol import messages
 from vc4lab.mesa.protocol.codes import Compare, Filter, MipFilter, Primitive, Stage, Target, Wrap
@@ -346,6 +347,39 @@ def test_levels_are_blitted_of_each_other(drawing: Drawing, gpu: RunningServer) 
     for level in (1, 2):
         assert (drawing.get(texture, level) == data[:: 1 << level, :: 1 << level]).all(), level
     assert gpu.screen.runner.jobs == 3
+
+
+def test_blits_that_come_again(drawing: Drawing, gpu: RunningServer) -> None:
+    """More of them than are known, in one frame; then some of them with other texels."""
+    from vc4lab.mesa.protocol import work_commands
+
+    rng = np.random.default_rng(12)
+    target = drawing.texture(SIZE, SIZE)
+    sources = [drawing.texture(1, 1) for _ in range(MAX_KNOWN + 8)]
+    for count in (len(sources), 20, 20):
+        texels = rng.integers(0, 256, (count, 4), np.uint8)
+        for source, texel in zip(sources[-count:], texels, strict=True):
+            drawing.put(source, texel.reshape(1, 1, 4))
+        wanted = drawing.get(target)
+        jobs = gpu.screen.runner.jobs
+        for number, source in enumerate(sources[-count:]):
+            x, y = number % SIZE, number // SIZE
+            drawing.client.submit(
+                work_commands.Blit(
+                    mask=15,
+                    filter=Filter.NEAREST,
+                    dst=target,
+                    dst_format=RGBA,
+                    dst_box=(x, y, 0, 1, 1, 1),
+                    src=source,
+                    src_format=RGBA,
+                    src_box=(0, 0, 0, 1, 1, 1),
+                )
+            )
+            wanted[y, x] = texels[number]
+        assert (drawing.get(target) == wanted).all()
+        assert gpu.screen.runner.jobs == jobs + (2 if count > MAX_KNOWN else 1)
+    assert gpu.codes() == []
 
 
 TWO_LOOK_UPS = TEXTURED.format(target="2D").replace(
