@@ -16,6 +16,7 @@ from tests.support.drm_client import run_client
 from tests.support.programs import is_alive
 
 from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.supervisor import started
 
 
 def test_exit_codes_and_output_pass_through(device: DrmDevice) -> None:
@@ -87,6 +88,7 @@ def test_children_left_behind_end_with_the_program(device: DrmDevice) -> None:
 SUPERVISOR = """
 import os, sys
 from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.supervisor import started
 with DrmDevice() as device:
     write = device.supervisor.tree.write
     device.supervisor.tree.write = lambda: (write(), print(device.supervisor.tree.root, flush=True))
@@ -170,3 +172,17 @@ def test_an_interrupt_before_there_is_a_program_is_the_program_s(device: DrmDevi
     device.supervisor.interrupt()
     assert device.run(["sleep", "20"]) == 128 + signal.SIGINT
     assert device.run(["sh", "-c", "exit 4"]) == 4
+
+
+def test_an_interrupt_while_a_program_starts_slowly(
+    device: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends the program, as it is not a filter that the kernel refuses."""
+    slow = tmp_path / "keeper.py"
+    begin = "    import resource\n"
+    text = started.KEEPER.read_text(encoding="utf-8")
+    assert text.count(begin) == 1
+    slow.write_text(text.replace(begin, begin + "    time.sleep(0.3)\n"), encoding="utf-8")
+    monkeypatch.setattr(started, "KEEPER", slow)
+    device.supervisor.interrupt()
+    assert device.run(["sleep", "20"]) == 128 + signal.SIGINT

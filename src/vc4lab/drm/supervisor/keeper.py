@@ -77,7 +77,6 @@ def _become(
     try:
         for number in (*_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         _allow_descriptors()
         buffer = ctypes.create_string_buffer(code, len(code))
         argument = _Filter(len(code) // 8, ctypes.addressof(buffer))
@@ -90,6 +89,8 @@ def _become(
             raise OSError(ctypes.get_errno(), "seccomp")
         socket.send_fds(connection, [b"L"], [listener])
         os.close(listener)
+        # Blocked until now: who waits for the listener gets it, also if this ends at once.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         os.execvp(program[0], program)
     except OSError as error:
         try:
