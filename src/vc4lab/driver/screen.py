@@ -18,7 +18,7 @@ from vc4lab.driver.gpu.memory import GpuMemory, OutOfMemory
 from vc4lab.driver.gpu.resource import GpuResource
 from vc4lab.driver.gpu.runner import Runner
 from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.blocks import BlockWriter, resources_of
+from vc4lab.driver.queue.block_writer import BlockWriter, resources_of
 from vc4lab.driver.queue.draw_runs import DrawRuns
 from vc4lab.driver.queue.events import QueueListeners
 from vc4lab.driver.queue.processor import Processor

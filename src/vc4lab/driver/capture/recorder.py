@@ -20,7 +20,8 @@ from vc4lab.driver.capture.model import (
     box_shape,
 )
 from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS, BlockReader, Codec
+from vc4lab.driver.queue.block_reader import BlockReader
+from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS, Codec
 from vc4lab.images.png import png_bytes
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.messages import ResourceCreate2

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from vc4lab.driver.frames.job import FrameJob
     from vc4lab.driver.frames.target import FrameTarget
     from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.queue.blocks import SharedState, Uniforms
+    from vc4lab.driver.queue.block_reader import SharedState, Uniforms
     from vc4lab.driver.queue.commands import Draw
     from vc4lab.mesa.protocol.objects import RasterizerState
     from vc4lab.mesa.state.pipe import PipeState

@@ -262,7 +262,7 @@ class PlacedDraw:
 
 
 def _pieces(rows: list[tuple[int, int, bytes]]) -> tuple[Any, int]:
-    """Records as native code reads them, with their bytes behind them; the address."""
+    """Records as native code reads them, followed by their bytes; the address."""
     at = _PIECE.size * len(rows)
     data = b"".join(one[2] for one in rows)
     whole = np.zeros(at + len(data) + 1, np.uint8)

@@ -36,7 +36,7 @@ from vc4lab.simd import (
 
 if TYPE_CHECKING:
     from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.queue.blocks import BlockWriter
+    from vc4lab.driver.queue.block_writer import BlockWriter
     from vc4lab.mesa.state.pipe import PipeState
 
 PARTS = len(STAGE_PARTS)

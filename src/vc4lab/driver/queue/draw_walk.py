@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vc4lab.driver.draws.placing import FrameDraws
     from vc4lab.driver.draws.prepared import PreparedDraw
     from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.queue.blocks import SharedState
+    from vc4lab.driver.queue.block_reader import SharedState
 
 ROWS = 1 << 13
 """Room for known draws; half of it is used, so that a free one is near."""

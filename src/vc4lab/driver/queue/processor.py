@@ -23,7 +23,8 @@ from vc4lab.driver.frames.target import frame_target
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.blocks import MAX_KNOWN, BlockReader
+from vc4lab.driver.queue.block_reader import BlockReader
+from vc4lab.driver.queue.blocks import MAX_KNOWN
 from vc4lab.driver.queue.counts import FrameCounts
 from vc4lab.driver.queue.draw_walk import DrawWalk
 from vc4lab.driver.queue.events import (

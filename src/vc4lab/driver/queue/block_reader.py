@@ -1,0 +1,212 @@
+"""Blocks of state out of GPU memory.
+
+Reading a block gives the same object as long as its bytes are the same, so that what is derived of
+it is kept by it.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vc4lab.driver.queue.block_writer import resources_of
+from vc4lab.driver.queue.blocks import MAX_KNOWN, PIPE_PARTS, STAGE_PARTS, Codec, Resources
+from vc4lab.mesa.protocol.fields import Malformed
+from vc4lab.mesa.state.pipe import Framebuffer, PipeState, StageState
+
+if TYPE_CHECKING:
+    from vc4lab.driver.gpu.memory import GpuMemory
+
+MAX_BLOCK = 1 << 23
+"""Bytes."""
+_VERTEX_BUFFERS = list(PIPE_PARTS).index("vertex_buffers")
+
+
+class SharedState:
+    """What draws with other uniforms share.
+
+    Attributes
+    ----------
+    state
+        Without constants.
+    reads
+        The resources that a draw reads, by number.
+    prepared
+        For what is made of it.
+    elsewhere
+        The same of draws that differ in where their vertices lie, and in nothing else.
+    lasts
+        Whether its blocks stay when the queue is done.
+    """
+
+    def __init__(self, state: PipeState, elsewhere: dict[Any, Any], *, lasts: bool) -> None:
+        self.state = state
+        self.elsewhere = elsewhere
+        self.lasts = lasts
+        self.reads: dict[int, Any] = {one.number: one for one in resources_of(state)}
+        self.prepared: dict[Any, Any] = {}
+
+
+class Uniforms(NamedTuple):
+    """Addresses of a draw's constant buffers by stage and number, 0: empty."""
+
+    vertex: tuple[int, ...]
+    fragment: tuple[int, ...]
+
+
+class BlockReader:
+    """Reads state from memory. Raises Malformed for what is none.
+
+    What blocks of the arena of states hold is known as long as that is not emptied; blocks
+    elsewhere are read again with each queue.
+    """
+
+    def __init__(self, memory: GpuMemory, resources: Resources) -> None:
+        self.memory = memory
+        self.resources = resources
+        self._values: dict[tuple[str, bytes], Any] = {}
+        self._lasting: dict[tuple[str, int], Any] = {}
+        self._places: dict[tuple[str, int], Any] = {}
+        self._shared: dict[tuple[int, ...], SharedState] = {}
+        self._elsewhere: dict[Any, dict[Any, Any]] = {}
+        self._turn = memory.states.turn
+
+    def reset(self) -> None:
+        """Another queue: other blocks may lie at the same addresses."""
+        self._places.clear()
+        if self._turn != self.memory.states.turn:
+            self._turn = self.memory.states.turn
+            self._lasting.clear()
+            self._shared.clear()
+            self._elsewhere.clear()
+
+    def forget(self) -> None:
+        """A resource went; its number will not come again."""
+        self._values.clear()
+        self._lasting.clear()
+        self._places.clear()
+        self._shared.clear()
+        self._elsewhere.clear()
+
+    def bytes_at(self, address: int) -> bytes:
+        """A block's bytes."""
+        size = self.memory.guest.u32(address)
+        if size > MAX_BLOCK:
+            raise Malformed(f"a block of {size} bytes at 0x{address:x}")
+        return self.memory.guest.read(address + 4, size)
+
+    def _lasts(self, address: int) -> bool:
+        states = self.memory.states
+        return states.start <= address < states.next
+
+    def value(self, name: str, codec: Codec, address: int) -> Any:
+        """The part of the state in a block."""
+        place = name, address
+        places = self._lasting if self._lasts(address) else self._places
+        known = places.get(place)
+        if known is None:
+            data = self.bytes_at(address)
+            known = places[place] = self._read(name, codec, data)
+        return known
+
+    def _read(self, name: str, codec: Codec, data: bytes) -> Any:
+        key = name, data
+        known = self._values.get(key)
+        if known is None:
+            if len(self._values) >= MAX_KNOWN:
+                self._values.clear()
+            try:
+                known = self._values[key] = codec.read(data, self.resources)
+            except (struct.error, ValueError) as error:
+                raise Malformed(f"{name}: {error}") from None
+        return known
+
+    def framebuffer(self, address: int) -> Framebuffer:
+        """A frame buffer."""
+        found: Framebuffer = self.value("framebuffer", PIPE_PARTS["framebuffer"], address)
+        return found
+
+    def state(self, pipe_state: int, shader_state: int) -> PipeState:
+        """All that a draw is made with."""
+        shared, uniforms = self.shared(pipe_state, shader_state)
+        return self.whole(shared, uniforms)
+
+    def whole(self, shared: SharedState, uniforms: Uniforms) -> PipeState:
+        """A state with its constants."""
+        state = shared.state
+        vertex, fragment = (tuple(map(self._constants, places)) for places in uniforms)
+        return replace(
+            state,
+            vertex=replace(state.vertex, constants=vertex),
+            fragment=replace(state.fragment, constants=fragment),
+        )
+
+    def _constants(self, address: int) -> bytes:
+        return self.bytes_at(address) if address else b""
+
+    def shared(self, pipe_state: int, shader_state: int) -> tuple[SharedState, Uniforms]:
+        """All that a draw is made with: the state without its constants, and where those are."""
+        data = self.bytes_at(shader_state)
+        words = struct.unpack(f"<{len(data) // 4}I", data[: len(data) & ~3])
+        parts = len(STAGE_PARTS)
+        try:
+            middle = parts + 1 + words[parts]
+            uniforms = Uniforms(
+                words[parts + 1 : middle],
+                words[middle + parts + 1 : middle + parts + 1 + words[middle + parts]],
+            )
+        except IndexError:
+            raise Malformed(f"a shader state of {len(data)} bytes at 0x{shader_state:x}") from None
+        key = (pipe_state, *words[:parts], *words[middle : middle + parts])
+        known = self._shared.get(key)
+        if known is None:
+            if len(self._shared) >= MAX_KNOWN:
+                self._shared.clear()
+            addresses = self._addresses(pipe_state)
+            made = PipeState(
+                **self._parts(addresses),
+                vertex=self._stage(key[1 : 1 + parts]),
+                fragment=self._stage(key[1 + parts :]),
+            )
+            known = SharedState(
+                made,
+                self._elsewhere_of(addresses, key[1:]),
+                lasts=all(map(self._lasts, filter(None, key))),
+            )
+            if known.lasts:
+                self._shared[key] = known
+        return known, uniforms
+
+    def _elsewhere_of(self, addresses: tuple[int, ...], stages: tuple[int, ...]) -> dict[Any, Any]:
+        """What states with other vertex buffers and the same other parts have in common."""
+        others = addresses[:_VERTEX_BUFFERS], addresses[_VERTEX_BUFFERS + 1 :], stages
+        if not all(self._lasts(one) for part in others for one in part if one):
+            return {}
+        known = self._elsewhere.get(others)
+        if known is None:
+            if len(self._elsewhere) >= MAX_KNOWN:
+                self._elsewhere.clear()
+            known = self._elsewhere[others] = {}
+        return known
+
+    def _addresses(self, address: int) -> tuple[int, ...]:
+        """Those of a pipe state's parts."""
+        data = self.bytes_at(address)
+        if len(data) != 4 * len(PIPE_PARTS):
+            raise Malformed(f"a pipe state of {len(data)} bytes at 0x{address:x}")
+        return struct.unpack(f"<{len(PIPE_PARTS)}I", data)
+
+    def _parts(self, addresses: tuple[int, ...]) -> dict[str, Any]:
+        return {
+            name: self.value(name, codec, part)
+            for (name, codec), part in zip(PIPE_PARTS.items(), addresses, strict=True)
+            if part
+        }
+
+    def _stage(self, addresses: tuple[int, ...]) -> StageState:
+        return StageState(**{
+            name: self.value(name, codec, part)
+            for (name, codec), part in zip(STAGE_PARTS.items(), addresses, strict=True)
+            if part
+        })  # fmt: skip
