@@ -70,8 +70,6 @@ def sent_in_a_loop(run: Callable[[], object], times: int, longest: float) -> int
                 lost += 1
         except KeyboardInterrupt:
             pass
-        except SystemError:  # Python's parser makes one of the exception; the command heeds that
-            assert interruption.came()
     return lost
 
 
@@ -108,6 +106,7 @@ def test_ctrl_c_ends_a_user_program_each_time(engine: str) -> None:
     from vc4lab.qpu.text.assembler import assemble
 
     code = assemble(":a\n nop\n brr -, a\n nop\n nop\n nop\n").bytes
+    Experiment(code, gpu=GpuOptions(engine)).run(2)  # what is imported goes through pytest's parser
     interruption.install()
 
     def program() -> None:

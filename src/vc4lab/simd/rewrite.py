@@ -20,6 +20,7 @@ import inspect
 from collections.abc import Sequence
 from types import CellType, CodeType, FunctionType
 
+from vc4lab.interruption import deferred
 from vc4lab.simd.names import JUMPS, bound, jumps, scope
 from vc4lab.simd.syntax import (
     State,
@@ -278,8 +279,13 @@ _codes: dict[CodeType, CodeType] = {}
 def _rewritten_code(function: FunctionType) -> CodeType:
     """The rewritten code object of `function`, made once."""
     known = _codes.get(function.__code__)
-    if known is not None:
-        return known
+    if known is None:
+        with deferred():  # Python's parser makes a SystemError of what a signal raises
+            known = _codes[function.__code__] = _new_code(function)
+    return known
+
+
+def _new_code(function: FunctionType) -> CodeType:
     tree = syntax_of(function)
     definition = tree.body[0]
     if not isinstance(definition, ast.FunctionDef):
@@ -308,9 +314,7 @@ def _rewritten_code(function: FunctionType) -> CodeType:
         factory.type_params = []  # type: ignore[attr-defined]
     module = ast.Module([locate(factory, definition)], [])
     outer = compile(module, function.__code__.co_filename, "exec")
-    made = _nested_code(_nested_code(outer, "_vc4_factory"), definition.name)
-    _codes[function.__code__] = made
-    return made
+    return _nested_code(_nested_code(outer, "_vc4_factory"), definition.name)
 
 
 def _nested_code(code: CodeType, name: str) -> CodeType:
