@@ -75,8 +75,10 @@ class Vertex(Samples):
         self._last_read = last
 
     def _setup(self, word: int, file: str) -> Op:
-        """Of the reading ("a") or writing ("b") side; only the add ALU does it."""
-        op = Op("set up vpm", AddOp.OR, None, [Const(word)])
+        """Of the reading ("a") or writing ("b") side. A word that is part of the program: who
+        compiles it for a host knows each row then."""
+        op = Op("set up vpm", AddOp.OR)
+        op.loads = word
         op.target, op.target_file = int(Write.VPM_SETUP), file
         self.code.add(op, None)
         return op

@@ -141,6 +141,8 @@ class Op:
         It takes a word of a stream, even if nothing reads the word.
     is_look_up
         It is an address of memory, for the texture unit.
+    loads
+        The word that it loads: an instruction of its own, a load immediate; else None.
     is_clamp
         Its constant must be a small immediate: that is how the kernel knows a clamp.
     """
@@ -158,6 +160,7 @@ class Op:
         "is_look_up",
         "is_unpack",
         "line",
+        "loads",
         "mul",
         "name",
         "next",
@@ -216,6 +219,7 @@ class Op:
         self.is_unpack = False
         self.is_done = False
         self.stays = False
+        self.loads: int | None = None
         self.is_clamp = False
         self.is_look_up = False
         # of the scheduler

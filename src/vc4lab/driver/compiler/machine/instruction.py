@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from vc4lab.driver.compiler.machine.code import Const, Op, Read, Reg
 from vc4lab.driver.compiler.result import Uniform
-from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES, Half, alu
+from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES, Half, alu, load_immediate
 from vc4lab.qpu.isa.operations import AddOp, MulOp, Mux, Signal
 from vc4lab.qpu.isa.registers import Read as Address
 
@@ -49,9 +49,9 @@ class Slot:
     """An instruction. -1: not chosen."""
 
     __slots__ = (
-        "add", "has_look_up", "immediate", "is_sealed", "mul", "ops", "pack", "peripheral", "pm",
-        "raddr_a", "raddr_b", "reads", "rotate", "set_flags", "signal", "swap", "takes", "uniform",
-        "unpack",
+        "add", "has_look_up", "immediate", "is_sealed", "loads", "mul", "ops", "pack", "peripheral",
+        "pm", "raddr_a", "raddr_b", "reads", "rotate", "set_flags", "signal", "swap", "takes",
+        "uniform", "unpack",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -75,10 +75,14 @@ class Slot:
         self.peripheral = False
         self.has_look_up = False
         """An address for memory: the kernel wants no small immediate beside it."""
+        self.loads: Op | None = None
+        """A load immediate: nothing else is in the instruction."""
         self.ops: list[Op] = []
 
     def word(self) -> int:
         """The instruction."""
+        if self.loads is not None:
+            return _load(self.loads)
         signal = Signal.NONE if self.signal is None else self.signal
         raddr_b = self.raddr_b
         if self.immediate >= 0 or self.rotate:
@@ -283,6 +287,13 @@ class Slot:
             self.signal = op.signal
         self.peripheral |= op.peripheral
         self.has_look_up |= op.is_look_up
+
+
+def _load(op: Op) -> int:
+    """The load immediate of an operation whose target is an address."""
+    assert isinstance(op.target, int)
+    assert op.loads is not None
+    return load_immediate(op.loads, op.target, swap=op.target_file == "b")
 
 
 MOVE_ADD, MOVE_MUL = int(AddOp.OR), int(MulOp.V8MIN)

@@ -201,6 +201,8 @@ class _Scheduler:
         while True:
             if slot.add is not None and slot.mul is not None and slot.signal is not None:
                 break
+            if slot.loads is not None:
+                break
             limit = self._limit()
             candidates = [
                 op
@@ -260,6 +262,8 @@ class _Scheduler:
 
     def _try(self, op: Op, slot: Slot) -> bool:
         """Put an operation into the instruction if it fits."""
+        if op.loads is not None:
+            return self._load(op, slot)
         if op.peripheral and slot.peripheral:
             return False
         if op.sets is not None and self._flag_users:
@@ -306,6 +310,15 @@ class _Scheduler:
             if plan is not None and self._put(op, slot, plan):
                 return True
         return False
+
+    def _load(self, op: Op, slot: Slot) -> bool:
+        """An instruction of its own for a load immediate, if the one at hand is empty."""
+        if slot.ops:
+            return False
+        slot.loads = op
+        slot.ops.append(op)
+        self._commit(op, None, slot)
+        return True
 
     # ---------------------------------------------------------------- results
 
