@@ -67,7 +67,10 @@ class Measured(NamedTuple):
 
 
 class _DecodingScreen(SoftwareScreen):
-    """Draws nothing and says nothing."""
+    """Draws nothing, clears nothing and says nothing."""
+
+    def clear(self, *_: Any) -> None:
+        pass
 
     def draw(self, *_: Any) -> None:
         self.draws += 1

@@ -6,6 +6,7 @@ The method that handles a message has the message's name in lower case.
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,26 +15,33 @@ import numpy as np
 from vc4lab.mesa.events import CommandReceived, MessageReceived, WindowRead
 from vc4lab.mesa.protocol import limits, messages
 from vc4lab.mesa.protocol.capabilities import V1_BYTES
+from vc4lab.mesa.protocol.codes import Bind
 from vc4lab.mesa.protocol.command import Command
 from vc4lab.mesa.protocol.fields import WORD, Malformed
 from vc4lab.mesa.protocol.messages import MESSAGES, Message
 from vc4lab.mesa.protocol.state_commands import CreateSubCtx, DestroySubCtx, SetSubCtx
 from vc4lab.mesa.protocol.stream import Wrong, command_at, decode_stream
 from vc4lab.mesa.server.outbox import Outbox
+from vc4lab.mesa.state import walk
 from vc4lab.mesa.state.context import Context, box_of
 from vc4lab.mesa.store.resources import Refused, Resource
 from vc4lab.mesa.store.screen import Transfer
-from vc4lab.mesa.store.staging import Staging
+from vc4lab.mesa.store.staging import SpareStagings, Staging
 
 if TYPE_CHECKING:
     from vc4lab.mesa.server.shared import Shared
 
 HEADER = 2 * WORD
+FENCE_BYTES = 8
+"""Of a fence of Mesa's: a buffer that is made when commands are sent, and waited for."""
 KEPT_BYTES = 1 << 12
 """Of a resource that a context may still know some time after the client has given it up."""
 _CHOOSING = frozenset((SetSubCtx, CreateSubCtx, DestroySubCtx))
-_CHUNK = 1 << 18
-"""Bytes that are read at once."""
+_HEADER = struct.Struct("<II")
+_WALKED = frozenset(number for number, kind in enumerate(walk.kinds()) if kind != walk.OTHER)
+"""Commands, by number, that native code may know; at others it would only stop."""
+_CHUNK = memoryview(bytearray(1 << 18))
+"""Where bytes are read to; one thread reads those of all clients."""
 
 
 class Ended(Exception):  # noqa: N818 - how a connection ends
@@ -53,6 +61,10 @@ class Client:
         Of the protocol: 2, or 0 until the client asks for one.
     contexts
         By number; 0 is there from the start.
+    waits_for_work
+        Whether it has made a fence, for which it will wait, and its work is not done yet.
+    watched_for
+        The events that the server waits for.
     """
 
     def __init__(self, shared: Shared, connection: socket.socket, number: int) -> None:
@@ -65,6 +77,9 @@ class Client:
         self.contexts = {0: Context(shared.screen, self.resources)}
         self.context = 0
         self.outbox = Outbox(connection)
+        self.waits_for_work = False
+        self.watched_for = 0
+        self._fences = SpareStagings(FENCE_BYTES)
         self._input = bytearray()
         self._bytes = 0
         """Of all resources, and of all shared memory."""
@@ -75,16 +90,16 @@ class Client:
     def receive(self) -> None:
         """Read what is there, and handle it. Raises Ended."""
         try:
-            data = self.connection.recv(_CHUNK)
+            count = self.connection.recv_into(_CHUNK)
         except BlockingIOError:
             return
         except OSError:
-            data = b""
-        if not data:
+            count = 0
+        if not count:
             if self._input:
                 self.report("GL-008", f"ended inside of a message, after {len(self._input)} bytes")
             raise Ended
-        self._input += data
+        self._input += _CHUNK[:count]
         self.handle_waiting()
 
     def handle_waiting(self) -> None:
@@ -120,8 +135,7 @@ class Client:
         data = self._input
         if len(data) - start < HEADER:
             return 0
-        length = int.from_bytes(data[start : start + WORD], "little")
-        number = int.from_bytes(data[start + WORD : start + HEADER], "little")
+        length, number = _HEADER.unpack_from(data, start)
         declared = MESSAGES.get(number)
         if declared is None:
             self._end("GL-001", f"there is no message {number}")
@@ -130,7 +144,10 @@ class Client:
         if len(data) - body < payload:
             return 0
         try:
-            message = declared.decode(self._words(body, payload))
+            if payload % WORD:
+                message = declared.decode(self._filled_up(body, payload))
+            else:
+                message = declared.decode(data, body, payload // WORD)
         except Malformed as reason:
             self._end("GL-001", f"{declared.name}: {reason}")
         size = message.data_bytes()
@@ -167,10 +184,9 @@ class Client:
             self._end("GL-001", f"{declared.name}: {length} words, not {declared.fixed}")
         return declared.fixed * WORD
 
-    def _words(self, start: int, size: int) -> bytes:
+    def _filled_up(self, start: int, size: int) -> bytes:
         """Bytes of the input, filled up to whole words."""
-        with memoryview(self._input) as view:
-            return bytes(view[start : start + size]) + bytes(-size % WORD)
+        return bytes(self._input[start : start + size]) + bytes(-size % WORD)
 
     def _end(self, code: str, text: str) -> NoReturn:
         self.report(code, f"{text}; the connection is closed")
@@ -202,7 +218,11 @@ class Client:
 
     def resource_create2(self, message: messages.ResourceCreate2) -> None:
         staging = self._create(message, message.data_size)
-        if staging is not None:
+        if staging is None:
+            return
+        if staging.is_kept:
+            self.outbox.send(b"\0", staging.descriptor, closes=False)
+        else:
             self.outbox.send(b"\0", staging.take_descriptor())
 
     def _create(
@@ -215,9 +235,13 @@ class Client:
             raise Refused("GL-004", f"{message.handle} is no handle for a new resource")
         if size > limits.RESOURCE_BYTES:
             raise Refused("GL-006", f"{size} bytes of shared memory")
+        is_fence = message.width == FENCE_BYTES and message.bind == Bind.CUSTOM
         try:
             resource = self.shared.screen.create(message)
-            staging = Staging(size) if size else None
+            staging = None
+            if size:
+                spare = is_fence and size == FENCE_BYTES
+                staging = self._fences.take() if spare else Staging(size)
         except (OSError, MemoryError) as error:
             raise Refused("GL-006", f"the host has no room: {error}") from None
         resource.staging = staging
@@ -225,6 +249,7 @@ class Client:
         if self._bytes > limits.CLIENT_BYTES:
             raise Refused("GL-006", f"more than {limits.CLIENT_BYTES} bytes in all")
         self.resources[message.handle] = resource
+        self.waits_for_work |= is_fence
         return staging
 
     def resource_unref(self, message: messages.ResourceUnref) -> None:
@@ -233,6 +258,9 @@ class Client:
             raise Refused("GL-004", f"there is no resource {message.handle}")
         staging = resource.staging
         self._bytes -= resource.size + (staging.size if staging is not None else 0)
+        if staging is not None and staging.is_kept:
+            resource.staging = None
+            self._fences.give_back(staging)
         for context in self.contexts.values():
             context.gone(message.handle)
             if resource.size >= KEPT_BYTES:
@@ -272,8 +300,13 @@ class Client:
         finally:
             self.outbox.send(data[:size].ljust(size, b"\0"))
 
-    def resource_busy_wait(self, message: messages.ResourceBusyWait) -> None:
+    def work(self) -> None:
+        """Have the work done that the client will wait for: what it sends until then waits, too."""
+        self.waits_for_work = False
         self.shared.screen.finish()
+
+    def resource_busy_wait(self, message: messages.ResourceBusyWait) -> None:
+        self.work()
         self._reply(message, 1, bytes(WORD))
 
     def submit_cmd(self, message: messages.SubmitCmd) -> None:
@@ -297,17 +330,18 @@ class Client:
         words = np.frombuffer(data, np.uint8)
         address, start = words.ctypes.data, 0
         while start < len(data):
-            walk = self.contexts[self.context].walk
-            start = walk.run(data, address, start)
-            if start >= len(data):
-                return
+            steps = self.contexts[self.context].walk
+            if data[start] in _WALKED:
+                start = steps.run(data, address, start)
+                if start >= len(data):
+                    return
             command, after = command_at(data, start)
             if isinstance(command, Wrong):
                 self.report(command.code, command.text)
                 if after < 0:
                     return
-            elif self._try(command):
-                walk.learn(data, start, after)
+            elif self._try(command) and command.number in _WALKED:
+                steps.learn(data, start, after)
             start = after
 
     def _try(self, command: Command) -> bool:

@@ -12,22 +12,24 @@ class Outbox:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._waiting: deque[tuple[memoryview, list[int]]] = deque()
+        self._waiting: deque[tuple[memoryview, list[int], bool]] = deque()
+        """Bytes, a descriptor with them, and whether that is closed afterwards."""
 
     @property
     def is_empty(self) -> bool:
         """Whether everything is sent."""
         return not self._waiting
 
-    def send(self, data: bytes, descriptor: int | None = None) -> None:
-        """Send bytes, with a descriptor, which is closed then. Raises OSError."""
-        self._waiting.append((memoryview(data), [] if descriptor is None else [descriptor]))
+    def send(self, data: bytes, descriptor: int | None = None, *, closes: bool = True) -> None:
+        """Send bytes, with a descriptor, which is then closed if it `closes`. Raises OSError."""
+        descriptors = [] if descriptor is None else [descriptor]
+        self._waiting.append((memoryview(data), descriptors, closes))
         self.flush()
 
     def flush(self) -> None:
         """Send what the socket takes now. Raises OSError."""
         while self._waiting:
-            data, descriptors = self._waiting[0]
+            data, descriptors, closes = self._waiting[0]
             try:
                 if descriptors:
                     sent = socket.send_fds(self._connection, [data], descriptors)
@@ -35,16 +37,18 @@ class Outbox:
                     sent = self._connection.send(data)
             except BlockingIOError:
                 return
-            _close(descriptors)
+            if closes:
+                _close(descriptors)
             if sent < len(data):
-                self._waiting[0] = data[sent:], []
+                self._waiting[0] = data[sent:], [], False
             else:
                 self._waiting.popleft()
 
     def close(self) -> None:
         """Nothing more is sent."""
-        for _, descriptors in self._waiting:
-            _close(descriptors)
+        for _, descriptors, closes in self._waiting:
+            if closes:
+                _close(descriptors)
         self._waiting.clear()
 
 

@@ -135,6 +135,7 @@ class Server:
         self.connections += 1
         client = Client(self.shared, connection, self.connections)
         self.clients.append(client)
+        client.watched_for = selectors.EVENT_READ
         self._selector.register(connection, selectors.EVENT_READ, client)
 
     def _serve(self, client: Client, events: int) -> None:
@@ -143,12 +144,16 @@ class Server:
                 client.flush()
             if events & selectors.EVENT_READ:
                 client.receive()
+            if client.waits_for_work and client.outbox.is_empty:
+                client.work()
         except Ended:
             self._drop(client)
             return
         # While it does not read, it is not read.
         wanted = selectors.EVENT_READ if client.outbox.is_empty else selectors.EVENT_WRITE
-        self._selector.modify(client.connection, wanted, client)
+        if wanted != client.watched_for:
+            client.watched_for = wanted
+            self._selector.modify(client.connection, wanted, client)
 
     def _drop(self, client: Client) -> None:
         self._selector.unregister(client.connection)

@@ -6,6 +6,7 @@ import fcntl
 import mmap
 import os
 
+MOST_SPARE = 16
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 
@@ -13,10 +14,16 @@ class Staging:
     """`size` bytes, zero at first. Raises OSError if the host has no room.
 
     The file is sealed: a client that shrinks it would make the server's next access a bus error.
+
+    Attributes
+    ----------
+    is_kept
+        Whether it is used again (`SpareStagings`), and so remains the owner of its descriptor.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, is_kept: bool = False) -> None:
         self.size = size
+        self.is_kept = is_kept
         self.descriptor = os.memfd_create("vtest", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.ftruncate(self.descriptor, size)
@@ -34,3 +41,28 @@ class Staging:
     def __del__(self) -> None:
         if getattr(self, "descriptor", -1) >= 0:
             os.close(self.descriptor)
+
+
+class SpareStagings:
+    """Memory of one size that a client's resources have given back, for its next ones.
+
+    Only where a program makes and drops such resources all the time: each keeps a descriptor. It
+    stays with the client, whose program may still have it mapped.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._spare: list[Staging] = []
+
+    def take(self) -> Staging:
+        """One that is zero. Raises OSError."""
+        if not self._spare:
+            return Staging(self.size, is_kept=True)
+        taken = self._spare.pop()
+        taken.memory[:] = bytes(self.size)
+        return taken
+
+    def give_back(self, staging: Staging) -> None:
+        """No resource has it any more."""
+        if staging.is_kept and len(self._spare) < MOST_SPARE:
+            self._spare.append(staging)
