@@ -287,6 +287,28 @@ def test_constants_are_computed() -> None:
     ) == "".join(f"  output 0, {component}, 0x40800000\n" for component in range(4))
 
 
+@pytest.mark.parametrize(
+    ("index", "register"), [("xxxx", 1), ("yyyy", 2), ("wwww", None), ("zzzz", None)]
+)
+def test_uniforms_at_a_known_index_are_not_looked_up(index: str, register: int | None) -> None:
+    text = START + (
+        "DCL ADDR[0]\nIMM[1] INT32 {1, 2, 100000, -1}\n"
+        f"  0: UARL ADDR[0].x, IMM[1].{index}\n"
+        "  1: MOV OUT[0].x, CONST[ADDR[0].x].yyyy\n  2: END\n"
+    )
+    uniforms = (np.arange(16, dtype=np.uint32),)
+    outputs = both(parse(text), Inputs(LANES, uniforms=uniforms))
+    assert outputs is not None
+    small = optimise(to_ssa(parse(text)))
+    read = [one for one in small.values() if one.op.startswith("uniform")]
+    if register is None:
+        assert [one.op for one in read] == ["uniform_at"]
+        assert not outputs.outputs[0, 0].any()
+    else:
+        assert [(one.op, one.attributes) for one in read] == [("uniform", (0, register, 1))]
+        assert (outputs.outputs[0, 0] == 4 * register + 1).all()
+
+
 def test_what_ways_agree_on_has_one_name() -> None:
     """Both ways make the same; a loop does not change it; its counter stays."""
     assert optimised(

@@ -25,6 +25,9 @@ _PART_255_HIGH = 0.003921568393707275  # 0x3B808080: 1/255 rounded down
 _PART_255_LOW = 2.3374371882489697e-10  # 0x2F808081: what it lacks, rounded up
 _BESIDE = 32768.0
 
+INFINITIES = {52: 2, 53: 2, 55: 1}
+"""Special functions that make 0 infinite, and how many products further that is expected: a step of
+Newton's after 1/x and 1/sqrt(x), and what is multiplied by the result; pow(0, x)."""
 NATIVE = {"fadd": operator.add, "fsub": operator.sub, "fmul": operator.mul}
 
 
@@ -76,7 +79,36 @@ class FastSemantics(Semantics):
         return self._arithmetic("fsub", a, b, True)
 
     def fmul(self, a: FastWord, b: FastWord) -> Result:
-        return self._arithmetic("fmul", a, b, self.settings["fmul_carry"] == "positive")
+        result = self._arithmetic(
+            "fmul", *self._without_invalid(a, b), self.settings["fmul_carry"] == "positive"
+        )
+        result.word.infinities = self._infinities(a, b)
+        return result
+
+    def _without_invalid(self, a: FastWord, b: FastWord) -> tuple[FastWord, FastWord]:
+        """Factors of the same product, without 0 times infinity where that is to be expected.
+
+        It is 0 on the chip; natively it raises the invalid flag, and the work of the whole tile
+        would be thrown away.
+        """
+        if a is b or not (a.infinities or b.infinities):
+            return a, b
+        if not b.infinities:
+            a, b = b, a
+        if a.number is not None and a.number & 0x7F800000:
+            return a, b
+        factor = a.floats()
+        zero = opaque(f32x16, 0.0)
+        other = FastWord(single=select(factor == zero, zero, b.floats()), lazy=b.lazy)
+        other.clean, other.no_nan = b.clean, b.no_nan
+        return a, other
+
+    @staticmethod
+    def _infinities(a: FastWord, b: FastWord) -> int:
+        """Of a product: as of its factors if it only scales one, or is a square; else one fewer."""
+        found = max(a.infinities, b.infinities)
+        is_same = a is b or a.number is not None or b.number is not None
+        return found if is_same else max(found - 1, 0)
 
     def positive(self, word: FastWord) -> Any:
         if word.lazy:
@@ -146,4 +178,5 @@ class FastSemantics(Semantics):
         result: FastWord = super().special(address, word)
         result.clean = result.no_nan = True
         result.fixed = word.fixed
+        result.infinities = INFINITIES.get(address, 0)
         return result

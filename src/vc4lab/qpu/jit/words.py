@@ -39,9 +39,13 @@ class FastWord:
     fixed: constant or computed by integer operations, so that the compiler may know its bits (it
     must not when they meet native arithmetic). number: the bits if it is one constant in all lanes.
     check: the stage promises to look for a NaN by itself once this was called.
+    infinities: how many products further lanes may be infinite that were 0 (of 1/x, say); 0: they
+    are not expected to be.
     """
 
-    __slots__ = ("check", "clean", "fixed", "integer", "lazy", "no_nan", "number", "single")
+    __slots__ = (
+        "check", "clean", "fixed", "infinities", "integer", "lazy", "no_nan", "number", "single"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -61,6 +65,7 @@ class FastWord:
         self.fixed = fixed
         self.number: int | None = None
         self.check: Callable[[], None] | None = None
+        self.infinities = 0
         if integer is not None and integer.constant is not None:
             number = self.number = int(integer.constant) & 0xFFFFFFFF
             magnitude = number & 0x7FFFFFFF

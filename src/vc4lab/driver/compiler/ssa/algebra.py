@@ -18,6 +18,8 @@ APPROXIMATE = frozenset(
     ("fdiv", "frcp", "frsq", "fsqrt", "fexp2", "flog2", "fpow", "fsin", "fcos", "ddx", "ddy")
 )
 """What the hardware approximates: of these, no constants are made here."""
+MOST_REGISTERS = 1 << 12
+"""Of a constant buffer that is read by known places."""
 Constant = Callable[[int], Value]
 """Makes the value of a word."""
 
@@ -26,12 +28,28 @@ def simplify(value: Value, constant: Constant) -> Value:
     """The value itself, or an older or simpler one that is always the same."""
     op, args = OPS[value.op], value.args
     known = [arg.attributes[0] if arg.op == "constant" else None for arg in args]
+    if value.op == "uniform_at":
+        _find_uniform(value, known[0])
+        return value
     if op.compute is not None and args and None not in known and value.op not in APPROXIMATE:
         words = [np.array([word], np.uint32) for word in known]
         return constant(int(compute(op, words)[0]))
     rule = _RULES.get(value.op)
     found = None if rule is None else rule(args, known, constant)
     return value if found is None else found
+
+
+def _find_uniform(value: Value, index: int | None) -> None:
+    """A uniform at an index becomes a plain one if the index is known.
+
+    Of the same buffer and component: streams have it, where the other is looked up in memory.
+    """
+    if index is None:
+        return
+    buffer, first, component = value.attributes
+    register = first + index - ((index >> 31) << 32)
+    if 0 <= register < MOST_REGISTERS:
+        value.op, value.args, value.attributes = "uniform", (), (buffer, register, component)
 
 
 Rule = Callable[[tuple[Value, ...], list[int | None], Constant], Value | None]
