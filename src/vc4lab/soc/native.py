@@ -76,10 +76,15 @@ class SliceState(Struct):
     pages = ptr
     code_changed = i64
     company = i64
+    maintained = i64
+    limit_before = i64
 
 
 CODE_CHANGED = SliceState.code_changed.offset // 8
 COMPANY = SliceState.company.offset // 8
+MAINTAINED = SliceState.maintained.offset // 8
+NOWHERE = -1
+"""No address of a block."""
 
 
 def words_of(block: Struct) -> memoryview:
@@ -170,7 +175,8 @@ def look_at_page(engine: Value, address: Value, size: Value, state_at: Value) ->
 def count_known(engine: Value, address: Value, size: Value, state_at: Value, kind: Value) -> None:
     """Count a block of a page that is known, if the slice has not ended."""
     state = SliceState.at(state_at)
-    if (state.count < state.limit) & (state.spins < SPINS):
+    maintains = (address + size.sext(i64) == state.maintained) & (state.count < state.limit_before)
+    if ((state.count < state.limit) | maintains) & (state.spins < SPINS):
         instructions = size.shr(2)
         if kind == THUMB:
             instructions = thumb_instructions(state.ram, address, size)
@@ -183,13 +189,17 @@ def count_known(engine: Value, address: Value, size: Value, state_at: Value, kin
 def note_code_change(engine: Value, address: Value, size: Value, state_at: Value) -> None:
     """The engine's hook before instruction cache maintenance.
 
-    A system does that for each line of what it changes. Where other cores run, one of them may have
-    written what this one executes next.
+    Where other cores run, one of them may have written what this one executes next, so that the
+    slice ends with the block. A system maintains each line of what it changes, 64 of them in a
+    page: as long as the next block ends where this one does, the slice goes on.
     """
     state = SliceState.at(state_at)
-    state.code_changed = 1
     if state.company != 0:
+        if state.code_changed == 0:
+            state.limit_before = state.limit
+        state.maintained = state.block + state.block_size
         state.limit = 0
+    state.code_changed = 1
 
 
 @cache
@@ -202,7 +212,7 @@ class SliceCounter:
     """Instructions executed (`count`) and where to stop (`limit`), shared with native code."""
 
     def __init__(self) -> None:
-        self._state = SliceState()
+        self._state = SliceState(maintained=NOWHERE)
         self.address: int = self._state.address
         """Host address of the shared state."""
         self.watch_pages(_NOTHING_SEEN)
@@ -298,8 +308,10 @@ class SliceCounter:
 
     def code_has_changed(self) -> bool:
         """Whether the program has maintained an instruction cache since the last call."""
-        changed = self._words[CODE_CHANGED] != 0
-        self._words[CODE_CHANGED] = 0
+        words = self._words
+        changed = words[CODE_CHANGED] != 0
+        if changed:
+            words[CODE_CHANGED], words[MAINTAINED] = 0, NOWHERE
         return changed
 
     @property

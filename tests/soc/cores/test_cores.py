@@ -274,3 +274,39 @@ def test_instruction_cache_maintenance_tells_all_cores(tmp_path, file, board, ma
     nothing = 0xE1A00000 if board == "pi2" else 0xD503201F
     for word in maintenance:
         assert told((word,)) - told((nothing,)) == 1
+
+
+LINES_OF_A_PAGE = (
+    0xD2801C00,  # mov x0, #0xe0
+    0x10000001,  # adr x1, second (put in below)
+    0xF9000001,  # str x1, [x0]: core 1 begins there
+    0xD2A00204,  # mov x4, #0x100000
+    0xF1000484,  # subs x4, x4, #1
+    0x54FFFFE1,  # b.ne the line before
+    0xD2800002,  # mov x2, #lines (put in below)
+    0x10000003,  # adr x3, .
+    0xD50B7523,  # ic ivau, x3
+    0x91010063,  # add x3, x3, #64
+    0xF1000442,  # subs x2, x2, #1
+    0x54FFFFA1,  # b.ne three lines before
+    0x14000000,  # b .
+    0x14000000,  # second: b .
+)
+
+
+def test_lines_of_a_page_are_maintained_in_one_slice(tmp_path):
+    """Linux does that for each page of code, 64 lines, while other cores run."""
+
+    def run(lines: int) -> Machine:
+        words = list(LINES_OF_A_PAGE)
+        words[1] |= (len(words) - 2) << 5
+        words[6] |= lines << 5
+        (tmp_path / "kernel8.img").write_bytes(struct.pack(f"<{len(words)}I", *words))
+        machine = Machine(tmp_path, board="pi3")
+        assert machine.run().reason is Stop.HALTED
+        assert len(machine.processors.running) == 2
+        return machine
+
+    few, many = run(2), run(64)
+    assert many.cores[0].register(3) - few.cores[0].register(3) == 62 * 64
+    assert many.turns.slices <= few.turns.slices + 1

@@ -106,6 +106,7 @@ class Cpu(TrappedCode):
         self.repeat_memory(0)
         self._pages = CodePages(self.engine, memory, counter, wide=self.WIDE)
         self.calls = EngineCalls(self.engine)
+        self._state = self.calls.batch(self.SYSTEM, self.STATE)
         self._watchers = {Action.SEND_EVENT: lambda address: self.links.send_event()}
         self._pending: tuple[ArmException, int] | None = None
         self._fault_status = NO_FAULT
@@ -193,7 +194,7 @@ class Cpu(TrappedCode):
 
     def state(self) -> tuple[int, ...]:
         """The integer registers and the flags, to be compared."""
-        return tuple(self.engine.reg_read_batch(self.STATE))
+        return tuple(self._state.read())
 
     def register(self, number: int) -> int:
         """Value of r0..r15 or x0..x30, sp. Raises ValueError for another number."""

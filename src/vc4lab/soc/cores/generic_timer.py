@@ -118,7 +118,11 @@ class GenericTimer:
 
     def level(self, unit: int) -> bool:
         """Whether the timer asks for its interrupt."""
-        return self._control[unit] & (ENABLE | MASKED) == ENABLE and self._met(unit)
+        if self._control[unit] & (ENABLE | MASKED) != ENABLE:
+            return False
+        event = self._events[unit]
+        # Its moment is the first at which the unit's condition is met.
+        return self._met(unit) if event is None else self._clock.now >= event.at
 
     def _met(self, unit: int) -> bool:
         return self.count_of(unit) >= self._compare[unit]
