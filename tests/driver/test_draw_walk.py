@@ -81,9 +81,10 @@ def drawn(folder: Path, *, by_processor: bool) -> tuple[list[bytes], list[Any], 
             draws.extend(event.draws)
 
         screen.listeners.job.subscribe(job)
+        scene = Scene(drawing)
+        drawing.client.wait()  # uploads lie beside the queue for listeners only
         if by_processor:
             screen.listeners.command.subscribe(lambda _event: None)
-        scene = Scene(drawing)
         pictures = [one for number in range(FRAMES) for one in scene.frame(number % 3)]
         counts = screen.processor.counts
         assert (counts.draws, counts.left_out) == (8 * FRAMES, 0)

@@ -154,3 +154,30 @@ def test_memory_of_destroyed_textures_is_used_again(drawing: Drawing, gpu: Runni
     drawing.client.wait()
     assert gpu.codes() == []
     assert gpu.screen.memory.heap.used < 32 << 20
+
+
+def test_uploads_go_to_their_place_at_once_if_nothing_waits(
+    drawing: Drawing, gpu: RunningServer
+) -> None:
+    """Else beside the queue, so that a draw before them sees what was there."""
+    handle = drawing.texture(64, 64)
+    red, green = (np.full((64, 64, 4), one, np.uint8) for one in ((255, 0, 0, 255), (0, 255, 0, 1)))
+    arena = gpu.screen.memory.arena
+    drawing.put(handle, red)
+    assert (arena.turn, arena.next) == (0, arena.start)
+    target = drawing.texture(64, 64)
+    copied = work_commands.ResourceCopyRegion(target, 0, 0, 0, 0, handle, 0, 0, 0, 0, 64, 64, 1)
+    drawing.client.submit(copied)
+    drawing.put(handle, green)
+    assert arena.turn == 1
+    assert (drawing.get(target) == red).all()
+    assert (drawing.get(handle) == green).all()
+
+
+def test_uploads_are_commands_for_those_who_look(drawing: Drawing, gpu: RunningServer) -> None:
+    """A capture has to have them."""
+    handle = drawing.texture(64, 64)
+    seen: list[Any] = []
+    with gpu.screen.listeners.command.subscribe(lambda event: seen.append(event.command)):
+        drawing.put(handle, np.zeros((64, 64, 4), np.uint8))
+    assert [one.name for one in seen] == ["upload", "halt"]

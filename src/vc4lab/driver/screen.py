@@ -44,6 +44,7 @@ RESERVE = 48 << 20
 MOST_GONE = 64 << 20
 MOST_HEADS = 1 << 12
 MOST_TURNS = 1 << 30
+_HALT = c.Halt().encode_command()
 _TIMES = (QueryType.TIMESTAMP, QueryType.TIME_ELAPSED, QueryType.TIMESTAMP_DISJOINT)
 
 
@@ -133,7 +134,7 @@ class VideoCoreScreen:
     def finish(self) -> None:
         if not self._queue:
             return
-        data = bytes(self._queue) + c.Halt().encode_command()
+        data = bytes(self._queue) + _HALT
         self._queue.clear()
         try:
             self.processor.run(self.memory.keep(data), len(data))
@@ -156,7 +157,7 @@ class VideoCoreScreen:
         meanwhile. Raises OutOfMemory.
         """
         try:
-            data = b"".join(one.encode_command() for one in (*commands, c.Halt()))
+            data = b"".join(one.encode_command() for one in commands) + _HALT
             self.processor.run(self.memory.keep(data), len(data))
         finally:
             self._reset()
@@ -175,6 +176,9 @@ class VideoCoreScreen:
 
     def _put(self, resource: Resource, level: int, box: Box, rows: np.ndarray[Any, Any]) -> None:
         if not rows.size:
+            return
+        if not self._queue and not self.listeners.see_commands:
+            resource.put(level, box, rows)  # before all that comes, without a copy beside the queue
             return
         self._make_room(rows.nbytes)
         try:

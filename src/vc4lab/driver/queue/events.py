@@ -75,3 +75,8 @@ class QueueListeners:
         self.draw: Listeners[DrawAdded] = Listeners()
         self.job: Listeners[JobDrawn] = Listeners()
         self.frame: Listeners[FrameShown] = Listeners()
+
+    @property
+    def see_commands(self) -> bool:
+        """Whether the commands of a queue are looked at, so that all work has to be among them."""
+        return bool(self.queue.subscriptions or self.command.subscriptions)

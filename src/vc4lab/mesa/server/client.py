@@ -40,6 +40,9 @@ _CHOOSING = frozenset((SetSubCtx, CreateSubCtx, DestroySubCtx))
 _HEADER = struct.Struct("<II")
 _WALKED = frozenset(number for number, kind in enumerate(walk.kinds()) if kind != walk.OTHER)
 """Commands, by number, that native code may know; at others it would only stop."""
+LOOKS = 16
+"""At a message of which a part is there: Mesa writes its header and its payload one after the
+other, and to sleep between them takes longer."""
 _CHUNK = memoryview(bytearray(1 << 18))
 """Where bytes are read to; one thread reads those of all clients."""
 
@@ -89,18 +92,23 @@ class Client:
 
     def receive(self) -> None:
         """Read what is there, and handle it. Raises Ended."""
-        try:
-            count = self.connection.recv_into(_CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            count = 0
-        if not count:
-            if self._input:
-                self.report("GL-008", f"ended inside of a message, after {len(self._input)} bytes")
-            raise Ended
-        self._input += _CHUNK[:count]
-        self.handle_waiting()
+        for _ in range(LOOKS):
+            try:
+                count = self.connection.recv_into(_CHUNK)
+            except BlockingIOError:
+                continue
+            except OSError:
+                count = 0
+            if not count:
+                if self._input:
+                    self.report(
+                        "GL-008", f"ended inside of a message, after {len(self._input)} bytes"
+                    )
+                raise Ended
+            self._input += _CHUNK[:count]
+            self.handle_waiting()
+            if not self._input or not self.outbox.is_empty:
+                return
 
     def handle_waiting(self) -> None:
         """Handle the messages that are there, until an answer waits to be read. Raises Ended."""
