@@ -321,3 +321,12 @@ def test_the_part_about_gl_lists_what_only_fails_here(chip: Chip, tmp_path: Path
     assert f"Fails here and on the chip, passes with llvmpipe: 1\n\n* `{FAILS}`" in text
     assert "Fails here and with llvmpipe, passes on the chip: 1\n\n* `shaders@both`" in text
     assert "Not run here, run by llvmpipe: 1\n\n* `shaders@skipped`: no such feature" in text
+
+
+def test_no_test_of_piglit_runs_beside_another_one(tmp_path: Path) -> None:
+    """They would share the memory of one device, and some take all of it."""
+    suite = Piglit.__new__(Piglit)
+    suite.program, suite.profile = "piglit", "quick_gl"
+    command = suite.command(["a", "b"], tmp_path, 5)
+    assert "--no-concurrency" in command
+    assert command[command.index("--test-list") + 1] == str(tmp_path / "cases.txt")

@@ -104,7 +104,10 @@ class Piglit(Suite):
     def command(self, cases: list[str], folder: Path, timeout: int) -> list[str]:
         listed = folder / "cases.txt"
         listed.write_text("\n".join(cases) + "\n", encoding="utf-8")
-        command = [self.program, "run", "--overwrite", "--log-level", "dummy", "--jobs", "1"]
+        # Without this a test runs beside another one, which may take all memory of the device: some
+        # of those with multisampled windows do, here and on boards, until they crash.
+        alone = "--no-concurrency"
+        command = [self.program, "run", "--overwrite", "--log-level", "dummy", alone]
         command += ["--timeout", str(timeout), "--test-list", str(listed)]
         return [*command, self.profile, str(folder / "piglit")]
 

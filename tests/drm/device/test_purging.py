@@ -14,6 +14,7 @@ from tests.support.supervised import need_supervisor
 
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.device.gpu import Job
+from vc4lab.qpu.text.assembler import assemble
 
 
 @pytest.fixture
@@ -198,3 +199,42 @@ def test_a_job_that_waits_for_room_keeps_its_buffers(
     run_live(small, client, str(tmp_path))
     assert waiting == [1, 1], "never two at once"
     assert (tmp_path / "drawn").read_bytes() == expected
+
+
+def test_the_holder_of_the_memory_is_named(small: DrmDevice) -> None:
+    """A program whose buffers another one has no memory left for would only draw black."""
+
+    def client() -> None:
+        greedy, other = open_card("renderD128"), open_card("renderD128")
+        create_bo(other, 1 << 20)
+        for _ in range(14):
+            create_bo(greedy, 1 << 20)
+        for _ in range(2):
+            assert refused(other, 0x43, "IIII", 2 << 20, 0, 0, 0) == errno.ENOMEM
+        create_bo(other, 1 << 20)
+        assert refused(greedy, 0x43, "IIII", 1 << 20, 0, 0, 0) == errno.ENOMEM
+
+    run_client(small, client)
+    first, second = [item for item in small.reporter.items if item.code == "DRM-026"]
+    name, _, text = first.message.partition(": ")
+    assert name.endswith("]")
+    assert text == (
+        f"no memory for a buffer of 2097152 bytes: 15 of 16 MiB are in use, 14 by {name}"
+    )
+    assert "1048576 bytes: 16 of 16 MiB" in second.message
+
+
+def test_a_lack_of_memory_for_shaders_is_named(small: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card("renderD128")
+        size = 1 << 20
+        _held, place = buffer(bytes.fromhex(sys.argv[1]).ljust(size, b"\0"))
+        for _ in range(63):
+            ioctl(fd, 0x45, "IIQII", size, 0, place, 0, 0)
+        assert refused(fd, 0x45, "IIQII", size, 0, place, 0, 0) == errno.ENOMEM
+        create_bo(fd, size)
+
+    run_client(small, client, assemble("nop\nthrend\nnop\nnop").bytes.hex())
+    (lack,) = small.reporter.items
+    assert lack.code == "DRM-026"
+    assert "no memory for a shader of 1048576 bytes: 63 of 63 MiB are in use, 63 by" in lack.message

@@ -220,6 +220,18 @@ ENTRIES = [
         Severity.WARNING,
     ),
     Entry(
+        "DRM-026",
+        "No memory left for a buffer",
+        "All programs on the device share its buffer memory, as on a board. The program gets "
+        "ENOMEM. OpenGL drivers often go on without the buffer and leave draws out, or crash, so a "
+        "program may draw black because another one takes all memory. Reported once for each open "
+        "file of the device.",
+        "Linux vc4_bo.c, vc4_bo_create",
+        "Run the programs one after the other, end the one that takes the memory, or give the "
+        "device more with --gpu-memory. Shaders have 63 MiB of their own.",
+        Severity.WARNING,
+    ),
+    Entry(
         "DRM-040",
         "Read of uncached memory by the processor",
         "A process reads a buffer through a write-combined or uncached mapping. Writes to it are "

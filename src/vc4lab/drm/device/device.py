@@ -142,14 +142,16 @@ class DrmDevice:
         atomic = Atomic(self.screen, commits, self.syncobjs)
         display = self.frames, self.resources, legacy, atomic
         self.core = core_of(device, "soc:gpu" if device == "vc4" else "xlnx-drm.0")
-        shows = Driver(self.core, self.buffers, self._strict_stop)
+        shows = Driver(self.core, self.buffers, self._strict_stop, self.reporter)
         self.drivers = {"card0": shows, "renderD128": shows}
         """Driver by node."""
         if device == "vc4":
             shows.table = table_of(self.core, gpu_buffers, self.syncobjs, self.vc4, *display)
         else:
             shows.table = table_of(self.core, self.buffers, self.parameters, *display)
-            draws = Driver(core_of("vc4", "amba:gpu"), gpu_buffers, self._strict_stop)
+            draws = Driver(
+                core_of("vc4", "amba:gpu"), gpu_buffers, self._strict_stop, self.reporter
+            )
             draws.table = table_of(draws.core, gpu_buffers, self.syncobjs, self.vc4)
             self.drivers = {"card0": shows, "card1": draws, "renderD128": draws}
         self.table = shows.table

@@ -6,10 +6,10 @@ import errno
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from vc4lab.diagnostics import StrictStop
+from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.drm.device.core import CAPABILITIES, Core
 from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import Buffers
+from vc4lab.drm.device.gem import Buffers, NoRoom
 from vc4lab.drm.supervisor.answers import Caller
 from vc4lab.drm.uapi.ioctls import READ, WRITE, Call, Ioctl, Result
 from vc4lab.drm.uapi.numbers import DRM_TYPE
@@ -30,6 +30,7 @@ class Driver:
     core: Core
     buffers: Buffers
     on_strict: Callable[[StrictStop], None]
+    reporter: Reporter
     table: Table = field(default_factory=dict)
 
     def ioctl(
@@ -68,6 +69,9 @@ class Driver:
         try:
             try:
                 result = handler(call)
+            except NoRoom as lack:
+                self._report_lack(opened, lack)
+                raise
             except StrictStop as stop:
                 self.on_strict(stop)
                 raise Refused(errno.EINVAL, str(stop)) from None
@@ -85,6 +89,25 @@ class Driver:
             name = errno.errorcode.get(-answer, str(-answer)) if answer < 0 else str(answer)
             trace(f"{opened}: {call.args} = {name}")
         return answer
+
+    def _report_lack(self, file: OpenFile, lack: NoRoom) -> None:
+        """Once a file: programs go on without the buffer, and few of them say so."""
+        if file.lacked_memory:
+            return
+        file.lacked_memory = True
+        memory = self.buffers.memory
+        place = memory.shaders if lack.private else memory.clients
+        most, holder = max(
+            (self.buffers.taken(one, private=lack.private), number, one)
+            for number, one in enumerate(self.core.files)
+        )[::2]
+        self.reporter.report(
+            "DRM-026",
+            f"{file.name}: no memory for a {'shader' if lack.private else 'buffer'} of "
+            f"{lack.size} bytes: {place.used >> 20} of {place.size >> 20} MiB are in use, "
+            f"{most >> 20} by {holder.name}",
+            block="DRM",
+        )
 
 
 def core_of(name: str, unique: str) -> Core:

@@ -70,6 +70,8 @@ class OpenFile(Opened):
         self.is_authenticated = self.is_render
         self.magic = 0
         self.has_interface_version = False
+        self.lacked_memory = False
+        """Whether it was reported that no memory was left for one of its buffers."""
         self.client_caps: dict[int, int] = {}
         self.buffers: Handles[GemObject] = Handles()
         self.handle_of: dict[int, int] = {}

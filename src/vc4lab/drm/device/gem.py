@@ -77,6 +77,15 @@ class DmaBuf(Opened):
             self.file = None
 
 
+class NoRoom(Refused):
+    """No memory is left for a buffer of `size` bytes; `private`: one of a shader."""
+
+    def __init__(self, size: int, *, private: bool) -> None:
+        super().__init__(errno.ENOMEM, f"no room for {size} bytes")
+        self.size = size
+        self.private = private
+
+
 def check_dumb(args: Any) -> None:
     """The measures that a dumb buffer is asked for with. Raises Refused."""
     if not (args.width and args.height and args.bpp) or args.bpp > 64:
@@ -137,7 +146,12 @@ class Buffers:
             attempt()
             with contextlib.suppress(OutOfMemory):
                 return self.memory.take(size, private=private)
-        raise Refused(errno.ENOMEM, f"no room for {size} bytes")
+        raise NoRoom(size, private=private)
+
+    def taken(self, file: OpenFile, *, private: bool) -> int:
+        """Bytes of the buffers, of shaders or of all other kinds, that a file has handles of."""
+        objects = file.buffers.objects.values()
+        return sum(o.size for o in objects if o.private == private and not o.was_purged)
 
     def hold(self, target: GemObject) -> GemObject:
         """One more holder."""

@@ -38,6 +38,12 @@ class Allocator:
 
     def __init__(self, start: int, size: int) -> None:
         self.free: list[tuple[int, int]] = [(start, size)]
+        self.size = size
+
+    @property
+    def used(self) -> int:
+        """Bytes that are not free."""
+        return self.size - sum(room for _, room in self.free)
 
     def take(self, size: int) -> int:
         """A place for `size` bytes. Raises OutOfMemory."""
