@@ -18,6 +18,7 @@ from vc4lab.diagnostics import StrictStop
 from vc4lab.mesa.protocol import messages
 from vc4lab.mesa.protocol.codes import Bind, Target
 from vc4lab.mesa.protocol.formats import Format
+from vc4lab.mesa.store.staging import MOST_SPARE
 
 
 def fence(drawing: Drawing) -> tuple[int, mmap.mmap]:
@@ -144,9 +145,9 @@ def test_memory_of_fences_is_used_again(drawing: Drawing, gpu: RunningServer) ->
     others[:] = b"foreign!"
     client.wait()
     assert memory[:] != b"foreign!"
-    many = [fence(drawing) for _ in range(40)]
+    many = [fence(drawing) for _ in range(MOST_SPARE + 20)]
     for number, _ in many:
         client.send(messages.ResourceUnref(number))
     client.wait()
-    assert len(gpu.server.clients[0]._fences._spare) == 16
+    assert len(gpu.server.clients[0]._fences._spare) == MOST_SPARE
     assert gpu.codes() == []

@@ -96,6 +96,8 @@ class Client:
             try:
                 count = self.connection.recv_into(_CHUNK)
             except BlockingIOError:
+                if not self._input:
+                    return
                 continue
             except OSError:
                 count = 0

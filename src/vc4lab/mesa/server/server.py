@@ -146,6 +146,7 @@ class Server:
                 client.receive()
             if client.waits_for_work and client.outbox.is_empty:
                 client.work()
+                client.receive()  # meanwhile it mostly has asked whether this is done
         except Ended:
             self._drop(client)
             return

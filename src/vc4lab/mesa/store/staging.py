@@ -6,7 +6,8 @@ import fcntl
 import mmap
 import os
 
-MOST_SPARE = 16
+MOST_SPARE = 256
+"""Mesa keeps buffers for a second before it gives them back, mostly one for each frame then."""
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 
