@@ -17,7 +17,13 @@ from vc4lab.driver.queue.processor import _HANDLERS
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol import messages
 from vc4lab.mesa.protocol.codes import Primitive, Stage
-from vc4lab.mesa.protocol.state_commands import Scissor, SetIndexBuffer, SetScissorState
+from vc4lab.mesa.protocol.state_commands import (
+    Scissor,
+    SetIndexBuffer,
+    SetScissorState,
+    SetVertexBuffers,
+    VertexBuffer,
+)
 
 SIZE = 64
 FRAMES = 6
@@ -148,6 +154,59 @@ def test_repeated_draws_are_left_to_the_walk(
         drawing.client.send(messages.TransferPut2(indices, 0, 0, 0, 0, 12, 1, 1, 12, 0))
         assert frame((0, 0, 1, 1)) == [0, 0, 0, 0]
         assert executed == [6]
+    finally:
+        server.close()
+
+
+def test_streamed_vertices_are_left_to_the_walk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Draws whose vertices are elsewhere in their buffer each time, with indices and without."""
+    server, drawing = server_and_drawing(tmp_path)
+    try:
+        target = drawing.texture(SIZE, SIZE, RGBA)
+        drawing.target(target)
+        drawing.viewport(SIZE, SIZE)
+        drawing.defaults()
+        drawing.shaders(shaders.POSITION_ONLY, shaders.UNIFORM_COLOUR)
+        drawing.vertices(np.array(SQUARE), 4)
+        left = np.array(SQUARE) * [0.5, 1, 1, 1] - [0.5, 0, 0, 0]
+        right = left + np.array([1, 0, 0, 0])
+        both = np.concatenate([left, right] * 4).astype(np.float32)
+        buffer = drawing.buffer(both.tobytes())
+        indices = drawing.buffer(np.array([0, 1, 2, 0, 2, 3], np.uint16).tobytes(), 32)
+
+        def frame(place: int) -> list[list[int]]:
+            drawing.clear(4)
+            drawing.client.submit(SetIndexBuffer(indices, 2, 0))
+            drawing.client.submit(SetVertexBuffers((VertexBuffer(16, 64 * place, buffer),)))
+            drawing.constants(Stage.FRAGMENT, (1, 0, 0, 1))
+            drawing.draw(Primitive.TRIANGLES, 6, indexed=1, max_index=3)
+            drawing.constants(Stage.FRAGMENT, (0, 1, 0, 1))
+            drawing.draw(Primitive.TRIANGLE_FAN, 3)
+            found = drawing.get(target)
+            return [found[SIZE - 1, x].tolist() for x in (SIZE // 4, 3 * SIZE // 4)]
+
+        pictures = [frame(place) for place in range(4)]
+        assert pictures[0] == pictures[2] != pictures[1] == pictures[3]
+        executed: list[int] = []
+        processor: Any = server.screen.processor
+        draw = processor.draw
+
+        def counted(_processor: Any, command: Draw) -> None:
+            executed.append(command.vertices)
+            draw(command)
+
+        monkeypatch.setitem(_HANDLERS, Draw, counted)
+        for place in (4, 5, 6, 7, 3, 2):
+            assert frame(place) == pictures[place % 2]
+        assert not executed
+        assert not server.reporter.counts
+        # Vertices that are not in the buffer are Python's to refuse.
+        assert frame(8) == [[0, 0, 0, 0]] * 2
+        assert server.codes() == ["GL-005", "GL-005"]
+        assert len(executed) == 2
+        assert all(executed)
     finally:
         server.close()
 

@@ -92,7 +92,10 @@ def _setting(sent: random.Random) -> Command:
         lambda: s.SetViewportState(number & 1, (s.Viewport((1.0, float(number), 1.0)),)),
         lambda: s.SetScissorState(0, (s.Scissor(number, 0, 8, 8),)),
         lambda: s.SetFramebufferState(1, sent.choice([0, handle]), (handle,)),
-        lambda: s.SetVertexBuffers((s.VertexBuffer(4 * number, 0, sent.randrange(7)),) * number),
+        lambda: s.SetVertexBuffers(tuple(
+            s.VertexBuffer(4 * number, sent.choice([0, 0, 64, 96]), sent.randrange(7))
+            for _ in range(number)
+        )),
         lambda: s.SetIndexBuffer(sent.randrange(7), sent.choice([1, 2, 3, 4]), number),
         lambda: s.SetSamplerViews(stage, number, (handle,)),
         lambda: s.BindSamplerStates(stage, number, (handle, 0)),
@@ -210,6 +213,37 @@ def test_repeated_frames_make_no_objects(monkeypatch: pytest.MonkeyPatch) -> Non
     assert watched.events == first[2:]
     assert context.state.blend == objects.BlendState(dither=True)
     assert context.constants == ((bytes([2] * 16),), ())
+
+
+def test_streamed_vertices_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offsets of vertex buffers are no part of what is known, nor are tuples that hold textures."""
+    watched, _ = _repeating()
+    context = watched.client.contexts[0]
+    view = CreateObject(3, objects.SamplerView(1, BGRA)).encode_command()
+    watched.send(texture(1, 0), messages.SubmitCmd(view))
+
+    def frame(offset: int) -> messages.SubmitCmd:
+        return messages.SubmitCmd(b"".join(
+            one.encode_command()
+            for part in (0, 64)
+            for one in (
+                state_commands.SetSamplerViews(Stage.FRAGMENT, 0, (3 * (not part),)),
+                state_commands.SetVertexBuffers(tuple(
+                    state_commands.VertexBuffer(4, offset + part + more, 4) for more in (0, 32)
+                )),
+                work_commands.DrawVbo(count=3, instance_count=1),
+            )
+        ))  # fmt: skip
+
+    watched.send(frame(0), frame(256))
+    monkeypatch.setattr(context, "execute", lambda command: pytest.fail(str(command)))
+    watched.events.clear()
+    watched.send(frame(1024), frame(4096))
+    for number, offset in enumerate((1024, 1088, 4096, 4160)):
+        text = watched.events[number][0]
+        assert f"offset={offset} " in text
+        assert f"offset={offset + 32} " in text
+    assert [one.state.offset for one in context.vertex_buffers if one is not None] == [4160, 4192]
 
 
 def test_handles_that_go_are_not_followed() -> None:

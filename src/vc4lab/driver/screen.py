@@ -278,6 +278,7 @@ class VideoCoreScreen:
                 max_index=command.max_index,
                 indexed=bool(command.indexed),
                 primitive_restart=bool(command.primitive_restart),
+                vertices=0,
                 pipe_state=0,
                 shader_state=0,
             )

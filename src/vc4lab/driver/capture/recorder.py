@@ -20,11 +20,12 @@ from vc4lab.driver.capture.model import (
     box_shape,
 )
 from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.block_reader import BlockReader
+from vc4lab.driver.queue.block_reader import BlockReader, with_own_offsets
 from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS, Codec
 from vc4lab.images.png import png_bytes
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.messages import ResourceCreate2
+from vc4lab.mesa.state.pipe import PipeState
 from vc4lab.mesa.store.resources import Box, Refused
 
 if TYPE_CHECKING:
@@ -123,6 +124,10 @@ class Recorder:
                 self._resource(value)
             elif spec.ref == "data":
                 numbers[name] = self._rows(command) if isinstance(command, c.Upload) else 0
+            elif spec.ref == "offsets":
+                numbers[name] = 0  # in captures the pipe state has them
+            elif spec.ref == "pipe_state" and isinstance(command, c.Draw):
+                numbers[name] = self._pipe_state(value, command.vertices)
             elif spec.ref:
                 numbers[name] = _KEEPERS[spec.ref](self, value)
         return replace(command, **numbers) if numbers else command
@@ -154,15 +159,26 @@ class Recorder:
     def _framebuffer(self, address: int) -> int:
         return self._part("framebuffer", PIPE_PARTS["framebuffer"], address)
 
-    def _pipe_state(self, address: int) -> int:
+    def _pipe_state(self, address: int, vertices: int) -> int:
         data = self._blocks.bytes_at(address)
         addresses = struct.unpack(f"<{len(PIPE_PARTS)}I", data)
         found = {
-            kind: self._part(kind, codec, part)
+            kind: (
+                self._moved(codec, part, vertices)
+                if kind == "vertex_buffers" and vertices
+                else self._part(kind, codec, part)
+            )
             for (kind, codec), part in zip(PIPE_PARTS.items(), addresses, strict=True)
             if part
         }
         return self._number("pipe_state", repr(found).encode(), lambda: found)
+
+    def _moved(self, codec: Codec, address: int, vertices: int) -> int:
+        """Vertex buffers with a draw's own offsets."""
+        buffers = codec.read(self._blocks.bytes_at(address), self._resource)
+        offsets = self._blocks.bytes_at(vertices)
+        moved = with_own_offsets(PipeState(vertex_buffers=buffers), offsets).vertex_buffers
+        return self._number("vertex_buffers", codec.write(moved), lambda: moved)
 
     def _shader_state(self, address: int) -> int:
         data = self._blocks.bytes_at(address)
@@ -214,6 +230,5 @@ def _png(picture: Snapshot | None) -> bytes | None:
 
 _KEEPERS: dict[str, Callable[[Recorder, int], int]] = {
     "framebuffer": Recorder._framebuffer,
-    "pipe_state": Recorder._pipe_state,
     "shader_state": Recorder._shader_state,
 }

@@ -25,7 +25,14 @@ from vc4lab.driver.draws.provoking import flat_varyings
 from vc4lab.driver.draws.sampled import SampledTextures
 from vc4lab.driver.draws.state_records import clip_window, state_records, viewport_of
 from vc4lab.driver.draws.uniforms import STIPPLE_ROWS, StreamValues
-from vc4lab.driver.draws.vertices import ShaderRecords, attributes, lies_elsewhere, sources
+from vc4lab.driver.draws.vertices import (
+    ShaderRecords,
+    attributes,
+    lies_elsewhere,
+    moves,
+    sources,
+)
+from vc4lab.mesa.state.pipe import offsets_of
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records import states
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, MAX_ATTRIBUTES
@@ -99,21 +106,31 @@ class DrawLowering:
         return made if lasts else None
 
     def add_shared(
-        self, job: FrameJob, shared: SharedState, uniforms: Uniforms, draw: Draw, whole: Whole
+        self,
+        job: FrameJob,
+        shared: SharedState,
+        uniforms: Uniforms,
+        draw: Draw,
+        whole: Whole,
+        moved: PipeState | None = None,
     ) -> bool:
         """The same of a draw whose state may come again with other uniforms.
 
-        whole: gives the state with its uniforms. `repeats` is what the same draw adds again.
+        whole: gives the state with its uniforms. moved: the state with the draw's own offsets of
+        vertex buffers. `repeats` is what the same draw adds again.
         """
         self.repeats = None
         key = _numbers(draw)
+        if moved is not None:
+            own, stays, words = self._moving(job, shared, moved, draw, key)
+            return self._add_known(job, own, uniforms, whole, words, lasts=stays)
         made: PreparedDraw | None = shared.prepared.get(key)
-        lasts, moved = True, None
+        lasts, others = True, None
         if made is None and key not in shared.prepared:
             made = shared.elsewhere.get(key)
             if made is not None and made.is_valid:
-                moved = self._moved(made, shared.state)
-            if moved is None:
+                others = self._moved(made, shared.state)
+            if others is None:
                 made = None
             else:
                 # If it comes again, it is worth being kept.
@@ -131,6 +148,51 @@ class DrawLowering:
                     if len(shared.elsewhere) >= MAX_KNOWN:
                         shared.elsewhere.clear()
                     shared.elsewhere[key] = made
+        return self._add_known(job, made, uniforms, whole, others or {}, lasts=lasts)
+
+    def _moving(
+        self, job: FrameJob, shared: SharedState, moved: PipeState, draw: Draw, key: Any
+    ) -> tuple[PreparedDraw, bool, dict[int, int]]:
+        """A draw with offsets of its own: prepared; whether that lasts; words of its plan."""
+        known: PreparedDraw | None = shared.moving.get(key)
+        if known is not None and known.is_valid:
+            words = self._moved(known, moved)
+            if words is not None:
+                return known, True, words
+        own = key, offsets_of(moved.vertex_buffers)
+        known = shared.moving.get(own)
+        if known is not None and known.is_valid:
+            return known, False, {}
+        start = self.memory.arena.next
+        made = self._prepare(job.target, moved, draw)
+        if self.memory.arena.next != start:
+            return made, False, {}
+        if len(shared.moving) >= MAX_KNOWN:
+            shared.moving.clear()
+        if not made.arrays:  # nothing, or not the same with other offsets
+            shared.moving[own] = made
+            return made, False, {}
+        shared.moving[key] = made
+        slots = made.pipeline.vertex.compiled.attributes
+        for batch, _, place in made.arrays:
+            first = place // 4 + ShaderRecords.FIRST_ARRAY
+            made.moves += [
+                (first + ShaderRecords.ARRAY_WORDS * number, *more)
+                for number, *more in moves(moved, slots, batch)
+            ]
+        return made, True, {}
+
+    def _add_known(
+        self,
+        job: FrameJob,
+        made: PreparedDraw,
+        uniforms: Uniforms,
+        whole: Whole,
+        changed: dict[int, int],
+        *,
+        lasts: bool,
+    ) -> bool:
+        """Add a prepared draw with its uniforms; whether anything is drawn."""
         if made.draws_nothing:
             return False
         if lasts and not made.late:
@@ -141,7 +203,7 @@ class DrawLowering:
             state = whole()
             constants = state.vertex.constants, state.fragment.constants
         blocks = vertex[0] if vertex else 0, fragment[0] if fragment else 0
-        self._add(job, made, blocks, constants, moved or {})
+        self._add(job, made, blocks, constants, changed)
         return True
 
     def _moved(self, made: PreparedDraw, state: PipeState) -> dict[int, int] | None:

@@ -32,11 +32,14 @@ from vc4lab.simd import (
     kernel,
     load,
     ptr,
+    select,
     staged,
     store,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from vc4lab.driver.draws.plans import DrawPlan
     from vc4lab.driver.gpu.memory import GpuMemory
 
@@ -61,6 +64,22 @@ class Piece(Struct):
     spare = i32
 
 
+class Move(Struct):
+    """An array of a draw, of which the offset of its vertex buffer is another one each time."""
+
+    word = i32
+    """Of the plan: the array's address."""
+    buffer = i32
+    relative = i32
+    """Bytes from the buffer's offset to the first vertex; offsets wrap."""
+    base = i32
+    """The address of what begins with the first byte of the resource."""
+    span = i32
+    """Bytes from there to the end of the last vertex."""
+    limit = i32
+    """The resource's bytes."""
+
+
 class Seen(Struct):
     """Where the changes of a resource are counted, and how many there were."""
 
@@ -83,6 +102,7 @@ class Placed(Struct):
     records = ptr
     batches = ptr
     seen = ptr
+    moves = ptr
     record_count = i32
     batch_count = i32
     seen_count = i32
@@ -94,7 +114,7 @@ class Placed(Struct):
     """For which it was prepared."""
     job = i32
     """The last one that it was added to."""
-    spare = i32
+    move_count = i32
 
 
 assert [*Placed.fields][:8] == [
@@ -160,16 +180,40 @@ def _copy(to: Value, source: Value, length: Value) -> None:
 
 
 @staged
-def place(sink: Value, placed: Value, blocks: tuple[Value, Value]) -> Value:
-    """Add a draw; whether there was room."""
+def _first_byte(move: Any, offsets: Value) -> tuple[Value, Value]:
+    """Where an array begins in its resource, and whether its vertices are inside of it."""
+    inside = (move.buffer * 4 + 4).ule(load(i32, offsets))
+    first = const(i32, 0)
+    if inside:
+        first = load(i32, _words(offsets + 4, move.buffer)) + move.relative
+        inside = first.zext(i64) + move.span.zext(i64) <= move.limit.zext(i64)
+    return first, inside
+
+
+@staged
+def place(sink: Value, placed: Value, blocks: tuple[Value, Value], offsets: Value) -> Value:
+    """Add a draw; whether there was room, and its vertices are inside of their buffers.
+
+    offsets: the address of a block with those of the vertex buffers; 0: as they were.
+    """
     number: Any
     s: Any = Sink.at(sink)
     draw: Any = Placed.at(placed)
+    moves = select(offsets == 0, const(i32, 0), draw.move_count)
+    at_offsets = host(s.memory, offsets)
     address = (s.arena + 4 * PLAN_WORDS - 1) & -(4 * PLAN_WORDS)
     size = draw.word_count * 4
     has_room = (size <= s.arena_end - address) & (draw.most_bytes <= s.capacity - s.length)
+    for number in range(moves):
+        move: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
+        _, inside = _first_byte(move, at_offsets)
+        has_room &= inside
     if has_room:
         _fill(s.memory, draw, address, blocks)
+        for number in range(moves):
+            moved: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
+            first, _ = _first_byte(moved, at_offsets)
+            store(_words(host(s.memory, address), moved.word), moved.base + first)
         s.arena = address + size
         length = s.length
         for number in range(draw.record_count):
@@ -193,7 +237,7 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value]) -> Value:
 
 @kernel(args=(ptr, ptr, i32, i32), returns=i1)
 def _place_one(sink: Value, placed: Value, vertex: Value, fragment: Value) -> Value:
-    return place(sink, placed, (vertex, fragment))
+    return place(sink, placed, (vertex, fragment), const(i32, 0))
 
 
 @cache
@@ -232,6 +276,7 @@ class PlacedDraw:
         states: dict[int, bytes],
         batches: list[tuple[int, int, bytes]],
         seen: tuple[tuple[Any, int], ...],
+        moves: Sequence[tuple[int, ...]] = (),
     ) -> None:
         self._plan = plan
         records = [(number, VALUES.number(data), data) for number, data in states.items()]
@@ -239,7 +284,10 @@ class PlacedDraw:
         self._batches, batches_at = _pieces(batches)
         seen_rows = [(ctypes.addressof(one.counter), changes) for one, changes in seen]
         self._seen = np.array(seen_rows, np.uint64)
+        self._moves = np.array(moves, np.uint32)
         self.block = Placed(
+            moves=self._moves.ctypes.data,
+            move_count=len(moves),
             records=records_at,
             batches=batches_at,
             seen=self._seen.ctypes.data,

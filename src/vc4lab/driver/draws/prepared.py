@@ -45,6 +45,8 @@ class PreparedDraw:
         instance, its place in the plan. None: some of its vertices are copies.
     strides
         Bytes from vertex to vertex of its arrays.
+    moves
+        Rows of `placing.Move`: arrays whose places follow from offsets that a draw has of its own.
     seen
         Resources that were looked at, and their `changes` then.
     pipeline
@@ -59,13 +61,14 @@ class PreparedDraw:
     late: list[tuple[int, int, Uniform]] = field(default_factory=list)
     arrays: list[tuple[Any, int, int]] | None = field(default_factory=list)
     strides: tuple[int, ...] = ()
+    moves: list[tuple[int, ...]] = field(default_factory=list)
     seen: tuple[tuple[Any, int], ...] = ()
     pipeline: Any = None
 
     @cached_property
     def placed(self) -> PlacedDraw:
         """As native code adds it; after everything else is there."""
-        return PlacedDraw(self.plan, self.records, self.batches, self.seen)
+        return PlacedDraw(self.plan, self.records, self.batches, self.seen, self.moves)
 
     @property
     def draws_nothing(self) -> bool:

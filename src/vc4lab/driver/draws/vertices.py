@@ -157,6 +157,28 @@ def lies_elsewhere(
     return not is_copy and all(stride <= MAX_STRIDE for _, stride in places)
 
 
+def moves(
+    state: PipeState, slots: tuple[AttributeSlot, ...], batch: Batch
+) -> list[tuple[int, ...]]:
+    """Rows of `placing.Move` for the arrays of a record, with the numbers of their slots as words.
+
+    For what `lies_elsewhere`.
+    """
+    assert state.vertex_elements is not None
+    rows: list[tuple[int, ...]] = []
+    for number, (slot, source) in enumerate(zip(slots, sources(state, slots), strict=True)):
+        if source is None:
+            continue
+        element = state.vertex_elements.elements[slot.element]
+        stride = source.stride
+        relative = (element.src_offset + batch.lowest * stride) % WORD
+        base = (source.resource.address + (batch.base - batch.lowest) * stride) % WORD
+        span = (batch.highest - batch.lowest) * stride + source.size
+        buffer = element.vertex_buffer_index
+        rows.append((number, buffer, relative, base, min(span, WORD - 1), source.resource.size))
+    return rows
+
+
 class ShaderRecords:
     """The GL shader records of a pipeline: what stays is made once, addresses are put in."""
 

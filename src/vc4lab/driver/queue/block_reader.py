@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vc4lab.driver.queue.block_writer import resources_of
 from vc4lab.driver.queue.blocks import MAX_KNOWN, PIPE_PARTS, STAGE_PARTS, Codec, Resources
 from vc4lab.mesa.protocol.fields import Malformed
-from vc4lab.mesa.state.pipe import Framebuffer, PipeState, StageState
+from vc4lab.mesa.state.pipe import Framebuffer, PipeState, StageState, with_offsets
 
 if TYPE_CHECKING:
     from vc4lab.driver.gpu.memory import GpuMemory
@@ -36,6 +36,8 @@ class SharedState:
         For what is made of it.
     elsewhere
         The same of draws that differ in where their vertices lie, and in nothing else.
+    moving
+        The same of draws with offsets of their own.
     lasts
         Whether its blocks stay when the queue is done.
     """
@@ -46,6 +48,7 @@ class SharedState:
         self.lasts = lasts
         self.reads: dict[int, Any] = {one.number: one for one in resources_of(state)}
         self.prepared: dict[Any, Any] = {}
+        self.moving: dict[Any, Any] = {}
 
 
 class Uniforms(NamedTuple):
@@ -53,6 +56,15 @@ class Uniforms(NamedTuple):
 
     vertex: tuple[int, ...]
     fragment: tuple[int, ...]
+
+
+def with_own_offsets(state: PipeState, data: bytes) -> PipeState:
+    """A state with the offsets of vertex buffers in a block. Raises Malformed."""
+    buffers = state.vertex_buffers
+    if len(data) != 4 * len(buffers):
+        raise Malformed(f"{len(data)} bytes are no offsets of {len(buffers)} vertex buffers")
+    offsets = struct.unpack(f"<{len(buffers)}I", data)
+    return replace(state, vertex_buffers=with_offsets(buffers, offsets))
 
 
 class BlockReader:
@@ -141,6 +153,10 @@ class BlockReader:
             vertex=replace(state.vertex, constants=vertex),
             fragment=replace(state.fragment, constants=fragment),
         )
+
+    def moved(self, state: PipeState, address: int) -> PipeState:
+        """A state with a draw's own offsets of vertex buffers, if it has any."""
+        return with_own_offsets(state, self.bytes_at(address)) if address else state
 
     def _constants(self, address: int) -> bytes:
         return self.bytes_at(address) if address else b""

@@ -63,8 +63,14 @@ class Draw(QueueCommand, number=1, name="draw"):
     max_index: int = word(8)
     indexed: bool = flag(9, 0)
     primitive_restart: bool = flag(9, 1)
-    pipe_state: int = word(10, hex=True, ref="pipe_state", doc="address of a block")
-    shader_state: int = word(11, hex=True, ref="shader_state", doc="address of a block")
+    vertices: int = word(
+        10,
+        hex=True,
+        ref="offsets",
+        doc="address of a block: offsets of the vertex buffers, in place of pipe_state's; 0: those",
+    )
+    pipe_state: int = word(11, hex=True, ref="pipe_state", doc="address of a block")
+    shader_state: int = word(12, hex=True, ref="shader_state", doc="address of a block")
 
 
 DRAW_PLACES = struct.Struct("<II")

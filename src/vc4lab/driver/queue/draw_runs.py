@@ -16,9 +16,11 @@ import numpy as np
 from vc4lab.driver.queue.blocks import STAGE_PARTS
 from vc4lab.driver.queue.commands import Draw
 from vc4lab.memory.pointers import host
+from vc4lab.mesa.protocol.limits import VERTEX_BUFFERS
 from vc4lab.mesa.protocol.work_commands import DrawVbo
 from vc4lab.mesa.state import draw_run as runs
-from vc4lab.mesa.state.walk import Row
+from vc4lab.mesa.state.pipe import offsets_of
+from vc4lab.mesa.state.walk import BUFFER_WORDS, OFFSET_WORD, Row
 from vc4lab.simd import (
     NativeFunction,
     Struct,
@@ -30,6 +32,7 @@ from vc4lab.simd import (
     kernel,
     load,
     ptr,
+    select,
     staged,
     store,
 )
@@ -43,15 +46,17 @@ PARTS = len(STAGE_PARTS)
 NAMES = {"instances": "instance_count"}
 """Words of a draw in the queue that Gallium calls otherwise."""
 DRAW_BYTES = 4 * (1 + Draw.fixed)
-BLOCKS_OF_DRAW = 128
+BLOCKS_OF_DRAW = 256
 """Bytes of what a draw has beside the queue, at most, but for its constants."""
 ALIGNMENT = 16
 
 
-_KEPT = struct.Struct(f"<3I{2 * PARTS}I")
+_KEPT = struct.Struct(f"<3I{2 * PARTS}I{1 + VERTEX_BUFFERS}I")
 """A screen's words of a state (`runs.DrawRun`): the generation of the writer's blocks, the turn of
-the queue that has a draw with it, the addresses of its pipe state and of its stages' parts."""
+the queue that has a draw with it, the addresses of its pipe state and of its stages' parts, the
+number of its vertex buffers and their offsets in the pipe state."""
 GENERATION, TURN, PIPE_BLOCK, STAGES = range(4)
+BUFFERS = STAGES + 2 * PARTS
 assert _KEPT.size <= 4 * runs.KEPT_WORDS
 
 
@@ -83,6 +88,14 @@ class Run(Struct):
     state = i32
     """Of the shader state that was written last; -1: none."""
     shader_state = i32
+    before = ptr
+    """Vertex buffers where a row has none, as words of the stream have them."""
+    buffers_place = i32
+    """Of which the offsets were written last, and for which state; -1: none."""
+    buffers_state = i32
+    vertices = i32
+    """Where they are; 0: they are those of the pipe state."""
+    spare = i32
 
 
 def _words_of_draw() -> list[list[tuple[int, int]]]:
@@ -98,7 +111,9 @@ def _words_of_draw() -> list[list[tuple[int, int]]]:
 
 
 WORDS_OF_DRAW = _words_of_draw()
-PIPE_STATE, SHADER_STATE = (Draw.specs[name].at for name in ("pipe_state", "shader_state"))
+PIPE_STATE, SHADER_STATE, VERTICES = (
+    Draw.specs[name].at for name in ("pipe_state", "shader_state", "vertices")
+)
 
 
 @staged
@@ -146,6 +161,28 @@ def _shader_state(c: Any, kept: Value) -> Value:
     return address
 
 
+@staged
+def _vertices(c: Any, place: Value, kept: Value) -> Value:
+    """A block with the offsets of vertex buffers; 0 if they are those of the pipe state."""
+    number: Any
+    source = select(place < 0, c.before, _word(c.data, place)) + 4 * OFFSET_WORD
+    count = load(i32, kept + 4 * BUFFERS)
+    known = kept + 4 * (BUFFERS + 1)
+    differs = const(i32, 0)
+    for number in range(count):
+        offset = load(i32, _word(source, number * BUFFER_WORDS))
+        differs |= offset ^ load(i32, _word(known, number))
+    address = const(i32, 0)
+    if differs != 0:
+        address = _take(c, 4 + 4 * count)
+        to = host(c.memory, address)
+        store(to, count * 4)
+        for number in range(count):
+            offset = load(i32, _word(source, number * BUFFER_WORDS))
+            store(_word(to + 4, number), offset)
+    return address
+
+
 @kernel(args=(ptr,), returns=None)
 def _write(context: Value) -> None:
     c: Any = Run.at(context)
@@ -173,6 +210,10 @@ def _write(context: Value) -> None:
             if row.state != c.state:
                 c.state = row.state
                 c.shader_state = _shader_state(c, kept)
+            if (row.buffers != c.buffers_place) | (row.state != c.buffers_state):
+                c.buffers_place = row.buffers
+                c.buffers_state = row.state
+                c.vertices = _vertices(c, row.buffers, kept)
             to = c.out + number.zext(i64) * DRAW_BYTES
             draw = _word(c.data, row.draw)
             store(to, const(i32, Draw.number | Draw.fixed << 8))
@@ -183,6 +224,7 @@ def _write(context: Value) -> None:
                     word = part if word is None else word | part
                 if word is not None:
                     store(to + 4 * (1 + at), word)
+            store(to + 4 * (1 + VERTICES), c.vertices)
             store(to + 4 * (1 + PIPE_STATE), load(i32, kept + 4 * PIPE_BLOCK))
             store(to + 4 * (1 + SHADER_STATE), c.shader_state)
             number += 1
@@ -225,7 +267,10 @@ class DrawRuns:
         here.data, here.rows, here.count = run.address, run.rows, run.length
         here.kept, here.turn = run.kept.ctypes.data, turn
         here.next = here.fresh_count = 0
-        here.vertex_place = here.fragment_place = here.state = -1
+        here.vertex_place = here.fragment_place = here.state = here.buffers_state = -1
+        before = np.zeros((len(run.offsets) + 1, BUFFER_WORDS), np.uint32)
+        before[:-1, OFFSET_WORD] = run.offsets
+        here.before = before.ctypes.data
         here.vertex_count, here.vertex_block = self._block(run.constants[0])
         here.fragment_count, here.fragment_block = self._block(run.constants[1])
         here.generation = self._writer.generation
@@ -253,8 +298,10 @@ class DrawRuns:
         state, writer = run.states[number], self._writer
         pipe_state = writer.pipe_state(state)
         stages = writer.stage_words(state.vertex) + writer.stage_words(state.fragment)
+        offsets = offsets_of(state.vertex_buffers)
         data = _KEPT.pack(
-            writer.generation, 0, pipe_state, *struct.unpack(f"<{2 * PARTS}I", stages)
+            *(writer.generation, 0, pipe_state, *struct.unpack(f"<{2 * PARTS}I", stages)),
+            *(len(offsets), *offsets, *[0] * (VERTEX_BUFFERS - len(offsets))),
         )
         row = run.kept[number].view(np.uint8)
         row[: len(data)] = np.frombuffer(data, np.uint8)

@@ -44,12 +44,13 @@ ROWS = 1 << 13
 """Room for known draws; half of it is used, so that a free one is near."""
 MOST_DRAWN = 1 << 12
 PARTS = len(STAGE_PARTS)
-HINTS = ("min_index", "max_index", "shader_state")
+HINTS = ("min_index", "max_index", "shader_state", "vertices")
 """Fields of a draw that its prepared form does not depend on, or not as they stand."""
 NUMBERS = tuple(sorted({spec.at for name, spec in Draw.specs.items() if name not in HINTS}))
 """The words of a draw that it depends on."""
-KEY_WORDS = len(NUMBERS) + 2 * PARTS
-SHADER_STATE = Draw.specs["shader_state"].at
+KEY_WORDS = len(NUMBERS) + 2 * PARTS + 1
+"""The last one: whether it has offsets of vertex buffers of its own."""
+SHADER_STATE, VERTICES = Draw.specs["shader_state"].at, Draw.specs["vertices"].at
 DRAW_HEADER = Draw.number | Draw.fixed << 8
 PRIME = 0x9E3779B1 - (1 << 32)
 assert not {Draw.specs[one].at for one in HINTS} & set(NUMBERS)
@@ -95,6 +96,8 @@ def _read_key(c: Any, here: Value, state: Value) -> tuple[Value, Value, Value]:
     """The key of a draw, into the walk: whether it has one; both stages' blocks of constants."""
     for number, word in enumerate(NUMBERS):
         store(c.key + 4 * number, load(i32, here + 4 * (1 + word)))
+    has_offsets = load(i32, here + 4 * (1 + VERTICES)) != 0
+    store(c.key + 4 * (KEY_WORDS - 1), has_offsets.zext(i32))
     to = c.key + 4 * len(NUMBERS)
     words = load(i32, state).shr(2)
     at: Any = const(i32, 1)
@@ -172,7 +175,8 @@ def _walk(context: Value) -> None:
                         going = _is_current(draw)
                         going &= draw.framebuffer == sink.framebuffer
                         if going:
-                            going = place(c.sink, placed, (vertex, fragment))
+                            offsets = load(i32, here + 4 * (1 + VERTICES))
+                            going = place(c.sink, placed, (vertex, fragment), offsets)
                         if going:
                             if draw.job != sink.job:
                                 draw.job = sink.job

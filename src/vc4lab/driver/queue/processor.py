@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.driver.gpu.runner import Runner
     from vc4lab.driver.queue.events import QueueListeners
-    from vc4lab.mesa.state.pipe import Framebuffer
+    from vc4lab.mesa.state.pipe import Framebuffer, PipeState
 
 _FULL_DEPTH = 0xFFFFFF
 _COMPONENTS = "rgba"
@@ -183,17 +183,20 @@ class Processor:
         if job is not None and job.has_work and not job.writes.keys().isdisjoint(reads):
             self.flush()
         job = self._begin(shared.state.framebuffer)
-        if self.draws.add_shared(
-            job, shared, uniforms, command, lambda: self.blocks.whole(shared, uniforms)
-        ):
+        place = command.vertices
+
+        def whole() -> PipeState:
+            return self.blocks.moved(self.blocks.whole(shared, uniforms), place)
+
+        moved = self.blocks.moved(shared.state, place) if place else None
+        if self.draws.add_shared(job, shared, uniforms, command, whole, moved):
             job.reads.update(reads)
             self._drawn.append(number)
             repeats = self.draws.repeats
             if repeats is not None and shared.lasts and job.writes.keys().isdisjoint(reads):
                 self.walk.learn(repeats, shared)
             if self.listeners.draw.subscriptions and self.draws.pipeline is not None:
-                state = self.blocks.whole(shared, uniforms)
-                event = DrawAdded(number, command, state, self.draws.pipeline)
+                event = DrawAdded(number, command, whole(), self.draws.pipeline)
                 self.listeners.draw.emit(event)
 
     def clear(self, command: c.Clear) -> None:

@@ -29,6 +29,7 @@ from vc4lab.mesa.state.pipe import (
     Settings,
     Shader,
     StageState,
+    VertexBuffers,
 )
 from vc4lab.mesa.state.shaders import ShaderTexts
 from vc4lab.mesa.state.steps import StreamWalk
@@ -52,7 +53,9 @@ _STATES = {
 MOST_GIVEN = 1 << 12
 PIPE_DEFAULTS = dict(vars(PipeState()))
 DRAWING_STAGES = (Stage.VERTEX, Stage.FRAGMENT)
-_PARTS = tuple(name for name in PIPE_DEFAULTS if name not in ("vertex", "fragment"))
+_PARTS = tuple(
+    name for name in PIPE_DEFAULTS if name not in ("vertex", "fragment", "vertex_buffers")
+)
 _OF_STAGE = attrgetter("shader", "views", "samplers")
 
 
@@ -108,20 +111,32 @@ class Context:
         """Whether no stage has more than constant buffer 0."""
         return all(len(one) <= 1 for one in self.constants)
 
-    def bound_key(self) -> tuple[int, ...]:
-        """What is bound but for constants, as ids of the objects."""
+    @property
+    def vertex_buffers(self) -> VertexBuffers:
+        """Those that are bound."""
+        found: VertexBuffers = self._parts.get("vertex_buffers", ())
+        return found
+
+    def bound_key(self) -> tuple[Any, ...]:
+        """What is bound but for constants and offsets of vertex buffers, as ids of the objects."""
         parts = map(self._parts.get, _PARTS)
         stages = map(_OF_STAGE, self._stages.values())
-        return tuple(map(id, (*parts, *chain.from_iterable(stages))))
+        buffers = [
+            None if one is None else (one.state.stride, one.state.resource, id(one.resource))
+            for one in self.vertex_buffers
+        ]
+        return (*map(_identity, (*parts, *chain.from_iterable(stages))), *buffers)
 
     def bound(self) -> Settings:
         """The same as it is."""
         vertex, fragment = (replace(self._stages[one], constants=()) for one in DRAWING_STAGES)
         return Settings(dict(self._parts), vertex, fragment)
 
-    def put_settings(self, settings: Settings) -> None:
-        """Bind these; constants stay."""
+    def put_settings(self, settings: Settings, buffers: VertexBuffers) -> None:
+        """Bind these, with the same vertex buffers at their offsets; constants stay."""
         self._parts = dict(settings.parts)
+        if buffers:
+            self._parts["vertex_buffers"] = buffers
         for stage, one in zip(DRAWING_STAGES, settings[1:], strict=True):
             self._stages[stage] = replace(one, constants=self._stages[stage].constants)
         self._state = None
@@ -406,6 +421,11 @@ class Context:
         made.__dict__.update(self._stages[stage].__dict__, **changed)
         self._stages[stage] = made
         self._state = None
+
+
+def _identity(value: Any) -> Any:
+    """What a value is the same by: slots are filled into new tuples, with the same objects."""
+    return tuple(map(id, value)) if type(value) is tuple else id(value)
 
 
 def _with(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,15 +10,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vc4lab.mesa.protocol.fields import WORD
 from vc4lab.mesa.protocol.work_commands import DrawVbo
 from vc4lab.mesa.state import walk
+from vc4lab.mesa.state.pipe import offsets_of, with_offsets
 
 if TYPE_CHECKING:
     from vc4lab.mesa.state.pipe import PipeState
 
-KEPT_WORDS = 16
+KEPT_WORDS = 48
 """Words that a screen keeps of each state."""
 STATES = 1 << 12
 ROWS = 1 << 12
 """Draws of a run, at most."""
+
+
+def offsets_at(data: bytes, place: int, count: int) -> tuple[int, ...]:
+    """The offsets of so many vertex buffers, whose words begin with this word of a stream."""
+    size = walk.BUFFER_WORDS
+    words = struct.unpack_from(f"<{size * count}I", data, place * WORD)
+    return words[walk.OFFSET_WORD :: size]
 
 
 class DrawRun(NamedTuple):
@@ -26,7 +35,8 @@ class DrawRun(NamedTuple):
     Attributes
     ----------
     states
-        What rows name by number: the states, without constants.
+        What rows name by number: the states, without constants, and with any offsets of vertex
+        buffers.
     kept
         Of each state KEPT_WORDS words for the screen's own use, zero at first.
     rows, length
@@ -35,6 +45,8 @@ class DrawRun(NamedTuple):
         The stream; places of rows are words of it. Its address.
     constants
         Those of the vertex and of the fragment stage, where a row has none of its own.
+    offsets
+        The same of vertex buffers.
     """
 
     states: list[PipeState]
@@ -44,12 +56,13 @@ class DrawRun(NamedTuple):
     data: bytes
     address: int
     constants: tuple[tuple[bytes, ...], tuple[bytes, ...]]
+    offsets: tuple[int, ...]
 
     def draws(self) -> Iterator[tuple[PipeState, DrawVbo]]:
         """Each with its whole state, as objects."""
         for number in range(self.length):
             row: Any = walk.Row.python.from_address(self.rows + number * walk.Row.size)
-            state = self.states[row.state]
+            state = self.state(row.state, row.buffers)
             vertex = self._constants(0, row.vertex, row.vertex_words)
             fragment = self._constants(1, row.fragment, row.fragment_words)
             yield (
@@ -60,6 +73,15 @@ class DrawRun(NamedTuple):
                 ),
                 DrawVbo.decode(self.data, row.draw * WORD, walk.DRAW_WORDS),
             )
+
+    def state(self, number: int, place: int) -> PipeState:
+        """A state, with the vertex buffers at a place where they are."""
+        state = self.states[number]
+        buffers = state.vertex_buffers
+        offsets = self.offsets if place < 0 else offsets_at(self.data, place, len(buffers))
+        if offsets == offsets_of(buffers):
+            return state
+        return replace(state, vertex_buffers=with_offsets(buffers, offsets))
 
     def _constants(self, stage: int, place: int, words: int) -> tuple[bytes, ...]:
         if place < 0:

@@ -6,6 +6,7 @@ that they name are beside them, so that two clients' equal states compare equal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,6 +58,24 @@ class BoundVertices(NamedTuple):
 
     state: VertexBuffer
     resource: Resource
+
+
+VertexBuffers = tuple[BoundVertices | None, ...]
+
+
+def offsets_of(buffers: VertexBuffers) -> tuple[int, ...]:
+    """Where vertex buffers begin in their resources; 0 where there is none."""
+    return tuple([0 if one is None else one.state.offset for one in buffers])
+
+
+def with_offsets(buffers: VertexBuffers, offsets: Sequence[int]) -> VertexBuffers:
+    """The same buffers, with other offsets."""
+    return tuple([
+        None if one is None else BoundVertices(
+            VertexBuffer(one.state.stride, offset, one.state.resource), one.resource
+        )
+        for one, offset in zip(buffers, offsets, strict=True)
+    ])  # fmt: skip
 
 
 class BoundQuery(NamedTuple):

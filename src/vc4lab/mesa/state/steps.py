@@ -7,17 +7,18 @@ a client goes, or stands for another object, all steps are forgotten.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from vc4lab.mesa.protocol.codes import Stage
 from vc4lab.mesa.protocol.fields import WORD
 from vc4lab.mesa.state import walk
-from vc4lab.mesa.state.draw_run import KEPT_WORDS, ROWS, STATES, DrawRun
+from vc4lab.mesa.state.draw_run import KEPT_WORDS, ROWS, STATES, DrawRun, offsets_at
+from vc4lab.mesa.state.pipe import offsets_of, with_offsets
 
 if TYPE_CHECKING:
-    from vc4lab.mesa.state.pipe import PipeState, Settings
+    from vc4lab.mesa.state.pipe import PipeState, Settings, VertexBuffers
     from vc4lab.mesa.store.screen import Screen
 
 STEPS = 1 << 14
@@ -41,9 +42,11 @@ class Walked(Protocol):
     def constants(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]: ...
     @property
     def has_plain_constants(self) -> bool: ...
-    def bound_key(self) -> tuple[int, ...]: ...
+    @property
+    def vertex_buffers(self) -> VertexBuffers: ...
+    def bound_key(self) -> tuple[Any, ...]: ...
     def bound(self) -> Settings: ...
-    def put_settings(self, settings: Settings) -> None: ...
+    def put_settings(self, settings: Settings, buffers: VertexBuffers) -> None: ...
     def put_constants(self, stage: Stage, values: bytes) -> None: ...
 
 
@@ -67,7 +70,7 @@ class StreamWalk:
             mask=STEPS - 1,
         )
         self._states: list[PipeState] = []
-        self._numbers: dict[tuple[int, ...], int] = {}
+        self._numbers: dict[tuple[Any, ...], int] = {}
         self._settings: list[Settings] = []
         """Of each state, what the context makes it of."""
         self._named: set[tuple[int, bool]] = set()
@@ -110,19 +113,24 @@ class StreamWalk:
             return start
         here.data, here.word_count, here.place = address, len(data) // WORD, start // WORD
         here.state = self._begun = self._number()
-        here.vertex = here.fragment = -1
-        before = context.constants
+        here.vertex = here.fragment = here.buffers = -1
+        before, buffers = context.constants, context.vertex_buffers
+        offsets = offsets_of(buffers)
         end = walk.ROWS
         while end == walk.ROWS:
             here.row_count = 0
             end = self._native(here.address)
             if here.row_count:
                 run = DrawRun(
-                    self._states, self._kept, here.rows, here.row_count, data, address, before
+                    *(self._states, self._kept, here.rows, here.row_count, data, address),
+                    *(before, offsets),
                 )
                 context.screen.draw_run(run)
-        if here.state != self._begun:
-            context.put_settings(self._settings[here.state])
+        if here.buffers >= 0:
+            buffers = self._states[here.state].vertex_buffers
+            buffers = with_offsets(buffers, offsets_at(data, here.buffers, len(buffers)))
+        if here.state != self._begun or here.buffers >= 0:
+            context.put_settings(self._settings[here.state], buffers)
             self._begun = here.state
         for stage, place, words in (
             (Stage.VERTEX, here.vertex, here.vertex_words),

@@ -35,6 +35,7 @@ from vc4lab.simd import (
     kernel,
     load,
     ptr,
+    select,
     staged,
 )
 
@@ -42,7 +43,6 @@ SETTINGS: tuple[type[Command], ...] = (
     BindObject,
     settings.SetViewportState,
     settings.SetFramebufferState,
-    settings.SetVertexBuffers,
     settings.SetSamplerViews,
     settings.SetIndexBuffer,
     settings.SetStencilRef,
@@ -57,7 +57,7 @@ SETTINGS: tuple[type[Command], ...] = (
 )
 """What only sets state, or nothing: the same words in the same state lead to the same one."""
 NOTHING: tuple[type[Command], ...] = (Nop, work.EndTransfers)
-OTHER, SETTING, SKIPPED, CONSTANTS, DRAW = range(5)
+OTHER, SETTING, SKIPPED, CONSTANTS, DRAW, BUFFERS = range(6)
 """Kinds of command for the walk."""
 LONGEST = 64
 """Words of a step."""
@@ -65,16 +65,22 @@ DRAW_WORDS = 12
 """Of a draw that is not indirect."""
 CONSTANTS_HEAD = 2
 """Words of SET_CONSTANT_BUFFER before its values: stage and index."""
+BUFFER_WORDS, OFFSET_WORD = settings.VertexBuffer.fixed, settings.VertexBuffer.specs["offset"].at
+"""Words of a vertex buffer in SET_VERTEX_BUFFERS, and which of them is its offset: where vertices
+are streamed it is another one for each draw, and no part of the state's number.
+"""
 END, STOP, ROWS = range(3)
 """Why the walk ends: the words do, here is what Python does, the rows are full."""
 PRIME = 0x9E3779B1 - (1 << 32)
 assert (Stage.VERTEX, Stage.FRAGMENT) == (0, 1)
+assert settings.SetVertexBuffers.specs["buffers"].at == 0
 
 
 class Row(Struct):
-    """A draw: its state, where its words are, and the uniforms of both stages.
+    """A draw: its state, where its words are, the uniforms of both stages, its vertex buffers.
 
-    Places are words of the stream; of uniforms -1: those that there were when the walk began.
+    Places are words of the stream; of uniforms and buffers -1: those that there were when the walk
+    began.
     """
 
     state = i32
@@ -83,6 +89,7 @@ class Row(Struct):
     vertex_words = i32
     fragment = i32
     fragment_words = i32
+    buffers = i32
 
 
 class Step(Struct):
@@ -113,6 +120,7 @@ class Walk(Struct):
     vertex_words = i32
     fragment = i32
     fragment_words = i32
+    buffers = i32
     row_count = i32
     row_capacity = i32
     mask = i32
@@ -131,6 +139,7 @@ def kinds() -> Any:
         (SETTINGS, SETTING),
         (NOTHING, SKIPPED),
         ((settings.SetConstantBuffer,), CONSTANTS),
+        ((settings.SetVertexBuffers,), BUFFERS),
         ((work.DrawVbo,), DRAW),
     ):
         for declared in group:
@@ -166,12 +175,19 @@ def _at(base: Value, word: Value) -> Value:
 
 
 @staged
-def _find(c: Any, state: Value, here: Value, count: Value) -> Value:
+def _word_of(here: Value, number: Value, is_buffers: Value) -> Value:
+    """A word of a setting, header included, as it counts for the step: 0 for a buffer's offset."""
+    is_offset = is_buffers & (number.urem(BUFFER_WORDS) == (1 + OFFSET_WORD) % BUFFER_WORDS)
+    return select(is_offset, const(i32, 0), load(i32, _at(here, number)))
+
+
+@staged
+def _find(c: Any, state: Value, here: Value, count: Value, is_buffers: Value) -> Value:
     """The number of the step from a state by `count` words, or of the free one for it."""
     number: Any
     key = (state + 1) * PRIME
     for number in range(count):
-        key = (key ^ load(i32, _at(here, number))) * PRIME
+        key = (key ^ _word_of(here, number, is_buffers)) * PRIME
         key = key ^ key.shr(15)
     slot = key & c.mask
     looking = const(i1, True)
@@ -184,7 +200,7 @@ def _find(c: Any, state: Value, here: Value, count: Value) -> Value:
                 word = const(i32, 0)
                 kept = _at(c.pool, step.place)
                 while (word < count) & same:
-                    same = load(i32, _at(kept, word)) == load(i32, _at(here, word))
+                    same = _word_of(kept, word, is_buffers) == _word_of(here, word, is_buffers)
                     word += 1
             if same == 0:
                 slot = (slot + 1) & c.mask
@@ -227,14 +243,16 @@ def _walk(context: Value) -> Value:
         if known:
             kind = load(i8, c.kinds + (header & 0xFF).zext(i64)).zext(i32)
             known = kind == SKIPPED
-            if kind == SETTING:
+            is_buffers = (kind == BUFFERS) & (count.urem(BUFFER_WORDS) == 0)
+            if (kind == SETTING) | is_buffers:
                 if count < LONGEST:
-                    slot = _find(c, state, here, count + 1)
+                    slot = _find(c, state, here, count + 1, is_buffers)
                     step: Any = Step.at(c.steps + slot.zext(i64) * Step.size)
                     known = step.words != 0
                     if known:
                         state = step.following
                         followed += 1
+                        c.buffers = select(is_buffers, place + 1, c.buffers)
                     else:
                         c.slot = slot
             elif kind == CONSTANTS:
@@ -262,6 +280,7 @@ def _walk(context: Value) -> Value:
                     row.vertex_words = c.vertex_words
                     row.fragment = c.fragment
                     row.fragment_words = c.fragment_words
+                    row.buffers = c.buffers
                     c.row_count = c.row_count + 1
         if known:
             place += count + 1
