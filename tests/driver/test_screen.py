@@ -181,3 +181,21 @@ def test_uploads_are_commands_for_those_who_look(drawing: Drawing, gpu: RunningS
     with gpu.screen.listeners.command.subscribe(lambda event: seen.append(event.command)):
         drawing.put(handle, np.zeros((64, 64, 4), np.uint8))
     assert [one.name for one in seen] == ["upload", "halt"]
+
+
+@pytest.mark.parametrize("bind", [2, WINDOW])
+def test_reading_needs_no_room_beside_the_queue(
+    drawing: Drawing, gpu: RunningServer, bind: int
+) -> None:
+    """The same pixels as through a command, which those who look get."""
+    handle = drawing.texture(70, 50, bind=bind)
+    drawing.put(handle, texels(np.random.default_rng(5), RGBA, 70, 50))
+    arena, counts = gpu.screen.memory.arena, gpu.screen.processor.counts
+    turn, at_once = arena.turn, drawing.get(handle)
+    assert arena.turn - turn == (bind == WINDOW)  # only that the window is shown is a command
+    frames = counts.frame
+    seen: list[Any] = []
+    with gpu.screen.listeners.command.subscribe(lambda event: seen.append(event.command)):
+        assert (drawing.get(handle) == at_once).all()
+    assert "readback" in [one.name for one in seen]
+    assert counts.frame - frames == (bind == WINDOW)

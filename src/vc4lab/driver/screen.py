@@ -209,11 +209,16 @@ class VideoCoreScreen:
         return bytes(data)
 
     def _get(self, resource: Resource, level: int, box: Box) -> np.ndarray[Any, Any]:
-        """A box after all work on it; of a window as a whole it ends a frame."""
+        """A box after all work on it, until the next work; of a window as a whole it ends a
+        frame.
+        """
         resource.check(level, box)
         number = resource.number  # type: ignore[attr-defined]
         if resource.is_window and (box.width, box.height) == (resource.width, resource.height):
             self._add(c.Dump(number), resource)
+        if not self.listeners.see_commands:
+            self.finish()
+            return resource.in_place(level, box)  # type: ignore[attr-defined]
         layout = resource.layout
         shape = box.depth, layout.rows(box.height), layout.row_bytes(box.width)
         size = shape[0] * shape[1] * shape[2]

@@ -135,6 +135,14 @@ class GpuResource(Resource):
         self._move(number, box, blocks, to_tiles=False)
         return _turned(blocks, -1) if self.format == Format.B5G5R5A1_UNORM else blocks
 
+    def in_place(self, number: int, box: Box) -> NDArray[np.uint8]:
+        """As `get`, but in GPU memory where rows follow each other."""
+        self.check(number, box)
+        if self.is_raster and box.depth == 1 and self.format != Format.B5G5R5A1_UNORM:
+            _, rows, row_bytes = self._shape_of(box)
+            return self._raster_part(number, box, box.z, rows, row_bytes)[np.newaxis]
+        return self.get(number, box)
+
     def put(self, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
         self.check(number, box)
         self.changes += 1
@@ -165,9 +173,7 @@ class GpuResource(Resource):
         for layer in range(box.depth):
             place = self.place(number, box.z + layer)
             if level.tiling is Tiling.RASTER:
-                area = self._memory.guest.array(place, level.size).reshape(-1, level.pitch)
-                first = x * layout.block_bytes
-                part = area[y : y + rows, first : first + row_bytes]
+                part = self._raster_part(number, box, box.z + layer, rows, row_bytes)
                 if to_tiles:
                     part[...] = blocks[layer]
                 else:
@@ -178,6 +184,18 @@ class GpuResource(Resource):
                 (x, y, row_bytes // layout.block_bytes, rows),
                 blocks[layer].ctypes.data, blocks.strides[1], to_tiles=to_tiles,
             )  # fmt: skip
+
+    def _raster_part(
+        self, number: int, box: Box, layer: int, rows: int, row_bytes: int
+    ) -> NDArray[np.uint8]:
+        """A box of a level in raster order, in place."""
+        layout, level = self.layout, self.chain[number]
+        x, y = box.x // layout.block_width, box.y // layout.block_height
+        place = self.place(number, layer)
+        area: Any = self._memory.guest.array(place, level.size).reshape(-1, level.pitch)
+        first = x * layout.block_bytes
+        part: NDArray[np.uint8] = area[y : y + rows, first : first + row_bytes]
+        return part
 
 
 def _turned(blocks: NDArray[np.uint8], places: int) -> NDArray[np.uint8]:
