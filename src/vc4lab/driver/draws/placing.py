@@ -138,7 +138,8 @@ class Sink(Struct):
     framebuffer = i32
     job = i32
     draws = i32
-    spare = i32
+    aside = i32
+    """How many other frames wait: what is in their surfaces must not be looked at yet."""
     known = Array(i32, KNOWN)
     """The values of state records, by their ids; -1: not set."""
 

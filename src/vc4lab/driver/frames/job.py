@@ -40,6 +40,8 @@ class FrameJob:
     ----------
     writes, reads
         Resources that it draws to, and those that its draws use.
+    is_aside
+        Whether it waits while another frame gets its draws (`aside.py`): it has none itself.
     """
 
     def __init__(self, framebuffer: Framebuffer, target: FrameTarget, draws: FrameDraws) -> None:
@@ -54,6 +56,7 @@ class FrameJob:
                 self.writes[resource.number] = resource
         self.reads: dict[int, GpuResource] = {}
         self.cleared = 0
+        self.is_aside = False
         self.uses_depth = False
         self.writes_depth = False
         self._colour = self._depth = self._stencil = 0
@@ -82,7 +85,7 @@ class FrameJob:
     @property
     def draws(self) -> int:
         """How many it has."""
-        return self._draws.sink.draws
+        return 0 if self.is_aside else self._draws.sink.draws
 
     def add(self, placed: PlacedDraw, blocks: tuple[int, int]) -> None:
         """Add a draw, with the blocks of its stages' constants. Raises OutOfMemory."""

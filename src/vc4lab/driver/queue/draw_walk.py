@@ -174,6 +174,7 @@ def _walk(context: Value) -> None:
                         draw: Any = Placed.at(placed)
                         going = _is_current(draw)
                         going &= draw.framebuffer == sink.framebuffer
+                        going &= (sink.aside == 0) | (draw.seen_count == 0)
                         if going:
                             offsets = load(i32, here + 4 * (1 + VERTICES))
                             going = place(c.sink, placed, (vertex, fragment), offsets)

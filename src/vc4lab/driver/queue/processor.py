@@ -1,13 +1,14 @@
 """The command processor: reads the queue in GPU memory and does what its commands say.
 
 Clears and draws for one frame buffer become one frame of the V3D, as long as nothing needs its
-pixels: another frame buffer, a draw that samples it, a copy, a sync.
+pixels: another frame buffer, a draw that samples it, a copy, a sync. One that has only clears when
+another frame buffer is bound waits, so that it may go on.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from vc4lab.driver.draws.blit import BlitDraws, is_drawn
 from vc4lab.driver.draws.lowering import DrawLowering
 from vc4lab.driver.draws.placing import FrameDraws
 from vc4lab.driver.draws.programs import CompileError
+from vc4lab.driver.frames.aside import FramesAside
 from vc4lab.driver.frames.job import COLOUR0, DEPTH, STENCIL, ZS, FrameJob
 from vc4lab.driver.frames.target import frame_target
 from vc4lab.driver.gpu.memory import OutOfMemory
@@ -88,6 +90,7 @@ class Processor:
         self.blits = BlitDraws(memory)
         self._job: FrameJob | None = None
         self._drawn: list[int] = []
+        self._aside = FramesAside()
 
     def run(self, address: int, size: int) -> None:
         """Execute the queue at an address, up to its halt. Raises what `--strict` raises."""
@@ -112,7 +115,7 @@ class Processor:
             if isinstance(command, c.Halt):
                 break
             self._execute(command)
-        self.flush()
+        self._finish()
         if self.listeners.done.subscriptions:
             self.listeners.done.emit(QueueDone(begun))
 
@@ -182,6 +185,7 @@ class Processor:
         job = self._job
         if job is not None and job.has_work and not job.writes.keys().isdisjoint(reads):
             self.flush()
+        self._draw_aside(reads)
         job = self._begin(shared.state.framebuffer)
         place = command.vertices
 
@@ -288,7 +292,7 @@ class Processor:
 
     def sync(self, _command: c.Sync) -> None:
         """Wait until all blocks are done."""
-        self.flush()
+        self._finish()
 
     def dump(self, command: c.Dump) -> None:
         """Show a picture."""
@@ -306,7 +310,7 @@ class Processor:
             return job
         if job is not None and job.framebuffer == framebuffer:
             return job
-        self.flush()
+        self._leave()
         known = self._framebuffers.get(id(framebuffer))
         if known is None:
             if len(self._framebuffers) >= MAX_KNOWN:
@@ -314,9 +318,35 @@ class Processor:
             known = framebuffer, frame_target(framebuffer), next(self._numbers)
             self._framebuffers[id(framebuffer)] = known
         _, target, number = known
+        job = self._aside.take(framebuffer)
+        if job is None:
+            job = FrameJob(framebuffer, target, self.frame_draws)
+        self._draw_aside(job.writes)
         self.frame_draws.begin(number)
-        self._job = FrameJob(framebuffer, target, self.frame_draws)
-        return self._job
+        self._job = job
+        return job
+
+    def _leave(self) -> None:
+        """Another frame begins: the one at hand is drawn, or waits if it has only clears."""
+        job = self._job
+        if job is not None and self._aside.put(job):
+            self._job = None
+            self.frame_draws.end()
+            self.frame_draws.sink.aside = len(self._aside)
+        else:
+            self.flush()
+
+    def _draw_aside(self, resources: Collection[int] | None) -> None:
+        """Draw the frames that wait and write to any of these resources; None: all."""
+        if len(self._aside):
+            for job in self._aside.take_those(resources):
+                self._run(job, [])
+        self.frame_draws.sink.aside = len(self._aside)
+
+    def _finish(self) -> None:
+        """Draw all that waits."""
+        self._draw_aside(None)
+        self.flush()
 
     def flush(self) -> None:
         """Draw the frame that waits."""
@@ -325,6 +355,11 @@ class Processor:
         drawn, self._drawn = self._drawn, []
         if job is None or not job.has_work:
             return
+        self._draw_aside({*job.writes, *job.reads})
+        self._run(job, drawn)
+
+    def _run(self, job: FrameJob, drawn: list[int]) -> None:
+        """Draw a frame with these draws."""
         where = f"frame {self.counts.frame}"
         if drawn:
             where += f", draw {drawn[0]}" if len(drawn) == 1 else f", draws {drawn[0]}-{drawn[-1]}"
@@ -339,7 +374,7 @@ class Processor:
         for written in job.writes.values():
             written.changes += 1
         colours = [one for one in job.framebuffer.cbufs if one is not None]
-        if colours:
+        if colours and not (job.is_aside and self._target is not None):
             target: Any = colours[0].resource
             self._target = target, colours[0].state.level
         if self.listeners.job.subscriptions:
@@ -348,6 +383,7 @@ class Processor:
     def _used(self, number: int) -> GpuResource:
         """A resource that is read or written outside of frames: what waits comes before."""
         resource = self.resources(number)
+        self._draw_aside((number,))
         job = self._job
         if job is not None and (number in job.writes or number in job.reads):
             self.flush()
