@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make conformance-gl", description=__doc__)
     parser.add_argument("--only", metavar="REGEX", help="these tests; no page is written")
     parser.add_argument("--shards", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--timeout", type=int, default=60, help="seconds for a test")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for a test")
     parser.add_argument("--engine", default="jit", choices=["jit", "interpreter"])
     options = parser.parse_args(arguments)
     if shutil.which("virgl_test_server") is None:

@@ -127,6 +127,25 @@ def test_varyings(drawing: Drawing, target: int, perspective: bool) -> None:
     assert not found[~inside(CORNERS) & SURE].any()
 
 
+@pytest.mark.parametrize("centre", ["HALF_INTEGER", "INTEGER"])
+def test_the_centres_of_pixels(drawing: Drawing, target: int, centre: str) -> None:
+    place = (
+        f"FRAG\nPROPERTY FS_COORD_PIXEL_CENTER {centre}\nDCL IN[0], POSITION, LINEAR\n"
+        "DCL OUT[0], COLOR\nDCL TEMP[0]\nIMM[0] FLT32 {0x3f800000, 0x3c23d70a, 0, 0}\n"
+        "MOV OUT[0], IMM[0].xxxx\nFRC TEMP[0].x, IN[0]\nMOV OUT[0].x, TEMP[0]\n"
+        "MUL OUT[0].y, IN[0], IMM[0].yyyy\nEND\n"
+    )
+    drawing.shaders(POSITION_ONLY, place)
+    corners = rectangle(0, 0, SIZE, SIZE)
+    drawing.vertices(clip(corners), 4)
+    drawing.draw(Primitive.TRIANGLES, len(corners))
+    found = drawing.get(target).astype(float)
+    half = 0.5 if centre == "HALF_INTEGER" else 0.0
+    assert (np.abs(found[..., 0] - 255 * half) <= 1).all()
+    rows = (np.arange(SIZE) + half) * 2.55
+    assert (np.abs(found[..., 1] - rows[:, None]) <= 1).all()
+
+
 def test_flat_varyings_are_those_of_the_last_vertex(drawing: Drawing, target: int) -> None:
     colours = np.array([RED, GREEN, BLUE], np.float64)
     drawing.shaders(VARYING, FLAT_COLOUR)

@@ -20,7 +20,7 @@ from vc4lab.driver.compiler.machine.code import (
 )
 from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.driver.compiler.ssa.values import Function, Value
-from vc4lab.driver.compiler.tgsi.program import File, Program
+from vc4lab.driver.compiler.tgsi.program import File, Program, Property
 from vc4lab.mesa.protocol.codes import Compare
 from vc4lab.qpu.isa.operations import Condition, MulOp, Signal
 from vc4lab.qpu.isa.registers import Write
@@ -30,6 +30,8 @@ W_PLACE, Z_PLACE = 15, 32 + 15
 FIRST_TLB = 2
 """No access to the tile buffer in the instructions before."""
 DEPTHS = real(2.0**24 - 1)
+WHOLE_CENTRES = Property("FS_COORD_PIXEL_CENTER", ("INTEGER",))
+"""gl_FragCoord without the half of a pixel (ARB_fragment_coord_conventions)."""
 COMPARED: dict[Compare, tuple[str, bool, Condition]] = {
     # alpha and reference: operation, whether they change places, lanes that pass
     Compare.LESS: ("fmax", True, Condition.CS),
@@ -63,6 +65,7 @@ class Fragment(Samples):
             for one in reversed(program.declarations)
             if one.file is File.OUT and one.semantic is not None
         }
+        self._centres_are_whole = WHOLE_CENTRES in program.properties
         self._mask: Reg | None = None
         self._tlb: list[Op] = []
         self.reads_color = False
@@ -139,7 +142,7 @@ class Fragment(Samples):
         code = self.code
         if component < 2:
             whole = code.make("itof", X_COORD if not component else Y_COORD)
-            return code.make("fadd", whole, real(0.5))
+            return whole if self._centres_are_whole else code.make("fadd", whole, real(0.5))
         if component == 2:
             return code.make("fmul", code.make("itof", self.z), real(2.0**-24))
         return self.reciprocal(self.w)
