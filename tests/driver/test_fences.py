@@ -145,7 +145,10 @@ def test_memory_of_fences_is_used_again(drawing: Drawing, gpu: RunningServer) ->
     others[:] = b"foreign!"
     client.wait()
     assert memory[:] != b"foreign!"
+    before = len(os.listdir("/proc/self/fd"))
     many = [fence(drawing) for _ in range(MOST_SPARE + 20)]
+    # Of each the server's, and the test's mapping.
+    assert len(os.listdir("/proc/self/fd")) <= before + 2 * len(many)
     for number, _ in many:
         client.send(messages.ResourceUnref(number))
     client.wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+from functools import cached_property
 
 MOST_SPARE = 256
 """Mesa keeps buffers for a second before it gives them back, mostly one for each frame then."""
@@ -29,10 +30,22 @@ class Staging:
         try:
             os.ftruncate(self.descriptor, size)
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _SEALS)
-            self.memory = mmap.mmap(self.descriptor, size)
+            if not is_kept:
+                self.memory = self._mapped()
         except BaseException:
             os.close(self.take_descriptor())
             raise
+
+    @cached_property
+    def memory(self) -> mmap.mmap:
+        """The bytes. Of what is kept they are seldom needed, and a mapping has a descriptor, too.
+
+        Raises OSError.
+        """
+        return self._mapped()
+
+    def _mapped(self) -> mmap.mmap:
+        return mmap.mmap(self.descriptor, self.size)
 
     def take_descriptor(self) -> int:
         """The file's descriptor, which is then the caller's."""
@@ -60,7 +73,7 @@ class SpareStagings:
         if not self._spare:
             return Staging(self.size, is_kept=True)
         taken = self._spare.pop()
-        taken.memory[:] = bytes(self.size)
+        os.pwrite(taken.descriptor, bytes(self.size), 0)
         return taken
 
     def give_back(self, staging: Staging) -> None:
