@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types bench bench-compare conformance conformance-gl soak soak-linux gallery fuzz examples clean packages peer env
+.PHONY: demo test check lint types bench bench-compare conformance conformance-gl conformance-linux soak soak-linux gallery fuzz examples clean packages peer env
 
 demo: env
 	$(BIN)/vc4lab demo
@@ -46,6 +46,11 @@ conformance: env
 # piglit through `vc4lab gl` beside llvmpipe after the same protocol: the other part of that page.
 conformance-gl: env
 	$(BIN)/python -m benchmarks._conformance.gl $(CONFORMANCE)
+
+# A sample of piglit in a booted Debian beside the virtual device: docs/linux_piglit.md
+# (`vc4lab linux --setup -- piglit` first). Stopped, it goes on.
+conformance-linux: env
+	$(BIN)/python -m benchmarks._conformance.linux $(CONFORMANCE)
 
 # Every recorded run beside llvmpipe's picture of the scene: out/gallery.html and out/gallery.png.
 gallery: env peer

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks._conformance import __main__ as command
+from benchmarks._conformance import linux, linux_page
 from benchmarks._conformance.chip import DATA, Causes, Chip, Settled
 from benchmarks._conformance.compare import Comparison, group_of
 from benchmarks._conformance.gl_page import GL_MARK, Outcomes, part
@@ -330,3 +331,60 @@ def test_no_test_of_piglit_runs_beside_another_one(tmp_path: Path) -> None:
     command = suite.command(["a", "b"], tmp_path, 5)
     assert "--no-concurrency" in command
     assert command[command.index("--test-list") + 1] == str(tmp_path / "cases.txt")
+
+
+PROFILE = """<?xml version='1.0' encoding='utf-8'?>
+<PiglitTestList count="4" name="quick_shader">
+<Test type="shader" name="shaders@b"><option name="shader_version" value="1.2" />
+<option name="command" value="['shader_runner', 'tests/b.shader_test']" /></Test>
+<Test type="shader" name="shaders@a&quot;">
+<option name="command" value="['shader_runner_gles2', 'tests/a.shader_test']" /></Test>
+<Test type="shader" name="shaders@new"><option name="shader_version" value="1.3" />
+<option name="command" value="['shader_runner', 'tests/new.shader_test']" /></Test>
+<Test type="shader" name="spec@glsl-1.30@execution@anything">
+<option name="command" value="['shader_runner', 'tests/c.shader_test']" /></Test>
+</PiglitTestList>"""
+
+
+def test_the_sample_for_the_guest_is_always_the_same(chip: Chip) -> None:
+    tests = linux.tests_of(PROFILE, chip)
+    assert [test.name for test in tests] == ['shaders@a"', "shaders@b"]
+    assert tests[0].command("/p") == [
+        "/p/bin/shader_runner_gles2", "/p/tests/a.shader_test", "-auto", "-fbo",
+    ]  # fmt: skip
+    assert linux.sample(tests) == tests
+    many = [linux.Test(str(number), "", "") for number in range(1000)]
+    assert [test.name for test in linux.sample(many, 4)] == ["0", "250", "500", "750"]
+    assert len({*linux.sample(many[:999], 200)}) == 200
+
+
+@pytest.mark.parametrize(
+    ("output", "code", "wanted"),
+    [
+        ('x\nPIGLIT: {"result": "pass" }\n', 0, "pass"),
+        ('PIGLIT: {"result": "skip" }\n', 0, "skip"),
+        ('PIGLIT: {"result": "fail" }\n', 1, "fail"),
+        ('PIGLIT: {"result": "pass" }\n', 139, "crash"),
+        ("no such file", 127, "fail"),
+        ("", None, "timeout"),
+    ],
+)
+def test_what_became_of_a_test_in_the_guest(output: str, code: int | None, wanted: str) -> None:
+    assert linux.verdict(output, code) == wanted
+
+
+def test_the_page_about_the_guest_names_each_difference(tmp_path: Path) -> None:
+    table = "[[cause]]\nhere = 'bytes differ'\ntests = 'shaders@bytes'\ntext = 'because'\n"
+    outcome = linux_page.Outcome.of("pass 2 abc")
+    assert str(outcome) == "pass 2 abc"
+    pairs = {
+        "shaders@same": (outcome, outcome),
+        "shaders@bytes": (outcome, linux_page.Outcome("pass", 2, "def")),
+        "spec@x@result": (outcome, linux_page.Outcome("fail", 2, "abc")),
+    }
+    text = linux_page.page(pairs, causes(tmp_path, table), "bookworm", "h")
+    assert "| 3 | 2 | 1 | 1 | 1 | 6 |" in text
+    assert "* `shaders@bytes`: bytes differ (guest pass, 2 jobs; device pass, 2): because" in text
+    assert "* `spec@x@result`: result differs (guest pass, 2 jobs; device fail, 2): unexpl" in text
+    assert "| shaders | 2 |" in text
+    assert "| spec@x | 1 |" in text

@@ -59,10 +59,11 @@ def test_the_newest_whole_kernel_is_taken(brought: Brought) -> None:
 def test_states_have_names_of_their_own(brought: Brought) -> None:
     plans = [
         LinuxPlan(), LinuxPlan(cores=2), LinuxPlan(append="quiet"), LinuxPlan(),
+        LinuxPlan(files=("usr/share/a",)),
     ]  # fmt: skip
     states = [LinuxBoot(brought, plan).state for plan in plans]
     assert states[0] == states[3]
-    assert len(set(states)) == 3
+    assert len(set(states)) == 4
     before = LinuxBoot(brought).root
     (brought.folder / "packages/mesa_2_arm64.deb").write_text("")
     assert LinuxBoot(brought).root != before
@@ -123,7 +124,7 @@ def test_a_root_that_cannot_be_made_is_said(brought: Brought) -> None:
 
 
 def test_a_missing_device_tree_is_said(brought: Brought, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boots, "make_root", lambda *arguments: arguments[-1].write(b"x"))
+    monkeypatch.setattr(boots, "make_root", lambda *arguments: arguments[3].write(b"x"))
     for path in brought.tree.rglob("*-3-b.dtb"):
         path.unlink()
     assert "bcm2837-rpi-3-b.dtb is not a file" in linux("--", "true")
@@ -133,7 +134,7 @@ def test_a_kernel_that_never_comes_to_a_shell_is_said(
     brought: Brought, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A program that prints something else and ends."""
-    monkeypatch.setattr(boots, "make_root", lambda *arguments: arguments[-1].write(b"x"))
+    monkeypatch.setattr(boots, "make_root", lambda *arguments: arguments[3].write(b"x"))
     tree = device_tree("Raspberry Pi 3", "bcm2837", 1 << 29, 0xA02082, 1, "", None)
     for path in brought.tree.rglob("*-3-b.dtb"):
         path.write_bytes(tree)

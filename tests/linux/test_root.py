@@ -136,6 +136,18 @@ def test_a_root_has_all_that_its_programs_need(brought: Brought) -> None:
     assert found["init"][1].startswith(b"#!/usr/bin/busybox sh\n")
 
 
+def test_files_that_are_asked_for_come_with_their_libraries(brought: Brought) -> None:
+    file = io.BytesIO()
+    (brought.tree / "usr/share/text").write_bytes(b"text")
+    asked = ["usr/share/text", f"{MULTIARCH}/libdraws.so.1"]
+    make_root(brought, RELEASE, [], file, asked)
+    found = entries(file.getvalue())
+    assert found["usr/share/text"][1] == b"text"
+    assert f"{MULTIARCH}/libdraws.so.1.2" in found
+    with pytest.raises(RootFailed, match="usr/share/none: it is missing"):
+        make_root(brought, RELEASE, [], io.BytesIO(), ["usr/share/none"])
+
+
 def test_modules_are_loaded_after_those_they_need(brought: Brought) -> None:
     file = io.BytesIO()
     make_root(brought, RELEASE, [], file)

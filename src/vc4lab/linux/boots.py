@@ -81,6 +81,9 @@ class LinuxPlan:
         More for the kernel's command line.
     programs
         Programs of the brought packages besides those that are always there.
+    files
+        Files of the brought packages besides those that programs name, such as what a program
+        opens: paths below the folder of the unpacked packages. Libraries that they name come too.
     """
 
     board: str = "pi3"
@@ -88,6 +91,7 @@ class LinuxPlan:
     cores: int = 1
     append: str = ""
     programs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 class LinuxBoot:
@@ -115,8 +119,9 @@ class LinuxBoot:
         self.programs = sorted({*programs, *plan.programs})
         packages = sorted(path.name for path in (brought.folder / "packages").iterdir())
         root = _digest(
-            kernel.release, self.programs, packages, MODULES, CARD_MODULES, INIT, LISTENER
-        )
+            kernel.release, self.programs, packages, MODULES, CARD_MODULES, INIT, LISTENER,
+            *(plan.files,) if plan.files else (),
+        )  # fmt: skip
         self.root = self.folder / f"root-{root}.cpio"
         memory = MEMORY.get(brought.architecture, "")
         self.line = command_line(self.target.console, plan.cores, plan.append, memory)
@@ -161,7 +166,7 @@ class LinuxBoot:
             return
         show("making a root")
         with written_whole(self.root) as file:
-            make_root(self.brought, self.kernel.release, self.programs, file)
+            make_root(self.brought, self.kernel.release, self.programs, file, self.plan.files)
         _drop_oldest(self.folder, "root-*.cpio")
 
     def power_on(self, show: Show = lambda _text: None) -> Machine:

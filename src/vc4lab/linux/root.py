@@ -128,10 +128,17 @@ class Root:
                 self.add(os.path.relpath(os.path.join(folder, name), self.tree.top))
 
 
-def make_root(brought: Brought, release: str, programs: Iterable[str], file: IO[bytes]) -> Root:
-    """Write a root for a kernel of that release. Raises RootFailed, OSError."""
+def make_root(
+    brought: Brought,
+    release: str,
+    programs: Iterable[str],
+    file: IO[bytes],
+    files: Iterable[str] = (),
+) -> Root:
+    """Write a root for a kernel of that release, `files` of the tree in it besides what programs
+    name. Raises RootFailed, OSError."""
     try:
-        return _make(brought, release, programs, file)
+        return _make(brought, release, programs, file, files)
     except BadObject as error:
         raise RootFailed(str(error)) from None
     except FileNotFoundError as error:
@@ -145,7 +152,13 @@ def has_driver(brought: Brought) -> bool:
     return (brought.tree / brought.multiarch / OPENED[-1]).is_file()
 
 
-def _make(brought: Brought, release: str, programs: Iterable[str], file: IO[bytes]) -> Root:
+def _make(
+    brought: Brought,
+    release: str,
+    programs: Iterable[str],
+    file: IO[bytes],
+    files: Iterable[str],
+) -> Root:
     root = Root(brought, file)
     archive = root.archive
     for name in ("bin", "sbin", "lib"):
@@ -168,6 +181,8 @@ def _make(brought: Brought, release: str, programs: Iterable[str], file: IO[byte
         root.add(os.path.relpath(found, brought.tree.resolve()))
         for path in DATA.get(name, ()):
             root.add_folder(path)
+    for path in files:
+        root.add(path)
     loaded = _add_modules(root, release, MODULES)
     for_card = _add_modules(root, release, CARD_MODULES)
     archive.add("etc/passwd", b"root::0:0:root:/root:/bin/sh\n")
