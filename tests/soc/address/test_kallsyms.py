@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -63,6 +64,17 @@ def test_names_and_addresses(wide: bool, new: bool, seqs: bool) -> None:
 def test_a_moved_kernel() -> None:
     base = 0xFFFFB1C2D3000000
     assert Kallsyms(image(base=base), wide=True).name(base + STEP) == "function_0001"
+
+
+def test_the_image_is_not_kept() -> None:
+    tracemalloc.start()
+    try:
+        found = Kallsyms(bytes(8 << 20) + image(), wide=True)
+        assert found.name(found.base) == "function_0000"
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 1 << 20
 
 
 @pytest.mark.parametrize("data", [b"", bytes(5000), DIGITS * 100, image()[:9000]])

@@ -60,7 +60,10 @@ class Kallsyms:
         self._tokens, table, index_end = self._find_tokens()
         markers_at, self._markers = self._find_markers(table)
         count, self._names = self._find_names(markers_at)
-        self.offsets, self.base = self._find_offsets(count, index_end)
+        offsets, self.base = self._find_offsets(count, index_end)
+        # Of the image, 100 MB, only the names are needed from here on; views would hold it.
+        self.offsets, self._markers = offsets.copy(), self._markers.copy()
+        self._image, self._names = self._image[self._names : markers_at], 0
         self._known: dict[int, str] = {}
 
     def __len__(self) -> int:
