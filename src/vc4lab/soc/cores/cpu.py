@@ -43,6 +43,8 @@ from vc4lab.soc.native import SliceCounter
 TRANSLATIONS = 32 << 20
 """Bytes of translated code that a core's engine keeps (1 GiB by default); when they are
 full it begins again."""
+MAX_PLACES = 1 << 17
+"""Pieces of code that the engine may remember of the block hook (10 MB)."""
 EMPTY = 256
 """So many bytes of zeros at the PC are no program."""
 
@@ -224,11 +226,24 @@ class Cpu(TrappedCode):
 
     def _install_hooks(self) -> None:
         unicorn = self._unicorn
-        counter = self.counter
-        stop, read = (self.calls.address_of(name) for name in ("uc_emu_stop", "uc_reg_read"))
-        self.calls.add_hook(unicorn.UC_HOOK_BLOCK, counter.hook(stop, read), counter.address)
+        self._block_hook = self._hook_blocks()
         self._hook_exceptions()
         self.engine.hook_add(unicorn.UC_HOOK_INSN_INVALID, self._on_invalid)
+
+    def _hook_blocks(self) -> int:
+        counter = self.counter
+        stop, read = (self.calls.address_of(name) for name in ("uc_emu_stop", "uc_reg_read"))
+        function = counter.hook(stop, read)
+        return self.calls.add_hook(self._unicorn.UC_HOOK_BLOCK, function, counter.address)
+
+    def _bound_hook(self) -> None:
+        """Make the block hook anew when the engine remembers much code that it has seen.
+
+        A system that puts each program elsewhere would grow without end: 80 bytes for each block.
+        """
+        if self.calls.places_of(self._block_hook) > MAX_PLACES:
+            self.calls.remove_hook(self._block_hook)
+            self._block_hook = self._hook_blocks()
 
     def _hook_exceptions(self) -> None:
         self.engine.hook_add(self._unicorn.UC_HOOK_INTR, self._on_interrupt_hook)
@@ -254,6 +269,7 @@ class Cpu(TrappedCode):
         if self.stale:
             self.stale = False
             self._pages.drop_changed()
+            self._bound_hook()
         while True:
             self._waits_for_event = False
             counter.forget_spins()
@@ -269,6 +285,7 @@ class Cpu(TrappedCode):
                 continue
             if counter.met_new_page():
                 self._meet_page(counter.block)
+                self._bound_hook()
                 continue
             if self._catch_up():
                 continue

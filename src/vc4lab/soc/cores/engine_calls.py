@@ -6,8 +6,10 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-CONTEXT_VERSION = (2, 1)
+KNOWN_VERSION = (2, 1)
 """The offsets below were found in this version of the engine."""
+PLACES_AT, COUNT_AT = 56, 12
+"""In a hook: where its table of the pieces of code that it sees is; in that: how many."""
 SYNDROME_AT, STATUS_AT, FAULT_ADDRESS_AT = 3064, 3068, 3072
 SLOT, VALUES = 5, {7: 4, 5: 3}
 """Size of the engine's description of a system register, in units of 64 bits, and the place of the
@@ -105,15 +107,16 @@ class EngineCalls:
 
     def add_hook(
         self, kind: int, function: int, state: int, *more: int, place: int | None = None
-    ) -> None:
+    ) -> int:
         """Let the engine call native code at every event of a kind, or only at one address.
 
-        `more`: which instruction.
+        `more`: which instruction. The result is the engine's handle of the hook.
         """
         begin, end = (1, 0) if place is None else (place, place)
+        hook = ctypes.c_size_t()
         error = self._library.uc_hook_add(
             self._handle,
-            ctypes.byref(ctypes.c_size_t()),
+            ctypes.byref(hook),
             ctypes.c_int(kind),
             ctypes.c_void_p(function),
             ctypes.c_void_p(state),
@@ -123,6 +126,22 @@ class EngineCalls:
         )
         if error:
             raise RuntimeError(f"the CPU engine rejects a hook (error {error})")
+        return hook.value
+
+    def remove_hook(self, hook: int) -> None:
+        """Take a hook away; between two runs of the engine."""
+        self._library.uc_hook_del(self._handle, ctypes.c_size_t(hook))
+
+    def places_of(self, hook: int) -> int:
+        """How many pieces of code the engine remembers of a hook; 0 if this version is not known.
+
+        It forgets none, also when the code has gone, so that it can translate them anew when the
+        hook is taken away.
+        """
+        if self._version != KNOWN_VERSION:
+            return 0
+        table = ctypes.c_void_p.from_address(hook + PLACES_AT).value or 0
+        return ctypes.c_uint32.from_address(table + COUNT_AT).value if table else 0
 
     def map_window(self, base: int, size: int, functions: tuple[int, int, int]) -> None:
         """Send loads and stores in a window to native functions (`Bus.native_window`)."""
@@ -153,7 +172,7 @@ class EngineCalls:
     @property
     def context(self) -> int:
         """Host address of the copy that `uc_context_save` makes; 0 if this version is not known."""
-        if self._version != CONTEXT_VERSION:
+        if self._version != KNOWN_VERSION:
             return 0
         if self._context is None:
             self._context = self._engine.context_save()
