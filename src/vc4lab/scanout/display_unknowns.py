@@ -72,6 +72,33 @@ DISPLAY_UNKNOWNS = [
         "Lay a plane of alpha 1 over white on a board and capture the HDMI signal.",
         _LINUX,
     ),
+    Unknown(
+        "hvs_identity",
+        "What does the HVS's register DISPID read as?",
+        {"name": "0x48565320, the letters HVS", "zero": "0"},
+        "name",
+        "Read 0x3F400008 on a board whose display runs.",
+        f"{_LINUX} name the register, not its value, and do not read it",
+    ),
+    Unknown(
+        "txp_alpha",
+        "Which alpha do pixels have that TXP writes with their alpha (ALPHA_ENABLE)?",
+        {"opaque": "1: the picture has been laid over a background", "zero": "0"},
+        "opaque",
+        "Write a picture back in ARGB8888 on a board.",
+        "Linux's vc4_txp.c names the bit, not what composing leaves of alpha",
+    ),
+    Unknown(
+        "txp_pace",
+        "How long does TXP take for a picture?",
+        {
+            "clock": "a cycle of the core clock for each pixel",
+            "display": "a 60th of a second, as a display",
+        },
+        "clock",
+        "Measure the time from the start to the interrupt on a board.",
+        "Linux's vc4_txp.c waits for the interrupt and names no time",
+    ),
 ]
 
 register(DISPLAY_UNKNOWNS)

@@ -106,6 +106,19 @@ BOARD_UNKNOWNS = [
         "Execute a program that never ends.",
         "The mailbox documentation says non-zero; hardware reference 8.7",
     ),
+    Unknown(
+        "pll_start",
+        "Which PLLs run when the firmware starts a program?",
+        {
+            "used": "B for the ARM, C and D for the core and its devices, H for the display; A is "
+            "off",
+            "all": "A as well",
+        },
+        "used",
+        "Read A2W's registers on a board before a kernel has changed them.",
+        "Linux's clk-bcm2835.c computes rates from the registers, whose first values no document "
+        "has; that C, D and H run at 2 GHz, 2 GHz and 1.728 GHz is a choice, too",
+    ),
     *VPU_UNKNOWNS,
 ]
 

@@ -41,9 +41,11 @@ from vc4lab.soc.devices.uart import ENABLE as UART_ENABLE
 from vc4lab.soc.devices.uart import Uart
 from vc4lab.soc.devices.usb import Usb
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
-from vc4lab.soc.display.hdmi import Hd, Hdmi, Txp, Vec
+from vc4lab.soc.display.analogue import CLOCKS_PER_PIXEL, Vec
+from vc4lab.soc.display.hdmi import Hd, Hdmi
 from vc4lab.soc.display.hvs import Hvs
 from vc4lab.soc.display.pixel_valve import CHANNELS, PixelValve2
+from vc4lab.soc.display.transposer import Txp
 from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.events import MachineListeners, V3DMade
 from vc4lab.soc.frames import FrameCounter
@@ -199,7 +201,7 @@ class Hardware:
         self.smi = Smi(self.interrupts)
         self.power = PowerManager(clock, reporter)
         self.timer = SystemTimer(clock, self.interrupts)
-        plls = Plls(reporter, board.arm_clock)
+        plls = Plls(reporter, board.arm_clock, all_run=unknowns["pll_start"] == "all")
         clocks = ClockManager(reporter, plls, self.videocore.clock_rates)
         self.pwm = Pwm(clock, partial(clocks.frequency, CM_PWM), reporter)
         self.pcm = Pcm(reporter, self.interrupts, clock, partial(clocks.frequency, CM_PCM))
@@ -226,7 +228,7 @@ class Hardware:
             self.sdhost,
         ):
             self.bus.attach(block)
-        self._attach_display(plls)
+        self._attach_display(plls, clocks)
         self._attach_absent()
         self.dma = self._make_dma()
         vpu = VpuService(
@@ -284,23 +286,33 @@ class Hardware:
             for pin in (14, 15):
                 self.gpio.select(pin, uart.strip("()"))
 
-    def _attach_display(self, plls: Plls) -> None:
+    def _attach_display(self, plls: Plls, clocks: ClockManager) -> None:
         """What programs drive that do not leave the display to the firmware."""
         base = self.bus.base + Hvs.OFFSET
         hvs = self.hvs = Hvs(self.memory, self.reporter, base, self._unknowns)
+
+        def hertz() -> float:
+            """The clock of pixel valve 2: VEC's or HDMI's."""
+            if self.pixel_valves[CHANNELS[PixelValve2]].is_analogue:
+                return clocks.frequency(GENERATORS["VEC"]) / CLOCKS_PER_PIXEL
+            return plls.channel("PLLH", "PIX")
+
         self.pixel_valves = {
             channel: kind(
                 self.clock,
                 self.interrupts,
-                partial(plls.channel, "PLLH", "PIX") if kind is PixelValve2 else lambda: 0.0,
+                hertz if kind is PixelValve2 else lambda: 0.0,
                 partial(hvs.picture, channel),
             )
             for kind, channel in CHANNELS.items()
         }
         hvs.line = lambda channel: self.pixel_valves[channel].line
         self.videocore.framebuffer.composition = hvs
-        analogue, writer = Vec(self.reporter), Txp(self.reporter)
-        for block in (hvs, *self.pixel_valves.values(), Hdmi(), Hd(), analogue, writer):
+        common = self.memory, hvs, self.clock, self.interrupts, self.reporter
+        self.txp = Txp(*common, lambda: float(self.board.core_clock), self._unknowns)
+        self.txp.written = self.processors.code_changed
+        analogue = Vec(self.reporter)
+        for block in (hvs, *self.pixel_valves.values(), Hdmi(), Hd(), analogue, self.txp):
             self.bus.attach(block)
 
     def _attach_absent(self) -> None:

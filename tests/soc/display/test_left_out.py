@@ -25,7 +25,6 @@ from vc4lab.memory import GuestMemory
 from vc4lab.soc.display.hvs import Hvs
 
 COUNTS = bytes.fromhex("010080e2fdffffea")
-VEC, TXP = 0x806000, 0x004000
 SIZE = (32, 32)
 ROUNDED = 3 << 11
 
@@ -105,39 +104,6 @@ def test_a_list_that_is_not_shown_is_not_reported():
         hvs.values[0x50] = control
         hvs.picture(1)
     assert not reporter.items
-
-
-def test_a_gamma_ramp_has_no_effect(boot):
-    machine = boot(COUNTS)
-    write = machine.bus.write
-    write(HVS + 0x78, 4, 1 << 31 | 768)
-    for _colour in range(3):
-        for step in range(256):
-            write(HVS + 0xE0, 4, step)
-    assert not machine.reporter.has("SOC-096"), "a straight line, as Linux loads it at its start"
-    write(HVS + 0x78, 4, 1 << 31 | 768)
-    for step in range(256):
-        write(HVS + 0xE0, 4, 255 - step)
-    (item,) = (item for item in machine.reporter.items if item.code == "SOC-096")
-    assert "gamma" in item.message
-    assert machine.reporter.counts["SOC-096"] == 1
-
-
-def test_txp_and_vec_say_that_they_do_nothing(boot):
-    machine = boot(COUNTS)
-    write = machine.bus.write
-    write(TXP, 4, PICTURE)
-    write(TXP + 0x0C, 4, 1 << 21)
-    assert not machine.reporter.items, "powered down"
-    for _frame in range(2):
-        write(TXP + 0x0C, 4, 0x0F00_0001 | 1 << 2)
-    assert machine.bus.read(TXP + 0x0C, 4) & 3 == 0
-    (item,) = machine.reporter.items
-    assert (item.code, item.block) == ("SOC-096", "txp")
-    for offset in (0x10, 0x190):
-        write(VEC + offset, 4, 8)
-    assert machine.bus.read(VEC + 0x190, 4) == 8
-    assert [item.block for item in machine.reporter.items] == ["txp", "vec"]
 
 
 def test_a_machine_says_it_without_a_look_at_its_screen(boot):

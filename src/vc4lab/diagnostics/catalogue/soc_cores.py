@@ -173,13 +173,24 @@ ENTRIES = [
     Entry(
         "SOC-096",
         "A part of the display is not modelled",
-        "The program uses a part of the display of which vc4lab has only the registers: the HVS's "
-        "gamma ramps, the writer of composed pictures (TXP) or the encoder of analogue video "
-        "(VEC). What it should do is not done. A driver that waits for TXP's interrupt waits in "
-        "vain.",
-        "Linux, drivers/gpu/drm/vc4/vc4_hvs.c, vc4_txp.c and vc4_vec.c",
-        "Use HDMI without a gamma ramp. For composed pictures in memory, `--screenshot` and "
-        "`--record` have what the screen shows.",
+        "The program asks the display for something that vc4lab does not do: a test picture, a "
+        "turned or dithered one or a single field from the writer of composed pictures (TXP), or "
+        "colour bars from the encoder of analogue video (VEC). The plain picture is written or "
+        "shown instead.",
+        "Linux, drivers/gpu/drm/vc4/vc4_txp.c and vc4_vec.c",
+        "Nothing is wrong with the program. Have the picture written or shown without that.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-097",
+        "A composed picture cannot be written",
+        "TXP takes a picture of the HVS's channel 2 and writes it to memory. Here that channel is "
+        "off, the two do not have the same size, the format is none or cannot be tiled, or the "
+        "picture does not fit into RAM. Where the channel is off, TXP stays busy and no "
+        "interrupt comes; of two sizes the common part is written; else nothing is.",
+        "Linux, drivers/gpu/drm/vc4/vc4_txp.c",
+        "Enable channel 2 (DISPCTRL2) with the size of DIM before GO, and give DST_PTR the bus "
+        "address of a buffer of DST_PITCH bytes for each line.",
         Severity.WARNING,
     ),
 ]

@@ -76,6 +76,8 @@ class GuardZones:
         bridge = machine.v3d_bridge
         inner: Section = bridge.foreign or nullcontext
         bridge.foreign = lambda: self._around("the V3D", inner)
+        writer: Section = machine.txp.foreign
+        machine.txp.foreign = lambda: self._around("TXP", writer)
 
     def _made(self, block: Allocation, end: int) -> None:
         if len(self._zones) >= MAX_ZONES:

@@ -71,6 +71,7 @@ class Caches:
         unit.mover = CachedMover(**vars(unit.mover), cache=self.data)
         machine.has_caches = True
         machine.v3d_bridge.foreign = partial(self.data.foreign, V3D)
+        machine.txp.foreign = partial(self.data.foreign, DISPLAY)
         machine.videocore.framebuffer.look = self._look
 
     def adopt(self, event: V3DMade) -> None:

@@ -121,12 +121,12 @@ class Plls(Storage):
     NAME = "a2w"
     OFFSET = 0x102000
 
-    def __init__(self, reporter: Reporter, arm_clock: int) -> None:
+    def __init__(self, reporter: Reporter, arm_clock: int, *, all_run: bool = False) -> None:
         super().__init__()
         self._reporter = reporter
         self.changed = lambda: None
         """Called when one was switched on or off."""
-        self._set("PLLA", 2 * GHZ, {}, runs=False)
+        self._set("PLLA", 2 * GHZ, {}, runs=all_run)
         self._set("PLLB", 2 * arm_clock, {"ARM": 2})
         self._set("PLLC", 2 * GHZ, {"CORE0": 2, "CORE1": 4, "CORE2": 4, "PER": 2})
         self._set("PLLD", 2 * GHZ, {"CORE": 4, "PER": 4})

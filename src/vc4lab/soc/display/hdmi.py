@@ -1,13 +1,11 @@
-"""HDMI (P + 0x902000, P + 0x808000), VEC and TXP: what a driver sets up before a picture comes.
+"""HDMI (P + 0x902000, P + 0x808000): what a driver sets up before a picture comes.
 
 There is always a monitor. Packets and sound go nowhere.
-Of VEC and TXP there are only the registers.
-Sources: Linux, drivers/gpu/drm/vc4/vc4_regs.h, vc4_hdmi.c, vc4_vec.c and vc4_txp.c.
+Sources: Linux, drivers/gpu/drm/vc4/vc4_regs.h and vc4_hdmi.c.
 """
 
 from __future__ import annotations
 
-from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Storage
 
@@ -15,7 +13,6 @@ CONNECTED = 1 << 0
 RECENTER, RECENTER_DONE = 1 << 6, 1 << 14
 MODE_HDMI, HDMI_ACTIVE = 1 << 0, 1 << 1
 PACKETS_ENABLED, PACKETS = 1 << 16, 0xFFFF
-GO, BUSY = 1 << 0, 1 << 1
 
 
 class Hdmi(Storage):
@@ -62,46 +59,3 @@ class Hd(Storage):
     NAME = "hd"
     OFFSET = 0x808000
     SIZE = 0x100
-
-
-class Vec(Storage):
-    """The encoder for analogue video: nothing looks at what it sends."""
-
-    NAME = "vec"
-    OFFSET = 0x806000
-    SIZE = 0x400
-
-    def __init__(self, reporter: Reporter) -> None:
-        super().__init__()
-        self._reporter = reporter
-
-    def write_other(self, offset: int, value: int) -> None:
-        super().write_other(offset, value)
-        text = "the encoder of analogue video sends no picture"
-        self._reporter.report("SOC-096", text, block="vec")
-
-
-class Txp(Storage):
-    """The writer of composed pictures, which does not write: a picture never ends."""
-
-    NAME = "txp"
-    OFFSET = 0x004000
-    SIZE = 0x20
-    DST_PTR = Register(0x00)
-    DST_PITCH = Register(0x04)
-    DIM = Register(0x08, fields="27:16 height, 11:0 width")
-    DST_CTRL = Register(0x0C, fields="2 interrupt, 1 busy, 0 go", then="_start")
-    PROGRESS = Register(0x10, access="r")
-
-    def __init__(self, reporter: Reporter) -> None:
-        super().__init__()
-        self._reporter = reporter
-
-    def _start(self) -> None:
-        started = self.DST_CTRL & GO
-        self.DST_CTRL &= ~(GO | BUSY)
-        if started:
-            text = (
-                "the composed picture is not written to memory, and no interrupt says that it was"
-            )
-            self._reporter.report("SOC-096", text, block="txp")

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from vc4lab.registers import Register
 from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.address.block import Block
+from vc4lab.soc.display.gamma import GammaRamps, Ramps
 
 if TYPE_CHECKING:
     from PIL import Image
 
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
-    from vc4lab.scanout.composer import Composer
+    from vc4lab.scanout.composer import Composer, Pixels
     from vc4lab.soc.display.planes import Plane
 
 CHANNELS = 3
@@ -29,10 +30,12 @@ RUNS, EMPTY = 2 << 30, 1 << 28
 FILL = 1 << 24
 LISTS, LIST_BYTES = 0x2000, 0x4000
 FRAMES = 0x3F
+GAMMA = 1 << 29
+TO_VALVE, NO_VALVE = 3 << 18, 3 << 18
+"""Where the third channel's picture goes: to no pixel valve while TXP takes it."""
 BUS = 0x7E400000
 """Where the VideoCore sees these registers."""
-GAMMA_STEPS, GAMMA_COUNTS = 256, 1 << 31
-"""Values of a colour; and GAMADDR's bit that counts on with each of them."""
+IDENTITIES = {"name": 0x48565320, "zero": 0}
 
 
 class Hvs(Block):
@@ -57,7 +60,7 @@ class Hvs(Block):
     SIZE = 0x6000
     DISPCTRL = Register(0x00)
     DISPSTAT = Register(0x04, access="w1c")
-    DISPID = Register(0x08, access="r", reset=0x48565320)
+    DISPID = Register(0x08, access="r")
     DISPECTRL = Register(0x0C)
     DISPPROF = Register(0x10)
     DISPDITHER = Register(0x14)
@@ -71,7 +74,9 @@ class Hvs(Block):
         stride=0x10,
         fields="31 enable, 30 reset, 23:12 width, 11:0 height",
     )
-    DISPBKGNDX = Register(0x44, count=CHANNELS, stride=0x10, fields="24 fill, 23:0 colour")
+    DISPBKGNDX = Register(
+        0x44, count=CHANNELS, stride=0x10, fields="29 gamma, 24 fill, 23:0 colour"
+    )
     DISPSTATX = Register(
         0x48,
         access="r",
@@ -94,6 +99,8 @@ class Hvs(Block):
     ) -> None:
         super().__init__()
         self.base = base
+        self.DISPID = IDENTITIES[unknowns["hvs_identity"]]
+        self._gamma = GammaRamps(CHANNELS)
         self._unknowns = unknowns
         self._memory = memory
         self._reporter = reporter
@@ -125,13 +132,14 @@ class Hvs(Block):
             return EMPTY | stored
         return RUNS | stored | self.line(channel)
 
+    @property
+    def ramps(self) -> bytearray:
+        """The memory of gamma ramps."""
+        return self._gamma.steps
+
     def on_write_GAMDATA(self, value: int) -> None:
         """A step of the gamma ramps: of each channel the red ones, the green and the blue."""
-        at = self.GAMADDR
-        if value != at % GAMMA_STEPS:
-            self._report("SOC-096", "a gamma ramp that is no straight line has no effect")
-        if at & GAMMA_COUNTS:
-            self.GAMADDR = GAMMA_COUNTS | (at & ~GAMMA_COUNTS) + 1
+        self.GAMADDR = self._gamma.write(self.GAMADDR, value)
 
     def is_on(self, channel: int) -> bool:
         """Whether a channel composes."""
@@ -164,10 +172,16 @@ class Hvs(Block):
                 return True
         return False
 
+    def take_list(self, channel: int) -> None:
+        """A channel begins a single picture, for TXP: it follows the list that is chosen now."""
+        self.values[0x30 + 4 * channel] = self.values[0x20 + 4 * channel]
+        self._check_lists()
+
     @property
     def shown(self) -> int | None:
         """The channel whose picture people see: HDMI's before the others."""
-        return next((channel for channel in (1, 0, 2) if self.is_on(channel)), None)
+        hidden = {2} if self.DISPCTRL & TO_VALVE == NO_VALVE else set()
+        return next((n for n in (1, 0, 2) if self.is_on(n) and n not in hidden), None)
 
     def size(self, channel: int) -> tuple[int, int]:
         """Width and height of a channel's picture."""
@@ -230,14 +244,20 @@ class Hvs(Block):
 
     def image(self) -> Image.Image | None:
         """The composed picture, None while no channel composes one."""
-        if not self.composes:
+        channel = self.shown
+        if channel is None or not all(self.picture_size):
             return None
         from vc4lab.scanout.composer import picture_of
+
+        return picture_of(self.pixels(channel))
+
+    def pixels(self, channel: int) -> Pixels:
+        """A channel's picture: bytes blue, green, red and one without a meaning."""
         from vc4lab.soc.display.planes import shown
 
-        colour, planes = self._scene()
-        scene = shown(self._memory, planes, self.picture_size, colour)
-        return picture_of(self._composer.pixels(scene))
+        colour, planes, gamma = self._scene(channel)
+        scene = shown(self._memory, planes, self.size(channel), colour)
+        return self._composer.pixels(replace(scene, gamma=gamma))
 
     @cached_property
     def _composer(self) -> Composer:
@@ -262,19 +282,20 @@ class Hvs(Block):
             at += size
         return True
 
-    def _scene(self) -> tuple[int, list[Plane]]:
-        """The background's colour and the planes of what is shown."""
-        channel = self.shown
-        assert channel is not None
+    def _scene(self, channel: int) -> tuple[int, list[Plane], Ramps | None]:
+        """A channel's background, its planes and its gamma ramps, if they change something."""
         background = self.values[0x44 + 0x10 * channel]
-        return background & 0xFFFFFF if background & FILL else 0, self.planes(channel)[0]
+        gamma = self._gamma.of(channel) if background & GAMMA else None
+        return background & 0xFFFFFF if background & FILL else 0, self.planes(channel)[0], gamma
 
     def _sources(self) -> tuple[bytes, list[tuple[int, int]]]:
         """What the list says, as bytes, and where the pixels of its planes are: address, size."""
         from vc4lab.soc.display.planes import absence, places_of
 
-        colour, planes = self._scene()
+        channel = self.shown
+        assert channel is not None
+        colour, planes, gamma = self._scene(channel)
         said = [replace(plane, word=0) for plane in planes]
-        head = f"{self.picture_size} {colour:06x} {said}\0".encode()
+        head = f"{self.picture_size} {colour:06x} {gamma} {said}\0".encode()
         composed = [plane for plane in planes if not absence(self._memory, plane)]
         return head, [place for plane in composed for place in places_of(plane)]

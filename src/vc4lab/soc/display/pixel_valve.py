@@ -13,6 +13,8 @@ from vc4lab.soc.clock import NANOSECONDS, Clock, Event
 from vc4lab.soc.devices.interrupts import InterruptController
 
 ENABLE, VIDEO_ENABLE = 1 << 0, 1 << 0
+VEC_CLOCK = 2
+"""CONTROL's choice of a clock, for the encoder of analogue video."""
 VERTICAL = 0x1F0
 """Interrupts that come once a picture: sync, back porch, active, front porch and its end."""
 USUAL_RATE = 60
@@ -70,6 +72,11 @@ class PixelValve(Block):
     def runs(self) -> bool:
         """Whether it sends pictures."""
         return bool(self.CONTROL & ENABLE and self.V_CONTROL & VIDEO_ENABLE)
+
+    @property
+    def is_analogue(self) -> bool:
+        """Whether it goes by the clock of VEC."""
+        return self.CONTROL >> 2 & 3 == VEC_CLOCK
 
     @property
     def lines(self) -> tuple[int, int]:

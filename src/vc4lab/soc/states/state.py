@@ -33,7 +33,7 @@ from vc4lab.soc.states.state_table import BadValue, Row, rows
 from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
 
-FORMAT, VERSION = "vc4lab machine state", 8
+FORMAT, VERSION = "vc4lab machine state", 9
 LARGEST_TABLE = 64 << 20
 LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096
 DIRECTORY_END, DIRECTORY_END_REST = b"PK\5\6", 18
@@ -342,6 +342,7 @@ def _events(hardware: Hardware) -> list[EventRow]:
         found.append((f"DMA {dma.NUMBER}", vars(dma), "_event", dma._step))
     for valve in hardware.pixel_valves.values():
         found.append((f"pixel valve {valve.NAME}", vars(valve), "_event", valve.blank))
+    found.append(("TXP", vars(hardware.txp), "_event", hardware.txp.finish))
     local = hardware.local
     if local is not None:
         found.append(("local timer", vars(local), "_local_event", local._local_fired))

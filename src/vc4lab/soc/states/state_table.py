@@ -72,7 +72,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
         *("levels", "changes", "_outputs", "_driven", "_drive", "_pulled_up"),
         *("_seen", "_rising", "_falling", "_high", "_low"),
     ),
-    "hvs": ("lists", "sent"),
+    "hvs": ("lists", "sent", "ramps"),
     **{f"i2c{n}": ("_fifo", "_left", "_fresh") for n in range(3)},
     "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines"),
     "local": ("_mailboxes", "_held_low", "_held_high", "_carry"),
@@ -84,6 +84,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "sdhost": ("_command", "_direction", "_left", "_buffer", "_at", "_ready", "_dma"),
     "smi": ("acknowledged",),
     **{f"spi{n}": ("_received",) for n in range(3)},
+    "txp": ("_began",),
     "uart0": ("_sent", "_looped"),
     "v3d": ("writes", "lost"),
 }
