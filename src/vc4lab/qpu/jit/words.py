@@ -39,8 +39,8 @@ class FastWord:
     fixed: constant or computed by integer operations, so that the compiler may know its bits (it
     must not when they meet native arithmetic). number: the bits if it is one constant in all lanes.
     check: the stage promises to look for a NaN by itself once this was called.
-    infinities: how many products further lanes may be infinite that were 0 (of 1/x, say); 0: they
-    are not expected to be.
+    infinities: how many products further lanes of 1/x may be infinite; 0: they are not expected to
+    be.
     """
 
     __slots__ = (
