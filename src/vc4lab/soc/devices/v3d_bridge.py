@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.memory.heap import Circles
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.interrupts import V3D as V3D_LINE
 from vc4lab.soc.devices.interrupts import InterruptController
@@ -61,6 +62,7 @@ class V3DBridge(Block):
         self._on_frame = on_frame
         self._supplies: set[str] = set()
         self.v3d: Any = None
+        self._circles = Circles()
         self.foreign: Callable[[], AbstractContextManager[None]] | None = None
         """Entered while the V3D works, by a model of the ARM's caches."""
         self.writes = 0
@@ -90,7 +92,9 @@ class V3DBridge(Block):
         else:
             self._supplies.discard(supply)
             if supply == "domain":
-                self.v3d = None
+                if self.v3d is not None:
+                    self.v3d = None
+                    self._circles.let_go()
                 self.time.progress.clear()
                 self._supplies.clear()
                 self.lost = "after its power domain was switched off"
