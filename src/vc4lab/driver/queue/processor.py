@@ -1,16 +1,13 @@
 """The command processor: reads the queue in GPU memory and does what its commands say.
 
-Clears and draws for one frame buffer become one frame of the V3D, as long as nothing needs its
-pixels: another frame buffer, a draw that samples it, a copy, a sync. One that has only clears when
-another frame buffer is bound waits, so that it may go on.
+What clears and draws are collected in until they are drawn: `open_frames.py`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import lru_cache
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,24 +16,20 @@ from vc4lab.driver.draws.blit import BlitDraws, is_drawn
 from vc4lab.driver.draws.lowering import DrawLowering
 from vc4lab.driver.draws.placing import FrameDraws
 from vc4lab.driver.draws.programs import CompileError
-from vc4lab.driver.frames.aside import FramesAside
-from vc4lab.driver.frames.job import COLOUR0, DEPTH, STENCIL, ZS, FrameJob
-from vc4lab.driver.frames.target import frame_target
+from vc4lab.driver.frames.job import COLOUR0, DEPTH, STENCIL, ZS
 from vc4lab.driver.gpu.memory import OutOfMemory
-from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.block_reader import BlockReader
-from vc4lab.driver.queue.blocks import MAX_KNOWN
 from vc4lab.driver.queue.counts import FrameCounts
 from vc4lab.driver.queue.draw_walk import DrawWalk
 from vc4lab.driver.queue.events import (
     CommandExecuted,
     DrawAdded,
     FrameShown,
-    JobDrawn,
     QueueBegun,
     QueueDone,
 )
+from vc4lab.driver.queue.open_frames import OpenFrames
 from vc4lab.images import srgb
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.work_commands import Blit as PipeBlit
@@ -45,10 +38,10 @@ from vc4lab.mesa.store.resources import Box, Refused
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.programs import Compiler
-    from vc4lab.driver.frames.target import FrameTarget
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.driver.gpu.runner import Runner
+    from vc4lab.driver.pictures import Snapshot
     from vc4lab.driver.queue.events import QueueListeners
     from vc4lab.mesa.state.pipe import Framebuffer, PipeState
 
@@ -80,17 +73,10 @@ class Processor:
         self.blocks = BlockReader(memory, resources)
         self.frame_draws = FrameDraws(memory)
         self.walk = DrawWalk(memory, self.frame_draws)
-        self._framebuffers: dict[int, tuple[Framebuffer, FrameTarget, int]] = {}
-        """By their ids: with what is drawn to, and numbers of which none comes again."""
-        self._numbers = count(1)
         self.draws = DrawLowering(memory, compiler, self.report)
         self.counts = FrameCounts()
-        self._target: tuple[GpuResource, int] | None = None
-        self._picture: Snapshot | None = None
         self.blits = BlitDraws(memory)
-        self._job: FrameJob | None = None
-        self._drawn: list[int] = []
-        self._aside = FramesAside()
+        self._frames = OpenFrames(memory, runner, self.frame_draws, listeners, self.counts)
 
     def run(self, address: int, size: int) -> None:
         """Execute the queue at an address, up to its halt. Raises what `--strict` raises."""
@@ -115,7 +101,7 @@ class Processor:
             if isinstance(command, c.Halt):
                 break
             self._execute(command)
-        self._finish()
+        self._frames.finish()
         if self.listeners.done.subscriptions:
             self.listeners.done.emit(QueueDone(begun))
 
@@ -123,13 +109,14 @@ class Processor:
         """Add known draws from an address on to the frame; the address of what comes next."""
         counts = self.counts
         after, drawn, fresh = self.walk.run(start, end, counts.draw_of_frame + 1)
-        if drawn and self._job is not None:
+        job = self._frames.job
+        if drawn and job is not None:
             counts.draws += len(drawn)
             counts.draw_of_frame += len(drawn)
-            self._drawn += drawn
+            self._frames.drawn += drawn
             for made, shared in fresh:
-                self._job.reads.update(shared.reads)
-                self._job.depth(uses=made.uses_depth, writes=made.writes_depth)
+                job.reads.update(shared.reads)
+                job.depth(uses=made.uses_depth, writes=made.writes_depth)
         return after
 
     def _execute(self, command: c.QueueCommand) -> None:
@@ -145,16 +132,14 @@ class Processor:
     @property
     def last_picture(self) -> Snapshot | None:
         """What was drawn to last."""
-        return Snapshot(*self._target) if self._target is not None else self._picture
+        return self._frames.last_picture
 
     def forget(self, resource: GpuResource) -> None:
         """A resource goes: nothing may keep it alive."""
-        if self._target is not None and self._target[0] is resource:
-            self._picture, self._target = self.last_picture, None
+        self._frames.forget(resource)
         self.blocks.forget()
         self.draws.forget()
         self.walk.forget()
-        self._framebuffers.clear()
         self.blits.forget()
 
     def report(self, code: str, text: str) -> None:
@@ -182,11 +167,8 @@ class Processor:
             return
         shared, uniforms = self.blocks.shared(command.pipe_state, command.shader_state)
         reads = shared.reads
-        job = self._job
-        if job is not None and job.has_work and not job.writes.keys().isdisjoint(reads):
-            self.flush()
-        self._draw_aside(reads)
-        job = self._begin(shared.state.framebuffer)
+        self._frames.will_read(reads)
+        job = self._frames.begin(shared.state.framebuffer)
         place = command.vertices
 
         def whole() -> PipeState:
@@ -195,7 +177,7 @@ class Processor:
         moved = self.blocks.moved(shared.state, place) if place else None
         if self.draws.add_shared(job, shared, uniforms, command, whole, moved):
             job.reads.update(reads)
-            self._drawn.append(number)
+            self._frames.drawn.append(number)
             repeats = self.draws.repeats
             if repeats is not None and shared.lasts and job.writes.keys().isdisjoint(reads):
                 self.walk.learn(repeats, shared)
@@ -213,10 +195,10 @@ class Processor:
             buffers &= ZS
         if not buffers & (ZS | COLOUR0):
             return
-        job = self._begin(framebuffer)
+        job = self._frames.begin(framebuffer)
         if not job.can_clear(buffers):
-            self.flush()
-            job = self._begin(framebuffer)
+            self._frames.flush()
+            job = self._frames.begin(framebuffer)
         if not job.can_clear(buffers):
             self._clear_in_memory(framebuffer, command)
             buffers &= ~ZS
@@ -268,10 +250,10 @@ class Processor:
     def _draw_blit(self, command: c.Blit, target: GpuResource, source: GpuResource) -> None:
         self._used(command.source)
         if self.blits.is_full:
-            self.flush()
+            self._frames.flush()
             self.blits.forget()
         blit = self.blits.of(command, target, source)
-        job = self._begin(blit.state.framebuffer)
+        job = self._frames.begin(blit.state.framebuffer)
         if blit.covers_target and not job.has_work:
             job.clear(COLOUR0, 0, 0, 0)  # nothing has to be loaded
         try:
@@ -292,7 +274,7 @@ class Processor:
 
     def sync(self, _command: c.Sync) -> None:
         """Wait until all blocks are done."""
-        self._finish()
+        self._frames.finish()
 
     def dump(self, command: c.Dump) -> None:
         """Show a picture."""
@@ -301,92 +283,10 @@ class Processor:
         if self.listeners.frame.subscriptions:
             self.listeners.frame.emit(FrameShown(self.counts.frame - 1, resource))
 
-    # -- frames ------------------------------------------------------------------------------------
-
-    def _begin(self, framebuffer: Framebuffer) -> FrameJob:
-        """The frame that goes to these surfaces. Raises Refused."""
-        job = self._job
-        if job is not None and job.framebuffer is framebuffer:
-            return job
-        if job is not None and job.framebuffer == framebuffer:
-            return job
-        self._leave()
-        known = self._framebuffers.get(id(framebuffer))
-        if known is None:
-            if len(self._framebuffers) >= MAX_KNOWN:
-                self._framebuffers.clear()
-            known = framebuffer, frame_target(framebuffer), next(self._numbers)
-            self._framebuffers[id(framebuffer)] = known
-        _, target, number = known
-        job = self._aside.take(framebuffer)
-        if job is None:
-            job = FrameJob(framebuffer, target, self.frame_draws)
-        self._draw_aside(job.writes)
-        self.frame_draws.begin(number)
-        self._job = job
-        return job
-
-    def _leave(self) -> None:
-        """Another frame begins: the one at hand is drawn, or waits if it has only clears."""
-        job = self._job
-        if job is not None and self._aside.put(job):
-            self._job = None
-            self.frame_draws.end()
-            self.frame_draws.sink.aside = len(self._aside)
-        else:
-            self.flush()
-
-    def _draw_aside(self, resources: Collection[int] | None) -> None:
-        """Draw the frames that wait and write to any of these resources; None: all."""
-        if len(self._aside):
-            for job in self._aside.take_those(resources):
-                self._run(job, [])
-        self.frame_draws.sink.aside = len(self._aside)
-
-    def _finish(self) -> None:
-        """Draw all that waits."""
-        self._draw_aside(None)
-        self.flush()
-
-    def flush(self) -> None:
-        """Draw the frame that waits."""
-        job, self._job = self._job, None
-        self.frame_draws.end()
-        drawn, self._drawn = self._drawn, []
-        if job is None or not job.has_work:
-            return
-        self._draw_aside({*job.writes, *job.reads})
-        self._run(job, drawn)
-
-    def _run(self, job: FrameJob, drawn: list[int]) -> None:
-        """Draw a frame with these draws."""
-        where = f"frame {self.counts.frame}"
-        if drawn:
-            where += f", draw {drawn[0]}" if len(drawn) == 1 else f", draws {drawn[0]}-{drawn[-1]}"
-        self.runner.reports.doing = where
-        try:
-            lists = job.lists(self.memory)
-        except OutOfMemory as reason:
-            self.report("GL-006", str(reason))
-            return
-        self.runner.run(lists)
-        self.counts.jobs += 1
-        for written in job.writes.values():
-            written.changes += 1
-        colours = [one for one in job.framebuffer.cbufs if one is not None]
-        if colours and not (job.is_aside and self._target is not None):
-            target: Any = colours[0].resource
-            self._target = target, colours[0].state.level
-        if self.listeners.job.subscriptions:
-            self.listeners.job.emit(JobDrawn(self.counts.frame, tuple(drawn), lists, job))
-
     def _used(self, number: int) -> GpuResource:
         """A resource that is read or written outside of frames: what waits comes before."""
         resource = self.resources(number)
-        self._draw_aside((number,))
-        job = self._job
-        if job is not None and (number in job.writes or number in job.reads):
-            self.flush()
+        self._frames.will_use(number)
         return resource
 
     def _rows(self, resource: GpuResource, box: Box, address: int) -> np.ndarray[Any, Any]:

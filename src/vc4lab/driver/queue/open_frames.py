@@ -1,0 +1,169 @@
+"""Frames that are collected: clears and draws for one frame buffer become one job of the V3D.
+
+They do as long as nothing needs its pixels: another frame buffer, a draw that samples it, a copy, a
+sync. A frame that has only clears when another frame buffer is bound waits, so that it may go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.driver.frames.aside import FramesAside
+from vc4lab.driver.frames.job import FrameJob
+from vc4lab.driver.frames.target import frame_target
+from vc4lab.driver.gpu.memory import OutOfMemory
+from vc4lab.driver.pictures import Snapshot
+from vc4lab.driver.queue.blocks import MAX_KNOWN
+from vc4lab.driver.queue.events import JobDrawn
+
+if TYPE_CHECKING:
+    from vc4lab.driver.draws.placing import FrameDraws
+    from vc4lab.driver.frames.target import FrameTarget
+    from vc4lab.driver.gpu.memory import GpuMemory
+    from vc4lab.driver.gpu.resource import GpuResource
+    from vc4lab.driver.gpu.runner import Runner
+    from vc4lab.driver.queue.counts import FrameCounts
+    from vc4lab.driver.queue.events import QueueListeners
+    from vc4lab.mesa.state.pipe import Framebuffer
+
+
+class OpenFrames:
+    """The frame at hand, and those that wait aside.
+
+    Attributes
+    ----------
+    job
+        The frame to which draws are added.
+    drawn
+        Numbers of its draws.
+    """
+
+    def __init__(
+        self,
+        memory: GpuMemory,
+        runner: Runner,
+        frame_draws: FrameDraws,
+        listeners: QueueListeners,
+        counts: FrameCounts,
+    ) -> None:
+        self.memory = memory
+        self.runner = runner
+        self.frame_draws = frame_draws
+        self.listeners = listeners
+        self.counts = counts
+        self.job: FrameJob | None = None
+        self.drawn: list[int] = []
+        self._aside = FramesAside()
+        self._framebuffers: dict[int, tuple[Framebuffer, FrameTarget, int]] = {}
+        """By their ids: with what is drawn to, and numbers of which none comes again."""
+        self._numbers = count(1)
+        self._target: tuple[GpuResource, int] | None = None
+        self._picture: Snapshot | None = None
+
+    @property
+    def last_picture(self) -> Snapshot | None:
+        """What was drawn to last."""
+        return Snapshot(*self._target) if self._target is not None else self._picture
+
+    def forget(self, resource: GpuResource) -> None:
+        """A resource goes: nothing may keep it alive."""
+        if self._target is not None and self._target[0] is resource:
+            self._picture, self._target = self.last_picture, None
+        self._framebuffers.clear()
+
+    # -- what others need --------------------------------------------------------------------------
+
+    def will_read(self, resources: Collection[int]) -> None:
+        """A draw samples these: what waits to be drawn to them comes before."""
+        job = self.job
+        if job is not None and job.has_work and not job.writes.keys().isdisjoint(resources):
+            self.flush()
+        self._draw_aside(resources)
+
+    def will_use(self, number: int) -> None:
+        """A resource is read or written outside of frames: what waits comes before."""
+        self._draw_aside((number,))
+        job = self.job
+        if job is not None and (number in job.writes or number in job.reads):
+            self.flush()
+
+    # -- frames ------------------------------------------------------------------------------------
+
+    def begin(self, framebuffer: Framebuffer) -> FrameJob:
+        """The frame that goes to these surfaces. Raises Refused."""
+        job = self.job
+        if job is not None and job.framebuffer is framebuffer:
+            return job
+        if job is not None and job.framebuffer == framebuffer:
+            return job
+        self._leave()
+        known = self._framebuffers.get(id(framebuffer))
+        if known is None:
+            if len(self._framebuffers) >= MAX_KNOWN:
+                self._framebuffers.clear()
+            known = framebuffer, frame_target(framebuffer), next(self._numbers)
+            self._framebuffers[id(framebuffer)] = known
+        _, target, number = known
+        job = self._aside.take(framebuffer)
+        if job is None:
+            job = FrameJob(framebuffer, target, self.frame_draws)
+        self._draw_aside(job.writes)
+        self.frame_draws.begin(number)
+        self.job = job
+        return job
+
+    def _leave(self) -> None:
+        """Another frame begins: the one at hand is drawn, or waits if it has only clears."""
+        job = self.job
+        if job is not None and self._aside.put(job):
+            self.job = None
+            self.frame_draws.end()
+            self.frame_draws.sink.aside = len(self._aside)
+        else:
+            self.flush()
+
+    def _draw_aside(self, resources: Collection[int] | None) -> None:
+        """Draw the frames that wait and write to any of these resources; None: all."""
+        if len(self._aside):
+            for job in self._aside.take_those(resources):
+                self._run(job, [])
+        self.frame_draws.sink.aside = len(self._aside)
+
+    def finish(self) -> None:
+        """Draw all that waits."""
+        self._draw_aside(None)
+        self.flush()
+
+    def flush(self) -> None:
+        """Draw the frame that waits."""
+        job, self.job = self.job, None
+        self.frame_draws.end()
+        drawn, self.drawn = self.drawn, []
+        if job is None or not job.has_work:
+            return
+        self._draw_aside({*job.writes, *job.reads})
+        self._run(job, drawn)
+
+    def _run(self, job: FrameJob, drawn: list[int]) -> None:
+        """Draw a frame with these draws."""
+        where = f"frame {self.counts.frame}"
+        if drawn:
+            where += f", draw {drawn[0]}" if len(drawn) == 1 else f", draws {drawn[0]}-{drawn[-1]}"
+        self.runner.reports.doing = where
+        try:
+            lists = job.lists(self.memory)
+        except OutOfMemory as reason:
+            self.runner.reports.report("GL-006", str(reason), block="GL")
+            return
+        self.runner.run(lists)
+        self.counts.jobs += 1
+        for written in job.writes.values():
+            written.changes += 1
+        colours = [one for one in job.framebuffer.cbufs if one is not None]
+        if colours and not (job.is_aside and self._target is not None):
+            target: Any = colours[0].resource
+            self._target = target, colours[0].state.level
+        if self.listeners.job.subscriptions:
+            self.listeners.job.emit(JobDrawn(self.counts.frame, tuple(drawn), lists, job))
