@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.support.drm_client import run_client
 from tests.support.live_jobs import prepare, run_live, slow_jobs
+from tests.support.supervised import need_supervisor
 
 from vc4lab.drm.device.device import DrmDevice
 
@@ -35,6 +36,24 @@ def test_a_live_job_draws_what_replay_draws(device: DrmDevice, tmp_path: Path, n
     run_live(device, client, str(tmp_path))
     assert device.gpu.jobs == 1
     assert (tmp_path / "drawn").read_bytes() == expected
+
+
+def test_an_error_of_ours_ends_the_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would wait for a job that is never drawn."""
+    prepare("tri_amd64", tmp_path)
+
+    def broken(*_: Any) -> bool:
+        raise ZeroDivisionError("a mistake in the simulator")
+
+    monkeypatch.setattr("vc4lab.drm.device.gpu.run_job", broken)
+    need_supervisor()
+    with (
+        DrmDevice(paced=False, threads=1) as device,
+        pytest.raises(ZeroDivisionError, match="a mistake in the simulator"),
+    ):
+        run_live(device, client, str(tmp_path))
 
 
 def test_nothing_is_remembered_of_shaders_that_are_gone(device: DrmDevice, tmp_path: Path) -> None:

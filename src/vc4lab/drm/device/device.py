@@ -121,6 +121,7 @@ class DrmDevice:
         self.gpu = Gpu(self.v3d, self.reporter)
         self.gpu.on_signalled = self._job_signalled
         self.gpu.on_strict = self._strict_stop
+        self.gpu.on_failure = self._keep_failure
         self.strict_stop: StrictStop | None = None
         self._failure: Exception | None = None
         self.syncobjs = SyncObjects()

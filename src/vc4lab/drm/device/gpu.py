@@ -179,6 +179,8 @@ class Gpu:
         self.on_signalled: Callable[[], None] = lambda: None
         """Called in the GPU's thread when a job is through and its waiters know."""
         self.on_strict: Callable[[StrictStop], None] = lambda stop: None
+        self.on_failure: Callable[[Exception], None] = lambda failure: None
+        """Called in the GPU's thread with an error of our own: programs would wait for ever."""
         self.recorder: JobRecorder | None = None
         self._queue: SimpleQueue[Job | _Rest | None] = SimpleQueue()
         """None wakes the thread to end."""
@@ -282,11 +284,21 @@ class Gpu:
         self.jobs += 1
         if self.job_done.subscriptions:
             self.job_done.emit(JobDone(job.seqno, job.ready))
+        self._through(job)
+        return True
+
+    def fail(self, job: Job, failure: Exception) -> None:
+        """A job could not be run, nor can any after it."""
+        self._stop = job.failed = True
+        self.on_failure(failure)
+        self._through(job)
+
+    def _through(self, job: Job) -> None:
+        """A job is done with: programs that wait for it go on."""
         self.finished = job.seqno
         self._open.pop(job.seqno, None)
         job.done.signal()
         self.on_signalled()
-        return True
 
     def _look(self, job: Job) -> None:
         """A job hangs: what GET_HANG_STATE will show."""
@@ -303,6 +315,11 @@ def _serve(queue: SimpleQueue[Job | _Rest | None], owner: weakref.ref[Gpu]) -> N
             return
         if isinstance(job, _Rest):
             gpu.forget()
-        elif not gpu.run(job):
-            return
+        else:
+            try:
+                if not gpu.run(job):
+                    return
+            except Exception as failure:
+                gpu.fail(job, failure)
+                return
         del gpu, job
