@@ -80,6 +80,8 @@ class Context:
         """What differs from the defaults of `PipeState`."""
         self._stages = {stage: StageState() for stage in DRAWING_STAGES}
         self._state: PipeState | None = None
+        self._key: tuple[Any, ...] | None = None
+        """`bound_key`, until something else is bound."""
         self._given: dict[int, tuple[Command, Any]] = {}
         """What commands have set, by their ids."""
         self.named: set[tuple[int, bool]] = set()
@@ -119,6 +121,11 @@ class Context:
 
     def bound_key(self) -> tuple[Any, ...]:
         """What is bound but for constants and offsets of vertex buffers, as ids of the objects."""
+        if self._key is None:
+            self._key = self._make_key()
+        return self._key
+
+    def _make_key(self) -> tuple[Any, ...]:
         parts = map(self._parts.get, _PARTS)
         stages = map(_OF_STAGE, self._stages.values())
         buffers = [
@@ -130,20 +137,23 @@ class Context:
     def bound(self) -> Settings:
         """The same as it is."""
         vertex, fragment = (replace(self._stages[one], constants=()) for one in DRAWING_STAGES)
-        return Settings(dict(self._parts), vertex, fragment)
+        return Settings(dict(self._parts), vertex, fragment, self.bound_key())
 
     def put_settings(self, settings: Settings, buffers: VertexBuffers) -> None:
         """Bind these, with the same vertex buffers at their offsets; constants stay."""
         self._parts = dict(settings.parts)
         if buffers:
             self._parts["vertex_buffers"] = buffers
-        for stage, one in zip(DRAWING_STAGES, settings[1:], strict=True):
+        stages = settings.vertex, settings.fragment
+        for stage, one in zip(DRAWING_STAGES, stages, strict=True):
             self._stages[stage] = replace(one, constants=self._stages[stage].constants)
-        self._state = None
+        self._state, self._key = None, settings.key
 
     def put_constants(self, stage: Stage, values: bytes) -> None:
         """Constant buffer 0 of a stage, the only one it has then."""
+        key = self._key  # constants are no part of it
         self._put(stage, {"constants": (values,)})
+        self._key = key
 
     def execute(self, command: Command) -> None:
         """Do what a command says. Raises Refused."""
@@ -397,7 +407,7 @@ class Context:
     def _set(self, name: str, value: Any) -> None:
         if self._parts.get(name, self) is not value:
             self._parts[name] = value
-            self._state = None
+            self._state = self._key = None
 
     def _replace(self, name: str, first: int, values: tuple[Any, ...], most: int) -> None:
         """Put values into a tuple from slot `first` on."""
@@ -420,7 +430,7 @@ class Context:
         made = object.__new__(StageState)
         made.__dict__.update(self._stages[stage].__dict__, **changed)
         self._stages[stage] = made
-        self._state = None
+        self._state = self._key = None
 
 
 def _identity(value: Any) -> Any:

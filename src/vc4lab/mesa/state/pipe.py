@@ -159,11 +159,15 @@ class PipeState:
 
 
 class Settings(NamedTuple):
-    """A context's state without constants: what differs from `PipeState`'s defaults, and stages."""
+    """A context's state without constants: what differs from `PipeState`'s defaults, and stages.
+
+    key: as ids of its objects (`Context.bound_key`).
+    """
 
     parts: dict[str, Any]
     vertex: StageState
     fragment: StageState
+    key: tuple[Any, ...]
 
     def state(self) -> PipeState:
         """The same as a whole."""
