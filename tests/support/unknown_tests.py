@@ -43,6 +43,15 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "tests/drm/kms/test_planes.py": {
         "test_a_plane_that_is_scaled_too_much_is_refused": ("hvs_shrink_limit=refuses",),
     },
+    "tests/soc/display/test_display.py": {
+        "test_the_identity_is_as_the_switch_says": ("hvs_identity=zero",),
+    },
+    "tests/soc/display/test_transposer.py": {
+        "test_a_choice_of_alpha_and_pace": ("txp_alpha=zero", "txp_pace=display"),
+    },
+    "tests/soc/devices/test_clock_tree.py": {
+        "test_whether_pll_a_runs_at_the_start": ("pll_start=all",),
+    },
     "tests/soc/display/test_yuv.py": {
         "test_colour_between_samples_is_as_the_switch_says": ("hvs_chroma=nearest",),
         "test_sums_are_rounded_as_the_switch_says": ("hvs_csc_rounding=down",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vc4lab.soc.board import BOARDS
+from vc4lab.soc.board_unknowns import Unknowns
 from vc4lab.soc.devices.clock_manager import GENERATORS, PLLS
 
 HALT = bytes.fromhex("feffffea")
@@ -12,6 +13,7 @@ PM, CM, A2W, ASB, TSENS = 0x100000, 0x101000, 0x102000, 0x00A000, 0x212000
 PASSWORD = 0x5A000000
 CRYSTAL = 19_200_000
 LOCK, PLLD, PLLH = CM + 0x114, CM + 0x10C, CM + 0x110
+PLLA_CTRL, POWERED_DOWN = A2W + 0x100, 1 << 16
 PLLD_CTRL, PLLD_FRAC, PLLD_ANA1, PLLD_PER = (A2W + at for at in (0x140, 0x240, 0x054, 0x540))
 PLLD_CORE, PLLC_CORE0 = A2W + 0x440, A2W + 0x620
 PLLH_CTRL, PLLH_FRAC, PLLH_PIX = A2W + 0x160, A2W + 0x260, A2W + 0x560
@@ -170,3 +172,10 @@ def test_names_in_traces(registers):
     assert {f"{name}_CTRL" for name in PLLS} <= {
         names["a2w"].describe(at).removeprefix("a2w.") for at in range(0x100, 0x200, 4)
     }
+
+
+@pytest.mark.parametrize(("chosen", "is_down"), [("used", True), ("all", False)])
+def test_whether_pll_a_runs_at_the_start(boot, chosen, is_down):
+    registers = Registers(boot(HALT, unknowns=Unknowns({"pll_start": chosen})))
+    assert bool(registers[PLLA_CTRL] & POWERED_DOWN) == is_down
+    assert not registers[PLLD_CTRL] & POWERED_DOWN

@@ -28,6 +28,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.images.tiling import Tiling, texel_bit_addresses
 from vc4lab.memory import GuestMemory
 from vc4lab.scanout.composer import Composer, picture_of
+from vc4lab.scanout.display_unknowns import Unknowns
 from vc4lab.soc.display.hvs import Hvs
 from vc4lab.soc.display.planes import LIST_WORDS, planes_of, shown
 
@@ -245,3 +246,9 @@ def test_any_list_is_survived(data, start):
     hvs.values[0x50] = 1 << 31 | 16 << 12 | 16
     hvs.picture(1)
     assert hvs.image().size == (16, 16)
+
+
+@pytest.mark.parametrize(("chosen", "value"), [("name", 0x48565320), ("zero", 0)])
+def test_the_identity_is_as_the_switch_says(boot, chosen, value):
+    machine = boot(COUNTS, unknowns=Unknowns({"hvs_identity": chosen}))
+    assert machine.bus.read(HVS + 8, 4) == value
