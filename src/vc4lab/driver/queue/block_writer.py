@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.driver.queue.blocks import MAX_KNOWN, PIPE_PARTS, STAGE_PARTS, Codec
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.mesa.state.pipe import Framebuffer, PipeState, StageState
 
@@ -108,11 +110,7 @@ class BlockWriter:
         if known is None:
             if len(self._states) >= MAX_KNOWN:
                 self.forget()
-            addresses = [
-                self.place(name, codec, value) if value is not None and value != () else 0
-                for (name, codec), value in zip(PIPE_PARTS.items(), parts, strict=True)
-            ]
-            known = parts, self.block(struct.pack(f"<{len(addresses)}I", *addresses))
+            known = parts, self.block(self._addresses(PIPE_PARTS, parts))
             if not self._is_full:
                 self._states[key] = known
         return known[1]
@@ -138,14 +136,18 @@ class BlockWriter:
         if known is None:
             if len(self._stages) >= MAX_KNOWN:
                 self.forget()
-            addresses = [
-                self.place(name, codec, value) if value is not None and value != () else 0
-                for (name, codec), value in zip(STAGE_PARTS.items(), parts, strict=True)
-            ]
-            known = parts, struct.pack(f"<{len(addresses)}I", *addresses)
+            known = parts, self._addresses(STAGE_PARTS, parts)
             if not self._is_full:
                 self._stages[key] = known
         return known[1]
+
+    def _addresses(self, codecs: Mapping[str, Codec], parts: tuple[Any, ...]) -> bytes:
+        """The words of the places of parts; 0 where there is none."""
+        addresses = [
+            self.place(name, codec, value) if value is not None and value != () else 0
+            for (name, codec), value in zip(codecs.items(), parts, strict=True)
+        ]
+        return struct.pack(f"<{len(addresses)}I", *addresses)
 
 
 def resources_of(state: PipeState) -> list[Any]:
