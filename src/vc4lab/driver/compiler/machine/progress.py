@@ -1,0 +1,209 @@
+"""How far a program is scheduled: what is done, what may come next and how urgent it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vc4lab.driver.compiler.machine.code import Block, Flags, Op, Reg, Wants
+from vc4lab.driver.compiler.machine.copies import copy_of
+from vc4lab.driver.compiler.machine.instruction import R0, R4
+from vc4lab.driver.compiler.machine.places import Places
+from vc4lab.driver.compiler.machine.policies import Policy
+from vc4lab.driver.compiler.machine.requests import SINGLE, THREADED, Requests
+from vc4lab.qpu.isa.hazards import REGISTER_FILE, SFU
+from vc4lab.qpu.isa.registers import SFU_WRITES
+
+R5 = R0 + 5
+NEVER = 1 << 30
+WINDOWS = ((28, 1 << 30), (20, 160), (14, 64), (10, 24), (6, 8), (0, 2))
+"""With more than so many free registers of both files, how many operations of the shader's own
+order one may overtake: that order has few values at a time."""
+IN_ORDER = 8
+"""The same for programs that are scheduled in order."""
+
+
+class Progress:
+    """The state of a program between two instructions."""
+
+    def __init__(self, blocks: Sequence[Block], half: bool, policy: Policy) -> None:
+        self.places = Places(blocks, half, policy)
+        self.requests = Requests(THREADED if half else SINGLE)
+        self.now = 0
+        """The number of the instruction at hand."""
+        self.flags: Flags | None = None
+        self.flag_users = 0
+        """Operations that have yet to read the flags."""
+        self.flags_at = 0
+        """The instruction that set them."""
+        self.sent = 0
+        """The instruction of the last word of a texture request."""
+        self.left = 0
+        """Operations of the block that are not done."""
+        self.adds = self.muls = 0
+        """Those of them that only one of the two ALUs can do."""
+        self._policy = policy
+        self._in_order = policy.in_order
+        self._ready: list[Op] = []
+        self._block = 0
+        self._order: Sequence[Op] = ()
+        self._oldest = 0
+
+    def begin(self, block: Block) -> None:
+        """The operations of a block are those to do."""
+        first = block.ops[0].number if block.ops else 0
+        for op in block.ops:
+            late = self._policy.order * (op.number - first)
+            op.priority = -op.number if self._in_order else op.height - late
+        self._ready = [op for op in block.ops if not op.waiting]
+        self.left = len(block.ops)
+        self.adds = sum(1 for op in block.ops if op.mul is None)
+        self.muls = sum(1 for op in block.ops if op.add is None)
+        self._block, self._order, self._oldest = block.number, block.ops, 0
+
+    def forget_flags(self) -> None:
+        """What follows does not find the flags."""
+        self.flags, self.flag_users = None, 0
+
+    # ---------------------------------------------------------------- what comes next
+
+    def candidates(self) -> list[Op]:
+        """The operations whose operands are there, the most urgent first."""
+        limit = self._limit()
+        found = [
+            op
+            for op in self._ready
+            if op.first <= self.now and (op.number <= limit or self._frees_unit(op))
+        ]
+        found.sort(key=self._urgency, reverse=True)
+        return found
+
+    def _urgency(self, op: Op) -> tuple[float, float]:
+        """Large: soon."""
+        if op.request is not None and op.request is self.requests.lock:
+            return 4.0, op.priority
+        if op.flags is not None:
+            return 3.0, op.priority
+        for arg in op.args:
+            if isinstance(arg, Reg) and (arg is self.places.r4 or arg is self.places.r5):
+                return 2.0, op.priority
+        if op.signal is not None and self._is_waiting(op):
+            return -1.0, op.priority
+        return 0.0, op.priority
+
+    def _is_waiting(self, op: Op) -> bool:
+        return op.request is not None and op.soft > self.now
+
+    def _frees_unit(self, op: Op) -> bool:
+        """Whether it reads what others wait to write over: flags, r4, r5, a texture request."""
+        if op.flags is not None or (op.request is not None and op.request is self.requests.lock):
+            return True
+        return any(
+            arg is self.places.r4 or arg is self.places.r5
+            for arg in op.args
+            if isinstance(arg, Reg)
+        )
+
+    def _limit(self) -> int:
+        """The last operation, in the shader's order, that may come now."""
+        order, at = self._order, self._oldest
+        while at < len(order) and order[at].is_done:
+            at += 1
+        self._oldest = at
+        if at >= len(order):
+            return NEVER
+        if self._in_order:
+            return order[at].number + IN_ORDER
+        free = self.places.files[0].bit_count() + self.places.files[1].bit_count()
+        window = next(window for least, window in WINDOWS if free >= least)
+        return order[at].number + window
+
+    # ---------------------------------------------------------------- what is done
+
+    def commit(self, op: Op, place: int | None) -> None:
+        """The operation is in the instruction at hand."""
+        now = self.now
+        op.is_done = True
+        self._ready.remove(op)
+        self.left -= 1
+        self.adds -= op.mul is None
+        self.muls -= op.add is None
+        for arg in op.args:
+            if isinstance(arg, Reg):
+                self.places.use(arg)
+        if op.tied is not None:
+            old = op.tied
+            old.uses -= 1
+            if not old.is_home:
+                old.place = None
+        if op.flags is not None:
+            self.flag_users -= 1
+        if op.sets is not None:
+            self.flags = op.sets
+            self.flags_at = now
+            self.flag_users = len(op.sets.users)
+        target = op.target
+        if isinstance(target, Reg):
+            if target.wants is Wants.R4:
+                target.place, target.ready = R4, now + 1
+                self.places.r4 = target
+            else:
+                assert place is not None
+                if op.tied is None:
+                    self.places.take(place)
+                target.place = place
+                target.ready = now + (1 if place >= R0 else REGISTER_FILE)
+        elif target in SFU_WRITES:
+            assert op.second is not None
+            self.places.r4 = op.second
+            op.second.place, op.second.ready = R4, now + SFU
+        if op.second is not None and reads_varying(op):
+            op.second.place, op.second.ready = R5, now + 1
+            self.places.r5 = op.second
+        if op.request is not None:
+            self.requests.put(op, now)
+            if op.signal is None:
+                self.sent = now
+        for after, distance in op.next:
+            after.waiting -= 1
+            after.first = max(after.first, now + distance)
+            if not after.waiting:
+                self._ready.append(after)
+
+    def copy(self, reg: Reg, readers: list[Op], wants: str) -> None:
+        """What a register holds goes elsewhere as well, and is read there."""
+        move = copy_of(reg, readers, wants, self._block)
+        self._ready = [op for op in self._ready if op not in readers] + [move]
+        self.left += 1
+
+    def evict(self, candidates: list[Op]) -> bool:
+        """Move r4 or r5 away if an operation waits for it, and what reads it waits for others."""
+        for reg, wanted in ((self.places.r4, Wants.R4), (self.places.r5, Wants.R5)):
+            if reg is None or reg.place is None or not reg.uses or reg.ready > self.now:
+                continue
+            if any(reg in op.args for op in candidates):
+                continue
+            if any(self._writes(op, wanted) for op in candidates):
+                waiting = [op for op in dict.fromkeys(reg.readers) if reg in op.args]
+                waiting = [op for op in waiting if op.waiting]
+                if waiting:
+                    self.copy(
+                        reg, waiting, "a" if any(self._unpacked(op) for op in waiting) else "file"
+                    )
+                    return True
+        return False
+
+    @staticmethod
+    def _unpacked(op: Op) -> bool:
+        return any(op.unpacks)
+
+    @staticmethod
+    def _writes(op: Op, wanted: Wants) -> bool:
+        if wanted is Wants.R5:
+            return reads_varying(op)
+        target = op.target
+        return target in SFU_WRITES or (isinstance(target, Reg) and target.wants is Wants.R4)
+
+
+def reads_varying(op: Op) -> bool:
+    """Whether an operation fetches a varying, whose coefficient comes in r5."""
+    return op.second is not None and op.second.wants is Wants.R5
