@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from vc4lab.driver.compiler.lower.builder import OPPOSITE, Builder
 from vc4lab.driver.compiler.lower.constants import ALL, ONE, ZERO
+from vc4lab.driver.compiler.lower.uses import Uses
 from vc4lab.driver.compiler.machine.code import Const, Flags, Op, Operand, Reg, Wants
 from vc4lab.driver.compiler.result import Uniform, UniformKind
-from vc4lab.driver.compiler.ssa.optimise import walk
 from vc4lab.driver.compiler.ssa.values import Block, Function, If, Jump, Loop, Value
 from vc4lab.driver.compiler.tgsi.window import CLIP_PLANES
 from vc4lab.qpu.isa.operations import Condition
@@ -58,47 +58,11 @@ class Values:
         self._set_at: dict[Flags, int] = {}
         self._loops: tuple[int, ...] = ()
         self._around: list[Loop] = []
-        self.outputs: dict[tuple[int, int], Value] = {}
-        self.discarded: Value | None = None
-        self._uses: dict[Value, int] = {}
-        self._crossing: dict[Block, list[Value]] = {}
-        self._blocks: dict[Value, int] = {}
-        self._count()
+        uses = Uses(function)
+        self._uses, self._crossing = uses.count, uses.crossing
+        self.outputs, self.discarded = uses.outputs, uses.discarded
 
     # ---------------------------------------------------------------- the function
-
-    def _count(self) -> None:
-        """How often each value is used, and which are used outside of their blocks."""
-        made: dict[Value, Block] = {}
-        uses = self._uses
-        crossing: dict[Value, None] = {}
-
-        def use(values: Sequence[Value], block: Block | None) -> None:
-            for value in values:
-                uses[value] = uses.get(value, 0) + 1
-                if value in made and made[value] is not block:
-                    crossing[value] = None
-
-        last: Block | None = None
-        for node in walk(self.function.body):
-            if isinstance(node, Block):
-                last = node
-                for value in node.values:
-                    made[value] = node
-                    use(value.args, node)
-                    if value.op == "output":
-                        self.outputs[value.attributes] = value.args[0]
-                    elif value.op == "discard_if":
-                        self.discarded = value.args[0]
-            elif isinstance(node, If):
-                use((node.condition,), last)
-            elif isinstance(node, Loop):
-                use(node.initial, last)
-            elif isinstance(node, Jump):
-                use(node.values, last)
-        for value in crossing:
-            if value.op not in ("constant", "uniform"):
-                self._crossing.setdefault(made[value], []).append(value)
 
     def body(self) -> None:
         """Lower all nodes; afterwards outputs can be asked for."""
