@@ -72,10 +72,10 @@ def test_states_have_names_of_their_own(brought: Brought) -> None:
 def test_the_command_line() -> None:
     assert (
         command_line("ttyS1,115200", 4, "quiet")
-        == "console=ttyS1,115200 nr_cpus=4 norandmaps quiet"
+        == "console=ttyS1,115200 nr_cpus=4 norandmaps cryptomgr.notests quiet"
     )
     line = command_line("ttyS1,115200", 1, "cma=64M", "cma=256M")
-    assert line == "console=ttyS1,115200 nr_cpus=1 norandmaps cma=256M cma=64M"
+    assert line == "console=ttyS1,115200 nr_cpus=1 norandmaps cryptomgr.notests cma=256M cma=64M"
 
 
 def test_what_cannot_be_booted_is_said(brought: Brought) -> None:
