@@ -50,7 +50,9 @@ def read_file(path: str | os.PathLike[str], limit: int, *, plain: bool = False) 
             check_plain(status, path)
         if stat.S_ISREG(status.st_mode) and status.st_size > limit:
             raise _too_large(limit, path)
-        return read_stream(file, limit, path)
+        data = file.read(status.st_size)  # large ones without parts that are joined
+        rest = read_stream(file, limit - len(data), path)
+        return data + rest if rest else data
 
 
 def check_plain(status: os.stat_result, path: str | os.PathLike[str]) -> None:
