@@ -54,8 +54,9 @@ class Drawing:
         levels: int = 1,
         bind: int = 2 | 8,
         target: Target = Target.TEXTURE_2D,
+        samples: int = 0,
     ) -> int:
-        """A texture with its shared memory."""
+        """A texture with its shared memory; one of several samples has none."""
         handle = self.handle()
         layout = layout_of(format_)
         assert layout is not None
@@ -64,7 +65,9 @@ class Drawing:
             layout.row_bytes(max(width >> one, 1)) * layout.rows(max(height >> one, 1))
             for one in range(levels)
         )
-        self._create(handle, target, format_, bind, width, height, levels - 1, size, faces)
+        size = 0 if samples else size
+        whole = target, format_, bind, width, height, levels - 1, size, faces, samples
+        self._create(handle, *whole)
         self.shapes[handle] = format_, width, height
         return handle
 
@@ -87,6 +90,7 @@ class Drawing:
         last_level: int,
         size: int,
         layers: int = 1,
+        samples: int = 0,
     ) -> None:
         self.client.send(
             messages.ResourceCreate2(
@@ -99,11 +103,12 @@ class Drawing:
                 depth=1,
                 array_size=layers,
                 last_level=last_level,
-                nr_samples=0,
+                nr_samples=samples,
                 data_size=size,
             )
         )
-        self.memory[handle] = self.client.memory(size)
+        if size:
+            self.memory[handle] = self.client.memory(size)
 
     def put(
         self, handle: int, texels: np.ndarray[Any, Any], level: int = 0, x: int = 0, y: int = 0,

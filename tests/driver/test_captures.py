@@ -118,3 +118,37 @@ def test_each_part_of_the_state_reads_back():
             text = part_bytes(kind, value).decode()
             found = parse_part(kind, text, "x", capture.resources.__getitem__)
             assert found == value
+
+
+def test_samples_are_kept(tmp_path):
+    """A frame that begins with what four samples have, a mask among its state, and resolves it."""
+    from tests.driver.small_scene import WINDOW, server_and_drawing
+    from tests.driver.test_samples import WHOLE, Sampled
+
+    from vc4lab.driver.capture.recorder import Recorder
+    from vc4lab.driver.capture.unpack import picture_views
+    from vc4lab.mesa.protocol.state_commands import SetSampleMask
+
+    server, drawing = server_and_drawing(tmp_path)
+    try:
+        scene = Sampled(drawing.client)
+        window = scene.texture(*scene.shapes[scene.flat][1:], scene.format, bind=WINDOW)
+        scene.triangle((1, 0, 0, 1))
+        scene.resolved()
+        recorder = Recorder(server.screen, 1, 1)
+        scene.client.submit(SetSampleMask(0b110))
+        scene.triangle((0, 0, 1, 1), WHOLE)
+        scene.copied(window, scene.colour)
+        expected = scene.get(window)
+        assert recorder.is_done
+    finally:
+        server.close()
+    save_capture(recorder.capture, tmp_path / "run.vc4cap")
+    again = open_capture(tmp_path / "run.vc4cap")
+    (drawn,) = pictures(again)
+    assert (drawn == expected[..., :3]).all()
+    assert len(np.unique(drawn[..., 0])) > 2
+    (draw,) = again.frames[0].draws
+    assert again.state_of(draw).sample_mask == SetSampleMask(0b110)
+    names = [name for name, _, _ in picture_views(again)]
+    assert [name for name in names if "-sample" in name]

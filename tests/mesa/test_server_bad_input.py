@@ -46,7 +46,7 @@ def test_bad_messages_end_the_connection(running: RunningServer, data: bytes, co
         {"array_size": 1 << 30},
         {"format": Format.NONE},
         {"width": 8192, "height": 8192, "format": Format.R32G32B32A32_FLOAT},
-        {"nr_samples": 4},
+        {"nr_samples": 8},
         {"handle": 0},
         {"size": 1 << 31},
     ],

@@ -102,13 +102,14 @@ class _Loader:
     def _resource(self, one: Value) -> CapturedResource:
         names = ("width", "height", "depth", "array_size", "last_level")
         sizes = [one[name].whole(0, limits.RESOURCE_BYTES) for name in names]
+        samples = one.get("samples")  # captures from before there were several have none
         described: Any = (
             one["number"].whole(1, MAX_NUMBER),
             _named(one["target"], Target),
             _named(one["format"], Format),
             one["bind"].whole(0, (1 << 32) - 1),
             *sizes,
-            *(0, 0),
+            *(samples.whole(1, limits.SAMPLES) if samples is not None else 1, 0),
         )
         asked = ResourceCreate2(*described)
         try:

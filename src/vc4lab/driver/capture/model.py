@@ -44,12 +44,14 @@ class CapturedResource(HostResource):
         """What makes an equal one."""
         return ResourceCreate2(
             self.number, self.target, self.format, self.bind, self.width, self.height, self.depth,
-            self.array_size, self.last_level, 0, 0,
+            self.array_size, self.last_level, self.samples, 0,
         )  # fmt: skip
 
     @property
     def data(self) -> bytes:
-        """All levels from the largest on; in each layers, rows, bytes, without padding."""
+        """All levels from the largest on; in each layers, rows, bytes, without padding. Of several
+        samples all of the first, then of the second, and so on.
+        """
         return self.memory.tobytes()
 
     def fill(self, data: bytes) -> None:

@@ -21,6 +21,7 @@ from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.store.resources import Box, Refused
+from vc4lab.mesa.store.samples import copy_content
 
 if TYPE_CHECKING:
     from vc4lab.driver.capture.model import Capture, CapturedFrame
@@ -65,9 +66,7 @@ class Player:
                 made = self.screen.create_numbered(one.description, number)
                 self._resources[number] = made
                 if one.memory.any():
-                    for level, size in enumerate(one.levels):
-                        box = Box(0, 0, 0, size.width, size.height, size.layers)
-                        made.put(level, box, one.get(level, box))
+                    copy_content(made, one)
         except Refused as reason:
             raise CaptureError("CAP-007", reason.text) from None
 

@@ -27,6 +27,7 @@ from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.messages import ResourceCreate2
 from vc4lab.mesa.state.pipe import PipeState
 from vc4lab.mesa.store.resources import Box, Refused
+from vc4lab.mesa.store.samples import copy_content
 
 if TYPE_CHECKING:
     from vc4lab.driver.pictures import Snapshot
@@ -211,12 +212,10 @@ class Recorder:
         kept = CapturedResource(
             ResourceCreate2(
                 number, source.target, source.format, source.bind, source.width, source.height,
-                source.depth, source.array_size, source.last_level, 0, 0,
+                source.depth, source.array_size, source.last_level, source.samples, 0,
             )
         )  # fmt: skip
-        for level, size in enumerate(kept.levels):
-            box = Box(0, 0, 0, size.width, size.height, size.layers)
-            kept.put(level, box, source.get(level, box))
+        copy_content(kept, source)
         self.capture.resources[number] = kept
         return kept
 

@@ -102,6 +102,7 @@ def _resource(one: CapturedResource) -> dict[str, Any]:
         "depth": one.depth,
         "array_size": one.array_size,
         "last_level": one.last_level,
+        "samples": one.samples,
         "content": resource_file(one.number) if one.memory.any() else None,
     }
 

@@ -100,9 +100,15 @@ def picture_views(capture: Capture) -> Iterator[View]:
 
 def _levels(resource: CapturedResource) -> Iterator[View]:
     name, offset = resource_file(resource.number), 0
-    for number, level in enumerate(resource.levels):
+    levels = [
+        (number, level, sample)
+        for sample in range(resource.samples)
+        for number, level in enumerate(resource.levels)
+    ]
+    for number, level, sample in levels:
         for layer in range(level.layers):
             suffix = f"-level{number}" * bool(number) + f"-face{layer}" * (level.layers > 1)
+            suffix += f"-sample{sample}" * (resource.samples > 1)
             rows = _rows(resource.data, offset, resource, level.width, level.height)
             size = level.width, level.height
             file = name.replace(".bin", f"{suffix}.png")

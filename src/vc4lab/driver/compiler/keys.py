@@ -16,6 +16,10 @@ from vc4lab.mesa.protocol.objects import BlendTarget
 RGBA = (Swizzle.X, Swizzle.Y, Swizzle.Z, Swizzle.W)
 
 
+ALL_SAMPLES = 15
+"""Of a pixel's four; with one, all bits stand for it."""
+
+
 class Primitives(Enum):
     """What is drawn, after strips and fans are taken apart."""
 
@@ -72,6 +76,8 @@ class ColorTarget:
     is_srgb
         Red, green and blue are blended as linear values and stored by the sRGB curve; a logic
         operation only turns blending off.
+    is_sampled
+        The buffer has four samples a pixel: what depends on them is done for each.
     """
 
     order: str = "rgba"
@@ -80,6 +86,7 @@ class ColorTarget:
     logic_op: LogicOp | None = None
     alpha_to_one: bool = False
     is_srgb: bool = False
+    is_sampled: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,10 @@ class FragmentKey:
         A bit for each user clip plane: pixels beyond one are left out.
     is_stippled
         Pixels are left out whose bit of the polygon stipple is 0.
+    sample_mask
+        The samples of a pixel that may be drawn, as bits.
+    alpha_to_coverage
+        Alpha says how many of them are.
     """
 
     color: ColorTarget | None = ColorTarget()
@@ -118,6 +129,8 @@ class FragmentKey:
     is_two_sided: bool = False
     clip_planes: int = 0
     is_stippled: bool = False
+    sample_mask: int = ALL_SAMPLES
+    alpha_to_coverage: bool = False
     textures: tuple[TextureKey, ...] = ()
 
 

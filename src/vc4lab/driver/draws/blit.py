@@ -129,6 +129,8 @@ class KnownBlit:
 
 def is_drawn(command: Blit, target: GpuResource, source: GpuResource) -> bool:
     """Whether a blit can be a draw; what is wrong with it, others report."""
+    if source.samples > 1:  # a resolve, or samples to samples
+        return False
     same = target is source and command.target_level == command.source_level
     if same or command.mask != ALL_COLOURS or command.render_condition_enable:
         return False

@@ -276,10 +276,11 @@ class DrawLowering:
             return replace(NOTHING, seen=_as_seen(indices))
         records = self._records.get(
             (rasterizer, dsa, viewport, pipeline),
-            (window, kind is Primitives.TRIANGLES, target.depth is not None),
+            (window, kind is Primitives.TRIANGLES, target.depth is not None, target.is_sampled),
             lambda: state_records(
                 rasterizer, dsa, viewport, window, pipeline.fragment.shader.varyings,
                 is_triangles=kind is Primitives.TRIANGLES, has_depth=target.depth is not None,
+                is_sampled=target.is_sampled,
             ),
         )  # fmt: skip
         writes_z = pipeline.fragment_key.writes_z
@@ -299,13 +300,15 @@ class DrawLowering:
     ) -> Pipeline:
         objects = (
             state.blend, state.rasterizer, state.dsa, state.vertex_elements, state.stencil_ref,
+            state.sample_mask,
             state.vertex.shader, state.vertex.views, state.vertex.samplers,
             state.fragment.shader, state.fragment.views, state.fragment.samplers,
         )  # fmt: skip
         made: Pipeline = self._pipelines.get(
             objects,
             (
-                *(target.order, target.is_srgb, target.depth is not None, target.has_stencil),
+                *(target.order, target.is_srgb, target.is_sampled),
+                *(target.depth is not None, target.has_stencil),
                 *(kind, is_outline),
             ),
             lambda: self._new_pipeline(state, target, kind, is_outline=is_outline),

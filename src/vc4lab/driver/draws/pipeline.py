@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.driver.compiler.keys import (
+    ALL_SAMPLES,
     ColorTarget,
     FragmentKey,
     Primitives,
@@ -106,6 +107,8 @@ def make_pipeline(
         sprite_origin_is_lower=is_points and bool(rasterizer.sprite_coord_mode),
         is_two_sided=rasterizer.light_twoside and kind is Primitives.TRIANGLES,
         clip_planes=planes,
+        sample_mask=sample_mask(state, target),
+        alpha_to_coverage=is_multisampled(state, target) and has_alpha_to_coverage(state),
         is_stippled=rasterizer.poly_stipple_enable and kind is Primitives.TRIANGLES,
         textures=texture_keys(state.fragment),
     )
@@ -143,7 +146,7 @@ def color_target(state: PipeState, target: FrameTarget) -> ColorTarget | None:
     if target.colour is None:
         return None
     if blend is None:
-        return ColorTarget(target.order, is_srgb=target.is_srgb)
+        return ColorTarget(target.order, is_srgb=target.is_srgb, is_sampled=target.is_sampled)
     first = blend.rt[0]
     # What the buffer does not have need not be kept.
     mask = first.colormask | (8 if "a" not in target.order else 0)
@@ -156,7 +159,23 @@ def color_target(state: PipeState, target: FrameTarget) -> ColorTarget | None:
         logic_op=blend.logicop_func if blend.logicop_enable else None,
         alpha_to_one=blend.alpha_to_one,
         is_srgb=target.is_srgb,
+        is_sampled=target.is_sampled,
     )
+
+
+def is_multisampled(state: PipeState, target: FrameTarget) -> bool:
+    """Whether samples are drawn each for itself."""
+    return target.is_sampled and state.rasterizer is not None and state.rasterizer.multisample
+
+
+def has_alpha_to_coverage(state: PipeState) -> bool:
+    """Whether alpha says how many samples are drawn."""
+    return state.blend is not None and state.blend.alpha_to_coverage
+
+
+def sample_mask(state: PipeState, target: FrameTarget) -> int:
+    """The samples that may be drawn."""
+    return state.sample_mask.mask & ALL_SAMPLES if is_multisampled(state, target) else ALL_SAMPLES
 
 
 def tests_depth(state: PipeState, target: FrameTarget) -> bool:

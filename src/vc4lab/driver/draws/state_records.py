@@ -10,6 +10,7 @@ from vc4lab.mesa.protocol.state_commands import Viewport
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records import declarations as d
 from vc4lab.records import states
+from vc4lab.records.codes import Oversample
 from vc4lab.records.control import build
 
 if TYPE_CHECKING:
@@ -69,10 +70,12 @@ def state_records(
     *,
     is_triangles: bool,
     has_depth: bool,
+    is_sampled: bool = False,
 ) -> dict[int, bytes]:
     """The records by their ids, in the order in which lists have them.
 
-    has_depth: the frame has a depth buffer. is_triangles: neither points nor lines.
+    has_depth: the frame has a depth buffer. is_triangles: neither points nor lines. is_sampled:
+    pixels of the frame have four samples.
     """
     tests_depth = dsa.depth_enabled and has_depth
     offset = is_triangles and rasterizer.offset_tri
@@ -85,6 +88,8 @@ def state_records(
             # Rows of pictures in memory go downwards.
             clockwise=rasterizer.front_ccw,
             enable_depth_offset=offset,
+            # Without, all samples are covered if the pixel's centre is.
+            oversample=Oversample.X4 if is_sampled and rasterizer.multisample else Oversample.NONE,
             depth_test=dsa.depth_func if tests_depth else Compare.ALWAYS,
             z_update=tests_depth and dsa.depth_writemask,
         ),

@@ -107,7 +107,8 @@ class FrameJob:
         tile_lists = round_up(TILE_MEMORY + STATE_BYTES * columns * rows, PAGE)
         start = end = 0
         if self.draws:
-            data = _begin(tile_lists, columns, rows) + self._draws.records + _END
+            begin = _begin(tile_lists, columns, rows, is_sampled=self.target.is_sampled)
+            data = begin + self._draws.records + _END
             start = memory.keep(data)
             end = start + len(data)
         plan = RenderPlan(
@@ -125,7 +126,7 @@ class FrameJob:
 
 
 @lru_cache(maxsize=64)
-def _begin(tile_lists: int, columns: int, rows: int) -> bytes:
+def _begin(tile_lists: int, columns: int, rows: int, *, is_sampled: bool) -> bytes:
     """The records before the draws of a binning list."""
     mode = build(
         d.TileBinningMode,
@@ -134,6 +135,7 @@ def _begin(tile_lists: int, columns: int, rows: int) -> bytes:
         state_address=TILE_MEMORY,
         tiles_x=columns,
         tiles_y=rows,
+        multisample=is_sampled,
         auto_initialise=1,
         initial_block=BlockSize.B32,
         block=BlockSize.B128,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vc4lab.driver.frames.target import Attachment, FrameTarget
+from vc4lab.driver.gpu.resource import TILE_BYTES
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import TileBuffer
 from vc4lab.records.control import build
@@ -74,10 +75,13 @@ class _TileRecords:
             height=target.pitch_height,
             format=colour.frame_format,
             tiling=colour.tiling,
+            multisample=target.is_sampled,
         )
 
     def tile(self, column: int, row: int, columns: int, is_last: bool) -> bytes:
         plan, target = self.plan, self.plan.target
+        if target.is_sampled:
+            return self._sampled_tile(column, row, columns, is_last)
         here = build(d.TileCoordinates, column=column, row=row)
         out = b""
         if plan.loads_colour and target.colour is not None:
@@ -92,13 +96,7 @@ class _TileRecords:
                 )
         if plan.loads_depth and target.depth is not None:
             out += build(d.LoadGeneral, **_general(target.depth, TileBuffer.ZS))
-        out += here
-        if plan.tile_lists:
-            if self.waits:
-                out += build(d.WaitSemaphore)
-                self.waits = False
-            place = plan.tile_lists + FIRST_BLOCK * (row * columns + column)
-            out += build(d.BranchToSublist, address=place)
+        out += here + self._draws(row * columns + column)
         if plan.stores_depth and target.depth is not None:
             keeps_colour = target.colour is not None
             out += build(
@@ -114,6 +112,58 @@ class _TileRecords:
         elif not plan.stores_depth:
             out += build(d.StoreGeneral, last_tile=is_last)
         return out
+
+    def _draws(self, number: int) -> bytes:
+        """The list of a tile by its number."""
+        if not self.plan.tile_lists:
+            return b""
+        waits, self.waits = self.waits, False
+        place = self.plan.tile_lists + FIRST_BLOCK * number
+        branch = build(d.BranchToSublist, address=place)
+        return build(d.WaitSemaphore) + branch if waits else branch
+
+    def _sampled_tile(self, column: int, row: int, columns: int, is_last: bool) -> bytes:
+        """Whole tiles of four samples are loaded and stored by their addresses."""
+        plan, target = self.plan, self.plan.target
+        number = row * columns + column
+        here = build(d.TileCoordinates, column=column, row=row)
+        loads = [
+            {"disable_zs": 1, "address": target.colour.address}
+            if plan.loads_colour and target.colour is not None
+            else {},
+            {"disable_colour": 1, "address": target.depth.address}
+            if plan.loads_depth and target.depth is not None
+            else {},
+        ]
+        stores = [
+            {"disable_colour": 1, "address": target.depth.address}
+            if plan.stores_depth and target.depth is not None
+            else {},
+            {"disable_zs": 1, "address": target.colour.address}
+            if target.colour is not None
+            else {},
+        ]
+        out = b""
+        for load in filter(None, loads):
+            if out:  # as with one sample: one load may be outstanding
+                out += here + build(
+                    d.StoreGeneral,
+                    disable_colour_clear=1,
+                    disable_zs_clear=1,
+                    disable_vg_mask_clear=1,
+                )
+            load["address"] += number * TILE_BYTES
+            out += build(d.LoadFull, **load)
+        out += here + self._draws(number)
+        todo = [one for one in stores if one]
+        for place, store in enumerate(todo):
+            is_end = place == len(todo) - 1
+            store["address"] += number * TILE_BYTES
+            out += build(
+                d.StoreFull, **store, disable_clear=not is_end, last_tile=is_last and is_end
+            )
+            out += b"" if is_end else here
+        return out if todo else out + build(d.StoreGeneral, last_tile=is_last)
 
 
 _NO_SURFACE = Attachment(0, d.codes.Tiling.RASTER)

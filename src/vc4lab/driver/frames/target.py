@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.mesa.state.pipe import BoundSurface, Framebuffer
 
+TILE, SAMPLED_TILE = 64, 32
+"""Pixels of a tile each way, with one sample a pixel and with four."""
 MAX_SIZE = 2048
 """Width and height of a frame: what 12.4 coordinates reach from the centre of the viewport."""
 ORDERS = {
@@ -66,6 +68,9 @@ class FrameTarget:
         Whether the depth buffer's low byte counts.
     is_srgb
         Whether red, green and blue are stored by the sRGB curve.
+    is_sampled
+        Whether pixels have four samples each, of colour, depth and stencil. Surfaces then are tiles
+        as a whole, one after the other.
     """
 
     width: int
@@ -77,11 +82,13 @@ class FrameTarget:
     order: str = ""
     has_stencil: bool = False
     is_srgb: bool = False
+    is_sampled: bool = False
 
     @property
     def tiles(self) -> tuple[int, int]:
-        """Columns and rows of tiles of 64 x 64 pixels."""
-        return -(-self.width // 64), -(-self.height // 64)
+        """Columns and rows of tiles."""
+        size = SAMPLED_TILE if self.is_sampled else TILE
+        return -(-self.width // size), -(-self.height // size)
 
 
 def frame_target(framebuffer: Framebuffer) -> FrameTarget:
@@ -111,6 +118,10 @@ def frame_target(framebuffer: Framebuffer) -> FrameTarget:
             raise Refused("GL-015", f"{surface.resource}: depth of {surface.state.format}")
         has_stencil = surface.state.format == Format.S8_UINT_Z24_UNORM
         depth = _attachment(surface, sizes)
+    surfaces = [one for one in (*cbufs, framebuffer.zsbuf) if one is not None]
+    samples = {one.resource.samples for one in surfaces}
+    if len(samples) > 1:
+        raise Refused("GL-015", "colour and depth of different numbers of samples")
     if len(sizes) > 1:
         named = " and ".join(sorted("{}x{}".format(*size) for size in sizes))
         raise Refused("GL-015", f"colour and depth of different sizes, {named}")
@@ -119,6 +130,7 @@ def frame_target(framebuffer: Framebuffer) -> FrameTarget:
         *(width, height, pitch_width, pitch_height, colour, depth, order),
         has_stencil=has_stencil,
         is_srgb=is_srgb,
+        is_sampled=samples.pop() > 1,
     )
 
 

@@ -1,7 +1,9 @@
 """Resources in GPU memory: buffers, textures in T and LT format, windows in raster order.
 
 A texture's levels lie as the texture unit expects them (`images/tiling.py`, `mip_chain`); faces of
-a cube follow each other. What only is shown, and never sampled in place, is in raster order.
+a cube follow each other. What only is shown, and never sampled in place, is in raster order. What
+has several samples lies as the tile buffer stores it as a whole, tile after tile (hardware
+reference 7.11).
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from vc4lab.images.tile_copy import TEXEL_BITS, copy_box
 from vc4lab.images.tiling import MipLevel, Tiling, mip_chain, round_up
 from vc4lab.mesa.protocol.codes import Bind, Target
 from vc4lab.mesa.protocol.formats import Format
-from vc4lab.mesa.store.resources import Box, Refused, Resource
+from vc4lab.mesa.protocol.limits import SAMPLES
+from vc4lab.mesa.store.resources import Box, Refused, Resource, mean_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +27,11 @@ if TYPE_CHECKING:
     from vc4lab.mesa.protocol.messages import ResourceCreate, ResourceCreate2
 
 FLAT_TARGETS = (Target.TEXTURE_1D, Target.TEXTURE_2D, Target.TEXTURE_RECT)
+TILE = 32
+"""Pixels of a tile with several samples a pixel, each way; a quad is 2 x 2 of them."""
+QUADS = TILE // 2
+WORD = 4
+TILE_BYTES = TILE * TILE * SAMPLES * WORD
 RASTER_ROW = 16
 """Bytes; rows of a picture in raster order begin at multiples of it, where the tile buffer is
 to find them."""
@@ -42,6 +50,8 @@ class GpuResource(Resource):
         Where each level is relative to level 0; empty for a buffer.
     layer_bytes
         From face to face.
+    tiles
+        Columns and rows of tiles of several samples.
     counter
         Where native code finds `changes`.
     """
@@ -56,6 +66,7 @@ class GpuResource(Resource):
         self.counter = ctypes.c_int64()
         self.chain: tuple[MipLevel, ...] = ()
         self.layer_bytes = 0
+        self.tiles = round_up(self.width, TILE) // TILE, round_up(self.height, TILE) // TILE
         below = 0
         total = self.size
         if not self.is_buffer:
@@ -82,10 +93,16 @@ class GpuResource(Resource):
             raise Refused("GL-007", f"{self}: the capabilities announce no such textures")
         if self.layout.block_bytes * 8 not in TEXEL_BITS:
             raise Refused("GL-007", f"{self}: the capabilities do not announce its format")
+        if self.samples > 1 and self.layout.block_bytes != WORD:
+            raise Refused("GL-007", f"{self}: only 32-bit formats have several samples")
 
     def _levels(self) -> tuple[MipLevel, ...]:
         layout = self.layout
         bits = layout.block_bytes * 8
+        if self.samples > 1:
+            columns, rows = self.tiles
+            pitch = columns * TILE_BYTES
+            return (MipLevel(self.width, self.height, Tiling.RASTER, pitch, 0, rows * pitch),)
         if self.is_raster:
             pitch = round_up(self.levels[0].row_bytes, RASTER_ROW)
             size = pitch * self.height
@@ -110,7 +127,8 @@ class GpuResource(Resource):
     def is_raster(self) -> bool:
         """Whether its rows follow each other: it is shown, or only a place for copies."""
         shown = Bind.DISPLAY_TARGET | Bind.SCANOUT
-        return bool(self.bind & shown) and self.last_level == 0 and self.target in FLAT_TARGETS
+        is_flat = self.last_level == 0 and self.target in FLAT_TARGETS
+        return bool(self.bind & shown) and is_flat and self.samples == 1
 
     @property
     def bits(self) -> int:
@@ -129,6 +147,8 @@ class GpuResource(Resource):
 
     def get(self, number: int, box: Box) -> NDArray[np.uint8]:
         self.check(number, box)
+        if self.samples > 1:
+            return mean_of(self, number, box)
         if self.is_buffer:
             return self.bytes_of(box.x, box.width).reshape(1, 1, box.width)
         blocks = np.empty(self._shape_of(box), np.uint8)
@@ -145,6 +165,10 @@ class GpuResource(Resource):
 
     def put(self, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
         self.check(number, box)
+        if self.samples > 1:
+            for sample in range(self.samples):
+                self.put_sample(sample, number, box, blocks)
+            return
         self.changes += 1
         if self.is_buffer:
             self.bytes_of(box.x, box.width).reshape(1, 1, box.width)[...] = blocks
@@ -154,6 +178,36 @@ class GpuResource(Resource):
         if blocks.strides[2] != 1 or blocks.shape != self._shape_of(box):
             blocks = np.ascontiguousarray(np.broadcast_to(blocks, self._shape_of(box)))
         self._move(number, box, blocks, to_tiles=True)
+
+    def get_sample(self, sample: int, number: int, box: Box) -> NDArray[np.uint8]:
+        self.check(number, box)
+        part, top, left = self._sample_words(sample, box)
+        words = np.ascontiguousarray(part).reshape(2 * QUADS * part.shape[0], -1)
+        inside = words[top : top + box.height, left : left + box.width]
+        return np.ascontiguousarray(inside).view(np.uint8)[np.newaxis]
+
+    def put_sample(self, sample: int, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
+        self.check(number, box)
+        self.changes += 1
+        part, top, left = self._sample_words(sample, box)
+        words = np.ascontiguousarray(part).reshape(2 * QUADS * part.shape[0], -1)
+        rows = np.ascontiguousarray(np.broadcast_to(blocks, self._shape_of(box))[0])
+        words[top : top + box.height, left : left + box.width] = rows.view(np.uint32)
+        part[...] = words.reshape(part.shape)
+
+    def _sample_words(self, sample: int, box: Box) -> tuple[NDArray[np.uint32], int, int]:
+        """The tiles of a box: one sample's words, in place, as (row of tiles, row of quads, row,
+        column of tiles, column of quads, column); where the box begins in them.
+        """
+        columns, rows = self.tiles
+        data: Any = self._memory.guest.array(self.address, rows * columns * TILE_BYTES)
+        shape = rows, columns, QUADS, QUADS, self.samples, 2, 2
+        words = data.view(np.uint32).reshape(shape)[:, :, :, :, sample]
+        top, left = box.y // TILE, box.x // TILE
+        bottom = -(-(box.y + box.height) // TILE) if box.height else top
+        right = -(-(box.x + box.width) // TILE) if box.width else left
+        part = words[top:bottom, left:right].transpose(0, 2, 4, 1, 3, 5)
+        return part, box.y - top * TILE, box.x - left * TILE
 
     def _shape_of(self, box: Box) -> tuple[int, int, int]:
         layout = self.layout

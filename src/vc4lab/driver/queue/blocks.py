@@ -13,7 +13,13 @@ from typing import Any
 
 from vc4lab.mesa.protocol import objects
 from vc4lab.mesa.protocol.codes import Stage
-from vc4lab.mesa.protocol.state_commands import Scissor, SetStencilRef, VertexBuffer, Viewport
+from vc4lab.mesa.protocol.state_commands import (
+    Scissor,
+    SetSampleMask,
+    SetStencilRef,
+    VertexBuffer,
+    Viewport,
+)
 from vc4lab.mesa.state.pipe import (
     BoundSurface,
     BoundVertices,
@@ -165,6 +171,7 @@ PIPE_PARTS: dict[str, Codec] = {
     "ucp": _words("f"),
     "stencil_ref": _object(SetStencilRef),
     "blend_color": _words("f"),
+    "sample_mask": _object(SetSampleMask),
     "stipple": _words("I"),
     "vertex_buffers": _bound_list(BoundVertices, VertexBuffer),
     "index_buffer": Codec(_write_indices, _read_indices, bound=IndexBuffer),

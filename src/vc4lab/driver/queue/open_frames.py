@@ -146,6 +146,10 @@ class OpenFrames:
         self._draw_aside({*job.writes, *job.reads})
         self._run(job, drawn)
 
+    def run(self, job: FrameJob) -> None:
+        """Draw a job at once; `will_use` was called for all that it reads and writes."""
+        self._run(job, [])
+
     def _run(self, job: FrameJob, drawn: list[int]) -> None:
         """Draw a frame with these draws."""
         where = f"frame {self.counts.frame}"

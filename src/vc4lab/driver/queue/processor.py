@@ -17,6 +17,7 @@ from vc4lab.driver.draws.lowering import DrawLowering
 from vc4lab.driver.draws.placing import FrameDraws
 from vc4lab.driver.draws.programs import CompileError
 from vc4lab.driver.frames.job import COLOUR0, DEPTH, STENCIL, ZS
+from vc4lab.driver.frames.sample_copies import SampleCopy, is_tile_copy
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.block_reader import BlockReader
@@ -35,6 +36,7 @@ from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.work_commands import Blit as PipeBlit
 from vc4lab.mesa.store import blits
 from vc4lab.mesa.store.resources import Box, Refused
+from vc4lab.mesa.store.samples import pairs, planes
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.programs import Compiler
@@ -219,22 +221,30 @@ class Processor:
         width, height = framebuffer.size
         state = surface.state
         box = Box(0, 0, state.first_layer, width, height, 1)
-        blits.clear_depth_stencil(
-            surface.resource, state.level, box,
-            command.depth if command.buffers & DEPTH else None,
-            command.stencil if command.buffers & STENCIL else None,
-        )  # fmt: skip
+        for plane in planes(surface.resource):
+            blits.clear_depth_stencil(
+                plane, state.level, box,
+                command.depth if command.buffers & DEPTH else None,
+                command.stencil if command.buffers & STENCIL else None,
+            )  # fmt: skip
 
     def copy(self, command: c.Copy) -> None:
         """Copy texels as they are."""
         target, source = self._used(command.target), self._used(command.source)
         box = Box(*command.box)
         place = command.place[0], command.place[1], command.place[2]
-        blits.copy_region(target, command.target_level, place, source, command.source_level, box)
+        levels = command.target_level, command.source_level
+        for to, of in pairs(target, source):
+            blits.copy_region(to, levels[0], place, of, levels[1], box)
 
     def blit(self, command: c.Blit) -> None:
         """Copy texels, scaled and converted."""
         target, source = self.resources(command.target), self.resources(command.source)
+        if is_tile_copy(command, target, source):
+            self._used(command.source)
+            self._used(command.target)
+            self._frames.run(SampleCopy(command, target, source, self.frame_draws))
+            return
         if is_drawn(command, target, source):
             self._draw_blit(command, target, source)
             return
@@ -245,7 +255,8 @@ class Processor:
             command.alpha_blend, command.scissor, 0, command.target_level, command.target_format,
             command.target_box, 0, command.source_level, command.source_format, command.source_box,
         )  # fmt: skip
-        blits.blit(asked, target, source)
+        for to, of in pairs(target, source):
+            blits.blit(asked, to, of)
 
     def _draw_blit(self, command: c.Blit, target: GpuResource, source: GpuResource) -> None:
         self._used(command.source)
@@ -307,7 +318,8 @@ def colour_word(colour: tuple[float, ...], order: str) -> int:
     for byte, name in enumerate(order):
         value = 1.0 if name == "x" else colour[_COMPONENTS.index(name)]
         value = min(max(value, 0.0), 1.0) if value == value else 0.0
-        word |= round(value * 255) << 8 * byte
+        # As singles: 0.3 becomes 76, as other drivers have it.
+        word |= round(float(np.float32(value) * np.float32(255))) << 8 * byte
     return word
 
 

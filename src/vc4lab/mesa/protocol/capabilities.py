@@ -1,14 +1,15 @@
 """What the server says it can do: a VideoCore IV, in the structure that Mesa reads.
 
 Mesa makes its OpenGL from these numbers: OpenGL ES 2.0 and desktop OpenGL 2.1 with eight
-attributes, eight varyings and textures up to 2048. Source: Mesa 22.3, virgl_hw.h (struct
-virgl_caps_v2), and AG100-R for the limits.
+attributes, eight varyings, textures up to 2048 and four samples a pixel. Source: Mesa 22.3,
+virgl_hw.h (struct virgl_caps_v2), and AG100-R for the limits.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.mesa.protocol import limits
 from vc4lab.mesa.protocol.fields import array, real, word
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.mesa.protocol.payload import Payload
@@ -21,6 +22,12 @@ SRGB_WRITE_CONTROL = 1 << 15
 """capability_bits: a texture in sRGB may be drawn to as if it were linear, and the other way."""
 TRANSFER = 1 << 17
 """capability_bits: uploads are TRANSFER3D commands in the stream."""
+TEXTURE_MULTISAMPLE = 1 << 14
+"""bset: without it Mesa asks for no resource of several samples at all."""
+SAMPLE_LOCATIONS = (0xAE62, 0xAE2AE662, *(0,) * 6)
+"""Where samples are in a pixel: a byte each in sixteenths, x in the high half; the first word has
+those of two samples, the second of four. As the table of unknowns takes them (`sample_positions`).
+"""
 RENDERER = "vc4lab VideoCore IV"
 
 SRGB = ("B8G8R8A8_SRGB", "B8G8R8X8_SRGB", "R8G8B8A8_SRGB", "R8G8B8X8_SRGB")
@@ -38,6 +45,10 @@ RENDER_TARGETS = (
     *("B8G8R8A8_UNORM", "B8G8R8X8_UNORM", "R8G8B8A8_UNORM", "R8G8B8X8_UNORM"),
     "B5G6R5_UNORM",
 )
+MULTISAMPLED = (*RENDER_TARGETS[:-1], "S8_UINT_Z24_UNORM", "X8Z24_UNORM")
+"""What may have four samples a pixel, which lie in memory as the tile buffer has them: 565 would
+have 32 bits there, too.
+"""
 
 
 class Capabilities(Payload):
@@ -73,6 +84,7 @@ class Capabilities(Payload):
     max_vertex_attribs: int = word(89)
     uniform_buffer_offset_alignment: int = word(96)
     capability_bits: int = word(98, hex=True)
+    sample_locations: tuple[int, ...] = array(99, "u", 8)
     max_vertex_attrib_stride: int = word(107)
     max_texture_2d_size: int = word(121)
     max_texture_3d_size: int = word(122)
@@ -84,6 +96,7 @@ class Capabilities(Payload):
     renderer: tuple[int, ...] = array(174, "u", 16, doc="a text of 64 bytes")
     max_anisotropy: float = real(190)
     max_shader_sampler_views: int = word(191)
+    supported_multisample_formats: tuple[int, ...] = array(192, "u", MASK_WORDS)
     max_const_buffer_size: tuple[int, ...] = array(208, "u", 6, doc="of each stage")
     max_uniform_block_size: int = word(343)
 
@@ -104,15 +117,17 @@ def videocore(**changes: Any) -> Capabilities:
     """The capabilities of a VideoCore IV; `changes` replaces fields.
 
     `glsl_level` 130 gives integers, as Mesa's own driver for the chip has them; with 120, Mesa 22.3
-    compiles arrays that are indexed by variables wrongly. `bset` 0 leaves turning pictures upside
-    down and clamping colours to Mesa.
+    compiles arrays that are indexed by variables wrongly. The other bits of `bset` are 0: turning
+    pictures upside down and clamping colours are left to Mesa.
     """
     fields: dict[str, Any] = {
         "max_version": 2,
         "sampler": format_mask(TEXTURES),
         "render": format_mask(RENDER_TARGETS),
+        "bset": TEXTURE_MULTISAMPLE,
         "glsl_level": 130,
         "max_render_targets": 1,
+        "max_samples": limits.SAMPLES,
         "prim_mask": PRIMITIVES,
         "max_uniform_blocks": 1,
         "max_viewports": 1,
@@ -128,6 +143,7 @@ def videocore(**changes: Any) -> Capabilities:
         "max_vertex_attribs": 8,
         "uniform_buffer_offset_alignment": 16,
         "capability_bits": SRGB_WRITE_CONTROL | TRANSFER,
+        "sample_locations": SAMPLE_LOCATIONS,
         "max_vertex_attrib_stride": 255,
         "max_texture_2d_size": 2048,
         "max_texture_3d_size": 1,
@@ -137,6 +153,7 @@ def videocore(**changes: Any) -> Capabilities:
         "scanout": format_mask(RENDER_TARGETS),
         "renderer": renderer_words(RENDERER),
         "max_shader_sampler_views": 16,
+        "supported_multisample_formats": format_mask(MULTISAMPLED),
         "max_const_buffer_size": (65536,) * 6,
     }
     return Capabilities(**{**fields, **changes})

@@ -12,6 +12,8 @@ RESOURCES = 1 << 16
 """Resources of a client."""
 SIZE = 1 << 13
 """Width and height of a texture. A VideoCore IV has 2048; windows of a large screen have more."""
+SAMPLES = 4
+"""Of a pixel. Who asks for two gets four."""
 OBJECTS = 1 << 16
 """Objects of a context."""
 CONTEXTS = 256

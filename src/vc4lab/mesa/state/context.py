@@ -288,7 +288,7 @@ class Context:
         self._set("stipple", command.stipple)
 
     def set_sample_mask(self, command: settings.SetSampleMask) -> None:
-        self._set("sample_mask", command.mask)
+        self._set("sample_mask", command)
 
     # -- work --------------------------------------------------------------------------------------
 

@@ -22,7 +22,13 @@ from vc4lab.mesa.protocol.objects import (
     Surface,
     VertexElements,
 )
-from vc4lab.mesa.protocol.state_commands import Scissor, SetStencilRef, VertexBuffer, Viewport
+from vc4lab.mesa.protocol.state_commands import (
+    Scissor,
+    SetSampleMask,
+    SetStencilRef,
+    VertexBuffer,
+    Viewport,
+)
 
 if TYPE_CHECKING:
     from vc4lab.mesa.store.resources import Resource
@@ -121,6 +127,7 @@ class StageState:
 
 
 _NO_STENCIL_REF = SetStencilRef(0, 0)
+_ALL_SAMPLES = SetSampleMask(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ class PipeState:
     ucp: tuple[float, ...] = ()
     stencil_ref: SetStencilRef = _NO_STENCIL_REF
     blend_color: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
-    sample_mask: int = 0xFFFFFFFF
+    sample_mask: SetSampleMask = _ALL_SAMPLES
     stipple: tuple[int, ...] = ()
     vertex_buffers: tuple[BoundVertices | None, ...] = ()
     index_buffer: IndexBuffer | None = None

@@ -74,8 +74,10 @@ class Resource:
         How its texels lie in memory.
     levels
         From the largest on.
+    samples
+        Of each pixel: 1, or 4, which what has several always has.
     size
-        Bytes of all levels.
+        Bytes of all levels and samples.
     staging
         The memory that is shared with the client; None if it has none.
     """
@@ -93,9 +95,10 @@ class Resource:
         if layout is None:
             raise Refused("GL-006", f"{self}: nothing can have the format {self.format}")
         self.layout: Layout = layout
+        self.samples = limits.SAMPLES if asked.nr_samples > 1 else 1
         self._check(asked.nr_samples)
         self.levels = [Level(*self._shape(level)) for level in range(self.last_level + 1)]
-        self.size = sum(level.size for level in self.levels)
+        self.size = self.samples * sum(level.size for level in self.levels)
         if self.size > limits.RESOURCE_BYTES:
             raise Refused("GL-006", f"{self} would have {self.size} bytes")
 
@@ -106,8 +109,12 @@ class Resource:
             raise Refused("GL-006", f"{self}: its size must be between 1 and {most}")
         if self.depth > limits.SIZE or self.array_size > limits.SIZE:
             raise Refused("GL-006", f"{self}: it has too many slices or layers")
-        if samples > 1:
-            raise Refused("GL-007", f"{self}: {samples} samples; the capabilities say none")
+        if samples > limits.SAMPLES:
+            raise Refused(
+                "GL-007", f"{self}: {samples} samples; the capabilities say {limits.SAMPLES}"
+            )
+        if samples > 1 and (self.target != Target.TEXTURE_2D or self.last_level):
+            raise Refused("GL-007", f"{self}: {samples} samples are for pictures of one level")
         largest = max(self.width, self.height, self.depth)
         if self.last_level >= largest.bit_length():
             raise Refused("GL-006", f"{self}: its last level cannot be {self.last_level}")
@@ -156,14 +163,25 @@ class Resource:
             raise Refused("GL-005", f"{self}: {box} does not begin with a block")
 
     def get(self, number: int, box: Box) -> NDArray[np.uint8]:
-        """The blocks of a box of a level, as (layer, row, byte), to read only.
+        """The blocks of a box of a level, as (layer, row, byte), to read only. Of several samples
+        it is their mean; of depth and stencil the first one.
 
         Raises Refused if it is not inside, or does not consist of whole blocks.
         """
         raise NotImplementedError
 
     def put(self, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
-        """Store the blocks of a box, of the same shape. Raises Refused as `get`."""
+        """Store the blocks of a box, of the same shape, in all samples. Raises Refused as
+        `get`.
+        """
+        raise NotImplementedError
+
+    def get_sample(self, sample: int, number: int, box: Box) -> NDArray[np.uint8]:
+        """As `get`, of one sample."""
+        raise NotImplementedError
+
+    def put_sample(self, sample: int, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
+        """As `put`, in one sample."""
         raise NotImplementedError
 
     def staging_part(
@@ -185,7 +203,7 @@ class HostResource(Resource):
     Attributes
     ----------
     memory
-        All levels from the largest on.
+        All levels from the largest on; those of each sample after each other.
     """
 
     def __init__(self, asked: ResourceCreate | ResourceCreate2) -> None:
@@ -193,24 +211,45 @@ class HostResource(Resource):
         self.memory = np.zeros(self.size, np.uint8)
         self._blocks = []
         start = 0
-        for level in self.levels:
+        for level in self.levels * self.samples:
             blocks = self.memory[start : start + level.size]
             self._blocks.append(blocks.reshape(level.layers, level.rows, level.row_bytes))
             start += level.size
 
     def get(self, number: int, box: Box) -> NDArray[np.uint8]:
+        if self.samples > 1:
+            return mean_of(self, number, box)
+        return self.get_sample(0, number, box)
+
+    def get_sample(self, sample: int, number: int, box: Box) -> NDArray[np.uint8]:
         self.check(number, box)
         layout = self.layout
         first = box.x // layout.block_width * layout.block_bytes
         top = box.y // layout.block_height
-        return self._blocks[number][
+        return self._blocks[sample * len(self.levels) + number][
             box.z : box.z + box.depth,
             top : top + layout.rows(box.height),
             first : first + layout.row_bytes(box.width),
         ]
 
     def put(self, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
-        self.get(number, box)[...] = blocks
+        for sample in range(self.samples):
+            self.put_sample(sample, number, box, blocks)
+
+    def put_sample(self, sample: int, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
+        self.get_sample(sample, number, box)[...] = blocks
+
+
+def mean_of(resource: Resource, number: int, box: Box) -> NDArray[np.uint8]:
+    """What `get` gives of several samples: as the tile buffer resolves them. Raises Refused."""
+    first = resource.get_sample(0, number, box)
+    if resource.layout.has_depth:
+        return first
+    total = first.astype(np.uint16)
+    for sample in range(1, resource.samples):
+        total += resource.get_sample(sample, number, box)
+    half = resource.samples // 2
+    return ((total + np.uint16(half)) // np.uint16(resource.samples)).astype(np.uint8)
 
 
 def box_in(

@@ -10,6 +10,7 @@ import numpy as np
 from vc4lab.mesa.protocol.codes import QueryType
 from vc4lab.mesa.store import blits
 from vc4lab.mesa.store.resources import Box, HostResource, Refused, Resource, box_in
+from vc4lab.mesa.store.samples import pairs, planes
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -76,11 +77,12 @@ class SoftwareScreen:
                 )
         surface = framebuffer.zsbuf
         if surface is not None and command.buffers & (DEPTH | STENCIL):
-            blits.clear_depth_stencil(
-                *(surface.resource, surface.state.level, _whole(surface, width, height)),
-                command.depth if command.buffers & DEPTH else None,
-                command.stencil if command.buffers & STENCIL else None,
-            )
+            for plane in planes(surface.resource):
+                blits.clear_depth_stencil(
+                    *(plane, surface.state.level, _whole(surface, width, height)),
+                    command.depth if command.buffers & DEPTH else None,
+                    command.stencil if command.buffers & STENCIL else None,
+                )
 
     def draw(self, state: PipeState, command: DrawVbo) -> None:
         self.draws += 1
@@ -93,13 +95,15 @@ class SoftwareScreen:
             self.draw(state, command)
 
     def blit(self, command: Blit, target: Resource, source: Resource) -> None:
-        blits.blit(command, target, source)
+        for to, of in pairs(target, source):
+            blits.blit(command, to, of)
 
     def copy_region(self, command: ResourceCopyRegion, target: Resource, source: Resource) -> None:
         place = command.dstx, command.dsty, command.dstz
         size = command.width, command.height, command.depth
         box = Box(command.x, command.y, command.z, *size)
-        blits.copy_region(target, command.dst_level, place, source, command.src_level, box)
+        for to, of in pairs(target, source):
+            blits.copy_region(to, command.dst_level, place, of, command.src_level, box)
 
     def begin_query(self, query: BoundQuery) -> int:
         return time.monotonic_ns()

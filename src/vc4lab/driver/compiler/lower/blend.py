@@ -6,18 +6,21 @@ Blending happens on bytes, four at a time, as the hardware's v8 operations have 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import Protocol
 
 from vc4lab.driver.compiler.keys import ColorTarget
-from vc4lab.driver.compiler.lower.blend_linear import INVERTED, linear_parts
+from vc4lab.driver.compiler.lower.blend_linear import INVERTED, LinearColour
 from vc4lab.driver.compiler.lower.builder import Builder
 from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, Wants
 from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.mesa.protocol.codes import BlendFactor, BlendFunc, LogicOp
 from vc4lab.mesa.protocol.objects import BlendTarget
 from vc4lab.qpu.isa.operations import MulOp, Pack, Signal
+from vc4lab.qpu.isa.registers import Write
 
 ALL = Const(0xFFFFFFFF)
+SAMPLES = 4
 BYTES = (Pack.B8A, Pack.B8B, Pack.B8C, Pack.B8D)
 
 
@@ -32,9 +35,24 @@ class Pixel(Protocol):
     def tlb(self, op: Op) -> None: ...
 
 
-def colour_word(pixel: Pixel, target: ColorTarget) -> Operand | None:
-    """The word that is written; None: nothing is."""
-    return _Colour(pixel, target).word()
+def colour_words(pixel: Pixel, target: ColorTarget) -> Iterator[tuple[int, Operand]]:
+    """The words that are written, and to which address; each before the next is made.
+
+    One for all samples, or one for each where it depends on what the sample has.
+    """
+    colour = _Colour(pixel, target)
+    word = colour.word()
+    if word is None:
+        return
+    if not (target.is_sampled and colour.reads):
+        yield int(Write.TLB_COLOUR_ALL), word
+        return
+    for _ in range(1, SAMPLES):
+        yield int(Write.TLB_COLOUR_MS), word
+        colour.next_sample()
+        word = colour.word()
+        assert word is not None
+    yield int(Write.TLB_COLOUR_MS), word
 
 
 class _Colour:
@@ -50,6 +68,21 @@ class _Colour:
         self._source_word: Operand | None = None
         self._singles: set[Operand] = set()
         """Parts of the colour that are no other part of it."""
+        self._linear = LinearColour(pixel, target, self._read)
+
+    @property
+    def reads(self) -> bool:
+        """Whether the word depends on what the sample has."""
+        return self._destination is not None
+
+    def next_sample(self) -> None:
+        """What follows is for the next sample: nothing that comes of the one before counts."""
+        self._destination = None
+        self._factors = {
+            factor: made for factor, made in self._factors.items() if "DST" not in factor.name
+        }
+        self._factors.pop(BlendFactor.SRC_ALPHA_SATURATE, None)
+        self._linear.next_sample()
 
     def word(self) -> Operand | None:
         target = self._target
@@ -60,7 +93,7 @@ class _Colour:
         if not target.colormask & sum(1 << "rgba".index(one) for one in set(target.order) - {"x"}):
             return None
         if target.is_srgb:
-            result = self._pack(linear_parts(self._pixel, target, self._read))
+            result = self._pack(self._linear.parts())
         elif target.logic_op is not None:
             result = self._logic(target.logic_op)
         elif target.blend is not None and target.blend.blend_enable:
@@ -93,6 +126,8 @@ class _Colour:
             return Const(word)
         most = max(parts, key=lambda one: (parts.count(one), isinstance(one, Const)))
         self._singles = {one for one in parts if parts.count(one) == 1}
+        if self._target.is_sampled:
+            self._singles.clear()  # the next sample's word may have the same parts
         if self._needs_alpha():
             self._singles.discard(self._pixel.color_value(3))
         packed = self._packed(most, Pack.B8_ALL, None)

@@ -39,23 +39,20 @@ class LinearPixel(Protocol):
     def saturate(self, operand: Operand) -> Reg: ...
 
 
-def linear_parts(pixel: LinearPixel, target: ColorTarget, read: Callable[[], Reg]) -> list[Operand]:
-    """A float for each byte of the tile buffer's word, in its order; masked ones are 0.
-
-    read: gives the word that the pixel has.
-    """
-    return _Linear(pixel, target, read).parts()
-
-
-class _Linear:
-    """One pixel's colour on its way."""
+class LinearColour:
+    """One pixel's colour on its way. read: gives the word that the pixel, or the sample, has."""
 
     def __init__(self, pixel: LinearPixel, target: ColorTarget, read: Callable[[], Reg]) -> None:
         self._pixel, self._code, self._target, self._read = pixel, pixel.code, target, read
         self._sources: dict[int, Operand] = {}
         self._destinations: dict[int, Operand] = {}
 
+    def next_sample(self) -> None:
+        """What follows is for the next sample."""
+        self._destinations = {}
+
     def parts(self) -> list[Operand]:
+        """A float for each byte of the tile buffer's word, in its order; masked ones are 0."""
         made: list[Operand] = []
         for letter in self._target.order:
             component = "rgba".find(letter)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from vc4lab.driver.compiler.keys import FragmentKey, Primitives, Varying
-from vc4lab.driver.compiler.lower.blend import colour_word
+from vc4lab.driver.compiler.keys import ALL_SAMPLES, FragmentKey, Primitives, Varying
+from vc4lab.driver.compiler.lower.blend import colour_words
 from vc4lab.driver.compiler.lower.builder import OPPOSITE
 from vc4lab.driver.compiler.lower.constants import ONE, real
 from vc4lab.driver.compiler.lower.samples import Samples
 from vc4lab.driver.compiler.machine.code import (
+    MS_FLAGS,
     REV_FLAG,
     VARYING,
     X_COORD,
@@ -30,6 +31,7 @@ W_PLACE, Z_PLACE = 15, 32 + 15
 FIRST_TLB = 2
 """No access to the tile buffer in the instructions before."""
 DEPTHS = real(2.0**24 - 1)
+SAMPLES = real(4.0)
 WHOLE_CENTRES = Property("FS_COORD_PIXEL_CENTER", ("INTEGER",))
 """gl_FragCoord without the half of a pixel (ARB_fragment_coord_conventions)."""
 COMPARED: dict[Compare, tuple[str, bool, Condition]] = {
@@ -174,25 +176,32 @@ class Fragment(Samples):
 
     def color_value(self, component: int) -> Operand:
         """A component of the colour."""
-        number = self._outputs_of.get("COLOR")
-        value = self.outputs.get((number, component)) if number is not None else None
         if component == 3 and self.key.color is not None and self.key.color.alpha_to_one:
             return ONE
+        return self._shader_color(component)
+
+    def _shader_color(self, component: int) -> Operand:
+        number = self._outputs_of.get("COLOR")
+        value = self.outputs.get((number, component)) if number is not None else None
         return Const(0) if value is None else self.get(value)
 
     def _finish(self) -> None:
         """Stencil, depth, colour, in this order."""
         self._discard()
         depth = self._depth()
+        samples = self._samples()
         for index in range(self.key.stencil_words):
             op = self.code.write(Write.TLB_STENCIL_SETUP, Uniform(UniformKind.STENCIL, index))
             self.tlb(op)
-        if depth is not None:
+        if samples is not None:
+            # Boards take the flags only with the depth (row ms_flags_write of the unknowns).
+            flags = self.code.write(Write.FLAGS, samples, "a")
+            self._write_tlb(Write.TLB_Z, self.z if depth is None else depth, flags)
+        elif depth is not None:
             self._write_tlb(Write.TLB_Z, depth)
         if self.key.color is not None:
-            word = colour_word(self, self.key.color)
-            if word is not None:
-                self._write_tlb(Write.TLB_COLOUR_ALL, word)
+            for address, word in colour_words(self, self.key.color):
+                self._write_tlb(address, word)
 
     def tlb(self, op: Op) -> None:
         """An access to the tile buffer, after all before; the first waits for its turn."""
@@ -219,6 +228,19 @@ class Fragment(Samples):
         clamped = self.saturate(self.get(value))
         return code.make("ftoi", code.make("fmul", clamped, DEPTHS))
 
+    def _samples(self) -> Operand | None:
+        """The samples of each lane that are drawn, as MS_FLAGS has them; None: all covered ones."""
+        key, code = self.key, self.code
+        mask: Operand = Const(key.sample_mask)
+        if key.alpha_to_coverage:
+            alpha = self.saturate(code.as_reg(self._shader_color(3)))
+            count = code.make("ftoi", code.make("fmul", alpha, SAMPLES))
+            first = code.make("sub", code.make("shl", Const(1), count), Const(1))
+            mask = first if key.sample_mask == ALL_SAMPLES else code.make("and", first, mask)
+        elif key.sample_mask == ALL_SAMPLES:
+            return None
+        return code.make("and", code.make("mov", MS_FLAGS), mask)
+
     def _discard(self) -> None:
         """Which lanes are kept, as a word that is 0 there."""
         code = self.code
@@ -243,7 +265,7 @@ class Fragment(Samples):
         """Whether lanes may be left out."""
         return self._mask is not None or self.discarded is not None
 
-    def _write_tlb(self, address: int, operand: Operand) -> None:
+    def _write_tlb(self, address: int, operand: Operand, after: Op | None = None) -> None:
         """A write in the lanes that are kept."""
         code = self.code
         op = code.op("mov", operand)
@@ -255,5 +277,7 @@ class Fragment(Samples):
         elif self.discarded is not None:
             flags, condition = self._condition(self.discarded, operand)
             op.flags, op.condition = flags, int(OPPOSITE[condition])
+        if after is not None:
+            op.after = [after]
         code.add(op, None)
         self.tlb(op)

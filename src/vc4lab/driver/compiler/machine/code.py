@@ -88,6 +88,7 @@ VPM = Read("vpm", 48, 48)
 ELEMENT = Read("elem_num", 38, -1)
 X_COORD = Read("x_coord", 41, -1)
 Y_COORD = Read("y_coord", -1, 41)
+MS_FLAGS = Read("ms_flags", 42, -1)
 REV_FLAG = Read("rev_flag", -1, 42)
 
 
