@@ -10,6 +10,7 @@ import pytest
 from tests.driver.drawing import BGRA, DEPTH, RGBA, Drawing
 from tests.driver.shaders import TEXTURED, VARYING
 from tests.mesa.conftest import RunningServer
+from tests.support.texture_reference import decode_etc1
 
 from vc4lab.driver.compiler_entries import mesa_compiler
 from vc4lab.driver.draws.blit import MAX_KNOWN
@@ -72,6 +73,20 @@ FORMATS: dict[Any, Any] = {
     Format.L8A8_UNORM: lambda w: [*[expand(w, 0, 8)] * 3, expand(w, 8, 8)],
 }
 """Formats, and red, green, blue and alpha of their words."""
+
+
+def test_blocks_of_etc1_have_their_first_row_on_top(drawing: Drawing, target: int) -> None:
+    """Blocks of any bits, beside a decoder of OpenGL's extension, texel by texel."""
+    texture = drawing.texture(SIZE, SIZE, Format.ETC1_RGB8, bind=8)
+    blocks = np.random.default_rng(8).integers(0, 256, (SIZE // 4, SIZE // 4, 8)).astype(np.uint8)
+    drawing.put(texture, blocks)
+    drawing.sampled(texture)
+    quad(drawing)
+    found = drawing.get(target)
+    words = blocks.view(">u8")[..., 0]
+    for y, x in np.ndindex(SIZE, SIZE):
+        expected = decode_etc1(int(words[y // 4, x // 4]), x % 4, y % 4)
+        assert found[y, x].tolist() == list(expected.to_bytes(4, "little")), (x, y)
 
 
 @pytest.mark.parametrize("format_", FORMATS)

@@ -150,6 +150,7 @@ def texture_of(view: BoundView, sampler: SamplerState) -> Texture:
         min_filter=_MIN_FILTERS[low, mip],
         wrap_s=wraps[0] or 0,
         wrap_t=wraps[1] or 0,
+        etc_flip=kind is TextureType.ETC1,  # as memory has rows here: the first one on top
         cube=is_cube,
         cube_stride=resource.layer_bytes if is_cube else 0,
     )

@@ -45,7 +45,10 @@ RENDER_TARGETS = (
     *("B8G8R8A8_UNORM", "B8G8R8X8_UNORM", "R8G8B8A8_UNORM", "R8G8B8X8_UNORM"),
     "B5G6R5_UNORM",
 )
-MULTISAMPLED = (*RENDER_TARGETS[:-1], "S8_UINT_Z24_UNORM", "X8Z24_UNORM")
+DEPTHS = ("S8_UINT_Z24_UNORM", "X8Z24_UNORM")
+READ_BACK = (*RENDER_TARGETS, *DEPTHS)
+"""What clients read as it is; depth of several samples through a resource with one."""
+MULTISAMPLED = (*RENDER_TARGETS[:-1], *DEPTHS)
 """What may have four samples a pixel, which lie in memory as the tile buffer has them: 565 would
 have 32 bits there, too.
 """
@@ -149,7 +152,7 @@ def videocore(**changes: Any) -> Capabilities:
         "max_texture_3d_size": 1,
         "max_texture_cube_size": 2048,
         "host_feature_check_version": 12,
-        "supported_readback_formats": format_mask(RENDER_TARGETS),
+        "supported_readback_formats": format_mask(READ_BACK),
         "scanout": format_mask(RENDER_TARGETS),
         "renderer": renderer_words(RENDERER),
         "max_shader_sampler_views": 16,

@@ -66,7 +66,13 @@ def copy_region(
 
 
 def blit(command: Blit, target: Resource, source: Resource) -> None:
-    """Copy a box to another one, scaled and converted. Raises Refused."""
+    """Copy a box to another one, scaled and converted. Raises Refused.
+
+    What a mask names and the formats have not is no part of it: Mesa copies windows, their depth as
+    well, with a mask of colours.
+    """
+    if not command.mask & (DEPTH | STENCIL if source.layout.has_depth else COLOUR):
+        return
     to, from_ = Box(*command.dst_box), Box(*command.src_box)
     if command.render_condition_enable or command.alpha_blend:
         raise Refused("GL-007", "BLIT with a condition or with blending was not announced")
