@@ -152,5 +152,65 @@ def test_memory_of_fences_is_used_again(drawing: Drawing, gpu: RunningServer) ->
     for number, _ in many:
         client.send(messages.ResourceUnref(number))
     client.wait()
-    assert len(gpu.server.clients[0]._fences._spare) == MOST_SPARE
+    assert len(gpu.server.clients[0].resources._spare._spare) == MOST_SPARE
     assert gpu.codes() == []
+
+
+def test_a_fence_is_a_buffer_for_who_looks_at_it(drawing: Drawing, gpu: RunningServer) -> None:
+    """Only then it takes GPU memory."""
+    client = drawing.client
+    used = gpu.screen.memory.heap.used
+    before, _ = fence(drawing)
+    after, memory = fence(drawing)
+    wait_for(client, after)
+    assert gpu.screen.memory.heap.used == used
+    box = dict(x=0, y=0, z=0, width=8, height=1, depth=1, data_size=8, offset=0)
+    memory[:] = b"contents"
+    client.send(messages.TransferPut2(after, 0, **box))
+    memory[:] = bytes(8)
+    client.send(messages.TransferGet2(after, 0, **box))
+    wait_for(client, after)
+    assert memory[:] == b"contents"
+    assert gpu.screen.memory.heap.used > used
+    for number in (before, after):
+        client.send(messages.ResourceUnref(number))
+    client.wait()
+    assert gpu.screen.memory.heap.used == used
+    assert gpu.server.clients[0].resources.bytes == 0
+    assert gpu.codes() == []
+    client.send(messages.ResourceUnref(after))
+    client.wait()
+    assert gpu.codes() == ["GL-004"]
+
+
+def test_a_fence_with_a_handle_that_is_taken(gpu: RunningServer) -> None:
+    """By a fence, by a fence that was looked at, by a buffer; the handle 0."""
+    for count, case in enumerate(("fence", "seen", "buffer", "zero"), 1):
+        client = gpu.client()
+        client.send(messages.ProtocolVersion(2))
+        assert client.words(3) == (1, 11, 2)
+        drawing = Drawing(client)
+        number = 0
+        if case == "buffer":
+            number = drawing.buffer(bytes(8))
+        elif case != "zero":
+            number, _ = fence(drawing)
+        if case == "seen":
+            client.send(messages.TransferGet2(number, 0, 0, 0, 0, 8, 1, 1, 8, 0))
+        again = messages.ResourceCreate2(
+            number, Target.BUFFER, Format.R8_UNORM, Bind.CUSTOM, 8, 1, 1, 0, 0, 0, 8
+        )
+        client.send(again)
+        assert client.socket.recv(1) == b""
+        assert gpu.codes() == ["GL-004"] * count
+
+
+def test_a_wait_for_a_buffer_that_is_only_read(drawing: Drawing, gpu: RunningServer) -> None:
+    """It is answered before the frame is complete; so a program may write to it meanwhile."""
+    client = drawing.client
+    vertices = drawing.buffer(bytes(64))
+    handle = cleared(drawing)
+    wait_for(client, vertices)
+    assert gpu.screen.runner.jobs == 0
+    wait_for(client, handle)
+    assert gpu.screen.runner.jobs == 1

@@ -1,57 +1,45 @@
-"""One client: its messages as they come from the socket, and the answers.
+"""One client: what each of its messages does.
 
-The method that handles a message has the message's name in lower case.
+The method that handles a message has the message's name in lower case; `connection.py` has how they
+come from the socket.
 """
 
 from __future__ import annotations
 
 import socket
-import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.mesa.events import CommandReceived, MessageReceived, WindowRead
+from vc4lab.mesa.events import CommandReceived, WindowRead
 from vc4lab.mesa.protocol import limits, messages
 from vc4lab.mesa.protocol.capabilities import V1_BYTES
 from vc4lab.mesa.protocol.codes import Bind
 from vc4lab.mesa.protocol.command import Command
-from vc4lab.mesa.protocol.fields import WORD, Malformed
+from vc4lab.mesa.protocol.fields import WORD
 from vc4lab.mesa.protocol.messages import MESSAGES, Message
 from vc4lab.mesa.protocol.state_commands import CreateSubCtx, DestroySubCtx, SetSubCtx
 from vc4lab.mesa.protocol.stream import Wrong, command_at, decode_stream
-from vc4lab.mesa.server.outbox import Outbox
+from vc4lab.mesa.server.connection import Connection
+from vc4lab.mesa.server.handles import FENCE_BYTES, FENCE_WORDS, Handles
 from vc4lab.mesa.state import walk
 from vc4lab.mesa.state.context import Context, box_of
 from vc4lab.mesa.store.resources import Refused, Resource
 from vc4lab.mesa.store.screen import Transfer
-from vc4lab.mesa.store.staging import SpareStagings, Staging
+from vc4lab.mesa.store.staging import Staging
 
 if TYPE_CHECKING:
     from vc4lab.mesa.server.shared import Shared
 
-HEADER = 2 * WORD
-FENCE_BYTES = 8
-"""Of a fence of Mesa's: a buffer that is made when commands are sent, and waited for."""
 KEPT_BYTES = 1 << 12
 """Of a resource that a context may still know some time after the client has given it up."""
 _CHOOSING = frozenset((SetSubCtx, CreateSubCtx, DestroySubCtx))
-_HEADER = struct.Struct("<II")
 _WALKED = frozenset(number for number, kind in enumerate(walk.kinds()) if kind != walk.OTHER)
 """Commands, by number, that native code may know; at others it would only stop."""
-LOOKS = 16
-"""At a message of which a part is there: Mesa writes its header and its payload one after the
-other, and to sleep between them takes longer."""
-_CHUNK = memoryview(bytearray(1 << 18))
-"""Where bytes are read to; one thread reads those of all clients."""
 
 
-class Ended(Exception):  # noqa: N818 - how a connection ends
-    """The connection is over: the client went, or sent what leaves no other way."""
-
-
-class Client:
+class Client(Connection):
     """A program's connection.
 
     Attributes
@@ -71,136 +59,18 @@ class Client:
     """
 
     def __init__(self, shared: Shared, connection: socket.socket, number: int) -> None:
-        self.shared = shared
-        self.connection = connection
+        super().__init__(shared, connection)
         self.number = number
         self.name = "?"
         self.version = 0
-        self.resources: dict[int, Resource] = {}
+        self.resources = Handles(shared.screen)
         self.contexts = {0: Context(shared.screen, self.resources)}
         self.context = 0
-        self.outbox = Outbox(connection)
         self.waits_for_work = False
         self.watched_for = 0
-        self._fences = SpareStagings(FENCE_BYTES)
-        self._input = bytearray()
-        self._bytes = 0
-        """Of all resources, and of all shared memory."""
 
     def __str__(self) -> str:
         return f"client {self.number} ({self.name})"
-
-    def receive(self) -> None:
-        """Read what is there, and handle it. Raises Ended."""
-        for _ in range(LOOKS):
-            try:
-                count = self.connection.recv_into(_CHUNK)
-            except BlockingIOError:
-                if not self._input:
-                    return
-                continue
-            except OSError:
-                count = 0
-            if not count:
-                if self._input:
-                    self.report(
-                        "GL-008", f"ended inside of a message, after {len(self._input)} bytes"
-                    )
-                raise Ended
-            self._input += _CHUNK[:count]
-            self.handle_waiting()
-            if not self._input or not self.outbox.is_empty:
-                return
-
-    def handle_waiting(self) -> None:
-        """Handle the messages that are there, until an answer waits to be read. Raises Ended."""
-        start = 0
-        try:
-            while self.outbox.is_empty:
-                size = self._message(start)
-                if not size:
-                    break
-                start += size
-        except OSError:
-            raise Ended from None
-        finally:
-            del self._input[:start]
-
-    def flush(self) -> None:
-        """The client reads again. Raises Ended."""
-        try:
-            self.outbox.flush()
-        except OSError:
-            raise Ended from None
-        self.handle_waiting()
-
-    def report(self, code: str, text: str) -> None:
-        """A message about this client."""
-        self.shared.reporter.report(code, f"{self}: {text}", block="GL")
-
-    # -- messages ----------------------------------------------------------------------------------
-
-    def _message(self, start: int) -> int:
-        """Handle the message at byte `start`; its bytes, or 0 if not all are there."""
-        data = self._input
-        if len(data) - start < HEADER:
-            return 0
-        length, number = _HEADER.unpack_from(data, start)
-        declared = MESSAGES.get(number)
-        if declared is None:
-            self._end("GL-001", f"there is no message {number}")
-        payload = self._payload_bytes(declared, length)
-        body = start + HEADER
-        if len(data) - body < payload:
-            return 0
-        try:
-            if payload % WORD:
-                message = declared.decode(self._filled_up(body, payload))
-            else:
-                message = declared.decode(data, body, payload // WORD)
-        except Malformed as reason:
-            self._end("GL-001", f"{declared.name}: {reason}")
-        size = message.data_bytes()
-        if size > limits.TRANSFER_BYTES:
-            self._end("GL-006", f"{message.name}: {size} bytes of data")
-        after = body + payload
-        if len(data) - after < size:
-            return 0
-        listeners = self.shared.listeners.message
-        if listeners.subscriptions:
-            listeners.emit(MessageReceived(self, message))
-        try:
-            if size or isinstance(message, messages.TransferPut):
-                self._put(message, bytes(data[after : after + size]))
-            else:
-                _HANDLERS[declared](self, message)
-        except Refused as reason:
-            self.report(reason.code, f"{message.name}: {reason.text}")
-            if isinstance(message, messages.ResourceCreate | messages.ResourceCreate2):
-                raise Ended from None
-        return HEADER + payload + size
-
-    def _payload_bytes(self, declared: type[Message], length: int) -> int:
-        """Bytes of a message's payload. Raises Ended."""
-        if declared.length == "bytes":
-            if length > limits.NAME_BYTES:
-                self._end("GL-006", f"{declared.name}: {length} bytes")
-            return length
-        if declared.length == "words":
-            if length > limits.MESSAGE_WORDS:
-                self._end("GL-006", f"{declared.name}: {length} words")
-            return length * WORD
-        if length < declared.fixed:
-            self._end("GL-001", f"{declared.name}: {length} words, not {declared.fixed}")
-        return declared.fixed * WORD
-
-    def _filled_up(self, start: int, size: int) -> bytes:
-        """Bytes of the input, filled up to whole words."""
-        return bytes(self._input[start : start + size]) + bytes(-size % WORD)
-
-    def _end(self, code: str, text: str) -> NoReturn:
-        self.report(code, f"{text}; the connection is closed")
-        raise Ended
 
     def create_renderer(self, message: messages.CreateRenderer) -> None:
         self.name = message.program_name or "?"
@@ -227,50 +97,32 @@ class Client:
         self._create(message, 0)
 
     def resource_create2(self, message: messages.ResourceCreate2) -> None:
-        staging = self._create(message, message.data_size)
-        if staging is None:
+        if message.encode()[WORD:] == FENCE_WORDS and self.fence(message.handle):
             return
-        if staging.is_kept:
-            self.outbox.send(b"\0", staging.descriptor, closes=False)
-        else:
+        staging = self._create(message, message.data_size)
+        if staging is not None:
             self.outbox.send(b"\0", staging.take_descriptor())
 
     def _create(
         self, message: messages.ResourceCreate | messages.ResourceCreate2, size: int
     ) -> Staging | None:
         """A resource and its shared memory. Raises Refused."""
-        if len(self.resources) >= limits.RESOURCES:
-            raise Refused("GL-006", f"more than {limits.RESOURCES} resources")
-        if not message.handle or message.handle in self.resources:
-            raise Refused("GL-004", f"{message.handle} is no handle for a new resource")
-        if size > limits.RESOURCE_BYTES:
-            raise Refused("GL-006", f"{size} bytes of shared memory")
-        is_fence = message.width == FENCE_BYTES and message.bind == Bind.CUSTOM
-        try:
-            resource = self.shared.screen.create(message)
-            staging = None
-            if size:
-                spare = is_fence and size == FENCE_BYTES
-                staging = self._fences.take() if spare else Staging(size)
-        except (OSError, MemoryError) as error:
-            raise Refused("GL-006", f"the host has no room: {error}") from None
-        resource.staging = staging
-        self._bytes += resource.size + size
-        if self._bytes > limits.CLIENT_BYTES:
-            raise Refused("GL-006", f"more than {limits.CLIENT_BYTES} bytes in all")
-        self.resources[message.handle] = resource
-        self.waits_for_work |= is_fence
+        staging = self.resources.create(message, size)
+        self.waits_for_work |= message.width == FENCE_BYTES and message.bind == Bind.CUSTOM
         return staging
 
+    def fence(self, handle: int) -> bool:
+        staging = self.resources.fence(handle)
+        if staging is None:
+            return False
+        self.waits_for_work = True
+        self.outbox.send(b"\0", staging.descriptor, closes=False)
+        return True
+
     def resource_unref(self, message: messages.ResourceUnref) -> None:
-        resource = self.resources.pop(message.handle, None)
-        if resource is None:
-            raise Refused("GL-004", f"there is no resource {message.handle}")
-        staging = resource.staging
-        self._bytes -= resource.size + (staging.size if staging is not None else 0)
-        if staging is not None and staging.is_kept:
-            resource.staging = None
-            self._fences.give_back(staging)
+        if self.resources.end_fence(message.handle):
+            return
+        resource = self.resources.take(message.handle)
         for context in self.contexts.values():
             context.gone(message.handle)
             if resource.size >= KEPT_BYTES:
@@ -290,7 +142,7 @@ class Client:
         resource = self._resource(message.handle)
         return Transfer(resource, message.level, box_of(message), resource, message.offset)
 
-    def _put(self, message: Any, data: bytes) -> None:
+    def put(self, message: Any, data: bytes) -> None:
         resource = self._resource(message.handle)
         strides = _strides(message)
         self.shared.screen.write(resource, message.level, box_of(message), data, strides)
@@ -316,7 +168,11 @@ class Client:
         self.shared.screen.finish()
 
     def resource_busy_wait(self, message: messages.ResourceBusyWait) -> None:
-        self.work()
+        """Nothing that the GPU does is seen in a buffer that it only reads: transfers to it are in
+        their order, and out of the shared memory when they are answered.
+        """
+        if not self.resources.is_only_read(message.handle):
+            self.work()
         self._reply(message, 1, bytes(WORD))
 
     def submit_cmd(self, message: messages.SubmitCmd) -> None:
@@ -417,5 +273,4 @@ def _handlers() -> dict[type[Message], Callable[[Client, Any], None]]:
     }
 
 
-_HANDLERS = _handlers()
-"""The method of each message; that of TRANSFER_PUT also gets the data."""
+Client.handlers = _handlers()

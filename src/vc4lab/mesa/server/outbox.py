@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 from collections import deque
+
+_DESCRIPTOR = struct.Struct("@i")
+"""As a control message has it (`socket.send_fds` takes some microseconds to make one)."""
 
 
 class Outbox:
@@ -32,7 +36,8 @@ class Outbox:
             data, descriptors, closes = self._waiting[0]
             try:
                 if descriptors:
-                    sent = socket.send_fds(self._connection, [data], descriptors)
+                    rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, _DESCRIPTOR.pack(*descriptors)
+                    sent = self._connection.sendmsg([data], [rights])
                 else:
                     sent = self._connection.send(data)
             except BlockingIOError:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Self
 
 from vc4lab.mesa.protocol import limits
 from vc4lab.mesa.protocol.capabilities import Capabilities, videocore
-from vc4lab.mesa.server.client import Client, Ended
+from vc4lab.mesa.server.client import Client
+from vc4lab.mesa.server.connection import Ended
 from vc4lab.mesa.server.shared import Shared
 
 if TYPE_CHECKING:
@@ -161,5 +162,5 @@ class Server:
         client.outbox.close()
         client.connection.close()
         self.clients.remove(client)
-        for resource in client.resources.values():
+        for resource in client.resources.resources():
             self.shared.screen.destroy(resource)

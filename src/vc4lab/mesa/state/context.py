@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vc4lab.mesa.protocol import limits
 from vc4lab.mesa.protocol import objects as declared
@@ -59,6 +59,13 @@ _PARTS = tuple(
 _OF_STAGE = attrgetter("shader", "views", "samplers")
 
 
+class Resources(Protocol):
+    """A client's resources."""
+
+    def get(self, handle: int) -> Resource | None:
+        """The one with a handle. Raises Refused."""
+
+
 class Context:
     """One context. `resources` are the client's, which all of its contexts share.
 
@@ -70,7 +77,7 @@ class Context:
         Handles that the last command has looked up, and whether as objects.
     """
 
-    def __init__(self, screen: Screen, resources: dict[int, Resource]) -> None:
+    def __init__(self, screen: Screen, resources: Resources) -> None:
         self.screen = screen
         self.resources = resources
         self.objects: dict[int, Any] = {}

@@ -1,0 +1,182 @@
+"""A client's socket: bytes become messages, one after the other, and answers go back.
+
+`Connection` knows where a message ends and which are wrong; what messages do is `client.py`.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from vc4lab.mesa.events import MessageReceived
+from vc4lab.mesa.protocol import limits, messages
+from vc4lab.mesa.protocol.fields import WORD, Malformed
+from vc4lab.mesa.protocol.messages import MESSAGES, Message
+from vc4lab.mesa.server.handles import FENCE_WORDS
+from vc4lab.mesa.server.outbox import Outbox
+from vc4lab.mesa.store.resources import Refused
+
+if TYPE_CHECKING:
+    from vc4lab.mesa.server.shared import Shared
+
+HEADER = 2 * WORD
+LOOKS = 16
+"""At a message of which a part is there: Mesa writes its header and its payload one after the
+other, and to sleep between them takes longer."""
+_CHUNK = memoryview(bytearray(1 << 18))
+"""Where bytes are read to; one thread reads those of all clients."""
+_HEADER = struct.Struct("<II")
+_WORD = struct.Struct("<I")
+_CREATE = messages.ResourceCreate2.number
+_FENCE_SIZE = HEADER + WORD + len(FENCE_WORDS)
+_CREATES = messages.ResourceCreate | messages.ResourceCreate2
+
+
+class Ended(Exception):  # noqa: N818 - how a connection ends
+    """The connection is over: the client went, or sent what leaves no other way."""
+
+
+class Connection:
+    """A client's socket, and what of its messages is not handled yet.
+
+    Attributes
+    ----------
+    outbox
+        Answers that the client has not read; while there are any, nothing is read from it.
+    """
+
+    handlers: dict[type[Message], Callable[[Any, Any], None]]
+    """The method of each message."""
+
+    def __init__(self, shared: Shared, connection: socket.socket) -> None:
+        self.shared = shared
+        self.connection = connection
+        self.outbox = Outbox(connection)
+        self._input = bytearray()
+
+    def put(self, message: Any, data: bytes) -> None:
+        """A message whose data come with it. Raises Refused."""
+        raise NotImplementedError
+
+    def fence(self, handle: int) -> bool:
+        """A fence, as Mesa makes them; False if it is to be made as other resources are."""
+        raise NotImplementedError
+
+    def receive(self) -> None:
+        """Read what is there, and handle it. Raises Ended."""
+        for _ in range(LOOKS):
+            try:
+                count = self.connection.recv_into(_CHUNK)
+            except BlockingIOError:
+                if not self._input:
+                    return
+                continue
+            except OSError:
+                count = 0
+            if not count:
+                if self._input:
+                    self.report(
+                        "GL-008", f"ended inside of a message, after {len(self._input)} bytes"
+                    )
+                raise Ended
+            self._input += _CHUNK[:count]
+            self.handle_waiting()
+            if not self._input or not self.outbox.is_empty:
+                return
+
+    def handle_waiting(self) -> None:
+        """Handle the messages that are there, until an answer waits to be read. Raises Ended."""
+        start = 0
+        try:
+            while self.outbox.is_empty:
+                size = self._message(start)
+                if not size:
+                    break
+                start += size
+        except OSError:
+            raise Ended from None
+        finally:
+            del self._input[:start]
+
+    def flush(self) -> None:
+        """The client reads again. Raises Ended."""
+        try:
+            self.outbox.flush()
+        except OSError:
+            raise Ended from None
+        self.handle_waiting()
+
+    def report(self, code: str, text: str) -> None:
+        """A message about this client."""
+        self.shared.reporter.report(code, f"{self}: {text}", block="GL")
+
+    # -- messages ----------------------------------------------------------------------------------
+
+    def _message(self, start: int) -> int:
+        """Handle the message at byte `start`; its bytes, or 0 if not all are there."""
+        data = self._input
+        if len(data) - start < HEADER:
+            return 0
+        length, number = _HEADER.unpack_from(data, start)
+        listeners = self.shared.listeners.message
+        if number == _CREATE and data.startswith(FENCE_WORDS, start + HEADER + WORD):
+            # Most messages of this kind; nothing of it but the handle has to be looked at.
+            (handle,) = _WORD.unpack_from(data, start + HEADER)
+            is_whole = length >= messages.ResourceCreate2.fixed
+            if is_whole and not listeners.subscriptions and self.fence(handle):
+                return _FENCE_SIZE
+        declared = MESSAGES.get(number)
+        if declared is None:
+            self._end("GL-001", f"there is no message {number}")
+        payload = self._payload_bytes(declared, length)
+        body = start + HEADER
+        if len(data) - body < payload:
+            return 0
+        try:
+            if payload % WORD:
+                message = declared.decode(self._filled_up(body, payload))
+            else:
+                message = declared.decode(data, body, payload // WORD)
+        except Malformed as reason:
+            self._end("GL-001", f"{declared.name}: {reason}")
+        size, after = message.data_bytes(), body + payload
+        if size > limits.TRANSFER_BYTES:
+            self._end("GL-006", f"{message.name}: {size} bytes of data")
+        if len(data) - after < size:
+            return 0
+        if listeners.subscriptions:
+            listeners.emit(MessageReceived(self, message))
+        try:
+            if size or declared is messages.TransferPut:
+                self.put(message, bytes(data[after : after + size]))
+            else:
+                self.handlers[declared](self, message)
+        except Refused as reason:
+            self.report(reason.code, f"{message.name}: {reason.text}")
+            if isinstance(message, _CREATES):
+                raise Ended from None
+        return HEADER + payload + size
+
+    def _payload_bytes(self, declared: type[Message], length: int) -> int:
+        """Bytes of a message's payload. Raises Ended."""
+        if declared.length == "bytes":
+            if length > limits.NAME_BYTES:
+                self._end("GL-006", f"{declared.name}: {length} bytes")
+            return length
+        if declared.length == "words":
+            if length > limits.MESSAGE_WORDS:
+                self._end("GL-006", f"{declared.name}: {length} words")
+            return length * WORD
+        if length < declared.fixed:
+            self._end("GL-001", f"{declared.name}: {length} words, not {declared.fixed}")
+        return declared.fixed * WORD
+
+    def _filled_up(self, start: int, size: int) -> bytes:
+        """Bytes of the input, filled up to whole words."""
+        return bytes(self._input[start : start + size]) + bytes(-size % WORD)
+
+    def _end(self, code: str, text: str) -> NoReturn:
+        self.report(code, f"{text}; the connection is closed")
+        raise Ended
