@@ -164,11 +164,11 @@ def test_a_fence_is_a_buffer_for_who_looks_at_it(drawing: Drawing, gpu: RunningS
     after, memory = fence(drawing)
     wait_for(client, after)
     assert gpu.screen.memory.heap.used == used
-    box = dict(x=0, y=0, z=0, width=8, height=1, depth=1, data_size=8, offset=0)
+    box = 0, 0, 0, 8, 1, 1, 8, 0
     memory[:] = b"contents"
-    client.send(messages.TransferPut2(after, 0, **box))
+    client.send(messages.TransferPut2(after, 0, *box))
     memory[:] = bytes(8)
-    client.send(messages.TransferGet2(after, 0, **box))
+    client.send(messages.TransferGet2(after, 0, *box))
     wait_for(client, after)
     assert memory[:] == b"contents"
     assert gpu.screen.memory.heap.used > used

@@ -19,7 +19,7 @@ from vc4lab.mesa.protocol.formats import Format
 from vc4lab.mesa.server.client import Client
 from vc4lab.mesa.server.shared import Shared
 from vc4lab.mesa.state import steps, walk
-from vc4lab.mesa.state.pipe import PipeState
+from vc4lab.mesa.state.pipe import Framebuffer, PipeState
 from vc4lab.mesa.store.software import SoftwareScreen
 
 TEXTS = {
@@ -46,7 +46,7 @@ class Watched:
         self.screen = SoftwareScreen(reporter)
         self.events: list[Any] = []
         self.screen.draw = self._draw  # type: ignore[method-assign]
-        self.screen.clear = lambda *what: self.events.append(("clear", str(what[1])))  # type: ignore
+        self.screen.clear = self._clear  # type: ignore[method-assign]
         reporter.listeners.append(lambda item: self.events.append((item.code, item.message)))
         self.shared = Shared(self.screen, reporter, 2, videocore().encode())
         self.client = Client(self.shared, None, 1)  # type: ignore[arg-type]
@@ -57,6 +57,13 @@ class Watched:
     def _draw(self, state: PipeState, command: work_commands.DrawVbo) -> None:
         self.events.append((repr(state.lines()), state.vertex.constants, state.fragment.constants,
                             repr(command)))  # fmt: skip
+
+    def _clear(self, framebuffer: Framebuffer, command: work_commands.Clear) -> None:
+        surfaces = [
+            surface and (repr(surface.state), str(surface.resource))
+            for surface in (*framebuffer.cbufs, framebuffer.zsbuf)
+        ]
+        self.events.append(("clear", repr(surfaces), repr(command)))
 
     def send(self, *sent: messages.Message) -> None:
         for one in sent:
@@ -124,10 +131,25 @@ def _draw(sent: random.Random) -> bytes:
     return bytes(data)
 
 
+def _clear(sent: random.Random) -> bytes:
+    """Seldom with other words than a clear has."""
+    colour = (float(sent.randrange(3)), 0.25, -1.0, 1.0)
+    data = work_commands.Clear(sent.randrange(8), colour, 0.1, 7).encode_command()
+    if not sent.randrange(8):
+        words = sent.randrange(10)
+        data = struct.pack("<I", work_commands.Clear.number | words << 16) + sent.randbytes(
+            4 * words
+        )
+    return data
+
+
 def _frame(sent: random.Random) -> bytes:
     """What comes again and again."""
     parts = []
     for _ in range(sent.randrange(1, 12)):
+        if not sent.randrange(3):
+            parts.append(state_commands.SetSubCtx(sent.choice([0, 0, 1])).encode_command())
+        parts += [_clear(sent)] * (not sent.randrange(3))
         parts += [_setting(sent).encode_command() for _ in range(sent.randrange(4))]
         parts += [_draw(sent)] * sent.randrange(3)
     return b"".join(parts)
@@ -179,7 +201,7 @@ def test_the_same_as_command_by_command(seed: int) -> None:
 
 
 def _repeating() -> tuple[Watched, bytes]:
-    """A client, and a frame of two draws with settings that it knows."""
+    """A client, and a frame of a clear and two draws with settings that it knows."""
     watched = Watched(in_objects=False)
     watched.send(buffer(4, 64), buffer(5, 64))
     watched.send(messages.SubmitCmd(
@@ -187,7 +209,9 @@ def _repeating() -> tuple[Watched, bytes]:
         + CreateObject(2, objects.BlendState(dither=True)).encode_command()
     ))  # fmt: skip
     draw = work_commands.DrawVbo(count=3, instance_count=1)
-    frame = b"".join(
+    clear = work_commands.Clear(4, (0.5, 0.0, 0.0, 1.0), 1.0, 0)
+    begin = state_commands.SetSubCtx(0).encode_command() + clear.encode_command()
+    frame = begin + b"".join(
         one.encode_command()
         for handle in (1, 2)
         for one in (
@@ -206,11 +230,12 @@ def test_repeated_frames_make_no_objects(monkeypatch: pytest.MonkeyPatch) -> Non
     context = watched.client.contexts[0]
     watched.send(messages.SubmitCmd(frame), messages.SubmitCmd(frame))
     first = list(watched.events)
-    assert len(first) == 4
+    assert len(first) == 6
     monkeypatch.setattr(context, "execute", lambda command: pytest.fail(str(command)))
     watched.events.clear()
     watched.send(messages.SubmitCmd(frame))
-    assert watched.events == first[2:]
+    assert watched.events == first[3:]
+    assert first[3][0] == "clear"
     assert context.state.blend == objects.BlendState(dither=True)
     assert context.constants == ((bytes([2] * 16),), ())
 
@@ -251,7 +276,7 @@ def test_handles_that_go_are_not_followed() -> None:
     watched.send(*[messages.SubmitCmd(frame)] * 3)
     watched.events.clear()
     watched.send(messages.ResourceUnref(5), buffer(5, 4096), messages.SubmitCmd(frame))
-    assert "4096x1" in watched.events[1][0]
+    assert "4096x1" in watched.events[2][0]
     destroyed = DestroyObject(ObjectKind.BLEND, 2).encode_command()
     watched.events.clear()
     watched.send(messages.SubmitCmd(destroyed), messages.SubmitCmd(frame))
@@ -267,14 +292,18 @@ def test_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(200):
         color = state_commands.SetBlendColor((float(number), 0.0, 0.0, 0.0)).encode_command()
         watched.send(messages.SubmitCmd(color + frame * 3))
-    assert len(watched.events) == 1200
-    assert len({one[0] for one in watched.events[-6:]}) == 2
+    assert len(watched.events) == 1800
+    assert len({one[0] for one in watched.events[-6:]}) == 3
     assert "blend_color: [199, 0, 0, 0]" in watched.events[-1][0]
 
 
 def test_kinds_are_declared() -> None:
-    """What does something is left to Python; a draw's limits are the declaration's."""
+    """What does something else than draw and clear is left to Python; a draw's limits are the
+    declaration's.
+    """
     kinds = walk.kinds()
-    assert kinds[state_commands.SetSubCtx.number] == walk.OTHER
-    assert kinds[work_commands.Clear.number] == walk.OTHER
+    assert kinds[state_commands.SetSubCtx.number] == walk.CONTEXT
+    assert kinds[work_commands.Clear.number] == walk.CLEAR
+    for left in (work_commands.Blit, work_commands.Transfer3d, state_commands.DestroySubCtx):
+        assert kinds[left.number] == walk.OTHER
     assert {at for at, _ in walk.DRAW_LIMITS} == {2, 3, 7, 11}

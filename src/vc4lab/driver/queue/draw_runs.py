@@ -1,6 +1,6 @@
-"""Draws of a stream become draws of the queue, by native code, with their uniforms beside it.
+"""Draws and clears of a stream become those of the queue, by native code, with uniforms beside it.
 
-It writes what `BlockWriter` and `Draw.encode_command` would: words of a draw by the declarations of
+It writes what `BlockWriter` and `encode_command` would: words of a command by the declarations of
 both, blocks as `blocks.py` has them. Where a state lies, it gets from `BlockWriter`.
 """
 
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vc4lab.driver.queue.blocks import STAGE_PARTS
-from vc4lab.driver.queue.commands import Draw
+from vc4lab.driver.queue.commands import Clear, Draw
 from vc4lab.memory.pointers import host
+from vc4lab.mesa.protocol import work_commands as work
 from vc4lab.mesa.protocol.limits import VERTEX_BUFFERS
 from vc4lab.mesa.protocol.work_commands import DrawVbo
 from vc4lab.mesa.state import draw_run as runs
@@ -51,11 +52,11 @@ BLOCKS_OF_DRAW = 256
 ALIGNMENT = 16
 
 
-_KEPT = struct.Struct(f"<3I{2 * PARTS}I{1 + VERTEX_BUFFERS}I")
+_KEPT = struct.Struct(f"<4I{2 * PARTS}I{1 + VERTEX_BUFFERS}I")
 """A screen's words of a state (`runs.DrawRun`): the generation of the writer's blocks, the turn of
-the queue that has a draw with it, the addresses of its pipe state and of its stages' parts, the
-number of its vertex buffers and their offsets in the pipe state."""
-GENERATION, TURN, PIPE_BLOCK, STAGES = range(4)
+the queue that has a draw with it, the addresses of its pipe state, of its frame buffer and of its
+stages' parts, the number of its vertex buffers and their offsets in the pipe state."""
+GENERATION, TURN, PIPE_BLOCK, FRAMEBUFFER, STAGES = range(5)
 BUFFERS = STAGES + 2 * PARTS
 assert _KEPT.size <= 4 * runs.KEPT_WORDS
 
@@ -72,7 +73,9 @@ class Run(Struct):
     """States that the queue had no draw with yet."""
     count = i32
     next = i32
-    """The first draw that is not in the queue."""
+    """The first row that is not in the queue."""
+    length = i32
+    """Bytes that were written."""
     fresh_count = i32
     arena = i32
     generation = i32
@@ -95,7 +98,6 @@ class Run(Struct):
     buffers_state = i32
     vertices = i32
     """Where they are; 0: they are those of the pipe state."""
-    spare = i32
 
 
 def _words_of_draw() -> list[list[tuple[int, int]]]:
@@ -113,6 +115,15 @@ def _words_of_draw() -> list[list[tuple[int, int]]]:
 WORDS_OF_DRAW = _words_of_draw()
 PIPE_STATE, SHADER_STATE, VERTICES = (
     Draw.specs[name].at for name in ("pipe_state", "shader_state", "vertices")
+)
+
+
+_CLEAR_WORDS = tuple(range(work.Clear.fixed))
+CLEAR_AT = Clear.specs["buffers"].at
+"""The words of Gallium's clear stand together in the queue's, from this one on."""
+assert all(
+    (spec.at, spec.form) == (Clear.specs[name].at - CLEAR_AT, Clear.specs[name].form)
+    for name, spec in work.Clear.specs.items()
 )
 
 
@@ -197,36 +208,44 @@ def _write(context: Value) -> None:
                 store(kept + 4 * TURN, c.turn)
                 store(_word(c.fresh, c.fresh_count), row.state)
                 c.fresh_count = c.fresh_count + 1
-            if row.vertex != c.vertex_place:
-                c.vertex_place = row.vertex
-                c.vertex_block = _constants(c, row.vertex, row.vertex_words)
-                c.vertex_count = 1
-                c.state = -1
-            if row.fragment != c.fragment_place:
-                c.fragment_place = row.fragment
-                c.fragment_block = _constants(c, row.fragment, row.fragment_words)
-                c.fragment_count = 1
-                c.state = -1
-            if row.state != c.state:
-                c.state = row.state
-                c.shader_state = _shader_state(c, kept)
-            if (row.buffers != c.buffers_place) | (row.state != c.buffers_state):
-                c.buffers_place = row.buffers
-                c.buffers_state = row.state
-                c.vertices = _vertices(c, row.buffers, kept)
-            to = c.out + number.zext(i64) * DRAW_BYTES
+            to = c.out + c.length.zext(i64)
             draw = _word(c.data, row.draw)
-            store(to, const(i32, Draw.number | Draw.fixed << 8))
-            for at, sources in enumerate(WORDS_OF_DRAW):
-                word: Any = None
-                for source, shift in sources:
-                    part = load(i32, draw + 4 * source) << shift
-                    word = part if word is None else word | part
-                if word is not None:
-                    store(to + 4 * (1 + at), word)
-            store(to + 4 * (1 + VERTICES), c.vertices)
-            store(to + 4 * (1 + PIPE_STATE), load(i32, kept + 4 * PIPE_BLOCK))
-            store(to + 4 * (1 + SHADER_STATE), c.shader_state)
+            if (load(i32, draw - 4) & 0xFF) == work.Clear.number:
+                store(to, const(i32, Clear.number | Clear.fixed << 8))
+                store(to + 4, load(i32, kept + 4 * FRAMEBUFFER))
+                for at in _CLEAR_WORDS:
+                    store(to + 4 * (1 + CLEAR_AT + at), load(i32, draw + 4 * at))
+                c.length = c.length + 4 * (1 + Clear.fixed)
+            else:
+                if row.vertex != c.vertex_place:
+                    c.vertex_place = row.vertex
+                    c.vertex_block = _constants(c, row.vertex, row.vertex_words)
+                    c.vertex_count = 1
+                    c.state = -1
+                if row.fragment != c.fragment_place:
+                    c.fragment_place = row.fragment
+                    c.fragment_block = _constants(c, row.fragment, row.fragment_words)
+                    c.fragment_count = 1
+                    c.state = -1
+                if row.state != c.state:
+                    c.state = row.state
+                    c.shader_state = _shader_state(c, kept)
+                if (row.buffers != c.buffers_place) | (row.state != c.buffers_state):
+                    c.buffers_place = row.buffers
+                    c.buffers_state = row.state
+                    c.vertices = _vertices(c, row.buffers, kept)
+                store(to, const(i32, Draw.number | Draw.fixed << 8))
+                for at, sources in enumerate(WORDS_OF_DRAW):
+                    word: Any = None
+                    for source, shift in sources:
+                        part = load(i32, draw + 4 * source) << shift
+                        word = part if word is None else word | part
+                    if word is not None:
+                        store(to + 4 * (1 + at), word)
+                store(to + 4 * (1 + VERTICES), c.vertices)
+                store(to + 4 * (1 + PIPE_STATE), load(i32, kept + 4 * PIPE_BLOCK))
+                store(to + 4 * (1 + SHADER_STATE), c.shader_state)
+                c.length = c.length + DRAW_BYTES
             number += 1
             going = number < c.count
     c.next = number
@@ -259,14 +278,14 @@ class DrawRuns:
         return len(run.data) + run.length * BLOCKS_OF_DRAW
 
     def write(self, run: runs.DrawRun, turn: int) -> tuple[bytes, list[PipeState]]:
-        """The draws as bytes of the queue, and the states that are new to it.
+        """The draws and clears as bytes of the queue, and the states that are new to it.
 
         turn: another number for each queue. Raises OutOfMemory.
         """
         here = self._run
         here.data, here.rows, here.count = run.address, run.rows, run.length
         here.kept, here.turn = run.kept.ctypes.data, turn
-        here.next = here.fresh_count = 0
+        here.next = here.fresh_count = here.length = 0
         here.vertex_place = here.fragment_place = here.state = here.buffers_state = -1
         before = np.zeros((len(run.offsets) + 1, BUFFER_WORDS), np.uint32)
         before[:-1, OFFSET_WORD] = run.offsets
@@ -285,7 +304,7 @@ class DrawRuns:
             self._place(run, row.state)
             here.generation = self._writer.generation
         fresh = [run.states[one] for one in self._fresh[: here.fresh_count].tolist()]
-        return ctypes.string_at(here.out, here.count * DRAW_BYTES), fresh
+        return ctypes.string_at(here.out, here.length), fresh
 
     def _block(self, constants: tuple[bytes, ...]) -> tuple[int, int]:
         """How many constant buffers these are, and the address of the block."""
@@ -300,7 +319,8 @@ class DrawRuns:
         stages = writer.stage_words(state.vertex) + writer.stage_words(state.fragment)
         offsets = offsets_of(state.vertex_buffers)
         data = _KEPT.pack(
-            *(writer.generation, 0, pipe_state, *struct.unpack(f"<{2 * PARTS}I", stages)),
+            *(writer.generation, 0, pipe_state, writer.framebuffer(state.framebuffer)),
+            *struct.unpack(f"<{2 * PARTS}I", stages),
             *(len(offsets), *offsets, *[0] * (VERTEX_BUFFERS - len(offsets))),
         )
         row = run.kept[number].view(np.uint8)

@@ -232,7 +232,7 @@ class Client(Connection):
             if len(self.contexts) >= limits.CONTEXTS:
                 raise Refused("GL-006", f"more than {limits.CONTEXTS} contexts")
             if number not in self.contexts:
-                self.contexts[number] = Context(self.shared.screen, self.resources)
+                self.contexts[number] = Context(self.shared.screen, self.resources, number)
             return
         if number not in self.contexts:
             raise Refused("GL-004", f"{command.name}: there is no context {number}")

@@ -71,14 +71,17 @@ class Context:
 
     Attributes
     ----------
+    number
+        The client's for it.
     objects
         By the client's handle; all kinds have one space of handles.
     named
         Handles that the last command has looked up, and whether as objects.
     """
 
-    def __init__(self, screen: Screen, resources: Resources) -> None:
+    def __init__(self, screen: Screen, resources: Resources, number: int = 0) -> None:
         self.screen = screen
+        self.number = number
         self.resources = resources
         self.objects: dict[int, Any] = {}
         self._texts = ShaderTexts()

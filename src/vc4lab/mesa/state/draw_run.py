@@ -1,4 +1,4 @@
-"""Draws that a stream has in a row, as native code hands them on (`walk.py`)."""
+"""Draws and clears that a stream has in a row, as native code hands them on (`walk.py`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.mesa.protocol.fields import WORD
-from vc4lab.mesa.protocol.work_commands import DrawVbo
+from vc4lab.mesa.protocol.work_commands import Clear, DrawVbo
 from vc4lab.mesa.state import walk
 from vc4lab.mesa.state.pipe import offsets_of, with_offsets
 
@@ -30,7 +30,7 @@ def offsets_at(data: bytes, place: int, count: int) -> tuple[int, ...]:
 
 
 class DrawRun(NamedTuple):
-    """Draws that follow each other in a stream, with only settings and uniforms between them.
+    """Draws and clears that follow each other in a stream, with only settings and uniforms between.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class DrawRun(NamedTuple):
     kept
         Of each state KEPT_WORDS words for the screen's own use, zero at first.
     rows, length
-        The address of the draws (`walk.Row`), and their number.
+        The address of the draws and clears (`walk.Row`), and their number.
     data, address
         The stream; places of rows are words of it. Its address.
     constants
@@ -58,11 +58,15 @@ class DrawRun(NamedTuple):
     constants: tuple[tuple[bytes, ...], tuple[bytes, ...]]
     offsets: tuple[int, ...]
 
-    def draws(self) -> Iterator[tuple[PipeState, DrawVbo]]:
+    def commands(self) -> Iterator[tuple[PipeState, DrawVbo | Clear]]:
         """Each with its whole state, as objects."""
         for number in range(self.length):
             row: Any = walk.Row.python.from_address(self.rows + number * walk.Row.size)
             state = self.state(row.state, row.buffers)
+            place = row.draw * WORD
+            if self.data[place - WORD] == Clear.number:
+                yield state, Clear.decode(self.data, place, walk.CLEAR_WORDS)
+                continue
             vertex = self._constants(0, row.vertex, row.vertex_words)
             fragment = self._constants(1, row.fragment, row.fragment_words)
             yield (
@@ -71,7 +75,7 @@ class DrawRun(NamedTuple):
                     vertex=replace(state.vertex, constants=vertex),
                     fragment=replace(state.fragment, constants=fragment),
                 ),
-                DrawVbo.decode(self.data, row.draw * WORD, walk.DRAW_WORDS),
+                DrawVbo.decode(self.data, place, walk.DRAW_WORDS),
             )
 
     def state(self, number: int, place: int) -> PipeState:

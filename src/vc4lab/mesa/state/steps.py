@@ -36,6 +36,7 @@ class Walked(Protocol):
     """What the walk needs of a context (`Context` has it)."""
 
     screen: Screen
+    number: int
     named: set[tuple[int, bool]]
 
     @property
@@ -66,6 +67,7 @@ class StreamWalk:
             steps=self._steps.ctypes.data,
             pool=self._pool.ctypes.data,
             kinds=self._kinds.ctypes.data,
+            context=context.number,
             row_capacity=ROWS,
             mask=STEPS - 1,
         )

@@ -2,9 +2,9 @@
 
 Frames repeat their commands. A state of a context has a number, and a command that only sets state
 leads from one number to another, always the same one as long as its words are the same: such steps
-are learned (`steps.py`) and followed here. Uniforms and draws are read here; a draw becomes a row
-with its state and the places of its uniforms. At everything else the walk stops, Python executes
-the command, and the walk goes on after it.
+are learned (`steps.py`) and followed here. Uniforms, draws and clears are read here; draws and
+clears become rows with their state, a draw also with the places of its uniforms. At everything else
+the walk stops, Python executes the command, and the walk goes on after it.
 
 Which commands are of which kind, and what a draw's words may be, comes from their declarations.
 """
@@ -57,8 +57,9 @@ SETTINGS: tuple[type[Command], ...] = (
 )
 """What only sets state, or nothing: the same words in the same state lead to the same one."""
 NOTHING: tuple[type[Command], ...] = (Nop, work.EndTransfers)
-OTHER, SETTING, SKIPPED, CONSTANTS, DRAW, BUFFERS = range(6)
+OTHER, SETTING, SKIPPED, CONSTANTS, DRAW, BUFFERS, CLEAR, CONTEXT = range(8)
 """Kinds of command for the walk."""
+CLEAR_WORDS = work.Clear.fixed
 LONGEST = 64
 """Words of a step."""
 DRAW_WORDS = 12
@@ -77,10 +78,11 @@ assert settings.SetVertexBuffers.specs["buffers"].at == 0
 
 
 class Row(Struct):
-    """A draw: its state, where its words are, the uniforms of both stages, its vertex buffers.
+    """A draw or a clear: its state, where its words are; of a draw the uniforms of both stages, its
+    vertex buffers.
 
     Places are words of the stream; of uniforms and buffers -1: those that there were when the walk
-    began.
+    began. The word before a command's words is its header.
     """
 
     state = i32
@@ -112,6 +114,8 @@ class Walk(Struct):
     pool = ptr
     kinds = ptr
     word_count = i32
+    context = i32
+    """The number of the context, which SET_SUB_CTX need not choose again."""
     place = i32
     """The next command, in words."""
     state = i32
@@ -141,6 +145,8 @@ def kinds() -> Any:
         ((settings.SetConstantBuffer,), CONSTANTS),
         ((settings.SetVertexBuffers,), BUFFERS),
         ((work.DrawVbo,), DRAW),
+        ((work.Clear,), CLEAR),
+        ((settings.SetSubCtx,), CONTEXT),
     ):
         for declared in group:
             assert COMMANDS[declared.number] is declared
@@ -266,8 +272,14 @@ def _walk(context: Value) -> Value:
                     else:
                         c.fragment = values
                         c.fragment_words = words
-            elif kind == DRAW:
-                known = _is_plain_draw(here, count)
+            elif kind == CONTEXT:
+                known = count == settings.SetSubCtx.fixed
+                if known:
+                    known = load(i32, here + 4) == c.context
+            elif (kind == DRAW) | (kind == CLEAR):
+                known = count == CLEAR_WORDS
+                if kind == DRAW:
+                    known = _is_plain_draw(here, count)
                 if known & (c.row_count >= c.row_capacity):
                     known = const(i1, False)
                     end = const(i32, ROWS)

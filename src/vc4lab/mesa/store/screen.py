@@ -58,7 +58,7 @@ class Screen(Protocol):
         """Draw primitives."""
 
     def draw_run(self, run: DrawRun) -> None:
-        """Draw what a stream has in a row."""
+        """Draw and clear what a stream has in a row."""
 
     def blit(self, command: Blit, target: Resource, source: Resource) -> None:
         """Copy a box, scaled and converted."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vc4lab.mesa.protocol.codes import QueryType
+from vc4lab.mesa.protocol.work_commands import Clear
 from vc4lab.mesa.store import blits
 from vc4lab.mesa.store.resources import Box, HostResource, Refused, Resource, box_in
 from vc4lab.mesa.store.samples import pairs, planes
@@ -15,7 +16,7 @@ from vc4lab.mesa.store.samples import pairs, planes
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.mesa.protocol.messages import ResourceCreate, ResourceCreate2
-    from vc4lab.mesa.protocol.work_commands import Blit, Clear, DrawVbo, ResourceCopyRegion
+    from vc4lab.mesa.protocol.work_commands import Blit, DrawVbo, ResourceCopyRegion
     from vc4lab.mesa.state.draw_run import DrawRun
     from vc4lab.mesa.state.pipe import BoundQuery, BoundSurface, Framebuffer, PipeState
     from vc4lab.mesa.store.screen import Transfer
@@ -91,8 +92,11 @@ class SoftwareScreen:
         )
 
     def draw_run(self, run: DrawRun) -> None:
-        for state, command in run.draws():
-            self.draw(state, command)
+        for state, command in run.commands():
+            if isinstance(command, Clear):
+                self.clear(state.framebuffer, command)
+            else:
+                self.draw(state, command)
 
     def blit(self, command: Blit, target: Resource, source: Resource) -> None:
         for to, of in pairs(target, source):
