@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -167,6 +168,7 @@ def test_a_fence_is_a_buffer_for_who_looks_at_it(drawing: Drawing, gpu: RunningS
     box = 0, 0, 0, 8, 1, 1, 8, 0
     memory[:] = b"contents"
     client.send(messages.TransferPut2(after, 0, *box))
+    wait_for(client, after)
     memory[:] = bytes(8)
     client.send(messages.TransferGet2(after, 0, *box))
     wait_for(client, after)
@@ -206,11 +208,25 @@ def test_a_fence_with_a_handle_that_is_taken(gpu: RunningServer) -> None:
 
 
 def test_a_wait_for_a_buffer_that_is_only_read(drawing: Drawing, gpu: RunningServer) -> None:
-    """It is answered before the frame is complete; so a program may write to it meanwhile."""
-    client = drawing.client
+    """It is answered before its work is done; a poll begins no work at all."""
+    client, screen = drawing.client, gpu.screen
     vertices = drawing.buffer(bytes(64))
     handle = cleared(drawing)
+    wait_for(client, vertices, 0)
+    wait_for(client, vertices, 0)
+    assert screen.runner.jobs == 0
+    began, answered = threading.Event(), threading.Event()
+    run = screen.runner.run
+
+    def held(lists: Any) -> bool:
+        began.set()
+        assert answered.wait(20)
+        return bool(run(lists))
+
+    screen.runner.run = held  # type: ignore[method-assign]
     wait_for(client, vertices)
-    assert gpu.screen.runner.jobs == 0
-    wait_for(client, handle)
-    assert gpu.screen.runner.jobs == 1
+    answered.set()
+    assert began.wait(20)
+    assert (drawing.get(handle) == [51, 102, 153, 204]).all()
+    assert screen.runner.jobs == 1
+    assert gpu.codes() == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.driver.frames.rendering_list import (
     FIRST_BLOCK,
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.mesa.state.pipe import Framebuffer
 
+MOST_LISTS = 16
+"""Of some kilobytes each."""
 STATE_BYTES = 48
 """Of a tile, in the tile state data array."""
 DEPTH, STENCIL, COLOUR0 = 1, 2, 4
@@ -33,24 +35,43 @@ DEPTH, STENCIL, COLOUR0 = 1, 2, 4
 ZS = DEPTH | STENCIL
 
 
+class FrameSurfaces(NamedTuple):
+    """What frames go to.
+
+    Attributes
+    ----------
+    number
+        From 1 on; none comes again for other surfaces.
+    lists
+        Rendering lists that frames had, by what is done with the tiles.
+    """
+
+    framebuffer: Framebuffer
+    target: FrameTarget
+    number: int
+    lists: dict[tuple[int, ...], bytes]
+
+
 class FrameJob:
     """Clears and draws for one frame buffer; its draws are added to `draws`, which are none yet.
 
     Attributes
     ----------
+    surfaces
+        Where it goes to.
     writes, reads
         Resources that it draws to, and those that its draws use.
     is_aside
         Whether it waits while another frame gets its draws (`aside.py`): it has none itself.
     """
 
-    def __init__(self, framebuffer: Framebuffer, target: FrameTarget, draws: FrameDraws) -> None:
+    def __init__(self, surfaces: FrameSurfaces, draws: FrameDraws) -> None:
         self._draws = draws
-        self.framebuffer = framebuffer
-        self.target = target
-        surfaces = [*framebuffer.cbufs, framebuffer.zsbuf]
+        self.surfaces = surfaces
+        self.framebuffer = framebuffer = surfaces.framebuffer
+        self.target = surfaces.target
         self.writes: dict[int, GpuResource] = {}
-        for one in surfaces:
+        for one in (*framebuffer.cbufs, framebuffer.zsbuf):
             if one is not None:
                 resource: Any = one.resource
                 self.writes[resource.number] = resource
@@ -60,6 +81,12 @@ class FrameJob:
         self.uses_depth = False
         self.writes_depth = False
         self._colour = self._depth = self._stencil = 0
+
+    def again(self) -> FrameJob:
+        """A frame that begins in the same way, before its first draw."""
+        made = object.__new__(FrameJob)
+        made.__dict__.update(self.__dict__, reads={})
+        return made
 
     def can_clear(self, buffers: int) -> bool:
         """Whether a clear of these can still be the tile buffer's."""
@@ -111,18 +138,25 @@ class FrameJob:
             data = begin + self._draws.records + _END
             start = memory.keep(data)
             end = start + len(data)
-        plan = RenderPlan(
-            self.target,
-            tile_lists if self.draws else 0,
-            loads_colour=self.target.colour is not None and not self.cleared & COLOUR0,
-            loads_depth=self.uses_depth and self.cleared & ZS != ZS,
-            stores_depth=self.writes_depth,
-        )
-        data = rendering_list(plan)
-        if self.cleared:
-            data = clear_records(self._colour, self._depth, self._stencil) + data
+        data = self._rendering_list(tile_lists if self.draws else 0)
         place = memory.keep(data)
         return Lists(start, end, place, place + len(data))
+
+    def _rendering_list(self, tile_lists: int) -> bytes:
+        """The whole list; most frames have the one of the frame before."""
+        loads_colour = self.target.colour is not None and not self.cleared & COLOUR0
+        loads_depth = self.uses_depth and self.cleared & ZS != ZS
+        moves = loads_colour, loads_depth, self.writes_depth
+        key = tile_lists, *moves, self.cleared, self._colour, self._depth, self._stencil
+        known = self.surfaces.lists.get(key)
+        if known is None:
+            known = rendering_list(RenderPlan(self.target, tile_lists, *moves))
+            if self.cleared:
+                known = clear_records(self._colour, self._depth, self._stencil) + known
+            if len(self.surfaces.lists) >= MOST_LISTS:
+                self.surfaces.lists.clear()
+            self.surfaces.lists[key] = known
+        return known
 
 
 @lru_cache(maxsize=64)

@@ -84,14 +84,16 @@ class BlockReader:
         self._elsewhere: dict[Any, dict[Any, Any]] = {}
         self._turn = memory.states.turn
 
-    def reset(self) -> None:
-        """Another queue: other blocks may lie at the same addresses."""
+    def reset(self) -> bool:
+        """Another queue: other blocks may lie where some did. Whether those that last, too."""
         self._places.clear()
-        if self._turn != self.memory.states.turn:
-            self._turn = self.memory.states.turn
-            self._lasting.clear()
-            self._shared.clear()
-            self._elsewhere.clear()
+        if self._turn == self.memory.states.turn:
+            return False
+        self._turn = self.memory.states.turn
+        self._lasting.clear()
+        self._shared.clear()
+        self._elsewhere.clear()
+        return True
 
     def forget(self) -> None:
         """A resource went; its number will not come again."""
@@ -108,14 +110,15 @@ class BlockReader:
             raise Malformed(f"a block of {size} bytes at 0x{address:x}")
         return self.memory.guest.read(address + 4, size)
 
-    def _lasts(self, address: int) -> bool:
+    def lasts(self, address: int) -> bool:
+        """Whether the block at an address stays when the queue is done."""
         states = self.memory.states
         return states.start <= address < states.next
 
     def value(self, name: str, codec: Codec, address: int) -> Any:
         """The part of the state in a block."""
         place = name, address
-        places = self._lasting if self._lasts(address) else self._places
+        places = self._lasting if self.lasts(address) else self._places
         known = places.get(place)
         if known is None:
             data = self.bytes_at(address)
@@ -188,7 +191,7 @@ class BlockReader:
             known = SharedState(
                 made,
                 self._elsewhere_of(addresses, key[1:]),
-                lasts=all(map(self._lasts, filter(None, key))),
+                lasts=all(map(self.lasts, filter(None, key))),
             )
             if known.lasts:
                 self._shared[key] = known
@@ -197,7 +200,7 @@ class BlockReader:
     def _elsewhere_of(self, addresses: tuple[int, ...], stages: tuple[int, ...]) -> dict[Any, Any]:
         """What states with other vertex buffers and the same other parts have in common."""
         others = addresses[:_VERTEX_BUFFERS], addresses[_VERTEX_BUFFERS + 1 :], stages
-        if not all(self._lasts(one) for part in others for one in part if one):
+        if not all(self.lasts(one) for part in others for one in part if one):
             return {}
         known = self._elsewhere.get(others)
         if known is None:

@@ -271,6 +271,14 @@ class DrawRuns:
             out=self._out.ctypes.data,
             fresh=self._fresh.ctypes.data,
         )
+        self._take_offsets(())
+
+    def _take_offsets(self, offsets: tuple[int, ...]) -> None:
+        """Those of the vertex buffers of rows that have none."""
+        self._offsets = offsets
+        self._before = np.zeros((len(offsets) + 1, BUFFER_WORDS), np.uint32)
+        self._before[:-1, OFFSET_WORD] = offsets
+        self._run.before = self._before.ctypes.data
 
     @staticmethod
     def room(run: runs.DrawRun) -> int:
@@ -287,9 +295,8 @@ class DrawRuns:
         here.kept, here.turn = run.kept.ctypes.data, turn
         here.next = here.fresh_count = here.length = 0
         here.vertex_place = here.fragment_place = here.state = here.buffers_state = -1
-        before = np.zeros((len(run.offsets) + 1, BUFFER_WORDS), np.uint32)
-        before[:-1, OFFSET_WORD] = run.offsets
-        here.before = before.ctypes.data
+        if run.offsets != self._offsets:
+            self._take_offsets(run.offsets)
         here.vertex_count, here.vertex_block = self._block(run.constants[0])
         here.fragment_count, here.fragment_block = self._block(run.constants[1])
         here.generation = self._writer.generation

@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.driver.frames.aside import FramesAside
-from vc4lab.driver.frames.job import FrameJob
+from vc4lab.driver.frames.job import FrameJob, FrameSurfaces
 from vc4lab.driver.frames.target import frame_target
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.driver.pictures import Snapshot
@@ -20,7 +20,6 @@ from vc4lab.driver.queue.events import JobDrawn
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.placing import FrameDraws
-    from vc4lab.driver.frames.target import FrameTarget
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.driver.gpu.runner import Runner
@@ -56,8 +55,8 @@ class OpenFrames:
         self.job: FrameJob | None = None
         self.drawn: list[int] = []
         self._aside = FramesAside()
-        self._framebuffers: dict[int, tuple[Framebuffer, FrameTarget, int]] = {}
-        """By their ids: with what is drawn to, and numbers of which none comes again."""
+        self._surfaces: dict[int, FrameSurfaces] = {}
+        """By the ids of the frame buffers."""
         self._numbers = count(1)
         self._target: tuple[GpuResource, int] | None = None
         self._picture: Snapshot | None = None
@@ -71,7 +70,7 @@ class OpenFrames:
         """A resource goes: nothing may keep it alive."""
         if self._target is not None and self._target[0] is resource:
             self._picture, self._target = self.last_picture, None
-        self._framebuffers.clear()
+        self._surfaces.clear()
 
     # -- what others need --------------------------------------------------------------------------
 
@@ -99,20 +98,30 @@ class OpenFrames:
         if job is not None and job.framebuffer == framebuffer:
             return job
         self._leave()
-        known = self._framebuffers.get(id(framebuffer))
-        if known is None:
-            if len(self._framebuffers) >= MAX_KNOWN:
-                self._framebuffers.clear()
-            known = framebuffer, frame_target(framebuffer), next(self._numbers)
-            self._framebuffers[id(framebuffer)] = known
-        _, target, number = known
+        surfaces = self._surfaces.get(id(framebuffer))
+        if surfaces is None:
+            if len(self._surfaces) >= MAX_KNOWN:
+                self._surfaces.clear()
+            target = frame_target(framebuffer)
+            surfaces = FrameSurfaces(framebuffer, target, next(self._numbers), {})
+            self._surfaces[id(framebuffer)] = surfaces
         job = self._aside.take(framebuffer)
         if job is None:
-            job = FrameJob(framebuffer, target, self.frame_draws)
+            job = FrameJob(surfaces, self.frame_draws)
         self._draw_aside(job.writes)
-        self.frame_draws.begin(number)
+        self.frame_draws.begin(surfaces.number)
         self.job = job
         return job
+
+    def begin_with(self, job: FrameJob) -> None:
+        """Another frame begins, and is this one: there is none at hand, and none aside."""
+        self.job = job
+        self.frame_draws.begin(job.surfaces.number)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no frame is collected."""
+        return self.job is None and not len(self._aside)
 
     def _leave(self) -> None:
         """Another frame begins: the one at hand is drawn, or waits if it has only clears."""
@@ -143,7 +152,8 @@ class OpenFrames:
         drawn, self.drawn = self.drawn, []
         if job is None or not job.has_work:
             return
-        self._draw_aside({*job.writes, *job.reads})
+        if len(self._aside):
+            self._draw_aside({*job.writes, *job.reads})
         self._run(job, drawn)
 
     def run(self, job: FrameJob) -> None:

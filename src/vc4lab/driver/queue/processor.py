@@ -16,7 +16,7 @@ from vc4lab.driver.draws.blit import BlitDraws, is_drawn
 from vc4lab.driver.draws.lowering import DrawLowering
 from vc4lab.driver.draws.placing import FrameDraws
 from vc4lab.driver.draws.programs import CompileError
-from vc4lab.driver.frames.job import COLOUR0, DEPTH, STENCIL, ZS
+from vc4lab.driver.frames.job import COLOUR0, DEPTH, STENCIL, ZS, FrameJob
 from vc4lab.driver.frames.sample_copies import SampleCopy, is_tile_copy
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.driver.queue import commands as c
@@ -79,16 +79,19 @@ class Processor:
         self.counts = FrameCounts()
         self.blits = BlitDraws(memory)
         self._frames = OpenFrames(memory, runner, self.frame_draws, listeners, self.counts)
+        self._openings: dict[bytes, FrameJob] = {}
+        """Frames as clears begin them, by the clears' bytes."""
 
     def run(self, address: int, size: int) -> None:
         """Execute the queue at an address, up to its halt. Raises what `--strict` raises."""
         begun = time.monotonic()
         data = self.memory.guest.read(address, size)
-        self.blocks.reset()
+        if self.blocks.reset():
+            self._openings.clear()
         self.walk.begin()
         if self.listeners.queue.subscriptions:
             self.listeners.queue.emit(QueueBegun(address, size))
-        place = 0
+        place = self._open(data)
         while True:
             if not (self.listeners.command.subscriptions or self.listeners.draw.subscriptions):
                 place = self._walk(address + place, address + size) - address
@@ -106,6 +109,14 @@ class Processor:
         self._frames.finish()
         if self.listeners.done.subscriptions:
             self.listeners.done.emit(QueueDone(begun))
+
+    def _open(self, data: bytes) -> int:
+        """Begin the frame as the queue's first clear does, if that is known; the byte after it."""
+        opening = self._openings.get(data[:CLEAR_BYTES])
+        if opening is None or self.listeners.command.subscriptions:
+            return 0
+        self._frames.begin_with(opening.again())
+        return CLEAR_BYTES
 
     def _walk(self, start: int, end: int) -> int:
         """Add known draws from an address on to the frame; the address of what comes next."""
@@ -139,6 +150,7 @@ class Processor:
     def forget(self, resource: GpuResource) -> None:
         """A resource goes: nothing may keep it alive."""
         self._frames.forget(resource)
+        self._openings.clear()
         self.blocks.forget()
         self.draws.forget()
         self.walk.forget()
@@ -197,6 +209,7 @@ class Processor:
             buffers &= ZS
         if not buffers & (ZS | COLOUR0):
             return
+        begins = self._frames.is_empty and self.blocks.lasts(command.framebuffer)
         job = self._frames.begin(framebuffer)
         if not job.can_clear(buffers):
             self._frames.flush()
@@ -204,6 +217,7 @@ class Processor:
         if not job.can_clear(buffers):
             self._clear_in_memory(framebuffer, command)
             buffers &= ~ZS
+            begins = False
         if buffers:
             order = job.target.order
             depth = min(max(command.depth, 0.0), 1.0) if command.depth == command.depth else 0.0
@@ -213,6 +227,10 @@ class Processor:
             if job.target.is_srgb:
                 color = (*srgb.stored(color[:3]).tolist(), color[3])
             job.clear(buffers, colour_word(color, order), bits, command.stencil & 0xFF)
+        if begins:
+            if len(self._openings) >= MOST_OPENINGS:
+                self._openings.clear()
+            self._openings[command.encode_command()] = job.again()
 
     def _clear_in_memory(self, framebuffer: Framebuffer, command: c.Clear) -> None:
         """Depth without stencil, or the other way round: the tile buffer clears both."""
@@ -309,6 +327,10 @@ class Processor:
             raise Refused("GL-005", f"{resource} does not hold {box}")
         found: Any = self.memory.guest.array(address, size).reshape(shape)
         return found
+
+
+CLEAR_BYTES = 4 * (1 + c.Clear.fixed)
+MOST_OPENINGS = 64
 
 
 @lru_cache(maxsize=64)

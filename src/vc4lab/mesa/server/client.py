@@ -53,7 +53,8 @@ class Client(Connection):
     contexts
         By number; 0 is there from the start.
     waits_for_work
-        Whether it has made a fence, for which it will wait, and its work is not done yet.
+        Whether its work is to be done next: it has made a fence, for which it will wait, or need
+        not wait for a buffer.
     watched_for
         The events that the server waits for.
     """
@@ -168,10 +169,12 @@ class Client(Connection):
         self.shared.screen.finish()
 
     def resource_busy_wait(self, message: messages.ResourceBusyWait) -> None:
-        """Nothing that the GPU does is seen in a buffer that it only reads: transfers to it are in
-        their order, and out of the shared memory when they are answered.
+        """What the GPU does is not seen in a buffer that it only reads: transfers to it have copied
+        what they need when they are answered. So the work is done while the program goes on.
         """
-        if not self.resources.is_only_read(message.handle):
+        if self.resources.is_only_read(message.handle):
+            self.waits_for_work |= bool(message.flags)
+        else:
             self.work()
         self._reply(message, 1, bytes(WORD))
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PROTOCOLS = (0, 2)
 """0: data come inline; 2: through shared memory."""
+TURNS = 4
+"""Frames of a client, at most, before others are looked at."""
 
 
 class Server:
@@ -145,7 +147,9 @@ class Server:
                 client.flush()
             if events & selectors.EVENT_READ:
                 client.receive()
-            if client.waits_for_work and client.outbox.is_empty:
+            for _ in range(TURNS):
+                if not client.waits_for_work or not client.outbox.is_empty:
+                    break
                 client.work()
                 client.receive()  # meanwhile it mostly has asked whether this is done
         except Ended:

@@ -121,7 +121,8 @@ class Context:
     @property
     def has_plain_constants(self) -> bool:
         """Whether no stage has more than constant buffer 0."""
-        return all(len(one) <= 1 for one in self.constants)
+        vertex, fragment = self.constants
+        return len(vertex) <= 1 and len(fragment) <= 1
 
     @property
     def vertex_buffers(self) -> VertexBuffers:

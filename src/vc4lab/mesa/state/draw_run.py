@@ -44,7 +44,8 @@ class DrawRun(NamedTuple):
     data, address
         The stream; places of rows are words of it. Its address.
     constants
-        Those of the vertex and of the fragment stage, where a row has none of its own.
+        Those of the vertex and of the fragment stage, where a row has none of its own; none where
+        every draw has.
     offsets
         The same of vertex buffers.
     """

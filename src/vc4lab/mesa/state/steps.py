@@ -120,12 +120,14 @@ class StreamWalk:
         offsets = offsets_of(buffers)
         end = walk.ROWS
         while end == walk.ROWS:
-            here.row_count = 0
+            here.row_count = here.needs = 0
             end = self._native(here.address)
             if here.row_count:
+                needs = here.needs
+                constants = before[0] if needs & 1 else (), before[1] if needs & 2 else ()
                 run = DrawRun(
                     *(self._states, self._kept, here.rows, here.row_count, data, address),
-                    *(before, offsets),
+                    *(constants, offsets),
                 )
                 context.screen.draw_run(run)
         if here.buffers >= 0:

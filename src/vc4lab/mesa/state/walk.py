@@ -125,6 +125,8 @@ class Walk(Struct):
     fragment = i32
     fragment_words = i32
     buffers = i32
+    needs = i32
+    """Stages, as bits, of which draws have the uniforms that there were when the walk began."""
     row_count = i32
     row_capacity = i32
     mask = i32
@@ -294,6 +296,9 @@ def _walk(context: Value) -> Value:
                     row.fragment_words = c.fragment_words
                     row.buffers = c.buffers
                     c.row_count = c.row_count + 1
+                    if kind == DRAW:
+                        missing = (c.vertex < 0).zext(i32) | (c.fragment < 0).zext(i32) << 1
+                        c.needs = c.needs | missing
         if known:
             place += count + 1
             running = place < c.word_count
