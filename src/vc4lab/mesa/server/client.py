@@ -7,6 +7,7 @@ come from the socket.
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 KEPT_BYTES = 1 << 12
 """Of a resource that a context may still know some time after the client has given it up."""
 _CHOOSING = frozenset((SetSubCtx, CreateSubCtx, DestroySubCtx))
+_IDLE = struct.pack("<III", 1, messages.ResourceBusyWait.number, 0)
+"""The answer to a wait."""
 _WALKED = frozenset(number for number, kind in enumerate(walk.kinds()) if kind != walk.OTHER)
 """Commands, by number, that native code may know; at others it would only stop."""
 
@@ -169,14 +172,17 @@ class Client(Connection):
         self.shared.screen.finish()
 
     def resource_busy_wait(self, message: messages.ResourceBusyWait) -> None:
+        self.wait_for(message.handle, message.flags)
+
+    def wait_for(self, handle: int, flags: int) -> None:
         """What the GPU does is not seen in a buffer that it only reads: transfers to it have copied
         what they need when they are answered. So the work is done while the program goes on.
         """
-        if self.resources.is_only_read(message.handle):
-            self.waits_for_work |= bool(message.flags)
+        if self.resources.is_only_read(handle):
+            self.waits_for_work |= bool(flags)
         else:
             self.work()
-        self._reply(message, 1, bytes(WORD))
+        self.outbox.send(_IDLE)
 
     def submit_cmd(self, message: messages.SubmitCmd) -> None:
         if self.shared.listeners.command.subscriptions:

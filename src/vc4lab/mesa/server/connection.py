@@ -29,7 +29,12 @@ _CHUNK = memoryview(bytearray(1 << 18))
 """Where bytes are read to; one thread reads those of all clients."""
 _HEADER = struct.Struct("<II")
 _WORD = struct.Struct("<I")
-_CREATE = messages.ResourceCreate2.number
+_TWO_WORDS = struct.Struct("<II")
+_CREATE, _WAIT = messages.ResourceCreate2.number, messages.ResourceBusyWait.number
+_CREATE_WORDS, _WAIT_WORDS = messages.ResourceCreate2.fixed, messages.ResourceBusyWait.fixed
+_QUICK = frozenset((_CREATE, _WAIT))
+assert tuple(messages.ResourceBusyWait.specs) == ("handle", "flags")
+assert _TWO_WORDS.size == _WAIT_WORDS * WORD
 _FENCE_SIZE = HEADER + WORD + len(FENCE_WORDS)
 _CREATES = messages.ResourceCreate | messages.ResourceCreate2
 
@@ -62,6 +67,10 @@ class Connection:
 
     def fence(self, handle: int) -> bool:
         """A fence, as Mesa makes them; False if it is to be made as other resources are."""
+        raise NotImplementedError
+
+    def wait_for(self, handle: int, flags: int) -> None:
+        """The client asks whether a resource is in use, or waits until it is not."""
         raise NotImplementedError
 
     def receive(self) -> None:
@@ -121,12 +130,10 @@ class Connection:
             return 0
         length, number = _HEADER.unpack_from(data, start)
         listeners = self.shared.listeners.message
-        if number == _CREATE and data.startswith(FENCE_WORDS, start + HEADER + WORD):
-            # Most messages of this kind; nothing of it but the handle has to be looked at.
-            (handle,) = _WORD.unpack_from(data, start + HEADER)
-            is_whole = length >= messages.ResourceCreate2.fixed
-            if is_whole and not listeners.subscriptions and self.fence(handle):
-                return _FENCE_SIZE
+        if number in _QUICK and not listeners.subscriptions:
+            size = self._quick(number, length, start)
+            if size:
+                return size
         declared = MESSAGES.get(number)
         if declared is None:
             self._end("GL-001", f"there is no message {number}")
@@ -158,6 +165,23 @@ class Connection:
             if isinstance(message, _CREATES):
                 raise Ended from None
         return HEADER + payload + size
+
+    def _quick(self, number: int, length: int, start: int) -> int:
+        """Handle a message of those that come again and again, without an object; its bytes, or 0
+        if it is to be handled as others are.
+        """
+        data, body = self._input, start + HEADER
+        if number == _WAIT:
+            if length < _WAIT_WORDS or len(data) - body < _TWO_WORDS.size:
+                return 0
+            self.wait_for(*_TWO_WORDS.unpack_from(data, body))
+            return HEADER + _TWO_WORDS.size
+        if length >= _CREATE_WORDS and data.startswith(FENCE_WORDS, body + WORD):
+            # Nothing of it but the handle has to be looked at.
+            (handle,) = _WORD.unpack_from(data, body)
+            if self.fence(handle):
+                return _FENCE_SIZE
+        return 0
 
     def _payload_bytes(self, declared: type[Message], length: int) -> int:
         """Bytes of a message's payload. Raises Ended."""

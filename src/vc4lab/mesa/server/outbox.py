@@ -26,6 +26,14 @@ class Outbox:
 
     def send(self, data: bytes, descriptor: int | None = None, *, closes: bool = True) -> None:
         """Send bytes, with a descriptor, which is then closed if it `closes`. Raises OSError."""
+        if descriptor is None and not self._waiting:  # most answers
+            try:
+                sent = self._connection.send(data)
+            except BlockingIOError:
+                sent = 0
+            if sent == len(data):
+                return
+            data = data[sent:]
         descriptors = [] if descriptor is None else [descriptor]
         self._waiting.append((memoryview(data), descriptors, closes))
         self.flush()
