@@ -12,12 +12,13 @@ from tests.driver.drawing import BGRA, RGBA, Drawing
 from tests.driver.small_scene import WINDOW, server_and_drawing
 from tests.mesa.conftest import RunningServer
 
-from vc4lab.driver.queue.commands import Draw
+from vc4lab.driver.queue.commands import Clear, Draw, QueueCommand
 from vc4lab.driver.queue.draw_walk import DrawWalk
 from vc4lab.driver.queue.processor import _HANDLERS
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol import messages
-from vc4lab.mesa.protocol.codes import Primitive, Stage
+from vc4lab.mesa.protocol.codes import Compare, Primitive, Stage
+from vc4lab.mesa.protocol.formats import Format
 from vc4lab.mesa.protocol.state_commands import (
     Scissor,
     SetIndexBuffer,
@@ -127,17 +128,18 @@ def square(drawing: Drawing) -> int:
     return target
 
 
-def executed_draws(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> list[Draw]:
-    """Draws that Python executes from now on."""
-    executed: list[Draw] = []
-    processor: Any = server.screen.processor
-    draw = processor.draw
+def executed_by_python(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch, kind: type[QueueCommand] = Draw
+) -> list[Any]:
+    """Commands of a kind, draws or clears, that Python executes from now on."""
+    executed: list[Any] = []
+    handle = _HANDLERS[kind]
 
-    def counted(_processor: Any, command: Draw) -> None:
+    def counted(processor: Any, command: Any) -> None:
         executed.append(command)
-        draw(command)
+        handle(processor, command)
 
-    monkeypatch.setitem(_HANDLERS, Draw, counted)
+    monkeypatch.setitem(_HANDLERS, kind, counted)
     return executed
 
 
@@ -159,7 +161,7 @@ def test_repeated_draws_are_left_to_the_walk(
 
         for _ in range(2):
             assert frame((1, 0, 0, 1)) == [255, 0, 0, 255]
-        executed = executed_draws(server, monkeypatch)
+        executed = executed_by_python(server, monkeypatch)
         assert frame((0, 1, 0, 1)) == [0, 255, 0, 255]
         assert not executed
         # Indices that changed are looked at again.
@@ -167,6 +169,57 @@ def test_repeated_draws_are_left_to_the_walk(
         drawing.client.send(messages.TransferPut2(indices, 0, 0, 0, 0, 12, 1, 1, 12, 0))
         assert frame((0, 0, 1, 1)) == [0, 0, 0, 0]
         assert [draw.count for draw in executed] == [6]
+    finally:
+        server.close()
+
+
+def test_frames_that_begin_with_a_known_clear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They begin as that did, with its values, as long as there is what it is for."""
+    server, drawing = server_and_drawing(tmp_path)
+    middle = SIZE // 2
+    try:
+        drawn = square(drawing)
+        depth = drawing.texture(SIZE, SIZE, Format.X8Z24_UNORM, bind=1)
+        drawing.depth(depth_enabled=True, depth_writemask=True, depth_func=Compare.LESS)
+        drawing.vertices(np.array(SMALL), 4)
+        drawing.constants(Stage.FRAGMENT, (1, 0, 0, 1))
+
+        def frame(target: int, blue: float, z: float) -> list[list[int]]:
+            drawing.clear(5, (0, 0, blue, 1), z)
+            drawing.draw(Primitive.TRIANGLE_FAN, 4)
+            pixels = drawing.get(target)
+            return [pixels[0, 0].tolist(), pixels[middle, middle].tolist()]
+
+        drawing.target(drawn, depth)
+        red, background = [255, 0, 0, 255], {0.2: [0, 0, 51, 255], 1.0: [0, 0, 255, 255]}
+        executed = executed_by_python(server, monkeypatch, Clear)
+        for turn in range(3):
+            for blue in background:
+                # The square lies at a depth of 0.5: it is hidden where 0.25 was cleared to.
+                assert frame(drawn, blue, 1.0) == [background[blue], red]
+                assert frame(drawn, blue, 0.25) == [background[blue]] * 2
+            assert len(executed) == 4, turn
+        # In the middle of a queue it is a clear as others are.
+        drawing.clear(5, (0, 0, 0.2, 1), 1.0)
+        drawing.draw(Primitive.TRIANGLE_FAN, 4)
+        assert frame(drawn, 1.0, 1.0) == [background[1.0], red]
+        assert len(executed) == 5
+        # Another texture at the same handle, with more than one tile.
+        other = drawing.texture(3 * SIZE, 2 * SIZE, RGBA)
+        drawing.target(other)
+        drawing.depth()
+        drawing.viewport(3 * SIZE, 2 * SIZE)
+        for number in (drawn, depth):
+            drawing.client.send(messages.ResourceUnref(number))
+        drawing.client.wait()
+        del executed[:]
+        for _ in range(2):
+            assert frame(other, 1.0, 1.0) == [background[1.0]] * 2
+            assert drawing.get(other)[SIZE, SIZE + middle].tolist() == red
+        assert len(executed) == 1
+        assert not server.reporter.counts
     finally:
         server.close()
 
@@ -197,7 +250,7 @@ def test_streamed_vertices_are_left_to_the_walk(
 
         pictures = [frame(place) for place in range(4)]
         assert pictures[0] == pictures[2] != pictures[1] == pictures[3]
-        executed = executed_draws(server, monkeypatch)
+        executed = executed_by_python(server, monkeypatch)
         for place in (4, 5, 6, 7, 3, 2):
             assert frame(place) == pictures[place % 2]
         assert not executed

@@ -25,7 +25,7 @@ from vc4lab.driver.queue.processor import Processor
 from vc4lab.mesa.protocol.codes import QueryType
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.store.resources import Box, Refused, Resource, box_in
-from vc4lab.mesa.store.software import shared_part, tight
+from vc4lab.mesa.store.software import bytes_for_buffer, shared_part, tight
 from vc4lab.options import GpuOptions
 
 if TYPE_CHECKING:
@@ -165,6 +165,11 @@ class VideoCoreScreen:
     # -- transfers ---------------------------------------------------------------------------------
 
     def upload(self, transfer: Transfer) -> None:
+        if not self._queue and not self.listeners.see_commands:
+            data = bytes_for_buffer(transfer)
+            if data is not None:  # streams of vertices are many of them
+                transfer.resource.put_bytes(transfer.box.x, data)  # type: ignore[attr-defined]
+                return
         self._put(transfer.resource, transfer.level, transfer.box, shared_part(transfer))
 
     def write(

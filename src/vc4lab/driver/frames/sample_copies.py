@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.driver.frames.job import FrameJob
+from vc4lab.driver.frames.job import FrameJob, FrameSurfaces
 from vc4lab.driver.frames.target import ORDERS, SAMPLED_TILE, frame_target
 from vc4lab.driver.gpu.resource import TILE_BYTES
 from vc4lab.driver.gpu.runner import Lists
@@ -97,7 +97,7 @@ class SampleCopy(FrameJob):
         )
         is_depth = source.layout.has_depth
         framebuffer = Framebuffer((), surface) if is_depth else Framebuffer((surface,))
-        super().__init__(framebuffer, frame_target(framebuffer), draws)
+        super().__init__(FrameSurfaces(framebuffer, frame_target(framebuffer), 0, {}), draws)
         self._box = Box(*command.target_box)
         self._source = source
         self._is_depth = is_depth

@@ -209,6 +209,11 @@ class GpuResource(Resource):
         part = words[top:bottom, left:right].transpose(0, 2, 4, 1, 3, 5)
         return part, box.y - top * TILE, box.x - left * TILE
 
+    def put_bytes(self, first: int, data: memoryview) -> None:
+        """As `put`, of a buffer: bytes that are inside of it, from one on."""
+        self.changes += 1
+        self._memory.guest.write(self.address + first, data)
+
     def _shape_of(self, box: Box) -> tuple[int, int, int]:
         layout = self.layout
         return box.depth, layout.rows(box.height), layout.row_bytes(box.width)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vc4lab.mesa.protocol.codes import QueryType
+from vc4lab.mesa.protocol.codes import QueryType, Target
 from vc4lab.mesa.protocol.work_commands import Clear
 from vc4lab.mesa.store import blits
 from vc4lab.mesa.store.resources import Box, HostResource, Refused, Resource, box_in
@@ -136,6 +136,19 @@ def shared_part(transfer: Transfer) -> np.ndarray:
         raise Refused("GL-005", f"{transfer.memory} shares no memory")
     strides = tight(resource, box, (transfer.stride, transfer.layer_stride))
     return box_in(staging.memory, resource, box, transfer.offset, *strides)
+
+
+def bytes_for_buffer(transfer: Transfer) -> memoryview | None:
+    """The same of a buffer, in place; None for anything else, and where it has to be refused."""
+    resource, box, offset = transfer.resource, transfer.box, transfer.offset
+    staging = transfer.memory.staging
+    if resource.target != Target.BUFFER or transfer.level or staging is None:
+        return None
+    x, y, z, width, height, depth = box
+    is_row = not (y or z) and height == depth == 1 and width and resource.layout.block_bytes == 1
+    if not is_row or x + width > resource.width or offset + width > staging.size:
+        return None
+    return staging.view[offset : offset + width]
 
 
 def tight(resource: Resource, box: Box, strides: tuple[int, int]) -> tuple[int, int]:

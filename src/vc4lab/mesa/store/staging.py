@@ -44,6 +44,11 @@ class Staging:
         """
         return self._mapped()
 
+    @cached_property
+    def view(self) -> memoryview:
+        """The same, of which parts are no copies."""
+        return memoryview(self.memory)
+
     def _mapped(self) -> mmap.mmap:
         return mmap.mmap(self.descriptor, self.size)
 
