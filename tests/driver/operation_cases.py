@@ -364,6 +364,21 @@ def sampled(level: Any, scale: Any = 1.0) -> Array:
     return found
 
 
+def sample_texels(sample: int) -> Array:
+    """The same of one of four samples."""
+    found = texels(0)
+    found[..., 2] = 50 * sample + 10
+    return found
+
+
+def fetched(samples: Array) -> Array:
+    """The texel of a sample at each pixel's place."""
+    places = (PLACES[1].astype(int), PLACES[0].astype(int))
+    each = np.stack([sample_texels(number)[places] for number in range(4)])
+    rows, columns = np.mgrid[0:SIZE, 0:SIZE]
+    return np.moveaxis(each[samples, rows, columns], -1, 0) / 255
+
+
 LOOK = [(1 / SIZE, 0, 0), (0, 1 / SIZE, 0), (0.25, 0, 0), (0, 0, 0)]
 """The fourth varying: coordinates of a texel for each pixel, and a level."""
 
@@ -397,6 +412,12 @@ CASES |= {
     "TXL2": Case(
         "FLR T[8].x, IN[3].zzzz\nTXL2 T[9], IN[3], T[8], SAMP[0], 2D",
         lambda t: sampled(column_level(t)),
+    ),
+    "TXF": Case(
+        "MUL T[8], IN[3], IMM[0].wwww\nMUL T[8], T[8], IMM[0].wwww\nF2I T[8].xy, T[8]\n"
+        "F2I T[8].w, IN[3].zzzz\nTXF T[9], T[8], SAMP[0], 2D_MSAA",
+        lambda t: fetched(column_level(t)),
+        texture="2D_MSAA",
     ),
     "TXD": Case(
         # in texels: 1, 2, 4 or 8 to the right, half of it upwards

@@ -26,9 +26,11 @@ from tests.driver.operation_cases import (
     Case,
     operands,
     planes,
+    sample_texels,
     texels,
     words_of,
 )
+from tests.driver.test_textures import quad
 from tests.mesa.conftest import RunningServer
 
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS
@@ -41,13 +43,30 @@ from vc4lab.options import GpuOptions
 ENGINES = ("jit", "interpreter")
 
 
+def _sampled_texture(drawing: Drawing) -> int:
+    """A texture whose samples have texels of their own: drawn one after the other."""
+    several = drawing.texture(SIDE, SIDE, samples=4)
+    one = drawing.texture(SIDE, SIDE, bind=8)
+    drawing.target(several)
+    drawing.viewport(SIDE, SIDE)
+    drawing.rasterizer(multisample=True)
+    for number in range(4):
+        drawing.put(one, sample_texels(number))
+        drawing.client.submit(state_commands.SetSampleMask(1 << number))
+        drawing.sampled(one)
+        quad(drawing)
+    drawing.client.submit(state_commands.SetSampleMask(0xF))
+    drawing.rasterizer()
+    return several
+
+
 class Both:
     """A client of each engine, both with the same textures."""
 
     def __init__(self, drawings: list[Drawing]) -> None:
         self._drawings = drawings
         self._targets: list[int] = []
-        self._textures: list[tuple[int, int]] = []
+        self._textures: list[tuple[int, int, int]] = []
         for drawing in drawings:
             self._targets.append(drawing.texture(SIZE, 4 * SIZE))
             drawing.defaults()
@@ -59,7 +78,7 @@ class Both:
                 grey = 0x7FFFFF00 if face == 0 else 0
                 words = np.full((SIDE, SIDE), grey, np.uint32)
                 drawing.put(cube, words.view(np.uint8).reshape(SIDE, SIDE, 4), z=face)
-            self._textures.append((texture, cube))
+            self._textures.append((texture, cube, _sampled_texture(drawing)))
 
     def words(self, case: Case) -> list[Array]:
         """(4, rows, columns) words of T[9] by each engine."""
@@ -68,10 +87,14 @@ class Both:
             for one in zip(self._drawings, self._targets, self._textures, strict=True)
         ]
 
-    def _words(self, drawing: Drawing, target: int, textures: tuple[int, int], case: Case) -> Array:
-        texture, cube = textures
+    def _words(
+        self, drawing: Drawing, target: int, textures: tuple[int, int, int], case: Case
+    ) -> Array:
+        texture, cube, several = textures
         if case.texture == "2D":
             drawing.sampled(texture, last_level=3, min_mip_filter=MipFilter.NEAREST)
+        elif case.texture == "2D_MSAA":
+            drawing.sampled(several)
         else:
             drawing.sampled(cube, last_layer=5, compare_mode=True, compare_func=Compare.LEQUAL)
         drawing.target(target)

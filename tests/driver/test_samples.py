@@ -13,6 +13,7 @@ from tests.support.compiled_shaders import check_rules
 
 from vc4lab.driver.compiler.compile import compile_fragment
 from vc4lab.driver.compiler.keys import ColorTarget, FragmentKey
+from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.mesa.protocol import messages, objects, state_commands, work_commands
 from vc4lab.mesa.protocol.codes import (
@@ -365,3 +366,82 @@ def test_what_cannot_have_samples_is_refused(gpu: RunningServer, sampled: Sample
     assert sampled.client.is_closed()
     assert gpu.codes() == ["GL-007"]
     gpu.reporter.items.clear()
+
+
+FETCHED = """FRAG
+PROPERTY FS_COLOR0_WRITES_ALL_CBUFS 1
+PROPERTY FS_COORD_PIXEL_CENTER INTEGER
+DCL IN[0], POSITION, LINEAR
+DCL OUT[0], COLOR
+DCL CONST[0]
+DCL SAMP[0]
+DCL SVIEW[0], 2D_MSAA, FLOAT
+DCL TEMP[0..1], LOCAL
+  0: F2I TEMP[0], IN[0]
+  1: F2I TEMP[0].w, CONST[0].xxxx
+  2: TXF TEMP[1], TEMP[0], SAMP[0], 2D_MSAA
+  3: MOV OUT[0], TEMP[1]
+  4: END
+"""
+
+
+@pytest.mark.parametrize("format_", [RGBA, BGRA, Format.R8G8B8A8_SRGB])
+def test_single_samples_are_fetched(client: RawClient, format_: Any) -> None:
+    """Each is what masks drew there; their mean is what is resolved."""
+    sampled = Sampled(client, format_)
+    shades = [(255, 0, 102, 255), (51, 204, 153, 0), (0, 102, 255, 51), (255, 255, 0, 153)]
+    for number, shade in enumerate(shades):
+        sampled.client.submit(state_commands.SetSampleMask(1 << number))
+        sampled.triangle(np.array(shade) / 255, HALF_PLANE)
+    sampled.client.submit(state_commands.SetSampleMask(0xF))
+    resolved = sampled.resolved().astype(int)
+    sampled.target(sampled.flat)
+    sampled.shaders(POSITION_ONLY, FETCHED)
+    sampled.sampled(sampled.colour)
+    total = np.zeros((HEIGHT, WIDTH, 4), int)
+    for number in range(4):
+        sampled.triangle((number, 0, 0, 0), WHOLE)
+        found = sampled.get(sampled.flat).astype(int)
+        if format_ == RGBA:
+            assert found[0, 0].tolist() == list(shades[number])
+        assert len(np.unique(found.reshape(-1, 4), axis=0)) == 2
+        total += found
+    assert abs((total + 2) // 4 - resolved).max() <= (1 if format_ == RGBA else 2)
+
+
+def test_depths_are_fetched(sampled: Sampled) -> None:
+    """A depth is the red one of its texel."""
+    sampled.depth(depth_enabled=True, depth_writemask=True, depth_func=Compare.LESS)
+    sampled.triangle((1, 1, 1, 1), WHOLE, z=-0.5)
+    sampled.resolved()
+    sampled.depth()
+    sampled.target(sampled.flat)
+    sampled.shaders(POSITION_ONLY, FETCHED)
+    sampled.sampled(sampled.zs)
+    sampled.triangle((2, 0, 0, 0), WHOLE)
+    assert levels(sampled.get(sampled.flat)) == {64}
+
+
+def test_textures_and_operations_fit_each_other(gpu: RunningServer, sampled: Sampled) -> None:
+    """Sampling several samples, or fetching one of a texture that has not, is left out."""
+    flat = sampled.texture(8, 8)
+    sampled.target(sampled.flat)
+    sampled.shaders(POSITION_ONLY, FETCHED)
+    sampled.sampled(flat)
+    sampled.triangle((1, 1, 1, 1), WHOLE)
+    plain = FETCHED.replace("TXF", "TEX").replace("2D_MSAA", "2D")
+    sampled.shaders(POSITION_ONLY, plain)
+    sampled.sampled(sampled.colour)
+    sampled.triangle((1, 1, 1, 1), WHOLE)
+    sampled.client.wait()
+    assert gpu.codes() == ["GL-016", "GL-016"]
+    assert "several samples" in gpu.reporter.items[1].message
+    gpu.reporter.items.clear()
+
+
+@pytest.mark.parametrize("name", ["TEX", "TXF"])
+def test_other_textures_have_no_samples_to_fetch(name: str) -> None:
+    text = FETCHED.replace("TXF", name)
+    with pytest.raises(TgsiError, match="reads only") as caught:
+        parse(text if name == "TEX" else text.replace("2D_MSAA", "2D"))
+    assert caught.value.code == "TGSI-003"

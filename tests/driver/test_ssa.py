@@ -184,7 +184,7 @@ def test_every_operation_of_tgsi_has_a_translation() -> None:
             continue
         operands = ["IN[0]"] * one.sources
         if one.is_texture:
-            operands[-1] = "SAMP[0], SHADOW2D"
+            operands[-1] = "SAMP[0], " + ("2D_MSAA" if one.name == "TXF" else "SHADOW2D")
         target = "ADDR[0]" if one.name in ("ARL", "ARR", "UARL") else "TEMP[0]"
         texts.append(f"{one.name} {target}, {', '.join(operands)}")
     start = START.replace("DCL TEMP[0..3]\n", "DCL TEMP[0..3]\nDCL ADDR[0]\nDCL SAMP[0]\n")

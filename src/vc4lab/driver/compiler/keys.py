@@ -48,6 +48,8 @@ class TextureKey:
         The border colour is sent with each request.
     is_srgb
         Red, green and blue become linear after sampling.
+    is_sampled
+        It has several samples a pixel: nothing samples it, single ones are fetched.
     """
 
     swizzle: tuple[Swizzle, ...] = RGBA
@@ -57,6 +59,7 @@ class TextureKey:
     saturate_t: bool = False
     has_border: bool = False
     is_srgb: bool = False
+    is_sampled: bool = False
 
 
 @dataclass(frozen=True)

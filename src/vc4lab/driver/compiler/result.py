@@ -38,6 +38,12 @@ class UniformKind(Enum):
     TEXTURE_HEIGHT_RCP = "1 / texture height"
     TEXTURE_BORDER = "border colour"
     """Of texture `index`'s sampler, in the texture unit's raw layout; hardware reference 6.6."""
+    TEXTURE_ADDRESS = "texture address"
+    """Where texture `index`, of several samples, begins in memory."""
+    TEXTURE_LIMIT = "texture limit"
+    """The byte offset of its last word."""
+    TEXTURE_ROW = "texture row"
+    """Bytes of a row of its tiles; hardware reference 7.11."""
     BLEND_COLOR = "blend colour"
     """The blend colour as a word of the tile buffer (`ColorTarget.order`)."""
     BLEND_ALPHA = "blend alpha"
@@ -115,7 +121,7 @@ class CompiledShader:
     @property
     def textures(self) -> tuple[int, ...]:
         """Numbers of the textures that it samples."""
-        kinds = (UniformKind.TEXTURE_P0,)
+        kinds = (UniformKind.TEXTURE_P0, UniformKind.TEXTURE_ADDRESS)
         return tuple(sorted({one.index for one in self.uniforms if one.kind in kinds}))
 
     @property

@@ -6,7 +6,7 @@ Kept by the state objects themselves: the same objects are the same pipeline.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.driver.compiler.keys import (
@@ -209,5 +209,6 @@ def texture_keys(stage: StageState) -> tuple[TextureKey, ...]:
         if view is None or sampler is None:
             keys.append(NO_TEXTURE)
         else:
-            keys.append(texture_key(view.state, sampler, view.state.format))
+            key = texture_key(view.state, sampler, view.state.format)
+            keys.append(replace(key, is_sampled=True) if view.resource.samples > 1 else key)
     return tuple(keys)

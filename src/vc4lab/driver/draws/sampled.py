@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.driver.draws.textures import Texture, is_sampled_in_place, texture_of
+from vc4lab.driver.draws.textures import Texture, is_sampled_in_place, samples_of, texture_of
 from vc4lab.driver.gpu.resource import GpuResource
 from vc4lab.mesa.protocol.codes import Bind, Target
 from vc4lab.mesa.protocol.messages import ResourceCreate2
@@ -56,6 +56,8 @@ class SampledTextures:
         self._copies.clear()
 
     def _texture(self, view: BoundView, sampler: SamplerState) -> Texture:
+        if view.resource.samples > 1:
+            return samples_of(view)
         return texture_of(view if is_sampled_in_place(view) else self._copied(view), sampler)
 
     def _copied(self, view: BoundView) -> BoundView:

@@ -75,7 +75,8 @@ class Texture:
     Attributes
     ----------
     parameters
-        The configuration words P0 to P2.
+        The configuration words P0 to P2. Of several samples: where they begin, the offset of the
+        last one, and bytes of a row of tiles.
     border
         The border colour in the texture unit's layout.
     """
@@ -156,6 +157,14 @@ def texture_of(view: BoundView, sampler: SamplerState) -> Texture:
     )
     words = config.parameters()
     return Texture(words[:3], first.width, first.height, _border(sampler, kind, state.format))
+
+
+def samples_of(view: BoundView) -> Texture:
+    """A texture of several samples, single ones of which are fetched."""
+    resource: Any = view.resource
+    level = resource.chain[0]
+    words = resource.address, level.size - 4, level.pitch
+    return Texture(words, level.width, level.height, 0)
 
 
 def _border(sampler: SamplerState, kind: TextureType, number: Any) -> int:

@@ -6,7 +6,15 @@ from vc4lab.driver.compiler.keys import TextureKey
 from vc4lab.driver.compiler.lower.constants import HALF, ONE, ZERO, real
 from vc4lab.driver.compiler.lower.integers import Arithmetic
 from vc4lab.driver.compiler.lower.srgb import to_linear
-from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, Request, Wants
+from vc4lab.driver.compiler.machine.code import (
+    Const,
+    Op,
+    Operand,
+    Reg,
+    Request,
+    TooComplex,
+    Wants,
+)
 from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.driver.compiler.ssa.values import Function, Value
 from vc4lab.mesa.protocol.codes import Compare, Swizzle
@@ -55,6 +63,11 @@ class Samples(Arithmetic):
         """The unit's word. Operands: coordinates, then what the operation has besides."""
         name, texture, unit = value.attributes
         key = self._texture(unit)
+        if key.is_sampled is not (name == "TXF"):
+            numbers = ("one sample", "several samples")[key.is_sampled]
+            raise TooComplex("TGSI-008", f"{name} of a texture with {numbers} a pixel")
+        if name == "TXF":
+            return self._fetch(value)
         is_shadow = texture.startswith("SHADOW")
         kind = texture.removeprefix("SHADOW")
         count = NUMBER[kind]
@@ -268,12 +281,50 @@ class Samples(Arithmetic):
         offset = 16 * register + 4 * component
         code = self.code
         index = code.make("shl", self._arg(value), Const(4))
-        clamp = code.op("max", index, ZERO)
+        inside = self._inside(index, Uniform(UniformKind.CONSTANTS_LIMIT, buffer, offset))
+        return self._look_up(inside, Uniform(UniformKind.CONSTANTS_ADDRESS, buffer, offset))
+
+    def _fetch(self, value: Value) -> Reg:
+        """One sample of a texel: its word, where the tile buffer stored it (reference 7.11).
+
+        Tiles are 32 x 32 pixels; in them quads follow each other, with four pixels a sample.
+        """
+        code = self.code
+        unit = value.attributes[2]
+        x, y, sample = (code.as_reg(self.get(arg)) for arg in value.args)
+
+        def shifted(place: Operand, mask: int, by: int) -> Reg:
+            return code.make("shl", code.make("and", place, Const(mask)), Const(by))
+
+        row = code.make("shr", y, Const(5))
+        parts: list[Operand] = [
+            code.make("mul24", row, Uniform(UniformKind.TEXTURE_ROW, unit)),
+            code.make("shl", code.make("shr", x, Const(5)), Const(14)),
+            shifted(y, 30, 9),
+            shifted(x, 30, 5),
+            shifted(sample, 3, 4),
+            shifted(y, 1, 3),
+            shifted(x, 1, 2),
+        ]
+        total = parts[0]
+        for part in parts[1:]:
+            total = code.make("add", total, part)
+        inside = self._inside(total, Uniform(UniformKind.TEXTURE_LIMIT, unit))
+        return self._look_up(inside, Uniform(UniformKind.TEXTURE_ADDRESS, unit))
+
+    def _inside(self, offset: Operand, limit: Uniform) -> Reg:
+        """A byte offset, clamped."""
+        code = self.code
+        clamp = code.op("max", offset, ZERO)
         clamp.is_clamp = True
         above = code.add(clamp)
         assert above is not None
-        inside = code.make("min", above, Uniform(UniformKind.CONSTANTS_LIMIT, buffer, offset))
-        op = code.op("add", inside, Uniform(UniformKind.CONSTANTS_ADDRESS, buffer, offset))
+        return code.make("min", above, limit)
+
+    def _look_up(self, inside: Operand, start: Uniform) -> Reg:
+        """A word of memory at a byte offset that is inside."""
+        code = self.code
+        op = code.op("add", inside, start)
         op.name, op.target, op.peripheral, op.is_look_up = "look up", S, True, True
         request = Request()
         op.request = request

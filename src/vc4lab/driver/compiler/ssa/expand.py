@@ -32,7 +32,7 @@ SETS = {
 COORDINATES = {
     **{Texture.T1D: "x", Texture.T2D: "xy", Texture.RECT: "xy", Texture.T3D: "xyz"},
     **{Texture.CUBE: "xyz", Texture.SHADOW1D: "xz", Texture.SHADOW2D: "xyz"},
-    **{Texture.SHADOWRECT: "xyz", Texture.SHADOWCUBE: "xyzw"},
+    **{Texture.SHADOWRECT: "xyz", Texture.SHADOWCUBE: "xyzw", Texture.T2D_MSAA: "xyw"},
 }
 """What of the first operand is read, the value of a shadow comparison included."""
 
@@ -188,7 +188,8 @@ def _sample(maker: Maker, instruction: Instruction, components: list[int]) -> di
     assert texture is not None
     source = instruction.sources[0]
     letters = COORDINATES[texture]
-    args = [maker.source(source, COMPONENTS.index(letter), Kind.FLOAT) for letter in letters]
+    kind = instruction.operation.takes
+    args = [maker.source(source, COMPONENTS.index(letter), kind) for letter in letters]
     if name == "TXP":
         w = maker.make("frcp", maker.source(source, 3, Kind.FLOAT))
         args = [maker.make("fmul", arg, w) for arg in args]

@@ -9,6 +9,7 @@ from vc4lab.driver.compiler.tgsi.program import (
     Instruction,
     Program,
     Register,
+    Texture,
 )
 
 _CLOSED_BY = {"IF": "ENDIF", "UIF": "ENDIF", "ELSE": "ENDIF", "BGNLOOP": "ENDLOOP"}
@@ -82,6 +83,10 @@ def _check_operands(instruction: Instruction, declared: _Declared) -> None:
         declared.check(target.register, line)
     sources = instruction.sources
     if instruction.operation.is_texture:
+        is_fetch, of_samples = name == "TXF", instruction.texture is Texture.T2D_MSAA
+        if is_fetch is not of_samples:
+            what = "from textures with several samples" if is_fetch else "from others"
+            raise Found("TGSI-003", f"{name} reads only {what}", line, name)
         sampler = sources[-1].register
         if sampler.file is not File.SAMP:
             raise Found(

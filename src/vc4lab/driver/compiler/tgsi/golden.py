@@ -220,7 +220,7 @@ class _Machine:
         assert texture is not None
         source, *more, sampler = instruction.sources
         letters = [COMPONENTS.index(letter) for letter in COORDINATES[texture]]
-        args = [self._read(source, letter, Kind.FLOAT) for letter in letters]
+        args = [self._read(source, letter, instruction.operation.takes) for letter in letters]
         w = self._read(source, 3, Kind.FLOAT)
         if name == "TXP":
             args = [_op("fmul", arg, _op("frcp", w)) for arg in args]

@@ -156,6 +156,7 @@ _COMPUTING: tuple[tuple[str, int, Shape, Kind, Kind, str], ...] = (
     ("TXB", 2, _T, _F, _F, "the same, a.w added to the level"),
     ("TXL", 2, _T, _F, _F, "of level a.w"),
     ("TXP", 2, _T, _F, _F, "at a / a.w"),
+    ("TXF", 2, _T, _I, _F, "sample a.w of the texel a.x, a.y"),
     ("TXD", 4, _T, _F, _F, "with the derivatives b and c"),
     ("TEX_LZ", 2, _T, _F, _F, "of level 0"),
     ("TEX2", 3, _T, _F, _F, "compared with b.x"),

@@ -34,6 +34,7 @@ class Texture(Enum):
 
     T1D = "1D"
     T2D = "2D"
+    T2D_MSAA = "2D_MSAA"
     T3D = "3D"
     CUBE = "CUBE"
     RECT = "RECT"
