@@ -13,6 +13,7 @@ from tests.driver.test_captures import SMALL, kept_pictures, pictures
 
 from vc4lab.capture.errors import CaptureError
 from vc4lab.driver.capture.load import open_capture
+from vc4lab.driver.capture.player import Player
 from vc4lab.driver.capture.unpack import VIEWS, unpack
 
 
@@ -271,3 +272,14 @@ def test_views_of_a_stranger(folder, name):
     (folder / VIEWS).write_text(json.dumps(views))
     with pytest.raises(CaptureError, match="CAP-002"):
         open_capture(folder)
+
+
+def test_a_shader_that_cannot_be_compiled_is_named_with_its_file(folder):
+    file = one_of(folder, "shaders/*.tgsi", "TEX ")
+    line = edit(file, "TEX ", "TEXX ")
+    player = Player(open_capture(folder))
+    list(player.play())
+    texts = {item.message for item in player.reporter.items if item.code == "GL-016"}
+    assert len(texts) == 1
+    assert f"{file}:{line}: fragment shader: " in texts.pop()
+    assert player.screen.processor.counts.left_out == 2

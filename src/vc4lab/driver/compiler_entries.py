@@ -29,11 +29,16 @@ def _fragment(text: str, key: FragmentKey) -> CompiledShader:
     try:
         return kept(text, key, CompiledShader, lambda: compile_fragment(_parsed(text), key))
     except (TgsiError, TooComplex) as reason:
-        raise CompileError(f"fragment shader: {reason}") from None
+        raise _error("fragment", reason) from None
 
 
 def _vertex(text: str, key: VertexKey) -> CompiledVertex:
     try:
         return kept(text, key, CompiledVertex, lambda: compile_vertex(_parsed(text), key))
     except (TgsiError, TooComplex) as reason:
-        raise CompileError(f"vertex shader: {reason}") from None
+        raise _error("vertex", reason) from None
+
+
+def _error(stage: str, reason: TgsiError | TooComplex) -> CompileError:
+    line = reason.line if isinstance(reason, TgsiError) else 0
+    return CompileError(f"{stage} shader: {reason}", line)

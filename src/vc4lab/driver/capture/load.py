@@ -195,6 +195,7 @@ class _Loader:
     def _part(self, kind: str, file: str) -> Any:
         text, where = self._text(file), self._where(file)
         if kind == "shader":
+            self.made.files[text] = where
             return text
         if kind == "constants":
             return parse_constants(text, where)

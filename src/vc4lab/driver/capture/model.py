@@ -121,6 +121,8 @@ class Capture:
         its parts by their kinds, a `shader_state` the same of both stages.
     programs
         The programs for the QPU that drew it (`stored_programs.py`).
+    files
+        Where shaders stand, by their texts, of a capture that was read.
     """
 
     program: str = ""
@@ -129,6 +131,7 @@ class Capture:
     data: dict[int, bytes] = field(default_factory=dict)
     parts: dict[str, dict[int, Any]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
     programs: list[Any] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
     _states: dict[tuple[int, int], PipeState] = field(default_factory=dict, repr=False)
 
     def part(self, kind: str, number: int) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.capture.errors import CaptureError
 from vc4lab.diagnostics import Reporter
 from vc4lab.driver.capture.model import box_shape
-from vc4lab.driver.capture.stored_programs import stored_compiler
+from vc4lab.driver.capture.stored_programs import named_compiler, stored_compiler
 from vc4lab.driver.compiler_entries import mesa_compiler
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.driver.gpu.resource import GpuResource
@@ -56,7 +56,7 @@ class Player:
     ) -> None:
         self.capture = capture
         self.reporter = reporter or Reporter()
-        compiler: Compiler = mesa_compiler()
+        compiler: Compiler = named_compiler(capture, mesa_compiler())
         if not recompile:
             compiler = stored_compiler(capture, compiler)
         self.screen = VideoCoreScreen(self.reporter, compiler, gpu)

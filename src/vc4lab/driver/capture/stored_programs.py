@@ -21,7 +21,7 @@ from vc4lab.driver.compiler.result import (
     Uniform,
     UniformKind,
 )
-from vc4lab.driver.draws.programs import Compiler
+from vc4lab.driver.draws.programs import CompileError, Compiler
 from vc4lab.mesa.protocol.payload import Payload
 
 if TYPE_CHECKING:
@@ -120,6 +120,31 @@ def stored_compiler(capture: Capture, otherwise: Compiler) -> Compiler:
     def vertex(text: str, key: VertexKey) -> CompiledVertex:
         made = found(text, key)
         return made if isinstance(made, CompiledVertex) else otherwise.vertex(text, key)
+
+    return Compiler(fragment, vertex)
+
+
+def named_compiler(capture: Capture, otherwise: Compiler) -> Compiler:
+    """A compiler that names the file of a shader which cannot be compiled."""
+
+    def named(error: CompileError, text: str) -> CompileError:
+        file = capture.files.get(text)
+        if file is None:
+            return error
+        place = f"{file}:{error.line}" if error.line else file
+        return CompileError(f"{place}: {error}", error.line)
+
+    def fragment(text: str, key: FragmentKey) -> CompiledShader:
+        try:
+            return otherwise.fragment(text, key)
+        except CompileError as error:
+            raise named(error, text) from None
+
+    def vertex(text: str, key: VertexKey) -> CompiledVertex:
+        try:
+            return otherwise.vertex(text, key)
+        except CompileError as error:
+            raise named(error, text) from None
 
     return Compiler(fragment, vertex)
 

@@ -22,7 +22,11 @@ V = TypeVar("V")
 
 
 class CompileError(Exception):
-    """A shader that cannot be compiled; the text says why, and where."""
+    """A shader that cannot be compiled; the text says why, and where. line: 0: of none."""
+
+    def __init__(self, text: str, line: int = 0) -> None:
+        super().__init__(text)
+        self.line = line
 
 
 @dataclass(frozen=True)
