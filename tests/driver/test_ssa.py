@@ -23,6 +23,7 @@ from vc4lab.driver.compiler.ssa.values import Loop, Value
 from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS, Shape
 from vc4lab.driver.compiler.tgsi.parser import parse
+from vc4lab.v3d.tmu.requests import MAX_REQUESTS
 
 SAMPLES = sorted((Path(__file__).parents[1] / "data" / "tgsi").glob("*.tgsi"))
 START = (
@@ -397,3 +398,18 @@ def test_large_loops_stay() -> None:
     text = LIMITS.format() + COUNT.format(limit="IMM[1].y", body=body) + END
     assert loops_of(text) == (1, 1)
     assert loops_of(text.replace("IMM[1].y\n", "IMM[1].x\n")) == (1, 0)
+
+
+@pytest.mark.parametrize(("limit", "expected"), [("x", (2, 0)), ("y", (2, 3))])
+def test_unrolled_requests_fit_the_texture_unit(limit: str, expected: tuple[int, int]) -> None:
+    """5 x 5 samples become as many; of 5 x 12 two loops stay unrolled, and three are left."""
+    sample = "TEX TEMP[0].yzw, IN[0].xyzz, SAMP[0], 2D\nADD TEMP[1].y, TEMP[1].y, TEMP[0].y\n"
+    inner = INNER.format(limit=f"IMM[1].{limit}", body=sample)
+    text = START.replace("DCL TEMP", "DCL SAMP[0]\nDCL TEMP", 1)
+    body = "IMM[1] UINT32 {5, 12, 0, 0}\n" + COUNT.format(limit="IMM[1].x", body=inner) + END
+    function = optimise(to_ssa(parse(text + body + "END\n")))
+    count = sum(isinstance(node, Loop) for node in walk(function.body))
+    left = [node for node in walk(unroll(function).body) if isinstance(node, Loop)]
+    samples = [one for one in function.values() if one.op == "sample"]
+    assert len(samples) <= MAX_REQUESTS
+    assert (count, len(left)) == expected

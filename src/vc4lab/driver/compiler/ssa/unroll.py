@@ -19,10 +19,13 @@ from vc4lab.driver.compiler.ssa.values import (
     Value,
     parameter,
 )
+from vc4lab.v3d.tmu.requests import MAX_REQUESTS
 
 MOST_TURNS = 32
 MOST_VALUES = 512
 """Of all turns of a loop together, after what is known has gone."""
+REQUESTS = ("sample", "uniform_at")
+"""Of the texture unit; a program may have `MAX_REQUESTS` of them, with all of its turns."""
 
 
 def unroll(function: Function) -> Function:
@@ -33,7 +36,7 @@ def unroll(function: Function) -> Function:
 
 
 class _NotKnown(Exception):  # noqa: N818 - a fact about the loop
-    """A jump depends on what is no constant, or there are too many turns or values."""
+    """A jump depends on what is no constant, or there are too many turns, values or requests."""
 
 
 class _Unroller:
@@ -41,6 +44,7 @@ class _Unroller:
 
     def __init__(self, function: Function) -> None:
         self._function = function
+        self.requests = _requests(function.body)
         first = function.body[0]
         assert isinstance(first, Block)
         self._first = first
@@ -87,6 +91,7 @@ class _Unroller:
                 node.initial = self._all(node.initial)
                 try:
                     turns, values = _Turns(self, node).run()
+                    self._count(node, turns)
                 except _NotKnown:
                     node.body = self._nodes(node.body)
                 else:
@@ -95,6 +100,18 @@ class _Unroller:
                     continue
             made.append(node)
         return made
+
+    def _count(self, loop: Loop, turns: list[Node]) -> None:
+        """Count a loop's requests as those of its turns. Raises _NotKnown: they are too many."""
+        requests = self.requests - _requests(loop.body) + _requests(turns)
+        if requests > max(MAX_REQUESTS, self.requests):
+            raise _NotKnown
+        self.requests = requests
+
+
+def _requests(nodes: list[Node]) -> int:
+    blocks = (one for one in walk(nodes) if isinstance(one, Block))
+    return sum(value.op in REQUESTS for block in blocks for value in block.values)
 
 
 class _Turns:
