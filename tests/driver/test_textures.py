@@ -448,3 +448,25 @@ def test_programs_with_two_threads_are_drawn_as_such(tmp_path: Path) -> None:
     expected[..., 1] += place[:, None]
     near_edge = (texels[..., :2].astype(int) * SIZE % 255 < 2).any(axis=2)
     assert abs(found[0] - np.minimum(expected, 255))[~near_edge].max() <= 1.5
+
+
+def test_smaller_levels_of_depth_are_means(drawing: Drawing) -> None:
+    """As Mesa makes them: a linear blit from level to level; the stencil is that of one texel."""
+    from tests.driver.drawing import DEPTH_STENCIL
+
+    from vc4lab.mesa.protocol import work_commands
+    from vc4lab.mesa.protocol.state_commands import Scissor
+
+    texture = drawing.texture(8, 8, DEPTH_STENCIL, levels=2, bind=9)
+    words = np.random.default_rng(2).integers(0, 1 << 32, (8, 8)).astype(np.uint32)
+    drawing.put(texture, words.view(np.uint8).reshape(8, 8, 4))
+    drawing.put(texture, np.full((4, 4, 4), 0x55, np.uint8), level=1)
+    formats = DEPTH_STENCIL, (0, 0, 0, 4, 4, 1), texture, 0, DEPTH_STENCIL, (0, 0, 0, 8, 8, 1)
+    none = (Scissor(0, 0, 0, 0),)
+    drawing.client.submit(
+        work_commands.Blit(16, Filter.LINEAR, False, False, False, none, texture, 1, *formats)
+    )
+    found = drawing.get(texture, 1).view(np.uint32)[..., 0]
+    means = (words >> 8).astype(float).reshape(4, 2, 4, 2).mean((1, 3))
+    assert abs((found >> 8) - means).max() <= 0.5
+    assert (found & 255 == 0x55).all()

@@ -155,7 +155,7 @@ def _nearest(texels: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[
 
 
 def _linear(
-    texels: NDArray[np.float32], x: NDArray[np.float64], y: NDArray[np.float64]
+    texels: NDArray[Any], x: NDArray[np.float64], y: NDArray[np.float64]
 ) -> NDArray[np.float32]:
     """Four texels for each place, those outside the level replaced by the nearest inside."""
     top, left = np.floor(y - 0.5), np.floor(x - 0.5)
@@ -184,6 +184,27 @@ def _lie_alike(mask: int, target: Resource, source: Resource) -> bool:
     return target.format == source.format or places[0] == places[1]
 
 
+def _mixed_depths(
+    whole: NDArray[Any],
+    words: NDArray[Any],
+    layout: Layout,
+    x: NDArray[Any],
+    y: NDArray[Any],
+) -> NDArray[Any]:
+    """The nearest words with the mean depth of four texels."""
+    shift = width = 0
+    for letter, width in layout.channels:
+        if letter == "Z":
+            break
+        shift += width
+    kind = whole.dtype.type
+    most = kind((1 << width) - 1)
+    depths = (whole >> kind(shift) & most).astype(np.float64)[..., None]
+    mixed = np.rint(_linear(depths, x, y)[..., 0]).astype(whole.dtype)
+    found: NDArray[Any] = words & ~(most << kind(shift)) | mixed << kind(shift)
+    return found
+
+
 def _blit_words(
     command: Blit,
     target: Resource,
@@ -193,7 +214,9 @@ def _blit_words(
     x: NDArray[Any],
     y: NDArray[Any],
 ) -> None:
-    """Depth and stencil: nearest, and only between formats whose parts lie alike."""
+    """Depth and stencil, only between formats whose parts lie alike: nearest, but for depths of
+    smaller levels, which are mixed.
+    """
     if not _lie_alike(command.mask, target, source):
         raise Refused("GL-012", f"BLIT of {source.format} to {target.format} is not built")
     mask = shift = 0
@@ -202,7 +225,10 @@ def _blit_words(
         if command.mask & wanted:
             mask |= ((1 << width) - 1) << shift
         shift += width
-    words = _nearest(pixels.words_of(texels, source.layout), x, y)
+    whole = pixels.words_of(texels, source.layout)
+    words = _nearest(whole, x, y)
+    if command.filter == Filter.LINEAR and command.mask & DEPTH:
+        words = _mixed_depths(whole, words, source.layout, x, y)
     part = target.get(command.dst_level, box)
     old = pixels.words_of(part, target.layout)
     kind = words.dtype.type
