@@ -49,6 +49,21 @@ def test_unknown_code_suggests() -> None:
         explain("CLE-0010")
 
 
+def test_a_textures_configuration_is_one_cause_wherever_its_words_are() -> None:
+    """Mesa writes new uniforms for each draw: a glmark2 in Linux gave hundreds of lines."""
+    reporter = Reporter()
+    heard = []
+    reporter.listeners.append(heard.append)
+    for address in range(0x2000, 0x2400, 16):
+        reporter.report("TMU-006", "800x600 texture with 10 mip levels", address=address)
+    reporter.report("TMU-006", "40x40 texture with 2 mip levels", address=0x2000)
+    for address in (0x2000, 0x3000):
+        reporter.report("TMU-012", "outside of memory", address=address)
+    assert [item.address for item in heard] == [0x2000, 0x2000, 0x2000, 0x3000]
+    assert reporter.counts["TMU-006"] == 65
+    assert "TMU-006: 63 more like this" in reporter.summary()
+
+
 def test_reporter_dedups_and_listens() -> None:
     reporter = Reporter()
     heard = []

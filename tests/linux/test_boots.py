@@ -91,6 +91,42 @@ def test_what_cannot_be_booted_is_said(brought: Brought) -> None:
     assert "more than 1024 bytes" in linux("--append", "x" * 2000)
 
 
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        ("x", "'x' is not a mode such as 1280x720"),
+        ("", "'' is not a mode"),
+        ("-1x1", "'-1x1' is not a mode"),
+        ("0x0", "modes have sides of 64 to 2048 pixels, 1 to 240 Hz"),
+        ("63x480", "sides of 64 to 2048 pixels"),
+        ("99999x9999", "sides of 64 to 2048 pixels"),
+        ("640x480@0", "1 to 240 Hz"),
+        ("640x480@241", "1 to 240 Hz"),
+        ("800x600,640x480", "one mode, not 2"),
+        ("1920x1080@75", "a pixel clock of 174.7 MHz"),
+    ],
+)
+def test_modes_that_a_monitor_cannot_have_are_refused_before_anything_boots(
+    brought: Brought, mode: str, text: str
+) -> None:
+    output = linux("--mode", mode, "--", "true")
+    assert f"--mode {mode}: " in output
+    assert text in output
+    assert not list((brought.folder / "linux").glob("*"))
+
+
+def test_modes_belong_to_the_root_of_setup(brought: Brought) -> None:
+    assert "--mode: only for the root of --setup" in linux("--initrd", str(HELLO), "--mode", "x")
+
+
+@pytest.mark.parametrize("word", ["x" * 70_000, "a\0b"])
+def test_a_command_that_cannot_be_typed_is_refused_before_anything_boots(
+    brought: Brought, word: str
+) -> None:
+    assert "vc4lab linux: the command" in linux("--", "echo", word)
+    assert not list((brought.folder / "linux").glob("*"))
+
+
 def test_boards_get_their_architecture() -> None:
     assert [architecture_of(board) for board in ("pi3", "pi2", "zero", "pi1")] == [
         "arm64", "armhf", "armel", "armel",

@@ -68,8 +68,22 @@ def test_a_long_command_is_sent_in_lines_that_a_terminal_takes() -> None:
     raw = bytes(port.receive() for _byte in range(port.pending))
     lines = raw.split(b"\n")
     assert max(map(len, lines)) <= 501
-    assert lines[-2:] == [b"!", b""]
-    assert b"".join(line[1:] for line in lines[:-2]) == b"echo " + b"x" * 3000 + b"; echo y"
+    assert lines[-4:] == [b"/", b"+echo y", b"!", b""]
+    assert b"".join(line[1:] for line in lines[:-4]) == b"echo " + b"x" * 3000
+
+
+def test_a_command_that_the_serial_line_cannot_keep_is_refused() -> None:
+    """It would lose its end, with which the guest begins, and never come to one."""
+    heard, port = Heard(), SerialPort()
+    heard.dialogue.ready = True
+    for command in ("x" * 65_500, "\n" * 40_000, "\x03" * 33_000, "a\0b"):
+        with pytest.raises(ValueError, match="the command"):
+            heard.dialogue.send(port, command)
+    assert heard.dialogue.ready
+    assert not port.pending
+    heard.dialogue.send(port, "x" * 65_000)
+    raw = bytes(port.receive() for _byte in range(port.pending))
+    assert raw.endswith(b"x\n!\n")
 
 
 class Shell:
@@ -127,6 +141,11 @@ def test_the_listener_runs_one_command_after_another(tmp_path: Path) -> None:
         assert shell.run(f"exec {quoted}") == (0, "a b|$HOME|'|\\|*|")
         assert shell.run("exec /no/program 2>/dev/null")[0] in (126, 127)
         assert shell.run("printf %s " + "x" * 2000) == (0, "x" * 2000)
+        assert shell.run("printf %s " + "x" * 20_000 + " | wc -c") == (0, "20000\n")
+        script = "if true\nthen\n  cat <<E | wc -c\n1\n\n3\nE\nfi\necho 'a\nb'"
+        assert shell.run(script) == (0, "5\na\nb\n")
+        keys = "".join(map(chr, (*range(1, 10), *range(11, 32), 127)))
+        assert shell.run(shlex.join(["printf", "%s", keys]) + " | wc -c") == (0, "31\n")
         assert shell.run("kill -9 $$") == (137, "Killed\n") or shell.heard.dialogue.code == 137
         assert shell.run("kill -INT $$")[0] == 130
         assert shell.run("true") == (0, "")

@@ -128,6 +128,7 @@ def linux(
         raise typer.Exit(code)
     if check:
         raise typer.Exit(_check(suite, board, arch))
+    _check_command(program)
     from vc4lab.cli.outputs import Outputs, PictureOptions
 
     pictures = PictureOptions(screenshot, record, every, window=window, headless=headless)
@@ -200,21 +201,33 @@ def find_name(board: str) -> str:
         return board
 
 
+def _check_command(program: Sequence[str]) -> None:
+    """Whether it can be typed on the guest's serial line. Raises typer.Exit."""
+    from vc4lab.cli.linux_terminal import command_of
+
+    try:
+        command_of(program)
+    except ValueError as error:
+        raise failed(f"vc4lab linux: {error}") from None
+
+
 def _monitor(mode: str | None, alone: bool) -> tuple[int, int, int] | None:
     """The monitor's mode: width, height, rate. Raises typer.Exit."""
     from vc4lab.drm.kms.modes import parse_modes
+    from vc4lab.linux.running import check_mode
 
     if mode is None:
         return None
     if alone:
         raise failed("--mode: only for the root of --setup; a card has config.txt's hdmi_mode")
     try:
-        found = parse_modes(mode)
+        found = [(one.width, one.height, one.refresh) for one in parse_modes(mode)]
+        if len(found) != 1:
+            raise failed(f"--mode {mode}: one mode, not {len(found)}")
+        check_mode(*found[0])
     except ValueError as error:
         raise failed(f"--mode {mode}: {error}") from None
-    if len(found) != 1:
-        raise failed(f"--mode {mode}: one mode, not {len(found)}")
-    return found[0].width, found[0].height, found[0].refresh
+    return found[0]
 
 
 def _brought(suite: str | None, board: str, arch: str) -> Brought:

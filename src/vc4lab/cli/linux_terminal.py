@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from vc4lab.cli.serial_ends import Keyboard
-from vc4lab.linux.dialogue import Dialogue
+from vc4lab.linux.dialogue import Dialogue, lines_of
 from vc4lab.linux.running import connect
 from vc4lab.soc.devices.serial import SerialPort
 
@@ -33,7 +33,7 @@ class LinuxTerminal:
         self._mode = mode
         self._is_shell = not program
         self._is_terminal = os.isatty(0)
-        self._command = self._setting() + "exec " + (shlex.join(program) or "sh -i")
+        self._command = command_of(program)
         self._keyboard = Keyboard(all_keys=self._is_shell)
         self._dialogue = Dialogue(self._output, self._answered)
         self._machine: Machine | None = None
@@ -73,14 +73,6 @@ class LinuxTerminal:
         self._keyboard.close()
         sys.stdout.flush()
 
-    def _setting(self) -> str:
-        """Commands that make the guest's terminal one like the host's."""
-        echo = "echo" if self._is_terminal else "-echo"
-        columns, rows = shutil.get_terminal_size()
-        name = os.environ.get("TERM", "") or "dumb"
-        setting = f"stty -onlcr {echo} rows {rows} cols {columns}"
-        return f"{setting}; export TERM={shlex.quote(name)}; "
-
     def _output(self, data: bytes) -> None:
         stream = sys.stdout.buffer
         stream.write(data)
@@ -102,3 +94,17 @@ class LinuxTerminal:
             self._line_ended = data[-1:] == b"\n" if data else self._line_ended
             return data
         return data
+
+
+def command_of(program: Sequence[str]) -> str:
+    """What the guest's shell is to do: make its terminal one like the host's, run a program.
+
+    Raises ValueError for a program and arguments that cannot be typed.
+    """
+    echo = "echo" if os.isatty(0) else "-echo"
+    columns, rows = shutil.get_terminal_size()
+    name = os.environ.get("TERM", "") or "dumb"
+    setting = f"stty -onlcr {echo} rows {rows} cols {columns}; export TERM={shlex.quote(name)}"
+    command = f"{setting}; exec {shlex.join(program) or 'sh -i'}"
+    lines_of(command)
+    return command

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from vc4lab.diagnostics.catalogue import severity_of
+from vc4lab.diagnostics.catalogue.texture import CONFIGURATIONS
 from vc4lab.diagnostics.entry import Diagnostic, Severity
 
 KEEP_PER_CODE = 32
@@ -25,7 +26,8 @@ class StrictStop(Exception):  # noqa: N818 - it stops the machine, it is not a p
 
 
 class Reporter:
-    """Collects findings. Repeats (same code, message and address) are only counted.
+    """Collects findings. Repeats are only counted: same code, message and address, or for a
+    texture's configuration same code and message.
 
     Attributes
     ----------
@@ -58,7 +60,7 @@ class Reporter:
         detail: str | None = None,
     ) -> Diagnostic:
         """Record a finding and return it. Raises StrictStop for an error in strict mode."""
-        key = (message, address)
+        key = (message, None if code in CONFIGURATIONS else address)
         with self._lock:
             self.counts[code] += 1
             seen = self._seen.setdefault(code, {})

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.linux.init import END, EXIT, READY, START
+from vc4lab.soc.devices.serial import INPUT_LIMIT
 
 if TYPE_CHECKING:
     from vc4lab.soc.devices.serial import SerialPort
 
 CHUNK = 500
 """Bytes of a command in one line; a terminal of Linux takes 4095."""
+LITERAL = b"\x16"
+"""Ctrl-V: the terminal takes the next byte as it is."""
+KEYS = re.compile(rb"[\x01-\x08\x0b-\x1f\x7f]")
+"""Bytes that a terminal takes as keys: the end of a file, erase, kill and others."""
 LONGEST_ANSWER = 64
 _START, _END = START.encode(), END.encode()
 
@@ -83,8 +89,25 @@ class Dialogue:
         self.answered()
 
     def send(self, port: SerialPort, command: str) -> None:
-        """Have the guest run a command of its shell; a newline in it is one. `code` comes later."""
+        """Have the guest run a command of its shell. `code` comes later. Raises ValueError."""
+        lines = lines_of(command)
         self.ready, self.code = False, None
-        raw = command.replace("\n", "; ").encode()
-        parts = [raw[at : at + CHUNK] for at in range(0, len(raw), CHUNK)]
-        port.type(b"".join(b"+%s\n" % part for part in parts) + b"!\n")
+        port.type(lines)
+
+
+def lines_of(command: str) -> bytes:
+    """What is typed for a command. Raises ValueError for one that cannot be typed."""
+    raw = command.encode("utf-8", "surrogateescape")
+    if b"\0" in raw:
+        raise ValueError("the command has a zero byte in it, which no shell takes")
+    typed = []
+    for line in raw.split(b"\n"):
+        parts = [line[at : at + CHUNK] for at in range(0, len(line), CHUNK)]
+        typed.append(b"".join(b"+%s\n" % KEYS.sub(LITERAL + rb"\g<0>", part) for part in parts))
+    lines = b"/\n".join(typed) + b"!\n"
+    if len(lines) > INPUT_LIMIT:
+        raise ValueError(
+            f"the command of {len(raw)} bytes takes {len(lines)} on the serial line, which keeps "
+            f"{INPUT_LIMIT}: write a file in the guest with several commands, and run that"
+        )
+    return lines

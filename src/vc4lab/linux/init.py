@@ -1,7 +1,8 @@
 """What runs in the guest: the first program, and one that starts programs for the host.
 
-The host sends lines on the serial line: one that begins with "+" is more of a command, "!" runs
-what has come. The guest answers in between with strings that terminals do not show (APC, ECMA-48).
+The host sends lines on the serial line: one that begins with "+" is more of a command, "/" is a
+newline in it, "!" runs what has come. The guest answers in between with strings that terminals do
+not show (APC, ECMA-48).
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ command=
 while IFS= read -r line; do
   case $line in
   +*) command="$command${line#+}" ;;
+  /) command="$command
+" ;;
   !)
     stty sane
     busybox sh -c "$command"

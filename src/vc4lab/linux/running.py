@@ -18,6 +18,7 @@ from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.kernels import UnknownTarget, architecture_of
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
+from vc4lab.soc.videocore.edid import edid_block, pixel_clock
 
 if TYPE_CHECKING:
     from vc4lab.linux.jobs import Jobs
@@ -26,21 +27,30 @@ if TYPE_CHECKING:
 PLAN = LinuxPlan()
 LIMIT = 120.0
 STEP_SECONDS = 0.02
-LONGEST_SIDE, HIGHEST_RATE = 2048, 240
-"""Of a monitor's mode; vc4.ko shows no more pixels."""
+LONGEST_SIDE, HIGHEST_RATE, HIGHEST_CLOCK = 2048, 240, 162_000_000
+"""Of a monitor's mode; vc4.ko shows no more pixels, and leaves modes out whose clock is higher."""
 INTERRUPT = b"\x03"
 SETTING = "stty -echo -onlcr; "
 
 
-def connect(machine: Machine, width: int, height: int, rate: int = 60) -> None:
-    """Another monitor at a machine's HDMI. Raises ValueError."""
-    from vc4lab.soc.videocore.edid import edid_block
-
+def check_mode(width: int, height: int, rate: int) -> None:
+    """Whether Linux takes a monitor's mode. Raises ValueError."""
+    what = f"a mode of {width}x{height} at {rate} Hz"
     if not (0 < width <= LONGEST_SIDE and 0 < height <= LONGEST_SIDE and 0 < rate <= HIGHEST_RATE):
         raise ValueError(
-            f"a mode of {width}x{height} at {rate} Hz: sides of 1 to {LONGEST_SIDE} pixels "
-            f"and 1 to {HIGHEST_RATE} Hz are possible"
+            f"{what}: sides of 1 to {LONGEST_SIDE} pixels and 1 to {HIGHEST_RATE} Hz are possible"
         )
+    clock = pixel_clock(width, height, rate)
+    if clock > HIGHEST_CLOCK:
+        raise ValueError(
+            f"{what} has a pixel clock of {clock / 1e6:.1f} MHz, and Linux's driver takes no mode "
+            f"of more than {HIGHEST_CLOCK // 1_000_000} MHz"
+        )
+
+
+def connect(machine: Machine, width: int, height: int, rate: int = 60) -> None:
+    """Another monitor at a machine's HDMI. Raises ValueError."""
+    check_mode(width, height, rate)
     machine.hardware.monitor.edid = edid_block(width, height, rate)
 
 
@@ -140,7 +150,8 @@ class Linux:
         Raises
         ------
         ValueError
-            Sides that no display list can have, or a rate of less than 1 or more than 240.
+            Sides that no display list can have, a rate of less than 1 or more than 240, or a
+            pixel clock above the 162 MHz of Linux's driver.
         """
         connect(self.machine, width, height, rate)
 
@@ -162,6 +173,8 @@ class Linux:
         LinuxStopped
             A program runs already; it did not end within so many seconds of guest time; the
             machine has stopped.
+        ValueError
+            The command is longer than the serial line keeps (65,536 bytes), or has a zero byte.
         """
         if self.is_running:
             raise LinuxStopped("a program is running already; wait for it, or interrupt it")

@@ -9,15 +9,13 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics.catalogue.texture import CONFIGURATIONS
 from vc4lab.drm.kernel.built_job import BuiltJob
 from vc4lab.v3d.registers import BY_NAME
 from vc4lab.v3d.submission import CT0CA, CT0EA, SubmissionReports, reset_lists, submit
 
 if TYPE_CHECKING:
     from vc4lab.v3d.core import V3D
-
-CONFIGURATIONS = frozenset(f"TMU-{number:03}" for number in range(1, 12))
-"""What a texture's parameters alone decide: once for a program, not once for each place."""
 
 
 class JobReports(SubmissionReports):
@@ -37,7 +35,6 @@ class JobReports(SubmissionReports):
     def words(self, code: str, message: str, address: int | None) -> tuple[Hashable, str, str]:
         where = self.place(address) if address is not None else ""
         text = f"{message} (in {where})" if where else message
-        # A texture's configuration lies elsewhere in each job, at the draw's uniforms.
         key = self.program, code, text, None if code in CONFIGURATIONS else address
         return key, text, f"{self.job}: {text}" if self.job else text
 

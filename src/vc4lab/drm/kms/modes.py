@@ -82,7 +82,7 @@ def parse_modes(text: str) -> tuple[Mode, ...]:
             raise ValueError(f"{part[:40]!r} is not a mode such as 1280x720 or 800x600@75")
         width, height, refresh = int(match[1]), int(match[2]), int(match[3] or 60)
         if not (64 <= width <= MAX_SIDE and 64 <= height <= MAX_SIDE and 1 <= refresh <= 240):
-            raise ValueError(f"{part}: modes are up to {MAX_SIDE}x{MAX_SIDE} at 1 to 240 Hz")
+            raise ValueError(f"{part}: modes have sides of 64 to {MAX_SIDE} pixels, 1 to 240 Hz")
         known = (m for m in STANDARD if (m.width, m.height, m.refresh) == (width, height, refresh))
         modes.append(next(known, None) or reduced(width, height, refresh))
     return tuple(modes)

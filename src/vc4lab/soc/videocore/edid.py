@@ -35,12 +35,16 @@ def edid_block(width: int, height: int, rate: int) -> bytes:
     return bytes(block)
 
 
+def pixel_clock(width: int, height: int, rate: int) -> int:
+    """Hertz, with what the monitor blanks."""
+    return (width + BLANK_COLUMNS) * (height + BLANK_LINES) * rate
+
+
 def _timing(width: int, height: int, rate: int) -> bytes:
     """A detailed timing descriptor."""
-    clock = (width + BLANK_COLUMNS) * (height + BLANK_LINES) * rate // 10_000
     return struct.pack(
         "<H16B",
-        min(clock, 0xFFFF),
+        min(pixel_clock(width, height, rate) // 10_000, 0xFFFF),
         width & 0xFF, BLANK_COLUMNS, width >> 8 << 4,
         height & 0xFF, BLANK_LINES, height >> 8 << 4,
         FRONT_PORCH, SYNC, LINE_PORCH << 4 | LINE_SYNC, 0,

@@ -314,7 +314,7 @@ def _size_findings(
     if row.type.raster and levels > 1:
         note("TMU-009", f"P0.MIPLVLS: raster texture with {levels} mip levels")
     if npot and (levels > 1 or {config.wrap_s, config.wrap_t} & {Wrap.REPEAT, Wrap.MIRROR}):
-        what = f"{levels} mip levels" if levels > 1 else "a repeating wrap mode"
+        what = "mip levels" if levels > 1 else "a repeating wrap mode"
         note("TMU-006", f"P1.WIDTH/HEIGHT: {size} texture with {what}")
     if levels > max(width, height).bit_length():
         note("TMU-010", f"P0.MIPLVLS: {levels} levels, but {size} has fewer")
