@@ -9,7 +9,7 @@ import ctypes
 import struct
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,7 @@ KNOWN = 256
 """Records by their ids."""
 FIRST_BODY = 1 << 16
 """Bytes of a frame's binning list that there is room for at first."""
+_KNOWN_BYTES = 4 * KNOWN
 MOST_VALUES = 1 << 14
 _PIECE = struct.Struct("<2iQ2i")
 
@@ -329,6 +330,17 @@ def _signed(word: int) -> int:
     return word - (1 << 32) if word >> 31 else word
 
 
+class KeptDraws(NamedTuple):
+    """The draws of a frame that waits: its records, their number, the number of the frame, and the
+    values of state records that count at its end.
+    """
+
+    records: bytes
+    draws: int
+    job: int
+    known: bytes
+
+
 class FrameDraws:
     """The draws of a frame, as they are added. There is one frame at a time."""
 
@@ -336,17 +348,30 @@ class FrameDraws:
         self._memory = memory
         self._native = _native()
         self._body = np.zeros(FIRST_BODY, np.uint8)
+        self._jobs = 0
         self.sink = Sink(
             memory=memory.guest.base, body=self._body.ctypes.data, capacity=len(self._body)
         )
 
-    def begin(self, framebuffer: int) -> None:
-        """Another frame, to a frame buffer with this number, from 1 on."""
+    def begin(self, framebuffer: int, kept: KeptDraws | None = None) -> None:
+        """Another frame, to a frame buffer with this number, from 1 on; it may have draws."""
         sink = self.sink
-        sink.length = sink.draws = 0
         sink.framebuffer = framebuffer
-        sink.job = sink.job % MOST_JOBS + 1
-        ctypes.memset(sink.address + Sink.offset("known"), 0xFF, 4 * KNOWN)
+        known = sink.address + Sink.offset("known")
+        if kept is None:
+            sink.length = sink.draws = 0
+            self._jobs = sink.job = self._jobs % MOST_JOBS + 1
+            ctypes.memset(known, 0xFF, _KNOWN_BYTES)
+        else:
+            sink.length, sink.draws, sink.job = len(kept.records), kept.draws, kept.job
+            self._body[: sink.length] = np.frombuffer(kept.records, np.uint8)
+            ctypes.memmove(known, kept.known, _KNOWN_BYTES)
+
+    def keep(self) -> KeptDraws:
+        """What the frame at hand has, for `begin`."""
+        sink = self.sink
+        known = ctypes.string_at(sink.address + Sink.offset("known"), _KNOWN_BYTES)
+        return KeptDraws(self.records, sink.draws, sink.job, known)
 
     def end(self) -> None:
         """No frame is at hand; its records stay until the next one begins."""

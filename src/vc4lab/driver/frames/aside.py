@@ -1,8 +1,9 @@
-"""Frames that have only clears, and wait while others are drawn.
+"""Frames that wait while others are drawn.
 
-A program that clears its window, draws to textures, and then to the window has one frame for the
-window in this way: what was cleared need not be stored, and loaded again. Nothing may look at
-such a frame's surfaces, or write to them, before it is drawn.
+A program that clears its window and draws to it, then to textures, and then to the window again has
+one frame for the window in this way: what was drawn need not be stored, and loaded again. Frames
+that wait do not depend on each other: none reads or writes what another one writes. The frame at
+hand may read what they write; then they are drawn before it.
 """
 
 from __future__ import annotations
@@ -26,29 +27,35 @@ class FramesAside:
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def put(self, job: FrameJob) -> bool:
-        """Put a frame aside; whether it may be."""
-        if not job.cleared or job.draws or len(self._jobs) >= MOST:
-            return False
-        job.is_aside = True
+    def put(self, job: FrameJob) -> None:
+        """One more. What it depends on was drawn, and there is room for it."""
+        job.put_aside()
         self._jobs.append(job)
-        return True
 
     def take(self, framebuffer: Framebuffer) -> FrameJob | None:
         """The frame that goes to these surfaces goes on."""
         for job in self._jobs:
             if job.framebuffer is framebuffer or job.framebuffer == framebuffer:
                 self._jobs.remove(job)
-                job.is_aside = False
                 return job
         return None
 
-    def take_those(self, resources: Collection[int] | None) -> list[FrameJob]:
-        """Frames that write to any of these resources, by number (None: all), to be drawn now."""
+    def take_first(self) -> list[FrameJob]:
+        """The oldest one, if there is no room for another, to be drawn now."""
+        return [self._jobs.pop(0)] if len(self._jobs) >= MOST else []
+
+    def take_those(
+        self, writes: Collection[int] | None, reads: Collection[int] = ()
+    ) -> list[FrameJob]:
+        """Frames that come before what writes to these resources and reads those, by number (None:
+        all frames), to be drawn now.
+        """
         taken = [
             job
             for job in self._jobs
-            if resources is None or any(number in resources for number in job.writes)
+            if writes is None
+            or any(number in writes or number in reads for number in job.writes)
+            or any(number in writes for number in job.reads)
         ]
         if taken:
             self._jobs = [job for job in self._jobs if job not in taken]

@@ -21,7 +21,7 @@ from vc4lab.records.codes import BlockSize
 from vc4lab.records.control import build
 
 if TYPE_CHECKING:
-    from vc4lab.driver.draws.placing import FrameDraws, PlacedDraw
+    from vc4lab.driver.draws.placing import FrameDraws, KeptDraws, PlacedDraw
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.mesa.state.pipe import Framebuffer
@@ -61,8 +61,8 @@ class FrameJob:
         Where it goes to.
     writes, reads
         Resources that it draws to, and those that its draws use.
-    is_aside
-        Whether it waits while another frame gets its draws (`aside.py`): it has none itself.
+    drawn
+        The numbers of its draws in the program's frame.
     """
 
     def __init__(self, surfaces: FrameSurfaces, draws: FrameDraws) -> None:
@@ -77,7 +77,9 @@ class FrameJob:
                 self.writes[resource.number] = resource
         self.reads: dict[int, GpuResource] = {}
         self.cleared = 0
-        self.is_aside = False
+        self.drawn: list[int] = []
+        self._kept: KeptDraws | None = None
+        """Its draws, while another frame gets some (`aside.py`)."""
         self.uses_depth = False
         self.writes_depth = False
         self._colour = self._depth = self._stencil = 0
@@ -85,7 +87,7 @@ class FrameJob:
     def again(self) -> FrameJob:
         """A frame that begins in the same way, before its first draw."""
         made = object.__new__(FrameJob)
-        made.__dict__.update(self.__dict__, reads={})
+        made.__dict__.update(self.__dict__, reads={}, drawn=[])
         return made
 
     def can_clear(self, buffers: int) -> bool:
@@ -112,7 +114,21 @@ class FrameJob:
     @property
     def draws(self) -> int:
         """How many it has."""
-        return 0 if self.is_aside else self._draws.sink.draws
+        return self._draws.sink.draws if self._kept is None else self._kept.draws
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it waits while another frame gets its draws."""
+        return self._kept is not None
+
+    def put_aside(self) -> None:
+        """Another frame gets its draws next."""
+        self._kept = self._draws.keep()
+
+    def go_on(self) -> None:
+        """It gets draws next, the first ones or more of them."""
+        self._draws.begin(self.surfaces.number, self._kept)
+        self._kept = None
 
     def add(self, placed: PlacedDraw, blocks: tuple[int, int]) -> None:
         """Add a draw, with the blocks of its stages' constants. Raises OutOfMemory."""
@@ -135,7 +151,8 @@ class FrameJob:
         start = end = 0
         if self.draws:
             begin = _begin(tile_lists, columns, rows, is_sampled=self.target.is_sampled)
-            data = begin + self._draws.records + _END
+            records = self._draws.records if self._kept is None else self._kept.records
+            data = begin + records + _END
             start = memory.keep(data)
             end = start + len(data)
         data = self._rendering_list(tile_lists if self.draws else 0)

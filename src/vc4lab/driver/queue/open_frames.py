@@ -1,7 +1,7 @@
 """Frames that are collected: clears and draws for one frame buffer become one job of the V3D.
 
-They do as long as nothing needs its pixels: another frame buffer, a draw that samples it, a copy, a
-sync. A frame that has only clears when another frame buffer is bound waits, so that it may go on.
+They do as long as nothing needs its pixels: a draw to another frame buffer that samples them, a
+copy, a sync. While another frame buffer is bound a frame waits, so that it may go on.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ class OpenFrames:
     ----------
     job
         The frame to which draws are added.
-    drawn
-        Numbers of its draws.
     """
 
     def __init__(
@@ -53,7 +51,6 @@ class OpenFrames:
         self.listeners = listeners
         self.counts = counts
         self.job: FrameJob | None = None
-        self.drawn: list[int] = []
         self._aside = FramesAside()
         self._surfaces: dict[int, FrameSurfaces] = {}
         """By the ids of the frame buffers."""
@@ -79,7 +76,7 @@ class OpenFrames:
         job = self.job
         if job is not None and job.has_work and not job.writes.keys().isdisjoint(resources):
             self.flush()
-        self._draw_aside(resources)
+        self._draw_aside((), resources)
 
     def will_use(self, number: int) -> None:
         """A resource is read or written outside of frames: what waits comes before."""
@@ -109,14 +106,14 @@ class OpenFrames:
         if job is None:
             job = FrameJob(surfaces, self.frame_draws)
         self._draw_aside(job.writes)
-        self.frame_draws.begin(surfaces.number)
+        job.go_on()
         self.job = job
         return job
 
     def begin_with(self, job: FrameJob) -> None:
         """Another frame begins, and is this one: there is none at hand, and none aside."""
         self.job = job
-        self.frame_draws.begin(job.surfaces.number)
+        job.go_on()
 
     @property
     def is_empty(self) -> bool:
@@ -124,20 +121,20 @@ class OpenFrames:
         return self.job is None and not len(self._aside)
 
     def _leave(self) -> None:
-        """Another frame begins: the one at hand is drawn, or waits if it has only clears."""
-        job = self.job
-        if job is not None and self._aside.put(job):
-            self.job = None
-            self.frame_draws.end()
-            self.frame_draws.sink.aside = len(self._aside)
-        else:
-            self.flush()
+        """Another frame begins: the one at hand waits, if it has any work."""
+        job, self.job = self.job, None
+        if job is not None and job.has_work:
+            for one in self._aside.take_first():
+                self._run(one)
+            self._draw_aside(job.writes, job.reads)
+            self._aside.put(job)
+        self.frame_draws.end()
 
-    def _draw_aside(self, resources: Collection[int] | None) -> None:
-        """Draw the frames that wait and write to any of these resources; None: all."""
+    def _draw_aside(self, writes: Collection[int] | None, reads: Collection[int] = ()) -> None:
+        """Draw the frames that wait and come before what writes and reads these; None: all."""
         if len(self._aside):
-            for job in self._aside.take_those(resources):
-                self._run(job, [])
+            for job in self._aside.take_those(writes, reads):
+                self._run(job)
         self.frame_draws.sink.aside = len(self._aside)
 
     def finish(self) -> None:
@@ -146,23 +143,22 @@ class OpenFrames:
         self.flush()
 
     def flush(self) -> None:
-        """Draw the frame that waits."""
+        """Draw the frame at hand, and those before that it needs."""
         job, self.job = self.job, None
         self.frame_draws.end()
-        drawn, self.drawn = self.drawn, []
         if job is None or not job.has_work:
             return
         if len(self._aside):
-            self._draw_aside({*job.writes, *job.reads})
-        self._run(job, drawn)
+            self._draw_aside(job.writes, job.reads)
+        self._run(job)
 
     def run(self, job: FrameJob) -> None:
         """Draw a job at once; `will_use` was called for all that it reads and writes."""
-        self._run(job, [])
+        self._run(job)
 
-    def _run(self, job: FrameJob, drawn: list[int]) -> None:
-        """Draw a frame with these draws."""
-        where = f"frame {self.counts.frame}"
+    def _run(self, job: FrameJob) -> None:
+        """Draw a frame."""
+        drawn, where = job.drawn, f"frame {self.counts.frame}"
         if drawn:
             where += f", draw {drawn[0]}" if len(drawn) == 1 else f", draws {drawn[0]}-{drawn[-1]}"
         self.runner.reports.doing = where
@@ -176,7 +172,7 @@ class OpenFrames:
         for written in job.writes.values():
             written.changes += 1
         colours = [one for one in job.framebuffer.cbufs if one is not None]
-        if colours and not (job.is_aside and self._target is not None):
+        if colours and (job.draws or not job.is_aside or self._target is None):
             target: Any = colours[0].resource
             self._target = target, colours[0].state.level
         if self.listeners.job.subscriptions:

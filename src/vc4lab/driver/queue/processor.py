@@ -126,7 +126,7 @@ class Processor:
         if drawn and job is not None:
             counts.draws += len(drawn)
             counts.draw_of_frame += len(drawn)
-            self._frames.drawn += drawn
+            job.drawn += drawn
             for made, shared in fresh:
                 job.reads.update(shared.reads)
                 job.depth(uses=made.uses_depth, writes=made.writes_depth)
@@ -191,7 +191,7 @@ class Processor:
         moved = self.blocks.moved(shared.state, place) if place else None
         if self.draws.add_shared(job, shared, uniforms, command, whole, moved):
             job.reads.update(reads)
-            self._frames.drawn.append(number)
+            job.drawn.append(number)
             repeats = self.draws.repeats
             if repeats is not None and shared.lasts and job.writes.keys().isdisjoint(reads):
                 self.walk.learn(repeats, shared)
@@ -279,7 +279,7 @@ class Processor:
     def _draw_blit(self, command: c.Blit, target: GpuResource, source: GpuResource) -> None:
         self._used(command.source)
         if self.blits.is_full:
-            self._frames.flush()
+            self._frames.finish()
             self.blits.forget()
         blit = self.blits.of(command, target, source)
         job = self._frames.begin(blit.state.framebuffer)
@@ -307,7 +307,8 @@ class Processor:
 
     def dump(self, command: c.Dump) -> None:
         """Show a picture."""
-        resource = self._used(command.resource)
+        resource = self.resources(command.resource)
+        self._frames.finish()
         self.counts.end_frame()
         if self.listeners.frame.subscriptions:
             self.listeners.frame.emit(FrameShown(self.counts.frame - 1, resource))
