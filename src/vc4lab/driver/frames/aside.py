@@ -27,6 +27,11 @@ class FramesAside:
     def __len__(self) -> int:
         return len(self._jobs)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another one."""
+        return len(self._jobs) >= MOST
+
     def put(self, job: FrameJob) -> None:
         """One more. What it depends on was drawn, and there is room for it."""
         job.put_aside()
@@ -39,10 +44,6 @@ class FramesAside:
                 self._jobs.remove(job)
                 return job
         return None
-
-    def take_first(self) -> list[FrameJob]:
-        """The oldest one, if there is no room for another, to be drawn now."""
-        return [self._jobs.pop(0)] if len(self._jobs) >= MOST else []
 
     def take_those(
         self, writes: Collection[int] | None, reads: Collection[int] = ()

@@ -144,6 +144,11 @@ class FrameJob:
         """Whether anything is to be done."""
         return bool(self.draws or self.cleared)
 
+    @property
+    def has_only_blits(self) -> bool:
+        """Whether all its draws are blits, as those that make mip levels."""
+        return bool(self.draws) and not self.drawn
+
     def lists(self, memory: GpuMemory) -> Lists:
         """Both lists, in the arena. Raises OutOfMemory."""
         columns, rows = self.target.tiles

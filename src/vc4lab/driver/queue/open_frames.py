@@ -121,13 +121,14 @@ class OpenFrames:
         return self.job is None and not len(self._aside)
 
     def _leave(self) -> None:
-        """Another frame begins: the one at hand waits, if it has any work."""
-        job, self.job = self.job, None
-        if job is not None and job.has_work:
-            for one in self._aside.take_first():
-                self._run(one)
-            self._draw_aside(job.writes, job.reads)
-            self._aside.put(job)
+        """Another frame begins: the one at hand waits, or is drawn if it has no more to come."""
+        job = self.job
+        if job is None or not job.has_work or job.has_only_blits or self._aside.is_full:
+            self.flush()
+            return
+        self._draw_aside(job.writes, job.reads)
+        self._aside.put(job)
+        self.job = None
         self.frame_draws.end()
 
     def _draw_aside(self, writes: Collection[int] | None, reads: Collection[int] = ()) -> None:
