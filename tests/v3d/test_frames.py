@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from tests.support.jobs import BFC, CT0CA, CT0EA, CT1CA, CT1EA, RFC, Job, nv_ver
 from vc4lab.diagnostics import Reporter
 from vc4lab.records.control import build
 from vc4lab.v3d.core import FLDONE, FRDONE, OUTOMEM, SPILLUSE, V3D
+from vc4lab.v3d.draws import frame as frames
 from vc4lab.v3d.registers import BY_NAME, PipelineStatus, ThreadControl
 from vc4lab.v3d.tiles.collect_context import LAST_FRAME
+from vc4lab.v3d.tiles.job import NativeFrame
 
 COLOURS = """
 # the three varyings are red, green and blue
@@ -488,3 +491,30 @@ def test_helpers_are_woken_for_draws_only() -> None:
     assert (pictures[0] == BACKGROUND).all()
     assert ((pictures[1] == RED) == inside(frame)).all()
     assert (pictures[2] == pictures[0]).all()
+
+
+@pytest.mark.parametrize("kept", [64, 1])
+def test_frames_of_several_surfaces_in_turn(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their arrays are made once, if there is room for them, and are each frame's own."""
+    monkeypatch.setattr(frames, "MOST_FRAMES", kept)
+    made: list[int] = []
+    begin = NativeFrame.__init__
+
+    def counted(self: NativeFrame, *arguments: Any, **options: Any) -> None:
+        made.append(options["count"])
+        begin(self, *arguments, **options)
+
+    monkeypatch.setattr(NativeFrame, "__init__", counted)
+    frame = Frame()
+    surfaces = [frame.surface, frame.job.room(frame.job.width * frame.job.height * 4 + 4096)]
+    other = ((20, 100), (100, 100), (60, 20))
+    for turn in range(3):
+        for place, corners in zip(surfaces, (CORNERS, other), strict=True):
+            frame.surface = place
+            colour = RED + 0x1000 * turn
+            shader = frame.nv_shader(solid(colour), triangle(*corners), 0)
+            picture = frame.draw(viewport(frame.job) + shader + ARRAY)
+            assert set(np.unique(picture)) == {colour, BACKGROUND}
+            assert ((picture == colour) == inside(frame, corners)).all()
+    assert len(made) == (2 if kept > 1 else 6)
+    assert not frame.reporter.items

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.listeners import AnyListener
 from vc4lab.records.declarations import StoreGeneral
@@ -26,12 +26,17 @@ from vc4lab.v3d.tiles.job import Draw, NativeFrame
 from vc4lab.v3d.tiles.threads import NO_FAILURES, RenderResult, TileThreads
 
 if TYPE_CHECKING:
+    from vc4lab.v3d.draws.frame_draws import FrameDraws
     from vc4lab.v3d.draws.work import WorkReporter
     from vc4lab.v3d.state.frame_mode import FrameMode
     from vc4lab.v3d.state.record_notes import RecordNotes
     from vc4lab.v3d.tile_lists.contents import ScanError, ScanResult
     from vc4lab.v3d.tiles.collector import Collector
     from vc4lab.v3d.unknowns import Unknowns
+
+
+MOST_FRAMES = 64
+"""Whose arrays are kept: some kilobytes each."""
 
 
 class FrameRenderer:
@@ -58,8 +63,8 @@ class FrameRenderer:
         self._broken: dict[str, tuple[str, int]] = {}
         self._mode: FrameMode | None = None
         self._tile = 0, 0
-        self._frame: NativeFrame | None = None
-        self._shape: tuple[int, list[int], Any] | None = None
+        self._frames: dict[tuple[int, ...], tuple[FrameMode, NativeFrame]] = {}
+        """By mode, number of chains and surfaces: drivers draw to the same few again and again."""
         self._tile_threads: TileThreads | None = None  # made when needed, see v3d/README.md
         self._reporter: WorkReporter | None = None
         self.preparer = DrawPreparer(services, lint)
@@ -110,33 +115,14 @@ class FrameRenderer:
     def draw(self, mode: FrameMode, collector: Collector) -> None:
         """Renders what was collected: when this returns, its stores are in guest memory."""
         if mode is not self._mode:
-            self._mode, self._frame = mode, None
+            self._mode = mode
             self._tile = mode.tile(self.unknowns)
         scan = self._scan(collector)
         self.lint.frame(mode, self._tile, scan.entries)
-        ops, chains, count = collector.arrays()
-        if not count:
+        if not collector.context.chain_count:
             return
         draws = self.preparer.prepare_all(scan, mode.layout, mode.vg_mask)
-        shape = count, collector.surfaces, draws.table
-        frame = self._frame
-        if frame is not None and shape == self._shape:
-            frame.renew(ops, chains, scan.segments, scan.tile_offsets)
-        else:
-            self._shape = shape
-            self._frame = frame = NativeFrame(
-                self.memory,
-                *mode.drawn_size(self.unknowns),
-                draws=draws,
-                surfaces=_surfaces(mode, shape[1], self.unknowns),
-                ops=ops,
-                chains=chains,
-                count=count,
-                segments=scan.segments,
-                piece_first=scan.tile_offsets,
-                tile=self._tile,
-                layout=mode.layout,
-            )
+        frame = self._native_frame(mode, collector, scan, draws)
         if self._any_listener.present:
             result = self._draw_observed(frame, mode, collector, scan, draws)
         else:
@@ -151,6 +137,36 @@ class FrameRenderer:
             self.refused += refused
             self.drawn -= refused
             self._report_draws(result, draws)
+
+    def _native_frame(
+        self, mode: FrameMode, collector: Collector, scan: ScanResult, draws: FrameDraws
+    ) -> NativeFrame:
+        """The frame's arrays: those of an earlier frame if it had the same mode and surfaces."""
+        ops, chains, count = collector.arrays()
+        surfaces = collector.surfaces
+        key = id(mode), count, *surfaces
+        known = self._frames.get(key)
+        if known is not None and known[0] is mode and known[1].draws is draws.table:
+            frame = known[1]
+            frame.renew(ops, chains, scan.segments, scan.tile_offsets)
+            return frame
+        frame = NativeFrame(
+            self.memory,
+            *mode.drawn_size(self.unknowns),
+            draws=draws,
+            surfaces=_surfaces(mode, surfaces, self.unknowns),
+            ops=ops,
+            chains=chains,
+            count=count,
+            segments=scan.segments,
+            piece_first=scan.tile_offsets,
+            tile=self._tile,
+            layout=mode.layout,
+        )
+        if len(self._frames) >= MOST_FRAMES:
+            self._frames.clear()
+        self._frames[key] = mode, frame
+        return frame
 
     def _draw_observed(
         self,
