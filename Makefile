@@ -29,9 +29,9 @@ soak: env
 	@test -n "$(VC4_DRIVER)" || { echo 'usage: make soak VC4_DRIVER=DIR [MINUTES=30]'; exit 2; }
 	$(BIN)/python -m benchmarks._soak --driver $(VC4_DRIVER) --minutes $(MINUTES)
 
-# glmark2 in a booted Debian for a long time (`vc4lab linux --setup` first): make soak-linux MINUTES=60
+# glmark2 in a booted Debian for a long time (`vc4lab linux --setup` first): make soak-linux MINUTES=60 [PICTURES=DIR]
 soak-linux: env
-	$(BIN)/python -m benchmarks._soak_linux --minutes $(MINUTES)
+	$(BIN)/python -m benchmarks._soak_linux --minutes $(MINUTES) $(if $(PICTURES),--pictures $(PICTURES))
 
 # The working tree against a commit, both in turn: make bench-compare BASE=COMMIT [MODULES="qpu scenes"].
 bench-compare: env

@@ -3,18 +3,21 @@
     make soak-linux MINUTES=60
 
 One machine boots, glmark2-es2-drm draws every scene that it has by default, again and again, on
-vc4.ko and the simulated V3D; in each round one run is ended by Ctrl-C in the middle. When none
-runs, both sides are looked at: of this process the resident memory without the guest's RAM,
-descriptors and threads, of the guest what it uses of its RAM, of the contiguous part of it and in
-its kernel. From the fifth minute on nothing may grow by more than a percent or 4 MiB, from a
-round's median to another's. The table goes to standard output and to
-``benchmarks/soak_linux.json``.
+vc4.ko and the simulated V3D; in each round one run is ended by Ctrl-C in the middle (another scene
+each time; ``--pictures DIR`` keeps what it showed), and kmscube's thirtieth picture must be that of
+the first round. When none runs, both sides are looked at: of this process the resident memory
+without the guest's RAM, descriptors and threads, of the guest what it uses of its RAM, of the
+contiguous part of it and in its kernel. From the fifth minute and the third round on nothing may
+grow by more than a percent or 4 MiB, from a round's median to another's: in two rounds caches fill.
+The table goes to standard output and to ``benchmarks/soak_linux.json``.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
+import hashlib
+import itertools
 import json
 import os
 import re
@@ -35,6 +38,8 @@ GROUP = 4
 """Scenes of one glmark2: some give back what others have taken, some only its end does."""
 SCENE_SECONDS = 0.3
 """Guest time of a scene."""
+WARM_ROUNDS = 2
+CUBE, CUBE_FRAMES = "kmscube", 30
 CUT_OFF = 0.5
 """Guest time after which the last run of a round gets its Ctrl-C."""
 LIMIT = 200.0
@@ -111,18 +116,35 @@ def draw(linux: Linux, scenes: list[str]) -> list[str]:
     return [f"exit code {done.code}: {done.output.strip().splitlines()[-1:]}", *scenes]
 
 
-def cut(linux: Linux) -> None:
+def cut(linux: Linux, turn: int, pictures: Path | None) -> None:
     """A run that Ctrl-C ends. Raises LinuxStopped."""
+    scene = SCENES[turn % len(SCENES)]
     try:
-        linux.run([PROGRAM, "-b", f"{SCENES[0]}:duration=60"], seconds=CUT_OFF)
+        linux.run([PROGRAM, "-b", f"{scene}:duration=60"], seconds=CUT_OFF)
     except LinuxStopped:
+        if pictures is not None:
+            name = re.sub(r"\W+", "-", scene)
+            linux.screen.image.save(str(pictures / f"{turn:03d}-{name}.png"))
         linux.interrupt()
+
+
+def cube(linux: Linux) -> str:
+    """The digest of a picture that does not depend on the time. Raises LinuxStopped."""
+    linux.run([CUBE], frames=CUBE_FRAMES)
+    shown = hashlib.sha256(linux.screen.image.tobytes()).hexdigest()
+    linux.interrupt()
+    return shown
+
+
+LOOKS = len(list(runs())) + 1
+"""In a round."""
 
 
 def judge(rows: list[dict[str, float]], warm: float) -> dict[str, dict[str, Any]]:
     """Each figure in the first round after the warm-up and in the last one."""
-    steady = [row for row in rows if row["minute"] >= warm] or rows[-1:]
-    looks = min(len(list(runs())) + 1, max(1, len(steady) // 2))
+    later = rows[WARM_ROUNDS * LOOKS :] or rows[-1:]
+    steady = [row for row in later if row["minute"] >= warm] or rows[-1:]
+    looks = min(LOOKS, max(1, len(steady) // 2))
     result = {}
     for name in (*BYTES, *JUDGED):
         first = statistics.median(row[name] for row in steady[:looks])
@@ -133,7 +155,9 @@ def judge(rows: list[dict[str, float]], warm: float) -> dict[str, dict[str, Any]
     return result
 
 
-def soak(linux: Linux, minutes: float) -> tuple[list[dict[str, float]], list[str]]:
+def soak(
+    linux: Linux, minutes: float, pictures: Path | None = None
+) -> tuple[list[dict[str, float]], list[str]]:
     """Rounds until the time is up: what was seen after each run, and what failed."""
     begun = time.monotonic()
     rows: list[dict[str, float]] = []
@@ -146,7 +170,8 @@ def soak(linux: Linux, minutes: float) -> tuple[list[dict[str, float]], list[str
         print(f"{what}: " + "  ".join(parts), flush=True)
         return row["minute"] < minutes
 
-    while True:
+    first = ""
+    for turn in itertools.count():
         for scenes in runs():
             faulthandler.dump_traceback_later(HANG, exit=True)
             for text in draw(linux, scenes):
@@ -154,9 +179,15 @@ def soak(linux: Linux, minutes: float) -> tuple[list[dict[str, float]], list[str
                 failed.append(text)
             if not note(scenes[0].partition(":")[0]):
                 return rows, failed
-        cut(linux)
+        cut(linux, turn, pictures)
+        shown = cube(linux)
+        first = first or shown
+        if shown != first:
+            failed.append(f"{CUBE}: another picture in round {turn}")
+            print(failed[-1], flush=True)
         if not note("Ctrl-C"):
-            return rows, failed
+            break
+    return rows, failed
 
 
 def main() -> int:
@@ -165,10 +196,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--append", default="")
+    parser.add_argument("--pictures", type=Path, metavar="DIR")
     options = parser.parse_args()
+    if options.pictures is not None:
+        options.pictures.mkdir(parents=True, exist_ok=True)
     linux = Linux.booted(LinuxPlan(cores=options.cores, append=options.append))
     try:
-        rows, failed = soak(linux, options.minutes)
+        rows, failed = soak(linux, options.minutes, options.pictures)
     except LinuxStopped as error:
         print(f"HANGS: {error}")
         print(linux.machine.reporter.summary())

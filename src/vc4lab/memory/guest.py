@@ -8,7 +8,7 @@ import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from vc4lab.memory.mappings import MAPS_OVER, PAGE, clear, copy
+from vc4lab.memory.mappings import MAPS_OVER, PAGE, clear, copy, large_pages
 from vc4lab.memory.zeros import lazy_zeros
 
 if TYPE_CHECKING:
@@ -203,6 +203,14 @@ class GuestMemory:
         except OSError:
             return False
         return True
+
+    def prefer_large_pages(self, address: int, size: int) -> None:
+        """Let the host use its large pages in a range, if it has any: for what is written whole.
+
+        A page of 4 KiB costs 1.6 us when it is touched first, one of 2 MiB 150.
+        """
+        start = address & MEMORY_MASK
+        large_pages(self.base + start, min(max(size, 0), MEMORY_SIZE - start))
 
     def holds(self, address: int, data: bytes) -> bool:
         """Whether these bytes are found at `address`; by far the quickest way to compare many."""

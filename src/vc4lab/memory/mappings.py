@@ -32,6 +32,15 @@ def clear(address: int, size: int) -> None:
     _map(address, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE, -1, 0)
 
 
+def large_pages(address: int, size: int) -> None:
+    """Ask for large pages in the whole ones of a range; without them nothing changes."""
+    advice = getattr(mmap, "MADV_HUGEPAGE", None)
+    start = -(-address // PAGE) * PAGE
+    size = (address + size - start) // PAGE * PAGE
+    if MAPS_OVER and advice is not None and size > 0:
+        libc().madvise(start, size, advice)
+
+
 def _map(address: int, size: int, flags: int, descriptor: int, offset: int) -> None:
     found = libc().mmap(address, size, _ACCESS, flags | FIXED, descriptor, offset)
     if found != address:
@@ -47,5 +56,6 @@ def libc() -> Any:
         *(ctypes.c_int, ctypes.c_int, ctypes.c_int),
         ctypes.c_long,
     )
+    library.madvise.argtypes = (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int)
     library.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long)
     return library

@@ -19,7 +19,7 @@ from vc4lab.registers import Poll
 from vc4lab.soc.board import find_board
 from vc4lab.soc.board_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.boot.boot_extras import BootExtras
-from vc4lab.soc.boot.firmware import open_slot, plan_boot
+from vc4lab.soc.boot.firmware import open_slot, place_plan, plan_boot
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.cores.turns import Turns
 from vc4lab.soc.devices.interrupts import SMI
@@ -170,7 +170,7 @@ class Machine:
         """Each gives file descriptors that end a rest of `--realtime`."""
         self._schedule_vsync()
         self.videocore.next_vsync = lambda: self._next_vsync
-        self.plan.place(self.memory, self.reporter)
+        place_plan(self.plan, self.memory, self.reporter)
         self.processors.power_on()
         self.places.find(path, self.plan)
         self.places.follow(lambda: self.cpu)

@@ -185,9 +185,9 @@ def count_known(engine: Value, address: Value, size: Value, state_at: Value, kin
         call_pointer(state.stop, i32, (ptr,), engine)
 
 
-@kernel(args=(ptr, i64, i32, ptr))
-def note_code_change(engine: Value, address: Value, size: Value, state_at: Value) -> None:
-    """The engine's hook before instruction cache maintenance.
+@staged
+def end_slice_for_code(state_at: Value) -> None:
+    """What both kinds of hooks before instruction cache maintenance do.
 
     Where other cores run, one of them may have written what this one executes next, so that the
     slice ends with the block. A system maintains each line of what it changes, 64 of them in a
@@ -202,9 +202,26 @@ def note_code_change(engine: Value, address: Value, size: Value, state_at: Value
     state.code_changed = 1
 
 
+@kernel(args=(ptr, i64, i32, ptr))
+def note_code_change(engine: Value, address: Value, size: Value, state_at: Value) -> None:
+    """The engine's hook at an address (AArch32)."""
+    end_slice_for_code(state_at)
+
+
+@kernel(args=(ptr, i32, ptr, ptr), returns=i32)
+def note_maintenance(engine: Value, register: Value, system: Value, state_at: Value) -> Value:
+    """The engine's hook of a system instruction (AArch64), which it does itself."""
+    end_slice_for_code(state_at)
+    return const(i32, 0)
+
+
 @cache
 def _module() -> Any:
-    kernels = {"count_block": count_block, "note_code_change": note_code_change}
+    kernels = {
+        "count_block": count_block,
+        "note_code_change": note_code_change,
+        "note_maintenance": note_maintenance,
+    }
     return build("soc_slice", kernels, float_mode="default", key="soc-slice")
 
 
@@ -316,8 +333,13 @@ class SliceCounter:
 
     @property
     def code_hook(self) -> int:
-        """Host address of what notes that."""
+        """Host address of what notes that, called at an address."""
         return int(_module()["note_code_change"].address)
+
+    @property
+    def maintenance_hook(self) -> int:
+        """The same, called for a system instruction of AArch64."""
+        return int(_module()["note_maintenance"].address)
 
     def hook(self, stop_function: int, read_function: int) -> int:
         """Host address of the hook; given the engine's own calls to stop and to read a register."""

@@ -56,6 +56,7 @@ ASK_WRITE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
 WORD = 0xFFFFFFFF
 LARGEST = (1 << 62) - 1
 SEEN = PollState.seen.offset // 8
+POLLING, LAST_COUNT = BusState.polling.offset // 8, BusState.last_count.offset // 8
 
 
 class Polled(NamedTuple):
@@ -306,8 +307,8 @@ class Bus:
         """Another core's turn: take up its `PollState` (None: a new one), give back the old one."""
         old = self._polling
         self._polling = state if state is not None else _new_polling(POLLS_BEFORE_SKIP)
-        self._state.polling = self._polling.address
-        self._last_count = self.clock.counter.count
+        words = self._words
+        words[POLLING], words[LAST_COUNT] = self._polling.address, self.clock.counter.count
         return old
 
     accesses = _shared("accesses", "Reads and writes of the CPU.")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 from vc4lab.ranges import ADDRESS
+from vc4lab.soc.boot.boot_plan import HostFile
 from vc4lab.soc.boot.card import Card
 from vc4lab.soc.boot.config_txt import Config
 
@@ -92,7 +94,11 @@ class CardWithExtras:
         with path.open("rb") as file:
             return file.read(limit)
 
+    def open(self, name: str) -> HostFile:
+        """One of the host's files, for a piece of memory. Raises OSError, KeyError."""
+        return HostFile(self._files[name])
 
-def is_extra(card: Card, name: str) -> bool:
+
+def is_extra(card: Card, name: str) -> TypeGuard[CardWithExtras]:
     """Whether a file was given beside the card: one that cannot be used is an error then."""
     return isinstance(card, CardWithExtras) and card.has(name)

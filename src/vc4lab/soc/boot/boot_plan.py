@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
@@ -20,13 +21,36 @@ DEFAULT_GPU_MEM, MIN_GPU_MEM, MAX_GPU_MEM = 64, 16, 512
 RAMDISK_NAME = "the RAM disk"
 
 
+class HostFile:
+    """A file of the host that is read straight into guest memory.
+
+    A RAM disk may have hundreds of MiB, and the kernel unpacks it into as many again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError."""
+        self._path = path
+        self._size = path.stat().st_size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def place(self, memory: GuestMemory, address: int) -> None:
+        """Read it; what it has lost meanwhile is 0. Raises OSError."""
+        memory.prefer_large_pages(0, memory.ram_bytes)
+        with self._path.open("rb", buffering=0) as file:
+            done = 0
+            while count := file.readinto(memory.view(address + done, self._size - done)):
+                done += count
+
+
 @dataclass(frozen=True)
 class Piece:
     """Bytes the firmware puts into RAM; `name` for messages."""
 
     name: str
     address: int
-    data: bytes = field(repr=False)
+    data: bytes | HostFile = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -61,7 +85,7 @@ class BootPlan:
     cleans_caches: bool = False
 
     def place(self, memory: GuestMemory, reporter: Reporter) -> None:
-        """Write the image and what the firmware hands over into RAM."""
+        """Write the image and what the firmware hands over into RAM. Raises OSError."""
         memory.write(self.address, self.image)
         placed = [(self.address, self.address + max(len(self.image), self.room), "the image")]
         for piece in self.pieces:
@@ -75,7 +99,10 @@ class BootPlan:
                         address=piece.address,
                         block="firmware",
                     )
-            memory.write(piece.address, piece.data)
+            if isinstance(piece.data, HostFile):
+                piece.data.place(memory, piece.address)
+            else:
+                memory.write(piece.address, piece.data)
             placed.append((piece.address, end, piece.name))
 
 

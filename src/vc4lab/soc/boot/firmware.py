@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.files import size_text
+from vc4lab.memory import GuestMemory
 from vc4lab.soc.board import Board
 from vc4lab.soc.boot.boot_error import BootError, boot_error
 from vc4lab.soc.boot.boot_extras import (
@@ -92,6 +93,15 @@ def plan_boot(
     except OSError as error:
         why = error.strerror or "cannot be read"
         raise boot_error(reporter, "BOOT-001", f"{card.title}: {why}") from None
+
+
+def place_plan(plan: BootPlan, memory: GuestMemory, reporter: Reporter) -> None:
+    """Put into RAM what was planned. Raises BootError where a file cannot be read any more."""
+    try:
+        plan.place(memory, reporter)
+    except OSError as error:
+        text = f"{RAMDISK_NAME}: {error.strerror or 'cannot be read'}"
+        raise boot_error(reporter, "BOOT-001", text) from None
 
 
 def _top(board: Board, config: Config) -> int:
@@ -206,7 +216,8 @@ def _ramdisk(
             "BOOT-013", f"initramfs {name[:60]}: missing, or no room for it", block="firmware"
         )
         return None
-    return Piece(RAMDISK_NAME, address, card.read(name, max(room, 0)))
+    data = card.open(name) if is_extra(card, name) else card.read(name, max(room, 0))
+    return Piece(RAMDISK_NAME, address, data)
 
 
 def _tree(

@@ -152,7 +152,7 @@ class Arm32(Cpu):
         trap = self._trap(action)
         pair = self._counter.place(code, lambda at, size: trap(self.engine, at, size, None))
         self._pairs[place] = pair
-        self.calls.add_hook(self._unicorn.UC_HOOK_CODE, *pair.hook, place=place)
+        self.calls.add_hook(self._unicorn.UC_HOOK_CODE, *pair.hook, span=(place, place))
 
     def _host_address(self, place: int) -> int | None:
         """Where the host has the word at an address, if that is in RAM."""

@@ -7,6 +7,7 @@ looks at the new level.
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 from unicorn import arm64_const as a64
@@ -35,10 +36,11 @@ from vc4lab.soc.cores.exceptions import (
     ArmException,
 )
 from vc4lab.soc.cores.generic_timer import FREQUENCY
-from vc4lab.soc.cores.native_counter import NativeCounter
+from vc4lab.soc.cores.native_counter import ON_SYSTEM_INSTRUCTION, NativeCounter
 from vc4lab.soc.cores.native_entry import EC_DATA, EC_PREFETCH, EC_SVC, IL, NativeEntry
 from vc4lab.soc.cores.outcome import Outcome
 from vc4lab.soc.cores.traps import (
+    A64_READS,
     A64_TRAPS,
     HYP_REGISTERS,
     Action,
@@ -63,9 +65,20 @@ INTERRUPTS = (ArmException.IRQ, ArmException.FIQ)
 ERET, ISB = 0xD69F03E0, 0xD5033FDF
 BRANCHES, SYSTEM = 5, 0xD5
 """Bits 28:26 of branches, exceptions and system instructions; bits 31:24 of the latter."""
-_EMULATED = A64_TRAPS + float_trap.FLOAT_TRAPS
+_EMULATED = A64_TRAPS + A64_READS + float_trap.FLOAT_TRAPS
 LOOK_AHEAD = 16
 """So many instructions at most execute before a core notices that SCTLR was written."""
+SYSTEM_MASK, MSR, SYS = 0xFFF00000, 0xD5100000, 0xD5080000
+"""Bits of system instructions, those of msr from a register, and (with bit 19) those of SYS."""
+UPPER_HALF = 1 << 63, (1 << 64) - 1
+ON_NOTHING = ctypes.CFUNCTYPE(ctypes.c_bool)
+
+
+def _kind_of(word: int) -> int | None:
+    """The engine's number of a system instruction that writes; None: it is none."""
+    if word & SYSTEM_MASK == MSR:
+        return int(a64.UC_ARM64_INS_MSR)
+    return int(a64.UC_ARM64_INS_SYS) if word & 0xFFF80000 == SYS else None
 
 
 class Arm64(Cpu):
@@ -87,6 +100,8 @@ class Arm64(Cpu):
 
     def _make_engine(self, unicorn: Any) -> Any:
         self._hypervisor_call = False
+        self._callbacks: list[Any] = []
+        """What the engine calls; they live as long as it does."""
         self._put_off: tuple[SystemRegister, int, int] | None = None
         """What `eret` is to write: register and value, and how many instructions away it is."""
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
@@ -97,13 +112,29 @@ class Arm64(Cpu):
         self._entries = Arm64Entry(self.calls)
         self._place = self.calls.batch(self.SYSTEM, (self.PC, self.STATUS))
         super()._install_hooks()
+        self._trust_system_code()
         timer = self.links.timer
         if timer is None or not self.links.bus:
+            self._pages.more_traps += A64_READS
             return
         write_register = self.calls.address_of("uc_reg_write")
-        self._counter = NativeCounter(self.links.bus, timer, write_register)
+        self._counter = NativeCounter(self.links.bus, timer, write_register, other=self._read_other)
         hook = self._counter.hook
         self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *hook, a64.UC_ARM64_INS_MRS)
+
+    def _trust_system_code(self) -> None:
+        """Let the engine not look through its TLB after each translation of upper addresses.
+
+        For an access at the same address in another mode that it could miss: five thousand entries
+        for each block of the kernel, a tenth of a boot. A system does not write its code so, and
+        what it maintains is looked for (`code_pages.py`). The engine leaves it out where a memory
+        hook could see the code; the one here is never called, since it counts physical addresses.
+        """
+        never = ON_NOTHING(lambda *_details: False)
+        self._callbacks.append(never)
+        function = ctypes.cast(never, ctypes.c_void_p).value or 0
+        kind = self._unicorn.UC_HOOK_MEM_FETCH_PROT
+        self.calls.add_hook(kind, function, 0, span=UPPER_HALF)
 
     def _hook_exceptions(self) -> None:
         self._native = NativeEntry(
@@ -245,14 +276,54 @@ class Arm64(Cpu):
         Another program has other code at the same address, and what needs help is privileged, or
         does not matter much (wfe).
         """
-        if address >> 63 or not self.system_register(VBAR[1]) >> 63:
-            super()._meet_page(address)
-        else:
+        if self._is_left_alone(address):
             self._pages.pass_over(address)
+        else:
+            super()._meet_page(address)
+
+    def _is_left_alone(self, address: int) -> bool:
+        """Whether it is code of a program under a system."""
+        return not address >> 63 and bool(self.system_register(VBAR[1]) >> 63)
 
     def _hook_place(self, place: int, action: Action) -> None:
+        """A system instruction gets a hook of its kind.
+
+        The engine compares those only with instructions of the kind, the others with each one that
+        it translates.
+        """
         self._float_hooks += action is Action.FLOAT
-        super()._hook_place(place, action)
+        kind = _kind_of(self.fetch(place))
+        if kind is None:
+            super()._hook_place(place, action)
+            return
+        function, state = self.counter.maintenance_hook, self.counter.address
+        if action is not Action.CODE_CHANGED or action in self._watchers:
+            callback = ON_SYSTEM_INSTRUCTION(lambda *_details: self._does(action, place))
+            self._callbacks.append(callback)
+            function, state = ctypes.cast(callback, ctypes.c_void_p).value or 0, 0
+        self.calls.add_hook(self._unicorn.UC_HOOK_INSN, function, state, kind, span=(place, place))
+
+    def _does(self, action: Action, address: int) -> bool:
+        """Do a system instruction; whether the engine is to leave it out."""
+        try:
+            watcher = self._watchers.get(action)
+            if watcher is None:
+                return self._emulate(action, address)
+            watcher(address)
+        except BaseException as error:
+            self.counter.fail(error)
+        return False
+
+    def _read_other(self) -> bool:
+        """An mrs of `A64_READS`, or one like it: whether it is done."""
+        address = self.engine_pc
+        if self._is_left_alone(address):
+            return False
+        word = self.fetch(address)
+        for trap in A64_READS:
+            if word & trap.mask == trap.match:
+                return self._does(trap.action, address)
+        return False
 
     def _meet_float(self, address: int) -> None:
         """An instruction of floating point or NEON: trap it, or never look at it again."""

@@ -9,6 +9,8 @@ from vc4lab.soc.hardware import Hardware
 
 KINDS = (ArmException.FIQ, ArmException.IRQ)
 """In the order in which they are taken."""
+PENDING = (), KINDS[1:], KINDS[:1], KINDS
+"""Those that wait: bit 0 an IRQ, bit 1 an FIQ."""
 
 
 class CoreInterrupts:
@@ -17,12 +19,12 @@ class CoreInterrupts:
     def __init__(self, hardware: Hardware) -> None:
         self._hardware = hardware
 
-    def _pending(self, core: Core, exception: ArmException) -> bool:
+    def _pending(self, core: Core) -> tuple[ArmException, ...]:
         hardware = self._hardware
-        fast = exception is ArmException.FIQ
         if hardware.local is not None:
-            return bool(hardware.local.sources(core.number, fast))
-        return hardware.interrupts.pending_fiq if fast else hardware.interrupts.pending_irq
+            return PENDING[hardware.local.pending(core.number)]
+        interrupts = hardware.interrupts
+        return PENDING[interrupts.pending_irq | interrupts.pending_fiq << 1]
 
     def can_come(self, core: Core) -> bool:
         """Whether anything can happen to a core; a masked interrupt ends only a wfi."""
@@ -36,18 +38,19 @@ class CoreInterrupts:
 
     def will_be_taken(self, core: Core) -> bool:
         """Whether the core takes one before its next instruction."""
-        return any(core.cpu.accepts(kind) and self._pending(core, kind) for kind in KINDS)
+        pending = self._pending(core)
+        return bool(pending) and any(core.cpu.accepts(kind) for kind in pending)
 
     def wake(self, core: Core) -> bool:
         """Whether one ends what a core sleeps in; it need not be unmasked to end a wfi."""
         if core.asleep == Outcome.WAIT_FOR_INTERRUPT.value:
-            return any(self._pending(core, kind) for kind in KINDS)
+            return bool(self._pending(core))
         return self.will_be_taken(core)
 
     def deliver(self, core: Core) -> None:
         """Let the core take a waiting interrupt, or stop as soon as it unmasks one."""
         cpu, counter = core.cpu, self._hardware.counter
-        pending = [kind for kind in KINDS if self._pending(core, kind)]
+        pending = self._pending(core)
         for kind in pending:
             if cpu.accepts(kind):
                 cpu.interrupt(kind)

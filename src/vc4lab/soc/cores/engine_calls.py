@@ -15,6 +15,9 @@ SLOT, VALUES = 5, {7: 4, 5: 3}
 """Size of the engine's description of a system register, in units of 64 bits, and the place of the
 value in it, by how many numbers name it: seven in AArch32 (a coprocessor's), five in AArch64."""
 
+EVERYWHERE = 1, 0
+"""First and last address of a hook that has no range, as the engine has it."""
+
 Name = int | tuple[int, ...]
 """A register's number, or for a system register the engine's numbers of it."""
 Call = Callable[[Any, Any, int], int]
@@ -106,13 +109,19 @@ class EngineCalls:
         return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
 
     def add_hook(
-        self, kind: int, function: int, state: int, *more: int, place: int | None = None
+        self,
+        kind: int,
+        function: int,
+        state: int,
+        *more: int,
+        span: tuple[int, int] = EVERYWHERE,
     ) -> int:
-        """Let the engine call native code at every event of a kind, or only at one address.
+        """Let the engine call native code at every event of a kind, or in a range of addresses.
 
-        `more`: which instruction. The result is the engine's handle of the hook.
+        `more`: which instruction; `span`: the first and the last address. The result is the
+        engine's handle of the hook.
         """
-        begin, end = (1, 0) if place is None else (place, place)
+        begin, end = span
         hook = ctypes.c_size_t()
         error = self._library.uc_hook_add(
             self._handle,

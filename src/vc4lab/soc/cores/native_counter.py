@@ -1,6 +1,7 @@
 """CNTPCT and CNTVCT answered by native code: programs wait by reading them.
 
-AArch64: a hook at each MRS instruction, and CNTFRQ too, which often stands in the same loop.
+AArch64: a hook at each MRS instruction, and CNTFRQ too, which often stands in the same loop. Python
+is asked for the other registers of the timer, for the cycle counter and for MPIDR.
 AArch32: at each place where `traps.py` finds MRRC; what
 is not a plain read of a count there is left to Python. The other registers of the generic timer
 are trapped where they stand.
@@ -51,6 +52,11 @@ WHOLE_BITS = WHOLE.bit_length() - 1
 ON_INSTRUCTION = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p
 )
+ON_SYSTEM_INSTRUCTION = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p
+)
+"""The engine, a register's number, the description of a system register, the hook's own; the result
+is 1 if the instruction is done."""
 
 
 class CounterState(Struct):
@@ -63,6 +69,7 @@ class CounterState(Struct):
     first_register = i64
     pc_register = i64
     next = i64
+    other = ptr
 
 
 class PlaceState(Struct):
@@ -93,10 +100,14 @@ def _read_system_register(engine: Value, target: Value, system: Value, state: Va
     """The engine's callback before MRS: 1 if the instruction is done."""
     counter = CounterState.at(state)
     which = load(i32, system + OP2)
-    timer = (load(i32, system + CRN) == 14) & (load(i32, system + CRM) == 0)
-    unprivileged = (load(i32, system + OP0) == 3) & (load(i32, system + OP1) == 3)
+    group, part = load(i32, system + CRN), load(i32, system + CRM)
+    kind = load(i32, system + OP1)
+    timer = group == 14
+    common = load(i32, system + OP0) == 3
+    cycles = (group == 9) & (part == 13) & (which == 0) & (kind == 3)
+    number = (group == 0) & (part == 0) & (which == 5) & (kind == 0)
     done = const(i32, 0)
-    if timer & unprivileged & which.ult(3):
+    if common & timer & (part == 0) & (kind == 3) & which.ult(3):
         if which == 0:
             counter.value = Pace.at(counter.pace).frequency
         else:
@@ -104,6 +115,8 @@ def _read_system_register(engine: Value, target: Value, system: Value, state: Va
         place = counter.pointer + CounterState.value.offset
         call_pointer(counter.write_register, i32, (ptr, i32, ptr), engine, target, place)
         done = const(i32, 1)
+    elif common & (timer | cycles | number):
+        done = call_pointer(counter.other, i32, (ptr, i32, ptr, ptr), engine, target, system, state)
     return done
 
 
@@ -153,18 +166,29 @@ class NativeCounter:
         Host address of the engine's function for that.
     first, pc
         The engine's numbers of r0 and the PC (AArch32).
+    other
+        Python for a read of the registers that native code leaves to it (AArch64): whether it is
+        done.
     """
 
     def __init__(
-        self, bus: int, timer: GenericTimer, write_register: int, first: int = 0, pc: int = 0
+        self,
+        bus: int,
+        timer: GenericTimer,
+        write_register: int,
+        first: int = 0,
+        pc: int = 0,
+        other: Callable[[], bool] = lambda: False,
     ) -> None:
         self._timer = timer
+        self._other = ON_SYSTEM_INSTRUCTION(lambda *_details: other())
         self._state = CounterState(
             bus=bus,
             write_register=write_register,
             pace=timer.pace.address,
             first_register=first,
             pc_register=pc,
+            other=ctypes.cast(self._other, ctypes.c_void_p).value,
         )
 
     @property

@@ -70,8 +70,8 @@ class TrappedCode(ABC):
         if action is Action.CODE_CHANGED:
             from unicorn import UC_HOOK_CODE
 
-            counter = self.counter
-            self.calls.add_hook(UC_HOOK_CODE, counter.code_hook, counter.address, place=place)
+            counter, span = self.counter, (place, place)
+            self.calls.add_hook(UC_HOOK_CODE, counter.code_hook, counter.address, span=span)
             return
         self._pages.hook(place, self._trap(action))
 

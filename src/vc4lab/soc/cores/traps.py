@@ -44,9 +44,9 @@ COPROCESSOR = 0x0C000000
 """Bits that are set in the instructions of coprocessors."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trap:
-    """Words with `word & mask == match`."""
+    """Words with `word & mask == match`; each is itself, so that tables of them are found soon."""
 
     mask: int
     match: int
@@ -118,14 +118,19 @@ IDENTITY_TRAPS = (
 THUMB_SEV = 0xBF40
 HYP_REGISTERS = 4
 """Op1 of the system registers of HYP mode and EL2."""
-A64_TRAPS = (
+A64_READS = (
     # mrs CNTFRQ_EL0, CNTPCT_EL0, CNTVCT_EL0: native_counter.py
-    Trap(0xFFFFF000, 0xD51BE000, Action.TIMER),  # msr CNT*_EL0
-    Trap(0xFFDFFF80, 0xD51CE200, Action.TIMER),  # msr, mrs CNTHP_*_EL2
-    Trap(0xFFDFFFE0, 0xD51CE060, Action.TIMER),  # msr, mrs CNTVOFF_EL2
+    Trap(0xFFFFFF80, 0xD53CE200, Action.TIMER),  # mrs CNTHP_*_EL2
+    Trap(0xFFFFFFE0, 0xD53CE060, Action.TIMER),  # mrs CNTVOFF_EL2
     Trap(0xFFFFFE00, 0xD53BE200, Action.TIMER),  # mrs CNTP_*_EL0, CNTV_*_EL0
     Trap(0xFFFFFFE0, 0xD53B9D00, Action.CYCLES),  # mrs PMCCNTR_EL0
     Trap(0xFFFFFFE0, 0xD53800A0, Action.CORE_NUMBER),  # mrs MPIDR_EL1: 0 at EL2 in the engine
+)
+"""The engine calls for each mrs, so that these need not be searched for."""
+A64_TRAPS = (
+    Trap(0xFFFFF000, 0xD51BE000, Action.TIMER),  # msr CNT*_EL0
+    Trap(0xFFFFFF80, 0xD51CE200, Action.TIMER),  # msr CNTHP_*_EL2
+    Trap(0xFFFFFFE0, 0xD51CE060, Action.TIMER),  # msr CNTVOFF_EL2
     Trap(0xFFFFFFE0, 0xD5181040, Action.FLOAT_CONTROL),  # msr CPACR_EL1
     Trap(0xFFFFFFDF, 0xD503209F, Action.SEND_EVENT),  # sev, sevl
     Trap(0xFFFFFFFF, 0xD503205F, Action.WAIT_FOR_EVENT),

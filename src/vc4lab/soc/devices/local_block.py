@@ -125,6 +125,33 @@ class LocalBlock(Block):
                 value |= 1 << LOCAL_TIMER_BIT
         return value
 
+    def pending(self, core: int) -> int:
+        """Whether an IRQ (1) and an FIQ (2) wait for a core: `sources` in short, for each turn."""
+        values = self.values
+        found = 0
+        lines = values[0x40 + 4 * core]
+        if lines:
+            timer = self._timers[core]
+            for bit, unit in enumerate(TIMER_UNITS):
+                if lines >> bit & 0x11 and timer.level(unit):
+                    found |= 2 if lines >> bit & 0x10 else 1
+        lines = values[0x50 + 4 * core]
+        if lines:
+            for mailbox in range(4):
+                if lines >> mailbox & 0x11 and self._mailboxes[4 * core + mailbox]:
+                    found |= 2 if lines >> mailbox & 0x10 else 1
+        routed = self.GPU_ROUTING
+        if core == routed & 3 and self._interrupts.pending_irq:
+            found |= 1
+        if core == routed >> 2 & 3 and self._interrupts.pending_fiq:
+            found |= 2
+        control = self.LOCAL_CONTROL
+        if control & self.FIRED and control & self.INTERRUPT:
+            route = self.LOCAL_ROUTING & 7
+            if route & 3 == core:
+                found |= 2 if route & 4 else 1
+        return found
+
     def can_interrupt(self, core: int) -> bool:
         """Whether anything could interrupt a core some day."""
         if self.values[0x50 + 4 * core] or self.LOCAL_CONTROL & self.INTERRUPT:

@@ -100,7 +100,8 @@ class Auxiliary(Block):
         if self.CNTL & TX_ENABLE:
             self._header.sends()
             self.port.send(value)
-        elif self._held_count < FIFO:
+            return  # it is gone at once: no line of the block changes
+        if self._held_count < FIFO:
             self._held[self._held_count] = value & 0xFF
             self._held_count += 1
         self.update()

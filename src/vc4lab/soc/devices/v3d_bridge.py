@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.memory.heap import Circles
+from vc4lab.memory.heap import Circles, give_back
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.interrupts import V3D as V3D_LINE
 from vc4lab.soc.devices.interrupts import InterruptController
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vc4lab.registers import Register
     from vc4lab.soc.clock import Clock
     from vc4lab.v3d.events import V3DListeners
+    from vc4lab.v3d.state.power_on import PowerOn
 
 POISON = 0xDEADBEEF
 BUS_ADDRESS = 0x7EC00000
@@ -62,6 +63,8 @@ class V3DBridge(Block):
         self._on_frame = on_frame
         self._supplies: set[str] = set()
         self.v3d: Any = None
+        self._first: PowerOn | None = None
+        """The state in which the V3D began."""
         self._circles = Circles()
         self.foreign: Callable[[], AbstractContextManager[None]] | None = None
         """Entered while the V3D works, by a model of the ARM's caches."""
@@ -78,27 +81,41 @@ class V3DBridge(Block):
     def switch(self, supply: str, on: bool) -> None:
         """One of the ways to power the V3D: "enable QPU", "domain", "clock".
 
-        Taking the power domain away resets the V3D.
+        Taking the power domain away resets the V3D (`v3d/state/power_on.py`).
         """
         if on:
             self._supplies.add(supply)
             self.lost = ""
             if self.v3d is None:
-                self.v3d = self._factory()
-                listeners: V3DListeners = self.v3d.listeners
-                listeners.interrupt_line.subscribe(self._update_line)
-                listeners.frame_done.subscribe(lambda _event: self._on_frame())
-                self.v3d.progress = self.time.progress
+                self._make()
         else:
             self._supplies.discard(supply)
             if supply == "domain":
                 if self.v3d is not None:
-                    self.v3d = None
-                    self._circles.let_go()
+                    self._reset()
                 self.time.progress.clear()
                 self._supplies.clear()
                 self.lost = "after its power domain was switched off"
                 self._interrupts.set_line(V3D_LINE, False)
+
+    def _make(self) -> None:
+        from vc4lab.v3d.state.power_on import PowerOn
+
+        v3d = self.v3d = self._factory()
+        listeners: V3DListeners = v3d.listeners
+        listeners.interrupt_line.subscribe(self._update_line)
+        listeners.frame_done.subscribe(lambda _event: self._on_frame())
+        v3d.progress = self.time.progress
+        self._first = PowerOn(v3d) if hasattr(v3d, "threads") else None
+
+    def _reset(self) -> None:
+        """The V3D begins anew. What it has compiled serves again, if it can."""
+        if self._first is not None and self._first.can_reset(self.v3d):
+            self._first.reset(self.v3d)
+            give_back()
+        else:
+            self.v3d = None
+            self._circles.let_go()
 
     def read_other(self, offset: int) -> int:
         if not self._supplies:

@@ -32,6 +32,7 @@ from vc4lab.soc.states.state_ram import restore_ram, used_pages, write_ram
 from vc4lab.soc.states.state_table import BadValue, Row, rows
 from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
+from vc4lab.v3d.state.power_on import is_idle
 
 FORMAT, VERSION = "vc4lab machine state", 9
 LARGEST_TABLE = 64 << 20
@@ -136,10 +137,7 @@ def _digest(machine: Machine) -> str:
 
 
 def _v3d_idle(v3d: Any) -> bool:
-    if not hasattr(v3d, "threads"):
-        return True
-    threads = any(thread.running or thread.stalled for thread in v3d.threads)
-    return not (threads or v3d.programs.queue or v3d.programs.running)
+    return not hasattr(v3d, "threads") or is_idle(v3d)
 
 
 def _read_table(archive: zipfile.ZipFile) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vc4lab.soc.machine import Machine
+from vc4lab.v3d.state.power_on import parts_of, set_all
 
 MAX_ELEMENTS = 1 << 21
 LARGEST_NUMBER = 1 << 70
@@ -49,18 +50,7 @@ class Row:
 
     def restore(self, values: dict[str, Any]) -> None:
         """Set checked values; containers that others hold keep their identity."""
-        for attribute, value in values.items():
-            present = getattr(self.target, attribute)
-            if isinstance(present, (dict, set)):
-                present.clear()
-                present.update(value)
-            elif isinstance(present, (list, bytearray)):
-                present[:] = value
-            elif isinstance(present, deque):
-                present.clear()
-                present.extend(value)
-            else:
-                setattr(self.target, attribute, value)
+        set_all(self.target, values)
 
 
 BLOCK_STATE: dict[str, tuple[str, ...]] = {
@@ -93,20 +83,6 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
 CARD_STATE = (
     "state", "errors", "app", "wide", "_told_voltage", "_asked", "_position", "_left", "_count",
     "_announced", "_register", "_written", "_erase_first", "_erase_last", "_fast",
-)  # fmt: skip
-V3D_STATE: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("", ("values", "_line")),
-    ("counters", ("enable", "everything", "sources", "_values", "_bases")),
-    ("programs", ("made", "completed", "dropping", "reserved", "reserved_rows", "instructions")),
-    ("binning", (
-        "index_error", "clipping_disabled", "configured", "started", "spills_taken",
-        "_unflushed", "_ended", "_flushing", "_walked",
-    )),
-    ("frames", ("index_error",)),
-)  # fmt: skip
-THREAD_STATE = (
-    "current", "end", "first", "halted", "error", "prefixing", "increments", "increment_armed",
-    "flushes", "returns", "primitives", "started", "signals", "closed",
 )  # fmt: skip
 
 
@@ -155,10 +131,8 @@ def rows(machine: Machine) -> Iterator[Row]:
     yield Row("V3D time", progress, ("pending", "threads", "qpus", "dma", "_signals"))
     v3d = machine.v3d
     if v3d is not None and hasattr(v3d, "threads"):
-        for path, attributes in V3D_STATE:
-            yield Row(f"V3D {path}", getattr(v3d, path) if path else v3d, attributes)
-        for thread in v3d.threads:
-            yield Row(f"V3D thread {thread.number}", thread, THREAD_STATE)
+        for name, part, attributes in parts_of(v3d):
+            yield Row(f"V3D {name}", part, attributes)
 
 
 def encode(value: Any) -> Any:
