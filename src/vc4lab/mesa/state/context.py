@@ -1,23 +1,21 @@
-"""A context of a client: its objects, what is bound, and what each command does.
+"""A context of a client: its objects, and what each command does.
 
 The method that handles a command has the command's name in lower case. Commands that only set state
-end here; those that do something go on to the `Screen`.
+end in what is bound (`bindings.py`); those that do something go on to the `Screen`.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
-from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from vc4lab.mesa.protocol import limits
 from vc4lab.mesa.protocol import objects as declared
-from vc4lab.mesa.protocol.codes import Direction, ObjectKind, Stage
+from vc4lab.mesa.protocol.codes import Direction, ObjectKind
 from vc4lab.mesa.protocol.command import BindObject, Command, CreateObject, DestroyObject
+from vc4lab.mesa.state.bindings import Bindings
 from vc4lab.mesa.state.pipe import (
     BoundQuery,
     BoundSurface,
@@ -25,11 +23,7 @@ from vc4lab.mesa.state.pipe import (
     BoundView,
     Framebuffer,
     IndexBuffer,
-    PipeState,
-    Settings,
     Shader,
-    StageState,
-    VertexBuffers,
 )
 from vc4lab.mesa.state.shaders import ShaderTexts
 from vc4lab.mesa.state.steps import StreamWalk
@@ -51,12 +45,6 @@ _STATES = {
 }
 """Kinds that BIND_OBJECT binds, and the part of `PipeState` that they are."""
 MOST_GIVEN = 1 << 12
-PIPE_DEFAULTS = dict(vars(PipeState()))
-DRAWING_STAGES = (Stage.VERTEX, Stage.FRAGMENT)
-_PARTS = tuple(
-    name for name in PIPE_DEFAULTS if name not in ("vertex", "fragment", "vertex_buffers")
-)
-_OF_STAGE = attrgetter("shader", "views", "samplers")
 
 
 class Resources(Protocol):
@@ -66,7 +54,7 @@ class Resources(Protocol):
         """The one with a handle. Raises Refused."""
 
 
-class Context:
+class Context(Bindings):
     """One context. `resources` are the client's, which all of its contexts share.
 
     Attributes
@@ -80,91 +68,21 @@ class Context:
     """
 
     def __init__(self, screen: Screen, resources: Resources, number: int = 0) -> None:
+        super().__init__()
         self.screen = screen
         self.number = number
         self.resources = resources
         self.objects: dict[int, Any] = {}
         self._texts = ShaderTexts()
         self._begun: dict[int, int] = {}
-        self._parts: dict[str, Any] = {}
-        """What differs from the defaults of `PipeState`."""
-        self._stages = {stage: StageState() for stage in DRAWING_STAGES}
-        self._state: PipeState | None = None
-        self._key: tuple[Any, ...] | None = None
-        """`bound_key`, until something else is bound."""
         self._given: dict[int, tuple[Command, Any]] = {}
         """What commands have set, by their ids."""
         self.named: set[tuple[int, bool]] = set()
-
-    @property
-    def state(self) -> PipeState:
-        """The state of the next draw."""
-        if self._state is None:
-            vertex, fragment = self._stages[Stage.VERTEX], self._stages[Stage.FRAGMENT]
-            # Some thousand of them are made for a frame: quicker than by their constructor.
-            self._state = object.__new__(PipeState)
-            self._state.__dict__.update(
-                PIPE_DEFAULTS, **self._parts, vertex=vertex, fragment=fragment
-            )
-        return self._state
 
     @cached_property
     def walk(self) -> StreamWalk:
         """What is known of the context's streams."""
         return StreamWalk(self)
-
-    @property
-    def constants(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-        """The constant buffers of both stages."""
-        return self._stages[Stage.VERTEX].constants, self._stages[Stage.FRAGMENT].constants
-
-    @property
-    def has_plain_constants(self) -> bool:
-        """Whether no stage has more than constant buffer 0."""
-        vertex, fragment = self.constants
-        return len(vertex) <= 1 and len(fragment) <= 1
-
-    @property
-    def vertex_buffers(self) -> VertexBuffers:
-        """Those that are bound."""
-        found: VertexBuffers = self._parts.get("vertex_buffers", ())
-        return found
-
-    def bound_key(self) -> tuple[Any, ...]:
-        """What is bound but for constants and offsets of vertex buffers, as ids of the objects."""
-        if self._key is None:
-            self._key = self._make_key()
-        return self._key
-
-    def _make_key(self) -> tuple[Any, ...]:
-        parts = map(self._parts.get, _PARTS)
-        stages = map(_OF_STAGE, self._stages.values())
-        buffers = [
-            None if one is None else (one.state.stride, one.state.resource, id(one.resource))
-            for one in self.vertex_buffers
-        ]
-        return (*map(_identity, (*parts, *chain.from_iterable(stages))), *buffers)
-
-    def bound(self) -> Settings:
-        """The same as it is."""
-        vertex, fragment = (replace(self._stages[one], constants=()) for one in DRAWING_STAGES)
-        return Settings(dict(self._parts), vertex, fragment, self.bound_key())
-
-    def put_settings(self, settings: Settings, buffers: VertexBuffers) -> None:
-        """Bind these, with the same vertex buffers at their offsets; constants stay."""
-        self._parts = dict(settings.parts)
-        if buffers:
-            self._parts["vertex_buffers"] = buffers
-        stages = settings.vertex, settings.fragment
-        for stage, one in zip(DRAWING_STAGES, stages, strict=True):
-            self._stages[stage] = replace(one, constants=self._stages[stage].constants)
-        self._state, self._key = None, settings.key
-
-    def put_constants(self, stage: Stage, values: bytes) -> None:
-        """Constant buffer 0 of a stage, the only one it has then."""
-        key = self._key  # constants are no part of it
-        self._put(stage, {"constants": (values,)})
-        self._key = key
 
     def execute(self, command: Command) -> None:
         """Do what a command says. Raises Refused."""
@@ -414,56 +332,6 @@ class Context:
         """A handle is free, or stands for another object or resource from now on."""
         if "walk" in self.__dict__:
             self.walk.gone(handle, is_object=is_object)
-
-    def _set(self, name: str, value: Any) -> None:
-        if self._parts.get(name, self) is not value:
-            self._parts[name] = value
-            self._state = self._key = None
-
-    def _replace(self, name: str, first: int, values: tuple[Any, ...], most: int) -> None:
-        """Put values into a tuple from slot `first` on."""
-        self._set(name, _with(self._parts.get(name, ()), first, values, None, most))
-
-    def _replace_in(
-        self, stage: Stage, name: str, first: int, values: tuple[Any, ...], empty: Any
-    ) -> None:
-        """The same in a stage; other stages than those that draw are ignored."""
-        known = self._stages.get(stage)
-        if known is not None:
-            most = max(limits.SAMPLERS, limits.CONSTANT_BUFFERS)
-            old = getattr(known, name)
-            value = _with(old, first, values, empty, most)
-            if value is not old:
-                self._put(stage, {name: value})
-
-    def _put(self, stage: Stage, changed: dict[str, Any]) -> None:
-        """Change parts of a stage."""
-        made = object.__new__(StageState)
-        made.__dict__.update(self._stages[stage].__dict__, **changed)
-        self._stages[stage] = made
-        self._state = self._key = None
-
-
-def _identity(value: Any) -> Any:
-    """What a value is the same by: slots are filled into new tuples, with the same objects."""
-    return tuple(map(id, value)) if type(value) is tuple else id(value)
-
-
-def _with(
-    old: tuple[Any, ...], first: int, values: tuple[Any, ...], empty: Any, most: int
-) -> tuple[Any, ...]:
-    if first + len(values) > most:
-        raise Refused("GL-006", f"{len(values)} slots from {first} on, but there are {most}")
-    if not first and len(values) == len(old) and values == old:
-        return old
-    if not first and len(values) >= len(old) and values and values[-1] != empty:
-        return values
-    slots = list(old)
-    slots += [empty] * (first + len(values) - len(slots))
-    slots[first : first + len(values)] = values
-    while slots and slots[-1] == empty:
-        slots.pop()
-    return tuple(slots)
 
 
 def box_of(command: Any) -> Box:
