@@ -44,6 +44,14 @@ def _create(version: int, handle: int, target: Target, format: Any, *size: int) 
     return packed(messages.ResourceCreate(*fields))
 
 
+def _create_sampled(version: int, handle: int, format: Any) -> bytes:
+    """A picture of four samples a pixel; it has no shared memory."""
+    fields = (handle, Target.TEXTURE_2D, format, 2, 40, 33, 1, 1, 0, 4)
+    if version:
+        return packed(messages.ResourceCreate2(*fields, 0))
+    return packed(messages.ResourceCreate(*fields))
+
+
 def stream() -> bytes:
     """Commands of every kind that is executed."""
     view = objects.SamplerView(1, BGRA, swizzle_a=3)
@@ -93,6 +101,21 @@ def stream() -> bytes:
             *(2, 0, DEPTH, (0, 0, 0, 4, 4, 1), 2, 0, DEPTH, (0, 0, 0, 8, 2, 1)),
         ),
         work_commands.ResourceCopyRegion(4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 8, 4, 1),
+        CreateObject(11, objects.Surface(5, BGRA)),
+        CreateObject(12, objects.Surface(6, DEPTH)),
+        state_commands.SetFramebufferState(1, 12, (11,)),
+        state_commands.SetSampleMask(5),
+        work_commands.Clear(7, (1.0, 0.5, 0.25, 0.0), 0.5, 9),
+        work_commands.DrawVbo(count=3, max_index=2),
+        work_commands.Blit(
+            *(15, Filter.NEAREST, False, False, False, (state_commands.Scissor(),)),
+            *(1, 0, BGRA, (0, 0, 0, 8, 4, 1), 5, 0, BGRA, (0, 0, 0, 8, 4, 1)),
+        ),
+        work_commands.Blit(
+            *(48, Filter.NEAREST, False, False, False, (state_commands.Scissor(),)),
+            *(6, 0, DEPTH, (0, 0, 0, 8, 4, 1), 2, 0, DEPTH, (0, 0, 0, 8, 4, 1)),
+        ),
+        work_commands.ResourceCopyRegion(5, 0, 0, 0, 0, 5, 0, 0, 0, 0, 40, 33, 1),
         work_commands.EndQuery(10),
         work_commands.GetQueryResult(10, 1),
         work_commands.CopyTransfer3d(1, 0, 0, 0, 0, 0, 0, 0, 8, 4, 1, 4, 0, True, True),
@@ -118,6 +141,8 @@ def session(version: int, damage: list[tuple[int, bytes]] | None = None) -> byte
         _create(version, 2, Target.TEXTURE_2D, DEPTH, 8, 4),
         _create(version, 3, Target.BUFFER, Format.R8_UNORM, 256, 1),
         _create(version, 4, Target.TEXTURE_CUBE, BGRA, 8, 8),
+        _create_sampled(version, 5, BGRA),
+        _create_sampled(version, 6, DEPTH),
     ]
     if version:
         parts.append(packed(messages.TransferPut2(1, 0, *box, 128, 0)))
