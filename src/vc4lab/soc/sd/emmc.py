@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
-from vc4lab.soc.address.block import Block
-from vc4lab.soc.clock import Clock, Event
+from vc4lab.soc.clock import Clock
 from vc4lab.soc.devices.interrupts import EMMC, InterruptController
 from vc4lab.soc.sd.sd_card import Answer, SdCard
+from vc4lab.soc.sd.waiting import NONE, NOTHING, READ, WRITE, SdController
 
 # CMDTM
 COUNTS, TO_HOST, MANY = 1 << 1, 1 << 4, 1 << 5
@@ -40,11 +40,11 @@ KNOWN = 0x017F71FF
 COMMAND_NS, BLOCK_NS, IDLE_NS = 5_000, 25_000, 1_000_000
 """A command and its answer; 512 bytes over four lines at 25 MHz, rounded; a DMA channel's patience
 while nothing is under way."""
-NOTHING, READ, WRITE = range(3)
 ENDLESS = -1
+"""Blocks until the program stops them."""
 
 
-class Emmc(Block):
+class Emmc(SdController):
     """The controller's registers and the transfer under way."""
 
     NAME = "emmc"
@@ -106,29 +106,13 @@ class Emmc(Block):
         reporter: Reporter,
         is_connected: Callable[[], bool],
     ) -> None:
-        super().__init__()
-        self.card = card
-        self._is_connected = is_connected
-        self._clock = clock
-        self._interrupts = interrupts
-        self._reporter = reporter
-        self._event: Event | None = None
-        self._command = ENDLESS
-        """CMDTM of the command under way, -1 if there is none."""
-        self._direction = NOTHING
-        self._left = 0
-        """Blocks that the host still moves."""
+        super().__init__(card, clock, interrupts, reporter, is_connected)
         self._auto_stop = False
-        self._buffer = bytearray()
-        self._at = 0
-        """Bytes of the buffer that the host has taken."""
-        self._ready = False
-        """Whether the host may move data now."""
 
     # -- commands ----------------------------------------------------------------------------------
 
     def on_write_CMDTM(self, value: int) -> None:
-        if self._command != ENDLESS:
+        if self._command != NONE:
             self._wrong("a command while another is in progress (bit 0 of STATUS)")
             return
         busy = self._direction != NOTHING
@@ -143,23 +127,8 @@ class Emmc(Block):
             return
         self._after(COMMAND_NS)
 
-    def _after(self, delay: int) -> None:
-        if self._event is not None:
-            self._event.cancel()
-        self._event = self._clock.after(delay, self._step)
-
-    def _step(self) -> None:
-        """The moment that was waited for."""
-        self._event = None
-        if self._command != ENDLESS:
-            self._do_command(self._command)
-        elif self._direction == READ and not self._ready:
-            self._fetch()
-        elif self._direction == WRITE and not self._ready:
-            self._store()
-
     def _do_command(self, command: int) -> None:
-        self._command = ENDLESS
+        self._command = NONE
         index, kind = command >> 24 & 63, command >> 16 & 3
         has_data = bool(command & IS_DATA)
         if has_data and command >> 2 & 3 == AUTO_COUNT:
@@ -273,16 +242,6 @@ class Emmc(Block):
         self._raise(DATA_DONE)
         return False
 
-    def _end_transfer(self) -> None:
-        self._direction = NOTHING
-        self._ready = False
-        self._left = 0
-        self._buffer.clear()
-        self._at = 0
-        if self._event is not None and self._command == ENDLESS:
-            self._event.cancel()
-            self._event = None
-
     def _fail(self, bit: int) -> None:
         self._end_transfer()
         self._raise(bit)
@@ -328,7 +287,7 @@ class Emmc(Block):
 
     def on_read_STATUS(self) -> int:
         value = LINES
-        if self._command != ENDLESS:
+        if self._command != NONE:
             value |= COMMAND_INHIBIT
             if self._command & IS_DATA or self._command >> 16 & 3 == SHORT_BUSY:
                 value |= DATA_INHIBIT
@@ -343,7 +302,7 @@ class Emmc(Block):
             self._reset()
             return
         if value & RESET_COMMAND:
-            self._command = ENDLESS
+            self._command = NONE
         if value & RESET_DATA:
             self._end_transfer()
         self.CONTROL1 = value & 0x000FFFE5
@@ -352,7 +311,7 @@ class Emmc(Block):
         return self.CONTROL1 | (STABLE if self.CONTROL1 & INTERNAL_CLOCK else 0)
 
     def _reset(self) -> None:
-        self._command = ENDLESS
+        self._command = NONE
         self._end_transfer()
         self.reset_registers()
         self._update_line()
@@ -374,6 +333,3 @@ class Emmc(Block):
 
     def on_write_FORCE_IRPT(self, value: int) -> None:
         self._raise(value & KNOWN & ~ANY_ERROR)
-
-    def _wrong(self, what: str) -> None:
-        self._reporter.report("SOC-063", f"the EMMC controller gets {what}", block=self.NAME)

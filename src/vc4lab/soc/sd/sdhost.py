@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
-from vc4lab.soc.address.block import Block
-from vc4lab.soc.clock import NANOSECONDS, Clock, Event
+from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.devices.interrupts import SDHOST, InterruptController
 from vc4lab.soc.sd.sd_card import SdCard
 from vc4lab.soc.sd.sd_medium import SECTOR
+from vc4lab.soc.sd.waiting import NONE, NOTHING, READ, WRITE, SdController
 
 # SDCMD
 NEW, FAILED, BUSY_WAIT, NO_ANSWER, LONG = 1 << 15, 1 << 14, 1 << 11, 1 << 10, 1 << 9
@@ -45,19 +45,13 @@ OVERHEAD_CLOCKS = 40
 """Start bit, checksum and end bit of a block, and the pause after it."""
 MOST = 128
 """Blocks that the DMA moves at once."""
-NOTHING, READ, WRITE = range(3)
-NONE = -1
 
 
-class SdHost(Block):
-    """The controller's registers and the transfer under way.
+class SdHost(SdController):
+    """The controller's registers, and what its transfers are.
 
     Parameters
     ----------
-    card
-        The card.
-    is_connected
-        Whether the pins lead to the slot.
     core_clock
         Gives the frequency that SDCDIV divides.
     """
@@ -110,24 +104,8 @@ class SdHost(Block):
         is_connected: Callable[[], bool],
         core_clock: Callable[[], float],
     ) -> None:
-        super().__init__()
-        self.card = card
-        self._clock = clock
-        self._interrupts = interrupts
-        self._reporter = reporter
-        self._is_connected = is_connected
+        super().__init__(card, clock, interrupts, reporter, is_connected)
         self._core_clock = core_clock
-        self._event: Event | None = None
-        self._command = NONE
-        """SDCMD of the command under way."""
-        self._direction = NOTHING
-        self._left = 0
-        """Blocks that still go through the FIFO."""
-        self._buffer = bytearray()
-        self._at = 0
-        """Bytes of the buffer that were taken (reading)."""
-        self._ready = False
-        """Whether the FIFO gives or takes words."""
         self._dma = False
         """Whether the DMA has waited for this transfer: blocks come many at a time."""
 
@@ -145,21 +123,6 @@ class SdHost(Block):
             self._end_transfer()
         self._command = self.SDCMD
         self._after(COMMAND_NS)
-
-    def _after(self, delay: int) -> None:
-        if self._event is not None:
-            self._event.cancel()
-        self._event = self._clock.after(delay, self._step)
-
-    def _step(self) -> None:
-        """The moment that was waited for."""
-        self._event = None
-        if self._command != NONE:
-            self._do_command(self._command)
-        elif self._direction == READ and not self._ready:
-            self._fetch()
-        elif self._direction == WRITE and not self._ready:
-            self._block_is_written()
 
     def _do_command(self, command: int) -> None:
         self._command = NONE
@@ -285,7 +248,7 @@ class SdHost(Block):
         self._update_line()
         self._after(self._block_ns * blocks)
 
-    def _block_is_written(self) -> None:
+    def _store(self) -> None:
         """What was given is on the card."""
         if self._left:
             self._ready = True
@@ -301,13 +264,8 @@ class SdHost(Block):
         self._raise(BLOCK_DONE, BLOCK_ENABLE)
 
     def _end_transfer(self) -> None:
-        self._direction = NOTHING
-        self._ready = self._dma = False
-        self._left = self._at = 0
-        self._buffer.clear()
-        if self._event is not None and self._command == NONE:
-            self._event.cancel()
-            self._event = None
+        self._dma = False
+        super()._end_transfer()
         self._update_line()
 
     def on_read_SDDATA(self) -> int:
@@ -370,6 +328,3 @@ class SdHost(Block):
         level = bool(self.SDHSTS & (BUSY_DONE | BLOCK_DONE))
         level |= self._data_ready and bool(self.SDHCFG & DATA_ENABLE)
         self._interrupts.set_line(SDHOST, level)
-
-    def _wrong(self, what: str) -> None:
-        self._reporter.report("SOC-063", f"the SDHOST controller gets {what}", block=self.NAME)
