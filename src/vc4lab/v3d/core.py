@@ -231,6 +231,7 @@ class V3D:
         """
         self.frames.preparer.forget()
         self.binning.coordinates.forget()
+        self.binning.ranges.forget()
 
     def settle(self) -> None:
         """Run the user programs that were queued. Called now and then while the machine runs,

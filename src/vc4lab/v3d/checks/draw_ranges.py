@@ -54,6 +54,10 @@ class DrawRanges:
         self.binning = binning
         self._known: dict[int, ShaderRecord] = {}
 
+    def forget(self) -> None:
+        """Shader records that were met are looked at again."""
+        self._known.clear()
+
     def draw(self, shader: ShaderRecord, kind: int, first: int, last: int) -> None:
         """A draw of vertices `first` to `last` with a shader state of record `kind`."""
         key = id(shader)

@@ -86,6 +86,7 @@ class DrawPreparer:
         self.pipelines.forget()
         self._draws.forget()
         self.vertices.forget()
+        self.ranges.forget()
 
     def prepare_all(
         self, scan: ScanResult, layout: TileLayout = SINGLE, vg_mask: bool = False

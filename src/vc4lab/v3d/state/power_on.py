@@ -77,7 +77,11 @@ class PowerOn:
         return is_idle(v3d) and not (v3d.waiting or v3d.programs.used or begun)
 
     def reset(self, v3d: Any) -> None:
-        """The V3D is as it was."""
+        """The V3D is as it was.
+
+        What is remembered by address goes, too: another program has other things there.
+        """
+        v3d.forget_programs()
         binner = v3d.binning.binner
         binner.reset_state()
         binner.supply_memory(0, 0)
