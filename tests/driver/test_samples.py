@@ -445,3 +445,20 @@ def test_other_textures_have_no_samples_to_fetch(name: str) -> None:
     with pytest.raises(TgsiError, match="reads only") as caught:
         parse(text if name == "TEX" else text.replace("2D_MSAA", "2D"))
     assert caught.value.code == "TGSI-003"
+
+
+def test_tall_windows_are_resolved_all_the_way_down(client: RawClient) -> None:
+    """Raster stores of such frames go wrong from row 1024 on: these are the processor's."""
+    sampled = Sampled(client)
+    height = 1060
+    tall = sampled.texture(32, height, RGBA, samples=4)
+    window = sampled.texture(32, height, RGBA, bind=0x8A)
+    sampled.target(tall)
+    sampled.viewport(32, height)
+    sampled.clear(4, (0, 0, 0, 1))
+    sampled.triangle((1, 1, 1, 1))
+    sampled.copied(window, tall, (0, 0, 32, height))
+    found = sampled.get(window)
+    assert levels(found) == {0, 64, 128, 191, 255}
+    assert (found[:, 0, 0] == 255).all()
+    assert found[-1, -1, 0] == 0
