@@ -88,12 +88,7 @@ class _TileRecords:
             out += build(d.LoadGeneral, **_general(target.colour, TileBuffer.COLOUR))
             if plan.loads_depth:
                 # One load may be outstanding: the coordinates and an empty store end it.
-                out += here + build(
-                    d.StoreGeneral,
-                    disable_colour_clear=1,
-                    disable_zs_clear=1,
-                    disable_vg_mask_clear=1,
-                )
+                out += here + _KEEPS_ALL
         if plan.loads_depth and target.depth is not None:
             out += build(d.LoadGeneral, **_general(target.depth, TileBuffer.ZS))
         out += here + self._draws(row * columns + column)
@@ -127,46 +122,30 @@ class _TileRecords:
         plan, target = self.plan, self.plan.target
         number = row * columns + column
         here = build(d.TileCoordinates, column=column, row=row)
-        loads = [
-            {"disable_zs": 1, "address": target.colour.address}
-            if plan.loads_colour and target.colour is not None
-            else {},
-            {"disable_colour": 1, "address": target.depth.address}
-            if plan.loads_depth and target.depth is not None
-            else {},
-        ]
-        stores = [
-            {"disable_colour": 1, "address": target.depth.address}
-            if plan.stores_depth and target.depth is not None
-            else {},
-            {"disable_zs": 1, "address": target.colour.address}
-            if target.colour is not None
-            else {},
-        ]
-        out = b""
-        for load in filter(None, loads):
-            if out:  # as with one sample: one load may be outstanding
-                out += here + build(
-                    d.StoreGeneral,
-                    disable_colour_clear=1,
-                    disable_zs_clear=1,
-                    disable_vg_mask_clear=1,
-                )
-            load["address"] += number * TILE_BYTES
-            out += build(d.LoadFull, **load)
+        only_colour = only_depth = None
+        if target.colour is not None:
+            place = target.colour.address + number * TILE_BYTES
+            only_colour = {"disable_zs": 1, "address": place}
+        if target.depth is not None:
+            place = target.depth.address + number * TILE_BYTES
+            only_depth = {"disable_colour": 1, "address": place}
+        loads = (plan.loads_colour and only_colour, plan.loads_depth and only_depth)
+        # As with one sample: one load may be outstanding.
+        out = (here + _KEEPS_ALL).join(build(d.LoadFull, **load) for load in loads if load)
         out += here + self._draws(number)
-        todo = [one for one in stores if one]
-        for place, store in enumerate(todo):
-            is_end = place == len(todo) - 1
-            store["address"] += number * TILE_BYTES
-            out += build(
-                d.StoreFull, **store, disable_clear=not is_end, last_tile=is_last and is_end
-            )
-            out += b"" if is_end else here
-        return out if todo else out + build(d.StoreGeneral, last_tile=is_last)
+        stores = [one for one in (plan.stores_depth and only_depth, only_colour) if one]
+        if not stores:
+            return out + build(d.StoreGeneral, last_tile=is_last)
+        for store in stores[:-1]:
+            out += build(d.StoreFull, **store, disable_clear=1) + here
+        return out + build(d.StoreFull, **stores[-1], last_tile=is_last)
 
 
 _NO_SURFACE = Attachment(0, d.codes.Tiling.RASTER)
+_KEEPS_ALL = build(
+    d.StoreGeneral, disable_colour_clear=1, disable_zs_clear=1, disable_vg_mask_clear=1
+)
+"""A store of nothing, which clears nothing."""
 
 
 def _general(surface: Attachment, buffer: TileBuffer) -> dict[str, int]:
