@@ -38,6 +38,7 @@ from vc4lab.linux.root import (
     GL_PROGRAMS,
     MODULES,
     PROGRAMS,
+    driver_of,
     has_driver,
     make_root,
 )
@@ -112,8 +113,10 @@ class LinuxBoot:
         lacking = () if has_driver(brought) else GL_PROGRAMS
         for name in plan.programs:
             if name in lacking:
-                text = f"{name} needs Mesa's vc4 driver, which Debian does not build for"
-                raise BootFailed(f"{text} {brought.architecture}")
+                raise BootFailed(
+                    f"{name} needs Mesa's vc4 driver, which Debian does not build for "
+                    f"{brought.architecture}; a build of yours goes to {driver_of(brought)}"
+                )
         own = [name for name in PROGRAMS if name not in lacking]
         programs = [name for name in own if brought.program(name) is not None]
         self.programs = sorted({*programs, *plan.programs})

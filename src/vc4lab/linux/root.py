@@ -145,11 +145,14 @@ def make_root(
         raise RootFailed(f"{error.filename}: it is missing") from None
 
 
+def driver_of(brought: Brought) -> Path:
+    """Where Mesa's driver is looked for."""
+    return brought.tree / brought.multiarch / OPENED[-1]
+
+
 def has_driver(brought: Brought) -> bool:
-    """Whether Debian builds Mesa's driver for the architecture."""
-    if brought.architecture == ARM64:
-        return True
-    return (brought.tree / brought.multiarch / OPENED[-1]).is_file()
+    """Whether there is Mesa's driver for the architecture: Debian's, or the user's own."""
+    return brought.architecture == ARM64 or driver_of(brought).is_file()
 
 
 def _make(
