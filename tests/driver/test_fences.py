@@ -5,6 +5,7 @@ Mesa makes a fence, a buffer of 8 bytes, when a program ends a frame, and then w
 
 from __future__ import annotations
 
+import gc
 import mmap
 import os
 import threading
@@ -155,6 +156,34 @@ def test_memory_of_fences_is_used_again(drawing: Drawing, gpu: RunningServer) ->
     client.wait()
     assert len(gpu.server.clients[0].resources._spare._spare) == MOST_SPARE
     assert gpu.codes() == []
+
+
+def test_descriptors_of_clients_that_went(gpu: RunningServer) -> None:
+    """They are closed at once, not when Python looks for objects in circles."""
+    before = len(os.listdir("/proc/self/fd"))
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            client = gpu.client()
+            client.send(messages.ProtocolVersion(2))
+            assert client.words(3) == (1, 11, 2)
+            drawing = Drawing(client)
+            cleared(drawing)
+            fences = [fence(drawing) for _ in range(20)]
+            drawing.buffer(bytes(64))
+            for number, _ in fences[:10]:
+                client.send(messages.ResourceUnref(number))
+            client.wait()
+            for _, memory in fences:
+                memory.close()
+            for memory in drawing.memory.values():
+                memory.close()
+            client.socket.close()
+            until(lambda: not gpu.server.clients)
+        assert len(os.listdir("/proc/self/fd")) <= before
+    finally:
+        gc.enable()
 
 
 def test_a_fence_is_a_buffer_for_who_looks_at_it(drawing: Drawing, gpu: RunningServer) -> None:

@@ -8,7 +8,6 @@ becomes the resource that was asked for.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from vc4lab.mesa.protocol import limits
@@ -64,10 +63,6 @@ class Handles:
         """Whether it is a buffer of vertices, indices or uniforms."""
         found = self._resources.get(handle)
         return found is not None and found.target == Target.BUFFER and bool(found.bind & _READ)
-
-    def resources(self) -> Iterable[Resource]:
-        """All of them, without fences that nothing has looked at."""
-        return self._resources.values()
 
     def fence(self, handle: int) -> Staging | None:
         """A new fence's memory; None if it cannot be had so (`create` says why)."""
@@ -129,6 +124,18 @@ class Handles:
         self.bytes -= 2 * FENCE_BYTES
         self._spare.give_back(staging)
         return True
+
+    def close(self) -> list[Resource]:
+        """The client is gone: its shared memory is given back at once, whatever still knows its
+        resources; those are the caller's to destroy.
+        """
+        resources = list(self._resources.values())
+        for resource in resources:
+            resource.staging = None
+        self._resources.clear()
+        self._fences.clear()
+        self._spare = SpareStagings(FENCE_BYTES)
+        return resources
 
     def take(self, handle: int) -> Resource:
         """A resource goes: it is the caller's to destroy."""

@@ -166,5 +166,5 @@ class Server:
         client.outbox.close()
         client.connection.close()
         self.clients.remove(client)
-        for resource in client.resources.resources():
+        for resource in client.resources.close():
             self.shared.screen.destroy(resource)
