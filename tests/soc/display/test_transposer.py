@@ -16,6 +16,7 @@ from tests.soc.display.lists import (
     plane,
 )  # fmt: skip
 
+from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.images.tiling import Tiling, detile
 from vc4lab.memory import GuestMemory
 from vc4lab.scanout.display_unknowns import Unknowns
@@ -124,6 +125,25 @@ def test_tiles(writer, control, tiling, pitch):
     texels = detile(memory, WIDTH, HEIGHT, 32, tiling)
     found = np.ascontiguousarray(texels).view(np.uint8).reshape(HEIGHT, WIDTH, 4)
     assert (found[..., :3] == writer.rgb).all()
+
+
+def test_a_picture_that_is_larger_than_its_buffer_meets_the_guard_zone(boot):
+    writer = Writer(boot(COUNTS, reporter=Reporter(strict=True)))
+    pool = writer.machine.videocore.pool
+    whole, short = (pool.allocate(4 * WIDTH * HEIGHT - less) for less in (0, 100))
+    writer.write_back(ARGB8888, target=whole.address)
+    with pytest.raises(StrictStop) as stop:
+        writer.write_back(ARGB8888, target=short.address)
+    text = f"TXP has written 0 bytes past the end of VideoCore memory {short.handle}"
+    assert text in str(stop.value.diagnostic)
+
+
+@pytest.mark.parametrize("mode", ["check", "stale"])
+def test_a_picture_is_the_same_beside_caches(boot, mode):
+    writer = Writer(boot(COUNTS, caches=mode))
+    writer.write_back(ARGB8888)
+    assert (writer.written().reshape(HEIGHT, WIDTH, 4)[..., :3] == writer.rgb).all()
+    assert not writer.machine.reporter.items
 
 
 def test_only_enabled_bytes_are_written():
