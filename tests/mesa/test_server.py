@@ -359,3 +359,22 @@ def test_an_occupied_path_is_an_error(running: RunningServer) -> None:
         Server(running.server.path, SoftwareScreen(reporter), reporter)
     with pytest.raises(ValueError, match="protocol 1"):
         Server(running.server.path, SoftwareScreen(reporter), reporter, protocol=1)
+
+
+def test_two_servers_of_a_process(tmp_path: Path) -> None:
+    """Each reads what its own clients send, in a thread of its own."""
+    servers = [RunningServer(tmp_path / name) for name in ("first", "second")]
+    try:
+        clients = [one.client() for one in servers]
+        names = [b"a" * 4000, b"b" * 4000]
+        for _ in range(200):
+            for client, name in zip(clients, names, strict=True):
+                client.send(messages.CreateRenderer(name))
+        for client in clients:
+            client.wait()
+        for server, name in zip(servers, names, strict=True):
+            assert server.codes() == []
+            assert [one.name for one in server.server.clients] == [name.decode()]
+    finally:
+        for server in servers:
+            server.close()

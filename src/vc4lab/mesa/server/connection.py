@@ -25,8 +25,8 @@ HEADER = 2 * WORD
 LOOKS = 16
 """At a message of which a part is there: Mesa writes its header and its payload one after the
 other, and to sleep between them takes longer."""
-_CHUNK = memoryview(bytearray(1 << 18))
-"""Where bytes are read to; one thread reads those of all clients."""
+CHUNK = 1 << 17
+"""Bytes that are read at a time."""
 _HEADER = struct.Struct("<II")
 _WORD = struct.Struct("<I")
 _TWO_WORDS = struct.Struct("<II")
@@ -60,6 +60,8 @@ class Connection:
         self.connection = connection
         self.outbox = Outbox(connection)
         self._input = bytearray()
+        # Its own: two servers of a process have a thread each.
+        self._chunk = memoryview(bytearray(CHUNK))
 
     def put(self, message: Any, data: bytes) -> None:
         """A message whose data come with it. Raises Refused."""
@@ -77,7 +79,7 @@ class Connection:
         """Read what is there, and handle it. Raises Ended."""
         for _ in range(LOOKS):
             try:
-                count = self.connection.recv_into(_CHUNK)
+                count = self.connection.recv_into(self._chunk)
             except BlockingIOError:
                 if not self._input:
                     return
@@ -90,7 +92,7 @@ class Connection:
                         "GL-008", f"ended inside of a message, after {len(self._input)} bytes"
                     )
                 raise Ended
-            self._input += _CHUNK[:count]
+            self._input += self._chunk[:count]
             self.handle_waiting()
             if not self._input or not self.outbox.is_empty:
                 return
