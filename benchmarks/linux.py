@@ -6,6 +6,7 @@ do one thing so many times, and two counts of it are subtracted, so that startin
 
 from __future__ import annotations
 
+import gc
 import struct
 import time
 from collections.abc import Iterable
@@ -88,6 +89,14 @@ def seconds_of(linux: Linux, file: bytes) -> float:
     return best
 
 
+def seconds_of_boot(boot: LinuxBoot) -> float:
+    """CPU time of this process from power to the shell."""
+    gc.collect()  # a machine that has gone is circles of objects, with all its RAM
+    before = time.process_time()
+    boot.power_on()
+    return time.process_time() - before
+
+
 def row(name: str, value: float, unit: str, goal: float) -> dict[str, Any]:
     """With the goal as peer: a ratio above 1 is better than it."""
     peer = {"peer": "goal", "peer_value": goal, "ratio": goal / value}
@@ -109,12 +118,11 @@ def run() -> list[dict[str, Any]]:
             rows.append(row(name, each * 1e3, "ms of CPU", goal))
         else:
             rows.append(row(name, each * 1e6, "us of CPU", goal))
+    del linux
     for cores, goal in BOOT_GOALS.items():
         boot = LinuxBoot(brought, LinuxPlan("pi3", brought.architecture, cores))
         boot.make_root()
-        before = time.process_time()
-        boot.power_on()
-        spent = time.process_time() - before
         what = "1 core" if cores == 1 else f"{cores} cores"
+        spent = min(seconds_of_boot(boot) for _ in range(ROUNDS))
         rows.append(row(f"boot to a shell, {what}", spent, "s of CPU", goal))
     return rows
