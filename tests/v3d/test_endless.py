@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from tests.support.jobs import viewport
-from tests.v3d.test_frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
+from tests.support.one_frame import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
 from vc4lab.qpu.run import environment
 from vc4lab.qpu.run.environment import (

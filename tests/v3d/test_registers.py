@@ -6,7 +6,7 @@ import struct
 
 import pytest
 from tests.support.jobs import CT0CA, CT0EA, CT1CA, CT1EA, viewport
-from tests.v3d.test_frames import ARRAY, CORNERS, RED, Frame, solid, triangle
+from tests.support.one_frame import ARRAY, CORNERS, RED, Frame, solid, triangle
 
 from vc4lab.records.control import build
 from vc4lab.v3d.core import FLDONE, FRDONE, OUTOMEM, SPILLUSE, V3D

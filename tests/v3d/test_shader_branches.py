@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tests.support.jobs import viewport
-from tests.v3d.test_frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
+from tests.support.one_frame import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
 from vc4lab.qpu.jit import flow
 from vc4lab.qpu.run import wide

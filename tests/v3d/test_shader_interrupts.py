@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 from tests.support.jobs import viewport
-from tests.v3d.test_frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
+from tests.support.one_frame import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 from tests.v3d.test_registers import read, write
 
 from vc4lab.records.control import build

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.jobs import viewport
+from tests.support.one_frame import ARRAY, CORNERS, RED, Frame, inside, solid, triangle
 from tests.support.threads import left_of, simulator_threads
-from tests.v3d.test_frames import ARRAY, CORNERS, RED, Frame, inside, solid, triangle
 
 
 def draws(frame: Frame) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -43,7 +44,7 @@ class Ended(Exception):  # noqa: N818 - how a connection ends
     """The connection is over: the client went, or sent what leaves no other way."""
 
 
-class Connection:
+class Connection(ABC):
     """A client's socket, and what of its messages is not handled yet.
 
     Attributes
@@ -63,17 +64,17 @@ class Connection:
         # Its own: two servers of a process have a thread each.
         self._chunk = memoryview(bytearray(CHUNK))
 
+    @abstractmethod
     def put(self, message: Any, data: bytes) -> None:
         """A message whose data come with it. Raises Refused."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fence(self, handle: int) -> bool:
         """A fence, as Mesa makes them; False if it is to be made as other resources are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def wait_for(self, handle: int, flags: int) -> None:
         """The client asks whether a resource is in use, or waits until it is not."""
-        raise NotImplementedError
 
     def receive(self) -> None:
         """Read what is there, and handle it. Raises Ended."""

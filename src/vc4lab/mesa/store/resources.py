@@ -7,6 +7,7 @@ padding, as Mesa lays them out.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,7 +64,7 @@ class Level:
         return self.layers * self.rows * self.row_bytes
 
 
-class Resource:
+class Resource(ABC):
     """A buffer or a texture. Raises Refused if there cannot be such a one.
 
     Attributes
@@ -162,27 +163,27 @@ class Resource:
         if box.x % layout.block_width or box.y % layout.block_height:
             raise Refused("GL-005", f"{self}: {box} does not begin with a block")
 
+    @abstractmethod
     def get(self, number: int, box: Box) -> NDArray[np.uint8]:
         """The blocks of a box of a level, as (layer, row, byte), to read only. Of several samples
         it is their mean; of depth and stencil the first one.
 
         Raises Refused if it is not inside, or does not consist of whole blocks.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def put(self, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
         """Store the blocks of a box, of the same shape, in all samples. Raises Refused as
         `get`.
         """
-        raise NotImplementedError
 
     def get_sample(self, sample: int, number: int, box: Box) -> NDArray[np.uint8]:
         """As `get`, of one sample."""
-        raise NotImplementedError
+        return self.get(number, box)
 
     def put_sample(self, sample: int, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
         """As `put`, in one sample."""
-        raise NotImplementedError
+        self.put(number, box, blocks)
 
     def staging_part(
         self, number: int, box: Box, offset: int, stride: int, layer_stride: int

@@ -5,6 +5,7 @@ A command goes before a transfer; a transfer that was interrupted by one goes on
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from vc4lab.diagnostics import Reporter
@@ -19,7 +20,7 @@ NONE = -1
 """No command is under way."""
 
 
-class SdController(Block):
+class SdController(Block, ABC):
     """A controller's command and transfer, and the event that is waited for.
 
     Parameters
@@ -72,17 +73,17 @@ class SdController(Block):
         elif self._direction == WRITE and not self._ready:
             self._store()
 
+    @abstractmethod
     def _do_command(self, command: int) -> None:
         """The command has come to the card."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _fetch(self) -> None:
         """The card has sent what was waited for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _store(self) -> None:
         """What was written has come to the card."""
-        raise NotImplementedError
 
     def _end_transfer(self) -> None:
         """No transfer is under way, nor waited for."""
