@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -117,6 +118,31 @@ def test_execution_comes_back_from_a_call() -> None:
     assert program.pieces == ((11, 0x1000 + 8 * 8 + far),)
     jump = [branch(8 * 4), *words[1:]]
     assert read_program(memory(jump), 0x1000).pieces == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "depends"),
+    [
+        ({}, False),
+        ({"relative": 0, "immediate": 0x1020}, True),
+        ({"register": 1}, True),
+        ({"waddr_add": 0}, True),
+        ({"waddr_mul": 32}, True),
+        ({"raddr_a": 1}, True),  # it sets flags, N from bit 31 of the link address
+        ({"immediate": (1 << 32) - 60}, True),
+        ({"immediate": 8 * 1000}, True),
+    ],
+)
+def test_only_some_programs_depend_on_their_address(fields: dict[str, int], depends: bool) -> None:
+    branches = Branch(branch(0, condition=0)).replace(**fields).encode()
+    words = [branches, *[NO] * 4, END, *[NO] * 1100, END, NO, NO]
+    program = read_program(memory(words), 0x1000)
+    assert program.has_branches
+    assert program.fixed_address == (0x1000 if depends else 0)
+
+
+def test_a_program_without_branches_can_lie_anywhere() -> None:
+    assert read_program(memory([NO, END, NO, NO]), 0x1000).fixed_address == 0
 
 
 def test_a_branch_between_instructions() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.support.jobs import viewport
 from tests.support.one_frame import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
+from vc4lab.qpu.isa.encoding import words_of
 from vc4lab.qpu.run import environment
 from vc4lab.qpu.run.environment import (
     INSTRUCTION_BUDGET,
@@ -18,8 +19,10 @@ from vc4lab.qpu.run.environment import (
     Unsupported,
 )
 from vc4lab.qpu.run.wide import WideInterpreter
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d.draws import pipelines as draw_pipelines
+from vc4lab.v3d.fragment.pipeline import PIPELINES
 from vc4lab.v3d.golden import draw as golden_draw
 from vc4lab.v3d.tiles import job as tile_job
 from vc4lab.v3d.tiles import threads as tiles
@@ -46,6 +49,7 @@ loop:
     nop
     nop ; nop ; sbdone
 """
+FRAGMENT_WORDS = words_of(assemble(FRAGMENT_LOOP).bytes)
 ROUND = 6
 """Instructions of a round."""
 
@@ -355,6 +359,7 @@ def test_an_endless_fragment_shader(
     picture, _, frame = run(body, engine=engine, threads=threads)
     assert codes(frame) == ["QPU-041"]
     assert set(np.unique(picture)) == {RED, BACKGROUND}
+    assert [item.address for item in frame.reporter.items] == [frame.__dict__["loop"]]
     assert sum(whole) <= 2 * 4 + 1, "tiles are rendered again, but not each with an overrun"
     assert whole[0] == 1
 
@@ -423,6 +428,22 @@ def test_an_endless_vertex_shader(stage: str, engine: str, monkeypatch: pytest.M
         assert set(np.unique(picture)) == {RED, BLUE, BACKGROUND}
         assert sum(status != 0 for status in statuses) == 1
     assert codes(frame) == ["VTX-005"]
+
+
+def test_a_loop_that_lies_elsewhere_is_not_compiled_again() -> None:
+    """Drivers put a program at another address in each run."""
+    frame = Frame(engine="jit")
+    made = []
+    for _ in range(3):
+        frame.__dict__.pop("loop", None)
+        body = gl_shader(frame, 2, 1) + ARRAY + loop(frame, 3, BLUE, OTHERS)
+        picture = frame.draw(viewport(frame.job) + body)
+        assert set(np.unique(picture)) == {RED, BLUE, BACKGROUND}
+        loops = [key for key, _ in PIPELINES._known if key.program == FRAGMENT_WORDS]
+        made.append((len(loops), pipeline.vertex_pipeline.cache_info().misses))
+    assert made[0][0] > 0
+    assert made[1:] == made[:1] * 2
+    assert codes(frame) == []
 
 
 @pytest.mark.parametrize("stage", ["coordinate", "vertex"])

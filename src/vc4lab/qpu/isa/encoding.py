@@ -28,7 +28,7 @@ from vc4lab.qpu.isa.operations import (
     Signal,
     Unpack,
 )
-from vc4lab.qpu.isa.registers import WRITE_NAMES
+from vc4lab.qpu.isa.registers import WRITE_NAMES, Write
 
 INSTRUCTION_BYTES: Final = 8
 BRANCH_DELAY_SLOTS: Final = 3
@@ -243,6 +243,12 @@ class Branch(Instruction):
     def sf(self) -> int:
         """Set flags: the same bit as the lowest of ``raddr_a``."""
         return self.value >> 45 & 1
+
+    @property
+    def stays_relative(self) -> bool:
+        """Whether no address matters: in the target, as a link or for the flags."""
+        links = any(register != Write.NOP for _, register in self.write_addresses())
+        return bool(self.relative) and not (self.register or self.sf or links)
 
     def target(self, address: int, register: int = 0) -> int:
         """Byte address (32 bit) jumped to from an instruction at ``address``."""

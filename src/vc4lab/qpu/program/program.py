@@ -126,6 +126,18 @@ class Program:
         return any(isinstance(instruction, Branch) for instruction in self.instructions)
 
     @cached_property
+    def fixed_address(self) -> int:
+        """`address` if what the program does depends on it, else 0; for a program from memory.
+
+        Compiled code is looked up by it: drivers put the same loop somewhere else in each run.
+        """
+        if not self.has_branches:
+            return 0
+        alone = not (self.pieces or self.learned or self.problems)
+        branches = (i for i in self.instructions if isinstance(i, Branch))
+        return 0 if alone and all(branch.stays_relative for branch in branches) else self.address
+
+    @cached_property
     def moves_stream(self) -> bool:
         """Whether uniforms may be read in another order than the text has them."""
         return self.has_branches or self.writes(Write.UNIFORMS_ADDRESS)

@@ -83,10 +83,12 @@ class _Table(Generic[S]):
 class MadePipeline:
     """What a PipelineEntry was made from and needs to be kept alive.
 
-    `textures`: of each request, None where its parameters are only known to the program.
+    `code` is the guest address of the program. `textures`: of each request, None where its
+    parameters are only known to the program.
     """
 
     key: FragmentKey
+    code: int
     pipeline: Pipeline
     golden: GoldenDraw | None
     textures: Sequence[TextureDescriptor | None]

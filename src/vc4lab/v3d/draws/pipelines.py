@@ -166,7 +166,7 @@ class DrawPipelines:
             depth_offset=bool(config.enable_depth_offset),
             textures=kinds,
             texture_of=texture_of,
-            code_address=program.address if program.has_branches else 0,
+            code_address=program.fixed_address,
             code_layout=program.layout,
             vg_mask=self.vg_mask,
             coverage_mask=reads and bool(config.coverage_read_mask),

@@ -207,7 +207,7 @@ class DrawPreparer:
         code, text = "QPU-041", "a fragment shader does not end; draws with it are left out"
         if left_for is not None:
             code, text = "QPU-042", f"in a fragment shader, {left_text(left_for)}"
-        self.reporter.report(code, text, address=draw.program[0] or None)
+        self.reporter.report(code, text, address=draw.program[0])
 
     def reached(self, use: DrawUse, target: int, before: Draw) -> bool:
         """Whether a fragment program was extended, now that it has gone on at an address."""
@@ -239,7 +239,7 @@ class DrawPreparer:
         addresses = (ctypes.c_uint64 * max(len(textures), 1))(
             *(0 if texture is None else texture.address for texture in textures)
         )
-        made = MadePipeline(key, pipeline, golden, textures, addresses)
+        made = MadePipeline(key, program.address, pipeline, golden, textures, addresses)
         if entry is not None:
             self._draws.pipelines.made[entry.address] = made
         else:
@@ -259,7 +259,7 @@ class DrawPreparer:
             params,
             fallback=lambda share: self._fall_back(key, made.pipeline, share),
             keep=made,
-            program=(key.code_address, key.program, key.code_layout),
+            program=(made.code, key.program, key.code_layout),
         )
 
     def _entered(

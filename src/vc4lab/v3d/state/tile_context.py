@@ -242,7 +242,7 @@ class FragmentKey:
     code_layout
         `Program.layout`.
     code_address
-        Guest address of the program if it has branches (links and indirect targets), else 0.
+        `Program.fixed_address`.
     multisample, wide_colour
         Frame mode: 4x multisample, 64-bit colour.
     oversample

@@ -75,7 +75,7 @@ class VertexKey:
         "jit", "exact" (JIT without fast paths) or "interpreter"; "uncompiled": the interpreter,
         because the compiler refused the program.
     code_address
-        Guest address of the program; only programs with absolute or register branches need it.
+        `Program.fixed_address`.
     code_layout
         `Program.layout`.
     textures

@@ -201,7 +201,7 @@ class VertexStage:
             rows,
             self.engine,
             self.unknowns,
-            program.address if program.has_branches else 0,
+            program.fixed_address,
             program.layout,
             kinds,
         )
