@@ -11,15 +11,7 @@ import numpy as np
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, nested, ptr, select
 from vc4lab.timing.chip import Chip
-from vc4lab.timing.clockwork import (
-    Engine,
-    first_piece,
-    is_readable,
-    queue_at,
-    remove_piece,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, wake_self
 from vc4lab.timing.compute.state import Qpu
 from vc4lab.timing.frames.columns import dtype_of
 from vc4lab.timing.graphics.feed import Feed
@@ -32,6 +24,7 @@ from vc4lab.timing.graphics.tiles.scheduler import HALVES, end_thread, work_of
 from vc4lab.timing.graphics.tiles.scoreboard import drop_lock, take_lock
 from vc4lab.timing.graphics.topology import PARTS, Part
 from vc4lab.timing.machine import Machine
+from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 IDLE, RUNNING, LOCKED = 0, 1, 2
 

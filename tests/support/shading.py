@@ -19,16 +19,7 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, ptr, store
 from vc4lab.timing.boards import speeds_of
 from vc4lab.timing.chip import Chip, load_chip
-from vc4lab.timing.clockwork import (
-    Engine,
-    Pause,
-    first_piece,
-    is_readable,
-    queue_at,
-    remove_piece,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, Pause, wake_self
 from vc4lab.timing.compute.kinds import Cause
 from vc4lab.timing.compute.model import figures_of, make_caches, place_modules
 from vc4lab.timing.compute.topology import topology_of
@@ -44,6 +35,7 @@ from vc4lab.timing.graphics.shaders.use import SegmentCounts, shader_uses
 from vc4lab.timing.graphics.state import PLACE_BITS, Batch, GraphicsFigures, Quad, Vector, Work
 from vc4lab.timing.graphics.tiles.scheduler import ShaderScheduler, step_shader_scheduler
 from vc4lab.timing.machine import Machine
+from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 CODE, UNIFORMS = 0x10000, 0x40000
 

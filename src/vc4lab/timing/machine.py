@@ -15,11 +15,10 @@ from vc4lab.timing.clockwork import (
     Engine,
     Instance,
     Pause,
-    Piece,
-    QueueState,
     clockwork,
 )
 from vc4lab.timing.declare import MAX_INSTANCES, Queue, Topology
+from vc4lab.timing.queues import Piece, QueueState
 
 TURN = 1 << 22
 """Events after which the clockwork returns, so that Python sees an interrupt."""

@@ -7,18 +7,15 @@ from vc4lab.timing.clockwork import (
     Engine,
     count_busy,
     instance_of,
-    is_readable,
     next_bit,
-    queue_at,
-    remove_piece,
     state_of,
     wake,
     wake_self,
-    write_piece,
 )
 from vc4lab.timing.compute.kinds import FRACTION, Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.memory import FROM_LOADER, FROM_STORER
 from vc4lab.timing.compute.state import Dma, Figures, Qpu
+from vc4lab.timing.queues import is_readable, queue_at, remove_piece, write_piece
 
 
 @staged

@@ -17,22 +17,14 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.timing.clockwork import (
-    Engine,
-    instance_of,
-    next_bit,
-    queue_at,
-    remove_piece,
-    state_of,
-    wake,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, instance_of, next_bit, state_of, wake
 from vc4lab.timing.compute.dma import start_load, start_store
 from vc4lab.timing.compute.kinds import Flag, ModuleKind, QueueKind
 from vc4lab.timing.compute.needs import unit_of
 from vc4lab.timing.compute.slice_caches import fetch_uniforms, move_uniforms
 from vc4lab.timing.compute.state import Code, Figures, Piece, Qpu, Tmu
 from vc4lab.timing.compute.tmu import ADDRESSES, keep_vector, request_queue
+from vc4lab.timing.queues import queue_at, remove_piece, write_piece
 from vc4lab.v3d.user_programs.recording.format import KIND_SHIFT, MAX_LINES, SITE_SHIFT, Kind
 
 _KIND = (1 << SITE_SHIFT - KIND_SHIFT) - 1

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, staged, store
-from vc4lab.timing.clockwork import (
-    Engine,
+from vc4lab.timing.clockwork import Engine, count_busy, wake_self
+from vc4lab.timing.compute import tags
+from vc4lab.timing.compute.kinds import LINE, LINE_BITS, MemorySource, QueueKind
+from vc4lab.timing.compute.state import IN_FLIGHT, L2, Figures
+from vc4lab.timing.queues import (
     QueueState,
-    count_busy,
     first_piece,
     is_readable,
     may_take,
@@ -14,12 +16,8 @@ from vc4lab.timing.clockwork import (
     remove_piece,
     take_piece,
     wait_for_room,
-    wake_self,
     write_piece,
 )
-from vc4lab.timing.compute import tags
-from vc4lab.timing.compute.kinds import LINE, LINE_BITS, MemorySource, QueueKind
-from vc4lab.timing.compute.state import IN_FLIGHT, L2, Figures
 
 ASKED, CAME = 1, 2
 """States of a line that the L2 cache waits for."""

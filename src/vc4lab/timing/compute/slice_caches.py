@@ -8,21 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, select, staged, store
-from vc4lab.timing.clockwork import (
-    Engine,
-    first_piece,
-    instance_of,
-    is_readable,
-    queue_at,
-    remove_piece,
-    state_of,
-    wake,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, instance_of, state_of, wake, wake_self
 from vc4lab.timing.compute import tags
 from vc4lab.timing.compute.kinds import LINE_BITS, Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.state import IN_FLIGHT, Figures, Qpu, SliceCache
+from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 Came = Callable[[Engine, Value, Value, Value, Value], None]
 """What a line does that has come: (engine, the QPU's instance, who waits for it in the slice, line,

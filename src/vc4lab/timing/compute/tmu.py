@@ -26,23 +26,19 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.timing.clockwork import (
-    Engine,
-    QueueState,
-    count_busy,
-    first_piece,
-    instance_of,
-    is_readable,
-    queue_at,
-    remove_piece,
-    state_of,
-    take_piece,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, count_busy, instance_of, state_of, wake_self
 from vc4lab.timing.compute import tags
 from vc4lab.timing.compute.kinds import LINE_BITS, ModuleKind, QueueKind
 from vc4lab.timing.compute.state import IN_FLIGHT, LINES, VECTORS, Figures, Qpu, Tmu
+from vc4lab.timing.queues import (
+    QueueState,
+    first_piece,
+    is_readable,
+    queue_at,
+    remove_piece,
+    take_piece,
+    write_piece,
+)
 from vc4lab.v3d.user_programs.recording.format import MAX_LINES
 
 

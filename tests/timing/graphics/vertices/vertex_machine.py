@@ -8,16 +8,7 @@ from typing import Any
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, ptr
 from vc4lab.timing.chip import load_chip
-from vc4lab.timing.clockwork import (
-    Engine,
-    Pause,
-    first_piece,
-    is_readable,
-    queue_at,
-    remove_piece,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, Pause, wake_self
 from vc4lab.timing.compute.board_memory import NEVER, begin_memory
 from vc4lab.timing.compute.kinds import MemorySource, ModuleKind, QueueKind
 from vc4lab.timing.compute.sdram import step_sdram
@@ -51,6 +42,7 @@ from vc4lab.timing.graphics.vertices.vertex_cache import (
     the_cache,
 )
 from vc4lab.timing.machine import Machine
+from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 ONE = 1 << 10
 LATENCY = 10

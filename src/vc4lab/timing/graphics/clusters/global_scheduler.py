@@ -13,25 +13,27 @@ from __future__ import annotations
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, select, staged, store
 from vc4lab.timing.clockwork import (
     Engine,
-    QueueState,
     count_busy,
-    first_piece,
     instance_of,
-    may_take,
     number_of,
-    queue_at,
-    remove_piece,
     state_of,
-    wait_for_room,
     wake,
     wake_self,
-    write_piece,
 )
 from vc4lab.timing.graphics.clusters.state import GlobalScheduler
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.state import GraphicsFigures, StepKind
 from vc4lab.timing.graphics.vertices.state import BINNING, RENDERING
 from vc4lab.timing.graphics.vertices.vertex_cache import the_cache
+from vc4lab.timing.queues import (
+    QueueState,
+    first_piece,
+    may_take,
+    queue_at,
+    remove_piece,
+    wait_for_room,
+    write_piece,
+)
 
 
 @staged

@@ -7,16 +7,7 @@ clockwork. What another module could still change is looked at when the clockwor
 from __future__ import annotations
 
 from vc4lab.simd import Value, const, i32, i64, kernel, load, max_, ptr, staged, store
-from vc4lab.timing.clockwork import (
-    Engine,
-    drop_piece,
-    instance_of,
-    queue_at,
-    state_of,
-    wait_for_room,
-    wake,
-    wake_self,
-)
+from vc4lab.timing.clockwork import Engine, instance_of, state_of, wake, wake_self
 from vc4lab.timing.compute.kinds import Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.needs import unit_of
 from vc4lab.timing.compute.slice_caches import is_there
@@ -37,6 +28,7 @@ from vc4lab.timing.graphics.shaders.state import (
 from vc4lab.timing.graphics.shaders.time_slots import take_turn
 from vc4lab.timing.graphics.state import GraphicsFigures, TaskKind
 from vc4lab.timing.graphics.tiles.scoreboard import take_lock
+from vc4lab.timing.queues import drop_piece, queue_at, wait_for_room
 
 STOPPED = -1
 """In place of a clock: the thread does not go on now."""

@@ -8,7 +8,7 @@ be made. One call so takes a thread from one wait to the next.
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, min_, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, put_piece, queue_at, wake, wake_self
+from vc4lab.timing.clockwork import Engine, wake, wake_self
 from vc4lab.timing.compute.kinds import LINE_BITS, Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.needs import unit_of
 from vc4lab.timing.compute.slice_caches import find_line, is_there
@@ -29,6 +29,7 @@ from vc4lab.timing.graphics.shaders.state import Segment, ShaderQpu, Thread
 from vc4lab.timing.graphics.shaders.threads import announce_end, choose_thread, end_task
 from vc4lab.timing.graphics.state import Shader, TaskKind
 from vc4lab.timing.graphics.tiles.scoreboard import drop_lock
+from vc4lab.timing.queues import put_piece, queue_at
 
 INSTRUCTION_BITS = 3
 """An instruction has 8 bytes."""

@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, load, min_, select, staged, store
-from vc4lab.timing.clockwork import (
-    Engine,
-    count_busy,
-    first_piece,
-    is_readable,
-    queue_at,
-    remove_piece,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, count_busy, wake_self
 from vc4lab.timing.compute.kinds import LINE_BITS, Cause, ModuleKind
 from vc4lab.timing.compute.slice_caches import cache_of
 from vc4lab.timing.compute.state import Figures, Qpu, SliceCache
@@ -24,6 +15,7 @@ from vc4lab.timing.graphics.shaders.state import Segment, ShaderQpu, Thread
 from vc4lab.timing.graphics.state import Batch, GraphicsFigures, Shader, TaskKind, Vector
 from vc4lab.timing.graphics.tiles.scheduler import end_thread, work_of
 from vc4lab.timing.graphics.tiles.scoreboard import drop_lock, take_lock
+from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 RENDERING = 1
 """The list thread of vectors."""

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, max_, ptr, select, staged
-from vc4lab.timing.clockwork import (
-    Engine,
-    count_busy,
-    first_piece,
-    may_take,
-    number_of,
-    queue_at,
-    remove_piece,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.state import DrawTally, GraphicsFigures, Primitive, Work
 from vc4lab.timing.graphics.tiles.scheduler import work_of
+from vc4lab.timing.queues import first_piece, may_take, queue_at, remove_piece, write_piece
 
 
 class FrontEnd(Struct):

@@ -7,16 +7,7 @@ goes on elsewhere, reading begins again when everything before has been executed
 from __future__ import annotations
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, max_, ptr, select, staged
-from vc4lab.timing.clockwork import (
-    Engine,
-    count_busy,
-    first_piece,
-    is_readable,
-    queue_at,
-    remove_piece,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, count_busy, wake_self
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
 from vc4lab.timing.graphics.clusters.global_scheduler import command, tile_is_done
 from vc4lab.timing.graphics.kinds import GraphicsQueue
@@ -24,6 +15,7 @@ from vc4lab.timing.graphics.requests import ask_memory, take_answer
 from vc4lab.timing.graphics.state import GraphicsFigures, ListStep, StepKind, Work
 from vc4lab.timing.graphics.tiles.scheduler import work_of
 from vc4lab.timing.graphics.vertices.state import RENDERING
+from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 
 class ListReader(Struct):

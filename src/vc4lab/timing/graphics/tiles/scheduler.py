@@ -21,19 +21,7 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.timing.clockwork import (
-    Engine,
-    count_busy,
-    first_piece,
-    instance_of,
-    is_readable,
-    number_of,
-    queue_at,
-    remove_piece,
-    wake,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, count_busy, instance_of, number_of, wake, wake_self
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.state import (
     Batch,
@@ -44,6 +32,7 @@ from vc4lab.timing.graphics.state import (
     Work,
 )
 from vc4lab.timing.graphics.tiles.scoreboard import enter
+from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 HALVES = 2
 """Of a QPU."""

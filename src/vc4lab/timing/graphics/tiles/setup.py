@@ -16,18 +16,7 @@ from vc4lab.simd import (
     select,
     staged,
 )
-from vc4lab.timing.clockwork import (
-    Engine,
-    count_busy,
-    first_piece,
-    is_readable,
-    may_take,
-    number_of,
-    queue_at,
-    remove_piece,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.graphics.kinds import GraphicsQueue, shaded_queue
 from vc4lab.timing.graphics.state import (
@@ -42,6 +31,14 @@ from vc4lab.timing.graphics.state import (
 from vc4lab.timing.graphics.tiles.scheduler import work_of
 from vc4lab.timing.graphics.vertices.state import RENDERING
 from vc4lab.timing.graphics.vertices.vertex_cache import call_cache, release
+from vc4lab.timing.queues import (
+    first_piece,
+    is_readable,
+    may_take,
+    queue_at,
+    remove_piece,
+    write_piece,
+)
 
 LAST_OF_LIST = 1
 """Flag of a piece of SET_UP."""

@@ -6,19 +6,7 @@ Clearing is a part of storing: the buffer is cleared while it is read.
 from __future__ import annotations
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, max_, min_, ptr, staged
-from vc4lab.timing.clockwork import (
-    Engine,
-    QueueState,
-    count_busy,
-    first_piece,
-    is_readable,
-    may_take,
-    number_of,
-    queue_at,
-    remove_piece,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
 from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
@@ -32,6 +20,15 @@ from vc4lab.timing.graphics.state import (
 )
 from vc4lab.timing.graphics.tiles.scheduler import work_of
 from vc4lab.timing.graphics.tiles.scoreboard import open_tile
+from vc4lab.timing.queues import (
+    QueueState,
+    first_piece,
+    is_readable,
+    may_take,
+    queue_at,
+    remove_piece,
+    write_piece,
+)
 
 
 class TileBuffer(Struct):

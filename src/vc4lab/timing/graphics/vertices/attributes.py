@@ -10,23 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, ptr, select, staged, store
-from vc4lab.timing.clockwork import (
-    Engine,
-    count_busy,
-    first_piece,
-    is_readable,
-    number_of,
-    queue_at,
-    remove_piece,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
 from vc4lab.timing.graphics.kinds import GraphicsQueue, shaded_queue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
 from vc4lab.timing.graphics.state import Batch, Fetch
 from vc4lab.timing.graphics.vertices.state import TAKEN, Attributes
 from vc4lab.timing.graphics.vertices.vertex_cache import batch_at
+from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 _ROUND = (1 << FRACTION) - 1
 

@@ -15,12 +15,8 @@ from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, min_, 
 from vc4lab.timing.clockwork import (
     Engine,
     count_busy,
-    first_piece,
     instance_of,
-    is_readable,
     number_of,
-    queue_at,
-    remove_piece,
     state_of,
     wake,
     wake_self,
@@ -31,6 +27,7 @@ from vc4lab.timing.graphics.requests import ask_memory
 from vc4lab.timing.graphics.state import GraphicsFigures
 from vc4lab.timing.graphics.vertices.state import BINNING, Binner, Chunk
 from vc4lab.timing.graphics.vertices.vertex_cache import batch_at, call_cache, release
+from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece
 
 _ROUND = (1 << FRACTION) - 1
 

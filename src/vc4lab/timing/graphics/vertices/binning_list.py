@@ -7,16 +7,7 @@ the last vertex of it; after a flush when the binner has ended all tile lists.
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, max_, ptr, staged
-from vc4lab.timing.clockwork import (
-    Engine,
-    count_busy,
-    instance_of,
-    queue_at,
-    state_of,
-    wake,
-    wake_self,
-    write_piece,
-)
+from vc4lab.timing.clockwork import Engine, count_busy, instance_of, state_of, wake, wake_self
 from vc4lab.timing.compute.kinds import MemorySource
 from vc4lab.timing.graphics.clusters.global_scheduler import command
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
@@ -30,6 +21,7 @@ from vc4lab.timing.graphics.vertices.state import (
     RecordKind,
 )
 from vc4lab.timing.graphics.vertices.vertex_cache import batch_at, call_caches, the_cache
+from vc4lab.timing.queues import queue_at, write_piece
 
 FREE, COLLECTING, FLUSHING = 0, 1, 2
 """What `BinningList.waiting` says."""

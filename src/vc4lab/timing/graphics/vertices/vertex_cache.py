@@ -30,16 +30,11 @@ from vc4lab.timing.clockwork import (
     Engine,
     count_blocked,
     count_busy,
-    first_piece,
     instance_of,
-    is_readable,
     number_of,
-    queue_at,
-    remove_piece,
     state_of,
     wake,
     wake_self,
-    write_piece,
 )
 from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
@@ -51,6 +46,7 @@ from vc4lab.timing.graphics.vertices.state import (
     VertexCache,
     VertexThread,
 )
+from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 IN_TURN, BINNING_FIRST, RENDERING_FIRST = 0, 1, 2
 """Which thread's batch is collected, if both have one."""
