@@ -186,7 +186,7 @@ def compile_ir(
             if combine:
                 passes.add_instruction_combine_pass()
         passes.run(module, builder)
-        with code_generation(quick):
+        with code_generation(quick and target.combiner_is_optional):
             return bytes(machine.emit_object(module))
     finally:
         module.close()

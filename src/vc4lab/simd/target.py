@@ -34,6 +34,11 @@ class Target:
         return self.cpu.startswith("znver") or self.level not in ("avx512", "avx2")
 
     @property
+    def combiner_is_optional(self) -> bool:
+        """Can the back end do without its combiner? That of AArch64 ends the process without."""
+        return self.triple.startswith("x86_64")
+
+    @property
     def digest(self) -> str:
         return f"{self.level}|{self.cpu}|{self.features}|{self.triple}"
 
