@@ -45,6 +45,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "tests/soc/display/test_display.py": {
         "test_the_identity_is_as_the_switch_says": ("hvs_identity=zero",),
+        "test_a_fixed_alpha_that_is_mixed_is_as_the_switch_says": ("hvs_fixed_mix=product",),
     },
     "tests/soc/display/test_transposer.py": {
         "test_a_choice_of_alpha_and_pace": ("txp_alpha=zero", "txp_pace=display"),

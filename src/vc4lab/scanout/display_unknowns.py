@@ -73,6 +73,18 @@ DISPLAY_UNKNOWNS = [
         _LINUX,
     ),
     Unknown(
+        "hvs_fixed_mix",
+        "Which alpha has a plane of fixed alpha whose list also asks for a mix (ALPHA_MIX)?",
+        {
+            "fixed": "the fixed one, whatever its pixels have",
+            "product": "that of each pixel times the fixed one",
+        },
+        "fixed",
+        "Lay a half transparent plane with pixel blend mode None over white on a board.",
+        f"{_LINUX} set both bits for pixel blend mode None with a plane's alpha, of which DRM says "
+        "that pixels' alpha does not count",
+    ),
+    Unknown(
         "hvs_identity",
         "What does the HVS's register DISPID read as?",
         {"name": "0x48565320, the letters HVS", "zero": "0"},

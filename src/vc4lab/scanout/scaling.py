@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -122,7 +123,7 @@ def _coefficients() -> Numbers:
     """Of the four taps in each phase, from Mitchell and Netravali's piecewise cubic."""
     rows = []
     for phase in range(1 << PHASE_BITS):
-        at = (phase + 0.5) / (1 << PHASE_BITS)
+        at = Fraction(2 * phase + 1, 2 << PHASE_BITS)
         values = [_mitchell(abs(at - tap)) for tap in range(-1, TAPS - 1)]
         row = [round(ONE * value / sum(values)) for value in values]
         row[row.index(max(row))] += ONE - sum(row)
@@ -130,8 +131,8 @@ def _coefficients() -> Numbers:
     return numpy.array(rows, numpy.int32)
 
 
-def _mitchell(x: float) -> float:
-    """The filter of B = C = 1/3 at a distance of `x` pixels."""
+def _mitchell(x: Fraction) -> Fraction:
+    """The filter of B = C = 1/3 at a distance of `x` pixels: exact, since halves are rounded."""
     if x < 1:
-        return (7 * x**3 - 12 * x**2 + 16 / 3) / 6
-    return (-7 / 3 * x**3 + 12 * x**2 - 20 * x + 32 / 3) / 6 if x < 2 else 0.0
+        return (21 * x**3 - 36 * x**2 + 16) / 18
+    return (-7 * x**3 + 36 * x**2 - 60 * x + 32) / 18 if x < 2 else Fraction(0)

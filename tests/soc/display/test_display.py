@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.soc.display.lists import (
     BGRA,
     END,
+    FIXED,
     HDMI,
     HVS,
     PICTURE,
@@ -139,13 +140,13 @@ def test_hdmi_does_as_it_is_told(display):
 # -- planes ----------------------------------------------------------------------------------------
 
 
-def picture(words, memory, size=(8, 4), background=0):
+def picture(words, memory, size=(8, 4), background=0, **unknowns):
     lists = bytearray(4 * LIST_WORDS)
     data = struct.pack(f"<{len(words)}I", *words)
     lists[: len(data)] = data
     found, damage = planes_of(lists, 0)
     assert not damage
-    scene = shown(memory, found, size, background)
+    scene = shown(memory, found, size, background, Unknowns().with_(**unknowns))
     return np.asarray(picture_of(Composer(memory).pixels(scene)))
 
 
@@ -199,7 +200,7 @@ def test_alpha_place_flips_and_scaling():
     assert pixels[0, 0].tolist() == [0, 0, 255]
     fixed = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, alpha=0x80)
     assert picture([*fixed, END], memory)[0, 1].tolist() == [0, 128, 0]
-    turned = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, more=3 << 15)
+    turned = plane(RGBA8888, BGRA, (2, 2), PICTURE + 8, 8, more=3 << 15)
     assert picture([*turned, END], memory)[1, 1].tolist() == [255, 0, 0]
     large = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, scaled=(8, 4))
     pixels = picture([*large, END], memory)
@@ -212,6 +213,16 @@ def test_alpha_place_flips_and_scaling():
     assert picture([*both, END], memory)[0, 0].tolist() == [64, 0, 0]
     over = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, at=(7, 3))
     assert picture([*over, END], memory)[3, 7].tolist() == [255, 0, 0]
+
+
+def test_a_fixed_alpha_that_is_mixed_is_as_the_switch_says():
+    """Linux asks for it where pixels' alpha does not count (pixel blend mode None)."""
+    memory = GuestMemory()
+    memory.write(PICTURE, struct.pack("<I", 0x80FF0000) * 4)
+    both = plane(RGBA8888, BGRA, (2, 2), PICTURE, 8, alpha=0x80, mode=FIXED | 1 << 28)
+    assert picture([*both, END], memory)[0, 0].tolist() == [128, 0, 0]
+    pixels = picture([*both, END], memory, hvs_fixed_mix="product")
+    assert pixels[0, 0].tolist() == [64, 0, 0]
 
 
 @pytest.mark.parametrize(

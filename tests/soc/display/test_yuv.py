@@ -15,11 +15,12 @@ from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS
 from vc4lab.soc.display.hvs import Hvs
 from vc4lab.soc.display.planes import LIST_WORDS, planes_of, shown
 
-YUV420, NV12, YUV422, NV16 = 8, 9, 10, 11
+YUV420, NV12, YUV422, NV16, H264 = 8, 9, 10, 11, 12
 LIMITED_601 = 0x00F00000, 0xE73304A8, 0x00066204
 FULL = 0, 0xEA349400, 0x000599C5
 COLOUR, OTHER = PICTURE + 0x10000, PICTURE + 0x20000
 SIZE = 22, 10
+V_FLIP = 1 << 15
 SAND_ROWS = 24
 """Of a column, of both planes."""
 
@@ -121,13 +122,18 @@ def test_formats(kind, order, csc):
     assert (pixels == converted(luma, pair, kind, csc)).all()
 
 
+@pytest.mark.parametrize("kind", [NV12, H264])
 @pytest.mark.parametrize("tiling", [1, 2, 3])
-def test_columns(tiling):
-    """SAND: both planes in each column, one after the other."""
+def test_columns(tiling, kind):
+    """SAND: both planes in each column, one after the other. Linux names that H264."""
     memory = GuestMemory()
     luma, pair = samples(memory, NV12, 0, tiling)
-    pixels = composed(memory, words(NV12, (SAND_ROWS, SAND_ROWS), tiling=tiling))
-    assert (pixels == converted(luma, pair, NV12, LIMITED_601)).all()
+    made = words(kind, (SAND_ROWS, SAND_ROWS), tiling=tiling)
+    assert (composed(memory, made) == converted(luma, pair, NV12, LIMITED_601)).all()
+    made[0] |= V_FLIP
+    made[4] += 9 * {1: 64, 2: 128, 3: 256}[tiling]
+    made[5] += 4 * {1: 64, 2: 128, 3: 256}[tiling]
+    assert (composed(memory, made) == converted(luma, pair, NV12, LIMITED_601)[::-1]).all()
 
 
 def test_columns_side_by_side():
@@ -216,7 +222,8 @@ def test_a_plane_is_made_anew_with_each_picture():
         (words(NV12, (64, 64), size=(0, 4)), "it has no pixels"),
         (words(NV12, (64, 64), address=0x3FFFFF00), "not in RAM"),
         (words(NV12, (0xFFFF, 0xFFFF), tiling=3, size=(4094, 4094)), "not in RAM"),
-        (words(12, (64,)), "pixel format 12"),
+        (words(H264, (64, 64)), "pixel format 12 (H264) without columns"),
+        (words(13, (64,)), "pixel format 13"),
         (words(NV12, (64, 64))[:8], ""),
     ],
 )

@@ -161,13 +161,13 @@ ENTRIES = [
         "SOC-095",
         "A plane is not shown as the HVS shows it",
         "The address is that of the plane's first word in the memory of display lists. vc4lab "
-        "composes planes of 8 to 32 bits of red, green and blue, linear, or in T-tiles of 32 bits "
-        "from a tile's corner on. Planes of brightness and colour (YUV), other tiles, and planes "
-        "whose pixels are not in RAM are left out. Scaled planes take the nearest pixel. The "
+        "composes planes of 8 to 32 bits of red, green and blue, linear or in T-tiles (16 and 32 "
+        "bits), and planes of brightness and colour (YUV 4:2:0 and 4:2:2), linear or in columns "
+        "(SAND). Palettes, other layouts, and planes whose pixels are not in RAM are left out. The "
         "message names what is missing; it comes once for each.",
         "Linux, drivers/gpu/drm/vc4/vc4_plane.c and vc4_regs.h",
         "Nothing is wrong with the program unless its pixels are not in RAM. To see the picture, "
-        "give the plane a linear format of red, green and blue, in the size in which it is shown.",
+        "give the plane a format and a layout that Linux's vc4.ko uses, too.",
         Severity.WARNING,
     ),
     Entry(

@@ -256,7 +256,7 @@ class Hvs(Block):
         from vc4lab.soc.display.planes import shown
 
         colour, planes, gamma = self._scene(channel)
-        scene = shown(self._memory, planes, self.size(channel), colour)
+        scene = shown(self._memory, planes, self.size(channel), colour, self._unknowns)
         return self._composer.pixels(replace(scene, gamma=gamma))
 
     @cached_property

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.scanout.formats import TILE_PITCH, TILE_ROWS, Format
+from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
+from vc4lab.scanout.formats import TILE_PITCH, Format
+from vc4lab.soc.display.tiled_planes import window_of
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -37,11 +39,10 @@ PIPELINE = 0
 OPAQUE = 255
 PREMULTIPLIED, MIXED = 1 << 29, 1 << 28
 ADDRESS = 0x3FFFFFFF
-TILES_AFTER = 0x7F
-"""Of the pitch of T-tiles: tiles of a row from the plane's first one on. The other bits count those
-before it, and say where in a tile the plane begins and in which direction its rows go."""
-PARTS = {8: 3, 9: 2, 10: 3, 11: 2}
-"""Addresses of the formats of brightness and colour: 4:2:0 in three and two planes, 4:2:2."""
+PITCH = 0xFFFF
+PARTS = {8: 3, 9: 2, 10: 3, 11: 2, 12: 2}
+"""Addresses of the formats of brightness and colour: 4:2:0 in three and two planes, 4:2:2, and
+4:2:0 in columns (H264)."""
 ROUNDED = 3
 """How channels of few bits are widened; what Linux asks for."""
 
@@ -80,6 +81,13 @@ class Plane:
     """Address and pitch of the planes of colour."""
     matrix: tuple[int, int, int] = (0, 0, 0)
     """The words of the colour space."""
+
+    @property
+    def first_line(self) -> int:
+        """Address of the uppermost line in memory. A list names that which is shown first: where
+        lines are read upwards, the last one."""
+        up = (self.source_height - 1) * (self.pitch & PITCH) if self.flips & V_FLIP else 0
+        return self.address - up
 
 
 def planes_of(lists: bytearray, start: int) -> tuple[list[Plane], str]:
@@ -152,15 +160,14 @@ def absence(memory: GuestMemory, plane: Plane) -> str:
         return _absence_of_yuv(memory, plane)
     size = BYTES.get(plane.kind)
     if size is None:
-        return f"pixel format {plane.kind} (H264, palettes, 4:4:4 or 6666) is not read"
+        return f"pixel format {plane.kind} (palettes, 4:4:4 or 6666) is not read"
     if plane.tiling not in (LINEAR, T_TILED):
         return f"tiling {plane.tiling} (columns of 64 or 128 bytes) is not read"
     if plane.tiling == T_TILED:
         if size not in (2, 4):
             return f"T-tiles with pixels of {8 * size} bits are not read"
-        if plane.pitch & ~TILES_AFTER:
-            return "T-tiles that begin within a tile or a row of tiles are not read"
-        if (plane.pitch & TILES_AFTER) * TILE_PITCH < plane.source_width * size:
+        window = window_of(plane.address, plane.pitch, size, plane.source_height)
+        if window.tiles * TILE_PITCH < (window.x + plane.source_width) * size:
             return "a row of its T-tiles is narrower than the plane"
     return _bad_size(plane) or _not_in_ram(memory, plane)
 
@@ -180,7 +187,7 @@ def _absence_of_yuv(memory: GuestMemory, plane: Plane) -> str:
 
 
 def _not_in_ram(memory: GuestMemory, plane: Plane) -> str:
-    inside = all(memory.contains(*place) for place in places_of(plane))
+    inside = all(at >= 0 and memory.contains(at, size) for at, size in places_of(plane))
     return "" if inside else "its pixels are not in RAM"
 
 
@@ -200,52 +207,59 @@ def differences(plane: Plane) -> list[str]:
 
 def places_of(plane: Plane) -> list[tuple[int, int]]:
     """Where the pixels of a plane are whose format is read: addresses and sizes."""
-    if plane.kind not in PARTS:
-        return [(plane.address, max(_extent(plane), 0))]
-    from vc4lab.soc.display.yuv_planes import yuv_of
+    if plane.kind in PARTS:
+        from vc4lab.soc.display.yuv_planes import yuv_of
 
-    return [(part.start, part.extent) for part in yuv_of(plane).components]
-
-
-def _extent(plane: Plane) -> int:
-    """Bytes from the first to the last pixel."""
-    width, height = plane.source_width, plane.source_height
+        return [(part.start, part.extent) for part in yuv_of(plane).components]
+    size, height = BYTES[plane.kind], plane.source_height
     if plane.tiling == T_TILED:
-        return (plane.pitch & TILES_AFTER) * -(-height // TILE_ROWS) * TILE_PITCH * TILE_ROWS
-    return (plane.pitch & 0xFFFF) * (height - 1) + width * BYTES[plane.kind]
+        window = window_of(plane.address, plane.pitch, size, height)
+        return [(window.address, max(window.size, 0))]
+    lines = (plane.pitch & PITCH) * (height - 1)
+    return [(plane.first_line, max(lines + plane.source_width * size, 0))]
 
 
 def shown(
-    memory: GuestMemory, planes: list[Plane], size: tuple[int, int], background: int
+    memory: GuestMemory,
+    planes: list[Plane],
+    size: tuple[int, int],
+    background: int,
+    unknowns: Unknowns = DEFAULT_UNKNOWNS,
 ) -> Shown:
     """The planes that are composed, as the composer takes them; a colour 0xRRGGBB below them."""
     from vc4lab.scanout.composer import Shown
 
-    taken = [_composed(plane) for plane in planes if not absence(memory, plane)]
+    taken = [_composed(plane, unknowns) for plane in planes if not absence(memory, plane)]
     return Shown(*size, tuple(taken), None, background)
 
 
-def _composed(plane: Plane) -> ComposedPlane:
+def _composed(plane: Plane, unknowns: Unknowns) -> ComposedPlane:
     from vc4lab.scanout import composer
 
+    by_pixel = plane.alpha_mode == PIPELINE
+    if plane.mixed and unknowns["hvs_fixed_mix"] == "product":
+        by_pixel = True
+    blend = composer.BLEND_NONE
+    if by_pixel:
+        blend = composer.BLEND_PREMULTIPLIED if plane.premultiplied else composer.BLEND_COVERAGE
     width, height = plane.source_width, plane.source_height
-    tiled = plane.tiling == T_TILED
     yuv = None
+    address, pitch, x, y = plane.first_line, plane.pitch & PITCH, 0, 0
     if plane.kind in PARTS:
         from vc4lab.soc.display.yuv_planes import PIXELS, yuv_of
 
         yuv = yuv_of(plane)
-    blend = composer.BLEND_NONE
-    if plane.alpha_mode == PIPELINE or plane.mixed:
-        blend = composer.BLEND_PREMULTIPLIED if plane.premultiplied else composer.BLEND_COVERAGE
+    elif plane.tiling == T_TILED:
+        window = window_of(plane.address, plane.pitch, BYTES[plane.kind], height)
+        address, pitch, x, y = window.address, window.tiles * TILE_PITCH, window.x, window.y
     return composer.Plane(
-        plane.address,
-        (plane.pitch & TILES_AFTER) * TILE_PITCH if tiled else plane.pitch & 0xFFFF,
-        width,
-        height,
+        address,
+        pitch,
+        x + width,
+        y + height,
         _format(plane.kind, plane.order) if yuv is None else PIXELS,
-        tiled and yuv is None,
-        (0, 0, width << 16, height << 16),
+        plane.tiling == T_TILED and yuv is None,
+        (x << 16, y << 16, width << 16, height << 16),
         (plane.x, plane.y, plane.width, plane.height),
         plane.alpha,
         blend,

@@ -5,21 +5,26 @@ Source: Linux, drivers/gpu/drm/vc4/vc4_plane.c and vc4_regs.h (SCALER_CSC0 to 2)
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from vc4lab.scanout.formats import Format
 from vc4lab.scanout.yuv import Component, Yuv
 
-HALVED = {8: (True, True), 9: (True, True), 10: (True, False), 11: (True, False)}
+COLUMNED = 12
+"""NV12 in columns (SAND), which Linux names H264."""
+HALVED = {
+    8: (True, True), 9: (True, True), 10: (True, False), 11: (True, False), COLUMNED: (True, True),
+}  # fmt: skip
 """Whether colour has half the columns and half the rows, by format."""
-INTERLEAVED = frozenset((9, 11))
+INTERLEAVED = frozenset((9, 11, COLUMNED))
 """Cb and Cr follow each other, in one plane."""
 SWAPPED = frozenset((1, 3))
 """Orders in which Cr comes first."""
 COLUMNS = {0: 0, 1: 64, 2: 128}
 """Bytes of the columns of a SAND layout, by tiling; in the last one, 3, they have 256."""
 LARGE_COLUMN = 256
-PITCH = 0xFFFF
+PITCH, V_FLIP = 0xFFFF, 1 << 15
 PIXELS = Format("XR24", 32, 24, (16, 8), (8, 8), (0, 8))
 """What the samples become."""
 
@@ -33,6 +38,8 @@ class Listed(Protocol):
     def order(self) -> int: ...
     @property
     def tiling(self) -> int: ...
+    @property
+    def flips(self) -> int: ...
     @property
     def source_width(self) -> int: ...
     @property
@@ -49,6 +56,8 @@ class Listed(Protocol):
 
 def absence_of_layout(plane: Listed) -> str:
     """Why a plane of this layout is not composed, "" if it is."""
+    if plane.kind == COLUMNED and not plane.tiling:
+        return f"pixel format {plane.kind} (H264) without columns is not read"
     if plane.tiling and plane.kind not in INTERLEAVED:
         return f"tiling {plane.tiling} (columns) of three planes is not read"
     return ""
@@ -73,7 +82,14 @@ def yuv_of(plane: Listed) -> Yuv:
         ]
     if plane.order in SWAPPED:
         both.reverse()
+    if plane.flips & V_FLIP:
+        luma, both = _from_last(luma), [_from_last(part) for part in both]
     return Yuv((luma, both[0], both[1]), (half_x, half_y), *_colours(*plane.matrix))
+
+
+def _from_last(part: Component) -> Component:
+    """A component whose address is that of its last row, which is shown first."""
+    return replace(part, address=part.address - (part.rows - 1) * part.row)
 
 
 def _colours(first: int, second: int, third: int) -> tuple[tuple[int, int, int], tuple[int, ...]]:
