@@ -18,7 +18,7 @@ from pathlib import Path
 
 from vc4lab.drm.setup.packages import PackageClient
 from vc4lab.drm.setup.places import Brought, SetupFailed
-from vc4lab.drm.setup.steps import Display
+from vc4lab.drm.setup.steps import Display, announce
 from vc4lab.drm.setup.tools import environment, run_tool
 from vc4lab.linux.full_tree import NEW_FILE, NEW_FOLDER, FullTree, Owner
 
@@ -67,9 +67,7 @@ def _download(own: Brought, display: Display) -> list[Path]:
     display.say(f"package lists of Debian {own.suite} for {own.architecture}")
     client.update(lambda text: display.show(f"package lists: {text}"))
     wanted = client.resolve(PACKAGES)
-    there = client.present(wanted)
-    text = f"{len(wanted.files)} packages, {wanted.download / 1e6:.0f} MB"
-    display.say(text + (f", of which {there / 1e6:.0f} MB are already here" if there else ""))
+    announce(client, wanted, f"{len(wanted.files)} packages", display)
     place = os.statvfs(own.folder)
     if place.f_bavail * place.f_frsize < ROOM:
         raise SetupFailed(f"{own.folder}: no room: {ROOM / 1e6:.0f} MB are needed", output=True)

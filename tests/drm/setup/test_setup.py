@@ -90,6 +90,24 @@ def test_an_interrupted_download_goes_on(world: World) -> None:
     assert world.brought.is_complete
 
 
+def test_a_damaged_download_is_got_again(world: World) -> None:
+    """apt-get takes a file of the right size as it is; a wrong byte was there until the end."""
+    world.plan(fail_at="kmscube", fail_text="dpkg-deb: error: stopped")
+    failure(world)
+    archives = world.brought.folder / "apt/archives"
+    kept = sorted(file.name for file in archives.glob("*.deb"))
+    assert kept[:2] == ["drm-info_1_arm64.deb", "glmark2-es2-drm_1_arm64.deb"]
+    (archives / kept[0]).write_bytes(b"x" * 99 + b"y")
+    (archives / kept[1]).write_bytes(b"x" * 99)
+    world.log()
+    world.plan()
+    lines = bring(world)
+    assert lines.said[2:4] == [f"{name} was damaged: it is downloaded again" for name in kept[1::-1]]
+    got = [line.removeprefix("got ") for line in world.log() if line.startswith("got")]
+    assert sorted(got) == [*kept[:2], "qemu-user-static_1_arm64.deb"]
+    assert world.brought.is_complete
+
+
 def test_interrupted_while_unpacking_goes_on(world: World) -> None:
     world.plan(fail_at="kmscube", fail_text="dpkg-deb: error: tar: No space left on device")
     error = failure(world)

@@ -9,6 +9,7 @@ by Release and each package by the lists; what is not signed is refused, whateve
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import subprocess
@@ -29,7 +30,9 @@ LIBRARIES = ("libgl1-mesa-dri", "libegl-mesa0", "libegl1", "libgles2", "libgbm1"
 PROGRAMS = ("kmscube", "glmark2-es2-drm", "libdrm-tests", "drm-info", "libsdl2-tests")
 QEMU_PACKAGES = {"bookworm": "qemu-user-static", "trixie": "qemu-user"}
 """The package with a statically linked qemu."""
-_URI = re.compile(r"'([^']*)' (\S+) (\d+)")
+_URI = re.compile(r"'[^']*' (\S+) (\d+)(?: (\w+):([0-9a-f]+))?")
+_SUMS = {"SHA512": "sha512", "SHA256": "sha256", "MD5Sum": "md5"}
+"""apt's names of checksums, and Python's."""
 _RELEASE = re.compile(r"'([^']+)/dists/([^']+)/InRelease'")
 _UNPACKED = re.compile(r"([\d.,]+) ([kMG]?)B of additional disk space")
 _UNITS = {"": 1, "k": 1000, "M": 1000**2, "G": 1000**3}
@@ -39,15 +42,36 @@ Show = Callable[[str], None]
 
 
 @dataclass(frozen=True)
+class PackageFile:
+    """A package's file as the signed lists have it: name, bytes, checksum."""
+
+    name: str
+    size: int
+    sum_name: str
+    sum: str
+
+    def is_whole(self, place: Path) -> bool:
+        """Whether the file there is this one. Raises OSError."""
+        algorithm = _SUMS.get(self.sum_name)
+        if algorithm is None or place.stat().st_size != self.size:
+            return False
+        with open(place, "rb") as file:
+            return hashlib.file_digest(file, algorithm).hexdigest() == self.sum
+
+
+@dataclass(frozen=True)
 class Wanted:
     """Packages that are not there yet."""
 
     names: tuple[str, ...]
-    files: tuple[str, ...]
-    download: int
-    """Bytes in all."""
+    files: tuple[PackageFile, ...]
     unpacked: int
     """Bytes on the disk, as the packages say; 0 if they do not."""
+
+    @property
+    def download(self) -> int:
+        """Bytes in all."""
+        return sum(file.size for file in self.files)
 
 
 class PackageClient:
@@ -135,22 +159,36 @@ class PackageClient:
         """What these packages need and what is not unpacked. Raises SetupFailed."""
         self._status()
         away = f"Dir::Cache::archives={self.folder}/empty/"  # else what is downloaded is left out
-        text = run_tool(self._command("-q", "-o", away, "install", "--print-uris", *names))
+        sums = "Acquire::ForceHash=SHA256"  # else MD5 is printed
+        text = run_tool(
+            self._command("-q", "-o", away, "-o", sums, "install", "--print-uris", *names)
+        )
         found = _URI.findall(text)
         size = _UNPACKED.search(text)
         unpacked = 0
         if size is not None:
             unpacked = int(float(size[1].replace(",", "")) * _UNITS[size[2]])
-        return Wanted(
-            tuple(names), tuple(name for _, name, _ in found),
-            sum(int(number) for _, _, number in found), unpacked,
-        )  # fmt: skip
+        files = (PackageFile(name, int(size), kind, value) for name, size, kind, value in found)
+        return Wanted(tuple(names), tuple(files), unpacked)
+
+    def discard_damaged(self, wanted: Wanted) -> list[str]:
+        """Remove packages of an interrupted run that are not what the lists say; their names.
+
+        apt-get compares only the size of a file that is there. Raises OSError.
+        """
+        damaged = []
+        for file in wanted.files:
+            place = self.archives / file.name
+            if place.is_file() and not file.is_whole(place):
+                place.unlink()
+                damaged.append(file.name)
+        return damaged
 
     def download(self, wanted: Wanted, show: Show) -> list[Path]:
         """Get the packages; what an interrupted run got is used. Raises SetupFailed."""
         command = self._command("-q", "install", "--download-only", *wanted.names)
         self._with_progress(command, show)
-        files = [self.archives / name for name in wanted.files]
+        files = [self.archives / file.name for file in wanted.files]
         for file in files:
             if not file.is_file():
                 raise SetupFailed(f"apt-get: {file.name} was not downloaded")
@@ -159,10 +197,10 @@ class PackageClient:
     def present(self, wanted: Wanted) -> int:
         """Bytes of the packages that are downloaded, wholly or in part."""
         total = 0
-        for name in wanted.files:
-            for file in (self.archives / name, self.archives / "partial" / name):
+        for file in wanted.files:
+            for folder in (self.archives, self.archives / "partial"):
                 with contextlib.suppress(OSError):
-                    total += file.stat().st_size
+                    total += (folder / file.name).stat().st_size
         return total
 
     def _status(self) -> None:

@@ -123,11 +123,7 @@ def find_host_qemu() -> str | None:
 def _bring(client: PackageClient, wanted: Wanted, named: set[str], display: Display) -> int:
     """Download and unpack; the bytes that were downloaded."""
     brought = client.brought
-    there = client.present(wanted)
-    text = f"{len(wanted.files)} packages, {_text(wanted.download)}"
-    if there:
-        text += f", of which {_text(there)} are already here"
-    display.say(text)
+    there = announce(client, wanted, f"{len(wanted.files)} packages", display)
     unpacked = wanted.unpacked or wanted.download * _TIMES_UNPACKED
     _check_room(brought.folder, wanted.download - there + unpacked)
     files = client.download(wanted, _stage(display, "download"))
@@ -140,11 +136,20 @@ def _bring(client: PackageClient, wanted: Wanted, named: set[str], display: Disp
     return wanted.download - there
 
 
+def announce(client: PackageClient, wanted: Wanted, what: str, display: Display) -> int:
+    """Say what is going to be downloaded; the bytes that are here and whole. Raises OSError."""
+    for name in client.discard_damaged(wanted):
+        display.say(f"{name} was damaged: it is downloaded again")
+    there = client.present(wanted)
+    text = f"{what}, {_text(wanted.download)}"
+    display.say(text + (f", of which {_text(there)} are already here" if there else ""))
+    return there
+
+
 def _bring_qemu(client: PackageClient, display: Display) -> int:
     package = f"{QEMU_PACKAGES[client.brought.suite]}:amd64"
     wanted = client.resolve([package])
-    there = client.present(wanted)
-    display.say(f"{package}, {_text(wanted.download)}")
+    there = announce(client, wanted, package, display)
     _check_room(client.brought.folder, wanted.download - there + (32 << 20))
     files = client.download(wanted, _stage(display, "download of qemu"))
     names = [f"usr/bin/{QEMU}-static", f"usr/bin/{QEMU}"]
