@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,6 +68,17 @@ def test_states_have_names_of_their_own(brought: Brought) -> None:
     before = LinuxBoot(brought).root
     (brought.folder / "packages/mesa_2_arm64.deb").write_text("")
     assert LinuxBoot(brought).root != before
+
+
+def test_what_a_killed_command_left_goes(tmp_path: Path) -> None:
+    left, written = tmp_path / ".vc4lab-1", tmp_path / ".vc4lab-2"
+    for file in (left, written):
+        file.write_bytes(b"half")
+    long_ago = time.time() - 2 * boots.CUT_OFF_SECONDS
+    os.utime(left, (long_ago, long_ago))
+    boots._drop_oldest(tmp_path, "*.state")
+    assert not left.exists()
+    assert written.exists(), "another command may be writing it"
 
 
 def test_the_command_line() -> None:

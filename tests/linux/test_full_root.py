@@ -7,13 +7,14 @@ import shutil
 import subprocess
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
-from vc4lab.drm.setup.places import SetupFailed, find_brought
+from vc4lab.drm.setup.places import Brought, SetupFailed, find_brought
 from vc4lab.linux import full_root
 from vc4lab.linux.boots import LinuxBoot, LinuxPlan
 from vc4lab.linux.full_root import APPEND, full_image, owner_commands
@@ -157,6 +158,23 @@ def test_the_image_has_owners_and_modes(tmp_path: Path, monkeypatch: pytest.Monk
         assert words[words.index("Group:") + 1] == group, path
     with pytest.raises(SetupFailed, match="debugfs: "):
         full_root._change([read, "-w", "-R", "set_inode_field /none uid 0", str(image)])
+
+
+def test_what_a_run_left_that_was_killed_at_its_end_goes(tmp_path: Path) -> None:
+    brought = Brought("bookworm", tmp_path)
+    image = full_image(brought)
+    package = image.parent / "apt/archives/thing_1_arm64.deb"
+    inside = image.parent / "tree/usr/bin/su"
+    for file in (image, package, inside):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"x")
+    said: list[str] = []
+    display = SimpleNamespace(say=said.append, show=said.append)
+    full_root.set_up_full(brought, display)
+    assert said == [f"already complete: {image} (remove it to start afresh)"]
+    assert image.is_file()
+    assert not package.exists()
+    assert not inside.parents[2].exists()
 
 
 def test_what_the_command_refuses(tmp_path: Path) -> None:

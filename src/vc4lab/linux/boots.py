@@ -14,6 +14,7 @@ import contextlib
 import gc
 import hashlib
 import os
+import time
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from pathlib import Path
 from vc4lab import __version__
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.setup.places import Brought
-from vc4lab.files import why, written_whole
+from vc4lab.files import PREFIX, why, written_whole
 from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.init import INIT, LISTENER
 from vc4lab.linux.kernels import (
@@ -56,6 +57,8 @@ LONGEST_BOOT = 120.0
 """Seconds of guest time."""
 KEPT = 6
 """Roots and states in a folder."""
+CUT_OFF_SECONDS = 3600
+"""A file whose writer has not written for so long has none any more."""
 LAST_LINES = 5
 PAGE = 4096
 POISON_FREE_INITMEM = 0xCC
@@ -232,6 +235,9 @@ def _drop_oldest(folder: Path, pattern: str) -> None:
         files = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime)
         for path in files[:-KEPT]:
             path.unlink()
+        for path in folder.glob(f"{PREFIX}*"):  # of a command that was killed while it wrote
+            if time.time() - path.stat().st_mtime > CUT_OFF_SECONDS:
+                path.unlink()
 
 
 def reason_of(error: Exception) -> str:

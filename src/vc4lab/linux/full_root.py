@@ -9,6 +9,7 @@ Sources: mke2fs(8), debugfs(8); Debian Policy 2.5 for what is essential and requ
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -41,24 +42,32 @@ def full_image(brought: Brought) -> Path:
 def set_up_full(brought: Brought, display: Display) -> None:
     """Make the image, unless it is there. Raises SetupFailed."""
     image = full_image(brought)
+    own = Brought(brought.suite, image.parent, brought.architecture)
     if image.is_file():
+        with contextlib.suppress(SetupFailed, OSError), own.locked():
+            _clear(own)  # of a run that ended just before
         display.say(f"already complete: {image} (remove it to start afresh)")
         return
     make, change = _tool("mke2fs"), _tool("debugfs")
-    own = Brought(brought.suite, image.parent, brought.architecture)
     with own.locked():
         try:
             packages = _download(own, display)
             tree = _tree(own, packages, display)
             display.say(f"{IMAGE_SIZE >> 20} MiB of ext4: {image}")
             _write_image(tree, image, make, change)
-            shutil.rmtree(tree.folder)
-            for package in packages:
-                package.unlink()
+            _clear(own)
         except OSError as error:
             text = (error.strerror or "").lower()
             raise SetupFailed(f"{error.filename or own.folder}: {text}", output=True) from None
     display.say("complete: vc4lab linux --root full")
+
+
+def _clear(own: Brought) -> None:
+    """Remove what the image was made of. Raises OSError."""
+    if own.tree.is_dir():
+        shutil.rmtree(own.tree)
+    for package in (own.folder / "apt/archives").glob("*.deb"):
+        package.unlink()
 
 
 def _download(own: Brought, display: Display) -> list[Path]:
