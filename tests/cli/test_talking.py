@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
 from vc4lab.cli.serial_ends import TcpPort
+from vc4lab.cli.serial_line import SerialLine
 
 KERNELS = Path(__file__).parent.parent / "soc" / "kernels"
 HELLO = KERNELS / "hello.img"
@@ -121,6 +123,21 @@ def test_a_program_waits_in_vain_when_the_keyboard_has_ended():
     with Background(ECHO, "--serial", "stdio") as process:
         assert process.wait(60) == ExitCode.GUEST_HANG
         assert "SOC-040" in process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [("utf-8", "20 °C…\ufffd!"), ("latin-1", "20 °C??!"), ("ascii", "20 ?C??!")],
+)
+def test_characters_of_several_bytes_are_shown(monkeypatch, encoding, text):
+    """Each became a question mark, in a Debian's log as well."""
+    shown = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", shown)
+    line = SerialLine(None)
+    for byte in "20 °C…".encode() + b"\xff!":
+        line.port.send(byte)
+    shown.flush()
+    assert shown.buffer.getvalue().decode(encoding) == text
 
 
 def test_bad_serial_lines(tmp_path):

@@ -11,8 +11,11 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+from vc4lab.cli import linux as command
+from vc4lab.cli import session
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
+from vc4lab.cli.settings import Settings
 from vc4lab.drm.setup.places import Brought
 from vc4lab.linux import boots
 from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan
@@ -137,6 +140,32 @@ def test_a_command_that_cannot_be_typed_is_refused_before_anything_boots(
 ) -> None:
     assert "vc4lab linux: the command" in linux("--", "echo", word)
     assert not list((brought.folder / "linux").glob("*"))
+
+
+@pytest.mark.parametrize(
+    ("options", "terminal", "realtime"),
+    [
+        ((), True, True),
+        ((), False, False),
+        (("--no-realtime",), True, False),
+        (("--realtime",), False, True),
+    ],
+)
+def test_a_terminals_time_is_that_of_the_wall(
+    brought: Brought,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    terminal: bool,
+    realtime: bool,
+) -> None:
+    """A Debian that waited at its login spent a minute in each second, and its login timed out."""
+    kept: list[Settings] = []
+    monkeypatch.setattr(session, "run_session", lambda settings: kept.append(settings) or 0)
+    stdin = SimpleNamespace(isatty=lambda: terminal)
+    monkeypatch.setattr(command, "sys", SimpleNamespace(stdin=stdin))
+    linux("--initrd", str(HELLO), *options, code=ExitCode.OK)
+    assert kept[0].realtime == realtime
+    assert kept[0].says_late == (options == ("--realtime",))
 
 
 def test_boards_get_their_architecture() -> None:

@@ -87,7 +87,7 @@ def linux(
     ] = False,
     realtime: Annotated[
         bool | None,
-        typer.Option(help="Run no faster than the real board. Default: only a shell does."),
+        typer.Option(help="Run no faster than the real board. Default: shells and terminals do."),
     ] = None,
     strict: common.StrictOption = False,
     engine: common.EngineOption = Engine.JIT,
@@ -176,7 +176,8 @@ def linux(
             load_state=None if alone else boot.state, state_in_place=True, write_image=write_image
         ),
         frames=frames, serial="stdio", all_keys=alone, strict=strict,
-        realtime=realtime if realtime is not None else not program and not alone,
+        realtime=_is_typed_at(program, alone) if realtime is None else realtime,
+        says_late=realtime is True,
     )  # fmt: skip
     if alone:
         if sys.stdin.isatty():
@@ -189,6 +190,11 @@ def linux(
     guest = LinuxTerminal(program, monitor)
     code = run_session(settings, guest)
     raise typer.Exit(code or guest.code or ExitCode.OK)
+
+
+def _is_typed_at(program: Sequence[str], alone: bool) -> bool:
+    """Whether keys are typed by hand: a login is not to time out after a second."""
+    return sys.stdin.isatty() if alone else not program
 
 
 def find_name(board: str) -> str:

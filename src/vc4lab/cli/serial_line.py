@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,7 @@ class SerialLine:
         self._shown = False
         self._show = show
         self._line = bytearray()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.port = SerialPort()
         self.error: OSError | None = None
         """Why the file could not take all of it."""
@@ -111,7 +113,11 @@ class SerialLine:
 
     def _to_stdout(self, data: bytes) -> None:
         stream = sys.stdout
-        stream.write(data.decode("latin-1") if data < b"\x80" else "?")
+        text = self._decoder.decode(data)
+        if not text.isascii():  # a terminal of another character set
+            encoding = stream.encoding or "utf-8"
+            text = text.encode(encoding, "replace").decode(encoding)
+        stream.write(text)
         if data == b"\n" or self._end is not None:
             stream.flush()
 

@@ -152,7 +152,7 @@ class _Run:
         if settings.realtime:
             from vc4lab.soc.pace import Pace
 
-            machine.pace = Pace(tell=self._report)
+            machine.pace = Pace(tell=self._report) if settings.says_late else Pace()
             if progress.enabled:  # type: ignore[attr-defined]
                 machine.pace.longest = INTERVAL
         machine.listeners.vsync.subscribe(
@@ -210,7 +210,7 @@ class _Run:
                 f"{'done' if asked else result.message}: {result.frames}{wanted} frames, "
                 f"{result.seconds:.3f} s of guest time, in {spent:.2f} s"
             )
-        if machine.pace is not None and machine.pace.lost:
+        if machine.pace is not None and machine.pace.lost and settings.says_late:
             lost = machine.pace.lost / 1e9
             self.endings.append(f"--realtime: {lost:.2f} s late, so the board would be faster")
         undrawn = getattr(machine.v3d, "undrawn", 0)

@@ -45,4 +45,6 @@ class Settings:
     all_keys: bool = False
     """With serial "stdio" on a terminal: Ctrl-C is the program's."""
     realtime: bool = False
+    says_late: bool = True
+    """Whether a host that is too slow for `realtime` is reported: it was asked for."""
     strict: bool = False

@@ -102,7 +102,9 @@ def test_a_damaged_download_is_got_again(world: World) -> None:
     world.log()
     world.plan()
     lines = bring(world)
-    assert lines.said[2:4] == [f"{name} was damaged: it is downloaded again" for name in kept[1::-1]]
+    assert lines.said[2:4] == [
+        f"{name} was damaged: it is downloaded again" for name in kept[1::-1]
+    ]
     got = [line.removeprefix("got ") for line in world.log() if line.startswith("got")]
     assert sorted(got) == [*kept[:2], "qemu-user-static_1_arm64.deb"]
     assert world.brought.is_complete
