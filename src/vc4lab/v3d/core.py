@@ -225,13 +225,15 @@ class V3D:
             self.listeners.raise_failure()
 
     def forget_programs(self) -> None:
-        """Shaders that were met are gone: drop what is remembered of them, between two lists.
+        """Programs on the CPU are gone, and with them what lay in memory: drop what is remembered
+        by address, between two lists.
 
         Code that was compiled stays; the same shader finds it again, wherever it lies.
         """
         self.frames.preparer.forget()
         self.binning.coordinates.forget()
         self.binning.ranges.forget()
+        self.lint.forget()
 
     def settle(self) -> None:
         """Run the user programs that were queued. Called now and then while the machine runs,

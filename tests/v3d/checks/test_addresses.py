@@ -56,6 +56,20 @@ def test_what_is_wrong(
     assert check.reporter.counts[code] == 1, "each range is looked at once"
 
 
+def test_another_program_has_other_things_at_an_address(check: AddressCheck) -> None:
+    for _ in range(2):
+        check.uses(Use.LIST, 0xC0100000)
+        check.uses(Use.CODE, 0xC0200004, 8)
+        assert check.reporter.counts == {"MEM-002": 1}
+    check.forget()
+    check.uses(Use.LIST, 0x40100000)
+    assert check.reporter.counts == {"MEM-002": 1}, "the other alias is no mistake of this one"
+    check.uses(Use.CODE, 0xC0200004, 8)
+    assert check.reporter.counts == {"MEM-002": 2}
+    check.uses(Use.UNIFORMS, 0xC0100000)
+    assert check.reporter.counts["CLE-023"] == 1
+
+
 def test_each_use_address_and_size_is_looked_at(check: AddressCheck) -> None:
     """Ranges that differ in one of the three by very much or very little."""
     beyond = [0xC0000000 | RAM, (0xC0000000 | RAM) + 8, 0xFFFFFFF8]

@@ -64,6 +64,13 @@ class AddressCheck:
         """Whether bus addresses of the board have the alias that goes past the L2 cache."""
         self._told_plain = False
 
+    def forget(self) -> None:
+        """Addresses mean something else from now on: another program's memory is there."""
+        self._known.clear()
+        self._lines.clear()
+        self._pools.clear()
+        ctypes.memset(self._pages, 0, ctypes.sizeof(self._pages))
+
     @property
     def pages(self) -> int:
         """Host address of a byte a page, for native code: its alias + 1, 0 if it was not named."""

@@ -53,6 +53,11 @@ class Lint:
         self.grids: deque[tuple[int, int]] = deque(maxlen=REMEMBERED_GRIDS)
         self._quiet: set[tuple[int, int]] = set()
 
+    def forget(self) -> None:
+        """What was seen at addresses; another program has other things there."""
+        self.addresses.forget()
+        self._quiet.clear()
+
     def binning_mode(self, address: int, mode: TileBinningMode) -> None:
         """Record 112."""
         self._aligned(address, "tile allocation memory", int(mode.address), LIST_ALIGNMENT)
