@@ -152,15 +152,15 @@ def test_vertices_that_lie_elsewhere(
     drawing: Drawing, target: int, gpu: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Streams of vertices: the same draws at other places of a buffer are not lowered again."""
-    lowering = screen_of(gpu).processor.draws
+    lowering = screen_of(gpu).processor.draws.lowering
     prepared: list[int] = []
-    prepare = lowering._prepare
+    prepare = lowering.prepare
 
     def counted(*what: Any) -> Any:
         prepared.append(1)
         return prepare(*what)
 
-    monkeypatch.setattr(lowering, "_prepare", counted)
+    monkeypatch.setattr(lowering, "prepare", counted)
     buffer = drawing.buffer(np.array([*LEFT, *RIGHT] * 8, np.float32).tobytes())
 
     def frame(first: int, colour: tuple[int, ...], stride: int = 16) -> None:

@@ -80,7 +80,7 @@ class Recorder:
             self.is_done = True
             for one in self._subscriptions:
                 one.close()
-            programs = self._screen.processor.draws.programs
+            programs = self._screen.processor.draws.lowering.programs
             self.capture.programs = stored_programs(programs, self.capture)
 
     # -- events ------------------------------------------------------------------------------------

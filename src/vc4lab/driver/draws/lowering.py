@@ -1,17 +1,15 @@
-"""From a draw with its state to records, shader records and uniform streams of a frame."""
+"""From a draw with its state to records, shader records and uniform streams."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vc4lab.driver.compiler.keys import Primitives
 from vc4lab.driver.draws.pipeline import (
-    MAX_KNOWN,
     IdentityCache,
     Pipeline,
     kind_of,
@@ -29,20 +27,16 @@ from vc4lab.driver.draws.vertices import (
     ShaderRecords,
     attributes,
     lies_elsewhere,
-    moves,
     sources,
 )
-from vc4lab.mesa.state.pipe import offsets_of
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records import states
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, MAX_ATTRIBUTES
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.programs import Compiler
-    from vc4lab.driver.frames.job import FrameJob
     from vc4lab.driver.frames.target import FrameTarget
     from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.queue.block_reader import SharedState, Uniforms
     from vc4lab.driver.queue.commands import Draw
     from vc4lab.mesa.protocol.objects import RasterizerState
     from vc4lab.mesa.state.pipe import PipeState
@@ -59,16 +53,14 @@ assert GL_FIXED_SIZE + MAX_ATTRIBUTES * ATTRIBUTE_SIZE <= EXTENDED_STRIDES
 
 
 class DrawLowering:
-    """Adds draws to frames.
+    """Prepares draws.
 
     Attributes
     ----------
     programs
         What was compiled.
-    pipeline
-        Programs and records of the last draw.
-    repeats
-        The last draw, if with the same state and numbers it is the same again.
+    nothing
+        The address of what vertex inputs without a buffer read.
     """
 
     def __init__(
@@ -80,177 +72,15 @@ class DrawLowering:
         self.textures = SampledTextures(memory)
         self._pipelines = IdentityCache()
         self._records = IdentityCache()
-        self.pipeline: Pipeline | None = None
-        self.repeats: PreparedDraw | None = None
-        self._nothing = memory.store(bytes(ZEROS))
+        self.nothing = memory.store(bytes(ZEROS))
 
     def forget(self) -> None:
         """A resource went: nothing must keep it."""
         self._pipelines.clear()
         self.textures.forget()
 
-    def add(
-        self, job: FrameJob, state: PipeState, draw: Draw, made: PreparedDraw | None
-    ) -> PreparedDraw | None:
-        """Add a draw without constants to a frame; what adds it again, if that lasts.
-
-        made: that of the time before. Raises Refused, CompileError, OutOfMemory.
-        """
-        lasts = True
-        if made is None or not made.is_valid:
-            start = self.memory.arena.next
-            made = self._prepare(job.target, state, draw)
-            lasts = self.memory.arena.next == start  # else it has data that last a frame
-        if not made.draws_nothing:
-            self._add(job, made, (0, 0), ((), ()), {})
-        return made if lasts else None
-
-    def add_shared(
-        self,
-        job: FrameJob,
-        shared: SharedState,
-        uniforms: Uniforms,
-        draw: Draw,
-        whole: Whole,
-        moved: PipeState | None = None,
-    ) -> bool:
-        """The same of a draw whose state may come again with other uniforms.
-
-        whole: gives the state with its uniforms. moved: the state with the draw's own offsets of
-        vertex buffers. `repeats` is what the same draw adds again.
-        """
-        self.repeats = None
-        key = _numbers(draw)
-        if moved is not None:
-            own, stays, words = self._moving(job, shared, moved, draw, key)
-            return self._add_known(job, own, uniforms, whole, words, lasts=stays)
-        made: PreparedDraw | None = shared.prepared.get(key)
-        lasts, others = True, None
-        if made is None and key not in shared.prepared:
-            made = shared.elsewhere.get(key)
-            if made is not None and made.is_valid:
-                others = self._moved(made, shared.state)
-            if others is None:
-                made = None
-            else:
-                # If it comes again, it is worth being kept.
-                lasts = False
-                shared.prepared[key] = None
-        if made is None or not made.is_valid:
-            start = self.memory.arena.next
-            made = self._prepare(job.target, shared.state, draw)
-            lasts = self.memory.arena.next == start  # else it has data that last a frame
-            if lasts:
-                if len(shared.prepared) >= MAX_KNOWN:
-                    shared.prepared.clear()
-                shared.prepared[key] = made
-                if made.arrays:
-                    if len(shared.elsewhere) >= MAX_KNOWN:
-                        shared.elsewhere.clear()
-                    shared.elsewhere[key] = made
-        return self._add_known(job, made, uniforms, whole, others or {}, lasts=lasts)
-
-    def _moving(
-        self, job: FrameJob, shared: SharedState, moved: PipeState, draw: Draw, key: Any
-    ) -> tuple[PreparedDraw, bool, dict[int, int]]:
-        """A draw with offsets of its own: prepared; whether that lasts; words of its plan."""
-        known: PreparedDraw | None = shared.moving.get(key)
-        if known is not None and known.is_valid:
-            words = self._moved(known, moved)
-            if words is not None:
-                return known, True, words
-        own = key, offsets_of(moved.vertex_buffers)
-        known = shared.moving.get(own)
-        if known is not None and known.is_valid:
-            return known, False, {}
-        start = self.memory.arena.next
-        made = self._prepare(job.target, moved, draw)
-        if self.memory.arena.next != start:
-            return made, False, {}
-        if len(shared.moving) >= MAX_KNOWN:
-            shared.moving.clear()
-        if not made.arrays:  # nothing, or not the same with other offsets
-            shared.moving[own] = made
-            return made, False, {}
-        shared.moving[key] = made
-        slots = made.pipeline.vertex.compiled.attributes
-        for batch, _, place in made.arrays:
-            first = place // 4 + ShaderRecords.FIRST_ARRAY
-            made.moves += [
-                (first + ShaderRecords.ARRAY_WORDS * number, *more)
-                for number, *more in moves(moved, slots, batch)
-            ]
-        return made, True, {}
-
-    def _add_known(
-        self,
-        job: FrameJob,
-        made: PreparedDraw,
-        uniforms: Uniforms,
-        whole: Whole,
-        changed: dict[int, int],
-        *,
-        lasts: bool,
-    ) -> bool:
-        """Add a prepared draw with its uniforms; whether anything is drawn."""
-        if made.draws_nothing:
-            return False
-        if lasts and not made.late:
-            self.repeats = made
-        vertex, fragment = uniforms
-        constants = None
-        if made.late:
-            state = whole()
-            constants = state.vertex.constants, state.fragment.constants
-        blocks = vertex[0] if vertex else 0, fragment[0] if fragment else 0
-        self._add(job, made, blocks, constants, changed)
-        return True
-
-    def _moved(self, made: PreparedDraw, state: PipeState) -> dict[int, int] | None:
-        """Words of a draw's plan with vertices that lie elsewhere; None: it is another draw.
-
-        Raises Refused.
-        """
-        slots = made.pipeline.vertex.compiled.attributes
-        arrays = sources(state, slots)
-        words: dict[int, int] = {}
-        assert made.arrays is not None
-        for batch, instance, place in made.arrays:
-            places = attributes(slots, arrays, batch, instance, self.memory, self._nothing)
-            if tuple(stride for _, stride in places) != made.strides:
-                return None
-            first = place // 4 + ShaderRecords.FIRST_ARRAY
-            for number, (address, _) in enumerate(places):
-                words[first + ShaderRecords.ARRAY_WORDS * number] = address
-        return words
-
-    def _add(
-        self,
-        job: FrameJob,
-        made: PreparedDraw,
-        blocks: tuple[int, int],
-        constants: Any,
-        changed: dict[int, int],
-    ) -> None:
-        """Add a draw; `changed`: words of its plan that are its own."""
-        self.pipeline = made.pipeline
-        placed = made.placed
-        if made.late:
-            changed |= made.late_words(constants, self.memory)
-        if changed:
-            # Native code has the words in memory before they go.
-            head, _words = made.plan.with_words(changed)
-            placed.put_head(head)
-            try:
-                job.add(placed, blocks)
-            finally:
-                placed.put_head(made.plan.head)
-        else:
-            job.add(placed, blocks)
-        job.depth(uses=made.uses_depth, writes=made.writes_depth)
-
-    def _prepare(self, target: FrameTarget, state: PipeState, draw: Draw) -> PreparedDraw:
-        """A draw without its constants."""
+    def prepare(self, target: FrameTarget, state: PipeState, draw: Draw) -> PreparedDraw:
+        """A draw without its constants. Raises Refused, CompileError, OutOfMemory."""
         rasterizer, dsa = state.rasterizer, state.dsa
         if rasterizer is None or dsa is None or state.vertex_elements is None:
             raise Refused("GL-015", "rasterizer, depth state or vertex elements are not bound")
@@ -346,7 +176,7 @@ class DrawLowering:
         for instance in range(draw.instances):
             for batch in parts:
                 places = attributes(
-                    slots, arrays, batch, draw.start_instance + instance, self.memory, self._nothing
+                    slots, arrays, batch, draw.start_instance + instance, self.memory, self.nothing
                 )
                 data = pipeline.records.record(head, places)
                 is_extended = len(data) > EXTENDED_STRIDES
@@ -393,12 +223,6 @@ def is_flat(pipeline: Pipeline, rasterizer: RasterizerState) -> bool:
     return bool(flat_varyings(rasterizer, pipeline.fragment.shader.varyings))
 
 
-Whole = Callable[[], "PipeState"]
-_numbers = attrgetter(
-    "mode", "start", "count", "instances", "start_instance", "index_bias", "restart_index",
-    "indexed", "primitive_restart",
-)  # fmt: skip
-"""All of a draw but what is only a hint, and where its state is."""
 NOTHING = PreparedDraw({}, uses_depth=False, writes_depth=False)
 """Of draws of which nothing is drawn, whatever is in their buffers."""
 

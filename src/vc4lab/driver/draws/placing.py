@@ -1,20 +1,15 @@
 """Prepared draws into a frame, natively: their plans into memory, their records into its list.
 
-`Placed` is what of a prepared draw is the same each time, `Sink` the frame that is being made.
+`Placed` is what of a prepared draw is the same each time, `Sink` the frame that is being made;
+`frame_draws.py` makes both.
 """
 
 from __future__ import annotations
 
-import ctypes
-import struct
 from functools import cache
-from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.driver.draws.plans import HEAD, PLAN_WORDS
-from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.memory.pointers import host
 from vc4lab.records import states
 from vc4lab.simd import (
@@ -38,20 +33,12 @@ from vc4lab.simd import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from vc4lab.driver.draws.plans import DrawPlan
-    from vc4lab.driver.gpu.memory import GpuMemory
+    pass
 
 SHADER_STATE = int(states.GlShaderState.id)
 SHADER_STATE_BYTES = 5
 KNOWN = 256
 """Records by their ids."""
-FIRST_BODY = 1 << 16
-"""Bytes of a frame's binning list that there is room for at first."""
-_KNOWN_BYTES = 4 * KNOWN
-MOST_VALUES = 1 << 14
-_PIECE = struct.Struct("<2iQ2i")
 
 
 class Piece(Struct):
@@ -123,7 +110,6 @@ assert [*Placed.fields][:8] == [
     "vertex_count", "fragment_count",
 ]  # fmt: skip
 assert HEAD.size == Placed.offset("records")
-assert _PIECE.size == Piece.size
 
 
 class Sink(Struct):
@@ -243,170 +229,8 @@ def _place_one(sink: Value, placed: Value, vertex: Value, fragment: Value) -> Va
 
 
 @cache
-def _native() -> NativeFunction:
+def native_place() -> NativeFunction:
+    """`place` for Python: (sink, placed, blocks of vertices' and fragments' constants)."""
     return build("gl_placing", {"place": _place_one}, float_mode="caller", key="gl_placing")[
         "place"
     ]
-
-
-class Values:
-    """Numbers for the bytes of state records: equal ones have the same."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[bytes, int] = {}
-        self._next = count()
-
-    def number(self, record: bytes) -> int:
-        """Its number; after very many others it may get another one."""
-        known = self._numbers.get(record)
-        if known is None:
-            if len(self._numbers) >= MOST_VALUES:
-                self._numbers.clear()
-            known = self._numbers[record] = next(self._next)
-        return known
-
-
-VALUES = Values()
-
-
-class PlacedDraw:
-    """The native form of a prepared draw (its parts are `PreparedDraw`'s), with its memory."""
-
-    def __init__(
-        self,
-        plan: DrawPlan,
-        states: dict[int, bytes],
-        batches: list[tuple[int, int, bytes]],
-        seen: tuple[tuple[Any, int], ...],
-        moves: Sequence[tuple[int, ...]] = (),
-    ) -> None:
-        self._plan = plan
-        records = [(number, VALUES.number(data), data) for number, data in states.items()]
-        self._records, records_at = _pieces(records)
-        self._batches, batches_at = _pieces(batches)
-        seen_rows = [(ctypes.addressof(one.counter), changes) for one, changes in seen]
-        self._seen = np.array(seen_rows, np.uint64)
-        self._moves = np.array(moves, np.uint32)
-        self.block = Placed(
-            moves=self._moves.ctypes.data,
-            move_count=len(moves),
-            records=records_at,
-            batches=batches_at,
-            seen=self._seen.ctypes.data,
-            record_count=len(records),
-            batch_count=len(batches),
-            seen_count=len(seen),
-            most_bytes=sum(len(data) for *_, data in records)
-            + sum(SHADER_STATE_BYTES + len(data) for *_, data in batches),
-        )
-        self.put_head(plan.head)
-
-    @property
-    def address(self) -> int:
-        """Of the native form."""
-        return self.block.address
-
-    def put_head(self, head: bytes) -> None:
-        """The addresses and counts of a plan."""
-        ctypes.memmove(self.address, head, len(head))
-
-
-def _pieces(rows: list[tuple[int, int, bytes]]) -> tuple[Any, int]:
-    """Records as native code reads them, followed by their bytes; the address."""
-    at = _PIECE.size * len(rows)
-    data = b"".join(one[2] for one in rows)
-    whole = np.zeros(at + len(data) + 1, np.uint8)
-    address = whole.ctypes.data
-    parts = []
-    for first, second, record in rows:
-        parts.append(_PIECE.pack(_signed(first), second, address + at, len(record), 0))
-        at += len(record)
-    made = b"".join(parts) + data
-    whole[: len(made)] = np.frombuffer(made, np.uint8)
-    return whole, address
-
-
-def _signed(word: int) -> int:
-    return word - (1 << 32) if word >> 31 else word
-
-
-class KeptDraws(NamedTuple):
-    """The draws of a frame that waits: its records, their number, the number of the frame, and the
-    values of state records that count at its end.
-    """
-
-    records: bytes
-    draws: int
-    job: int
-    known: bytes
-
-
-class FrameDraws:
-    """The draws of a frame, as they are added. There is one frame at a time."""
-
-    def __init__(self, memory: GpuMemory) -> None:
-        self._memory = memory
-        self._native = _native()
-        self._body = np.zeros(FIRST_BODY, np.uint8)
-        self._jobs = 0
-        self.sink = Sink(
-            memory=memory.guest.base, body=self._body.ctypes.data, capacity=len(self._body)
-        )
-
-    def begin(self, framebuffer: int, kept: KeptDraws | None = None) -> None:
-        """Another frame, to a frame buffer with this number, from 1 on; it may have draws."""
-        sink = self.sink
-        sink.framebuffer = framebuffer
-        known = sink.address + Sink.offset("known")
-        if kept is None:
-            sink.length = sink.draws = 0
-            self._jobs = sink.job = self._jobs % MOST_JOBS + 1
-            ctypes.memset(known, 0xFF, _KNOWN_BYTES)
-        else:
-            sink.length, sink.draws, sink.job = len(kept.records), kept.draws, kept.job
-            self._body[: sink.length] = np.frombuffer(kept.records, np.uint8)
-            ctypes.memmove(known, kept.known, _KNOWN_BYTES)
-
-    def keep(self) -> KeptDraws:
-        """What the frame at hand has, for `begin`."""
-        sink = self.sink
-        known = ctypes.string_at(sink.address + Sink.offset("known"), _KNOWN_BYTES)
-        return KeptDraws(self.records, sink.draws, sink.job, known)
-
-    def end(self) -> None:
-        """No frame is at hand; its records stay until the next one begins."""
-        self.sink.framebuffer = 0
-
-    def take_arena(self) -> None:
-        """Native code adds draws next."""
-        arena = self._memory.arena
-        self.sink.arena, self.sink.arena_end = arena.next, arena.end
-
-    def give_arena(self) -> None:
-        """It has added them."""
-        self._memory.arena.next = self.sink.arena
-
-    def add(self, placed: PlacedDraw, blocks: tuple[int, int]) -> None:
-        """Add a draw with the blocks of its constants, 0: none. Raises OutOfMemory."""
-        self.make_room(placed)
-        self.take_arena()
-        if not self._native(self.sink.address, placed.address, *blocks):
-            raise OutOfMemory(f"a draw with {4 * placed.block.word_count} bytes of uniforms")
-        self.give_arena()
-
-    def make_room(self, placed: PlacedDraw) -> None:
-        """For a draw's records."""
-        sink = self.sink
-        if sink.capacity - sink.length < placed.block.most_bytes:
-            body = np.zeros(2 * sink.capacity + placed.block.most_bytes, np.uint8)
-            body[: sink.length] = self._body[: sink.length]
-            self._body = body
-            sink.body, sink.capacity = body.ctypes.data, len(body)
-
-    @property
-    def records(self) -> bytes:
-        """What the frame's binning list has of them."""
-        return self._body[: self.sink.length].tobytes()
-
-
-MOST_JOBS = 1 << 30

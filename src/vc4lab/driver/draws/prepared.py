@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.driver.draws.placing import PlacedDraw
+from vc4lab.driver.draws.frame_draws import PlacedDraw
 from vc4lab.driver.draws.plans import DrawPlan
 from vc4lab.driver.draws.uniforms import late_word, stream_words
 

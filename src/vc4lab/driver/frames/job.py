@@ -21,7 +21,7 @@ from vc4lab.records.codes import BlockSize
 from vc4lab.records.control import build
 
 if TYPE_CHECKING:
-    from vc4lab.driver.draws.placing import FrameDraws, KeptDraws, PlacedDraw
+    from vc4lab.driver.draws.frame_draws import FrameDraws, KeptDraws, PlacedDraw
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.mesa.state.pipe import Framebuffer

@@ -23,7 +23,7 @@ from vc4lab.records.codes import Decimate
 from vc4lab.records.control import build
 
 if TYPE_CHECKING:
-    from vc4lab.driver.draws.placing import FrameDraws
+    from vc4lab.driver.draws.frame_draws import FrameDraws
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.driver.queue.commands import Blit

@@ -35,7 +35,7 @@ from vc4lab.simd import (
 )
 
 if TYPE_CHECKING:
-    from vc4lab.driver.draws.placing import FrameDraws
+    from vc4lab.driver.draws.frame_draws import FrameDraws
     from vc4lab.driver.draws.prepared import PreparedDraw
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.queue.block_reader import SharedState

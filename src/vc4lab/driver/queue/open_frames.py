@@ -19,7 +19,7 @@ from vc4lab.driver.queue.blocks import MAX_KNOWN
 from vc4lab.driver.queue.events import JobDrawn
 
 if TYPE_CHECKING:
-    from vc4lab.driver.draws.placing import FrameDraws
+    from vc4lab.driver.draws.frame_draws import FrameDraws
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.driver.gpu.runner import Runner

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.driver.draws.adding import DrawAdder
 from vc4lab.driver.draws.blit import BlitDraws, is_drawn
-from vc4lab.driver.draws.lowering import DrawLowering
-from vc4lab.driver.draws.placing import FrameDraws
+from vc4lab.driver.draws.frame_draws import FrameDraws
 from vc4lab.driver.draws.programs import CompileError
 from vc4lab.driver.frames.job import COLOUR0, DEPTH, STENCIL, ZS, FrameJob
 from vc4lab.driver.frames.sample_copies import SampleCopy, is_tile_copy
@@ -75,7 +75,7 @@ class Processor:
         self.blocks = BlockReader(memory, resources)
         self.frame_draws = FrameDraws(memory)
         self.walk = DrawWalk(memory, self.frame_draws)
-        self.draws = DrawLowering(memory, compiler, self.report)
+        self.draws = DrawAdder(memory, compiler, self.report)
         self.counts = FrameCounts()
         self.blits = BlitDraws(memory)
         self._frames = OpenFrames(memory, runner, self.frame_draws, listeners, self.counts)
@@ -152,7 +152,7 @@ class Processor:
         self._frames.forget(resource)
         self._openings.clear()
         self.blocks.forget()
-        self.draws.forget()
+        self.draws.lowering.forget()
         self.walk.forget()
         self.blits.forget()
 
