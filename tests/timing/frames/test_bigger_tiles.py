@@ -111,6 +111,19 @@ def test_primitives_of_an_array_are_in_its_order() -> None:
         assert (np.diff(whole.vertices[::3].astype(np.int64)) > 0).all()
 
 
+def test_lists_that_contradict_each_other_have_each_primitive_once() -> None:
+    """As a program may write them: every other tile has its primitives the other way round."""
+    frame = drawn("glmark2_build_use-vbo_true")[0]
+    vertices = frame.vertices.copy()
+    for row in frame.lists[(frame.lists["tile"] & 1 == 1) & (frame.lists["primitives"] > 0)]:
+        size = row["vertices"] // row["primitives"]
+        mine = vertices[row["first_vertex"] :][: row["vertices"]].reshape(-1, size)
+        mine[:] = mine[::-1].copy()
+    other = replace(frame, vertices=vertices)
+    found = primitives(bigger_tiles(other, EVERYTHING, EVERYTHING))
+    assert sorted(found) == sorted({(0, 0, *rest) for _, _, *rest in primitives(other)})
+
+
 def test_what_cannot_be_told_apart_is_refused() -> None:
     frame = drawn("kmscube_smooth")[0]
     lists = frame.lists.copy()

@@ -12,101 +12,22 @@ their share of those without pixels.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vc4lab.simd import NativeFunction, Struct, Value, build, const, i32, kernel, load, ptr, store
 from vc4lab.timing.compute.model import NotTimed
 from vc4lab.timing.frames import columns as cols
 from vc4lab.timing.frames.columns import Table, starts
 from vc4lab.timing.frames.frame import Binning, Frame
+from vc4lab.timing.frames.merging import merged
 
 Numbers = NDArray[np.int64]
 
 CORNERS = 3
 NONE = -1
 """In place of a vertex that a line or point does not have."""
-
-
-class Merging(Struct):
-    """Sequences of numbers that become one for each bigger tile, in the order of all of them.
-
-    begins: of each bigger tile its first sequence, and the last one's end; starts: of each sequence
-    its first place in `numbers`, and the last one's end. numbers: from 0 on; left: in how many
-    sequences each is; fronts: of how many it is the next. draw, lowest: of each number. heads: of
-    each sequence its next place. out: the numbers, each once.
-    """
-
-    begins = ptr
-    starts = ptr
-    numbers = ptr
-    left = ptr
-    fronts = ptr
-    draw = ptr
-    lowest = ptr
-    heads = ptr
-    out = ptr
-    tiles = i32
-    reserved = i32
-
-
-@kernel(args=(ptr,), returns=i32)
-def merge(pointer: Value) -> Value:
-    """Fills `out`; how many numbers it has."""
-    m = Merging.at(pointer)
-    count = const(i32, 0)
-    for tile in range(m.tiles):
-        first = load(i32, m.begins + tile * 4)
-        end = load(i32, m.begins + tile * 4 + 4)
-        for sequence in range(first, end):
-            head = load(i32, m.starts + sequence * 4)
-            store(m.heads + sequence * 4, head)
-            if head < load(i32, m.starts + sequence * 4 + 4):
-                front = m.fronts + load(i32, m.numbers + head * 4) * 4
-                store(front, load(i32, front) + 1)
-        draw = const(i32, -1)
-        going = const(i32, 1)
-        while going != 0:
-            best = const(i32, -1)
-            best_rank = const(i32, 4)
-            best_lowest = const(i32, 0)
-            for sequence in range(first, end):
-                head = load(i32, m.heads + sequence * 4)
-                if head < load(i32, m.starts + sequence * 4 + 4):
-                    number = load(i32, m.numbers + head * 4)
-                    blocked = load(i32, m.fronts + number * 4) < load(i32, m.left + number * 4)
-                    other = load(i32, m.draw + number * 4) != draw
-                    rank = (blocked.zext(i32) << 1) + other.zext(i32)
-                    lowest = load(i32, m.lowest + number * 4)
-                    if (rank < best_rank) | ((rank == best_rank) & (lowest < best_lowest)):
-                        best = number
-                        best_rank = rank
-                        best_lowest = lowest
-            if best < 0:
-                going = const(i32, 0)
-            else:
-                store(m.out + count * 4, best)
-                count = count + 1
-                draw = load(i32, m.draw + best * 4)
-                for sequence in range(first, end):
-                    head = load(i32, m.heads + sequence * 4)
-                    last = load(i32, m.starts + sequence * 4 + 4)
-                    if head < last:
-                        if load(i32, m.numbers + head * 4) == best:
-                            store(m.heads + sequence * 4, head + 1)
-                            if head + 1 < last:
-                                front = m.fronts + load(i32, m.numbers + head * 4 + 4) * 4
-                                store(front, load(i32, front) + 1)
-    return count
-
-
-@cache
-def _native() -> NativeFunction:
-    functions = {"merge": merge}
-    return build("bigger_tiles", functions, float_mode="default", key="merge")["merge"]
 
 
 @dataclass(frozen=True)
@@ -236,23 +157,13 @@ def _in_order(frame: Frame, listed: Listed, tiles: int) -> Numbers:
     lowest = np.zeros(count, np.int32)
     draw[listed.number] = frame.lists["draw"][listed.list]
     lowest[listed.number] = listed.corners[:, 0] & 0x7FFFFFFF
-    arrays: dict[str, Any] = {
-        "begins": begins,
-        "starts": place,
-        "numbers": np.ascontiguousarray(listed.number[order], np.int32),
-        "left": np.bincount(listed.number, minlength=count).astype(np.int32),
-        "fronts": np.zeros(count, np.int32),
-        "draw": draw,
-        "lowest": lowest,
-        "heads": np.zeros(len(place), np.int32),
-        "out": np.zeros(count, np.int32),
-    }
-    merging = Merging(tiles=tiles)
-    for name, array in arrays.items():
-        setattr(merging, name, array.ctypes.data)
-    written = int(_native()(merging.address))
-    assert written == count
-    return arrays["out"].astype(np.int64)
+    return merged(
+        begins,
+        place,
+        np.ascontiguousarray(listed.number[order], np.int32),
+        draw,
+        lowest,
+    )
 
 
 def _lists(frame: Frame, listed: Listed, order: Numbers) -> tuple[Table, Numbers, Numbers, Numbers]:
