@@ -31,9 +31,27 @@ def _short(kind: Value, dx: Value, dy: Value) -> Value:
     return kind | ((dx >> 1 & 63) << 2) | ((dx & 1) << 8) | ((dy & 127) << 9)
 
 
-def _reserved(dx: Value) -> Value:
-    """dx whose upper six bits are 100000: the byte would be an escape code."""
-    return (dx >> 1 & 63) == 32
+def _is_short(dx: Value, dy: Value) -> Value:
+    """Whether `_short` can say it: where dx's upper six bits are 100000 is an escape code."""
+    return fits(dx, -62, 63) & fits(dy, -64, 63) & ((dx >> 1 & 63) != 32)
+
+
+def _long(kind: Value, dx: Value, dy: Value) -> Value:
+    """Coding 3 with k: dx in bits 13:4, dy in 23:14."""
+    return (kind << 2) | ((dx & 1023) << 4) | ((dy & 1023) << 14) | 3
+
+
+def _is_long(dx: Value, dy: Value) -> Value:
+    """Whether `_long` can say it."""
+    return fits(dx, -512, 511) & fits(dy, -512, 511)
+
+
+@staged
+def _store_joined(here: Value, low: Value, size: Value) -> None:
+    """Store what refers to the primitive before: `_short` (2 bytes) or `_long` (3)."""
+    store(here, low.trunc(i16))
+    if size == 3:
+        store(here + 2, low.shr(16).trunc(i8))
 
 
 @staged
@@ -51,11 +69,11 @@ def append_xy_triangle(context: Value, tile: Value, w0: Value, w1: Value, w2: Va
     kind = select(zero, const(i32, 0), select(one, const(i32, 1), const(i32, 2)))
     size = const(i32, 13)
     low = const(i32, 0)
-    if strip & fits(dx, -62, 63) & fits(dy, -64, 63) & ~_reserved(dx):
+    if strip & _is_short(dx, dy):
         low = _short(kind, dx, dy)
         size = const(i32, 2)
-    elif strip & fits(dx, -512, 511) & fits(dy, -512, 511):
-        low = (kind << 2) | ((dx & 1023) << 4) | ((dy & 1023) << 14) | 3
+    elif strip & _is_long(dx, dy):
+        low = _long(kind, dx, dy)
         size = const(i32, 3)
     elif fits(ax, -64, 63) & fits(ay, -64, 63) & fits(bx, -64, 63) & fits(by, -64, 63):
         low = ((ax & 127) << 4) | ((ay & 127) << 11) | ((bx & 127) << 18) | ((by & 127) << 25) | 15
@@ -67,11 +85,8 @@ def append_xy_triangle(context: Value, tile: Value, w0: Value, w1: Value, w2: Va
             status = room(context, tile, size)
     if status == DONE:
         here = host(c.memory, t.cursor)
-        if size == 2:
-            store(here, low.trunc(i16))
-        elif size == 3:
-            store(here, low.trunc(i16))
-            store(here + 2, low.shr(16).trunc(i8))
+        if size <= 3:
+            _store_joined(here, low, size)
         elif size == 8:
             store(here, low)
             store(here + 4, w0)
@@ -100,13 +115,13 @@ def append_xy_rht(context: Value, tile: Value, w0: Value, w1: Value) -> Value:
     kind = select(w0 == p1, const(i32, 0), const(i32, 1))
     size = const(i32, 9)
     low = const(i32, 0)
-    if joined & fits(dx, -62, 63) & fits(dy, -64, 63) & ~_reserved(dx):
+    if joined & _is_short(dx, dy):
         low = _short(kind, dx, dy)
         size = const(i32, 2)
-    elif joined & fits(dx, -512, 511) & fits(dy, -512, 511):
-        low = (kind << 2) | ((dx & 1023) << 4) | ((dy & 1023) << 14) | 3
+    elif joined & _is_long(dx, dy):
+        low = _long(kind, dx, dy)
         size = const(i32, 3)
-    elif fits(ax, -62, 63) & fits(ay, -64, 63) & ~_reserved(ax):
+    elif _is_short(ax, ay):
         low = _short(const(i32, 2), ax, ay)
         size = const(i32, 6)
     status = room(context, tile, size)
@@ -116,11 +131,8 @@ def append_xy_rht(context: Value, tile: Value, w0: Value, w1: Value) -> Value:
             status = room(context, tile, size)
     if status == DONE:
         here = host(c.memory, t.cursor)
-        if size == 2:
-            store(here, low.trunc(i16))
-        elif size == 3:
-            store(here, low.trunc(i16))
-            store(here + 2, low.shr(16).trunc(i8))
+        if size <= 3:
+            _store_joined(here, low, size)
         elif size == 6:
             store(here, low.trunc(i16))
             store(here + 2, w0)
