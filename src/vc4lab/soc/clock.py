@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable
 
 from vc4lab.simd import Struct, i64
-from vc4lab.soc.native import SliceCounter, words_of
+from vc4lab.soc.native import COUNT, LIMIT, SliceCounter, words_of
 
 NANOSECONDS = 1_000_000_000
 FAR = 1 << 62
@@ -34,6 +34,16 @@ class TimeState(Struct):
     company = i64
     wish = i64
     changes = i64
+
+
+SKIPPED = TimeState.skipped.offset // 8
+NEXT_EVENT = TimeState.next_event.offset // 8
+EVENTS_RUN = TimeState.events_run.offset // 8
+SHARE = TimeState.share.offset // 8
+COMPANY = TimeState.company.offset // 8
+WISH = TimeState.wish.offset // 8
+CHANGES = TimeState.changes.offset // 8
+"""Members of the state, as `words_of` numbers them."""
 
 
 class Event:
@@ -92,75 +102,75 @@ class Clock:
     def now(self) -> int:
         """Guest time since power-on in nanoseconds."""
         words = self._words
-        return words[0] + self._count[0] * self.ns_per_instruction // words[3]
+        return words[SKIPPED] + self._count[COUNT] * self.ns_per_instruction // words[SHARE]
 
     @property
     def skipped(self) -> int:
         """Nanoseconds that passed without instructions."""
-        return self._words[0]
+        return self._words[SKIPPED]
 
     @skipped.setter
     def skipped(self, nanoseconds: int) -> None:
-        self._words[0] = max(-LATEST, min(nanoseconds, LATEST))
+        self._words[SKIPPED] = max(-LATEST, min(nanoseconds, LATEST))
 
     @property
     def events_run(self) -> int:
         """Events that have happened."""
-        return self._words[2]
+        return self._words[EVENTS_RUN]
 
     @events_run.setter
     def events_run(self, number: int) -> None:
-        self._words[2] = number & LATEST
+        self._words[EVENTS_RUN] = number & LATEST
 
     @property
     def company(self) -> bool:
         """Whether other cores run: a core that polls then ends its turn instead of skipping."""
-        return bool(self._words[5])
+        return bool(self._words[COMPANY])
 
     @company.setter
     def company(self, others: bool) -> None:
-        self._words[5] = others
+        self._words[COMPANY] = others
 
     @property
     def wish(self) -> int | None:
         """The moment until which the core whose turn it is waits, if it does."""
-        moment = self._words[6]
+        moment = self._words[WISH]
         return None if moment < 0 else moment
 
     @wish.setter
     def wish(self, moment: int | None) -> None:
-        self._words[6] = -1 if moment is None else moment
+        self._words[WISH] = -1 if moment is None else moment
 
     @property
     def share(self) -> int:
         """So many cores take turns, each for this part of the time; time never goes back."""
-        return self._words[3]
+        return self._words[SHARE]
 
     @share.setter
     def share(self, cores: int) -> None:
-        if cores == self._words[3]:
+        if cores == self._words[SHARE]:
             return
         now = self.now
-        self._words[3] = cores
+        self._words[SHARE] = cores
         self.skipped += now - self.now
 
     @property
     def _share(self) -> int:
         """`share` as it is saved and restored: nothing else changes."""
-        return self._words[3]
+        return self._words[SHARE]
 
     @_share.setter
     def _share(self, cores: int) -> None:
-        self._words[3] = max(1, min(cores, MAX_CORES))
+        self._words[SHARE] = max(1, min(cores, MAX_CORES))
 
     @property
     def changes(self) -> int:
         """How often something may have changed that a register shows."""
-        return self._words[7]
+        return self._words[CHANGES]
 
     def something_happened(self) -> None:
         """What registers show may have changed: no native answer holds any more."""
-        self._words[7] += 1
+        self._words[CHANGES] += 1
 
     @property
     def limit(self) -> int:
@@ -193,7 +203,7 @@ class Clock:
     @property
     def next_event(self) -> int:
         """Moment of the next event, `FAR` if there is none."""
-        return self._words[1]
+        return self._words[NEXT_EVENT]
 
     def next_noticed(self) -> int:
         """Moment of the next event that has an effect somewhere in the machine, else `FAR`."""
@@ -209,13 +219,13 @@ class Clock:
         queue = self._queue
         while queue and queue[0][2].cancelled:
             heapq.heappop(queue)
-        self._words[1] = min(queue[0][0], FAR) if queue else FAR
+        self._words[NEXT_EVENT] = min(queue[0][0], FAR) if queue else FAR
 
     def run_due(self) -> None:
         """Call the events whose moment has come, in order."""
         now = self.now
         while self.next_event <= now:
-            self._words[2] += 1
+            self._words[EVENTS_RUN] += 1
             event = heapq.heappop(self._queue)[2]
             self.look_ahead()
             if event.unnoticed is None or not event.unnoticed():
@@ -224,12 +234,12 @@ class Clock:
 
     def skip(self, nanoseconds: int) -> None:
         """Let time go on without instructions; the CPU stops soon if an event is due then."""
-        self._words[0] += nanoseconds
+        self._words[SKIPPED] += nanoseconds
         self.shorten_slice()
 
     def shorten_slice(self) -> None:
         """Make the CPU stop at the next event if that comes before the end of its slice."""
         words = self._words
-        limit = (words[1] - words[0]) * words[3] // self.ns_per_instruction
-        if limit < self._count[1]:
-            self._count[1] = max(limit, 0)
+        limit = (words[NEXT_EVENT] - words[SKIPPED]) * words[SHARE] // self.ns_per_instruction
+        if limit < self._count[LIMIT]:
+            self._count[LIMIT] = max(limit, 0)

@@ -20,11 +20,12 @@ from vc4lab.soc.boot.boot_plan import BootPlan
 from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.generic_timer import MICROSECONDS, WHOLE, GenericTimer
+from vc4lab.soc.cores.first_state import first_prescaler, make_core
+from vc4lab.soc.cores.generic_timer import GenericTimer
 from vc4lab.soc.cores.traps import CoreLinks
 from vc4lab.soc.devices.absent import Spi, Spi1, Spi2
 from vc4lab.soc.devices.clock_manager import CM_PCM, CM_PWM, GENERATORS, ClockManager, Plls
-from vc4lab.soc.devices.dma import Dma, DmaUnit, Pacer
+from vc4lab.soc.devices.dma import Dma, DmaUnit, Dreq, Pacer
 from vc4lab.soc.devices.dma_transfer import Fifo, Mover
 from vc4lab.soc.devices.gpio import Gpio
 from vc4lab.soc.devices.i2c import EDID_ADDRESS, I2c0, I2c1, I2c2, Monitor
@@ -41,11 +42,7 @@ from vc4lab.soc.devices.uart import ENABLE as UART_ENABLE
 from vc4lab.soc.devices.uart import Uart
 from vc4lab.soc.devices.usb import Usb
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
-from vc4lab.soc.display.analogue import CLOCKS_PER_PIXEL, Vec
-from vc4lab.soc.display.hdmi import Hd, Hdmi
-from vc4lab.soc.display.hvs import Hvs
-from vc4lab.soc.display.pixel_valve import CHANNELS, PixelValve2
-from vc4lab.soc.display.transposer import Txp
+from vc4lab.soc.display.display_blocks import DisplayBlocks
 from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.events import MachineListeners, V3DMade
 from vc4lab.soc.frames import FrameCounter
@@ -63,8 +60,6 @@ from vc4lab.soc.videocore.properties import PropertyChannel
 from vc4lab.soc.videocore.videocore import VideoCore
 from vc4lab.soc.videocore.vpu.service import VpuService
 
-PCM_TX, PCM_RX, PWM, EMMC, SDHOST, UART_RX = 2, 3, 5, 11, 13, 14
-"""Numbers of the devices in a control block of the DMA (PERMAP)."""
 SLOT_PIN, SDHOST_FUNCTION, EMMC_FUNCTION = 48, "alt0", "alt3"
 """The first of six pins that lead to the card (BCM2835 ARM Peripherals, table 6-31)."""
 TYPING_NS = 1_000_000
@@ -288,31 +283,21 @@ class Hardware:
 
     def _attach_display(self, plls: Plls, clocks: ClockManager) -> None:
         """What programs drive that do not leave the display to the firmware."""
-        base = self.bus.base + Hvs.OFFSET
-        hvs = self.hvs = Hvs(self.memory, self.reporter, base, self._unknowns)
-
-        def hertz() -> float:
-            """The clock of pixel valve 2: VEC's or HDMI's."""
-            if self.pixel_valves[CHANNELS[PixelValve2]].is_analogue:
-                return clocks.frequency(GENERATORS["VEC"]) / CLOCKS_PER_PIXEL
-            return plls.channel("PLLH", "PIX")
-
-        self.pixel_valves = {
-            channel: kind(
-                self.clock,
-                self.interrupts,
-                hertz if kind is PixelValve2 else lambda: 0.0,
-                partial(hvs.picture, channel),
-            )
-            for kind, channel in CHANNELS.items()
-        }
-        hvs.line = lambda channel: self.pixel_valves[channel].line
-        self.videocore.framebuffer.composition = hvs
-        common = self.memory, hvs, self.clock, self.interrupts, self.reporter
-        self.txp = Txp(*common, lambda: float(self.board.core_clock), self._unknowns)
+        display = DisplayBlocks(
+            self.memory,
+            self.reporter,
+            self.clock,
+            self.interrupts,
+            plls,
+            clocks,
+            self.bus.base,
+            self.board.core_clock,
+            self._unknowns,
+        )
+        self.hvs, self.pixel_valves, self.txp = display.hvs, display.valves, display.txp
+        self.videocore.framebuffer.composition = self.hvs
         self.txp.written = self.processors.code_changed
-        analogue = Vec(self.reporter)
-        for block in (hvs, *self.pixel_valves.values(), Hdmi(), Hd(), analogue, self.txp):
+        for block in display.blocks:
             self.bus.attach(block)
 
     def _attach_absent(self) -> None:
@@ -337,12 +322,12 @@ class Hardware:
         """The DMA and its channels, some of which serve devices at their own pace."""
         mover, code_changed = Mover(self.memory, self.bus), self.processors.code_changed
         unit = DmaUnit(mover, self.clock, self.interrupts, self.reporter, code_changed)
-        unit.pacers[UART_RX] = Pacer(lambda: self.serial.pending, lambda: TYPING_NS)
-        unit.pacers[PCM_TX] = Pacer(self.pcm.room, self.pcm.wait)
-        unit.pacers[PCM_RX] = Pacer(self.pcm.data, self.pcm.wait)
-        unit.pacers[PWM] = Pacer(self.pwm.room, self.pwm.wait)
-        unit.pacers[EMMC] = Pacer(self.emmc.room, self.emmc.wait)
-        unit.pacers[SDHOST] = Pacer(self.sdhost.room, self.sdhost.wait)
+        unit.pacers[Dreq.UART_RX] = Pacer(lambda: self.serial.pending, lambda: TYPING_NS)
+        unit.pacers[Dreq.PCM_TX] = Pacer(self.pcm.room, self.pcm.wait)
+        unit.pacers[Dreq.PCM_RX] = Pacer(self.pcm.data, self.pcm.wait)
+        unit.pacers[Dreq.PWM] = Pacer(self.pwm.room, self.pwm.wait)
+        unit.pacers[Dreq.EMMC] = Pacer(self.emmc.room, self.emmc.wait)
+        unit.pacers[Dreq.SDHOST] = Pacer(self.sdhost.room, self.sdhost.wait)
         mover.fifos[SdHost.OFFSET + SdHost.FIFO] = Fifo(self.sdhost.take, self.sdhost.give)
         dma = Dma(unit)
         self.bus.attach(dma)
@@ -367,13 +352,17 @@ class Hardware:
                 timers,
                 cores.attention,
                 cores.release,
-                self._first_prescaler(),
+                first_prescaler(self.plan, unknowns),
                 board.arm_clock,
             )
             self.local_bus.attach(self.local)
         cpus = [
-            self._make_cpu(
-                number,
+            make_core(
+                board,
+                self.plan,
+                unknowns,
+                self.memory,
+                self.counter,
                 CoreLinks(
                     timer=timers[number] if board.local is not None else None,
                     cycles=lambda: self.clock.now * board.arm_clock // NANOSECONDS,
@@ -383,6 +372,7 @@ class Hardware:
                     report=self.report,
                     bus=self.bus.address,
                 ),
+                number,
             )
             for number in range(board.cores)
         ]
@@ -391,35 +381,6 @@ class Hardware:
         for cpu in cpus:
             self.address_space.lay_out(cpu)
         return cpus
-
-    def _make_cpu(self, number: int, links: CoreLinks) -> Cpu:
-        """Core `number`, in the state the kernel is made for."""
-        board, plan, unknowns = self.board, self.plan, self._unknowns
-        common = self.memory, board.peripherals, self.counter, links, number
-        if plan.wide and board.cpu64 is not None:
-            from vc4lab.soc.cores.arm64 import Arm64
-
-            wide = Arm64(board.cpu64, *common)
-            wide.affinity, wide.start_level = board.affinity, plan.level
-            return wide
-        from vc4lab.soc.cores.arm32 import Arm32
-
-        cpu = Arm32(board.cpu, *common)
-        cpu.affinity, cpu.identity = board.affinity, board.midr
-        if board.has_hyp:
-            from vc4lab.soc.cores.hyp_core import HypCore
-
-            has_stub = plan.level == 2 and unknowns["hyp_start"] == "hyp"
-            calls_monitor = unknowns["monitor_call"] == "stub"
-            illegal_state = board.midr is not None
-            cpu.hyp_core = HypCore(cpu, has_stub, calls_monitor, illegal_state)
-        return cpu
-
-    def _first_prescaler(self) -> int:
-        """The cores' timers' prescaler: the stub for AArch64 sets it, that for AArch32 does not."""
-        if self._unknowns["timer_prescaler"] == "crystal":
-            return WHOLE
-        return WHOLE if self.plan.wide and not self.plan.all_cores else MICROSECONDS
 
     def _make_v3d(self) -> Any:
         options = self._options

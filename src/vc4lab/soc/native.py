@@ -80,9 +80,21 @@ class SliceState(Struct):
     limit_before = i64
 
 
+COUNT = SliceState.count.offset // 8
+LIMIT = SliceState.limit.offset // 8
+BLOCK = SliceState.block.offset // 8
+SPUN = SliceState.spins.offset // 8
+BLOCK_SIZE = SliceState.block_size.offset // 8
+NEW_PAGE = SliceState.new_page.offset // 8
+MASKS = SliceState.masks.offset // 8
+MASKED = SliceState.masked.offset // 8
+UNMASKED = SliceState.unmasked.offset // 8
+STATUS_REGISTER = SliceState.status_register.offset // 8
+STATUS = SliceState.status.offset // 8
 CODE_CHANGED = SliceState.code_changed.offset // 8
 COMPANY = SliceState.company.offset // 8
 MAINTAINED = SliceState.maintained.offset // 8
+"""Members of the state, as `words_of` numbers them."""
 NOWHERE = -1
 """No address of a block."""
 
@@ -240,30 +252,30 @@ class SliceCounter:
     @property
     def count(self) -> int:
         """Instructions executed since power-on, exact at the ends of basic blocks."""
-        return self._words[0]
+        return self._words[COUNT]
 
     @property
     def limit(self) -> int:
         """The CPU stops at the first basic block at which `count` has reached this."""
-        return self._words[1]
+        return self._words[LIMIT]
 
     @limit.setter
     def limit(self, value: int) -> None:
-        self._words[1] = min(value, FOREVER)
+        self._words[LIMIT] = min(value, FOREVER)
 
     def add(self, instructions: int) -> None:
         """Count work that is not an instruction."""
-        self._words[0] += instructions
+        self._words[COUNT] += instructions
 
     @property
     def block(self) -> int:
         """Guest address of the basic block begun last."""
-        return self._words[2] & LONG
+        return self._words[BLOCK] & LONG
 
     @property
     def size(self) -> int:
         """Bytes of the basic block begun last."""
-        return self._words[5]
+        return self._words[BLOCK_SIZE]
 
     def watch_pages(self, seen: ctypes.Array[ctypes.c_uint8], ram: int = 0) -> None:
         """Stop before a block whose page is `UNSEEN` in `seen`, an entry for each of `PAGES`.
@@ -279,33 +291,33 @@ class SliceCounter:
 
     def met_new_page(self) -> bool:
         """Whether that has happened since the last call."""
-        met = self._words[7] != 0
-        self._words[7] = 0
+        met = self._words[NEW_PAGE] != 0
+        self._words[NEW_PAGE] = 0
         return met
 
     @property
     def spinning(self) -> bool:
         """Whether the CPU was stopped in a loop of one instruction."""
-        return self._words[3] >= SPINS
+        return self._words[SPUN] >= SPINS
 
     def forget_spins(self) -> None:
         """Let the next slice begin as if the CPU came from elsewhere."""
-        self._words[3] = 0
+        self._words[SPUN] = 0
 
     def stop(self) -> None:
         """Stop the CPU at the end of the basic block that is running."""
-        self._words[1] = 0
+        self._words[LIMIT] = 0
 
     def watch_masks(self, masks: int, masked: int, status_register: int) -> None:
         """Stop when the bits `masks` of a register (by the engine's number) are not `masked`."""
         words = self._words
-        words[9], words[10], words[11] = masks, masked, 0
-        words[12], words[13] = status_register, 0
+        words[MASKS], words[MASKED], words[UNMASKED] = masks, masked, 0
+        words[STATUS_REGISTER], words[STATUS] = status_register, 0
 
     @property
     def unmasked(self) -> bool:
         """Whether that has happened."""
-        return self._words[11] != 0
+        return self._words[UNMASKED] != 0
 
     def fail(self, error: BaseException) -> None:
         """Keep an error of a device until the slice has ended; it cannot cross native code."""

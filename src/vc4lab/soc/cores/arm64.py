@@ -12,7 +12,7 @@ from typing import Any
 
 from unicorn import arm64_const as a64
 
-from vc4lab.soc.cores import float_trap
+from vc4lab.soc.cores import float_trap, mmu_switch
 from vc4lab.soc.cores.arm64_entry import (
     HCR,
     MASKED,
@@ -23,7 +23,6 @@ from vc4lab.soc.cores.arm64_entry import (
     Syndrome,
     SystemRegister,
 )
-from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.exceptions import (
     ABORTS,
@@ -62,12 +61,7 @@ LEVEL = 3 << 2
 IRQ_VECTOR, FIQ_VECTOR = 0x080, 0x100
 EC_UNKNOWN, EC_HVC, EC_BRK, EC_MISALIGNED_PC = 0x00, 0x16, 0x3C, 0x22
 INTERRUPTS = (ArmException.IRQ, ArmException.FIQ)
-ERET, ISB = 0xD69F03E0, 0xD5033FDF
-BRANCHES, SYSTEM = 5, 0xD5
-"""Bits 28:26 of branches, exceptions and system instructions; bits 31:24 of the latter."""
 _EMULATED = A64_TRAPS + A64_READS + float_trap.FLOAT_TRAPS
-LOOK_AHEAD = 16
-"""So many instructions at most execute before a core notices that SCTLR was written."""
 SYSTEM_MASK, MSR, SYS = 0xFFF00000, 0xD5100000, 0xD5080000
 """Bits of system instructions, those of msr from a register, and (with bit 19) those of SYS."""
 UPPER_HALF = 1 << 63, (1 << 64) - 1
@@ -262,7 +256,7 @@ class Arm64(Cpu):
         engine.emu_stop()
         return True
 
-    # -- switching the MMU on just before eret -----------------------------------------------------
+    # -- code that is looked at, and hooks in it ---------------------------------------------------
 
     @property
     def _traps_now(self) -> tuple[Trap, ...]:
@@ -325,6 +319,8 @@ class Arm64(Cpu):
                 return self._does(trap.action, address)
         return False
 
+    # -- what boards do and the engine does not ----------------------------------------------------
+
     def _meet_float(self, address: int) -> None:
         """An instruction of floating point or NEON: trap it, or never look at it again."""
         if not float_trap.allowed(self.system_register(CPACR), self._current_level):
@@ -344,28 +340,18 @@ class Arm64(Cpu):
             self._pages.forget()
 
     def _puts_off_translation(self, word: int, address: int) -> bool:
-        """`msr SCTLR_ELn` at ELn that sets M takes effect at the `eret` after it, not at once.
-
-        A core need not look at it before a context synchronization event (ARM ARM D13.1), and on
-        boards a few more instructions are executed as before; the engine looks at once.
-        """
+        """Whether an `msr SCTLR_ELn` takes effect at an `eret` after it (`mmu_switch.py`)."""
         level, target = 2 if word & 1 << 18 else 1, word & 31
         value = 0 if target == 31 else self.register(target)
         status = self.engine.reg_read(self.STATUS)
         if status >> 2 & 3 != level or not value & 1 or self.system_register(SCTLR[level]) & 1:
             return False
-        place = address + 4
-        for count in range(1, LOOK_AHEAD + 1):
-            following = self.fetch(place) if (place ^ address) < PAGE else 0
-            if following == ERET:
-                self._put_off = SCTLR[level], value, count
-                self.engine.emu_stop()
-                return True
-            branches = following >> 26 & 7 == BRANCHES and following >> 24 != SYSTEM
-            if branches or following in (ISB, 0):
-                return False
-            place += 4
-        return False
+        count = mmu_switch.instructions_to_eret(self.fetch, address)
+        if count is None:
+            return False
+        self._put_off = SCTLR[level], value, count
+        self.engine.emu_stop()
+        return True
 
     def _catch_up(self) -> bool:
         if self._put_off is None:

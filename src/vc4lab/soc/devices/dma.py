@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cache
 from typing import ClassVar
 
@@ -46,6 +47,17 @@ CIRCLE_NS = 50_000
 that never ends must not eat the host's time."""
 
 
+class Dreq(IntEnum):
+    """Devices by their number in the transfer information (PERMAP)."""
+
+    PCM_TX = 2
+    PCM_RX = 3
+    PWM = 5
+    EMMC = 11
+    SDHOST = 13
+    UART_RX = 14
+
+
 @dataclass(frozen=True)
 class Pacer:
     """A device that says by DREQ when it takes (or has) a word.
@@ -67,7 +79,7 @@ class DmaUnit:
     reporter: Reporter
     code_changed: Callable[[], None]
     pacers: dict[int, Pacer] = field(default_factory=dict)
-    """By the number in the transfer information (PERMAP); others are always ready."""
+    """By the device's `Dreq`; others are always ready."""
     moving: bool = False
     shared_changed: Callable[[], None] = lambda: None
     """Channels 11 to 14 share a line; set by `Dma`."""
