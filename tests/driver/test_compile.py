@@ -18,7 +18,7 @@ from tests.support.compiled_shaders import (
     run_compiled,
     varyings_for,
 )
-from tests.support.shader_runs import LANES
+from tests.support.shader_runs import LANES, SAMPLES
 
 from vc4lab.driver.compiler import compile as compile_module
 from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
@@ -36,7 +36,6 @@ from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.program.program import Program as QpuProgram
 from vc4lab.v3d.vpm.shader_rows import only_whole_rows
 
-SAMPLES = sorted((Path(__file__).parents[1] / "data" / "tgsi").glob("*.tgsi"))
 VERTICES = [path for path in SAMPLES if ".vert" in path.name]
 FRAGMENTS = [path for path in SAMPLES if ".frag" in path.name]
 FOUR_FLOATS = int(Format.R32G32B32A32_FLOAT)

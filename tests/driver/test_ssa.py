@@ -8,7 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.shader_runs import LANES, AnyProgram, any_inputs, both, words
+from tests.support.shader_runs import (
+    LANES,
+    SAMPLES,
+    START,
+    AnyProgram,
+    any_inputs,
+    both,
+    result,
+    words,
+)
 
 from vc4lab.driver.compiler.ssa import from_tgsi
 from vc4lab.driver.compiler.ssa.checks import check_ssa
@@ -16,27 +25,11 @@ from vc4lab.driver.compiler.ssa.expand import SETS, SIMPLE
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
 from vc4lab.driver.compiler.ssa.golden import Inputs, run
 from vc4lab.driver.compiler.ssa.ops import OPS, compute
-from vc4lab.driver.compiler.ssa.optimise import optimise, walk
 from vc4lab.driver.compiler.ssa.printer import print_ssa
-from vc4lab.driver.compiler.ssa.unroll import unroll
-from vc4lab.driver.compiler.ssa.values import Loop, Value
+from vc4lab.driver.compiler.ssa.values import Value
 from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS, Shape
 from vc4lab.driver.compiler.tgsi.parser import parse
-from vc4lab.v3d.tmu.requests import MAX_REQUESTS
-
-SAMPLES = sorted((Path(__file__).parents[1] / "data" / "tgsi").glob("*.tgsi"))
-START = (
-    "FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL CONST[0..3]\n"
-    "DCL TEMP[0..3]\nIMM[0] UINT32 {0, 1, 1065353216, 1073741824}\n"
-)
-
-
-def result(body: str, **inputs: object) -> np.ndarray:
-    """OUT[0].x of a program that begins with START, as floats."""
-    outputs = both(parse(START + body + "END\n"), Inputs(LANES, **inputs))  # type: ignore[arg-type]
-    assert outputs is not None
-    return outputs.outputs[0, 0].view(np.float32)
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
@@ -264,152 +257,3 @@ def test_of_two_zeros_the_second_counts() -> None:
     nan, one = np.array([0x7FC00000], np.uint32), np.array([0x3F800000], np.uint32)
     for op in ("fmin", "fmax"):
         assert compute(OPS[op], [nan, one])[0] == compute(OPS[op], [one, nan])[0] == 0x3F800000
-
-
-def optimised(body: str) -> str:
-    """The listing of the optimised program, without its first line."""
-    return print_ssa(optimise(to_ssa(parse(START + body + "END\n")))).partition("\n")[2]
-
-
-def test_equal_values_are_made_once_and_unused_ones_not_at_all() -> None:
-    assert optimised(
-        "MUL TEMP[0].x, IN[0].x, IN[0].y\nMUL TEMP[1].x, IN[0].x, IN[0].y\n"
-        "SIN TEMP[2], IN[0].x\nADD OUT[0].xyzw, TEMP[0].x, TEMP[1].x\n"
-    ) == (
-        "  %0 = input 0, 0\n  %1 = input 0, 1\n  %2 = fmul %0, %1\n  %3 = fadd %2, %2\n"
-        "  output 0, 0, %3\n  output 0, 1, %3\n  output 0, 2, %3\n  output 0, 3, %3\n"
-    )
-
-
-def test_constants_are_computed() -> None:
-    assert optimised(
-        "ADD TEMP[0].x, IMM[0].z, IMM[0].z\nMUL TEMP[0].x, TEMP[0].x, IMM[0].w\n"
-        "MUL OUT[0], TEMP[0].x, IMM[0].z\n"
-    ) == "".join(f"  output 0, {component}, 0x40800000\n" for component in range(4))
-
-
-@pytest.mark.parametrize(
-    ("index", "register"), [("xxxx", 1), ("yyyy", 2), ("wwww", None), ("zzzz", None)]
-)
-def test_uniforms_at_a_known_index_are_not_looked_up(index: str, register: int | None) -> None:
-    text = START + (
-        "DCL ADDR[0]\nIMM[1] INT32 {1, 2, 100000, -1}\n"
-        f"  0: UARL ADDR[0].x, IMM[1].{index}\n"
-        "  1: MOV OUT[0].x, CONST[ADDR[0].x].yyyy\n  2: END\n"
-    )
-    uniforms = (np.arange(16, dtype=np.uint32),)
-    outputs = both(parse(text), Inputs(LANES, uniforms=uniforms))
-    assert outputs is not None
-    small = optimise(to_ssa(parse(text)))
-    read = [one for one in small.values() if one.op.startswith("uniform")]
-    if register is None:
-        assert [one.op for one in read] == ["uniform_at"]
-        assert not outputs.outputs[0, 0].any()
-    else:
-        assert [(one.op, one.attributes) for one in read] == [("uniform", (0, register, 1))]
-        assert (outputs.outputs[0, 0] == 4 * register + 1).all()
-
-
-def test_what_ways_agree_on_has_one_name() -> None:
-    """Both ways make the same; a loop does not change it; its counter stays."""
-    assert optimised(
-        "MOV TEMP[0].x, IN[0].x\nUIF IN[0].y\nMOV TEMP[1].x, IN[0].x\nELSE\n"
-        "MOV TEMP[1].x, TEMP[0].x\nENDIF\nBGNLOOP\nMOV TEMP[1].x, TEMP[1].x\nBRK\nENDLOOP\n"
-        "MOV OUT[0], TEMP[1].x\n"
-    ) == (
-        "  %0 = input 0, 0\n  %1 = input 0, 1\n  if %1\n  else\n  end\n  loop\n    break\n  end\n"
-        "  output 0, 0, %0\n  output 0, 1, %0\n  output 0, 2, %0\n  output 0, 3, %0\n"
-    )
-
-
-def test_zeros_keep_their_sign() -> None:
-    """x + 0 is not x: of -0 it is 0."""
-    assert "fadd" in optimised("ADD OUT[0], IN[0].x, IMM[0].x\n")
-
-
-def test_samples_become_smaller() -> None:
-    sizes = []
-    for path in SAMPLES:
-        program = parse(path.read_text())
-        before, after = to_ssa(program), optimise(to_ssa(program))
-        sizes.append((len(before.values()), len(after.values())))
-    assert all(after <= before for before, after in sizes)
-    assert sum(after for _, after in sizes) < 0.9 * sum(before for before, _ in sizes)
-
-
-def loops_of(body: str) -> tuple[int, int]:
-    """How many loops a shader has, before and after those with known turns are unrolled."""
-    function = optimise(to_ssa(parse(START + body + "END\n")))
-    count = sum(isinstance(node, Loop) for node in walk(function.body))
-    return count, sum(isinstance(node, Loop) for node in walk(unroll(function).body))
-
-
-COUNT = (  # TEMP[0].x from 0 to a limit
-    "MOV TEMP[0].x, IMM[0].x\nBGNLOOP\nISGE TEMP[1].x, TEMP[0].x, {limit}\nUIF TEMP[1].x\n"
-    "BRK\nENDIF\n"
-    "{body}UADD TEMP[0].x, TEMP[0].x, IMM[0].y\nENDLOOP\n"
-)
-INNER = COUNT.replace("TEMP[0]", "TEMP[2]").replace("TEMP[1]", "TEMP[3]")
-ADD = "ADD TEMP[1].y, TEMP[1].y, IMM[0].z\n"
-END = "MOV OUT[0].x, TEMP[1].y\n"
-LIMITS = "IMM[1] UINT32 {{5, 32, 33, 3}}\n"
-UNROLLED = {
-    "a constant limit": (COUNT.format(limit="IMM[1].x", body=ADD), 1, 0, 5),
-    "as many turns as may be": (COUNT.format(limit="IMM[1].y", body=ADD), 1, 0, 32),
-    "one more": (COUNT.format(limit="IMM[1].z", body=ADD), 1, 1, 33),
-    "a limit in a uniform": (COUNT.format(limit="CONST[0].x", body=ADD), 1, 1, 2),
-    "the inner one counts to the outer one": (
-        COUNT.format(limit="IMM[1].x", body=INNER.format(limit="TEMP[0].x", body=ADD)), 2, 0, 10
-    ),
-    "an inner one that is not known": (
-        COUNT.format(limit="IMM[1].w", body=INNER.format(limit="CONST[0].x", body=ADD)), 2, 3, 6
-    ),
-    "a turn is left early": (
-        COUNT.format(
-            limit="IMM[1].x",
-            body="USEQ TEMP[3].x, TEMP[0].x, IMM[1].w\nUIF TEMP[3].x\n"
-            "UADD TEMP[0].x, TEMP[0].x, IMM[0].y\nCONT\nENDIF\n" + ADD,
-        ), 1, 0, 4,
-    ),
-    "lanes leave on their own": (
-        COUNT.format(
-            limit="IMM[1].x", body="UIF IN[0].x\nBRK\nENDIF\n" + ADD
-        ), 1, 1, 5,
-    ),
-    "a condition that is not known, without a jump": (
-        COUNT.format(limit="IMM[1].x", body=f"UIF CONST[0].x\n{ADD}ELSE\n{ADD}{ADD}ENDIF\n"),
-        1, 0, 5,
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", UNROLLED)
-def test_loops_whose_turns_are_known(name: str) -> None:
-    body, before, after, expected = UNROLLED[name]
-    text = LIMITS.format() + body + END
-    assert loops_of(text) == (before, after)
-    found = result(text, uniforms=(np.array([2, 0, 0, 0], np.uint32),))
-    assert (found == expected).all()
-
-
-def test_large_loops_stay() -> None:
-    """A body of 20 operations in 32 turns."""
-    body = "".join(f"MUL TEMP[1].y, TEMP[1].y, CONST[{n % 4}].x\n" for n in range(20))
-    text = LIMITS.format() + COUNT.format(limit="IMM[1].y", body=body) + END
-    assert loops_of(text) == (1, 1)
-    assert loops_of(text.replace("IMM[1].y\n", "IMM[1].x\n")) == (1, 0)
-
-
-@pytest.mark.parametrize(("limit", "expected"), [("x", (2, 0)), ("y", (2, 3))])
-def test_unrolled_requests_fit_the_texture_unit(limit: str, expected: tuple[int, int]) -> None:
-    """5 x 5 samples become as many; of 5 x 12 two loops stay unrolled, and three are left."""
-    sample = "TEX TEMP[0].yzw, IN[0].xyzz, SAMP[0], 2D\nADD TEMP[1].y, TEMP[1].y, TEMP[0].y\n"
-    inner = INNER.format(limit=f"IMM[1].{limit}", body=sample)
-    text = START.replace("DCL TEMP", "DCL SAMP[0]\nDCL TEMP", 1)
-    body = "IMM[1] UINT32 {5, 12, 0, 0}\n" + COUNT.format(limit="IMM[1].x", body=inner) + END
-    function = optimise(to_ssa(parse(text + body + "END\n")))
-    count = sum(isinstance(node, Loop) for node in walk(function.body))
-    left = [node for node in walk(unroll(function).body) if isinstance(node, Loop)]
-    samples = [one for one in function.values() if one.op == "sample"]
-    assert len(samples) <= MAX_REQUESTS
-    assert (count, len(left)) == expected

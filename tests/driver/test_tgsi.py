@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.shader_runs import SAMPLES
 
 from vc4lab.diagnostics import catalogue
 from vc4lab.driver.compiler.tgsi.errors import TgsiError
@@ -24,7 +25,6 @@ from vc4lab.driver.compiler.tgsi.program import (
     Texture,
 )
 
-SAMPLES = sorted((Path(__file__).parents[1] / "data" / "tgsi").glob("*.tgsi"))
 START = "FRAG\nDCL IN[0].xy, GENERIC[1], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL TEMP[0..3]\n"
 
 

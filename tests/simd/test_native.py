@@ -1,16 +1,12 @@
-"""Float modes, sticky flags, calls to C, the object cache, threads, identical bits everywhere."""
+"""Float modes, sticky flags, calls to C, modules, threads, identical bits everywhere."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
 import itertools
-import os
-import subprocess
-import sys
 import threading
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +17,6 @@ from vc4lab.simd import (
     Function,
     Target,
     build,
-    cache,
     call_pointer,
     call_with_flags,
     const,
@@ -164,76 +159,6 @@ def test_c_calls_run_in_the_normal_float_mode(target):
     assert seen[:3] == [(i, 0.5, out.ctypes.data, *normal) for i in range(3)]
     assert seen[3][:3] == (9, 1.5, None)
     assert out[0] == 0  # our mode is back after the call
-
-
-# -- cache
-
-
-def test_a_key_skips_tracing(tmp_path, monkeypatch):
-    monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path))
-    traced = []
-
-    def body(x):
-        traced.append(1)
-        return x + 1
-
-    function = Function((i32,), i32, body)
-    for _ in range(3):
-        module = build("k", {"f": function}, key="content")
-        assert module["f"](4) == 5
-    assert len(traced) == 1
-    assert build("k", {"f": function}, key="other")["f"](4) == 5
-    assert build("k", {"f": function}, key="content", float_mode="default")["f"](4) == 5
-    for t in targets():
-        build("k", {"f": function}, key="content", target=t)
-    others = {*targets()} - {host_target()}
-    assert len(traced) == 3 + len(others)
-    monkeypatch.setattr(cache, "source_digest", lambda: "changed")
-    build("k", {"f": function}, key="content")
-    assert len(traced) == 4 + len(others)
-
-
-def test_damaged_and_unwritable_caches_are_ignored(tmp_path, monkeypatch):
-    monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path))
-    function = Function((i32,), i32, lambda x: x * 3)
-    build("k", {"f": function}, key="d")
-    (path,) = tmp_path.glob("*/*.o")
-    whole = path.read_bytes()
-    for damage in (b"", whole[:50], whole[:-1], whole[:200] + b"!" + whole[201:], b"x" + whole[1:]):
-        path.write_bytes(damage)
-        assert build("k", {"f": function}, key="d")["f"](5) == 15
-        assert path.read_bytes() == whole
-    monkeypatch.setenv("VC4LAB_CACHE", str(path))  # a file, not a directory
-    assert build("k", {"f": function}, key="d")["f"](5) == 15
-    monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path))
-    cache.prune(0)
-    assert not list(tmp_path.glob("*/*.o"))
-
-
-def test_processes_sharing_a_cache(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from vc4lab.simd import *\n"
-        "@kernel(args=(i32,), returns=i32)\n"
-        "def f(x):\n"
-        "    return x * x\n"
-        "for k in range(10):\n"
-        "    assert build('p', {'f': f}, key=str(k))['f'](7) == 49\n"
-    )
-    environment = {**os.environ, "VC4LAB_CACHE": str(tmp_path / "objects")}
-    processes = [subprocess.Popen([sys.executable, str(script)], env=environment) for _ in range(2)]
-    assert [p.wait(300) for p in processes] == [0, 0]
-    files = [p for p in (tmp_path / "objects").rglob("*") if p.is_file()]
-    assert len(files) == 10
-    assert all(p.suffix == ".o" for p in files)
-
-
-def test_cache_directory(monkeypatch):
-    monkeypatch.delenv("VC4LAB_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert cache.directory() == Path("/somewhere/vc4lab")
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache.directory().parts[-2:] == (".cache", "vc4lab")
 
 
 # -- modules and threads

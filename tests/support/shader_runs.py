@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 
@@ -13,9 +14,15 @@ from vc4lab.driver.compiler.ssa.ops import Words
 from vc4lab.driver.compiler.ssa.optimise import optimise
 from vc4lab.driver.compiler.ssa.unroll import unroll
 from vc4lab.driver.compiler.tgsi.golden import run_tgsi
+from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.driver.compiler.tgsi.program import Program
 
+SAMPLES = sorted((Path(__file__).parents[1] / "data" / "tgsi").glob("*.tgsi"))
 LANES = 16
+START = (
+    "FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL CONST[0..3]\n"
+    "DCL TEMP[0..3]\nIMM[0] UINT32 {0, 1, 1065353216, 1073741824}\n"
+)
 
 
 def words(*values: float) -> Words:
@@ -71,6 +78,13 @@ def both(program: Program, inputs: Inputs) -> Outputs | None:
             given = other.outputs.get(place, np.zeros_like(expected))
             assert np.array_equal(expected, given), f"{step}: output {place} differs"
     return first
+
+
+def result(body: str, **inputs: object) -> np.ndarray:
+    """OUT[0].x of a program that begins with START, as floats."""
+    outputs = both(parse(START + body + "END\n"), Inputs(LANES, **inputs))  # type: ignore[arg-type]
+    assert outputs is not None
+    return outputs.outputs[0, 0].view(np.float32)
 
 
 class AnyProgram:
