@@ -34,9 +34,28 @@ BLEND_NONE, BLEND_PREMULTIPLIED, BLEND_COVERAGE = 0, 1, 2
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane that is on. `source`: x, y, width, height in 16.16; `target`: on the screen.
+    """A plane that is on. Its pixels lie in guest memory; who makes it has looked that they do.
 
-    yuv: where its samples are, instead of `address`, `pitch` and `tiled`, if it has no pixels.
+    Attributes
+    ----------
+    address, pitch
+        Guest address of the frame buffer, and bytes from line to line (T-tiled: a line's tiles).
+    width, height
+        Of the frame buffer, in pixels.
+    tiled
+        Whether it is T-tiled.
+    source
+        x, y, width, height in the frame buffer, 16.16 fixed point.
+    target
+        The same on the screen, in pixels; it may reach beyond the edges.
+    alpha
+        Of the whole plane, 0 to 255.
+    blend
+        One of BLEND_NONE, BLEND_PREMULTIPLIED and BLEND_COVERAGE.
+    mirrored
+        Left to right, top to bottom.
+    yuv
+        Where its samples are, instead of `address`, `pitch` and `tiled`, if it has no pixels.
     """
 
     address: int
@@ -55,7 +74,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is on the screen, as numbers: enough to make the picture, by any thread."""
+    """What is on the screen, width x height pixels: all that makes the picture, in any thread."""
 
     width: int
     height: int
@@ -82,13 +101,13 @@ class Composer:
         self._prepare = lru_cache(maxsize=8)(self._prepared)
 
     def pixels(self, shown: Shown) -> Pixels:
-        """A picture as bytes blue, green, red and one without a meaning, (height, width, 4)."""
+        """A picture, uint8 of shape (height, width, 4): blue, green, red, one without a meaning."""
         out = numpy.empty((shown.height, shown.width, 4), numpy.uint8)
         self.draw(shown, out.ctypes.data, 4 * shown.width)
         return out
 
     def draw(self, shown: Shown, address: int, pitch: int) -> None:
-        """The same into memory of this process."""
+        """The same to an address of this process; pitch: bytes from line to line there."""
         with self._lock:
             steps = [self._prepare(plane, shown.width, shown.height) for plane in shown.planes]
             if not (steps and steps[0] is not None and steps[0].covers):
@@ -215,7 +234,7 @@ class _Step:
 
 
 def picture_of(pixels: Pixels) -> Image:
-    """An RGB picture of what `Composer.pixels` gives."""
+    """A Pillow picture (RGB) of what `Composer.pixels` gives, as large."""
     from PIL import Image
 
     height, width = pixels.shape[:2]
@@ -283,5 +302,5 @@ def _correct(shown: Shown, address: int, pitch: int) -> None:
 
 
 def bends(ramp: bytes) -> bool:
-    """Whether a gamma ramp changes anything; none does not."""
+    """Whether a gamma ramp (256 16-bit numbers; b"": none) changes anything."""
     return bool(ramp) and ramp[1::2] != bytes(range(256))

@@ -25,7 +25,10 @@ Bits = tuple[int, int]
 
 @dataclass(frozen=True)
 class Format:
-    """Where the channels of a pixel (a little-endian number) are."""
+    """Where the channels of a pixel (a little-endian number) are.
+
+    name: four letters, as DRM has them. bits: of a pixel. depth: as the ioctl GETFB gives it.
+    """
 
     name: str
     bits: int
@@ -39,6 +42,7 @@ class Format:
 
     @property
     def code(self) -> int:
+        """Its number in ioctls (`fourcc`)."""
         return fourcc(self.name)
 
     @property
