@@ -11,10 +11,13 @@ import pytest
 from tests.support.frames import BACKGROUND, Frame
 
 from vc4lab.linux.jobs import KEPT_PICTURES, Jobs
-from vc4lab.linux.running import connect
+from vc4lab.linux.running import Linux
 from vc4lab.records.control import build
 from vc4lab.soc.devices.i2c import Monitor
-from vc4lab.soc.videocore.edid import edid_block
+from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.display.connector import Connector
+from vc4lab.soc.display.hdmi import Hdmi
+from vc4lab.soc.videocore.edid import edid_of
 
 
 def watched(frame: Frame) -> Jobs:
@@ -74,21 +77,50 @@ def test_jobs_that_store_nothing_or_outside() -> None:
     assert len(jobs) >= 2
 
 
-def machine_with_monitor() -> Any:
-    return SimpleNamespace(hardware=SimpleNamespace(monitor=Monitor(edid_block(1920, 1080, 60))))
-
-
-def test_another_monitor() -> None:
-    machine = machine_with_monitor()
-    connect(machine, 800, 601, 75)
-    assert machine.hardware.monitor.edid == edid_block(800, 601, 75)
+def machine_with_connector() -> Any:
+    monitor = Monitor(edid_of([(1920, 1080, 60)]))
+    connector = Connector(monitor, Hdmi(), lambda level: None)
+    return SimpleNamespace(hardware=SimpleNamespace(monitor=monitor, connector=connector))
 
 
 @pytest.mark.parametrize(
-    "mode", [(0, 600, 60), (800, 2049, 60), (800, -1, 60), (800, 600, 0), (800, 600, 241)]
+    ("asked", "modes"),
+    [
+        ((800, 601), [(800, 601, 60)]),
+        ((800, 601, 75), [(800, 601, 75)]),
+        (("1280x720@50,800x600",), [(1280, 720, 50), (800, 600, 60)]),
+    ],
 )
-def test_monitors_that_do_not_exist(mode: tuple[int, int, int]) -> None:
-    machine = machine_with_monitor()
-    with pytest.raises(ValueError, match=r"sides of 1 to 2048 pixels and 1 to 240 Hz"):
-        connect(machine, *mode)
-    assert machine.hardware.monitor.edid == edid_block(1920, 1080, 60)
+def test_another_monitor(asked: tuple[int | str, ...], modes: list[tuple[int, int, int]]) -> None:
+    machine = machine_with_connector()
+    guest = Linux(machine, SerialPort())
+    guest.disconnect()
+    assert not machine.hardware.monitor.connected
+    guest.connect(*asked)
+    assert machine.hardware.monitor.connected
+    assert machine.hardware.monitor.edid == edid_of(modes)
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        *(
+            (mode, r"sides of 1 to 2048 pixels and 1 to 240 Hz")
+            for mode in [(0, 600), (800, 2049), (800, -1), (800, 600, 0), (800, 600, 241)]
+        ),
+        (("800x600,large",), "'large' is not a mode"),
+        ((",".join(["640x480"] * 9),), "1 to 8 modes, not 9"),
+        ((1920, 1080, 75), "174.7 MHz"),
+    ],
+)
+def test_monitors_that_do_not_exist(asked: tuple[int | str, ...], text: str) -> None:
+    machine = machine_with_connector()
+    with pytest.raises(ValueError, match=text):
+        Linux(machine, SerialPort()).connect(*asked)
+    assert machine.hardware.monitor.edid == edid_of([(1920, 1080, 60)])
+
+
+@pytest.mark.parametrize("asked", [(), (800,), ("800", 600), (1, 2, 3, 4)])
+def test_what_is_no_monitor(asked: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError, match="a text, or width, height and rate"):
+        Linux(machine_with_connector(), SerialPort()).connect(*asked)

@@ -16,7 +16,7 @@ from vc4lab.drm.setup.places import MULTIARCH, Brought
 from vc4lab.linux import root as root_module
 from vc4lab.linux.archive import Archive
 from vc4lab.linux.objects import BadObject, Needed, module_needs, needs_of
-from vc4lab.linux.root import OPENED, RootFailed, make_root
+from vc4lab.linux.root import OPENED, OPENED_LATER, RootFailed, make_root
 
 RELEASE = "6.1.0-1-arm64"
 
@@ -94,6 +94,7 @@ def brought(tmp_path: Path) -> Brought:
     }
     modules = {
         "vc4": "drm,snd-soc-core",
+        "bcm2835_thermal": "",
         "drm": "",
         "snd-soc-core": "i2c_core",
         "i2c-bcm2835": "",
@@ -119,6 +120,15 @@ def brought(tmp_path: Path) -> Brought:
     (tmp_path / "programs").mkdir()
     (tmp_path / "programs/cube").symlink_to("../tree/usr/bin/cube")
     return made
+
+
+def test_newer_mesa_has_one_more_part_that_programs_open(brought: Brought) -> None:
+    path = f"{MULTIARCH}/{OPENED_LATER[0]}"
+    (brought.tree / path).parent.mkdir()
+    (brought.tree / path).write_bytes(elf(("libc.so.6",)))
+    file = io.BytesIO()
+    make_root(brought, RELEASE, ["cube"], file)
+    assert path in entries(file.getvalue())
 
 
 def test_a_root_has_all_that_its_programs_need(brought: Brought) -> None:
@@ -154,7 +164,8 @@ def test_modules_are_loaded_after_those_they_need(brought: Brought) -> None:
     found = entries(file.getvalue())
     order = [path.rpartition("/")[2] for path in found["vc4lab/modules"][1].decode().splitlines()]
     assert sorted(order) == [
-        "drm.ko", "i2c-bcm2835.ko", "snd-soc-core.ko", "snd-soc-hdmi-codec.ko", "vc4.ko",
+        "bcm2835_thermal.ko", "drm.ko", "i2c-bcm2835.ko", "snd-soc-core.ko",
+        "snd-soc-hdmi-codec.ko", "vc4.ko",
     ]  # fmt: skip
     assert b"/bcm2835.ko\n" in found["vc4lab/card-modules"][1]
     assert order.index("drm.ko") < order.index("vc4.ko")

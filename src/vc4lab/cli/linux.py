@@ -41,11 +41,14 @@ def linux(
     append: Annotated[
         str, typer.Option(help="More for the kernel's command line.", metavar="TEXT")
     ] = "",
-    mode: Annotated[
+    modes: Annotated[
         str | None,
         typer.Option(
-            help="The monitor's mode, such as 800x600 or 1280x720@50. Default: 1920x1080.",
-            metavar="WxH[@HZ]",
+            "--modes",
+            "--mode",
+            help="The monitor's modes, the native one first: 1280x720@50,800x600. Default: "
+            "1920x1080.",
+            metavar="WxH[@HZ],…",
         ),
     ] = None,
     initrd: Annotated[
@@ -140,7 +143,7 @@ def linux(
             raise failed("--root full: it is a card itself; without --card and --initrd")
         card, append = _full_root(suite, board, arch, append)
     alone = initrd is not None or card is not None
-    monitor = _monitor(mode, alone)
+    monitor = _monitor(modes, alone)
     if alone and program:
         name = "root full" if root else "initrd" if card is None else "card"
         raise failed(f"--{name}: a program runs in the root of --setup only")
@@ -217,23 +220,18 @@ def _check_command(program: Sequence[str]) -> None:
         raise failed(f"vc4lab linux: {error}") from None
 
 
-def _monitor(mode: str | None, alone: bool) -> tuple[int, int, int] | None:
-    """The monitor's mode: width, height, rate. Raises typer.Exit."""
-    from vc4lab.drm.kms.modes import parse_modes
-    from vc4lab.linux.running import check_mode
+def _monitor(modes: str | None, alone: bool) -> list[tuple[int, int, int]] | None:
+    """The monitor's modes: width, height, rate of each. Raises typer.Exit."""
+    from vc4lab.linux.running import modes_of
 
-    if mode is None:
+    if modes is None:
         return None
     if alone:
-        raise failed("--mode: only for the root of --setup; a card has config.txt's hdmi_mode")
+        raise failed("--modes: only for the root of --setup; a card has config.txt's hdmi_mode")
     try:
-        found = [(one.width, one.height, one.refresh) for one in parse_modes(mode)]
-        if len(found) != 1:
-            raise failed(f"--mode {mode}: one mode, not {len(found)}")
-        check_mode(*found[0])
+        return modes_of(modes)
     except ValueError as error:
-        raise failed(f"--mode {mode}: {error}") from None
-    return found[0]
+        raise failed(f"--modes {modes}: {error}") from None
 
 
 def _brought(suite: str | None, board: str, arch: str) -> Brought:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.cli.serial_ends import Keyboard
 from vc4lab.linux.dialogue import Dialogue, lines_of
-from vc4lab.linux.running import connect
+from vc4lab.linux.running import Modes, connect
 from vc4lab.soc.devices.serial import SerialPort
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class LinuxTerminal:
         The program's exit code; None while it runs.
     """
 
-    def __init__(self, program: Sequence[str], mode: tuple[int, int, int] | None = None) -> None:
-        self._mode = mode
+    def __init__(self, program: Sequence[str], modes: Modes | None = None) -> None:
+        self._modes = modes
         self._is_shell = not program
         self._is_terminal = os.isatty(0)
         self._command = command_of(program)
@@ -49,8 +49,8 @@ class LinuxTerminal:
     def begin(self, machine: Machine) -> None:
         """Run the command in a machine that waits for one."""
         self._machine = machine
-        if self._mode is not None:
-            connect(machine, *self._mode)
+        if self._modes is not None:
+            connect(machine, self._modes)
         self._dialogue.ready = True
         self._dialogue.send(self.port, self._command)
         self.port.source = self._receive

@@ -25,9 +25,9 @@ PROGRAMS = ("kmscube", "glmark2-es2-drm", "modetest", "vbltest", "drm_info")
 """Always there, if their packages are."""
 GL_PROGRAMS = ("kmscube", "glmark2-es2-drm")
 """Those that need Mesa's driver, which Debian does not build for armel."""
-MODULES = ("i2c-bcm2835", "snd-soc-hdmi-codec", "vc4")
-"""Those of the display. vc4.ko asks for the others by name; if they come later it begins again, and
-6.1's sound core then uses memory that it has freed."""
+MODULES = ("i2c-bcm2835", "snd-soc-hdmi-codec", "vc4", "bcm2835_thermal")
+"""Those of the display, and the thermometer's. vc4.ko asks for the others by name; if they come
+later it begins again, and 6.1's sound core then uses memory that it has freed."""
 CARD_MODULES = (
     "bcm2835",
     "sdhci-iproc",
@@ -41,6 +41,8 @@ CARD_MODULES = (
 wants. Loaded only for a card: the controllers look for one every second."""
 OPENED = ("libEGL_mesa.so.0", "libGLESv2.so.2", "libgbm.so.1", f"dri/{DRIVER}")
 """What programs open without naming it, below the folder of libraries."""
+OPENED_LATER = ("gbm/dri_gbm.so",)
+"""The same, of Mesa from 24.3 on."""
 FOLDERS = ("usr/share/glvnd", "usr/share/drirc.d", "usr/share/libdrm")
 """Files that Mesa reads."""
 DATA = {"glmark2-es2-drm": ("usr/share/glmark2",)}
@@ -174,6 +176,9 @@ def _make(
     archive.device("dev/null", 1, 3, 0o666)
     for path in OPENED if has_driver(brought) else ():
         root.add(f"{brought.multiarch}/{path}")
+    for path in OPENED_LATER:
+        if (brought.tree / brought.multiarch / path).exists():
+            root.add(f"{brought.multiarch}/{path}")
     for path in FOLDERS:
         root.add_folder(path)
     root.add("usr/bin/busybox")

@@ -18,7 +18,7 @@ from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.kernels import UnknownTarget, architecture_of
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
-from vc4lab.soc.videocore.edid import edid_block, pixel_clock
+from vc4lab.soc.videocore.edid import MOST_MODES, pixel_clock
 
 if TYPE_CHECKING:
     from vc4lab.linux.jobs import Jobs
@@ -31,6 +31,24 @@ LONGEST_SIDE, HIGHEST_RATE, HIGHEST_CLOCK = 2048, 240, 162_000_000
 """Of a monitor's mode; vc4.ko shows no more pixels, and leaves modes out whose clock is higher."""
 INTERRUPT = b"\x03"
 SETTING = "stty -echo -onlcr; "
+
+
+Modes = str | Sequence[tuple[int, int, int]]
+"""A monitor's modes, the native one first: width, height and rate of each, or a text such as
+"1280x720,800x600@75"."""
+
+
+def modes_of(modes: Modes) -> list[tuple[int, int, int]]:
+    """A monitor's modes. Raises ValueError for those that Linux does not take, and for too many."""
+    if isinstance(modes, str):
+        from vc4lab.drm.kms.modes import parse_modes
+
+        modes = [(one.width, one.height, one.refresh) for one in parse_modes(modes)]
+    for mode in modes:
+        check_mode(*mode)
+    if not 1 <= len(modes) <= MOST_MODES:
+        raise ValueError(f"a monitor has 1 to {MOST_MODES} modes, not {len(modes)}")
+    return list(modes)
 
 
 def check_mode(width: int, height: int, rate: int) -> None:
@@ -48,10 +66,9 @@ def check_mode(width: int, height: int, rate: int) -> None:
         )
 
 
-def connect(machine: Machine, width: int, height: int, rate: int = 60) -> None:
+def connect(machine: Machine, modes: Modes) -> None:
     """Another monitor at a machine's HDMI. Raises ValueError."""
-    check_mode(width, height, rate)
-    machine.hardware.monitor.edid = edid_block(width, height, rate)
+    machine.hardware.connector.plug(modes_of(modes))
 
 
 @dataclass(frozen=True)
@@ -142,18 +159,26 @@ class Linux:
 
         return Jobs.of(self.machine)
 
-    def connect(self, width: int, height: int, rate: int = 60) -> None:
-        """Another monitor, whose only mode has so many pixels and pictures a second.
+    def connect(self, *modes: int | str, rate: int = 60) -> None:
+        """Another monitor: `connect(800, 600)` or `connect(800, 600, 75)` with this one mode,
+        `connect("1280x720,800x600@75")` with these, the native one first.
 
-        Programs see it when they ask for the modes next; the picture on it stays until then.
+        Linux's driver looks for it every ten seconds, and where a program asks for the modes; the
+        picture stays until a program sets a mode.
 
         Raises
         ------
         ValueError
-            Sides that no display list can have, a rate of less than 1 or more than 240, or a
-            pixel clock above the 162 MHz of Linux's driver.
+            Sides that no display list can have, a rate of less than 1 or more than 240, a pixel
+            clock above the 162 MHz of Linux's driver, or more than eight modes.
+        TypeError
+            Neither a text nor two or three numbers.
         """
-        connect(self.machine, width, height, rate)
+        connect(self.machine, _asked(modes, rate))
+
+    def disconnect(self) -> None:
+        """Pull the monitor's plug. Linux's driver looks every ten seconds."""
+        self.machine.hardware.connector.unplug()
 
     @property
     def is_running(self) -> bool:
@@ -220,3 +245,15 @@ class Linux:
 
     def _text(self) -> str:
         return self._output.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _asked(modes: Sequence[int | str], rate: int) -> Modes:
+    """What `Linux.connect` was given."""
+    match modes:
+        case [str(text)]:
+            return text
+        case [int(width), int(height)]:
+            return [(width, height, rate)]
+        case [int(width), int(height), int(own)]:
+            return [(width, height, own)]
+    raise TypeError(f"a monitor's modes are a text, or width, height and rate, not {modes!r:.60}")

@@ -110,14 +110,15 @@ BOARD_UNKNOWNS = [
         "pll_start",
         "Which PLLs run when the firmware starts a program?",
         {
-            "used": "B for the ARM, C and D for the core and its devices, H for the display; A is "
-            "off",
-            "all": "A as well",
+            "all": "A for the V3D, the codec and the ISP, B for the ARM, C for the core, D for the "
+            "devices, H for the display",
+            "used": "not A: C serves the V3D, the codec and the ISP as well",
         },
-        "used",
+        "all",
         "Read A2W's registers on a board before a kernel has changed them.",
-        "Linux's clk-bcm2835.c computes rates from the registers, whose first values no document "
-        "has; that C, D and H run at 2 GHz, 2 GHz and 1.728 GHz is a choice, too",
+        "No document has the registers' first values. Linux's clk_summary of a Pi 3 B+ (A. "
+        "McDermond, linux-i2c, 28 May 2019) shows A and C at 2.4 GHz, D at 2.000000024 and who "
+        "takes what from them; that other boards' A and C run at 2 GHz is a choice",
     ),
     *VPU_UNKNOWNS,
 ]

@@ -42,6 +42,7 @@ from vc4lab.soc.devices.uart import ENABLE as UART_ENABLE
 from vc4lab.soc.devices.uart import Uart
 from vc4lab.soc.devices.usb import Usb
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
+from vc4lab.soc.display.connector import HOTPLUG_PIN, Connector
 from vc4lab.soc.display.display_blocks import DisplayBlocks
 from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.events import MachineListeners, V3DMade
@@ -52,7 +53,7 @@ from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.emmc import Emmc
 from vc4lab.soc.sd.sd_card import SdCard
 from vc4lab.soc.sd.sdhost import SdHost
-from vc4lab.soc.videocore.clock_rates import V3D_CLOCK
+from vc4lab.soc.videocore.clock_rates import CORE, PIXEL, V3D_CLOCK, VEC
 from vc4lab.soc.videocore.edid import edid_block
 from vc4lab.soc.videocore.framebuffer import Screen
 from vc4lab.soc.videocore.mailbox import Mailbox
@@ -190,14 +191,15 @@ class Hardware:
             },
         )
         self.gpio = Gpio(clock, self.interrupts)
-        if board.hotplug_gpio is not None:
-            self.gpio.drive(board.hotplug_gpio, 0)
         self._connect_uarts()
         self.smi = Smi(self.interrupts)
         self.power = PowerManager(clock, reporter)
         self.timer = SystemTimer(clock, self.interrupts)
-        plls = Plls(reporter, board.arm_clock, all_run=unknowns["pll_start"] == "all")
-        clocks = ClockManager(reporter, plls, self.videocore.clock_rates)
+        rates = self.videocore.clock_rates
+        main = board.arm_clock, rates[CORE], rates[V3D_CLOCK]
+        plls = Plls(reporter, *main, all_run=unknowns["pll_start"] == "all")
+        clocks = ClockManager(reporter, plls, rates)
+        self.videocore.display_clocks = {PIXEL: plls.set_pixel_clock, VEC: clocks.start_vec}
         self.pwm = Pwm(clock, partial(clocks.frequency, CM_PWM), reporter)
         self.pcm = Pcm(reporter, self.interrupts, clock, partial(clocks.frequency, CM_PCM))
         self._make_card_controllers(clocks)
@@ -299,6 +301,15 @@ class Hardware:
         self.txp.written = self.processors.code_changed
         for block in display.blocks:
             self.bus.attach(block)
+        self.monitor = Monitor(edid_block(*self.config.display_mode()))
+        self.connector = Connector(self.monitor, display.hdmi, self._drive_hotplug)
+
+    def _drive_hotplug(self, level: int) -> None:
+        """The pin that tells of a monitor."""
+        if self.board.hotplug_gpio is None:
+            self.videocore.expander[HOTPLUG_PIN] = level
+        else:
+            self.gpio.drive(self.board.hotplug_gpio, level)
 
     def _attach_absent(self) -> None:
         """The buses to which nothing is attached."""
@@ -306,7 +317,6 @@ class Hardware:
         common = self.reporter, self.interrupts
         asking: set[str] = set()
         bus.attach(Spi(*common))
-        self.monitor = Monitor(edid_block(*self.config.display_mode()))
         for kind in (I2c0, I2c1, I2c2):
             controller = kind(*common, asking)
             if kind is I2c2:

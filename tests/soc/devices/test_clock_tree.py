@@ -61,10 +61,49 @@ def test_the_rates_that_a_driver_computes(boot, tmp_path, name):
     uart = registers.generator("UART", plld / registers[PLLD_PER])
     assert uart == pytest.approx(board.uart_clock, rel=1e-3)
     assert registers.generator("TIMER", CRYSTAL) == pytest.approx(1e6, rel=1e-3)
-    assert registers[LOCK] == 0x1E00
+    assert registers[LOCK] == 0x1F00
+
+
+def test_the_rates_of_a_pi_3_are_those_that_linux_lists_on_boards(boot):
+    """clk_summary of a Pi 3 B+: A. McDermond on linux-i2c, 28 May 2019. Linux rounds down."""
+    registers = Registers(boot(HALT, board="pi3"))
+    plla, pllc, plld = (
+        registers.pll(A2W + 0x100 + at, A2W + 0x200 + at, A2W + 0x014 + at, 14)
+        for at in (0, 0x20, 0x40)
+    )
+    assert [int(rate) for rate in (plla, pllc, plld)] == [
+        2_400_000_000,
+        2_400_000_000,
+        2_000_000_024,
+    ]
+    core, gpu = pllc / registers[PLLC_CORE0], plla / registers[A2W + 0x400]
+    assert core == gpu == 1_200_000_000
+    assert registers.generator("VPU", core) == 400_000_000
+    assert {registers.generator(name, gpu) for name in ("H264", "ISP", "V3D")} == {300_000_000}
+    per = plld / registers[PLLD_PER]
+    assert int(per) == int(plld / registers[PLLD_CORE]) == 500_000_006
+    assert int(registers.generator("UART", per)) == 47_999_625
+    assert int(registers.generator("HSM", per)) == 163_682_866
+    assert int(registers.generator("SDC", per)) == 166_666_668
+
+
+def test_the_firmware_sets_the_clocks_of_displays(boot):
+    """Newer kernels ask it for them. PLLH serves HDMI, so does it in the registers."""
+    machine = boot(HALT, board="pi3")
+    videocore, valve = machine.videocore, machine.hardware.pixel_valves[1]
+    for hertz in (25_175_000, 74_250_000, 139_770_000, 162_000_000):
+        videocore.set_clock_rate(9, hertz)
+        assert valve._hertz() == pytest.approx(hertz, abs=1000)
+    for hertz in (1, 0xFFFFFFFF):
+        videocore.set_clock_rate(9, hertz)
+        assert valve._hertz() >= 0
+    valve.CONTROL = 2 << 2
+    videocore.set_clock_rate(15, 108_000_000)
+    assert valve._hertz() == pytest.approx(13.5e6, rel=1e-5)
 
 
 def test_a_pll_is_switched_off_and_on(registers):
+    registers[A2W + 0x100] = registers[A2W + 0x100] | 1 << 16
     assert registers[LOCK] & 1 << 8 == 0
     registers[A2W + 0x100] = registers[A2W + 0x100] & ~(1 << 16)
     assert registers[LOCK] & 1 << 8

@@ -67,6 +67,25 @@ def test_blanks_come_at_the_rate_of_the_mode(display):
     assert display[HVS + 0x58] == frames
 
 
+def test_fields_of_an_interlaced_picture_have_lines_of_their_own(display):
+    """NTSC as Linux writes it: 263 lines and 262, of 858 pixels; here at 17.28 MHz."""
+    display.start(818, 224)
+    valve = display.machine.hardware.pixel_valves[1]
+    display[PV2 + 0x18] = 9 << 16 | 224
+    display[PV2 + 0x1C], display[PV2 + 0x20] = 20 << 16 | 5, 8 << 16 | 224
+    display[PV2 + 4] = 3 | 1 << 4
+    line = 858e9 / 17.28e6
+    lengths = []
+    for _field in range(6):
+        lengths.append(round(valve.period / line))
+        valve.blank()
+    assert lengths == [258, 257] * 3
+    display[PV2 + 4] = 3
+    for _picture in range(3):
+        valve.blank()
+        assert round(valve.period / line) == 258
+
+
 def test_a_mode_without_sense_does_not_stop_the_machine(display):
     for value in (0, 0xFFFFFFFF):
         for at in (0x0C, 0x10, 0x14, 0x18):

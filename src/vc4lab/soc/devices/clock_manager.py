@@ -98,6 +98,8 @@ MEASURED = {
 }  # fmt: skip
 """Numbers by which TCNTCTL chooses what is counted."""
 GHZ = 1_000_000_000
+HIGHEST_CHANNEL, SLOWEST = 1_200_000_000, 700_000_000
+"""Of a PLL's channel for the core; of a PLL itself."""
 _PLAIN = Register(0)
 """Stands for the registers of PLLs, which have names only."""
 
@@ -115,23 +117,38 @@ def is_allowed(value: int, block: Block, reporter: Reporter) -> bool:
     return False
 
 
+def _multiple(hertz: int) -> int:
+    """The highest rate of a channel of which a clock is a whole part."""
+    return hertz * max(HIGHEST_CHANNEL // hertz, 1)
+
+
 class Plls(Storage):
     """A2W: what each PLL multiplies by, and what its channels divide by. They lock at once."""
 
     NAME = "a2w"
     OFFSET = 0x102000
 
-    def __init__(self, reporter: Reporter, arm_clock: int, *, all_run: bool = False) -> None:
+    def __init__(
+        self, reporter: Reporter, arm: int, core: int, v3d: int, *, all_run: bool = True
+    ) -> None:
+        """`arm`, `core`, `v3d`: Hz of the clocks that are made from PLLs B, C and A."""
         super().__init__()
         self._reporter = reporter
         self.changed = lambda: None
         """Called when one was switched on or off."""
-        self._set("PLLA", 2 * GHZ, {}, runs=all_run)
-        self._set("PLLB", 2 * arm_clock, {"ARM": 2})
-        self._set("PLLC", 2 * GHZ, {"CORE0": 2, "CORE1": 4, "CORE2": 4, "PER": 2})
+        self._set("PLLA", 2 * _multiple(v3d), {"CORE": 2} if all_run else {}, runs=all_run)
+        self._set("PLLB", 2 * arm, {"ARM": 2})
+        self._set("PLLC", 2 * _multiple(core), {"CORE0": 2, "PER": 2})
         self._set("PLLD", 2 * GHZ, {"CORE": 4, "PER": 4})
         self._set("PLLH", 1_728_000_000, {"AUX": 8})
         self.values[XOSC_CTRL] = 0xFF
+
+    def set_pixel_clock(self, hertz: int) -> None:
+        """What the firmware does where a program asks it for HDMI's clock."""
+        slower = SLOWER["PIX"]
+        divider = max(1, min(-(-SLOWEST // (slower * max(hertz, 1))), 0xFF))
+        self._set("PLLH", hertz * slower * divider, {"PIX": divider})
+        self.changed()
 
     def _set(self, name: str, hertz: int, dividers: dict[str, int], *, runs: bool = True) -> None:
         """How the firmware leaves a PLL."""
@@ -139,7 +156,7 @@ class Plls(Storage):
         at = ROW * pll.row
         halved = hertz > HIGHEST_MULTIPLIED
         steps = (hertz >> halved) << FRACTION_BITS
-        multiplier = (steps + CRYSTAL // 2) // CRYSTAL
+        multiplier = -(-steps // CRYSTAL)
         values = self.values
         values[CTRL + at] = multiplier >> FRACTION_BITS | 1 << PREDIVIDER_AT
         values[CTRL + at] |= RUNS if runs else POWER_DOWN
@@ -236,12 +253,13 @@ class ClockManager(Block):
 
     def _start_generators(self, rates: dict[int, int]) -> None:
         """How the firmware leaves them; sound has no clock."""
+        gpu = PLLA if self._plls.has_power("PLLA") else PLLC
         wanted = {
             "VPU": (PLLC, rates[clock_rates.CORE]),
-            "H264": (PLLC, rates[clock_rates.H264]),
-            "ISP": (PLLC, rates[clock_rates.ISP]),
-            "V3D": (PLLD, rates[clock_rates.V3D_CLOCK]),
-            "SDC": (PLLC, rates[clock_rates.SDRAM]),
+            "H264": (gpu, rates[clock_rates.H264]),
+            "ISP": (gpu, rates[clock_rates.ISP]),
+            "V3D": (gpu, rates[clock_rates.V3D_CLOCK]),
+            "SDC": (PLLD, 166_666_667),
             "UART": (PLLD, rates[clock_rates.UART]),
             "EMMC": (PLLD, rates[clock_rates.EMMC]),
             "HSM": (PLLD, 163_682_864),
@@ -252,13 +270,17 @@ class ClockManager(Block):
             "OTP": (OSCILLATOR, 4_800_000),
         }
         for name, (source, hertz) in wanted.items():
-            at = GENERATORS[name]
-            divider = round(self._source(source, name) / max(hertz, 1) * WHOLE)
-            divider = max(WHOLE, min(divider, KEPT))
-            fraction = FRACTION if divider % WHOLE else 0
-            self.values[at] = source | ENABLE | GATE | BUSY | fraction
-            self.values[at + 4] = divider
+            self._start(name, source, hertz)
         self.values[GENERATORS["PERII"]] = GATE
+
+    def _start(self, name: str, source: int, hertz: int) -> None:
+        """Let a generator run as near a rate as it can."""
+        at = GENERATORS[name]
+        divider = round(self._source(source, name) / max(hertz, 1) * WHOLE)
+        divider = max(WHOLE, min(divider, KEPT))
+        fraction = FRACTION if divider % WHOLE else 0
+        self.values[at] = source | ENABLE | GATE | BUSY | fraction
+        self.values[at + 4] = divider
 
     def _source(self, number: int, name: str) -> float:
         """Hz of one of the sources that a generator can choose."""
@@ -275,6 +297,10 @@ class ClockManager(Block):
             return 0.0
         name = _NAMES.get(control, "").removesuffix("CTL")
         return self._source(value & 15, name) / whole
+
+    def start_vec(self, hertz: int) -> None:
+        """What the firmware does where a program asks it for the clock of analogue video."""
+        self._start("VEC", PLLD, hertz)
 
     def on_write_WORDS(self, index: int, value: int) -> None:
         if not is_allowed(value, self, self._reporter):

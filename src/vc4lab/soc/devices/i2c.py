@@ -33,12 +33,17 @@ class I2cDevice(Protocol):
     def read(self) -> int:
         """The next byte from it."""
 
+    @property
+    def connected(self) -> bool:
+        """Whether it answers."""
+
 
 class Monitor:
-    """A monitor's EDID, read from the offset that was written."""
+    """A monitor's EDID, read from the offset that was written; one without its plug is silent."""
 
     def __init__(self, edid: bytes) -> None:
         self.edid = edid
+        self.connected = True
         self.at = 0
 
     def write(self, first: bool, byte: int) -> None:
@@ -94,8 +99,10 @@ class I2c(Absent):
 
     def _begin(self) -> None:
         self.STATUS &= ~DONE
-        if self.ADDRESS not in self.devices:
-            self.report_use()
+        device = self.devices.get(self.ADDRESS)
+        if device is None or not device.connected:
+            if device is None:
+                self.report_use()
             self._left = 0
             self.STATUS |= NO_ACKNOWLEDGE | DONE
             return

@@ -70,10 +70,11 @@ class DisplayBlocks:
         self.txp = Txp(
             memory, self.hvs, clock, interrupts, reporter, lambda: float(core_clock), unknowns
         )
+        self.hdmi = Hdmi()
         self.blocks: tuple[Block, ...] = (
             self.hvs,
             *self.valves.values(),
-            Hdmi(),
+            self.hdmi,
             Hd(),
             Vec(reporter),
             self.txp,

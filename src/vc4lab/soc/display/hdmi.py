@@ -1,6 +1,6 @@
 """HDMI (P + 0x902000, P + 0x808000): what a driver sets up before a picture comes.
 
-There is always a monitor. Packets and sound go nowhere.
+Packets and sound go nowhere; what is plugged in is in `connector.py`.
 Sources: Linux, drivers/gpu/drm/vc4/vc4_regs.h and vc4_hdmi.c.
 """
 

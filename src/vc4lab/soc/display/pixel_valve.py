@@ -12,7 +12,7 @@ from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import NANOSECONDS, Clock, Event
 from vc4lab.soc.devices.interrupts import InterruptController
 
-ENABLE, VIDEO_ENABLE = 1 << 0, 1 << 0
+ENABLE, VIDEO_ENABLE, INTERLACE = 1 << 0, 1 << 0, 1 << 4
 VEC_CLOCK = 2
 """CONTROL's choice of a clock, for the encoder of analogue video."""
 VERTICAL = 0x1F0
@@ -67,6 +67,8 @@ class PixelValve(Block):
         self._event: Event | None = None
         self._began = 0
         """When the last vertical blank began (ns)."""
+        self._even = False
+        """Whether the even field of an interlaced picture is sent."""
 
     @property
     def runs(self) -> bool:
@@ -80,8 +82,11 @@ class PixelValve(Block):
 
     @property
     def lines(self) -> tuple[int, int]:
-        """Lines of the blank and of the picture."""
-        (back, sync), (front, active) = _halves(self.VERTA), _halves(self.VERTB)
+        """Lines of the blank and of the picture, or of the field that is sent."""
+        first, second = self.VERTA, self.VERTB
+        if self._even:
+            first, second = self.VERTA_EVEN, self.VERTB_EVEN
+        (back, sync), (front, active) = _halves(first), _halves(second)
         return front + sync + back, active
 
     @property
@@ -114,6 +119,7 @@ class PixelValve(Block):
     def blank(self) -> None:
         """The vertical blank begins."""
         self._began = self._clock.now
+        self._even = bool(self.V_CONTROL & INTERLACE) and not self._even
         self.INTSTAT |= VERTICAL
         self._schedule()
         self._picture()

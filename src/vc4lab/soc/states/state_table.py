@@ -68,7 +68,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "local": ("_mailboxes", "_held_low", "_held_high", "_carry"),
     "mailbox": ("replies", "messages"),
     "pcm": ("_queued", "_heard", "_counted"),
-    **{f"pv{n}": ("_began",) for n in range(3)},
+    **{f"pv{n}": ("_began", "_even") for n in range(3)},
     "pwm": ("_fifo", "_next", "_levels", "played"),
     "rng": ("_state",),
     "sdhost": ("_command", "_direction", "_left", "_buffer", "_at", "_ready", "_dma"),
@@ -108,7 +108,7 @@ def rows(machine: Machine) -> Iterator[Row]:
         yield Row(f"bus {bus.name}", bus, (*polling, "accesses", "polls"))
         for _start, block in bus.blocks:
             yield Row(block.NAME, block, ("values", *BLOCK_STATE.get(block.NAME, ())))
-    yield Row("monitor", machine.hardware.monitor, ("at",))
+    yield Row("monitor", machine.hardware.monitor, ("at", "edid", "connected"))
     yield Row("SD card", machine.emmc.card, CARD_STATE)
     vc = machine.videocore
     firmware = (

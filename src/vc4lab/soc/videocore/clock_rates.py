@@ -7,6 +7,9 @@ from vc4lab.soc.board import Board
 from vc4lab.soc.boot.config_txt import Config
 
 EMMC, UART, ARM, CORE, V3D_CLOCK, H264, ISP, SDRAM, PIXEL, PWM = range(1, 11)
+HDMI_STATE, VEC = 13, 15
+"""Linux's M2MC, by which newer kernels mean that of HDMI's state machine (HSM in the clock
+manager); the clock of analogue video. 11, 12 and 14 belong to later chips."""
 MEGAHERTZ = 1_000_000
 HIGHEST_RATE = 1500 * MEGAHERTZ
 GPU_CLOCKS = {"core_freq": CORE, "v3d_freq": V3D_CLOCK, "h264_freq": H264, "isp_freq": ISP}
@@ -21,11 +24,13 @@ def rates_at_start(board: Board, config: Config, reporter: Reporter) -> dict[int
         ARM: board.arm_clock,
         CORE: board.core_clock,
         V3D_CLOCK: board.v3d_clock,
-        H264: 250_000_000,
-        ISP: 250_000_000,
+        H264: board.v3d_clock,
+        ISP: board.v3d_clock,
         SDRAM: 450_000_000,
         PIXEL: 148_500_000,
         PWM: 100_000_000,
+        HDMI_STATE: 163_682_864,
+        VEC: 108_000_000,
     }
     everything = _megahertz("gpu_freq", config, reporter)
     for key, clock in GPU_CLOCKS.items():

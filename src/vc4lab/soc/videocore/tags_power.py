@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vc4lab.soc.devices.power import TEMPERATURE
-from vc4lab.soc.videocore.clock_rates import HIGHEST_RATE
+from vc4lab.soc.videocore.clock_rates import HDMI_STATE, PIXEL, VEC
 from vc4lab.soc.videocore.properties import tag
 from vc4lab.soc.videocore.videocore import DOMAINS, VideoCore
 
 ON, ABSENT = 1, 2
 LOWEST_RATE = 100_000_000
+DISPLAY_CLOCKS, HIGHEST_DISPLAY_RATE = frozenset((PIXEL, HDMI_STATE, VEC)), 340_000_000
+"""Programs set these to what a mode needs; HDMI 1.3 ends there."""
 INVALID_VOLTAGE = 0x80000000
 HOTTEST = 85_000
 """Thousandths of a degree Celsius."""
@@ -40,7 +42,13 @@ def _rate(vc: VideoCore, clock: int) -> int:
 
 
 def _highest_rate(vc: VideoCore, clock: int) -> int:
+    if clock in DISPLAY_CLOCKS:
+        return HIGHEST_DISPLAY_RATE
     return vc.board.arm_clock if clock == 3 else _rate(vc, clock)
+
+
+def _lowest_rate(vc: VideoCore, clock: int) -> int:
+    return 0 if clock in DISPLAY_CLOCKS else min(LOWEST_RATE, _rate(vc, clock))
 
 
 def _measured_rate(vc: VideoCore, clock: int) -> int:
@@ -56,9 +64,7 @@ _about(0x00020002, "power timing", "device", "microseconds", lambda _vc, _device
 _about(0x00030001, "clock state", "clock", "state", _clock_state)
 _about(0x00030002, "clock rate", "clock", "hertz", _rate)
 _about(0x00030004, "highest clock rate", "clock", "hertz", _highest_rate)
-_about(
-    0x00030007, "lowest clock rate", "clock", "hertz", lambda vc, n: min(LOWEST_RATE, _rate(vc, n))
-)
+_about(0x00030007, "lowest clock rate", "clock", "hertz", _lowest_rate)
 _about(0x00030047, "measured clock rate", "clock", "hertz", _measured_rate)
 _about(0x00030003, "voltage", "rail", "value", _voltage)
 _about(0x00030005, "highest voltage", "rail", "value", _voltage)
@@ -83,8 +89,7 @@ def set_clock_state(vc: VideoCore, clock: int, state: int) -> tuple[int, int]:
 
 @tag(0x00038002, "set clock rate", "u32 clock, u32 hertz, u32 skip_turbo", "u32 clock, u32 hertz")
 def set_clock_rate(vc: VideoCore, clock: int, hertz: int, skip_turbo: int) -> tuple[int, int]:
-    if clock in vc.clock_rates and hertz:
-        vc.clock_rates[clock] = min(hertz, HIGHEST_RATE)
+    vc.set_clock_rate(clock, hertz)
     return clock, _rate(vc, clock)
 
 

@@ -13,7 +13,7 @@ from vc4lab.soc.boot.boot_plan import arm_memory, vc_memory
 from vc4lab.soc.boot.config_txt import Config
 from vc4lab.soc.clock import Clock
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
-from vc4lab.soc.videocore.clock_rates import V3D_CLOCK, rates_at_start
+from vc4lab.soc.videocore.clock_rates import HIGHEST_RATE, V3D_CLOCK, rates_at_start
 from vc4lab.soc.videocore.framebuffer import BGR, RGB, Framebuffer, Geometry
 from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
 
@@ -60,6 +60,8 @@ class VideoCore:
         self.clock_rates = rates_at_start(board, config, reporter)
         self.clock_states = dict.fromkeys(self.clock_rates, 1)
         self.clock_states[V3D_CLOCK] = 0
+        self.display_clocks: dict[int, Callable[[int], None]] = {}
+        """What sets the clocks of displays, by number, to Hz."""
         self.domains = [0] * (DOMAINS + 1)
         self.devices = [1] * 9
         self.expander = [0] * EXPANDER_PINS
@@ -109,6 +111,13 @@ class VideoCore:
             self.clock_states[number] = on & 1
             if number == V3D_CLOCK:
                 self._switch_v3d("clock", bool(on & 1))
+
+    def set_clock_rate(self, number: int, hertz: int) -> None:
+        """Change a clock's rate; those of displays follow it."""
+        if number in self.clock_rates and hertz:
+            self.clock_rates[number] = min(hertz, HIGHEST_RATE)
+            if number in self.display_clocks:
+                self.display_clocks[number](self.clock_rates[number])
 
     def set_domain(self, number: int, on: int) -> None:
         """Switch a power domain; the V3D's makes the V3D usable."""
