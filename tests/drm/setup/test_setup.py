@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -234,6 +235,29 @@ def test_nothing_unsigned_is_taken_whatever_the_host_allows(world: World) -> Non
     sources = (client.folder / "debian.sources").read_text()
     assert sources.count("Signed-By: ") == sources.count("Types: ") == 2
     assert "Trusted" not in sources
+
+
+def elf(*headers: int) -> bytes:
+    """The headers of a 64-bit little-endian program with program headers of these types."""
+    head = b"\x7fELF\2\1" + bytes(26) + struct.pack("<QQIHHH", 64, 0, 0, 64, 56, len(headers))
+    return head.ljust(64, b"\0") + b"".join(struct.pack("<I52x", kind) for kind in headers)
+
+
+@pytest.mark.parametrize(
+    ("content", "static"),
+    [(elf(1, 1), True), (elf(1, 2, 4), True), (elf(6, 3, 1), False), (b"#!/bin/sh\n", False),
+     (b"", False), (b"\x7fELF\2\1", False), (b"\x7fELF\2\1" + b"\xff" * 58, False)],
+)  # fmt: skip
+def test_a_qemu_with_a_dynamic_loader_is_not_taken(
+    content: bytes, static: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would load the arm64 programs' preloaded object, which the supervisor shows it."""
+    qemu = tmp_path / "qemu-aarch64"
+    qemu.write_bytes(content)
+    qemu.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(steps, "run_tool", lambda command: "qemu-aarch64 version 9.2.0")
+    assert steps.find_host_qemu() == (str(qemu) if static else None)
 
 
 def test_how_programs_are_started(world: World, tmp_path: Path) -> None:

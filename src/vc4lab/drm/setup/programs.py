@@ -13,6 +13,10 @@ from vc4lab.drm.setup.places import Brought, find_brought
 from vc4lab.drm.setup.preload import AARCH64
 from vc4lab.drm.supervisor.path_calls import PathCalls
 
+_HEADER = 64
+_INTERPRETER = b"\3\0\0\0"
+"""PT_INTERP, the type of the program header that names the dynamic loader (elf(5))."""
+
 
 def start(
     brought: Brought, program: Sequence[str], environment: dict[str, str]
@@ -87,3 +91,18 @@ def is_arm64(path: Path) -> bool:
     if len(head) < 20 or head[:6] != b"\x7fELF\2\1":
         return False
     return int.from_bytes(head[18:20], "little") == AARCH64
+
+
+def needs_no_loader(path: Path) -> bool:
+    """Whether a file is a 64-bit program that starts without the host's dynamic loader."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEADER)
+            if len(head) < _HEADER or head[:6] != b"\x7fELF\2\1":
+                return False
+            file.seek(int.from_bytes(head[32:40], "little"))
+            size, count = (int.from_bytes(head[at : at + 2], "little") for at in (54, 56))
+            entries = [file.read(size)[:4] for _ in range(count)]
+    except (OSError, OverflowError, ValueError):  # an offset that no file has
+        return False
+    return bool(entries) and _INTERPRETER not in entries

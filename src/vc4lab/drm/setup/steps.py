@@ -23,6 +23,7 @@ from vc4lab.drm.setup.packages import (
 )
 from vc4lab.drm.setup.places import ARM64, DRIVER, MULTIARCH, QEMU, Brought, SetupFailed
 from vc4lab.drm.setup.preload import NAME, preload_object
+from vc4lab.drm.setup.programs import needs_no_loader
 from vc4lab.drm.setup.tools import NEEDED, run_tool
 from vc4lab.drm.setup.unpack import extract_one, unpack
 
@@ -108,10 +109,12 @@ def check_possible() -> None:
 
 
 def find_host_qemu() -> str | None:
-    """A qemu-user of the host's that is new enough."""
+    """A qemu-user of the host's that is new enough and has no dynamic loader: that one would take
+    the arm64 programs' /etc/ld.so.preload, which the supervisor shows, for its own.
+    """
     for name in (QEMU, f"{QEMU}-static"):
         place = shutil.which(name)
-        if place is None:
+        if place is None or not needs_no_loader(Path(place)):
             continue
         with contextlib.suppress(SetupFailed):
             version = _VERSION.search(run_tool([place, "--version"]))
