@@ -6,13 +6,23 @@ import contextlib
 import random
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
+from vc4lab.cli import linux as command
+from vc4lab.cli import session
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
+from vc4lab.cli.settings import Settings
+from vc4lab.drm.setup.places import find_brought
+from vc4lab.linux.boots import LinuxBoot, LinuxPlan
 from vc4lab.linux.card_root import NoRoot, root_of
+from vc4lab.linux.init import NO_SHELL
+from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.machine import Machine, Stop
+from vc4lab.soc.options import MachineOptions
 
 EXT4 = bytes(0x438) + b"\x53\xef" + bytes(0x400)
 FAT32 = bytes(0x52) + b"FAT32   " + bytes(1000)
@@ -77,3 +87,63 @@ def test_what_is_said(arguments: tuple[str, ...], text: str) -> None:
     assert result.exit_code == ExitCode.BAD_INPUT
     assert text in result.output
     assert "Traceback" not in result.output
+
+
+def started(card: Path, append: str) -> tuple[Machine, SerialPort]:
+    """A Debian kernel whose root cannot be mounted."""
+    brought = find_brought()
+    if brought is None:
+        pytest.skip("vc4lab linux --setup has not been run")
+    boot = LinuxBoot(brought, LinuxPlan(append=f"root=/dev/mmcblk0 {append}"))
+    boot.make_root()
+    port = SerialPort()
+    port.attended = True
+    options = MachineOptions("pi3", card=str(card), extras=boot.extras)
+    return Machine(boot.kernel.image, serial=port, options=options), port
+
+
+def test_the_shell_after_a_root_that_cannot_be_mounted_takes_commands(tmp_path: Path) -> None:
+    """It was the host's listener, which showed nothing of what was typed and did nothing."""
+    machine, port = started(image(tmp_path, EXT4, bytes(1 << 20)), "")
+
+    def wait(text: str) -> None:
+        while text not in port.text:
+            assert machine.run(seconds=0.1).reason is Stop.SECONDS, port.text[-2000:]
+            assert machine.seconds < 60, port.text[-2000:]
+
+    wait("vc4lab: /dev/mmcblk0 cannot be mounted")
+    wait("a shell in the RAM disk follows; exit halts\n")
+    wait("# ")
+    port.type("echo $((6 * 7))\r")
+    wait("echo $((6 * 7))\n42\n")
+    port.type("exit\r")
+    while machine.run(seconds=1).reason is Stop.SECONDS:
+        assert machine.seconds < 90
+    assert "System halted" in port.text
+
+
+def test_without_a_terminal_it_is_the_end(tmp_path: Path) -> None:
+    """A shell that waits for ever would be a hang."""
+    machine, port = started(image(tmp_path, EXT4, bytes(1 << 20)), NO_SHELL)
+    port.attended = False
+    assert machine.run().reason is Stop.HANG
+    assert "without a terminal, nothing can go on" in port.text
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_kernel_is_told_whether_there_is_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    if find_brought() is None:
+        pytest.skip("vc4lab linux --setup has not been run")
+    kept: list[Settings] = []
+    monkeypatch.setattr(session, "run_session", lambda settings: kept.append(settings) or 0)
+    stdin = SimpleNamespace(isatty=lambda: terminal)
+    monkeypatch.setattr(command, "sys", SimpleNamespace(stdin=stdin))
+    card = image(tmp_path, EXT4)
+    result = CliRunner().invoke(app, ["linux", "--card", str(card), "--initrd", str(card)])
+    assert result.exit_code == 0, result.output
+    extras = kept[0].machine.extras
+    assert extras is not None
+    assert extras.command_line is not None
+    assert (NO_SHELL in extras.command_line.split()) == (not terminal)

@@ -112,6 +112,7 @@ def linux(
 
     The first time it boots; after that a saved state of the booted system is loaded.
     """
+    from vc4lab.linux.init import NO_SHELL
     from vc4lab.linux.kernels import UnknownTarget, architecture_of, packages_of
 
     program = program or []
@@ -151,6 +152,8 @@ def linux(
         raise failed("--write-image: there is no --card")
     if card is not None:
         append = _with_root(card, append)
+        if not sys.stdin.isatty():
+            append = f"{append} {NO_SHELL}"
     from dataclasses import replace
 
     from vc4lab.cli.session import run_session

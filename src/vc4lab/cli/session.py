@@ -183,6 +183,8 @@ class _Run:
         try:
             with interrupt or nullcontext():
                 instruments.attach()
+                # of a guest only those of this command, not of its boot
+                before = machine.frames.count if self._guest is not None else 0
                 if self._guest is not None:
                     machine.watches_for_hangs = False
                     self._guest.begin(machine)
@@ -207,7 +209,7 @@ class _Run:
         wanted = f" of {settings.frames}" if settings.frames and not asked else ""
         if self._guest is None or self._guest.code is None:
             self.endings.append(
-                f"{'done' if asked else result.message}: {result.frames}{wanted} frames, "
+                f"{'done' if asked else result.message}: {result.frames - before}{wanted} frames, "
                 f"{result.seconds:.3f} s of guest time, in {spent:.2f} s"
             )
         if machine.pace is not None and machine.pace.lost and settings.says_late:

@@ -7,6 +7,10 @@ not show (APC, ECMA-48).
 
 from __future__ import annotations
 
+NO_SHELL = "vc4lab.shell=no"
+"""On the kernel's line: the keyboard is not a terminal. A root that cannot be mounted is the end
+then, by a panic, since a shell would wait for ever."""
+
 START, END = "\033_vc4lab ", "\033\\"
 """What stands around an answer: `ready`, or `exit` with a number."""
 READY, EXIT = "ready", "exit"
@@ -19,13 +23,14 @@ mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
 load() { while read -r module; do insmod "$module"; done < "$1"; }
 load /vc4lab/modules
-root= mode=ro init=/sbin/init type=
+root= mode=ro init=/sbin/init type= shell=
 for word in $(cat /proc/cmdline); do
   case $word in
   root=*) root=${word#root=} ;;
   rootfstype=*) type="-t ${word#rootfstype=}" ;;
   init=*) init=${word#init=} ;;
   rw|ro) mode=$word ;;
+  vc4lab.shell=no) shell=no ;;
   esac
 done
 if [ -n "$root" ]; then
@@ -51,7 +56,6 @@ if [ -n "$root" ]; then
     echo "vc4lab: $root cannot be mounted; the card's partitions:"
     cat /proc/partitions
   fi
-  echo "vc4lab: a shell in the RAM disk follows"
 fi
 mkdir -p /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
@@ -59,7 +63,17 @@ mount -t tmpfs shm /dev/shm
 mount -t tmpfs run /run
 cd /root
 line=$(cat /sys/class/tty/console/active)
-exec setsid sh -c "exec /vc4lab/listen <>/dev/${line##* } >&0 2>&0"
+console="/dev/${line##* }"
+if [ -n "$root" ]; then
+  if [ "$shell" != no ]; then
+    echo "vc4lab: a shell in the RAM disk follows; exit halts"
+    setsid sh -c "PS1='# ' exec sh -i <>$console >&0 2>&0"
+    exec poweroff -f
+  fi
+  echo "vc4lab: without its root, and without a terminal, nothing can go on"
+  exit 1
+fi
+exec setsid sh -c "exec /vc4lab/listen <>$console >&0 2>&0"
 """
 
 LISTENER = b"""#!/usr/bin/busybox sh

@@ -105,6 +105,13 @@ def test_a_ram_disk_that_does_not_fit(tmp_path):
     assert error.value.diagnostic.code == "BOOT-013"
 
 
+def test_a_ram_disk_that_is_empty(tmp_path):
+    """It was said that there was no room for it."""
+    with pytest.raises(BootError) as error:
+        plan(tmp_path, image(), disk=b"")
+    assert str(error.value.diagnostic).endswith("cannot be the RAM disk: it has 0 bytes")
+
+
 def test_what_a_tree_gets(tmp_path):
     root = read_tree(tree())
     root.reserve(0x3000, 0x1000)

@@ -208,8 +208,9 @@ def _ramdisk(
         address = max(end - size & ~0xFFF, address)
     room = end - address
     if is_extra(card, name) and not 0 < size <= room:
-        text = f"{card.find(name)} cannot be the RAM disk: it has {size} bytes, but"
-        text += f" {max(room, 0)} are free at 0x{address:x}"
+        text = f"{card.find(name)} cannot be the RAM disk: it has {size} bytes"
+        if size:
+            text += f", but {max(room, 0)} are free at 0x{address:x}"
         raise boot_error(reporter, "BOOT-013", text)
     if card.find(name) is None or size > room or address < 0:
         reporter.report(
