@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 import zipfile
@@ -82,6 +83,24 @@ def test_what_a_killed_command_left_goes(tmp_path: Path) -> None:
     boots._drop_oldest(tmp_path, "*.state")
     assert not left.exists()
     assert written.exists(), "another command may be writing it"
+
+
+def test_a_cache_that_cannot_be_written_to_is_used(
+    brought: Brought, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended with "None: Read-only file system"."""
+    boot = LinuxBoot(brought)
+    boot.folder.mkdir()
+    boot.root.write_bytes(b"")
+    with zipfile.ZipFile(boot.state, "w"):
+        pass
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "utime", refuse)
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    boot.prepare()
 
 
 def test_the_command_line() -> None:

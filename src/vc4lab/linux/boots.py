@@ -154,7 +154,7 @@ class LinuxBoot:
         """Make root and state, unless they are there. Raises BootFailed, RootFailed, OSError."""
         self.make_root(show)
         if self.has_state:
-            os.utime(self.state)
+            _note_use(self.state)
             return
         machine = self.power_on(show)
         show("saving the state")
@@ -166,10 +166,10 @@ class LinuxBoot:
 
     def make_root(self, show: Show = lambda _text: None) -> None:
         """Make the root, unless it is there. Raises RootFailed, OSError."""
-        self.folder.mkdir(exist_ok=True)
         if self.root.is_file():
-            os.utime(self.root)
+            _note_use(self.root)
             return
+        self.folder.mkdir(exist_ok=True)
         show("making a root")
         with written_whole(self.root) as file:
             make_root(self.brought, self.kernel.release, self.programs, file, self.plan.files)
@@ -228,6 +228,12 @@ def _plain(line: Sequence[int]) -> str:
 
 def _digest(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+
+
+def _note_use(path: Path) -> None:
+    """The oldest go; a cache that cannot be written to keeps what it has."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
 
 
 def _drop_oldest(folder: Path, pattern: str) -> None:
