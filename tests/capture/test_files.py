@@ -53,6 +53,10 @@ def test_what_is_written_is_read(tmp_path):
         assert {name: files.read(name) for name in files} == content
         assert "a.txt" in files
         assert "none" not in files
+        with pytest.raises(CaptureError, match=r"CAP-003.*no such file"):
+            files.read("none")
+        with pytest.raises(CaptureError, match=r"CAP-003.*c-1\.bin"):
+            files.read("b/c-1.bin", 9999)
         assert read_table(files)["x"].whole(0, 1) == 1
 
 

@@ -243,3 +243,12 @@ def test_an_interrupt_without_handler_is_a_crash(boot):
     result = boot(image.replace(set_vectors, nothing)).run(seconds=0.05)
     assert result.reason is Stop.CRASH
     assert "fast interrupt" in result.message
+
+
+def test_a_program_that_runs_into_empty_ram_has_crashed(boot):
+    """b 0x1000000, where there are only zeros: instructions that do nothing."""
+    machine = boot(bytes.fromhex("fedf3fea"))
+    result = machine.run()
+    assert result.reason is Stop.CRASH
+    assert "empty RAM" in result.message
+    assert machine.reporter.has("SOC-043")

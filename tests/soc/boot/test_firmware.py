@@ -88,6 +88,14 @@ def test_empty_oversized_elf_and_odd_images(tmp_path):
     assert refused(fifo)[0] == "BOOT-001"
 
 
+@pytest.mark.parametrize(("zeros", "warned"), [(60, False), (64, True)])
+def test_a_kernel_that_begins_with_zeros_is_started(tmp_path, zeros, warned):
+    (tmp_path / "kernel7.img").write_bytes(bytes(zeros) + CODE)
+    reporter = Reporter()
+    plan_boot(tmp_path, PI2, reporter)
+    assert reporter.has("BOOT-007") == warned
+
+
 def test_bare_image_uses_the_config_next_to_it(tmp_path):
     (tmp_path / "mine.img").write_bytes(CODE)
     (tmp_path / "config.txt").write_text("kernel=other.img\nfake_vsync_isr=1\n")

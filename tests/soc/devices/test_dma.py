@@ -176,8 +176,18 @@ def test_addresses_of_the_arm(machine, source, dest, text):
     base = start(machine)
     assert machine.bus.read(base, 4) == ERROR
     assert text in str(machine.reporter.items[-1])
+    assert "SOC-051" in codes(machine)
     machine.bus.write(base + 0x20, 4, 7)
     assert machine.bus.read(base, 4) == 0
+
+
+def test_a_control_block_begins_with_32_bytes(machine):
+    machine.memory.write(SOURCE, b"word")
+    place(machine, SRC_INC | DEST_INC, SOURCE | ALIAS, DEST | ALIAS, 4)
+    start(machine, at=BLOCK | ALIAS | 20)
+    settle(machine)
+    assert machine.memory.read(DEST, 4) == b"word"
+    assert codes(machine) == {"SOC-050"}
 
 
 def test_circles_end_nothing_and_are_named(machine):

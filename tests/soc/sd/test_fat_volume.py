@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from vc4lab.diagnostics import Reporter
+from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.fat import FatCard
 from vc4lab.soc.sd.fat_names import is_possible, name_records
 from vc4lab.soc.sd.fat_volume import CLUSTER, LARGEST, PER_CLUSTER, SMALLEST, START, FolderVolume
@@ -177,6 +179,10 @@ def test_many_names_alike(tmp_path, monkeypatch):
     told: list[str] = []
     FolderVolume(tmp_path, told.append)
     assert "more than 3 files" in told[0]
+    reporter = Reporter()
+    assert CardSlot(tmp_path, None, reporter)() is not None
+    assert [item.code for item in reporter.items] == ["SOC-067"]
+    assert reporter.items[0].message == told[0]
 
 
 @settings(

@@ -318,3 +318,10 @@ def test_misaligned_buffers_are_named(machine):
     texts = [item.message for item in machine.reporter.items if "multiple of 16" in item.message]
     assert [item.code for item in machine.reporter.items] == ["SOC-011", "SOC-010"]
     assert len(texts) == 2
+
+
+@pytest.mark.parametrize(("width", "invalid"), [(16, 0), (15, 1)])
+def test_a_cursor_that_is_too_small_is_answered_and_reported(machine, width, invalid):
+    ((answer, *_),) = call(machine, (0x8010, [width, 16, 0, 0xC0008000, 0, 0]))
+    assert answer == invalid
+    assert machine.reporter.has("SOC-022") == bool(invalid)
