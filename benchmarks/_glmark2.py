@@ -59,7 +59,7 @@ SCENES = (
     "loop:fragment-steps=5:fragment-uniform=false:vertex-steps=5",
     "loop:fragment-steps=5:fragment-uniform=true:vertex-steps=5",
 )
-"""What glmark2 runs when it is not told what."""
+"""What glmark2 runs without arguments."""
 
 _RESULT = re.compile(r"FPS: (\d+) FrameTime: ([\d.]+) ms")
 _RENDERER = re.compile(r"GL_RENDERER: *(.*)")

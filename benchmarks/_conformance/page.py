@@ -20,8 +20,8 @@ Raspberry Pi 3 boards do (the lists of Mesa 22.3.6's continuous integration, in
 every case has a result; *why* comes from `causes.toml` beside the lists.
 
 A test is listed below whenever it ends otherwise than on the boards. "Not supported" counts as
-agreeing where the boards' lists name no failure: they do not tell such tests from passed ones.
-Tests that are flaky on the boards are not compared.
+agreeing where the boards' lists name no failure: they do not distinguish such tests from passed
+ones. Tests that are flaky on the boards are not compared.
 """
 COLUMNS = ("pass", "fail", "crash", "timeout", "warn", "skip")
 

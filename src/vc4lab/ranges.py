@@ -115,4 +115,4 @@ SLOWER = Real("slower", 1.0, 1e6)
 """How many times slower a chip is made."""
 STEPS = Whole("steps", -1_000_000, 1_000_000)
 PLACE = Real("place", -1e15, 1e15)
-"""Where a pointer is, in pixels; what a program cannot be told is clamped."""
+"""Where a pointer is, in pixels; what no event can hold is clamped."""

@@ -1,4 +1,4 @@
-"""A server with a V3D behind it, and a client that speaks as Mesa does."""
+"""A server that draws with a V3D, and a client that speaks as Mesa does."""
 
 from __future__ import annotations
 

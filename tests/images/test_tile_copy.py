@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vc4lab.images.tile_copy import TEXEL_BITS, TILINGS, copy_box
+from vc4lab.images.tile_copy import TEXEL_BITS, copy_box
 from vc4lab.images.tiling import Tiling, detile, image_bytes, pitch_bytes
 
 
 @pytest.mark.parametrize("bits", TEXEL_BITS)
-@pytest.mark.parametrize("tiling", TILINGS)
+@pytest.mark.parametrize("tiling", [Tiling.T, Tiling.LT])
 @pytest.mark.parametrize("box", [(0, 0, 75, 70), (3, 5, 1, 1), (13, 31, 40, 35), (16, 16, 32, 8)])
 def test_a_box_goes_in_and_comes_out(
     bits: int, tiling: Tiling, box: tuple[int, int, int, int]

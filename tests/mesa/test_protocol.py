@@ -189,7 +189,7 @@ def test_streams() -> None:
     assert problems == [
         Wrong("GL-002", "word 0: there is no command 200"),
         Wrong("GL-002", "SET_VIEWPORT_STATE at word 1: viewports: 1 words are no multiple of 6"),
-        Wrong("GL-003", "DRAW_VBO at word 6 has 12 words, but only 1 are left", True),
+        Wrong("GL-003", "DRAW_VBO at word 6 has 12 words, but only 1 are left"),
     ]
     assert isinstance(next(iter(decode_stream(b"\x01\x02"))).command, Wrong)
     kind = next(iter(decode_stream(words(1 | 77 << 8 | 1 << 16, 3)))).command

@@ -30,7 +30,6 @@ from vc4lab.simd import (
 )
 
 TEXEL_BITS = (8, 16, 32, 64)
-TILINGS = (Tiling.T, Tiling.LT)
 _ELEMENTS = {8: i8, 16: i16, 32: i32, 64: i64}
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 ADDRESS_BITS = 30
 MEMORY_SIZE = 1 << ADDRESS_BITS
 MEMORY_MASK = MEMORY_SIZE - 1
+"""The two top bits of a bus address choose a cache alias; the rest is the place in RAM."""
 BUS_PERIPHERALS = 0x7E
 """Byte 3 of the bus addresses at which the device registers are."""
-"""The two top bits of a bus address choose a cache alias; the rest is the place in RAM."""
 
 PAD = 1 << 16
 """Bytes after the block that native code may touch when an access starts at its very end."""

@@ -173,7 +173,7 @@ def function_in_module(module: ModuleTrace, function: Function[Any]) -> str:
 def call(function: Function[R], *args: Operand, cold: bool = False) -> R:
     """A real call (never inlined) of a kernel in the same module.
 
-    cold: tells the compiler that this call is rarely reached.
+    cold: whether it is rarely reached; the compiler then keeps it out of the way.
     """
     trace = current()
     values = function._convert(args)

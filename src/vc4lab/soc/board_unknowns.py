@@ -25,7 +25,7 @@ BOARD_UNKNOWNS = [
     ),
     Unknown(
         "framebuffer_address",
-        "Which address of its framebuffer is a program told?",
+        "Which address of its framebuffer does a program get?",
         {
             "bus": "as the VideoCore sees it, 0x40000000 or 0xC0000000 higher (newer firmware)",
             "physical": "as the ARM sees it (firmware of about 2015 and before)",
@@ -40,7 +40,7 @@ BOARD_UNKNOWNS = [
         _ORDERS,
         "bgr",
         "Allocate a 32-bit framebuffer by property tags on a board and write 0x000000FF.",
-        "Hardware reference 8.15 leaves it open; the firmware tells Linux fbswap=1 unless "
+        "Hardware reference 8.15 leaves it open; the firmware gives Linux fbswap=1 unless "
         "config.txt says framebuffer_swap=0, and so are red and blue in LdB-ECM's photograph of "
         "the program GLES2 on a Pi 3",
     ),

@@ -58,7 +58,7 @@ def read_setting(text: str, chip: Chip) -> Setting:
     name, equals, values = text.partition("=")
     if not equals or not name.strip() or len(text) > MAX_TEXT:
         raise BadChip(f"{shown}: write SECTION.KEY=VALUES, such as slices.count=1..4")
-    section, key = _figure_name(name.strip(), chip, shown)
+    section, key = _figure_name(name.strip())
     spec = spec_of(chip, section, key, shown)
     found: list[float | bool] = []
     for part in values.split(","):
@@ -70,7 +70,7 @@ def read_setting(text: str, chip: Chip) -> Setting:
     return Setting(section, key, tuple(dict.fromkeys(found)), text)
 
 
-def _figure_name(name: str, chip: Chip, shown: str) -> Change:
+def _figure_name(name: str) -> Change:
     """Section and key; a section alone means how many there are (or how deep a queue is)."""
     section, dot, key = name.rpartition(".")
     if not dot:

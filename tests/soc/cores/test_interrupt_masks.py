@@ -1,4 +1,4 @@
-"""Interrupts behind a mask come the moment it is lifted; a core in wfi is left alone until then."""
+"""Masked interrupts come the moment the mask is lifted; a core in wfi is left alone until then."""
 
 from __future__ import annotations
 

@@ -23,12 +23,4 @@ ENTRIES = [
         "Align the buffer or the offset.",
         Severity.WARNING,
     ),
-    Entry(
-        "MEM-003",
-        "Range wraps at the end of memory",
-        "A range begins inside the address space and ends beyond it, so it continues at address 0.",
-        "AG100-R p. 5: 30 bits of an address select the place in RAM",
-        "Check the size of the buffer: a negative number read as unsigned is a common cause.",
-        Severity.WARNING,
-    ),
 ]

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from vc4lab.driver.frames.target import FrameTarget
     from vc4lab.mesa.state.pipe import PipeState, StageState
 
-ALL_CHANNELS = 15
 MAX_KNOWN = 4096
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.driver.draws.plans import HEAD, PLAN_WORDS
-from vc4lab.memory.pointers import host
+from vc4lab.memory.pointers import host, word_at
 from vc4lab.records import states
 from vc4lab.simd import (
     Array,
@@ -132,19 +132,14 @@ class Sink(Struct):
 
 
 @staged
-def _words(base: Value, number: Value) -> Value:
-    return base + number.zext(i64) * 4
-
-
-@staged
 def _fill(memory: Value, plan: Any, address: Value, blocks: tuple[Value, Value]) -> None:
     """Put a plan at an address. `blocks`: those of constants, 0: none, of which all words are 0."""
     at: Any
     place = host(memory, address)
     for at in range(0, plan.word_count, PLAN_WORDS):
-        store(_words(place, at), load(i32x16, _words(plan.words, at)))
+        store(word_at(place, at), load(i32x16, word_at(plan.words, at)))
     for at in range(plan.relocation_count):
-        word = _words(place, load(i32, _words(plan.relocations, at)))
+        word = word_at(place, load(i32, word_at(plan.relocations, at)))
         store(word, load(i32, word) + address)
     for stage in (0, 1):
         block = blocks[stage]
@@ -157,7 +152,7 @@ def _fill(memory: Value, plan: Any, address: Value, blocks: tuple[Value, Value])
                 source = load(i32, pair + 4) * 4
                 if source + 4 <= size:
                     word = load(i32, host(memory, block + 4 + source))
-                    store(_words(place, load(i32, pair)), word)
+                    store(word_at(place, load(i32, pair)), word)
 
 
 @staged
@@ -173,7 +168,7 @@ def _first_byte(move: Any, offsets: Value) -> tuple[Value, Value]:
     inside = (move.buffer * 4 + 4).ule(load(i32, offsets))
     first = const(i32, 0)
     if inside:
-        first = load(i32, _words(offsets + 4, move.buffer)) + move.relative
+        first = load(i32, word_at(offsets + 4, move.buffer)) + move.relative
         inside = first.zext(i64) + move.span.zext(i64) <= move.limit.zext(i64)
     return first, inside
 
@@ -201,12 +196,12 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], offsets: Valu
         for number in range(moves):
             moved: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
             first, _ = _first_byte(moved, at_offsets)
-            store(_words(host(s.memory, address), moved.word), moved.base + first)
+            store(word_at(host(s.memory, address), moved.word), moved.base + first)
         s.arena = address + size
         length = s.length
         for number in range(draw.record_count):
             piece: Any = Piece.at(draw.records + number.zext(i64) * Piece.size)
-            known = _words(s.known, piece.first)
+            known = word_at(s.known, piece.first)
             if load(i32, known) != piece.second:
                 store(known, piece.second)
                 _copy(s.body + length.zext(i64), piece.data, piece.length)

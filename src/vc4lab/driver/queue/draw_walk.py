@@ -16,7 +16,7 @@ import numpy as np
 from vc4lab.driver.draws.placing import Placed, Seen, Sink, place
 from vc4lab.driver.queue.blocks import STAGE_PARTS
 from vc4lab.driver.queue.commands import Draw
-from vc4lab.memory.pointers import host
+from vc4lab.memory.pointers import host, word_at
 from vc4lab.simd import (
     Array,
     NativeFunction,
@@ -87,11 +87,6 @@ class Walk(Struct):
 
 
 @staged
-def _word(base: Value, number: Value) -> Value:
-    return base + number.zext(i64) * 4
-
-
-@staged
 def _read_key(c: Any, here: Value, state: Value) -> tuple[Value, Value, Value]:
     """The key of a draw, into the walk: whether it has one; both stages' blocks of constants."""
     for number, word in enumerate(NUMBERS):
@@ -108,11 +103,11 @@ def _read_key(c: Any, here: Value, state: Value) -> tuple[Value, Value, Value]:
         is_plain &= at + PARTS < words + 1
         if is_plain:
             for number in range(PARTS):
-                store(to + 4 * (stage * PARTS + number), load(i32, _word(state, at + number)))
-            count = load(i32, _word(state, at + PARTS))
+                store(to + 4 * (stage * PARTS + number), load(i32, word_at(state, at + number)))
+            count = load(i32, word_at(state, at + PARTS))
             at += PARTS + 1
             if count == 1:
-                block = load(i32, _word(state, at))
+                block = load(i32, word_at(state, at))
                 at += 1
             is_plain = count.ult(2) & (at <= words + 1)
         blocks.append(block)
@@ -181,9 +176,9 @@ def _walk(context: Value) -> None:
                         if going:
                             if draw.job != sink.job:
                                 draw.job = sink.job
-                                store(_word(c.fresh, c.fresh_count), draw.number)
+                                store(word_at(c.fresh, c.fresh_count), draw.number)
                                 c.fresh_count = c.fresh_count + 1
-                            store(_word(c.drawn, c.drawn_count), c.draw)
+                            store(word_at(c.drawn, c.drawn_count), c.draw)
                             c.drawn_count = c.drawn_count + 1
                             c.draw = c.draw + 1
                             c.place = c.place + 4 * (1 + Draw.fixed)

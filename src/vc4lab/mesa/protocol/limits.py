@@ -24,8 +24,6 @@ SHADER_BYTES = 1 << 22
 """Bytes of a shader's text."""
 NAME_BYTES = 4096
 """Bytes of a program's name."""
-REPLY_BYTES = 1 << 26
-"""Bytes that wait for a client that does not read."""
 VERTEX_ELEMENTS = 32
 VERTEX_BUFFERS = 32
 SAMPLERS = 32

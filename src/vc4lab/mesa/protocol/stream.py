@@ -16,8 +16,6 @@ class Wrong(NamedTuple):
 
     code: str
     text: str
-    is_end: bool = False
-    """Whether nothing after it can be read."""
 
 
 class Decoded(NamedTuple):
@@ -59,7 +57,7 @@ def command_at(data: bytes, start: int) -> Found:
     end = len(data)
     place = start // WORD
     if end - start < WORD:
-        return Found(Wrong("GL-003", "the stream ends inside of a word", True), -1)
+        return Found(Wrong("GL-003", "the stream ends inside of a word"), -1)
     (header,) = _HEADER.unpack_from(data, start)
     words = header >> 16
     following = start + WORD + words * WORD
@@ -67,7 +65,7 @@ def command_at(data: bytes, start: int) -> Found:
         left = (end - start) // WORD - 1
         name = name_of(header)
         text = f"{name} at word {place} has {words} words, but only {left} are left"
-        return Found(Wrong("GL-003", text, True), -1)
+        return Found(Wrong("GL-003", text), -1)
     if words > _SMALL:
         return Found(decode_command(header, data, start + WORD, words, place), following)
     whole = data[start:following]

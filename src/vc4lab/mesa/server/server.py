@@ -97,10 +97,6 @@ class Server:
         """`call()` in the loop whenever the descriptor can be read."""
         self._selector.register(descriptor, selectors.EVENT_READ, call)
 
-    def unwatch(self, descriptor: int) -> None:
-        """No longer."""
-        self._selector.unregister(descriptor)
-
     def end(self) -> None:
         """Let `run` return."""
         self._ended = True

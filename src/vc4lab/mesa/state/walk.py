@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from vc4lab.memory.pointers import word_at
 from vc4lab.mesa.protocol import limits
 from vc4lab.mesa.protocol import state_commands as settings
 from vc4lab.mesa.protocol import work_commands as work
@@ -177,16 +178,10 @@ assert DRAW_WORDS in work.DrawVbo.lengths
 
 
 @staged
-def _at(base: Value, word: Value) -> Value:
-    """The address of a word."""
-    return base + word.zext(i64) * 4
-
-
-@staged
 def _word_of(here: Value, number: Value, is_buffers: Value) -> Value:
     """A word of a setting, header included, as it counts for the step: 0 for a buffer's offset."""
     is_offset = is_buffers & (number.urem(BUFFER_WORDS) == (1 + OFFSET_WORD) % BUFFER_WORDS)
-    return select(is_offset, const(i32, 0), load(i32, _at(here, number)))
+    return select(is_offset, const(i32, 0), load(i32, word_at(here, number)))
 
 
 @staged
@@ -206,7 +201,7 @@ def _find(c: Any, state: Value, here: Value, count: Value, is_buffers: Value) ->
             same = (step.words == count) & (step.state == state)
             if same:
                 word = const(i32, 0)
-                kept = _at(c.pool, step.place)
+                kept = word_at(c.pool, step.place)
                 while (word < count) & same:
                     same = _word_of(kept, word, is_buffers) == _word_of(here, word, is_buffers)
                     word += 1
@@ -244,7 +239,7 @@ def _walk(context: Value) -> Value:
     c.slot = -1
     running = place < c.word_count
     while running:
-        here = _at(c.data, place)
+        here = word_at(c.data, place)
         header = load(i32, here)
         count = header.shr(16)
         known = count < c.word_count - place

@@ -47,7 +47,7 @@ EXP2 = _table(
     "04 04 04 04 05 05 05 05 06 06 06 06 07 07 07 08",
 )
 
-# The chip's table of the quadratic term. `_square` computes it; a test compares the two.
+# The chip's table of the quadratic term. `square` computes it; a test compares the two.
 SQUARE: tuple[int, ...] = tuple(
     bytes.fromhex(
         "0004080b0f1216191c1f22242729 2c2e 303234353738 3a3b3c3d3e3e3f3f3f3f".replace(" ", "")

@@ -3,9 +3,9 @@
     vc4lab boot sdcard/ --gdb 1234
     gdb-multiarch kernel.elf -ex "target remote :1234"
 
-The machine never waits for a client in the middle of nowhere: the socket is looked at between two
-slices, and only a client that has sent a good packet makes the machine stand. One that vanishes
-is forgotten with its breakpoints. Guest time is the same with and without a client.
+The machine never waits for a client in the middle of a slice: the socket is looked at between two,
+and only a client that has sent a good packet makes the machine stand. One that vanishes is
+forgotten with its breakpoints. Guest time is the same with and without a client.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class GdbServer:
     wait
         Let the machine stand before its first instruction until a client lets it go on.
     tell
-        Called with sentences for the person.
+        Called with sentences for the user.
 
     Raises
     ------

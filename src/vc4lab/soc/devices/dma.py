@@ -86,7 +86,7 @@ class DmaUnit:
 
 
 class DmaChannel(Block):
-    """One channel; `make_channels` makes the sixteen classes."""
+    """One channel; `_channel_class` makes the sixteen."""
 
     SIZE = 0x100
     NUMBER: ClassVar[int] = 0

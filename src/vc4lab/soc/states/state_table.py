@@ -78,7 +78,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "uart0": ("_sent", "_looped"),
     "v3d": ("writes", "lost"),
 }
-"""What blocks have besides their registers' values. Events are in `state_events.py`."""
+"""What blocks have besides their registers' values. Events are in `state.py`."""
 
 CARD_STATE = (
     "state", "errors", "app", "wide", "_told_voltage", "_asked", "_position", "_left", "_count",

@@ -19,8 +19,6 @@ SOURCES = 1 << SOURCE_BITS
 """Places in tables of who asks the memory."""
 LINES = 256
 """Lines of a vector that a TMU keeps, more than the lanes of a trilinear sample have."""
-MAX_PIECES = 256
-"""Pieces of memory that a program may lie in."""
 MAX_BANKS = 64
 MAX_REQUESTS = 32
 """Reads, and writes, that the memory's controller has at a time at most."""
@@ -86,7 +84,6 @@ class Figures(Struct):
     vpm_interval = i64
     sfu_interval = i64
     uniform_line_clocks = i64
-    vector_address = ptr
     mutex = i32
     mutex_last = i32
     mutex_waiting = i64

@@ -18,7 +18,6 @@ Counts = dict[tuple[str, int, str], int]
 
 _MODULE = ("busy", "blocked", "events")
 _QUEUE = ("writes", "filled", "full")
-_TILE = ("drawing", "loading", "storing", "tiles", "vectors", "moved")
 
 
 class Accounts:

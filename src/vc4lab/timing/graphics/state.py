@@ -47,7 +47,7 @@ class Batch(Struct):
     rows: of the VPM that its attributes or vertices take; shaded_rows: that the shader writes.
     first_fetch, fetches: rows of `Fetch`; arrays, words: rows and words that the attribute DMA
     writes to the VPM for them. named: vertices named while it was collected. list_read: which read
-    of thread 0's list (`vertex_state.BinningList`) brings the last index of it, -1 if none does.
+    of thread 0's list (`BinningList`) brings the last index of it, -1 if none does.
     made: it has room in the VPM, of that cluster. done: set when its vertices are in the VPM.
     """
 

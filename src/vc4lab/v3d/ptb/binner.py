@@ -218,7 +218,7 @@ class Binner:
         return self.resume()
 
     def _need_format(self, needed: int) -> None:
-        """The following lists have this format; tiles are told if it is new."""
+        """The following lists have this format; if it is new, tiles get record 56."""
         if self.context.format_in_force != needed:
             self.set_state(bytes((PrimitiveListFormat.id, needed)))
 

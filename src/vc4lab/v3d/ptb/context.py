@@ -151,7 +151,7 @@ class BinnerContext(Struct):
     vg_odd = i32  # the next triangle of a strip has its first two vertices exchanged
     vg_restart = i32  # a strip or fan begins again after VG_DUMMY
     rht_boundary = i32  # viewport offset included
-    stamp = i32  # the last that a triangle got (`ptb_window`)
+    stamp = i32  # the last that a triangle got (`window.py`)
     work = i32  # primitives and tile entries left before PAUSED
     # counters, since the last configure()
     rejected = i32  # all vertices outside one plane, or not finite

@@ -71,7 +71,7 @@ class DirectLists:
         choose_assembly(self._context, unknowns)
 
     def expand(self, context: ScanContext) -> None:
-        """Makes a list of the record at `list_end`, and tells the scan where everything is."""
+        """Makes a list of the record at `list_end`, and gives the scan the places of all."""
         address = context.list_end & 0xFFFFFFFF
         form, data, after = self._list(address)
         self._enter(address, len(self._data) if data else -1, form, after)

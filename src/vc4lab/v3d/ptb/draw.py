@@ -54,7 +54,7 @@ def primitives(mode: Value, length: Value) -> Value:
 def begin_draw(context: Value) -> None:
     """A draw whose mode, vertices and indices the context describes, before its first primitive.
 
-    Tiles are told the format of its lists if it is new.
+    If the format of its lists is new, tiles get record 56.
     """
     c = BinnerContext.at(context)
     kind = primitive_type(c.mode)

@@ -94,10 +94,10 @@ def _bits(vertex: Vertex, word: Reg, at: int, bits: int, is_signed: bool) -> Reg
     if bits == 32:
         return word
     if at + bits < 32:
-        word = code.make("shl", word, _count(vertex, 32 - at - bits))
-    return code.make("asr" if is_signed else "shr", word, _count(vertex, 32 - bits))
+        word = code.make("shl", word, _count(32 - at - bits))
+    return code.make("asr" if is_signed else "shr", word, _count(32 - bits))
 
 
-def _count(vertex: Vertex, number: int) -> Operand:
+def _count(number: int) -> Operand:
     """A shift count; those that are no small immediates have an equal one modulo 32."""
     return Const(number if number < 16 else number - 32 & 0xFFFFFFFF)

@@ -72,7 +72,6 @@ class Vertex(Samples):
             assert result is not None
             self._words[place] = result
             last = read
-        self._last_read = last
 
     def _setup(self, word: int, file: str) -> Op:
         """Of the reading ("a") or writing ("b") side. A word that is part of the program: who

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from vc4lab.driver.compiler.machine.code import Const, Op, Read, Reg
 from vc4lab.driver.compiler.result import Uniform
 from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES, Half, alu, load_immediate
-from vc4lab.qpu.isa.operations import AddOp, MulOp, Mux, Signal
+from vc4lab.qpu.isa.operations import AddOp, Mux, Signal
 from vc4lab.qpu.isa.registers import Read as Address
 
 R0, R4, R5 = 64, 68, 69
@@ -294,6 +294,3 @@ def _load(op: Op) -> int:
     assert isinstance(op.target, int)
     assert op.loads is not None
     return load_immediate(op.loads, op.target, swap=op.target_file == "b")
-
-
-MOVE_ADD, MOVE_MUL = int(AddOp.OR), int(MulOp.V8MIN)

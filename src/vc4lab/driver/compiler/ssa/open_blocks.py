@@ -21,7 +21,6 @@ class OpenIf:
     """What the variables were that the way at hand has written."""
     then: dict[Variable, Value] | None = None
     """What the first way made of its variables; None: it jumped away, or is at hand."""
-    is_second: bool = False
     then_jumped: bool = False
 
 

@@ -35,7 +35,7 @@ def list_steps(
     begins = groups[:-1].astype(np.int64)
     count = len(frame.lists)
     rows = (
-        _tiles(frame, begins),
+        _tiles(frame),
         _rows(StepKind.WORK, len(tile_of_work), tile_of_work, place_of_work),
         _groups(frame, begins),
         _lists(frame, count),
@@ -75,7 +75,7 @@ def _others(frame: Frame) -> tuple[Numbers, Numbers]:
     return left, np.maximum(tiles["records"].astype(np.int64) - tiles["lists"], 0)
 
 
-def _tiles(frame: Frame, begins: Numbers) -> Table:
+def _tiles(frame: Frame) -> Table:
     """A step where each tile begins, with its part of the rendering list."""
     count = len(frame.tiles)
     table = _rows(StepKind.TILE, count, np.arange(count, dtype=np.int32), 0)

@@ -40,9 +40,6 @@ from vc4lab.timing.queues import (
     write_piece,
 )
 
-LAST_OF_LIST = 1
-"""Flag of a piece of SET_UP."""
-
 
 class Setup(Struct):
     """list: the list that is set up + 1, or 0; following: its next primitive. free_at: when the
@@ -86,7 +83,7 @@ def _clocks(raster: RasterFigures, reversed_: Value, others: Value, varyings: Va
 
 
 @staged
-def _work_for(engine: Engine, setup: Setup, work: Work, draw: Value, clocks: Value) -> None:
+def _work_for(engine: Engine, work: Work, draw: Value, clocks: Value) -> None:
     """The engine is at work for a draw."""
     count_busy(engine, clocks)
     tally = DrawTally.at(work.draws + draw.sext(i64) * DrawTally.size, 8)
@@ -148,7 +145,7 @@ def _done(
     setup.begun = setup.shaded
     setup.spent = const(i64, 0)
     setup.free_at = clock + max_(clocks, const(i64, 1))
-    _work_for(engine, setup, work, draw, clocks)
+    _work_for(engine, work, draw, clocks)
     wake_self(engine, setup.free_at)
 
 
@@ -169,7 +166,7 @@ def _go_on(
         _fed(setup, clock)
         setup.spent = due
         setup.free_at = clock + clocks
-        _work_for(engine, setup, work, draw, clocks)
+        _work_for(engine, work, draw, clocks)
         wake_self(engine, setup.free_at)
     kept = GraphicsFigures.at(engine.chip).raster.kept
     keep = min_(setup.shaded, batch - 1 - kept)
