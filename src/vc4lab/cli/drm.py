@@ -312,8 +312,7 @@ def _check(folder: Path | None, suite: str | None) -> int:
     if machine is None:
         typer.echo(f"machine      {kernel.machine}: its system calls are not known")
         return ExitCode.BAD_INPUT
-    note = "" if machine.tested else " (never tested)"
-    typer.echo(f"machine      {machine.name}{note}, {kernel.sysname} {kernel.release}")
+    typer.echo(f"machine      {machine.name}, {kernel.sysname} {kernel.release}")
     reason = why_not()
     if reason:
         typer.echo(f"supervisor   does not work: {reason}")

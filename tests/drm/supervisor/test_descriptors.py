@@ -16,6 +16,7 @@ from vc4lab.drm.device.device import DrmDevice
 
 def test_copies_of_a_descriptor_are_the_same_open_file(device: DrmDevice) -> None:
     def client() -> None:
+        kcmp = {"x86_64": 312, "aarch64": 272}[os.uname().machine]
         fd = open_card()
         handle = create_bo(fd, 4096)
         copies = [
@@ -30,10 +31,10 @@ def test_copies_of_a_descriptor_are_the_same_open_file(device: DrmDevice) -> Non
             assert ioctl(copy, 0x44, "IIQ", handle, 0, 0)[2]
             assert stat.S_ISCHR(os.fstat(copy).st_mode) or copy == 41
             libc = ctypes.CDLL(None, use_errno=True)
-            assert libc.syscall(312, os.getpid(), os.getpid(), 0, fd, copy) == 0
+            assert libc.syscall(kcmp, os.getpid(), os.getpid(), 0, fd, copy) == 0
         other = open_card()
         assert refused(other, 0x44, "IIQ", handle, 0, 0) == errno.ENOENT
-        assert libc.syscall(312, os.getpid(), os.getpid(), 0, fd, other) > 0
+        assert libc.syscall(kcmp, os.getpid(), os.getpid(), 0, fd, other) > 0
         os.close(fd)
         assert ioctl(copies[0], 0x44, "IIQ", handle, 0, 0)[2]
 

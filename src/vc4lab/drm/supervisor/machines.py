@@ -1,7 +1,7 @@
 """System call numbers of the host's machine, as data.
 
-x86-64 is what this was tried on. The table for arm64 hosts (a Pi itself) has been copied from the
-kernel's headers and was never run.
+x86-64 is what this is tried on each day. The table for arm64 hosts is from the kernel's headers; it
+was run in a virtual machine with Debian's kernel 6.1, not on a board.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ class Machine:
     audit: int
     seccomp: int
     calls: Mapping[str, int]
-    tested: bool
 
 
 X86_64 = Machine(
@@ -40,7 +39,6 @@ X86_64 = Machine(
         "execveat": 322, "copy_file_range": 326, "preadv2": 327, "pwritev2": 328, "statx": 332,
         "openat2": 437, "faccessat2": 439,
     },
-    tested=True,
 )  # fmt: skip
 
 ARM64 = Machine(
@@ -58,7 +56,6 @@ ARM64 = Machine(
         "socket": 198, "kcmp": 272, "copy_file_range": 285, "preadv2": 286, "pwritev2": 287,
         "execveat": 281, "statx": 291, "openat2": 437, "faccessat2": 439,
     },
-    tested=False,
 )  # fmt: skip
 
 MACHINES = {machine.name: machine for machine in (X86_64, ARM64)}
