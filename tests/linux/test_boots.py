@@ -8,6 +8,7 @@ import time
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
+from typing import IO
 
 import pytest
 from typer.testing import CliRunner
@@ -19,6 +20,7 @@ from vc4lab.cli.main import app
 from vc4lab.cli.settings import Settings
 from vc4lab.drm.setup.places import Brought
 from vc4lab.linux import boots
+from vc4lab.linux.archive import Archive
 from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan
 from vc4lab.linux.kernels import TARGETS, architecture_of, command_line, find_kernel
 from vc4lab.memory import GuestMemory
@@ -52,6 +54,11 @@ def linux(*arguments: str, code: int = ExitCode.BAD_INPUT) -> str:
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
     return result.output
+
+
+def empty_root(boot: LinuxBoot) -> None:
+    with open(boot.root, "wb") as file:
+        Archive(file).close()
 
 
 def test_the_newest_whole_kernel_is_taken(brought: Brought) -> None:
@@ -91,7 +98,7 @@ def test_a_cache_that_cannot_be_written_to_is_used(
     """It ended with "None: Read-only file system"."""
     boot = LinuxBoot(brought)
     boot.folder.mkdir()
-    boot.root.write_bytes(b"")
+    empty_root(boot)
     with zipfile.ZipFile(boot.state, "w"):
         pass
 
@@ -101,6 +108,32 @@ def test_a_cache_that_cannot_be_written_to_is_used(
     monkeypatch.setattr(os, "utime", refuse)
     monkeypatch.setattr(Path, "mkdir", refuse)
     boot.prepare()
+
+
+def test_a_root_that_was_cut_off_is_made_again(
+    brought: Brought, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel said that it had no root, at each start."""
+    made: list[bytes] = []
+
+    def make(
+        _brought: Brought, _release: str, _programs: object, file: IO[bytes], _: object
+    ) -> None:
+        archive = Archive(file)
+        archive.add("file", bytes(1000))
+        archive.close()
+        made.append(b"")
+
+    monkeypatch.setattr(boots, "make_root", make)
+    boot = LinuxBoot(brought)
+    boot.make_root()
+    whole = boot.root.read_bytes()
+    for size in (0, 10, 500, len(whole) - 20):
+        boot.root.write_bytes(whole[:size])
+        boot.make_root()
+        assert boot.root.read_bytes() == whole
+    boot.make_root()
+    assert len(made) == 5
 
 
 def test_the_command_line() -> None:
@@ -247,7 +280,7 @@ def test_a_damaged_state_is_made_again(
 ) -> None:
     boot = LinuxBoot(brought)
     boot.folder.mkdir(exist_ok=True)
-    boot.root.write_bytes(b"x")
+    empty_root(boot)
     boot.state.write_bytes(content)
     booted = SimpleNamespace(plan=SimpleNamespace(pieces=()))
     monkeypatch.setattr(LinuxBoot, "power_on", lambda _boot, _show: booted)

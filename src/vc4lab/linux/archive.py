@@ -5,11 +5,25 @@ Source: Linux, Documentation/driver-api/early-userspace/buffer-format.rst.
 
 from __future__ import annotations
 
+import os
 import stat
+from pathlib import Path
 from typing import IO
 
 TRAILER = "TRAILER!!!"
 MAX_NAME = 4095
+_TAIL = 64
+"""Bytes in which the last entry's name is."""
+
+
+def is_whole(path: Path) -> bool:
+    """Whether there is an archive with its end, which is written last."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(-min(_TAIL, os.fstat(file.fileno()).st_size), os.SEEK_END)
+            return TRAILER.encode() in file.read(_TAIL)
+    except OSError:
+        return False
 
 
 class Archive:

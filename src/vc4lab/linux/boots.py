@@ -24,6 +24,7 @@ from vc4lab import __version__
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.setup.places import Brought
 from vc4lab.files import PREFIX, why, written_whole
+from vc4lab.linux.archive import is_whole
 from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.init import INIT, LISTENER
 from vc4lab.linux.kernels import (
@@ -166,7 +167,7 @@ class LinuxBoot:
 
     def make_root(self, show: Show = lambda _text: None) -> None:
         """Make the root, unless it is there. Raises RootFailed, OSError."""
-        if self.root.is_file():
+        if is_whole(self.root):
             _note_use(self.root)
             return
         self.folder.mkdir(exist_ok=True)
