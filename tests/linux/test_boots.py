@@ -136,6 +136,13 @@ def test_a_root_that_was_cut_off_is_made_again(
     assert len(made) == 5
 
 
+def test_an_interrupted_setup_resumes(brought: Brought) -> None:
+    brought.incomplete()
+    assert "nothing is installed yet: vc4lab linux --setup\n" in linux("--", "true")
+    (brought.folder / "apt").mkdir()
+    assert "is not complete: vc4lab linux --setup resumes\n" in linux("--", "true")
+
+
 def test_the_command_line() -> None:
     assert (
         command_line("ttyS1,115200", 4, "quiet")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -238,12 +239,15 @@ def _monitor(modes: str | None, alone: bool) -> list[tuple[int, int, int]] | Non
 
 
 def _brought(suite: str | None, board: str, arch: str) -> Brought:
-    from vc4lab.drm.setup.places import find_brought
+    from vc4lab.drm.setup.places import SetupFailed, brought, find_brought
     from vc4lab.linux.boots import setup_command
 
     found = find_brought(suite, arch)
     if found is None:
         command = setup_command(board, arch)
+        with suppress(SetupFailed):  # there is no place for it
+            if any(brought(name, arch).is_begun for name in ([suite] if suite else SUITES)):
+                raise failed(f"vc4lab linux: what is installed is not complete: {command} resumes")
         raise failed(f"vc4lab linux: nothing is installed yet: {command}")
     return found
 
