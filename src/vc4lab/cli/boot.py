@@ -13,7 +13,7 @@ from vc4lab.cli import options as common
 from vc4lab.cli.options import FILE, Address, Engine, Number, limits, unknowns_of
 from vc4lab.cli.qemu import is_qemu, translate
 from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption
-from vc4lab.ranges import ADDRESS, FRAMES, PORT, SECONDS
+from vc4lab.ranges import ADDRESS, FRAMES, SECONDS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
@@ -103,28 +103,10 @@ def boot(
     ] = False,
     strict: common.StrictOption = False,
     engine: common.EngineOption = Engine.JIT,
-    gdb: Annotated[
-        int | None,
-        typer.Option(
-            help="Wait for a debugger on this loopback port (target remote :PORT).",
-            metavar="PORT",
-            **limits(PORT),
-        ),
-    ] = None,
-    gdb_wait: Annotated[
-        bool, typer.Option(help="With --gdb: whether to wait before the first instruction.")
-    ] = True,
-    trace: Annotated[
-        str | None,
-        typer.Option(
-            help="Print register accesses, interrupts and mailbox messages as they happen.",
-            metavar="mmio,irq,mailbox,v3d",
-        ),
-    ] = None,
-    trace_to: Annotated[
-        Path | None,
-        typer.Option(help="Write the trace into this file.", metavar="FILE", parser=FILE),
-    ] = None,
+    gdb: common.GdbOption = None,
+    gdb_wait: common.GdbWaitOption = True,
+    trace: common.TraceOption = None,
+    trace_to: common.TraceToOption = None,
     symbols: Annotated[
         Path | None,
         typer.Option(

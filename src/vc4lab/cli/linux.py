@@ -52,6 +52,10 @@ def linux(
             metavar="WxH[@HZ],…",
         ),
     ] = None,
+    gdb: common.GdbOption = None,
+    gdb_wait: common.GdbWaitOption = True,
+    trace: common.TraceOption = None,
+    trace_to: common.TraceToOption = None,
     initrd: Annotated[
         Path | None,
         typer.Option(
@@ -137,7 +141,7 @@ def linux(
     from vc4lab.cli.outputs import Outputs, PictureOptions
 
     pictures = PictureOptions(screenshot, record, every, window=window, headless=headless)
-    problem = Outputs(pictures).problem()
+    problem = Outputs(pictures).problem([trace_to])
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
     if root is not None:
@@ -180,7 +184,8 @@ def linux(
         replace(options, gpu=gpu),
         pictures,
         InstrumentOptions(
-            load_state=None if alone else boot.state, state_in_place=True, write_image=write_image
+            gdb=gdb, gdb_wait=gdb_wait, trace=trace, trace_to=trace_to,
+            load_state=None if alone else boot.state, state_in_place=True, write_image=write_image,
         ),
         frames=frames, serial="stdio", all_keys=alone, strict=strict,
         realtime=_is_typed_at(program, alone) if realtime is None else realtime,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vc4lab.cli.exit_codes import failed
-from vc4lab.ranges import EVERY, PICTURES, THREADS, Real, Whole
+from vc4lab.ranges import EVERY, PICTURES, PORT, THREADS, Real, Whole
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
@@ -117,6 +117,28 @@ def _short(value: object) -> str:
 
 EngineOption = Annotated[
     Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
+]
+GdbOption = Annotated[
+    int | None,
+    typer.Option(
+        help="Wait for a debugger on this loopback port (target remote :PORT).",
+        metavar="PORT",
+        **limits(PORT),
+    ),
+]
+GdbWaitOption = Annotated[
+    bool, typer.Option(help="With --gdb: whether to wait before the first instruction.")
+]
+TraceOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Print register accesses, interrupts and mailbox messages as they happen.",
+        metavar="mmio,irq,mailbox,v3d",
+    ),
+]
+TraceToOption = Annotated[
+    Path | None,
+    typer.Option(help="Write the trace into this file.", metavar="FILE", parser=FILE),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Stop at the first error.")]
 ThreadsOption = Annotated[

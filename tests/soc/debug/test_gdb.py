@@ -379,6 +379,34 @@ def test_frames_survive_any_cut(data, cut):
     assert unescape(b"}\x03") == b"#"
 
 
+def test_a_client_stays_while_the_machine_runs_in_steps(boot):
+    """As under a `Linux`; the end is that of the server."""
+    machine = boot(COUNT)
+    server = GdbServer(machine, 0)
+    seen: list[object] = []
+
+    def client() -> None:
+        gdb = GdbClient(server.port)
+        gdb.ask("?")
+        gdb.ask("Z1,8018,4")
+        gdb.send("c")
+        seen.extend((gdb.receive(), gdb.register(PC)))
+        assert gdb.ask("z1,8018,4") == "OK"
+        gdb.send("c")
+        seen.append(gdb.receive())
+        gdb.close()
+
+    thread = threading.Thread(target=client)
+    thread.start()
+    for _step in range(40):
+        machine.run(seconds=1e-9)
+    assert len(seen) == 2
+    assert seen[1] == 0x8018
+    server.close()
+    thread.join(20)
+    assert seen[2] == "W00"
+
+
 @needs("gdb-multiarch")
 def test_with_gdb_itself(boot):
     machine = boot(COUNT)

@@ -80,7 +80,9 @@ class GdbServer:
         machine.watches.append(self._descriptors)
 
     def close(self) -> None:
-        """Give the port back."""
+        """Give the port back; for the client the program has ended."""
+        if self._client is not None and self._attached:
+            self._send(b"W00")
         self._drop()
         self._listener.close()
         self._machine.hardware.before_slice = None
@@ -120,15 +122,19 @@ class GdbServer:
         self._stand()
 
     def _on_end(self, event: RunEnded) -> None:
-        """The run is over: after a crash or hang the client may look around first."""
+        """The run is over: after a crash or hang the client may look around, then that is the end.
+
+        After others the machine may run on, as a `Linux` does in steps, so the client stays.
+        """
         result = event.result
         if not self._attached or self._client is None:
             return
-        if result.reason in (Stop.CRASH, Stop.HANG, Stop.HALTED):
-            self._send(b"O" + f"{result.message}\n".encode().hex().encode())
-            kind = "crash" if result.reason is Stop.CRASH else "interrupt"
-            self._send(self._commands.stop_reply(self._commands.stopped, StopEvent(kind, 0)))
-            self._stand()
+        if result.reason not in (Stop.CRASH, Stop.HANG, Stop.HALTED):
+            return
+        self._send(b"O" + f"{result.message}\n".encode().hex().encode())
+        kind = "crash" if result.reason is Stop.CRASH else "interrupt"
+        self._send(self._commands.stop_reply(self._commands.stopped, StopEvent(kind, 0)))
+        self._stand()
         if self._client is not None:
             self._send(b"W00")
         self._drop()

@@ -1,0 +1,50 @@
+"""A booted Linux under a debugger and a trace: functions of vc4.ko where they are."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+
+from tests.soc.debug.gdb_client import GdbClient
+
+from vc4lab.linux.running import Linux
+from vc4lab.soc.debug.gdb_server import GdbServer
+from vc4lab.soc.debug.trace import Tracer, parse_categories
+
+PC = 32
+"""Of AArch64's registers."""
+
+
+def test_a_breakpoint_in_the_module(linux: Callable[..., Linux]) -> None:
+    guest = linux()
+    text = guest.run("grep ' vc4_submit_cl_ioctl' /proc/kallsyms").output
+    address = int(text.split()[0], 16)
+    server, seen = GdbServer(guest.machine, 0), []
+
+    def client() -> None:
+        gdb = GdbClient(server.port)
+        gdb.ask("?")
+        assert gdb.ask(f"Z1,{address:x},4") == "OK"
+        gdb.send("c")
+        gdb.receive()
+        seen.append(int.from_bytes(bytes.fromhex(gdb.ask(f"p{PC:x}")), "little"))
+        gdb.ask("D")
+        gdb.close()
+
+    thread = threading.Thread(target=client)
+    thread.start()
+    done = guest.run(["kmscube"], frames=10)
+    thread.join(20)
+    server.close()
+    assert seen == [address]
+    assert done.code is None
+
+
+def test_a_trace_names_the_functions_of_the_module(linux: Callable[..., Linux]) -> None:
+    guest, lines = linux(), []
+    Tracer(guest.machine, parse_categories("mmio,irq"), lines.append)
+    guest.run(["kmscube"], frames=10)
+    trace = "\n".join(map(str, lines))
+    assert re.search(r"<vc4_crtc_irq_handler\+0x\w+ \[vc4\]> +mmio +write +pv2\.INTSTAT", trace)
+    assert re.search(r"<vc4_\w+\+0x\w+ \[vc4\]> +mmio +write +hvs\.lists\[\d+\]", trace)
