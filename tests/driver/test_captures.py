@@ -10,9 +10,11 @@ import pytest
 from PIL import Image
 from tests.driver.small_scene import COLOUR, HEIGHT, WIDTH, captured
 
+from vc4lab.capture.errors import CaptureError
 from vc4lab.driver.capture.load import open_capture
 from vc4lab.driver.capture.model import Capture
 from vc4lab.driver.capture.player import Player
+from vc4lab.driver.capture.state_text import parse_part
 from vc4lab.driver.capture.store import files_of, part_bytes, save_capture
 from vc4lab.driver.queue import commands as c
 from vc4lab.mesa.protocol.codes import BlendFactor
@@ -109,8 +111,6 @@ def test_each_part_of_the_state_reads_back():
     files = dict(files_of(capture))
     again = dict(files_of(open_capture(SMALL)))
     assert files == again
-    from vc4lab.driver.capture.state_text import parse_part
-
     for kind, parts in capture.parts.items():
         if kind in ("shader", "constants"):
             continue
@@ -118,6 +118,14 @@ def test_each_part_of_the_state_reads_back():
             text = part_bytes(kind, value).decode()
             found = parse_part(kind, text, "x", capture.resources.__getitem__)
             assert found == value
+
+
+@pytest.mark.parametrize("line", ["", "index_size = 0\n", "index_size = 3\n"])
+def test_indices_have_one_two_or_four_bytes(line: str) -> None:
+    capture = open_capture(SMALL)
+    text = f"resource = resource-{next(iter(capture.resources))}\noffset = 0\n{line}"
+    with pytest.raises(CaptureError, match="index_size is one of"):
+        parse_part("index_buffer", text, "index_buffer-1.txt", capture.resources.__getitem__)
 
 
 def test_samples_are_kept(tmp_path):

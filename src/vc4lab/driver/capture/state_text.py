@@ -16,7 +16,7 @@ from vc4lab.driver.capture.model import MAX_CONSTANT_BUFFERS, STAGES, CapturedRe
 from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS, SURFACES, Codec
 from vc4lab.driver.queue.text import parse_ref, parse_value, real_text, ref_text, value_words
 from vc4lab.mesa.protocol.fields import REST, Malformed, Spec
-from vc4lab.mesa.state.pipe import Framebuffer, IndexBuffer
+from vc4lab.mesa.state.pipe import INDEX_SIZES, Framebuffer, IndexBuffer
 
 MAX_ITEMS = 64
 """Of a list, as blocks have it."""
@@ -156,8 +156,7 @@ class _Parser:
             zsbuf = self._bound("zsbuf", SURFACES) if self.lines.has("zsbuf") else None
             return Framebuffer(self._items("cbufs", lambda at: self._bound(at, SURFACES)), zsbuf)
         if kind == "index_buffer":
-            sizes = [self._whole(name) for name in ("index_size", "offset")]
-            return IndexBuffer(self._resource("resource"), sizes[0], sizes[1])
+            return self._index_buffer()
         codec = _CODECS[kind]
         if isinstance(codec.item, str):
             return self._numbers("values", codec.item)
@@ -166,6 +165,14 @@ class _Parser:
         if codec.is_bound:
             return self._items("", lambda at: self._bound(at, codec))
         return self._items("", lambda at: self._payload(f"{at}.", codec.item))
+
+    def _index_buffer(self) -> IndexBuffer:
+        size, offset = self._whole("index_size"), self._whole("offset")
+        if size not in INDEX_SIZES:
+            raise self.lines.wrong(
+                self.lines.take("index_size"), f"index_size is one of {INDEX_SIZES}, not {size}"
+            )
+        return IndexBuffer(self._resource("resource"), size, offset)
 
     def _stage(self, stage: str) -> dict[str, Any]:
         found: dict[str, Any] = self._refs(f"{stage}.", STAGE_PARTS)

@@ -18,6 +18,7 @@ import numpy as np
 from vc4lab.driver.capture.buffers import Buffers
 from vc4lab.mesa.protocol.codes import Target
 from vc4lab.mesa.protocol.formats import layout_of
+from vc4lab.mesa.state.pipe import INDEX_SIZES
 
 if TYPE_CHECKING:
     from vc4lab.driver.capture.model import Capture
@@ -165,7 +166,7 @@ class DrawTables:
         assert bound is not None
         resource: Any = bound.resource
         size = bound.index_size
-        if size not in (1, 2, 4) or resource.target != Target.BUFFER:
+        if size not in INDEX_SIZES or resource.target != Target.BUFFER:
             return None
         content = self._buffers.buffer(resource).content
         begin = bound.offset + draw.start * size

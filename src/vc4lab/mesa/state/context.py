@@ -17,6 +17,7 @@ from vc4lab.mesa.protocol.codes import Direction, ObjectKind
 from vc4lab.mesa.protocol.command import BindObject, Command, CreateObject, DestroyObject
 from vc4lab.mesa.state.bindings import Bindings
 from vc4lab.mesa.state.pipe import (
+    INDEX_SIZES,
     BoundQuery,
     BoundSurface,
     BoundVertices,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from vc4lab.mesa.store.screen import Screen
 
 _QUERY_DONE = struct.Struct("<IIQ")
-_INDEX_SIZES = (1, 2, 4)
 _STATES = {
     ObjectKind.BLEND: ("blend", declared.BlendState),
     ObjectKind.RASTERIZER: ("rasterizer", declared.RasterizerState),
@@ -170,7 +170,7 @@ class Context(Bindings):
             self._set("index_buffer", None)
             return
         resource = self._resource(command.resource)
-        if command.index_size not in _INDEX_SIZES:
+        if command.index_size not in INDEX_SIZES:
             raise Refused("GL-002", f"{command.name}: indices of {command.index_size} bytes")
         bound = IndexBuffer(resource, command.index_size, command.offset)
         self._set("index_buffer", self._same(command, bound))

@@ -91,6 +91,10 @@ class BoundQuery(NamedTuple):
     resource: Resource
 
 
+INDEX_SIZES = (1, 2, 4)
+"""Bytes that an index may have."""
+
+
 class IndexBuffer(NamedTuple):
     """Where indices lie, and how many bytes one has."""
 
