@@ -19,9 +19,9 @@ _ARENA_MAX = -8
 def share_heap() -> None:
     """Threads that start from now on use the heap of the first one, where the C library is glibc.
 
-    It gives each thread a heap of its own otherwise, and what all of them have free here and there
-    was 27 MiB of a Linux that drew for an hour. Programs that say so themselves, by
-    MALLOC_ARENA_MAX or GLIBC_TUNABLES, have it as they say.
+    It gives each thread a heap of its own otherwise, each with free pieces between what lives long,
+    above all after compilations. Programs that say so themselves, by MALLOC_ARENA_MAX or
+    GLIBC_TUNABLES, have it as they say.
     """
     if "MALLOC_ARENA_MAX" in os.environ or "GLIBC_TUNABLES" in os.environ:
         return
