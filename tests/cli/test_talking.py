@@ -19,6 +19,9 @@ from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
 from vc4lab.cli.serial_ends import TcpPort
 from vc4lab.cli.serial_line import SerialLine
+from vc4lab.cli.session import run_session
+from vc4lab.cli.settings import PictureOptions, Settings
+from vc4lab.soc.devices.serial import SerialPort
 
 KERNELS = Path(__file__).parent.parent / "soc" / "kernels"
 HELLO = KERNELS / "hello.img"
@@ -204,3 +207,32 @@ def test_a_disk_that_is_full(option):
     result = vc4lab("boot", HELLO, *words, option, "/dev/full", code=ExitCode.OUTPUT)
     assert "CLI-001: /dev/full" in result.output
     assert "the program has ended" in result.output
+
+
+class EndedProgram:
+    """A guest whose program has ended as soon as the machine runs."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        self.port = SerialPort(lambda data: None)
+        self.error = None
+
+    def begin(self, machine) -> None:
+        machine.end("the program has ended")
+
+    def leave_by(self, leaves) -> bool:
+        return False
+
+    def look(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("own", "code"), [(0, ExitCode.GUEST_HANG), (5, ExitCode.OK)])
+def test_a_program_in_the_guest_that_ends_before_its_frames(own, code, capsys):
+    """A code of its own goes first; `vc4lab linux` gives it."""
+    settings = Settings(HELLO, pictures=PictureOptions(headless=True), frames=7, serial="none")
+    assert run_session(settings, EndedProgram(own)) is code
+    assert "the program ended after 0 of 7 frames" in capsys.readouterr().err

@@ -212,6 +212,11 @@ class _Run:
                 f"{'done' if asked else result.message}: {result.frames - before}{wanted} frames, "
                 f"{result.seconds:.3f} s of guest time, in {spent:.2f} s"
             )
+        elif wanted:
+            count = result.frames - before
+            self.endings.append(f"the program ended after {count}{wanted} frames")
+            if not self._guest.code:  # its own code goes first
+                code = code or ExitCode.GUEST_HANG
         if machine.pace is not None and machine.pace.lost and settings.says_late:
             lost = machine.pace.lost / 1e9
             self.endings.append(f"--realtime: {lost:.2f} s late, so the board would be faster")
@@ -219,7 +224,7 @@ class _Run:
         if undrawn:
             self.endings.append(not_drawn(undrawn))
         saved = instruments.save_state()
-        code = code or _code(result, settings.frames)
+        code = code or _code(result, settings.frames if self._guest is None else None)
         return code or (ExitCode.NOT_DRAWN if undrawn else saved)
 
     def _interrupted(self) -> ExitCode:
