@@ -4,30 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import os
-from functools import cache
 
 TOGETHER = 8
 """Objects that are collected at a time; a collection takes 0.1 s."""
-
-
-_ARENA_MAX = -8
-"""M_ARENA_MAX of mallopt(3)."""
-
-
-@cache
-def share_heap() -> None:
-    """Threads that start from now on use the heap of the first one, where the C library is glibc.
-
-    It gives each thread a heap of its own otherwise, each with free pieces between what lives long,
-    above all after compilations. Programs that say so themselves, by MALLOC_ARENA_MAX or
-    GLIBC_TUNABLES, have it as they say.
-    """
-    if "MALLOC_ARENA_MAX" in os.environ or "GLIBC_TUNABLES" in os.environ:
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_ARENA_MAX, 1)
 
 
 def give_back() -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from vc4lab.diagnostics import Reporter
 from vc4lab.interruption import deferred
 from vc4lab.listeners import OneListener
-from vc4lab.memory.heap import share_heap
 from vc4lab.options import GpuOptions, chosen
 from vc4lab.simd.team import Team
 from vc4lab.v3d.checks.hints import Lint
@@ -93,7 +92,6 @@ class V3D:
     ) -> None:
         options = chosen(options, GpuOptions(engine, threads, unknowns))
         unknowns = options.unknowns
-        share_heap()  # before there are threads
         self.memory = memory
         self.reporter = reporter if reporter is not None else Reporter()
         self.unknowns = unknowns
