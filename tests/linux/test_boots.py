@@ -27,27 +27,6 @@ from vc4lab.memory import GuestMemory
 from vc4lab.soc.boot.boot_plan import RAMDISK_NAME, Piece
 from vc4lab.soc.boot.device_tree import device_tree
 
-HELLO = Path(__file__).parent.parent / "soc/kernels64/levels.img"
-
-
-@pytest.fixture
-def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Brought:
-    """A suite with two kernels."""
-    monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path))
-    made = Brought("bookworm", tmp_path / "drm/bookworm")
-    for release in ("6.1.0-9-arm64", "6.1.0-10-arm64"):
-        tree = made.tree / f"usr/lib/linux-image-{release}" / TARGETS["pi3", "arm64"].tree
-        tree.parent.mkdir(parents=True)
-        tree.write_bytes(b"")
-        (made.tree / "usr/lib/modules" / release).mkdir(parents=True)
-        (made.tree / "boot").mkdir(exist_ok=True)
-        (made.tree / f"boot/vmlinuz-{release}").write_bytes(HELLO.read_bytes())
-    (made.tree / "boot/vmlinuz-7.0-arm64").write_bytes(b"")  # without modules
-    (made.folder / "packages").mkdir()
-    made.qemu.write_text("")
-    made.complete()
-    return made
-
 
 def linux(*arguments: str, code: int = ExitCode.BAD_INPUT) -> str:
     result = CliRunner().invoke(app, ["linux", *arguments])
@@ -190,7 +169,7 @@ def test_modes_that_a_monitor_cannot_have_are_refused_before_anything_boots(
 
 
 def test_modes_belong_to_the_root_of_setup(brought: Brought) -> None:
-    assert "--modes: only for the root of --setup" in linux("--initrd", str(HELLO), "--mode", "x")
+    assert "--modes: only for the root of --setup" in linux("--initrd", __file__, "--mode", "x")
 
 
 @pytest.mark.parametrize("word", ["x" * 70_000, "a\0b"])
@@ -222,7 +201,7 @@ def test_a_terminals_time_is_that_of_the_wall(
     monkeypatch.setattr(session, "run_session", lambda settings: kept.append(settings) or 0)
     stdin = SimpleNamespace(isatty=lambda: terminal)
     monkeypatch.setattr(command, "sys", SimpleNamespace(stdin=stdin))
-    linux("--initrd", str(HELLO), *options, code=ExitCode.OK)
+    linux("--initrd", __file__, *options, code=ExitCode.OK)
     assert kept[0].realtime == realtime
     assert kept[0].says_late == (options == ("--realtime",))
 

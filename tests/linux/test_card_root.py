@@ -16,7 +16,7 @@ from vc4lab.cli import session
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
 from vc4lab.cli.settings import Settings
-from vc4lab.drm.setup.places import find_brought
+from vc4lab.drm.setup.places import Brought, find_brought
 from vc4lab.linux.boots import LinuxBoot, LinuxPlan
 from vc4lab.linux.card_root import NoRoot, root_of
 from vc4lab.linux.init import NO_SHELL
@@ -132,10 +132,8 @@ def test_without_a_terminal_it_is_the_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_the_kernel_is_told_whether_there_is_a_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+    brought: Brought, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
-    if find_brought() is None:
-        pytest.skip("vc4lab linux --setup has not been run")
     kept: list[Settings] = []
     monkeypatch.setattr(session, "run_session", lambda settings: kept.append(settings) or 0)
     stdin = SimpleNamespace(isatty=lambda: terminal)

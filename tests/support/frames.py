@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import numpy as np
-from tests.support.jobs import CT1CA, CT1EA, Job
+from tests.support.jobs import CT1CA, CT1EA, Job, nv_vertex
 from tests.v3d.fragment.scene import coverage
 
 from vc4lab.diagnostics import Reporter
@@ -28,7 +28,7 @@ def solid(word: int) -> str:
 
 
 class Frame:
-    """One V3D with one job."""
+    """One V3D with one job; the picture as rows of RGBA words."""
 
     def __init__(
         self,
@@ -105,3 +105,13 @@ def inside(frame: Frame, *triangles: tuple[tuple[float, float], ...]) -> np.ndar
         points = [(round(x * 16), round(y * 16)) for x, y in corners]
         result |= coverage(points, frame.job.width, frame.job.height)
     return result
+
+
+def triangle(*corners: tuple[float, float]) -> bytes:
+    """Vertices of an NV shader without varyings."""
+    return b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in corners)
+
+
+CORNERS = ((64, 8), (8, 120), (120, 120))
+ARRAY = build(33, mode=4, length=3, first=0)
+"""A record that draws one triangle."""

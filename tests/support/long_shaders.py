@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from tests.support.one_frame import ARRAY, Frame, triangle
+from tests.support.frames import ARRAY, Frame, triangle
 
 from vc4lab.qpu.isa.encoding import words_of
 from vc4lab.qpu.run.wide import WideInterpreter

@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tests.support.frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 from tests.support.jobs import viewport
 from tests.support.long_shaders import (
     BLUE,
@@ -18,7 +19,6 @@ from tests.support.long_shaders import (
     counted_steps,
     loop,
 )
-from tests.support.one_frame import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
 from vc4lab.qpu.run import environment
 from vc4lab.qpu.run.environment import (
@@ -47,7 +47,7 @@ def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(body, **options: object) -> tuple[np.ndarray, Counter[str], Frame]:
     frame = Frame(**options)
-    picture = frame.draw(viewport(frame.job) + body(frame))
+    picture = frame.bin(viewport(frame.job) + body(frame))
     return picture, frame.reporter.counts, frame
 
 
@@ -97,7 +97,7 @@ def test_an_endless_interpreted_fragment_shader_costs_few_instructions(
 ) -> None:
     """An instruction takes 4 to 30 us: each thread begins one tile, compiled code says the rest."""
     frame = Frame(width, height, engine="interpreter", threads=threads)
-    picture = frame.draw(viewport(frame.job) + halves(frame, width, height))
+    picture = frame.bin(viewport(frame.job) + halves(frame, width, height))
     assert codes(frame) == ["QPU-041"]
     assert (picture == BACKGROUND).all()
     assert 0 < steps[0] <= threads * UNPROVEN_BUDGET + ROUND
@@ -111,7 +111,7 @@ def test_an_endless_shader_that_the_compiler_refuses_costs_few_instructions(
     monkeypatch.setattr(golden_draw, "uncompiled_budget", lambda length: whole)
     monkeypatch.setattr(draw_pipelines.DrawPipelines, "compiled", lambda *arguments: None)
     frame = Frame(1920, 1080, engine="interpreter")
-    picture = frame.draw(viewport(frame.job) + halves(frame, 1920, 1080))
+    picture = frame.bin(viewport(frame.job) + halves(frame, 1920, 1080))
     assert codes(frame) == ["QPU-041"]
     assert (picture == BACKGROUND).all()
     assert 510 * ROUND < steps[0] - whole <= 1 << 16

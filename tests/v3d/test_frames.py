@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, inside, solid, triangle
 from tests.support.jobs import BFC, CT0CA, CT0EA, CT1CA, CT1EA, RFC, nv_vertex, viewport
-from tests.support.one_frame import ARRAY, BACKGROUND, CORNERS, RED, Frame, inside, solid, triangle
 
 from vc4lab.records.control import build
 from vc4lab.v3d.core import FLDONE, FRDONE, OUTOMEM, SPILLUSE
@@ -32,9 +32,9 @@ COLOURS = """
 def test_a_red_triangle_covers_exactly_its_pixels(engine: str) -> None:
     frame = Frame(engine=engine)
     shader = frame.nv_shader(solid(RED), triangle(*CORNERS), 0)
-    picture = frame.draw(viewport(frame.job) + shader + ARRAY)
+    picture = frame.bin(viewport(frame.job) + shader + ARRAY)
     assert set(np.unique(picture)) == {RED, BACKGROUND}
-    assert ((picture == RED) == inside(frame)).all()
+    assert ((picture == RED) == inside(frame, CORNERS)).all()
     assert not frame.reporter.items
 
 
@@ -43,7 +43,7 @@ def test_a_shader_that_runs_into_zeroed_memory_is_one_message(engine: str) -> No
     frame = Frame(engine=engine)
     text = "mov r0, 1\nnop\nnop\nmov tlbc, r0\n.quad 0, 0, 0"
     shader = frame.nv_shader(text, triangle(*CORNERS), 0)
-    picture = frame.draw(viewport(frame.job) + shader + ARRAY)
+    picture = frame.bin(viewport(frame.job) + shader + ARRAY)
     assert set(np.unique(picture)) == {BACKGROUND}
     assert {item.code for item in frame.reporter.items} == {"QPU-047"}
 
@@ -62,7 +62,7 @@ def test_colours_are_interpolated_and_engines_agree() -> None:
             )
         )
         pictures.append(
-            frame.draw(viewport(frame.job) + frame.nv_shader(COLOURS, vertices, 3) + ARRAY)
+            frame.bin(viewport(frame.job) + frame.nv_shader(COLOURS, vertices, 3) + ARRAY)
         )
     assert all((picture == pictures[0]).all() for picture in pictures)
     first = pictures[0]
@@ -75,23 +75,23 @@ def test_facing_clip_window_and_viewport() -> None:
     body = ARRAY
     frame = Frame()
     shader = frame.nv_shader(solid(RED), triangle(*CORNERS), 0)
-    forward_only = frame.draw(viewport(frame.job, config=1) + shader + body)
-    reverse_only = frame.draw(viewport(frame.job, config=2) + shader + body)
+    forward_only = frame.bin(viewport(frame.job, config=1) + shader + body)
+    reverse_only = frame.bin(viewport(frame.job, config=2) + shader + body)
     assert (forward_only == RED).any() != (reverse_only == RED).any()
     window = (
         bytes([96, 3, 0, 0])
         + build(102, left=40, bottom=50, width=30, height=20)
         + build(103, x=0, y=0)
     )
-    clipped = frame.draw(window + shader + body) == RED
-    expected = inside(frame)
+    clipped = frame.bin(window + shader + body) == RED
+    expected = inside(frame, CORNERS)
     expected[:50] = expected[70:] = False
     expected[:, :40] = expected[:, 70:] = False
     assert (clipped == expected).all()
     moved = bytes([96, 3, 0, 0]) + build(102, left=0, bottom=0, width=128, height=128)
     moved += build(103, x=10 * 16, y=-4 * 16)
-    picture = frame.draw(moved + shader + body) == RED
-    assert (picture[:120, 10:] == inside(frame)[4:124, :118]).all()
+    picture = frame.bin(moved + shader + body) == RED
+    assert (picture[:120, 10:] == inside(frame, CORNERS)[4:124, :118]).all()
 
 
 def test_565_and_t_format_stores() -> None:
@@ -103,7 +103,7 @@ def test_565_and_t_format_stores() -> None:
     words = np.array(frame.job.memory.array(frame.surface, 64 * 64, "<u2")).reshape(64, 64)
     assert words[0, 0] == 0xFFFF
     assert words[63, 63] == 0xF800
-    assert frame.draw(viewport(frame.job) + shader + ARRAY, tiling=1)[0, 0] == 0xFFFFFFFF
+    assert frame.bin(viewport(frame.job) + shader + ARRAY, tiling=1)[0, 0] == 0xFFFFFFFF
 
 
 def test_counters_interrupts_and_status() -> None:
@@ -113,7 +113,7 @@ def test_counters_interrupts_and_status() -> None:
     v3d.on_interrupt = levels.append
     v3d.write(BY_NAME["INTENA"].offset, FRDONE)
     shader = frame.nv_shader(solid(RED), triangle(*CORNERS), 0)
-    frame.draw(viewport(frame.job) + shader + ARRAY)
+    frame.bin(viewport(frame.job) + shader + ARRAY)
     assert (v3d.read(BFC), v3d.read(RFC)) == (1, 1)
     assert v3d.read(BY_NAME["INTCTL"].offset) == FRDONE | FLDONE
     assert levels == [True]
@@ -255,7 +255,7 @@ def test_a_pipeline_that_keeps_giving_up_is_replaced_by_its_exact_twin() -> None
     preparer = frame.v3d.frames.preparer
     counts = []
     for _ in range(6):
-        assert frame.draw(body)[0, 0] == 0  # ftoi of infinity
+        assert frame.bin(body)[0, 0] == 0  # ftoi of infinity
         counts.append(sum(preparer.fallbacks.values()))
     assert counts == [1, 2, 3, 3, 3, 3]
 
@@ -278,7 +278,7 @@ def test_a_pipeline_that_gives_up_in_a_few_tiles_stays() -> None:
         vertices = b"".join(nv_vertex(x, y, 0.5, 1.0, varying) for x, y, varying in corners)
         body = viewport(frame.job) + frame.nv_shader(program, vertices, 1) + ARRAY
         for _ in range(5 if engine == "jit" else 1):
-            pictures.append(frame.draw(body))
+            pictures.append(frame.bin(body))
         assert not frame.v3d.frames.preparer.fallbacks
     assert (pictures[0] == 0x7F800000).any()
     assert all((picture == pictures[-1]).all() for picture in pictures)
@@ -291,7 +291,7 @@ def test_the_viewport_moves_a_triangle_into_another_tile() -> None:
     state = bytes([96, 3, 0, 0]) + build(102, left=0, bottom=0, width=128, height=128)
     for x, y in ((0, 0), (80, 0), (0, 80), (80, 80)):
         moved = build(103, x=x * 16, y=y * 16)
-        picture = frame.draw(state + moved + shader + ARRAY) == RED
+        picture = frame.bin(state + moved + shader + ARRAY) == RED
         assert (picture == np.roll(inside(frame, corners), (y, x), (0, 1))).all()
 
 
@@ -301,8 +301,8 @@ def test_helpers_are_woken_for_draws_only() -> None:
     shader = frame.nv_shader(solid(RED), triangle(*CORNERS), 0)
     pictures = []
     for body, helpers in ((b"", 0), (viewport(frame.job) + shader + ARRAY, 2), (b"", 2)):
-        pictures.append(frame.draw(body))
+        pictures.append(frame.bin(body))
         assert frame.v3d.frames.tile_threads.team.helpers == helpers
     assert (pictures[0] == BACKGROUND).all()
-    assert ((pictures[1] == RED) == inside(frame)).all()
+    assert ((pictures[1] == RED) == inside(frame, CORNERS)).all()
     assert (pictures[2] == pictures[0]).all()

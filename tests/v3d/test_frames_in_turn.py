@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, inside, solid, triangle
 from tests.support.jobs import CT0CA, CT0EA, CT1CA, CT1EA, RFC, viewport
-from tests.support.one_frame import ARRAY, BACKGROUND, CORNERS, RED, Frame, inside, solid, triangle
 
 from vc4lab.records.control import build
 from vc4lab.v3d.draws import frame as frames
@@ -155,7 +155,7 @@ def test_frames_of_several_surfaces_in_turn(kept: int, monkeypatch: pytest.Monke
             frame.surface = place
             colour = RED + 0x1000 * turn
             shader = frame.nv_shader(solid(colour), triangle(*corners), 0)
-            picture = frame.draw(viewport(frame.job) + shader + ARRAY)
+            picture = frame.bin(viewport(frame.job) + shader + ARRAY)
             assert set(np.unique(picture)) == {colour, BACKGROUND}
             assert ((picture == colour) == inside(frame, corners)).all()
     assert len(made) == (2 if kept > 1 else 6)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 
 import pytest
+from tests.support.frames import ARRAY, CORNERS, RED, Frame, solid, triangle
 from tests.support.jobs import CT0CA, CT0EA, CT1CA, CT1EA, viewport
-from tests.support.one_frame import ARRAY, CORNERS, RED, Frame, solid, triangle
 
 from vc4lab.records.control import build
 from vc4lab.v3d.core import FLDONE, FRDONE, OUTOMEM, SPILLUSE, V3D
@@ -72,7 +72,7 @@ def test_the_line_follows_status_and_enable() -> None:
     v3d = frame.v3d
     levels: list[bool] = []
     v3d.on_interrupt = levels.append
-    frame.draw(scene(frame))
+    frame.bin(scene(frame))
     assert read(v3d, "INTCTL") == FRDONE | FLDONE
     assert not levels, "nothing is enabled"
     write(v3d, "INTENA", FLDONE)
@@ -191,7 +191,7 @@ def test_the_level_2_cache_switch(choice: str, state: int) -> None:
 @pytest.mark.parametrize(("choice", "left"), [("nothing", 1), ("clear", 0)])
 def test_counts_of_flushes_and_frames(choice: str, left: int) -> None:
     frame = Frame(unknowns=DEFAULT_UNKNOWNS.with_(count_write_zero=choice))
-    frame.draw(scene(frame))
+    frame.bin(scene(frame))
     for name in ("BFC", "RFC"):
         assert read(frame.v3d, name) == 1
         write(frame.v3d, name, 2)
@@ -219,7 +219,7 @@ def test_never_is_a_depth_function(choice: str, drawn: bool) -> None:
     frame = Frame(unknowns=DEFAULT_UNKNOWNS.with_(depth_never=choice))
     body = viewport(frame.job, 0x03)  # depth function 0
     body += frame.nv_shader(TESTED.format(colour=RED), triangle(*CORNERS), 0) + ARRAY
-    picture = frame.draw(body)
+    picture = frame.bin(body)
     assert bool((picture == RED).any()) == drawn
 
 
@@ -230,7 +230,7 @@ def test_counters_of_coverage(choice: str) -> None:
     for number, source in enumerate((7, 8, 9)):
         write(frame.v3d, f"PCTRS{number}", source)
     write(frame.v3d, "PCTRE", 1 << 31 | 7)
-    frame.draw(scene(frame))
+    frame.bin(scene(frame))
     none, some, written = (read(frame.v3d, f"PCTR{number}") for number in range(3))
     assert written > 100
     assert some == (written if choice == "written" else 0)
@@ -243,7 +243,7 @@ def test_counters_of_coverage(choice: str) -> None:
 def test_no_errors() -> None:
     frame = Frame()
     assert read(frame.v3d, "ERRSTAT") == 0
-    frame.draw(scene(frame))
+    frame.bin(scene(frame))
     assert read(frame.v3d, "ERRSTAT") == 0
     write(frame.v3d, "ERRSTAT", 0xFFFF)
     assert read(frame.v3d, "ERRSTAT") == 0, "read-only"
@@ -256,7 +256,7 @@ def test_an_index_above_the_maximum() -> None:
     indices = frame.job.put(struct.pack("<3H", 0, 1, 2))
     draw = build(32, mode=4, index_type=1, length=3, address=indices, maximum_index=1)
     body = viewport(frame.job) + frame.nv_shader(solid(RED), triangle(*CORNERS), 0) + draw
-    frame.draw(body)
+    frame.bin(body)
     assert frame.reporter.has("CLE-014")
     assert Errors(read(frame.v3d, "ERRSTAT")).VCMBE
 

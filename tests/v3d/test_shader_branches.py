@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.support.frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 from tests.support.jobs import viewport
-from tests.support.one_frame import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
 from vc4lab.qpu.jit import flow
 from vc4lab.qpu.run import wide
@@ -51,9 +51,9 @@ def draw(
     shader = build(65, address=job.put(data))
     body = viewport(job) + b"".join(shader + build(97, flags=k) + ARRAY for k in range(draws))
     for _ in range(3):
-        frame.draw(body)
+        frame.bin(body)
     before_last()
-    return frame, frame.draw(body)
+    return frame, frame.bin(body)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -126,7 +126,7 @@ def test_a_way_to_where_no_code_can_lie(engine: str, uniform: int) -> None:
         data = struct.pack("<BBBBIII", 1, 12, 0, 0, program, uniforms, corners)
         body += build(65, address=job.put(data)) + ARRAY
     for number in range(1, 3):
-        assert set(np.unique(frame.draw(body)).tolist()) == {RED}
+        assert set(np.unique(frame.bin(body)).tolist()) == {RED}
         assert frame.reporter.counts == {"QPU-042": number}
     (item,) = frame.reporter.items
     assert item.address == code
@@ -156,7 +156,7 @@ def test_vertex_shaders(stage: str, engine: str) -> None:
     record += struct.pack("<IBBBB", job.put(screen), 11, 12, 0, 16)
     body = viewport(job) + build(64, address=job.put(record), attributes=2) + ARRAY
     for _ in range(4):  # native code looks shaders up; it must not take what has grown
-        picture = frame.draw(body)
+        picture = frame.bin(body)
         assert set(np.unique(picture)) == {RED, BACKGROUND}
     assert not {"QPU-002", "QPU-042", "QPU-044"} & set(codes(frame))
 

@@ -7,8 +7,8 @@ import struct
 
 import numpy as np
 import pytest
+from tests.support.frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 from tests.support.jobs import viewport
-from tests.support.one_frame import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 from tests.v3d.test_registers import read, write
 
 from vc4lab.records.control import build
@@ -47,7 +47,7 @@ def draw(extra: dict[str, str], **options: object) -> tuple[np.ndarray, V3D, Fra
     body = viewport(job) + state + ARRAY
     for _ in range(4):  # native code takes over
         write(frame.v3d, "DBQITC", 0xFFFF)
-        picture = frame.draw(body)
+        picture = frame.bin(body)
     return picture, frame.v3d, frame
 
 
@@ -76,7 +76,7 @@ def test_the_line_rises_when_it_is_enabled() -> None:
     write(frame.v3d, "DBQITE", 1)
     program = solid(RED).replace("    sbwait", TELL + "    sbwait")
     shader = frame.nv_shader(program, triangle(*CORNERS), 0)
-    frame.draw(viewport(frame.job) + shader + ARRAY)
+    frame.bin(viewport(frame.job) + shader + ARRAY)
     assert levels == [True]
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from tests.support.frames import ARRAY, CORNERS, RED, Frame, inside, solid, triangle
 from tests.support.jobs import viewport
-from tests.support.one_frame import ARRAY, CORNERS, RED, Frame, inside, solid, triangle
 from tests.support.threads import left_of, simulator_threads
 
 
 def draws(frame: Frame) -> bool:
     shader = frame.nv_shader(solid(RED), triangle(*CORNERS), 0)
-    picture = frame.draw(viewport(frame.job) + shader + ARRAY)
-    return bool(((picture == RED) == inside(frame)).all())
+    picture = frame.bin(viewport(frame.job) + shader + ARRAY)
+    return bool(((picture == RED) == inside(frame, CORNERS)).all())
 
 
 def test_threads_end_when_the_last_reference_to_their_v3d_goes() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.support.frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 from tests.support.jobs import viewport
-from tests.support.one_frame import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.built_job import BuiltJob
@@ -65,6 +65,6 @@ def test_the_next_job_draws_only_its_own(
     frame.surface = frame.job.room(64 * 64 * 4)
     corners = ((-64, -64), (-64, 256), (256, -64))
     shader = frame.nv_shader(solid(RED), triangle(*corners), 0)
-    picture = frame.draw(viewport(frame.job) + shader + ARRAY)
+    picture = frame.bin(viewport(frame.job) + shader + ARRAY)
     assert set(np.unique(picture)) == {RED}
     assert frame.job.memory.read(freed, size) == others

@@ -70,6 +70,18 @@ def test_another_program_has_other_things_at_an_address(check: AddressCheck) -> 
     assert check.reporter.counts["CLE-023"] == 1
 
 
+def test_a_v3d_that_forgets_programs_forgets_their_addresses() -> None:
+    """Else the alias of a dead program's list is a mistake of the next program."""
+    frame = Frame()
+    uses = frame.v3d.lint.addresses.uses
+    uses(Use.LIST, 0xC0100000)
+    frame.v3d.forget_programs()
+    uses(Use.LIST, 0x40100000)
+    assert "CLE-023" not in frame.reporter.counts
+    uses(Use.LIST, 0xC0100000)
+    assert frame.reporter.counts["CLE-023"] == 1
+
+
 def test_each_use_address_and_size_is_looked_at(check: AddressCheck) -> None:
     """Ranges that differ in one of the three by very much or very little."""
     beyond = [0xC0000000 | RAM, (0xC0000000 | RAM) + 8, 0xFFFFFFF8]

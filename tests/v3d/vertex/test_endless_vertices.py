@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import pytest
+from tests.support.frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 from tests.support.jobs import viewport
 from tests.support.long_shaders import (
     BLUE,
@@ -17,7 +18,6 @@ from tests.support.long_shaders import (
     counted_steps,
     loop,
 )
-from tests.support.one_frame import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
 from vc4lab.qpu.run.environment import (
     UNPROVEN_BUDGET,
@@ -85,7 +85,7 @@ def test_an_endless_vertex_shader(stage: str, engine: str, monkeypatch: pytest.M
     body = viewport(frame.job) + good + ARRAY + draws + other
     for _ in range(4):  # native code comes in
         statuses.clear()
-        picture = frame.draw(body)
+        picture = frame.bin(body)
         assert set(np.unique(picture)) == {RED, BLUE, BACKGROUND}
         assert sum(status != 0 for status in statuses) == 1
     assert codes(frame) == ["VTX-005"]
@@ -98,7 +98,7 @@ def test_a_loop_that_lies_elsewhere_is_not_compiled_again() -> None:
     for _ in range(3):
         frame.__dict__.pop("loop", None)
         body = gl_shader(frame, 2, 1) + ARRAY + loop(frame, 3, BLUE, OTHERS)
-        picture = frame.draw(viewport(frame.job) + body)
+        picture = frame.bin(viewport(frame.job) + body)
         assert set(np.unique(picture)) == {RED, BLUE, BACKGROUND}
         loops = [key for key, _ in PIPELINES._known if key.program == FRAGMENT_WORDS]
         made.append((len(loops), pipeline.vertex_pipeline.cache_info().misses))
@@ -115,7 +115,7 @@ def test_a_vertex_shader_beyond_doubt_takes_as_long_as_compiled(stage: str) -> N
     for engine in ENGINES:
         frame = Frame(engine=engine)
         shader = gl_shader(frame, *(rounds if stage == "coordinate" else rounds[::-1]))
-        picture = frame.draw(viewport(frame.job) + shader + ARRAY)
+        picture = frame.bin(viewport(frame.job) + shader + ARRAY)
         assert codes(frame) == []
         assert (picture == RED).any()
         counted.append((frame.v3d.binning.take_counts(), frame.v3d.frames.take_counts()))
@@ -143,7 +143,7 @@ def test_a_vertex_shader_that_the_compiler_refuses_has_a_small_budget(
     bad = gl_shader(frame, 0, 1) if stage == "coordinate" else gl_shader(frame, 1, 0)
     for doubt in (UNPROVEN_BUDGET, 0):
         steps[0] = 0
-        frame.draw(viewport(frame.job) + bad + ARRAY)
+        frame.bin(viewport(frame.job) + bad + ARRAY)
         assert whole <= steps[0] - doubt <= whole + 64
     pipeline.vertex_pipeline.cache_clear()
     assert codes(frame) == ["VTX-005"]
@@ -158,7 +158,7 @@ def test_a_vertex_shader_that_leaves_its_program(engine: str) -> None:
     record += 2 * struct.pack("<HBBII", 0, 1, 8, code, 0)
     record += struct.pack("<IBBBB", job.put(bytes(64)), 7, 8, 0, 0)
     state = build(64, address=job.put(record), attributes=1)
-    picture = frame.draw(viewport(job) + state + ARRAY)
+    picture = frame.bin(viewport(job) + state + ARRAY)
     assert (picture == BACKGROUND).all()
     assert "QPU-042" in codes(frame)
     assert "VTX-005" not in codes(frame)
@@ -170,7 +170,7 @@ def test_an_endless_interpreted_vertex_shader_costs_few_instructions(
 ) -> None:
     frame = Frame(engine="interpreter")
     bad = gl_shader(frame, 0, 1) if stage == "coordinate" else gl_shader(frame, 1, 0)
-    picture = frame.draw(viewport(frame.job) + bad + ARRAY)
+    picture = frame.bin(viewport(frame.job) + bad + ARRAY)
     assert codes(frame) == ["VTX-005"]
     assert (picture == BACKGROUND).all()
     assert UNPROVEN_BUDGET <= steps[0] <= UNPROVEN_BUDGET + 64

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.scanout.formats import TILE_PITCH, Format
-from vc4lab.soc.display.tiled_planes import window_of
+from vc4lab.soc.display.tiled_planes import PITCH, window_of
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -39,7 +39,6 @@ PIPELINE = 0
 OPAQUE = 255
 PREMULTIPLIED, MIXED = 1 << 29, 1 << 28
 ADDRESS = 0x3FFFFFFF
-PITCH = 0xFFFF
 PARTS = {8: 3, 9: 2, 10: 3, 11: 2, 12: 2}
 """Addresses of the formats of brightness and colour: 4:2:0 in three and two planes, 4:2:2, and
 4:2:0 in columns (H264)."""
@@ -83,10 +82,15 @@ class Plane:
     """The words of the colour space."""
 
     @property
+    def upward(self) -> bool:
+        """Whether lines are read from the last one upwards."""
+        return bool(self.flips & V_FLIP)
+
+    @property
     def first_line(self) -> int:
         """Address of the uppermost line in memory. A list names that which is shown first: where
         lines are read upwards, the last one."""
-        up = (self.source_height - 1) * (self.pitch & PITCH) if self.flips & V_FLIP else 0
+        up = (self.source_height - 1) * (self.pitch & PITCH) if self.upward else 0
         return self.address - up
 
 
@@ -263,7 +267,7 @@ def _composed(plane: Plane, unknowns: Unknowns) -> ComposedPlane:
         (plane.x, plane.y, plane.width, plane.height),
         plane.alpha,
         blend,
-        (bool(plane.flips & H_FLIP), bool(plane.flips & V_FLIP)),
+        (bool(plane.flips & H_FLIP), plane.upward),
         yuv,
     )
 

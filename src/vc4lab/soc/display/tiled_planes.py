@@ -17,6 +17,8 @@ UTILE_ROWS = 4
 UPWARD, LEFTWARD = 1 << 15, 1 << 14
 """Of the pitch: lines follow upwards; the first row of tiles runs to the left."""
 TILES, LINES, PIXELS = 0x7F, 0x3F, 0x3F
+PITCH = 0xFFFF
+"""The pitch of a plane without tiles: bytes from line to line."""
 
 
 class Window(NamedTuple):
@@ -38,7 +40,7 @@ class Window(NamedTuple):
 
 
 def window_of(address: int, pitch: int, pixel_bytes: int, height: int) -> Window:
-    """The image behind a plane of so many lines."""
+    """The image of which a plane of `height` lines shows a part."""
     before, after = pitch >> 16 & TILES, pitch & TILES
     tiles = before + after
     line = pitch >> 8 & LINES & TILE_ROWS - 1

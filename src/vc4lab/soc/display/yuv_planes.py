@@ -10,6 +10,7 @@ from typing import Protocol
 
 from vc4lab.scanout.formats import Format
 from vc4lab.scanout.yuv import Component, Yuv
+from vc4lab.soc.display.tiled_planes import PITCH
 
 COLUMNED = 12
 """NV12 in columns (SAND), which Linux names H264."""
@@ -24,7 +25,6 @@ SWAPPED = frozenset((1, 3))
 COLUMNS = {0: 0, 1: 64, 2: 128}
 """Bytes of the columns of a SAND layout, by tiling; in the last one, 3, they have 256."""
 LARGE_COLUMN = 256
-PITCH, V_FLIP = 0xFFFF, 1 << 15
 PIXELS = Format("XR24", 32, 24, (16, 8), (8, 8), (0, 8))
 """What the samples become."""
 
@@ -39,7 +39,7 @@ class Listed(Protocol):
     @property
     def tiling(self) -> int: ...
     @property
-    def flips(self) -> int: ...
+    def upward(self) -> bool: ...
     @property
     def source_width(self) -> int: ...
     @property
@@ -82,7 +82,7 @@ def yuv_of(plane: Listed) -> Yuv:
         ]
     if plane.order in SWAPPED:
         both.reverse()
-    if plane.flips & V_FLIP:
+    if plane.upward:
         luma, both = _from_last(luma), [_from_last(part) for part in both]
     return Yuv((luma, both[0], both[1]), (half_x, half_y), *_colours(*plane.matrix))
 

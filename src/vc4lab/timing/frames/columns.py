@@ -5,6 +5,7 @@ README.md says what each column means.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -120,3 +121,10 @@ def starts(counts: NDArray[Any]) -> NDArray[np.int64]:
     found = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=found[1:])
     return found
+
+
+def point_at(struct: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Set a Struct's pointers, by name, to arrays that live as long as it is used; 0 if empty."""
+    for name, array in arrays.items():
+        assert array.flags.c_contiguous
+        setattr(struct, name, array.ctypes.data if len(array) else 0)

@@ -27,6 +27,7 @@ from vc4lab.simd import (
     staged,
     store,
 )
+from vc4lab.timing.frames.columns import point_at
 
 Words = NDArray[np.int32]
 
@@ -144,8 +145,7 @@ def merged(
         "out": np.zeros(count, np.int32),
     }
     merging = Merging(tiles=len(begins) - 1)
-    for name, array in arrays.items():
-        setattr(merging, name, array.ctypes.data)
+    point_at(merging, arrays)
     written = int(_native()(merging.address))
     assert written == count
     return arrays["out"].astype(np.int64)

@@ -26,6 +26,7 @@ from vc4lab.simd import (
     ptr,
     store,
 )
+from vc4lab.timing.frames.columns import point_at
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 
@@ -131,8 +132,7 @@ def collect_batches(
         "vertices": named, "starts": places, "seen": seen, "batch_of": batch_of,
         "sizes": sizes, "first_batch": first_batch, "begins": begins, "members": members,
     }  # fmt: skip
-    for name, array in arrays.items():
-        setattr(c, name, array.ctypes.data)
+    point_at(c, arrays)
     count = int(_native()(c.address))
     begins[count] = places[-1] if groups > 0 else 0
     return VertexBatches(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from vc4lab.timing.frames.columns import Table
+from vc4lab.timing.frames.columns import Table, point_at
 from vc4lab.timing.graphics.state import Work
 from vc4lab.timing.graphics.vertices.preparation import FrameVertices
 from vc4lab.timing.graphics.work import Rendering
@@ -41,10 +41,8 @@ class Tables:
     def work(self, thread: int, shared: Named) -> Work:
         """Where the tables of a list thread are, and those of all frames; keep them as long."""
         work: Any = Work()
-        mine = self.rendered if thread else self.binned
-        for name, table in {**shared, **mine}.items():
-            assert table.flags.c_contiguous
-            setattr(work, name, table.ctypes.data if len(table) else 0)
-            if name in _COUNTED:
-                setattr(work, _COUNTED[name], len(table))
+        tables = {**shared, **(self.rendered if thread else self.binned)}
+        point_at(work, tables)
+        for name in tables.keys() & _COUNTED.keys():
+            setattr(work, _COUNTED[name], len(tables[name]))
         return work

@@ -30,7 +30,7 @@ from vc4lab.simd import (
 from vc4lab.timing.compute.kinds import LINE, LINE_BITS
 from vc4lab.timing.compute.model import NotTimed
 from vc4lab.timing.frames import columns as cols
-from vc4lab.timing.frames.columns import Table, dtype_of, starts
+from vc4lab.timing.frames.columns import Table, dtype_of, point_at, starts
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.frames.vertex_batches import (
     BATCH,
@@ -172,8 +172,7 @@ def fetches_of(
         "draws": np.ascontiguousarray(draws, np.int32), "first_array": first_array,
         "arrays": arrays, "first_fetch": first_fetch,
     }  # fmt: skip
-    for name, array in held.items():
-        setattr(f, name, array.ctypes.data)
+    point_at(f, held)
     parts: list[Table] = []
     while f.next < len(draws):
         part = np.zeros(max(_CHUNK, most), dtype_of(Fetch))
