@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,3 +46,31 @@ def test_the_licence_is_an_expression():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["license"] == "MIT"
     assert all((ROOT / name).is_file() for name in project["license-files"])
+
+
+IMPORTED_AS = {"Pillow": "PIL", "pygame-ce": "pygame"}
+"""Names of modules that differ from those of their distributions."""
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """The modules that code imports when it runs: not those for types alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (name.name.partition(".")[0] for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield str(node.module).partition(".")[0]
+        yield from imported(node)
+
+
+def test_what_is_imported_is_a_dependency_of_ours():
+    """What a dependency needs today may be gone tomorrow: typer no longer brings click."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    optional = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *optional["window"], *optional["sweep"], "pytest"]
+    names = [re.split(r"[<>=]", one)[0] for one in wanted]
+    allowed = {IMPORTED_AS.get(name, name) for name in names} | {"vc4lab"}
+    for path in (ROOT / "src").rglob("*.py"):
+        found = set(imported(ast.parse(path.read_text(encoding="utf-8"))))
+        assert found - sys.stdlib_module_names <= allowed, path

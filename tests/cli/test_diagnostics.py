@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import Result
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -16,10 +16,13 @@ from vc4lab.cli.main import app
 from vc4lab.diagnostics import catalogue
 from vc4lab.diagnostics.table import write_table
 
+if TYPE_CHECKING:
+    from click.testing import Result
+
 KERNELS = Path(__file__).parents[1] / "soc" / "kernels"
 DOCS = Path(__file__).parents[2] / "docs"
 SCRIPT, MESSAGE, MAILBOX = 0x100000, 0x180000, 0x3F00B8A0
-Boot = Callable[..., Result]
+Boot = Callable[..., "Result"]
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def interrupted(before: str, start: str, *args: str) -> str:
 @pytest.mark.parametrize("start", [MODULE, SCRIPT], ids=["module", "script"])
 @pytest.mark.parametrize(
     "name",
-    ["vc4lab.cli.main", "vc4lab.optimisations", "click.core", "typer", "vc4lab.cli.demo",
+    ["vc4lab.cli.main", "vc4lab.optimisations", "typer.core", "typer", "vc4lab.cli.demo",
      "vc4lab.cli.session", "vc4lab.soc.machine", "llvmlite.binding"],
 )  # fmt: skip
 def test_while_modules_are_imported(name: str, start: str) -> None:

@@ -7,15 +7,17 @@ import io
 import os
 import sys
 from importlib import import_module
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import click
 import typer
 import typer.core
 import typer.main
 
 from vc4lab import interruption
 from vc4lab.cli.exit_codes import ExitCode, interrupted_code, table
+
+if TYPE_CHECKING:
+    import click  # newer typers have one of their own
 
 COMMANDS = (
     "boot",
