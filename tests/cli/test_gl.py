@@ -169,6 +169,16 @@ def test_the_trace_shows_state_and_shaders() -> None:
     assert "GL-00" not in result.stderr
 
 
+def test_a_host_that_gives_no_tmp_of_its_own() -> None:
+    forbidden = "".join(
+        f"echo 0 > /proc/sys/user/max_{kind}_namespaces; " for kind in ("user", "mnt")
+    )
+    command = ["unshare", "-Ur", "sh", "-c", f'{forbidden} exec "$@"', "sh", *GL, "--", "true"]
+    result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert result.returncode == ExitCode.BAD_INPUT
+    assert "GL-013: the program cannot get a /tmp of its own" in result.stderr
+
+
 def test_exit_codes_pass_through() -> None:
     result = run("--", sys.executable, PROGRAM, "exit", 7)
     assert result.returncode == 7

@@ -151,3 +151,27 @@ def test_smaller_levels_of_depth_are_means(drawing: Drawing) -> None:
     means = (words >> 8).astype(float).reshape(4, 2, 4, 2).mean((1, 3))
     assert abs((found >> 8) - means).max() <= 0.5
     assert (found & 255 == 0x55).all()
+
+
+def test_blits_that_are_not_built(drawing: Drawing, gpu: RunningServer) -> None:
+    """Another number of layers, and depths whose bits lie otherwise: reported, and left out."""
+    one, other = drawing.texture(SIZE, SIZE), drawing.texture(SIZE, SIZE)
+    depth = drawing.texture(SIZE, SIZE, DEPTH_STENCIL)
+    short = drawing.texture(SIZE, SIZE, Format.Z16_UNORM)
+    box = (0, 0, 0, SIZE, SIZE, 1)
+    drawing.put(other, np.full((SIZE, SIZE, 4), 9, np.uint8))
+    for target, source, mask, layers in ((other, one, 15, 2), (short, depth, 16, 1)):
+        drawing.client.submit(
+            work_commands.Blit(
+                mask=mask,
+                filter=Filter.NEAREST,
+                dst=target,
+                dst_format=drawing.shapes[target][0],
+                dst_box=(*box[:5], layers),
+                src=source,
+                src_format=drawing.shapes[source][0],
+                src_box=box,
+            )
+        )
+    assert (drawing.get(other) == 9).all()
+    assert gpu.codes() == ["GL-012", "GL-012"]

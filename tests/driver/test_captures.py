@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.driver.small_scene import COLOUR, HEIGHT, WIDTH, captured
 
 from vc4lab.capture.errors import CaptureError
 from vc4lab.driver.capture.load import open_capture
-from vc4lab.driver.capture.model import Capture
+from vc4lab.driver.capture.model import Capture, CapturedResource
 from vc4lab.driver.capture.player import Player
 from vc4lab.driver.capture.state_text import parse_part
 from vc4lab.driver.capture.store import files_of, part_bytes, save_capture
@@ -126,6 +127,16 @@ def test_indices_have_one_two_or_four_bytes(line: str) -> None:
     text = f"resource = resource-{next(iter(capture.resources))}\noffset = 0\n{line}"
     with pytest.raises(CaptureError, match="index_size is one of"):
         parse_part("index_buffer", text, "index_buffer-1.txt", capture.resources.__getitem__)
+
+
+def test_more_resources_than_fit_into_the_gpu_s_memory() -> None:
+    capture = open_capture(SMALL)
+    asked = next(one for one in capture.resources.values() if one.height > 1).description
+    for handle in range(1000, 1000 + 70):
+        large = replace(asked, handle=handle, width=2048, height=2048)
+        capture.resources[handle] = CapturedResource(large)
+    with pytest.raises(CaptureError, match=r"CAP-007.*memory"):
+        Player(capture)
 
 
 def test_samples_are_kept(tmp_path):

@@ -427,3 +427,19 @@ def test_a_draw_without_state(drawing: Drawing, gpu: RunningServer) -> None:
     drawing.draw(Primitive.TRIANGLES, 3)
     drawing.client.wait()
     assert gpu.codes() == ["GL-015"]
+
+
+ENDLESS = UNIFORM_COLOUR.replace("  0: MOV", "  0: BGNLOOP :0\n  1: ENDLOOP :0\n  2: MOV").replace(
+    "  1: END\n", "  3: END\n"
+)
+
+
+def test_a_shader_without_an_end(drawing: Drawing, target: int, gpu: RunningServer) -> None:
+    """The frame is abandoned, as a board's kernel resets the GPU; the next one is drawn."""
+    for shader in (ENDLESS, UNIFORM_COLOUR):
+        drawing.shaders(POSITION_ONLY, shader)
+        drawing.constants(Stage.FRAGMENT, RED)
+        drawing.vertices(clip(STRIP[:3]), 4)
+        drawing.draw(Primitive.TRIANGLES, 3)
+        assert drawing.get(target)[..., 0].any() == (shader is UNIFORM_COLOUR)
+        assert "GL-014" in gpu.codes()

@@ -99,6 +99,10 @@ def test_holds() -> None:
     assert memory.holds(0xC0001000, b"picture"), "an alias is the same place"
     assert not memory.holds(0x1000, b"pictura")
     assert memory.holds(0x1000, b"")
+    assert memory.holds(0x1001, b"a nict one", 3, 3)
+    assert memory.holds(0x1000, b"a picture", 2)
+    assert not memory.holds(0x1000, b"a picture", 1)
+    assert memory.holds(0x1000, b"a picture", 20, 4), "nothing is left"
     memory.write(MEMORY_SIZE - 3, b"abcdef")
     assert memory.holds(MEMORY_SIZE - 3, b"abcdef"), "over the end"
     assert not memory.holds(MEMORY_SIZE - 3, b"abcdeg")

@@ -8,6 +8,7 @@ import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+from vc4lab.memory.heap import keep_large_apart
 from vc4lab.memory.mappings import MAPS_OVER, PAGE, clear, copy, large_pages
 from vc4lab.memory.zeros import lazy_zeros
 
@@ -74,6 +75,7 @@ class GuestMemory:
     ) -> None:
         if not 0 < ram_bytes <= MEMORY_SIZE:
             raise ValueError(f"guest RAM of {ram_bytes} bytes: 1 to {MEMORY_SIZE} possible")
+        keep_large_apart()
         self.ram_bytes = ram_bytes
         if guard is None:
             guard = bool(os.environ.get("VC4LAB_GUARD"))
@@ -212,13 +214,19 @@ class GuestMemory:
         start = address & MEMORY_MASK
         large_pages(self.base + start, min(max(size, 0), MEMORY_SIZE - start))
 
-    def holds(self, address: int, data: bytes) -> bool:
-        """Whether these bytes are found at `address`; by far the quickest way to compare many."""
+    def holds(self, address: int, data: bytes, at: int = 0, size: int | None = None) -> bool:
+        """Whether these bytes are found at `address`; by far the quickest way to compare many.
+
+        at, size: a part of `data`, all from `at` on if None.
+        """
+        left = max(len(data) - at, 0)
+        size = left if size is None else min(size, left)
         start = address & MEMORY_MASK
         compare = _memcmp()
-        if compare is None or start + len(data) > MEMORY_SIZE:
-            return self.read(address, len(data)) == data
-        return bool(compare(self.base + start, data, len(data)) == 0)
+        if compare is None or start + size > MEMORY_SIZE:
+            return self.read(address, size) == data[at : at + size]
+        there = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+        return bool(compare(self.base + start, there + at, size) == 0)
 
     def view(self, address: int, size: int) -> memoryview:
         """`size` bytes in place. A range over the end is a read-only, wrapped copy instead."""
@@ -249,7 +257,7 @@ def _memcmp() -> Any:
         function = ctypes.CDLL(None).memcmp
     except (OSError, AttributeError, TypeError):
         return None
-    function.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
+    function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
     return function
 
 

@@ -131,3 +131,18 @@ def test_more_varyings_than_fit(engine: str, varyings: int) -> None:
     assert [item.code for item in frame.reporter.items] == ([] if fits else ["FRG-007"])
     assert set(np.unique(picture[:, :32])) == {RED, BACKGROUND}
     assert set(np.unique(picture[:, 32:])) == ({GREEN, BACKGROUND} if fits else {BACKGROUND})
+
+
+SLOTS = "nop\n" * 3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_texture_request_over_two_blocks(engine: str) -> None:
+    """A branch goes up to the S write after T: from top to bottom S is a lookup of memory."""
+    text = f"nop ; nop ; sbwait\nbrr second\n{SLOTS}first:\nmov t0s, 0 ; nop\n"
+    text += "nop ; nop ; ldtmu0\nmov tlbc, r4 ; nop ; thrend\nnop\nnop ; nop ; sbdone\n"
+    text += f"second:\nmov t0t, 0 ; nop\nbrr first\n{SLOTS}"
+    frame, picture = beside_a_good_one(engine, text)
+    assert [item.code for item in frame.reporter.items] == ["FRG-002"]
+    assert set(np.unique(picture[:, :32])) == {RED, BACKGROUND}
+    assert set(np.unique(picture[:, 32:])) == {BACKGROUND}

@@ -268,7 +268,7 @@ class Hvs(Block):
     def content(self) -> bytes:
         """Everything that the picture is made of: what the list says, and all pixels."""
         head, places = self._sources()
-        return head + b"".join(bytes(self._memory.view(*place)) for place in places)
+        return b"".join([head, *(self._memory.view(*place) for place in places)])
 
     def holds(self, content: bytes) -> bool:
         """Whether `content()` is these bytes."""
@@ -277,7 +277,7 @@ class Hvs(Block):
             return False
         at = len(head)
         for address, size in places:
-            if not self._memory.holds(address, content[at : at + size]):
+            if not self._memory.holds(address, content, at, size):
                 return False
             at += size
         return True
