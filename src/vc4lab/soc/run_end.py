@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vc4lab.soc.cores.exceptions import ArmException
 from vc4lab.soc.cores.outcome import LONGEST_FAULTS, LONGEST_INTERRUPTS, UnhandledException
+from vc4lab.soc.debug.instructions import instruction_text, is_missing
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.result import Inspectable, RunResult, Stop
 from vc4lab.soc.watchdog import pending_lines, registers_of_another_board
@@ -68,6 +70,9 @@ class RunEnd:
         cpu = self._hardware.cpu
         place, vector = self._hardware.places(crash.address), f"0x{crash.vector:08x}"
         text = f"{crash.exception.value.title} at {place}"
+        code = instruction_text(cpu, crash.address)
+        if crash.exception is not ArmException.PREFETCH_ABORT and code:
+            text += f" ({code})"
         if cpu.number:
             text = f"core {cpu.number}: {text}"
         if not crash.storm:
@@ -78,6 +83,11 @@ class RunEnd:
             text += (
                 f", repeatedly: {LONGEST_FAULTS} in a row with hardly an instruction between "
                 f"them; the handler (at vector {vector}) does not remove the cause"
+            )
+        if crash.exception is ArmException.UNDEFINED and is_missing(cpu, crash.address):
+            text += (
+                f"; this is an instruction of ARMv7, which a {self._hardware.board.title} does not "
+                "have: the program was built for a Pi 2 or 3"
             )
         return text + cpu.about_vectors
 

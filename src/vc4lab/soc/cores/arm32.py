@@ -188,6 +188,10 @@ class Arm32(Cpu):
         return bool(self.engine.reg_read(self.STATUS) & THUMB)
 
     @property
+    def interrupted_thumb(self) -> bool:
+        return bool(self.engine.reg_read(arm.UC_ARM_REG_SPSR) & THUMB)
+
+    @property
     def _mode(self) -> int:
         """The mode, in hooks, too."""
         return hyp.mode_of(self.engine)

@@ -157,6 +157,11 @@ class Cpu(TrappedCode):
         """What is good to know where an exception met no handler."""
         return ""
 
+    @property
+    def interrupted_thumb(self) -> bool:
+        """Whether the last exception was taken in Thumb code."""
+        return False
+
     def goes_where(self, exception: ArmException) -> str:
         """Which mode an exception would go to, for a sentence, if that is to be said."""
         return ""

@@ -1,0 +1,53 @@
+"""ARM instructions as text, for messages."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vc4lab.soc.cores.cpu import Cpu
+
+SINCE_ARMV7 = frozenset({"v6t2", "thumb2", "v7", "v8", "databarrier", "neon", "vfp3", "vfp4"})
+"""What capstone calls the groups of instructions that an ARM1176 has not."""
+
+
+def instruction_text(cpu: Cpu, address: int) -> str:
+    """The instruction that a core took an exception at: "movt r3, #0xedfe"; if there is none by
+    these bits, the word; "" where nothing is mapped.
+    """
+    data = _code(cpu, address)
+    found = _decoded(cpu, data, address)
+    if found is not None:
+        return f"{found.mnemonic} {found.op_str}".strip()
+    return f"0x{int.from_bytes(data[:4], 'little'):08x}" if any(data) else ""
+
+
+def is_missing(cpu: Cpu, address: int) -> bool:
+    """Whether it is one that ARMv7 has and this core, an ARM1176, has not."""
+    if cpu.model != "1176":
+        return False
+    found = _decoded(cpu, _code(cpu, address), address)
+    return found is not None and any(found.group_name(g) in SINCE_ARMV7 for g in found.groups)
+
+
+def _code(cpu: Cpu, address: int) -> bytes:
+    halves = [cpu.fetch(address + 2 * n, 2) for n in range(2)]
+    return b"".join(half.to_bytes(2, "little") for half in halves)
+
+
+def _decoded(cpu: Cpu, data: bytes, address: int) -> Any:
+    return next(_decoder(cpu.WIDE, cpu.interrupted_thumb).disasm(data, address, 1), None)
+
+
+@cache
+def _decoder(wide: bool, thumb: bool) -> Any:
+    import capstone
+
+    if wide:
+        decoder = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
+    else:
+        mode = capstone.CS_MODE_THUMB if thumb else capstone.CS_MODE_ARM
+        decoder = capstone.Cs(capstone.CS_ARCH_ARM, mode | capstone.CS_MODE_V8)
+    decoder.detail = True
+    return decoder
