@@ -110,7 +110,7 @@ def test_another_monitor(asked: tuple[int | str, ...], modes: list[tuple[int, in
         ),
         (("800x600,large",), "'large' is not a mode"),
         ((",".join(["640x480"] * 9),), "1 to 8 modes, not 9"),
-        ((1920, 1080, 75), "174.7 MHz"),
+        ((1920, 1080, 75), "174.6 MHz"),
     ],
 )
 def test_monitors_that_do_not_exist(asked: tuple[int | str, ...], text: str) -> None:

@@ -50,6 +50,8 @@ from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.options import MachineOptions
 from vc4lab.soc.states.state import VERSION, save_state
+from vc4lab.soc.videocore.display_modes import DEFAULT_MODE
+from vc4lab.soc.videocore.edid import edid_block
 
 STEP_SECONDS = 0.05
 SETTLE_SECONDS = 0.5
@@ -132,7 +134,8 @@ class LinuxBoot:
         self.root = self.folder / f"root-{root}.cpio"
         memory = MEMORY.get(brought.architecture, "")
         self.line = command_line(self.target.console, plan.cores, plan.append, memory)
-        state = _digest(root, plan.board, self.line, VERSION, POISON_FREE_INITMEM, __version__)
+        machine = plan.board, VERSION, edid_block(*DEFAULT_MODE), __version__
+        state = _digest(root, machine, self.line, POISON_FREE_INITMEM)
         self.state = self.folder / f"{plan.board}-{state}.state"
 
     @property

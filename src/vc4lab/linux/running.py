@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan, setup_command
 from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.kernels import UnknownTarget, architecture_of
+from vc4lab.scanout.timings import timing_of
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
-from vc4lab.soc.videocore.edid import MOST_MODES, pixel_clock
+from vc4lab.soc.videocore.edid import MOST_MODES
 
 if TYPE_CHECKING:
     from vc4lab.linux.jobs import Jobs
@@ -43,7 +44,7 @@ def modes_of(modes: Modes) -> list[tuple[int, int, int]]:
     if isinstance(modes, str):
         from vc4lab.drm.kms.modes import parse_modes
 
-        modes = [(one.width, one.height, one.refresh) for one in parse_modes(modes)]
+        modes = [one.mode for one in parse_modes(modes)]
     for mode in modes:
         check_mode(*mode)
     if not 1 <= len(modes) <= MOST_MODES:
@@ -58,7 +59,7 @@ def check_mode(width: int, height: int, rate: int) -> None:
         raise ValueError(
             f"{what}: sides of 1 to {LONGEST_SIDE} pixels and 1 to {HIGHEST_RATE} Hz are possible"
         )
-    clock = pixel_clock(width, height, rate)
+    clock = 1000 * timing_of(width, height, rate).clock
     if clock > HIGHEST_CLOCK:
         raise ValueError(
             f"{what} has a pixel clock of {clock / 1e6:.1f} MHz, and Linux's driver takes no mode "

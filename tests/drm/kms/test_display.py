@@ -11,7 +11,7 @@ from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.kms.formats import FORMATS, in_formats
-from vc4lab.drm.kms.modes import STANDARD, parse_modes, problem_of, reduced, refresh_of
+from vc4lab.drm.kms.modes import STANDARD, mode_of, parse_modes, problem_of, refresh_of
 
 
 def test_a_dumb_buffer_is_shown_with_its_colours(device: DrmDevice) -> None:
@@ -264,7 +264,7 @@ def test_in_formats_names_every_format_with_its_modifiers() -> None:
 
 
 def test_modes() -> None:
-    for mode in (*STANDARD, reduced(1366, 768), reduced(320, 240, 75)):
+    for mode in (*STANDARD, mode_of(1360, 768), mode_of(320, 240, 75)):
         values = mode.values()
         assert problem_of(values) is None
         assert abs(refresh_of(values) - mode.refresh) < 1

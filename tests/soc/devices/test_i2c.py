@@ -64,9 +64,9 @@ def read_edid(bus, count):
 
 def test_the_monitor_is_read(bus):
     expected = edid_block(*bus.machine.config.display_mode())
-    assert read_edid(bus, 128) == expected
+    assert read_edid(bus, 256) == expected
     assert read_edid(bus, 5) == expected[:5]
-    assert read_edid(bus, 300)[:128] == expected
+    assert read_edid(bus, 300)[:256] == expected
 
 
 def test_the_offset_counts(bus):

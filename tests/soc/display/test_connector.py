@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.soc.devices.test_i2c import ADDRESS, CONTROL, DLEN, DONE, ERROR, ON, START, STATUS, Bus
 from tests.soc.devices.test_i2c import read_edid as read
 
+from vc4lab.scanout.timings import (
+    NEGATIVE_H,
+    NEGATIVE_V,
+    POSITIVE_H,
+    POSITIVE_V,
+    STANDARD,
+    Timing,
+    timing_of,
+)
 from vc4lab.soc.board import BOARDS
 from vc4lab.soc.states.state import load_state, save_state
-from vc4lab.soc.videocore.edid import MOST_MODES, edid_of
+from vc4lab.soc.videocore.edid import MODE_NUMBERS, MOST_MODES, edid_of
 
 HALT = bytes.fromhex("feffffea")
 HDMI_HOTPLUG, GPIO_LEVELS = 0x90200C, 0x200034
@@ -16,28 +27,89 @@ NAME, LIMITS = b"\0\0\0\xfc\0vc4lab\n      ", b"\0\0\0\xfd\0"
 
 
 def timing(block):
-    """Width, height, pictures a second of a detailed timing."""
-    low, high = (block[at] | block[at + 2] >> 4 << 8 for at in (2, 5))
-    blanks = [block[at + 1] | (block[at + 2] & 15) << 8 for at in (2, 5)]
-    clock = int.from_bytes(block[:2], "little") * 10_000
-    return low, high, round(clock / (low + blanks[0]) / (high + blanks[1]))
-
-
-@pytest.mark.parametrize("count", range(1, MOST_MODES + 1))
-def test_an_edid_of_several_modes(count):
-    modes = [(640 + 64 * n, 480 + 16 * n, 50 + n) for n in range(count)]
-    edid = edid_of(modes)
-    assert len(edid) == (256 if count > 2 else 128)
-    assert [sum(edid[at : at + 128]) & 0xFF for at in range(0, len(edid), 128)].count(0) == (
-        len(edid) // 128
+    """A detailed timing, field by field as VESA's table 3.21 has them."""
+    clock = int.from_bytes(block[:2], "little") * 10
+    width, height = (block[at] | block[at + 2] >> 4 << 8 for at in (2, 5))
+    across, down = (block[at] | (block[at + 1] & 15) << 8 for at in (3, 6))
+    before, sync = block[8] | block[11] >> 6 << 8, block[9] | (block[11] >> 4 & 3) << 8
+    above, pulse = block[10] >> 4 | (block[11] >> 2 & 3) << 4, block[10] & 15
+    pulse |= (block[11] & 3) << 4
+    flags = (POSITIVE_H if block[17] & 2 else NEGATIVE_H) | (
+        POSITIVE_V if block[17] & 4 else NEGATIVE_V
     )
-    assert edid[126] == len(edid) // 128 - 1
-    descriptors = [edid[at : at + 18] for at in (*range(54, 126, 18), *range(132, len(edid), 18))]
-    found = [timing(block) for block in descriptors if len(block) == 18 and any(block[:2])]
-    assert found == modes
+    assert block[17] & 0x98 == 0x18, "not interlaced, digital sync of its own"
+    return Timing(
+        *(width, height, round(1000 * clock / (width + across) / (height + down)), clock),
+        (width + before, width + before + sync, width + across),
+        (height + above, height + above + pulse, height + down),
+        flags,
+    )
+
+
+def rounded(mode):
+    """A mode's timing with the clock as an EDID has it."""
+    found = timing_of(*mode)
+    return replace(found, clock=found.clock // 10 * 10)
+
+
+def data_blocks(block):
+    """Of a CEA extension: what is after the tag, by tag; two tags for vendors and extended ones."""
+    found, at = {}, 4
+    while at < block[2]:
+        tag, size = block[at] >> 5, block[at] & 31
+        found[tag] = block[at + 1 : at + 1 + size]
+        at += 1 + size
+    assert at == block[2]
+    return found
+
+
+PLAIN = [(704 + 64 * n, 480 + 16 * n, 50 + n) for n in range(MOST_MODES)]
+"""Modes that no standard lists."""
+
+
+@pytest.mark.parametrize(
+    "modes",
+    [
+        *(PLAIN[:count] for count in range(1, MOST_MODES + 1)),
+        [(1920, 1080, 60), (1280, 720, 50), *PLAIN[2:]],
+        list(STANDARD)[:MOST_MODES],
+        list(STANDARD)[-MOST_MODES:],
+    ],
+)
+def test_an_edid_of_several_modes(modes):
+    first, second = (edid_of(modes)[at : at + 128] for at in (0, 128))
+    assert sum(first) & 0xFF == sum(second) & 0xFF == 0
+    assert first[126] == 1
+    assert first[35] == 0x20, "640x480 at 60 Hz"
+    descriptors = [first[at : at + 18] for at in range(54, 126, 18)]
+    timings = [timing(block) for block in descriptors if any(block[:2])]
+    assert timings == [rounded(mode) for mode in modes[:2]]
     assert NAME in descriptors
     (limits,) = (block for block in descriptors if block.startswith(LIMITS))
-    assert list(limits[5:7]) == [50, 50 + count - 1]
+    rates = [60, *(rate for *_size, rate in modes)]
+    assert list(limits[5:7]) == [min(rates), max(rates)]
+    assert second[:2] == b"\x02\x03"
+    assert second[3] == 0xC1, "computers' pictures are shown whole, sound, one native timing"
+    blocks = data_blocks(second)
+    assert blocks[3][:3] == b"\x03\x0c\x00", "HDMI"
+    assert blocks[1][0] >> 3 == 1, "PCM"
+    further = range(second[2], 127 - 17, 18)
+    timings = [timing(second[at : at + 18]) for at in further if any(second[at : at + 2])]
+    numbers = list(blocks.get(2, b""))
+    by_number = {number: mode for mode, number in MODE_NUMBERS.items()}
+    listed = [by_number[number] for number in numbers] + [one.mode for one in timings]
+    assert sorted({modes[0], *listed}) == sorted({modes[0], *modes[2:]})
+    assert all(one == rounded(one.mode) for one in timings)
+
+
+def test_timings_of_standards_add_up():
+    """The clock gives the rate (VESA has 60.317 Hz for 800x600), the parts are in order."""
+    for mode in (*STANDARD, *PLAIN):
+        timing = timing_of(*mode)
+        (begin, end, across), (top, bottom, down) = timing.horizontal, timing.vertical
+        assert timing.width < begin < end < across
+        assert timing.height < top < bottom < down
+        assert 1000 * timing.clock / across / down == pytest.approx(mode[2], rel=6e-3)
 
 
 @pytest.mark.parametrize("count", [0, MOST_MODES + 1])

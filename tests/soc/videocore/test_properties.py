@@ -255,8 +255,10 @@ def test_any_message_is_survived(machine, number, values, address):
 
 def test_the_monitor_tells_its_mode(boot):
     machine = boot(HALT, "hdmi_group=2\nhdmi_mode=35\n")
-    block, other = call(machine, (0x30020, [0]), (0x30020, [1]), size=136)
-    assert (block[:2], other[:2]) == ([0, 0], [1, 1])
+    places = (0x30020, [0]), (0x30020, [1]), (0x30020, [2])
+    block, second, other = call(machine, *places, size=136)
+    assert (block[:2], second[:2], other[:2]) == ([0, 0], [1, 0], [2, 1])
+    assert struct.pack("<I", second[2])[:2] == b"\x02\x03"
     edid = struct.pack("<32I", *block[2:])
     assert edid[:8] == b"\0\xff\xff\xff\xff\xff\xff\0"
     assert sum(edid) & 0xFF == 0

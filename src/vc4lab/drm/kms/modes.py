@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from vc4lab.drm.uapi.structures import Structure
+from vc4lab.scanout.timings import Timing, timing_of
 
 MODE_FIELDS = (
     "u32 clock, u16 hdisplay, u16 hsync_start, u16 hsync_end, u16 htotal, u16 hskew, "
@@ -21,28 +21,18 @@ CRTC_FIELDS = (
 """Of GETCRTC and SETCRTC."""
 MODE = Structure("drm_mode_modeinfo", MODE_FIELDS)
 PREFERRED, DRIVER = 1 << 3, 1 << 6
-POSITIVE_H, NEGATIVE_H, POSITIVE_V, NEGATIVE_V = 1, 2, 4, 8
+PREFERRED, DRIVER = 1 << 3, 1 << 6
 MAX_SIDE = 2048
 """Of what the display shows and of frame buffers: Linux's limit for the HVS of a Pi 1 to 3."""
 
 _SIZE = re.compile(r"(\d+)x(\d+)(?:@(\d+))?")
 
 
-@dataclass(frozen=True)
-class Mode:
-    """One timing. Totals include blanking; `clock` in kHz."""
-
-    width: int
-    height: int
-    refresh: int = 60
-    clock: int = 0
-    horizontal: tuple[int, int, int] = (0, 0, 0)
-    """Start and end of the sync pulse, total."""
-    vertical: tuple[int, int, int] = (0, 0, 0)
-    flags: int = POSITIVE_H | POSITIVE_V
+class Mode(Timing):
+    """A timing as programs read it."""
 
     def values(self, *, preferred: bool = False) -> Any:
-        """As programs read it."""
+        """A struct drm_mode_modeinfo."""
         return MODE.make(
             clock=self.clock, hdisplay=self.width, hsync_start=self.horizontal[0],
             hsync_end=self.horizontal[1], htotal=self.horizontal[2], vdisplay=self.height,
@@ -53,24 +43,16 @@ class Mode:
         )  # fmt: skip
 
 
-def reduced(width: int, height: int, refresh: int = 60) -> Mode:
-    """A timing with little blanking, for sizes that no standard lists."""
-    across, down = width + 160, height + max(3 + 4 + 6, height // 40)
-    return Mode(
-        width, height, refresh, across * down * refresh // 1000,
-        (width + 48, width + 80, across), (height + 3, height + 7, down),
-        POSITIVE_H | NEGATIVE_V,
-    )  # fmt: skip
+def mode_of(width: int, height: int, refresh: int = 60) -> Mode:
+    """The mode with the timing of a standard, or with reduced blanking."""
+    return Mode(**vars(timing_of(width, height, refresh)))
 
 
-STANDARD = (
-    Mode(1280, 720, 60, 74250, (1390, 1430, 1650), (725, 730, 750)),
-    Mode(1920, 1080, 60, 148500, (2008, 2052, 2200), (1084, 1089, 1125)),
-    Mode(1024, 768, 60, 65000, (1048, 1184, 1344), (771, 777, 806), NEGATIVE_H | NEGATIVE_V),
-    Mode(800, 600, 60, 40000, (840, 968, 1056), (601, 605, 628)),
-    Mode(640, 480, 60, 25175, (656, 752, 800), (490, 492, 525), NEGATIVE_H | NEGATIVE_V),
+STANDARD = tuple(
+    mode_of(width, height)
+    for width, height in ((1280, 720), (1920, 1080), (1024, 768), (800, 600), (640, 480))
 )
-"""What the connector offers; the first one is preferred. CEA-861 and VESA timings."""
+"""What the connector offers; the first one is preferred."""
 
 
 def parse_modes(text: str) -> tuple[Mode, ...]:
@@ -83,8 +65,7 @@ def parse_modes(text: str) -> tuple[Mode, ...]:
         width, height, refresh = int(match[1]), int(match[2]), int(match[3] or 60)
         if not (64 <= width <= MAX_SIDE and 64 <= height <= MAX_SIDE and 1 <= refresh <= 240):
             raise ValueError(f"{part}: modes have sides of 64 to {MAX_SIDE} pixels, 1 to 240 Hz")
-        known = (m for m in STANDARD if (m.width, m.height, m.refresh) == (width, height, refresh))
-        modes.append(next(known, None) or reduced(width, height, refresh))
+        modes.append(mode_of(width, height, refresh))
     return tuple(modes)
 
 
