@@ -149,7 +149,7 @@ def test_a_saved_state_knows_what_is_plugged_in(boot, tmp_path):
     first, second = boot(HALT), boot(HALT)
     first.hardware.connector.plug([(800, 600, 60), (640, 480, 60), (1280, 720, 50)])
     first.hardware.connector.unplug()
-    save_state(first, tmp_path / "state")
-    load_state(second, tmp_path / "state")
+    save_state(first, str(tmp_path / "state"))
+    load_state(second, str(tmp_path / "state"))
     assert second.hardware.monitor.edid == first.hardware.monitor.edid
     assert not second.hardware.monitor.connected

@@ -47,7 +47,7 @@ class StateError(Exception):
     """The state cannot be saved or loaded; the text says why."""
 
 
-def save_state(machine: Machine, path: Path, *, packed: bool = True) -> None:
+def save_state(machine: Machine, path: str | Path, *, packed: bool = True) -> None:
     """Write the machine's state whole, or leave the old file. Raises StateError, OSError.
 
     packed: a small file; else one whose RAM `load_state` can use in place.
@@ -97,14 +97,14 @@ def can_be_saved(machine: Machine) -> bool:
     return v3d is None or (not v3d.waiting and _v3d_idle(v3d))
 
 
-def load_state(machine: Machine, path: Path, *, in_place: bool = False) -> None:
+def load_state(machine: Machine, path: str | Path, *, in_place: bool = False) -> None:
     """Bring a fresh machine with the same program into a saved state. Raises StateError, OSError.
 
     After a StateError the machine is as it was, unless the RAM's data are cut off.
     in_place: take RAM that is not packed from the file as it is touched; nothing may shorten the
     file while the machine is used (an own cache's, which is only ever replaced whole).
     """
-    _check_archive(path)
+    _check_archive(Path(path))
     try:
         with zipfile.ZipFile(path) as archive:
             state = _read_table(archive)
