@@ -51,7 +51,9 @@ from vc4lab.simd.native import NativeFunction as NativeFunction
 from vc4lab.simd.native import NativeModule as NativeModule
 from vc4lab.simd.native import build as build
 from vc4lab.simd.native import kept as kept
+from vc4lab.simd.native import place as place
 from vc4lab.simd.native import seconds_since_build as seconds_since_build
+from vc4lab.simd.native import thorough_image as thorough_image
 from vc4lab.simd.struct import Struct as Struct
 from vc4lab.simd.struct import StructRef as StructRef
 from vc4lab.simd.target import Target as Target

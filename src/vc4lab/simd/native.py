@@ -27,8 +27,7 @@ UNOPTIMISED_ABOVE = 2_000_000
 text, and a program made to be long must not take ten seconds.
 """
 THOROUGH_UP_TO = 400_000
-"""Bytes of LLVM text up to which code is compiled thoroughly: half a second in which no other
-thread can compile."""
+"""Bytes of LLVM text up to which code is compiled thoroughly: half a second."""
 PASSES = (
     f"sroa simplifycfg instcombine O1, no misched, no lsr, O0 above {UNOPTIMISED_ABOVE}; "
     f"thorough O2 up to {THOROUGH_UP_TO}"
@@ -163,8 +162,8 @@ def compile_ir(
 ) -> bytes:
     """Machine code (an object file) of LLVM text. Usable from several threads.
 
-    combine, quick, thorough: as in `build`. Nothing verifies the module: the parser checks types
-    and names already.
+    combine, quick: as in `build`. thorough: all optimisations. Nothing verifies the module: the
+    parser checks types and names already.
     """
     import llvmlite.binding as llvm
 
@@ -232,7 +231,6 @@ def build(
     imports: Mapping[str, NativeFunction] | None = None,
     combine: bool = True,
     quick: bool = False,
-    thorough: bool = False,
 ) -> NativeModule:
     """Compiles kernels into a module with one native entry point per item of `functions`.
 
@@ -259,18 +257,46 @@ def build(
         image = cache.read(slot)
         if image is not None:
             return NativeModule(name, image, functions, imports or {})
-    with _undisturbed():
-        ir = trace_module(functions, target, float_mode)
+    ir = _traced(functions, target, float_mode)
     if slot is None:
-        slot = _slot("ir", f"{combine} {quick} {thorough}", ir, "", target, functions, "")
+        slot = _slot("ir", f"{combine} {quick}", ir, "", target, functions, "")
         image = cache.read(slot)
         if image is not None:
             return NativeModule(name, image, functions, imports or {})
-    image = compile_ir(ir, target, combine, quick, thorough and len(ir) <= THOROUGH_UP_TO)
-    if not thorough:
-        _newest[0] = time.monotonic()
+    image = compile_ir(ir, target, combine, quick)
+    _newest[0] = time.monotonic()
     cache.write(slot, image)
     return NativeModule(name, image, functions, imports or {})
+
+
+def _traced(functions: Mapping[str, Function], target: Target, float_mode: str) -> str:
+    with _undisturbed():
+        return trace_module(functions, target, float_mode)
+
+
+def thorough_image(
+    functions: Mapping[str, Function], *, target: Target | None = None, float_mode: str = "qpu"
+) -> bytes:
+    """The object file of kernels, compiled by all of LLVM's optimisations, for `place`."""
+    target = target or host_target()
+    ir = _traced(functions, target, float_mode)
+    return compile_ir(ir, target, True, False, len(ir) <= THOROUGH_UP_TO)
+
+
+def place(
+    name: str,
+    functions: Mapping[str, Function],
+    image: bytes,
+    *,
+    key: str,
+    target: Target | None = None,
+    float_mode: str = "qpu",
+) -> NativeModule:
+    """The module of an object file that another process made of these kernels; the disk cache
+    keeps it under the key.
+    """
+    cache.write(_key_slot(name, functions, target or host_target(), float_mode, key), image)
+    return NativeModule(name, image, functions, {})
 
 
 _newest = [-math.inf]

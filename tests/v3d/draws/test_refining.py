@@ -68,6 +68,7 @@ def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(refining, "LOOK_AFTER", (2,))
     monkeypatch.setattr(refining, "PAUSE", 0.01)
     monkeypatch.setattr(refining, "SETTLED", 0.0)
+    monkeypatch.setattr(refining, "IDLE", 0.0)
     pipelines.PIPELINES.clear()
     yield
     for thread in threading.enumerate():
@@ -132,7 +133,7 @@ def test_the_golden_interpreter_has_nothing_to_refine() -> None:
 def test_a_build_that_fails_leaves_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = threading.Event()
 
-    def fails(_key: object) -> None:
+    def fails(_key: object, compiled: object) -> None:
         tried.set()
         raise MemoryError
 
@@ -150,7 +151,7 @@ def test_long_code_is_not_optimised_further(
     efforts: list[bool] = []
     compile_ir = native.compile_ir
 
-    def noting(ir: str, target: Any, combine: bool, quick: bool, thorough: bool) -> bytes:
+    def noting(ir: str, target: Any, combine: bool, quick: bool, thorough: bool = False) -> bytes:
         efforts.append(thorough)
         return compile_ir(ir, target, combine, quick, thorough)
 

@@ -2,16 +2,20 @@
 
 The first build of a pipeline is quick, because a frame waits for it. Now and then (`LOOK_AFTER`)
 the draws of a frame are looked at. What an earlier look has seen, too, is compiled by all of LLVM's
-optimisations in a thread beside the frames, and takes the place of the first build between two
-frames. Both give the same bytes. The disk cache keeps it: the next start begins with it.
+optimisations beside the frames, in a process of its own, and takes the place of the first build
+between two frames. Both give the same bytes. The disk cache keeps it: the next start begins with
+it.
 
-That thread also gives back the code that was replaced, and what the compiler has used of the heap:
-without it that stays with the process (82 of 148 MiB after the 22 recorded runs).
+The thread that waits for that process also gives back the code that was replaced, and what the
+compiler has used of the heap for first builds: without it that stays (82 of 148 MiB after the 22
+recorded runs).
 """
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable
 from itertools import cycle
@@ -20,6 +24,7 @@ from typing import TYPE_CHECKING
 from vc4lab.memory.heap import give_back
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.simd import seconds_since_build
+from vc4lab.v3d.draws.thorough_process import ThoroughProcess
 from vc4lab.v3d.fragment.pipeline import thorough_pipeline
 
 if TYPE_CHECKING:
@@ -34,7 +39,9 @@ MAX_SEEN = 1024
 PAUSE = 0.2
 """Seconds before each build, and between two looks whether it may begin."""
 SETTLED = 2.0
-"""Seconds since the last build that a frame waited for: only one thread compiles at a time."""
+"""Seconds since the last build that a frame waited for: it has the cores first."""
+IDLE = 20.0
+"""Seconds for which the process stays without work."""
 MAX_ASKED = 64
 """Pipelines of one V3D that wait for the thread."""
 
@@ -71,7 +78,15 @@ class _Builder:
             threading.Thread(target=self._run, name="vc4lab-refining").start()
 
     def _run(self) -> None:
+        process = ThoroughProcess(threading.main_thread().is_alive)
+        try:
+            self._work(process)
+        finally:
+            process.end()
+
+    def _work(self, process: ThoroughProcess) -> None:
         program = threading.main_thread()
+        worked = -math.inf
         while True:
             program.join(PAUSE)
             if self._replaced:
@@ -83,16 +98,18 @@ class _Builder:
                 if not program.is_alive():
                     self._waiting.clear()
                 if not self._waiting:
-                    if self._replaced:
+                    rests = program.is_alive() and time.monotonic() - worked < IDLE
+                    if self._replaced or rests:
                         continue
                     self._runs = False
                     return
                 pipeline, done = self._waiting.popleft()
             try:
-                done.append((pipeline, thorough_pipeline(pipeline.key)))
+                done.append((pipeline, thorough_pipeline(pipeline.key, compiled=process.build)))
             except (Unsupported, MemoryError, RuntimeError):
                 continue  # the first build stays
             finally:
+                worked = time.monotonic()
                 del pipeline, done
             give_back()
 

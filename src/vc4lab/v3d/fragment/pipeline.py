@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,8 +27,10 @@ from vc4lab.simd import (
     const,
     i32,
     kept,
+    place,
     ptr,
     select,
+    thorough_image,
 )
 from vc4lab.v3d.state.tile_context import MAX_VARYINGS, STATUS_DEOPT, VERTICES, FragmentKey
 
@@ -162,14 +165,25 @@ def _first(key: FragmentKey, target: Any) -> Pipeline:
     return Pipeline(key, program, module, thorough=not refined)
 
 
-def thorough_pipeline(key: FragmentKey, target: Any = None) -> Pipeline:
-    """The same, compiled thoroughly: for draw states that come again and again."""
+def thorough_object(key: FragmentKey, target: Any = None) -> bytes:
+    """The object code of a draw state that comes again and again, compiled thoroughly."""
+    return thorough_image({"draw": draw_function(key)}, target=target)
+
+
+def thorough_pipeline(
+    key: FragmentKey,
+    target: Any = None,
+    compiled: Callable[[FragmentKey], bytes] = thorough_object,
+) -> Pipeline:
+    """The same as `fragment_pipeline`, with what `compiled` makes, if the disk cache has it not."""
     found = PIPELINES.find(key, target)
     if found is not None and found.thorough:
         return found  # another V3D asked first
     functions = {"draw": draw_function(key)}
     name = cache_key(key) + _THOROUGH
-    module = build("fragment", functions, target=target, key=name, thorough=True)
+    module = kept("fragment", functions, key=name, target=target)
+    if module is None:
+        module = place("fragment", functions, compiled(key), key=name, target=target)
     return PIPELINES.keep(Pipeline(key, key.whole_program, module), target)
 
 
