@@ -79,12 +79,19 @@ def test_a_program_that_ends_does_not_wait() -> None:
     assert process._process is None
 
 
+@pytest.mark.parametrize(("name", "why"), [("/no/such/python", "No such file"), ("", "not known")])
 def test_a_host_that_starts_no_process(
-    process: ThoroughProcess, monkeypatch: pytest.MonkeyPatch
+    process: ThoroughProcess, monkeypatch: pytest.MonkeyPatch, name: str, why: str
 ) -> None:
-    monkeypatch.setattr(sys, "executable", "/no/such/python")
-    with pytest.raises(NotBuilt, match="No such file"):
+    monkeypatch.setattr(sys, "executable", name)
+    with pytest.raises(NotBuilt, match=why):
         process.build(KEY)
+
+
+def test_long_programs_are_left(process: ThoroughProcess) -> None:
+    with pytest.raises(NotBuilt, match="length"):
+        process.build(FragmentKey(tuple(WORDS) * 2000))
+    assert process._process is None
 
 
 def test_what_cannot_be_built_is_an_empty_answer() -> None:

@@ -35,6 +35,10 @@ NICE = 5
 """It leaves the cores to frames."""
 STEP = 0.2
 """Seconds between two looks whether the program is still there."""
+MOST_BYTES = 1 << 15
+"""Of a key's pickle, which fit into a pipe. What is longer would not be optimised further anyway
+(`simd/native.py`, THOROUGH_UP_TO).
+"""
 LONGEST = 60.0
 """Seconds after which a build is given up."""
 
@@ -56,6 +60,8 @@ class ThoroughProcess:
     def build(self, key: FragmentKey) -> bytes:
         """The object code of a pipeline, compiled thoroughly. Raises NotBuilt."""
         data = pickle.dumps(replace(key))  # without what it has worked out so far
+        if len(data) > MOST_BYTES:
+            raise NotBuilt("a program of this length")
         try:
             process = self._process = self._process or _started()
             assert process.stdin is not None
@@ -102,6 +108,8 @@ def _started() -> subprocess.Popen[bytes]:
     """A process that waits for keys; a terminal's signals do not reach it. Raises OSError."""
     import vc4lab
 
+    if not sys.executable:
+        raise OSError("Python's own file is not known")
     path = [str(Path(vc4lab.__file__).parents[1]), *sys.path]
     return subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", START, json.dumps(path)],
