@@ -44,6 +44,8 @@ COMPANY = TimeState.company.offset // 8
 WISH = TimeState.wish.offset // 8
 CHANGES = TimeState.changes.offset // 8
 """Members of the state, as `words_of` numbers them."""
+MANY = 64
+"""Events that were taken back may stay in the queue."""
 
 
 class Event:
@@ -71,7 +73,7 @@ class Event:
     def cancel(self) -> None:
         """The event will not happen."""
         self.cancelled = True
-        self._clock.look_ahead()
+        self._clock.note_cancelled()
 
 
 class Clock:
@@ -96,6 +98,8 @@ class Clock:
         self._words = words_of(self._state)
         self._count = counter.words
         self._queue: list[tuple[int, int, Event]] = []
+        self._cancelled = 0
+        """Events of the queue that were taken back, at most."""
         self._sequence = 0
 
     @property
@@ -220,6 +224,18 @@ class Clock:
         while queue and queue[0][2].cancelled:
             heapq.heappop(queue)
         self._words[NEXT_EVENT] = min(queue[0][0], FAR) if queue else FAR
+
+    def note_cancelled(self) -> None:
+        """An event was taken back. Many of them go at once: a program may set a timer anew again
+        and again, and each moment is far away.
+        """
+        self._cancelled += 1
+        queue = self._queue
+        if self._cancelled > MANY and 2 * self._cancelled > len(queue):
+            queue[:] = [entry for entry in queue if not entry[2].cancelled]
+            heapq.heapify(queue)
+            self._cancelled = 0
+        self.look_ahead()
 
     def run_due(self) -> None:
         """Call the events whose moment has come, in order."""
