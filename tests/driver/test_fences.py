@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import mmap
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typing import Any
 
 from tests.driver.drawing import RGBA, Drawing
 from tests.mesa.conftest import RawClient, RunningServer
+from tests.support.descriptors import open_descriptors
 
 from vc4lab.diagnostics import StrictStop
 from vc4lab.mesa.protocol import messages
@@ -133,12 +133,12 @@ def test_memory_of_fences_is_used_again(drawing: Drawing, gpu: RunningServer) ->
     assert other[:] == bytes(8)
     other[:] = b"sameroom"
     assert memory[:] == b"sameroom"
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
     for _ in range(100):
         client.send(messages.ResourceUnref(again))
         again, other = fence(drawing)
         other.close()
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert open_descriptors() <= before
     second = gpu.client()
     second.send(messages.ProtocolVersion(2))
     assert second.words(3) == (1, 11, 2)
@@ -147,10 +147,10 @@ def test_memory_of_fences_is_used_again(drawing: Drawing, gpu: RunningServer) ->
     others[:] = b"foreign!"
     client.wait()
     assert memory[:] != b"foreign!"
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
     many = [fence(drawing) for _ in range(MOST_SPARE + 20)]
     # Of each the server's, and the test's mapping.
-    assert len(os.listdir("/proc/self/fd")) <= before + 2 * len(many)
+    assert open_descriptors() <= before + 2 * len(many)
     for number, _ in many:
         client.send(messages.ResourceUnref(number))
     client.wait()
@@ -160,7 +160,7 @@ def test_memory_of_fences_is_used_again(drawing: Drawing, gpu: RunningServer) ->
 
 def test_descriptors_of_clients_that_went(gpu: RunningServer) -> None:
     """They are closed at once, not when Python looks for objects in circles."""
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
     gc.collect()
     gc.disable()
     try:
@@ -181,7 +181,7 @@ def test_descriptors_of_clients_that_went(gpu: RunningServer) -> None:
                 memory.close()
             client.socket.close()
             until(lambda: not gpu.server.clients)
-        assert len(os.listdir("/proc/self/fd")) <= before
+        assert open_descriptors() <= before
     finally:
         gc.enable()
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 
+from tests.support.descriptors import open_descriptors
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice
@@ -19,7 +20,7 @@ def test_sync_files_that_no_program_has_are_let_go() -> None:
     child = subprocess.Popen(["sleep", "60"], pass_fds=descriptors[:1])
     for descriptor in descriptors:
         os.close(descriptor)
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
     census = Census()
     assert census.gone([], files, [child.pid]) == (set(), set())
     _, gone = census.gone([], files, [child.pid])
@@ -27,7 +28,7 @@ def test_sync_files_that_no_program_has_are_let_go() -> None:
     for number in gone:
         files.forget(number)
     assert len(list(files)) == 1
-    assert len(os.listdir("/proc/self/fd")) == before - FIRST_LOOK
+    assert open_descriptors() == before - FIRST_LOOK
     for fence in fences:
         fence.signal()
     assert not list(files)

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.descriptors import open_descriptors
 from tests.support.drm_client import run_client
 from tests.support.programs import is_alive
 
@@ -154,11 +155,10 @@ def test_two_programs_one_after_the_other_on_one_device(device: DrmDevice) -> No
 
 
 def test_no_supervisor_leaves_files_behind(device: DrmDevice) -> None:
-    before = set(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
     for _ in range(3):
         device.run(["true"])
-    after = set(os.listdir("/proc/self/fd"))
-    assert len(after) <= len(before) + 1
+    assert open_descriptors() <= before + 1
     assert not device.supervisor.tree.root
 
 

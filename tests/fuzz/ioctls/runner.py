@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.support.descriptors import open_descriptors
 from tests.support.drm_client import CLIENT
 
 from vc4lab.diagnostics import Reporter
@@ -72,7 +72,7 @@ def one(
 ) -> dict[str, Any]:
     """So many ioctls on one device; what happened. Raises AssertionError for what is left."""
     reporter = Reporter()
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
     start = time.monotonic()
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -115,7 +115,7 @@ def one(
         assert free == kind["memory"], f"{kind['memory'] - free} bytes of memory are lost"
         assert not device.screen.frame_buffers, device.screen.frame_buffers
     result["seconds"] = time.monotonic() - start
-    result["descriptors"] = len(os.listdir("/proc/self/fd")) - before
+    result["descriptors"] = open_descriptors() - before
     result["messages"] = dict(reporter.counts)
     return result
 

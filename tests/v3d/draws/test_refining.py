@@ -72,7 +72,7 @@ def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     pipelines.PIPELINES.clear()
     yield
     for thread in threading.enumerate():
-        if thread.name == "vc4lab-refining":
+        if thread.name == refining.NAME:
             thread.join()
     pipelines.PIPELINES.clear()
 

@@ -42,6 +42,8 @@ SETTLED = 2.0
 """Seconds since the last build that a frame waited for: it has the cores first."""
 IDLE = 20.0
 """Seconds for which the process stays without work."""
+NAME = "vc4lab-refining"
+"""The thread's."""
 MAX_ASKED = 64
 """Pipelines of one V3D that wait for the thread."""
 
@@ -75,7 +77,7 @@ class _Builder:
     def _start(self) -> None:
         if not self._runs:
             self._runs = True
-            threading.Thread(target=self._run, name="vc4lab-refining").start()
+            threading.Thread(target=self._run, name=NAME).start()
 
     def _run(self) -> None:
         process = ThoroughProcess(threading.main_thread().is_alive)
