@@ -266,6 +266,17 @@ def test_the_monitor_tells_its_mode(boot):
     assert edid[59] | edid[61] >> 4 << 8 == 1024
 
 
+@pytest.mark.parametrize(
+    ("asked", "size"), [("4095 4095 240", (4095, 4095)), ("4096 9", (1920, 1080))]
+)
+def test_a_mode_of_one_s_own(boot, asked, size):
+    """hdmi_cvt; an EDID has 12 bits for a side."""
+    machine = boot(HALT, f"hdmi_group=2\nhdmi_mode=87\nhdmi_cvt={asked}\n")
+    (block,) = call(machine, (0x30020, [0]), size=136)
+    edid = struct.pack("<32I", *block[2:])
+    assert (edid[56] | edid[58] >> 4 << 8, edid[59] | edid[61] >> 4 << 8) == size
+
+
 def test_overscan(boot):
     config = "hdmi_group=2\nhdmi_mode=4\noverscan_left=16\noverscan_top=8\n"
     machine = boot(HALT, config)

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.devices.gpio import PULL_UP_AT_RESET
-from vc4lab.soc.videocore.display_modes import CEA, DEFAULT_MODE, DMT, MODES
+from vc4lab.soc.videocore.display_modes import (
+    CEA,
+    DEFAULT_MODE,
+    DMT,
+    LONGEST_SIDE,
+    MODES,
+)
 
 LONGEST_FILE = 1 << 20
 LONGEST_LINE = 98
@@ -88,7 +94,7 @@ class Config:
         mode = self.integer("hdmi_mode")
         if group == DMT and mode == 87 and "hdmi_cvt" in self.values:
             custom = [_number(part) or 0 for part in self.values["hdmi_cvt"].split()[:3]]
-            if len(custom) >= 2 and all(0 < side <= 4096 for side in custom[:2]):
+            if len(custom) >= 2 and all(0 < side <= LONGEST_SIDE for side in custom[:2]):
                 rate = custom[2] if len(custom) > 2 and 10 <= custom[2] <= 240 else 60
                 return custom[0], custom[1], rate
         if group in (CEA, DMT):

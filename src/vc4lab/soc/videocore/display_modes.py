@@ -4,6 +4,8 @@ from __future__ import annotations
 
 CEA, DMT = 1, 2
 DEFAULT_MODE = (1920, 1080, 60)
+LONGEST_SIDE = 4095
+"""Pixels of a monitor's mode: an EDID has 12 bits for them."""
 
 MODES: dict[tuple[int, int], tuple[int, int, int]] = {
     (CEA, 1): (640, 480, 60),

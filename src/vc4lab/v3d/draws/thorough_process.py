@@ -39,7 +39,7 @@ MOST_BYTES = 1 << 15
 """Of a key's pickle, which fit into a pipe. What is longer would not be optimised further anyway
 (`simd/native.py`, THOROUGH_UP_TO).
 """
-LONGEST = 60.0
+LONGEST = 300.0
 """Seconds after which a build is given up."""
 
 
