@@ -118,3 +118,16 @@ def test_output_that_nobody_takes() -> None:
         result = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True)
     assert result.returncode == ExitCode.OUTPUT
     assert not result.stderr
+
+
+@pytest.mark.parametrize(
+    ("stdin", "is_empty"), [("<&0", False), ("</dev/null", True), ("<&-", True)]
+)
+def test_a_program_that_ends_early_may_have_nothing_to_read(stdin: str, is_empty: bool) -> None:
+    program = "from vc4lab.cli.exit_codes import ended_early; print(ended_early(6, 40))"
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -c "$1" {stdin}', sys.executable, program],
+        stdin=subprocess.PIPE, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("the program ended after 6 of 40 frames")
+    assert ("standard input is empty" in done.stdout) == is_empty

@@ -24,7 +24,7 @@ from vc4lab.cli.drm_jobs import (
 from vc4lab.cli.drm_pictures import DrmPictures
 from vc4lab.cli.drm_setup import describe, set_up
 from vc4lab.cli.drm_signals import RunSignals
-from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.exit_codes import ExitCode, ended_early, failed
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
 from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption, SlowerOption
@@ -297,7 +297,7 @@ def _how_it_ended(device: DrmDevice, code: int, frames: int | None) -> int:
     if frames is not None:
         if device.frames_came:
             return ExitCode.OK
-        typer.echo(f"the program ended after {device.screen.frames} of {frames} frames", err=True)
+        typer.echo(ended_early(device.screen.frames, frames), err=True)
         return code or ExitCode.GUEST_HANG
     return code
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -69,3 +70,19 @@ def not_drawn(frames: int) -> str:
     """The summary's sentence about frames that are stored without their draws."""
     what = "1 frame was" if frames == 1 else f"{frames} frames were"
     return f"{what} stored without any draw: all were refused, see the messages above"
+
+
+def ended_early(frames: int, wanted: int) -> str:
+    """The sentence about a program that ended before `--frames`; and what often makes it end."""
+    text = f"the program ended after {frames} of {wanted} frames"
+    if _stdin_is_empty():
+        text += "; standard input is empty here, and programs such as kmscube end when it has ended"
+    return text
+
+
+def _stdin_is_empty() -> bool:
+    """Whether there was never anything to read: /dev/null, or closed."""
+    try:
+        return os.fstat(0).st_rdev == os.stat(os.devnull).st_rdev
+    except OSError:
+        return True

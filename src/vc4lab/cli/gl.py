@@ -12,7 +12,7 @@ import typer
 
 from vc4lab.cli import options as common
 from vc4lab.cli.drm_signals import EarlySignals, RunSignals
-from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.exit_codes import ExitCode, ended_early, failed
 from vc4lab.cli.gl_instruments import print_counters, time_jobs, wait_with
 from vc4lab.cli.options import FILE, Engine, FrameRange, unknowns_of
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
@@ -166,7 +166,7 @@ def gl(
         say(f"{result.left_out} of {result.draws} draws were left out")
     code = result.code or (ExitCode.NOT_DRAWN if result.left_out else ExitCode.OK)
     if count is not None and not result.frames_came:
-        say(f"the program ended after {result.frames} of {count} frames")
+        say(ended_early(result.frames, count))
         code = code or ExitCode.GUEST_HANG
     if archive is not None:
         code = archive.code(code)

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from vc4lab import interruption
-from vc4lab.cli.exit_codes import ExitCode, interrupted_code, not_drawn
+from vc4lab.cli.exit_codes import ExitCode, ended_early, interrupted_code, not_drawn
 from vc4lab.cli.outputs import Outputs, say
 from vc4lab.files import why
 
@@ -214,7 +214,7 @@ class _Run:
             )
         elif wanted:
             count = result.frames - before
-            self.endings.append(f"the program ended after {count}{wanted} frames")
+            self.endings.append(ended_early(count, settings.frames or 0))
             if not self._guest.code:  # its own code goes first
                 code = code or ExitCode.GUEST_HANG
         if machine.pace is not None and machine.pace.lost and settings.says_late:
