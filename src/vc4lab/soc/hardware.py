@@ -302,6 +302,7 @@ class Hardware:
         for block in display.blocks:
             self.bus.attach(block)
         self.monitor = Monitor(edid_block(*self.config.display_mode()))
+        self.videocore.monitor_edid = self.monitor.tell
         self.connector = Connector(self.monitor, display.hdmi, self._drive_hotplug)
 
     def _drive_hotplug(self, level: int) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
 import pytest
 from tests.soc.devices.test_i2c import ADDRESS, CONTROL, DLEN, DONE, ERROR, ON, START, STATUS, Bus
 from tests.soc.devices.test_i2c import read_edid as read
+from tests.soc.videocore.test_properties import call
 
 from vc4lab.scanout.timings import (
     NEGATIVE_H,
@@ -143,6 +145,10 @@ def test_a_plug_is_pulled_and_another_monitor_comes(boot, tmp_path, name):
     connector.plug(modes)
     assert connected()
     assert read(bus, 256) == edid_of(modes)
+    blocks = call(machine, (0x30020, [0]), (0x30020, [1]), size=136)
+    assert struct.pack("<64I", *blocks[0][2:], *blocks[1][2:]) == edid_of(modes)
+    connector.unplug()
+    assert call(machine, (0x30020, [0]), size=136)[0][:2] == [0, 1]
 
 
 def test_a_saved_state_knows_what_is_plugged_in(boot, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from vc4lab.soc.videocore.edid import SIZE, edid_block
+from vc4lab.soc.videocore.edid import SIZE
 from vc4lab.soc.videocore.properties import tag
 from vc4lab.soc.videocore.vc_memory import FLAG_ZERO
 from vc4lab.soc.videocore.videocore import (
@@ -86,7 +86,7 @@ def unlock_memory(vc: VideoCore, handle: int) -> int:
 
 @tag(0x00030020, "EDID block", "u32 block", "u32 block, u32 status, bytes edid")
 def edid(vc: VideoCore, block: int) -> tuple[int, int, bytes]:
-    found = edid_block(*vc.config.display_mode())[SIZE * block : SIZE * (block + 1)]
+    found = vc.monitor_edid()[SIZE * block : SIZE * (block + 1)]
     return block, 0 if found else 1, found or bytes(SIZE)
 
 

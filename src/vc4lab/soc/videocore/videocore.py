@@ -72,6 +72,8 @@ class VideoCore:
         """Those for customers."""
         self.touch_buffer = self.gpio_buffer = 0
         """Where the program wants touches reported, and GPIO 128 up; returned as written."""
+        self.monitor_edid: Callable[[], bytes] = bytes
+        """What the monitor that is plugged in says of itself; nothing without one."""
         self.next_vsync: Callable[[], int] = lambda: clock.now
         """The moment of the display's next vertical sync."""
         self.execute_code: Callable[[int, Sequence[int]], int | None] = lambda code, values: None
