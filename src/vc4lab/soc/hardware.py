@@ -42,7 +42,7 @@ from vc4lab.soc.devices.uart import ENABLE as UART_ENABLE
 from vc4lab.soc.devices.uart import Uart
 from vc4lab.soc.devices.usb import Usb
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
-from vc4lab.soc.display.connector import HOTPLUG_PIN, Connector
+from vc4lab.soc.display.connector import Connector, hotplug_pin
 from vc4lab.soc.display.display_blocks import DisplayBlocks
 from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.events import MachineListeners, V3DMade
@@ -303,14 +303,8 @@ class Hardware:
             self.bus.attach(block)
         self.monitor = Monitor(edid_block(*self.config.display_mode()))
         self.videocore.monitor_edid = self.monitor.tell
-        self.connector = Connector(self.monitor, display.hdmi, self._drive_hotplug)
-
-    def _drive_hotplug(self, level: int) -> None:
-        """The pin that tells of a monitor."""
-        if self.board.hotplug_gpio is None:
-            self.videocore.expander[HOTPLUG_PIN] = level
-        else:
-            self.gpio.drive(self.board.hotplug_gpio, level)
+        pin = hotplug_pin(self.board, self.gpio, self.videocore)
+        self.connector = Connector(self.monitor, display.hdmi, pin)
 
     def _attach_absent(self) -> None:
         """The buses to which nothing is attached."""

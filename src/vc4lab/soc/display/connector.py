@@ -13,10 +13,25 @@ from vc4lab.soc.display.hdmi import CONNECTED, Hdmi
 from vc4lab.soc.videocore.edid import edid_of
 
 if TYPE_CHECKING:
+    from vc4lab.soc.board import Board
+    from vc4lab.soc.devices.gpio import Gpio
     from vc4lab.soc.devices.i2c import Monitor
+    from vc4lab.soc.videocore.videocore import VideoCore
 
 HOTPLUG_PIN = 4
 """Of the expander; low while a monitor is connected, as that of the GPIOs."""
+
+
+def hotplug_pin(board: Board, gpio: Gpio, videocore: VideoCore) -> Callable[[int], None]:
+    """What sets the level of a board's pin that tells of a monitor."""
+
+    def drive(level: int) -> None:
+        if board.hotplug_gpio is None:
+            videocore.expander[HOTPLUG_PIN] = level
+        else:
+            gpio.drive(board.hotplug_gpio, level)
+
+    return drive
 
 
 class Connector:
