@@ -5,11 +5,12 @@
 One machine boots, glmark2-es2-drm draws every scene that it has by default, again and again, on
 vc4.ko and the simulated V3D; in each round one run is ended by Ctrl-C in the middle (another scene
 each time; ``--pictures DIR`` keeps what it showed), and kmscube's thirtieth picture must be one of
-those from the 28th to the 32nd at the start (a last one of the program before may count). When none
-runs, both sides are looked at: of this process the resident memory without the guest's RAM
-and what the heap has free, descriptors and threads, of the guest what it uses of its RAM, of the
-contiguous part of it and in its kernel. From the fifth minute and the third round on nothing may
-grow by more than a percent or 4 MiB, from a round's median to another's: in two rounds caches fill.
+those from the 28th to the 33rd of a run at the start (a last one of the program before may count).
+When none runs, both sides are looked at: of this process the resident memory without the guest's
+RAM and what the heap has free, descriptors and threads, of the guest what it uses of its RAM, of
+the contiguous part of it and in its kernel. From the fifth minute and the third round on nothing
+may grow by more than a percent or 4 MiB, from a round's median to another's: in two rounds caches
+fill.
 The table goes to standard output and to ``benchmarks/soak_linux.json``.
 """
 
@@ -42,7 +43,7 @@ SCENE_SECONDS = 0.3
 """Guest time of a scene."""
 WARM_ROUNDS = 2
 CUBE, CUBE_FRAMES = "kmscube", 30
-NEAR = range(CUBE_FRAMES - 2, CUBE_FRAMES + 3)
+NEAR = range(CUBE_FRAMES - 2, CUBE_FRAMES + 4)
 CUT_OFF = 0.5
 """Guest time after which the last run of a round gets its Ctrl-C."""
 LIMIT = 200.0
@@ -146,6 +147,24 @@ def cube(linux: Linux, frames: int = CUBE_FRAMES) -> str:
     return shown
 
 
+def cubes(linux: Linux) -> set[str]:
+    """The digests of the pictures near that one, all of them out of one run. Raises LinuxStopped.
+
+    Each of several runs may begin with another frame: then one between theirs would be missing.
+    """
+    shown: list[str] = []
+
+    def keep(_count: int) -> None:
+        shown.append(hashlib.sha256(linux.screen.image.tobytes()).hexdigest())
+
+    listeners = linux.machine.frames.listeners
+    listeners.append(keep)
+    linux.run([CUBE], frames=NEAR.stop)
+    listeners.remove(keep)
+    linux.interrupt()
+    return {shown[number - 1] for number in NEAR}
+
+
 LOOKS = len(list(runs())) + 1
 """In a round."""
 
@@ -180,7 +199,7 @@ def soak(
         print(f"{what}: " + "  ".join(parts), flush=True)
         return row["minute"] < minutes
 
-    right = {cube(linux, frames) for frames in NEAR}
+    right = cubes(linux)
     for turn in itertools.count():
         for scenes in runs():
             faulthandler.dump_traceback_later(HANG, exit=True)
