@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -86,6 +87,21 @@ def test_a_host_that_starts_no_process(
     monkeypatch.setattr(sys, "executable", name)
     with pytest.raises(NotBuilt, match=why):
         process.build(KEY)
+
+
+def test_a_program_with_many_descriptors(process: ThoroughProcess) -> None:
+    """`vc4lab gl` has one for each resource of its clients, and raises the limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2048:
+        pytest.skip(f"at most {hard} descriptors are allowed here (ulimit -Hn)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert process.build(KEY) == thorough_object(KEY)
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_long_programs_are_left(process: ThoroughProcess) -> None:

@@ -21,7 +21,6 @@ CRTC_FIELDS = (
 """Of GETCRTC and SETCRTC."""
 MODE = Structure("drm_mode_modeinfo", MODE_FIELDS)
 PREFERRED, DRIVER = 1 << 3, 1 << 6
-PREFERRED, DRIVER = 1 << 3, 1 << 6
 MAX_SIDE = 2048
 """Of what the display shows and of frame buffers: Linux's limit for the HVS of a Pi 1 to 3."""
 

@@ -33,11 +33,11 @@ START = (
 SIZE = struct.Struct("<Q")
 NICE = 5
 """It leaves the cores to frames."""
-STEP = 0.2
-"""Seconds between two looks whether the program is still there."""
+STEP = 200
+"""Milliseconds between two looks whether the program is still there."""
 MOST_BYTES = 1 << 15
-"""Of a key's pickle, which fit into a pipe. What is longer would not be optimised further anyway
-(`simd/native.py`, THOROUGH_UP_TO).
+"""Of a key's pickle, which fit into a pipe; some 3,600 instructions. Longer ones keep their first
+build.
 """
 LONGEST = 300.0
 """Seconds after which a build is given up."""
@@ -80,12 +80,14 @@ class ThoroughProcess:
         assert self._process is not None
         assert self._process.stdout is not None
         pipe = self._process.stdout.fileno()
+        replies = select.poll()  # select() has no room for descriptors from 1024 on
+        replies.register(pipe, select.POLLIN)
         end = time.monotonic() + LONGEST
         data = bytearray()
         while len(data) < size:
             if not self._wanted() or time.monotonic() > end:
                 raise NotBuilt("given up")
-            if select.select([pipe], [], [], STEP)[0]:
+            if replies.poll(STEP):
                 more = os.read(pipe, size - len(data))
                 if not more:
                     raise NotBuilt("the compiler's process has ended")
@@ -110,7 +112,7 @@ def _started() -> subprocess.Popen[bytes]:
 
     if not sys.executable:
         raise OSError("Python's own file is not known")
-    path = [str(Path(vc4lab.__file__).parents[1]), *sys.path]
+    path = [str(Path(vc4lab.__file__).parents[1]), *map(str, sys.path)]
     return subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", START, json.dumps(path)],
         stdin=subprocess.PIPE,

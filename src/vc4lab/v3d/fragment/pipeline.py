@@ -165,26 +165,24 @@ def _first(key: FragmentKey, target: Any) -> Pipeline:
     return Pipeline(key, program, module, thorough=not refined)
 
 
-def thorough_object(key: FragmentKey, target: Any = None) -> bytes:
+def thorough_object(key: FragmentKey) -> bytes:
     """The object code of a draw state that comes again and again, compiled thoroughly."""
-    return thorough_image({"draw": draw_function(key)}, target=target)
+    return thorough_image({"draw": draw_function(key)})
 
 
 def thorough_pipeline(
-    key: FragmentKey,
-    target: Any = None,
-    compiled: Callable[[FragmentKey], bytes] = thorough_object,
+    key: FragmentKey, compiled: Callable[[FragmentKey], bytes] = thorough_object
 ) -> Pipeline:
     """The same as `fragment_pipeline`, with what `compiled` makes, if the disk cache has it not."""
-    found = PIPELINES.find(key, target)
+    found = PIPELINES.find(key, None)
     if found is not None and found.thorough:
         return found  # another V3D asked first
     functions = {"draw": draw_function(key)}
     name = cache_key(key) + _THOROUGH
-    module = kept("fragment", functions, key=name, target=target)
+    module = kept("fragment", functions, key=name)
     if module is None:
-        module = place("fragment", functions, compiled(key), key=name, target=target)
-    return PIPELINES.keep(Pipeline(key, key.whole_program, module), target)
+        module = place("fragment", functions, compiled(key), key=name)
+    return PIPELINES.keep(Pipeline(key, key.whole_program, module), None)
 
 
 def is_refined(key: FragmentKey) -> bool:
