@@ -171,10 +171,12 @@ def test_the_trace_shows_state_and_shaders() -> None:
 
 def test_a_host_that_gives_no_tmp_of_its_own() -> None:
     forbidden = "".join(
-        f"echo 0 > /proc/sys/user/max_{kind}_namespaces; " for kind in ("user", "mnt")
+        f"echo 0 > /proc/sys/user/max_{kind}_namespaces || exit 77; " for kind in ("user", "mnt")
     )
     command = ["unshare", "-Ur", "sh", "-c", f'{forbidden} exec "$@"', "sh", *GL, "--", "true"]
     result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    if result.returncode == 77:
+        pytest.skip("/proc/sys/user cannot be written here, to forbid namespaces")
     assert result.returncode == ExitCode.BAD_INPUT
     assert "GL-013: the program cannot get a /tmp of its own" in result.stderr
 
