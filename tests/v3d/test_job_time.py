@@ -152,7 +152,9 @@ MEASURED: list[tuple[Callable[[], float], float]] = [
 """A job, and the microseconds that it takes on a board at 250 MHz (published)."""
 
 
-@pytest.mark.parametrize(("job", "microseconds"), MEASURED, ids=lambda item: str(item))
+@pytest.mark.parametrize(
+    ("job", "microseconds"), MEASURED, ids=lambda item: getattr(item, "__name__", str(item))
+)
 def test_within_a_factor_of_two_of_boards(job: Callable[[], float], microseconds: float) -> None:
     assert microseconds / 2 <= job() <= 2 * microseconds
 
