@@ -24,6 +24,9 @@ class GpuOptions:
     budget
         Instructions after which a user program counts as endless; by default VC4LAB_BUDGET in the
         environment, else a number for each engine.
+    forgiving
+        Whether what a board would refuse, or get wrong, works where earlier versions let it work;
+        of a whole board, as `unknowns`.
 
     Raises
     ------
@@ -35,6 +38,7 @@ class GpuOptions:
     threads: int | None = None
     unknowns: Unknowns = DEFAULT_UNKNOWNS
     budget: int | None = None
+    forgiving: bool = False
 
     def __post_init__(self) -> None:
         check_word("engine", self.engine, ENGINES)

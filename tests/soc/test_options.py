@@ -84,6 +84,18 @@ def test_a_machine_by_keywords():
     assert options.unknowns == OTHERS.with_(hyp_start="svc", monitor_call="undefined")
 
 
+def test_a_forgiving_machine_has_a_forgiving_v3d():
+    for machine in (
+        Machine(HELLO, forgiving=True),
+        Machine(HELLO, options=MachineOptions(gpu=GpuOptions(forgiving=True))),
+    ):
+        machine.v3d_bridge.switch("clock", True)
+        assert machine.hardware.forgiving
+        assert machine.v3d.programs.options.forgiving
+    assert not MachineOptions().forgiving
+    assert not Machine(HELLO).hardware.forgiving
+
+
 def test_an_experiment_hands_its_options_on():
     assert Experiment(bytes(8), gpu=GPU).programs.unit.budget == 1000
     assert Experiment(bytes(8), threads=2, budget=9).programs.options == GpuOptions(

@@ -102,6 +102,7 @@ def boot(
         bool, typer.Option("--realtime", help="Run no faster than the real board.")
     ] = False,
     strict: common.StrictOption = False,
+    forgiving: common.ForgivingOption = False,
     engine: common.EngineOption = Engine.JIT,
     gdb: common.GdbOption = None,
     gdb_wait: common.GdbWaitOption = True,
@@ -194,7 +195,7 @@ def boot(
         from vc4lab.cli.live_timing import live_timing
 
         live = live_timing(timing, chip, timing_board, timed_board(board), guest_time=True)
-    gpu = GpuOptions(engine.value, unknowns=_unknowns(firmware, unknown or []))
+    gpu = GpuOptions(engine.value, unknowns=_unknowns(firmware, unknown or []), forgiving=forgiving)
     settings = Settings(
         path,
         MachineOptions(board, card, caches and caches.value, extras, gpu),

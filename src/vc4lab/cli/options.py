@@ -141,6 +141,13 @@ TraceToOption = Annotated[
     typer.Option(help="Write the trace into this file.", metavar="FILE", parser=FILE),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Stop at the first error.")]
+ForgivingOption = Annotated[
+    bool,
+    typer.Option(
+        "--forgiving",
+        help="Let work what fails on a board but used to work here, see docs/diagnostics.md.",
+    ),
+]
 ThreadsOption = Annotated[
     int | None, typer.Option(help="Worker threads; one per processor.", **limits(THREADS))
 ]

@@ -33,6 +33,9 @@ Written from the catalogue by `python -m vc4lab.diagnostics.table`.
   AArch32's HYP mode count as uncached). Operations by set and way apply to the whole cache;
   cleaning to the point of unification (`DC CVAU`) has no effect. Loads and stores are several times
   slower with this option, and not slower at all without it.
+* `--forgiving` does the opposite: what a board would refuse, or get wrong, works where earlier
+  versions let it work. The entries of the messages that this concerns say so. From Python:
+  `Machine(path, forgiving=True)`, `GpuOptions(forgiving=True)`.
 * `--both-orders` saves the screenshot twice, the second time with red and blue exchanged.
 
 When a program makes no progress, SOC-040 reports what each part waits for: the list threads, the

@@ -78,6 +78,8 @@ class Hardware:
         For debuggers: called before each slice.
     has_caches
         Whether a model of the caches sees each access.
+    forgiving
+        Whether what a board would refuse, or get wrong, works (`GpuOptions.forgiving`).
     """
 
     before_slice: Callable[[], None] | None = None
@@ -102,6 +104,7 @@ class Hardware:
         self.counter = SliceCounter()
         self.clock = Clock(self.counter, board.ns_per_instruction)
         self._options = options
+        self.forgiving = options.forgiving
         self._unknowns = options.gpu.unknowns
         self.listeners = MachineListeners()
         self.places = Places(reporter)

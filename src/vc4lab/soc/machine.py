@@ -73,6 +73,8 @@ class Machine:
         otherwise than by default counts more.
     extras
         Command line, RAM disk, device tree and load address instead of the card's.
+    forgiving
+        Whether what a board would refuse, or get wrong, works where earlier versions let it work.
     options
         All of these choices as one object, instead of them.
 
@@ -113,9 +115,11 @@ class Machine:
         caches: str | None = None,
         firmware: str = TODAY,
         extras: BootExtras | None = None,
+        forgiving: bool = False,
         options: MachineOptions | None = None,
     ) -> None:
-        gpu = GpuOptions(engine, unknowns=with_firmware(unknowns, firmware))
+        choices = with_firmware(unknowns, firmware)
+        gpu = GpuOptions(engine, unknowns=choices, forgiving=forgiving)
         single = MachineOptions(board, card, caches, extras or BootExtras(), gpu, v3d_factory)
         options = chosen(options, single)
         found = find_board(options.board)

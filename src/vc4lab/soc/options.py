@@ -56,7 +56,8 @@ class MachineOptions:
     extras
         Command line, RAM disk, device tree and load address instead of the card's.
     gpu
-        Of the V3D; its choices for undocumented hardware are those of the whole board.
+        Of the V3D; its choices for undocumented hardware, and whether it is forgiving, are those of
+        the whole board.
     v3d_factory
         A maker for tests.
 
@@ -76,3 +77,8 @@ class MachineOptions:
     def __post_init__(self) -> None:
         if self.caches is not None:
             check_word("caches", self.caches, CACHE_MODES)
+
+    @property
+    def forgiving(self) -> bool:
+        """Whether what a board would not do works, see `GpuOptions.forgiving`."""
+        return self.gpu.forgiving
