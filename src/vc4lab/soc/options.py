@@ -21,6 +21,7 @@ FIRMWARES: Mapping[str, Mapping[str, str]] = {
         "hyp_start": "svc",
         "monitor_call": "undefined",  # it belongs to the stub, which there is none of
         "framebuffer_address": "physical",
+        "framebuffer_order_channel_1": "rgb",
     },
 }
 """Rows of the unknowns table that firmware of other years decides otherwise than today's."""

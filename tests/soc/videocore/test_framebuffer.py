@@ -74,6 +74,59 @@ def test_the_order_of_channel_1(boot, choice, colour):
     assert framebuffer.image().getpixel((0, 0)) == colour
 
 
+def channel_1(machine, *words: int) -> tuple[int, ...]:
+    """A request by mailbox channel 1; the structure as it comes back."""
+    machine.memory.write(0x1000, struct.pack("<10I", *words))
+    assert machine.videocore.framebuffer_channel(0x40001000) == 0
+    return struct.unpack("<10I", machine.memory.read(0x1000, 40))
+
+
+def test_a_repeated_request_of_channel_1_flips_pages(boot):
+    """So did programs of 2012 to 2015: the second page was drawn before it is asked for."""
+    machine = boot(HALT)
+    framebuffer = machine.videocore.framebuffer
+    request = (16, 4, 16, 8, 0, 32, 0, 0, 0, 0)
+    first = channel_1(machine, *request)
+    machine.memory.fill(framebuffer.address + 4 * first[4], 4 * first[4], 0xFF)
+    flipped = channel_1(machine, *request[:7], 4, 0, 0)
+    assert flipped[8:] == first[8:]
+    assert framebuffer.image().getpixel((0, 0)) == (255, 255, 255)
+    assert framebuffer.flips == 1
+    channel_1(machine, *request)
+    assert framebuffer.image().getpixel((0, 0)) == (0, 0, 0)
+    assert framebuffer.flips == 2
+
+
+@pytest.mark.parametrize(
+    "other", [(8, 4, 16, 8, 0, 32), (16, 4, 32, 8, 0, 32), (16, 4, 16, 8, 0, 24)]
+)
+def test_another_size_of_channel_1_is_a_new_picture(boot, other):
+    machine = boot(HALT)
+    framebuffer = machine.videocore.framebuffer
+    channel_1(machine, 16, 4, 16, 8, 0, 32, 0, 0, 0, 0)
+    machine.memory.fill(framebuffer.address, framebuffer.allocated_size, 0xFF)
+    channel_1(machine, *other, 0, 0, 0, 0)
+    assert framebuffer.image().getpixel((0, 0)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("config", "firmware", "colour"),
+    [
+        ("", "today", (0, 0, 255)),
+        ("", "2015", (255, 0, 0)),
+        ("framebuffer_swap=0", "today", (255, 0, 0)),
+        ("framebuffer_swap=1", "2015", (0, 0, 255)),
+    ],
+)
+def test_the_order_of_channel_1_by_config_and_firmware(boot, config, firmware, colour):
+    """Byte 0 of a pixel is 255."""
+    machine = boot(HALT, config, firmware=firmware)
+    channel_1(machine, 16, 2, 16, 2, 0, 32, 0, 0, 0, 0)
+    framebuffer = machine.videocore.framebuffer
+    machine.memory.write(framebuffer.address, b"\xff\0\0\xff")
+    assert framebuffer.image().getpixel((0, 0)) == colour
+
+
 @pytest.mark.parametrize("depth", [0, 3, 5, 12, 64, 0xFFFFFFFF])
 def test_other_depths_become_32(boot, depth):
     machine = boot(HALT)

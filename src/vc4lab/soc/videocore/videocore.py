@@ -100,10 +100,14 @@ class VideoCore:
         width = self.config.integer("framebuffer_width", width)
         height = self.config.integer("framebuffer_height", height)
         depth = self.config.integer("framebuffer_depth", 16)
-        order = ORDERS[self.unknowns["framebuffer_order"]]
-        if "framebuffer_swap" in self.config.values:
-            order = ORDERS["bgr" if self.config.flag("framebuffer_swap") else "rgb"]
+        order = self._first_order("framebuffer_order")
         return Geometry(width, height, width, height, depth, order=order).sane()
+
+    def _first_order(self, unknown: str) -> int:
+        """The pixel order of a program that chooses none: config.txt's, else an unknown's."""
+        if "framebuffer_swap" in self.config.values:
+            return ORDERS["bgr" if self.config.flag("framebuffer_swap") else "rgb"]
+        return ORDERS[self.unknowns[unknown]]
 
     # -- power -------------------------------------------------------------------------------------
 
@@ -149,8 +153,12 @@ class VideoCore:
         return data
 
     def framebuffer_channel(self, data: int) -> int:
-        """Channel 1: a 40-byte structure at `data`; 0 in the reply means it worked."""
-        memory = self.memory
+        """Channel 1: a 40-byte structure at `data`; 0 in the reply means it worked.
+
+        A request with the sizes and depth of the one before keeps the memory and the picture in it:
+        so programs of 2012 to 2015 flipped pages, with another offset in the same structure.
+        """
+        memory, framebuffer = self.memory, self.framebuffer
         if not memory.contains(data, 40):
             self.reporter.report(
                 "SOC-011",
@@ -170,8 +178,9 @@ class VideoCore:
         width, height, virtual_width, virtual_height = struct.unpack("<4I", memory.read(data, 16))
         depth, x, y = (memory.u32(data + at) for at in (20, 24, 28))
         if width == 0 or height == 0:
-            width, height = self.framebuffer.geometry.width, self.framebuffer.geometry.height
-        self.framebuffer.change(
+            width, height = framebuffer.geometry.width, framebuffer.geometry.height
+        before = framebuffer.geometry
+        framebuffer.change(
             width=width,
             height=height,
             virtual_width=virtual_width or width,
@@ -179,19 +188,18 @@ class VideoCore:
             depth=depth,
             x=x,
             y=y,
-            order=ORDERS[self.unknowns["framebuffer_order_channel_1"]],
+            order=self._first_order("framebuffer_order_channel_1"),
         )
         if depth <= 8:
-            self.framebuffer.palette = [
-                _from_rgb565(memory.u16(data + 40 + 2 * i)) for i in range(256)
-            ]
-        worked = self.framebuffer.allocate()
-        geometry = self.framebuffer.geometry
+            framebuffer.palette = [_from_rgb565(memory.u16(data + 40 + 2 * i)) for i in range(256)]
+        geometry = framebuffer.geometry
+        kept = framebuffer.allocation is not None and geometry.has_layout_of(before)
+        worked = kept or framebuffer.allocate()
         memory.set_u32(data, geometry.width)
         memory.set_u32(data + 4, geometry.height)
         memory.set_u32(data + 16, geometry.pitch)
-        memory.set_u32(data + 32, self.framebuffer.bus_address)
-        memory.set_u32(data + 36, self.framebuffer.allocated_size)
+        memory.set_u32(data + 32, framebuffer.bus_address)
+        memory.set_u32(data + 36, framebuffer.allocated_size)
         return 0 if worked else 0x10
 
 
