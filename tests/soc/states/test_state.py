@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.states.state import StateError, load_state, save_state
 from vc4lab.soc.states.state_cpu64 import PSTATE, is_sane, restore_cpu, snapshot_cpu
-from vc4lab.soc.states.state_ram import LOCAL_HEADER, MAGIC
+from vc4lab.soc.states.state_ram import LOCAL_HEADER, MAGIC, PAGE
 from vc4lab.soc.states.state_table import rows
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -108,6 +108,68 @@ def test_ram_is_mapped_only_where_it_lies_whole_in_the_file(tmp_path):
             load_state(Machine(card), path, in_place=True)
 
 
+@pytest.mark.parametrize(("packed", "in_place"), [(False, True), (False, False), (True, False)])
+def test_a_changed_page_is_noticed(boot, tmp_path, packed, in_place):
+    """Also where RAM is mapped and not read; and of pages that have changed places."""
+    first = boot("framebuffer")
+    first.run(frames=1)
+    path = tmp_path / "state"
+    save_state(first, path, packed=packed)
+    with zipfile.ZipFile(path) as archive:
+        pages = json.loads(archive.read("state.json"))["pages"]
+        ram = archive.read("ram.bin")
+    for change in ({7: 1}, {len(ram) - 1: 0x80}, {PAGE + 5: 4}):
+        changed = bytearray(ram)
+        for at, bits in change.items():
+            changed[at] ^= bits
+            page = pages[at // PAGE]
+        _replace_ram(path, tmp_path / "changed", bytes(changed), packed)
+        other = boot("framebuffer")
+        with pytest.raises(StateError, match=f"damaged .*0x{page * PAGE:08x}"):
+            load_state(other, tmp_path / "changed", in_place=in_place)
+    swapped = ram[PAGE : 2 * PAGE] + ram[:PAGE] + ram[2 * PAGE :]
+    _replace_ram(path, tmp_path / "changed", swapped, packed)
+    with pytest.raises(StateError, match="damaged"):
+        load_state(boot("framebuffer"), tmp_path / "changed", in_place=in_place)
+
+
+def _replace_ram(path: Path, other: Path, ram: bytes, packed: bool) -> None:
+    """The archive with other RAM, whose own sum is right."""
+    with zipfile.ZipFile(path) as old:
+        kept = {name: old.read(name) for name in ("state.json", "card.bin")}
+    with zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("state.json", kept["state.json"])
+        archive.writestr("ram.bin", ram, None if packed else zipfile.ZIP_STORED)
+        archive.writestr("card.bin", kept["card.bin"])
+
+
+def test_a_byte_of_the_stored_file_is_noticed_before_ram_is_changed(boot, tmp_path):
+    first = boot("framebuffer")
+    first.run(frames=1)
+    path = tmp_path / "state"
+    save_state(first, path, packed=False)
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(b"ram.bin") + PAGE // 2] ^= 0x10
+    path.write_bytes(bytes(raw))
+    other = boot("framebuffer")
+    before = other.memory.read(0, other.memory.ram_bytes)
+    with pytest.raises(StateError, match="damaged"):
+        load_state(other, path, in_place=True)
+    assert other.memory.read(0, other.memory.ram_bytes) == before
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_equal_machines_make_equal_files(boot, tmp_path, monkeypatch, packed):
+    files = []
+    for at in (1_000_000_000, 1_700_000_000):
+        machine = boot("framebuffer")
+        machine.run(frames=1)
+        monkeypatch.setattr("time.time", lambda at=at: at)
+        save_state(machine, tmp_path / f"{at}", packed=packed)
+        files.append((tmp_path / f"{at}").read_bytes())
+    assert files[0] == files[1]
+
+
 @pytest.fixture
 def saved(boot, tmp_path):
     machine = boot("framebuffer")
@@ -153,6 +215,9 @@ def _changed(path: Path, other: Path, change) -> Path:
         (["board"], "pi9"),
         (["pages"], [1 << 40]),
         (["pages"], ["x"]),
+        (["checksums"], []),
+        (["checksums"], None),
+        (["checksums"], [1]),
         (["registers"], []),
         (["registers", 0, "r0"], "x"),
         (["tables", "clock", "skipped"], "x"),

@@ -1,8 +1,8 @@
 """Saved states: a machine in the middle of a program, in a file that need not be trusted.
 
 The file is a zip archive with `state.json` (format, version, board, a digest of the program, the
-table of `state_table.py`, registers, events), `ram.bin` (the pages of RAM that are not zero) and
-`card.bin` (the blocks written to the SD card).
+table of `state_table.py`, registers, events, checksums of RAM), `ram.bin` (the pages of RAM that
+are not zero) and `card.bin` (the blocks written to the SD card).
 Everything is checked before anything is set; what does not fit ends in `StateError`.
 """
 
@@ -28,13 +28,20 @@ from vc4lab.soc.machine import Machine
 from vc4lab.soc.sd.sd_medium import MAX_KEPT, MAX_RANGES, SECTOR
 from vc4lab.soc.states import state_cpu, state_cpu64
 from vc4lab.soc.states.state_cores import check_core, snapshot_core
-from vc4lab.soc.states.state_ram import restore_ram, used_pages, write_ram
+from vc4lab.soc.states.state_ram import (
+    Damaged,
+    checksums,
+    member,
+    restore_ram,
+    used_pages,
+    write_ram,
+)
 from vc4lab.soc.states.state_table import BadValue, Row, rows
 from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
 from vc4lab.v3d.state.power_on import is_idle
 
-FORMAT, VERSION = "vc4lab machine state", 10
+FORMAT, VERSION = "vc4lab machine state", 11
 LARGEST_TABLE = 64 << 20
 LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096
 DIRECTORY_END, DIRECTORY_END_REST = b"PK\5\6", 18
@@ -75,18 +82,16 @@ def save_state(machine: Machine, path: str | Path, *, packed: bool = True) -> No
         "timers": [[t._control, t._compare, [t.offset]] for t in _generic_timers(machine)],
         "display": _snapshot_display(machine),
         "pages": pages,
+        "checksums": checksums(machine.memory, pages),
         "card": {
             "written": sorted(card.written) if card else [],
             "erased": card.erased if card else [],
         },
     }
-    with (
-        written_whole(path) as whole,
-        zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
-    ):
-        archive.writestr("state.json", json.dumps(state))
+    with written_whole(path) as whole, zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr(member("state.json"), json.dumps(state))
         write_ram(machine.memory, pages, archive, packed=packed)
-        with archive.open("card.bin", "w") as file:
+        with archive.open(member("card.bin"), "w") as file:
             for _sector, data in sorted(card.written.items()) if card else ():
                 file.write(data)
 
@@ -100,7 +105,7 @@ def can_be_saved(machine: Machine) -> bool:
 def load_state(machine: Machine, path: str | Path, *, in_place: bool = False) -> None:
     """Bring a fresh machine with the same program into a saved state. Raises StateError, OSError.
 
-    After a StateError the machine is as it was, unless the RAM's data are cut off.
+    After a StateError the machine is as it was, unless packed RAM is damaged.
     in_place: take RAM that is not packed from the file as it is touched; nothing may shorten the
     file while the machine is used (an own cache's, which is only ever replaced whole).
     """
@@ -110,7 +115,10 @@ def load_state(machine: Machine, path: str | Path, *, in_place: bool = False) ->
             state = _read_table(archive)
             _check_identity(machine, state)
             _restore(machine, state, archive, in_place)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except (
+        *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError),
+        Damaged,
+    ) as error:
         raise StateError(f"the file is damaged ({error})") from None
     except (BadValue, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise StateError(f"the file does not hold a machine's state ({error})") from None
@@ -193,7 +201,9 @@ def _restore(
     table = [(row, row.check(state["tables"][row.name])) for row in rows(machine)]
     display = _check_display(machine, state["display"])
     card = _check_card(machine, state["card"], archive)
-    restore_ram(machine.memory, state["pages"], archive, in_place=in_place)
+    restore_ram(
+        machine.memory, state["pages"], state["checksums"], archive, in_place=in_place
+    )
     card()
     _apply(machine, table, display)
     machine.counter.add(instructions - machine.counter.count)
