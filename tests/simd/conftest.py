@@ -1,4 +1,4 @@
-"""Every test of the language runs for each instruction-set level this machine has."""
+"""Every test of the language runs for each instruction-set level this machine has, and eagerly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vc4lab.simd import Function, Target, build, load, ptr, store, targets
+from vc4lab.simd import Function, Target, build, eager, load, ptr, store, targets
 from vc4lab.simd.types import Type
 
 
@@ -25,12 +25,18 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         os.environ["VC4LAB_CACHE"] = before
 
 
-@pytest.fixture(params=targets(), ids=lambda t: t.level)
+@pytest.fixture(params=(*targets(), eager.TARGET), ids=lambda t: t.level)
 def target(request: pytest.FixtureRequest) -> Target:
     return request.param
 
 
 _NUMPY = {"i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "f32": "f4", "f64": "f8"}
+
+
+@pytest.fixture(params=targets(), ids=lambda t: t.level)
+def processor(request: pytest.FixtureRequest) -> Target:
+    """For tests of compiled code: no eager run."""
+    return request.param
 
 
 @pytest.fixture
@@ -63,7 +69,7 @@ def apply(target: Target) -> Callable[..., list[np.ndarray]]:
             results.clear()
             function = {"f": Function((ptr, ptr), None, traced)}
             module = build("apply", function, target=target, float_mode=mode, quick=quick)
-            destination = ctypes.create_string_buffer(256 * max(1, len(results)))
+            destination = ctypes.create_string_buffer(256 * 64)
             module["f"](ctypes.addressof(source), ctypes.addressof(destination))
             outcomes.append(destination.raw)
         assert outcomes[0] == outcomes[1]

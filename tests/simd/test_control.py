@@ -6,6 +6,8 @@ import ctypes
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import pytest
+
 from vc4lab.simd import (
     Function,
     Value,
@@ -13,6 +15,7 @@ from vc4lab.simd import (
     build,
     call,
     const,
+    eager,
     enter,
     f32,
     i1,
@@ -36,8 +39,20 @@ from vc4lab.simd.native import trace_module
 from vc4lab.simd.target import host_target
 
 
+@pytest.fixture(autouse=True, params=["native", "eager"])
+def engine(request):
+    """Each test twice: compiled, and as plain Python."""
+    engines[:] = [host_target() if request.param == "native" else eager.TARGET]
+
+
+engines: list = []
+
+
 def run(function, *args):
-    return build("test", {"f": function})["f"](*args)
+    return build("test", {"f": function}, target=engines[0])["f"](*args)
+
+
+compiled_only = pytest.mark.parametrize("engine", ["native"], indirect=True)
 
 
 def numbers(*values):
@@ -390,6 +405,7 @@ def test_vectors_and_cells_in_loops():
     assert list(data) == [*want, 5 + max(want)]
 
 
+@compiled_only
 def test_explicit_blocks():
     def body(n):
         i, total = var(i32, 0), var(i32, 0)

@@ -46,14 +46,14 @@ def address(array: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("place", [0, 1, 1 << 62, (1 << 64) - 1])
-def test_prefetch_of_any_address(target, place):
+def test_prefetch_of_any_address(processor, place):
     def body(p):
         prefetch(p)
         return const(i32, 7)
 
     functions = {"p": Function((ptr,), i32, body)}
-    module = build("p", functions, target=target)
-    assert "call void @llvm.prefetch" in trace_module(functions, target, "qpu")
+    module = build("p", functions, target=processor)
+    assert "call void @llvm.prefetch" in trace_module(functions, processor, "qpu")
     assert module["p"](place) == 7
 
 

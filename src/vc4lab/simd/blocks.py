@@ -21,6 +21,8 @@ class BasicBlock:
 
 def new_block() -> BasicBlock:
     """A block to be filled later by enter()."""
+    if current().eager:
+        raise staged_error("basic blocks are for compiled code only")
     return BasicBlock(current().new_label("block"))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from vc4lab.simd.merge import LoopState, Unbound, capture, join, restore
 from vc4lab.simd.trace import Edge, FunctionTrace, current, staged_error
 from vc4lab.simd.types import i1, i32
-from vc4lab.simd.value import Value, coerce, compare, inverted, is_staged, select
+from vc4lab.simd.value import Value, coerce, compare, const, inverted, is_staged, select
 
 
 def alive() -> bool:
@@ -217,6 +217,8 @@ class While(_Loop):
         if self.trace.block is None:
             return False
         condition = _branch_condition(condition)
+        if self.trace.eager:
+            return False
         staged = self.forever or (isinstance(condition, Value) and condition.constant is None)
         if staged:
             self.trace.roll_back(self._mark)
@@ -248,6 +250,11 @@ class StagedRange:
         self.down = isinstance(step, int) and step < 0
         self.start, self.stop, self.step = (coerce(v, self.type) for v in (start, stop, step))
 
+    def known(self) -> Iterator[Value]:
+        """What it counts through, in an eager run."""
+        start, stop, step = (v.constant for v in (self.start, self.stop, self.step))
+        return (const(self.type, n) for n in range(start, stop, step))
+
     def __iter__(self) -> Iterator[Any]:
         raise staged_error("a native range() is only for `for` statements; use unroll()")
 
@@ -275,9 +282,11 @@ class For(_Loop):
         super().__init__(names, carried)
         self.staged = isinstance(iterable, StagedRange) and self.trace.block is not None
         self.item: Any = None
-        if isinstance(iterable, StagedRange):
+        self.iterator: Iterator[Any] = iter(())
+        if isinstance(iterable, StagedRange) and self.trace.eager:
+            self.staged, self.iterator = False, iterable.known()
+        elif isinstance(iterable, StagedRange):
             self.range = iterable
-            self.iterator: Iterator[Any] = iter(())
         else:
             self.iterator = iter(iterable)
 

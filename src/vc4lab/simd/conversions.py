@@ -42,6 +42,8 @@ class Conversions(Operators):
         if mine.is_ptr != to.is_ptr:
             return self._convert("ptrtoint" if mine.is_ptr else "inttoptr", to)
         trace = current()
+        if trace.eager:
+            return self._convert("bitcast", to)
         source = trace.casts.get(self.text, self)
         if to is source.type:
             return source

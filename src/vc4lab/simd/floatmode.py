@@ -127,6 +127,8 @@ def call_pointer(
     """
     trace = current()
     target = coerce(function, ptr)
+    if trace.eager:
+        return trace.eager.call_pointer(target, returns, arg_types, args, float_mode)
     if len(args) != len(arg_types):
         raise staged_error(f"call_pointer: {len(arg_types)} types, {len(args)} arguments")
     if any(t.lanes for t in (*arg_types, *([returns] if returns else []))):
@@ -155,6 +157,9 @@ def imported(name: str, returns: Type | None, arg_types: tuple[Type, ...]) -> Va
 
     `build(…, imports={name: address})` says where it is; the address is not part of the code.
     """
+    eager = current().eager
+    if eager:
+        return eager.imported(name)
     types = ", ".join(_c_type(t) for t in arg_types)
     symbol = current().module.declare(name, f"{_c_type(returns, True)} @{{}} ({types})")
     return Value(ptr, f"@{symbol}")
@@ -162,6 +167,9 @@ def imported(name: str, returns: Type | None, arg_types: tuple[Type, ...]) -> Va
 
 def address_of(kernel: Function[Any]) -> Value:
     """The address of a function of this module, for others to call while the module is loaded."""
+    eager = current().eager
+    if eager:
+        return eager.address_of(kernel)
     return Value(ptr, f"@{function_in_module(current().module, kernel)}")
 
 
@@ -180,6 +188,8 @@ def call_with_flags(kernel: Function[R] | Callable[..., R], *args: Operand) -> t
     def called() -> R:
         return call(kernel, *args) if isinstance(kernel, Function) else kernel(*args)
 
+    if trace.eager:
+        return trace.eager.with_flags(called)
     if _x86(trace):
         enter(trace, trace.module.float_mode)
         result = called()

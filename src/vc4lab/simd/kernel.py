@@ -176,6 +176,8 @@ def call(function: Function[R], *args: Operand, cold: bool = False) -> R:
     cold: whether it is rarely reached; the compiler then keeps it out of the way.
     """
     trace = current()
+    if trace.eager:
+        return function(*args)
     values = function._convert(args)
     name = function_in_module(trace.module, function)
     operands = ", ".join(f"{v.type.text} {v.text}" for v in values)

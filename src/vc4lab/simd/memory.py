@@ -21,22 +21,30 @@ def _pointer(p: Operand) -> Value:
 
 def load(type_: Type, p: Operand, align: int = 1) -> Value:
     """The value of type `type_` at address `p`; `align` is a promise in bytes."""
-    text = f"load {type_.text}, ptr {_pointer(p).text}, align {align}"
-    return Value(type_, current().load(text))
+    trace, place = current(), _pointer(p)
+    if trace.eager:
+        return trace.eager.load(type_, place)
+    return Value(type_, trace.load(f"load {type_.text}, ptr {place.text}, align {align}"))
 
 
 def store(p: Operand, value: Operand, align: int = 1) -> None:
     """Writes a Value (Python numbers as i32/f32) to address `p`."""
     from vc4lab.simd.value import as_value
 
-    v = as_value(value)
-    current().emit(f"store {v.type.text} {v.text}, ptr {_pointer(p).text}, align {align}")
+    trace, v, place = current(), as_value(value), _pointer(p)
+    if trace.eager:
+        trace.eager.store(place, v)
+    else:
+        trace.emit(f"store {v.type.text} {v.text}, ptr {place.text}, align {align}")
 
 
 def alloca(what: Type | int, align: int = ALIGN) -> Value:
     """Uninitialised memory for a type or a number of bytes, until the function returns."""
+    trace = current()
+    if trace.eager:
+        return trace.eager.alloca(what if isinstance(what, int) else what.size, align)
     text = f"[{what} x i8]" if isinstance(what, int) else what.text
-    return Value(ptr, current().alloca(text, align))
+    return Value(ptr, trace.alloca(text, align))
 
 
 class Cell:
@@ -46,16 +54,28 @@ class Cell:
         self.type = type_
         align = min(ALIGN, 1 << (type_.size - 1).bit_length())
         self.align = align
-        self.slot = current().alloca(type_.text, align)
+        trace = current()
+        self.known: Value | None = None
+        """What it holds, in an eager run."""
+        if trace.eager:
+            self.known = const(type_, 0)
+        else:
+            self.slot = trace.alloca(type_.text, align)
         if initial is not None:
             self.set(initial)
 
     def get(self) -> Value:
+        if self.known is not None:
+            return self.known
         text = f"load {self.type.text}, ptr {self.slot}, align {self.align}"
         return Value(self.type, current().read_cell(self.slot, text))
 
     def set(self, value: Operand) -> None:
         v = coerce(value, self.type)
+        if self.known is not None:
+            if current().block is not None:
+                self.known = v
+            return
         line = f"store {v.type.text} {v.text}, ptr {self.slot}, align {self.align}"
         current().write_cell(self.slot, v.text, line)
 
@@ -82,8 +102,11 @@ def table(type_: Type, numbers: Iterable[float]) -> Value:
         raise staged_error("an empty table")
     if type_.lanes or type_ is i1:
         raise staged_error(f"a table holds scalars of at least a byte, not {type_}")
+    trace = current()
+    if trace.eager:
+        return trace.eager.table(type_, values)
     kind, text = _initial(type_, values)
-    return Value(ptr, current().module.table(kind, text, ALIGN, opaque=False))
+    return Value(ptr, trace.module.table(kind, text, ALIGN, opaque=False))
 
 
 def opaque(type_: Type, number: Any) -> Value:
@@ -91,6 +114,8 @@ def opaque(type_: Type, number: Any) -> Value:
 
     For float immediates: LLVM would fold `x * 1.0` or `x - 0.0`, which flush denormals on the QPU.
     """
+    if current().eager:
+        return const(type_, number)
     module = current().module
     if isinstance(number, list | tuple):
         kind, text = _initial(type_, list(number))
@@ -106,6 +131,8 @@ def opaque(type_: Type, number: Any) -> Value:
 
 def prefetch(p: Operand) -> None:
     """Asks for the cache line of an address that is to be read soon; any address will do."""
+    if current().eager:
+        return
     name = current().module.declare("llvm.prefetch.p0", "void @{} (ptr, i32, i32, i32)")
     current().emit(f"call void @{name}(ptr {_pointer(p).text}, i32 0, i32 3, i32 1)")
 
@@ -115,6 +142,9 @@ def atomic_add(p: Operand, value: Operand) -> Value:
     from vc4lab.simd.value import as_value
 
     v = as_value(value)
+    eager = current().eager
+    if eager:
+        return eager.atomic_add(_pointer(p), v)
     text = f"atomicrmw add ptr {_pointer(p).text}, {v.type.text} {v.text} seq_cst"
     return Value(v.type, current().call(text))
 
@@ -142,6 +172,9 @@ def masked_load(type_: Type, p: Operand, mask: Mask, default: Operand = 0) -> Va
     """Lanes of the vector at `p` where `mask` holds, `default` elsewhere (memory untouched)."""
     m = _mask(mask, type_.lanes)
     d = coerce(default, type_)
+    eager = current().eager
+    if eager:
+        return eager.gather(type_, _pointer(p), None, m, d)
     name = current().module.declare(
         f"llvm.masked.load.{_mangle(type_)}.p0",
         f"{type_.text} @{{}} (ptr, {m.type.text}, {type_.text})",
@@ -154,6 +187,10 @@ def masked_store(p: Operand, value: Value, mask: Mask) -> None:
     """Writes the lanes of `value` where `mask` holds; the other bytes are not touched."""
     type_ = value.type
     m = _mask(mask, type_.lanes)
+    eager = current().eager
+    if eager:
+        eager.scatter(_pointer(p), None, value, m)
+        return
     name = current().module.declare(
         f"llvm.masked.store.{_mangle(type_)}.p0",
         f"void @{{}} ({type_.text}, ptr, {m.type.text})",
@@ -191,6 +228,9 @@ def gather(
         raise staged_error(f"gather wants a vector of byte offsets, not {offsets.type}")
     type_ = vec(elem, lanes)
     trace = current()
+    if trace.eager:
+        chosen = _mask(True if mask is None else mask, lanes)
+        return trace.eager.gather(type_, _pointer(base), offsets, chosen, coerce(default, type_))
     pointers = _pointers(base, offsets)
     m = _mask(True if mask is None else mask, lanes)
     if m.constant is False:
@@ -233,6 +273,9 @@ def scatter(base: Operand, offsets: Value, value: Operand, mask: Mask = True) ->
         v = splat(v, lanes)
     trace = current()
     m = _mask(mask, lanes)
+    if trace.eager:
+        trace.eager.scatter(_pointer(base), offsets, v, m)
+        return
     if trace.module.target.level == "avx512" and v.type.bits in (32, 64):
         pointers = _pointers(base, offsets)
         name = trace.module.declare(

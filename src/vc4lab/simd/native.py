@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from vc4lab import optimisations
 from vc4lab.interruption import deferred
@@ -251,6 +251,10 @@ def build(
     if float_mode not in FLOAT_MODES:
         raise ValueError(f"float_mode is one of {FLOAT_MODES}, not {float_mode!r}")
     target = target or host_target()
+    if target.level == "eager":
+        from vc4lab.simd.eager import EagerModule
+
+        return cast("NativeModule", EagerModule(name, functions, float_mode, imports or {}))
     slot = None
     if key is not None:
         slot = _key_slot(name, functions, target, float_mode, key)

@@ -65,8 +65,13 @@ def _definition(lines: list[str], start: int) -> list[str]:
 
 
 def locate(tree: Any, at: ast.AST) -> Any:
-    """Gives every generated node the position of `at`; what has one is not entered again."""
-    place = {name: getattr(at, name, None) for name in _PLACE}
+    """Gives every generated node the place where `at` begins; what has one is not entered again.
+
+    The beginning only: Python reports parts of a node of several lines at its last one, and a
+    debugger would jump there and back.
+    """
+    line, column = getattr(at, "lineno", None), getattr(at, "col_offset", None)
+    place = dict(zip(_PLACE, (line, column, line, column), strict=True))
     todo = [tree]
     while todo:
         node = todo.pop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ class Edge:
 
 class FunctionTrace:
     """One LLVM function being written. `block` is None while the place being traced is dead."""
+
+    eager: Any = None
+    """What carries out each operation at once, where nothing is written (`eager.py`)."""
 
     def __init__(self, module: ModuleTrace, name: str) -> None:
         self.module = module
@@ -256,13 +259,17 @@ def current() -> FunctionTrace:
 
 
 @contextmanager
-def function_trace(module: ModuleTrace, name: str) -> Iterator[FunctionTrace]:
-    trace = FunctionTrace(module, name)
+def entered(trace: FunctionTrace) -> Iterator[FunctionTrace]:
+    """Makes `trace` the function being traced by this thread."""
     _state.stack.append(trace)
     try:
         yield trace
     finally:
         _state.stack.pop()
+
+
+def function_trace(module: ModuleTrace, name: str) -> AbstractContextManager[FunctionTrace]:
+    return entered(FunctionTrace(module, name))
 
 
 def user_place() -> str:

@@ -53,7 +53,7 @@ def const(type_: Type, number: float | Sequence[float]) -> Value:
             return const_bits(type_, words[0])
         elem = type_.elem
         inner = ", ".join(f"{elem.text} {literal(elem, w)}" for w in words)
-        return Value(type_, f"<{inner}>")
+        return Lanes(type_, f"<{inner}>", words)
     return const_bits(type_, number_to_bits(type_, number))
 
 
@@ -157,7 +157,10 @@ def arithmetic(int_op: str, float_op: str, a: Operand, b: Operand, hint: str = "
                 return y
         if op == "mul" and y._bits is not None and y._bits.bit_count() == 1:
             op, y = "shl", const_bits(type_, y._bits.bit_length() - 1)
-    return Value(type_, current().once(f"{op} {type_.text} {x.text}, {y.text}"))
+    trace = current()
+    if trace.eager:
+        return trace.eager.arithmetic(op, x, y)
+    return Value(type_, trace.once(f"{op} {type_.text} {x.text}, {y.text}"))
 
 
 def compare(int_op: str, float_op: str, a: Operand, b: Operand) -> Value:
@@ -170,6 +173,9 @@ def compare(int_op: str, float_op: str, a: Operand, b: Operand) -> Value:
     if x._bits is not None and y._bits is not None and type_.is_int:
         return const_bits(result, int(FOLD[op](x._bits, y._bits, type_.bits)))
     kind = "fcmp" if type_.is_float else "icmp"
+    eager = current().eager
+    if eager:
+        return eager.compare(kind, op, x, y)
     return _compared(result, kind, op, type_.text, x.text, y.text)
 
 
@@ -191,6 +197,9 @@ def inverted(condition: Value) -> Value | None:
 
 def unordered(x: Value, y: Value) -> Value:
     """Whether one of two floats is NaN."""
+    eager = current().eager
+    if eager:
+        return eager.compare("fcmp", "uno", x, y)
     return _compared(i1.like(x.type), "fcmp", "uno", x.type.text, x.text, y.text)
 
 
@@ -227,7 +236,10 @@ def divide(op: str, a: Operand, b: Operand) -> Value:
         y = const(x.type, 1)
     elif op[0] == "s" and y.constant == -1:
         return -x if op == "sdiv" else const(x.type, 0)
-    return Value(x.type, current().once(f"{op} {x.type.text} {x.text}, {y.text}"))
+    trace = current()
+    if trace.eager:
+        return trace.eager.divide(op, x, y)
+    return Value(x.type, trace.once(f"{op} {x.type.text} {x.text}, {y.text}"))
 
 
 def offset_pointer(base: Value, offset: Operand) -> Value:
@@ -236,6 +248,8 @@ def offset_pointer(base: Value, offset: Operand) -> Value:
     if not step.type.is_int:
         raise staged_error(f"a pointer moves by integers (bytes), not {step.type}")
     trace = current()
+    if trace.eager:
+        return trace.eager.offset_pointer(base, step)
     if step._bits is not None and not step.type.lanes and not base.type.lanes:
         # one step from where the pointer comes from, not a chain
         number = step._bits - (step._bits >> (step.type.bits - 1) << step.type.bits)
@@ -264,11 +278,14 @@ def select(condition: Operand, a: Any, b: Any) -> Value:
         raise staged_error(f"select: a {condition.type} cannot choose between {x.type}")
     if condition._bits is not None:
         return x if condition._bits else y
+    trace = current()
+    if trace.eager:
+        return trace.eager.select(condition, x, y)
     if x.text == y.text:
         return x
     c = f"{condition.type.text} {condition.text}"
     t = x.type.text
-    return Value(x.type, current().once(f"select {c}, {t} {x.text}, {t} {y.text}"))
+    return Value(x.type, trace.once(f"select {c}, {t} {x.text}, {t} {y.text}"))
 
 
 # -- the values themselves
@@ -322,10 +339,17 @@ class Value(Conversions):
     def _negate(self) -> Value:
         if self._bits is not None:
             return const_bits(self.type, self._bits ^ (1 << (self.type.bits - 1)))
-        return Value(self.type, current().once(f"fneg {self.type.text} {self.text}"))
+        trace = current()
+        if trace.eager:
+            sign = 1 << (self.type.bits - 1)
+            return Lanes(self.type, "", trace.eager.words(self) ^ sign)
+        return Value(self.type, trace.once(f"fneg {self.type.text} {self.text}"))
 
     def _convert(self, op: str, to: Type) -> Value:
-        return Value(to, current().once(f"{op} {self.type.text} {self.text} to {to.text}"))
+        trace = current()
+        if trace.eager:
+            return trace.eager.convert(op, self, to)
+        return Value(to, trace.once(f"{op} {self.type.text} {self.text} to {to.text}"))
 
     # -- lanes
     def __getitem__(self, index: Operand) -> Value:
@@ -334,6 +358,8 @@ class Value(Conversions):
         if self._bits is not None:
             return const_bits(self.type.elem, self._bits)
         trace = current()
+        if trace.eager:
+            return trace.eager.lane(self, index)
         same = trace.splats.get(self.text)
         if same is not None:
             return same
@@ -344,6 +370,9 @@ class Value(Conversions):
         """A copy with lane `index` replaced."""
         position = self._lane(index)
         new = coerce(value, self.type.elem)
+        eager = current().eager
+        if eager:
+            return eager.insert(self, index, new)
         text = f"insertelement {self.type.text} {self.text}, {new.type.text} {new.text}, {position}"
         return Value(self.type, current().once(text))
 
@@ -359,6 +388,17 @@ class Value(Conversions):
         if not 0 <= index < lanes:
             raise IndexError(f"lane {index} of {self.type}")
         return f"i32 {index}"
+
+
+class Lanes(Value):
+    """A value of which every lane is known: a constant, or what an eager run computes."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, type_: Type, text: str, words: Any) -> None:
+        super().__init__(type_, text)
+        self.words = words
+        """Raw element bits of each lane: a list, or a numpy array of unsigned integers or bools."""
 
 
 def is_staged(value: Any) -> bool:

@@ -21,6 +21,8 @@ def _intrinsic(
 ) -> Value:
     """A call of `llvm.name.<type>`."""
     trace = current()
+    if trace.eager:
+        return trace.eager.intrinsic(name, result, *operands)
     kind = tag or operands[0].type
     prefix = f"v{kind.lanes}" if kind.lanes else ""
     types = ", ".join([o.type.text for o in operands] + (["i1"] if extra else []))
@@ -54,6 +56,9 @@ def shuffle(a: Value, b: Value | Sequence[int], lanes: Sequence[int] | None = No
         from vc4lab.simd.value import const_bits
 
         return const_bits(result, a._bits)
+    eager = current().eager
+    if eager:
+        return eager.shuffle(a, second, order)
     index = ", ".join(f"i32 {i}" for i in order)
     t = a.type.text
     text = f"shufflevector {t} {a.text}, {t} {second.text}, <{len(order)} x i32> <{index}>"
@@ -68,6 +73,9 @@ def permute(x: Value, index: Value) -> Value:
         raise staged_error(f"permute of {x.type} wants {vec(i32, lanes)} indices, not {index.type}")
     if index._bits is not None:
         return shuffle(x, [index._bits % lanes] * lanes)
+    eager = current().eager
+    if eager:
+        return eager.permute(x, index)
     if lanes == 16 and x.type.bits == 32 and level in ("avx512", "avx2"):
         as_int = x.bitcast(i32)
         if level == "avx512":
@@ -188,6 +196,9 @@ def _mask_integer(mask: Value) -> Value:
     )
     if mask._bits is not None:
         return const(whole, -mask._bits)
+    eager = current().eager
+    if eager:
+        return eager.mask_integer(mask, whole)
     return Value(whole, current().once(f"bitcast {mask.type.text} {mask.text} to {whole.text}"))
 
 
