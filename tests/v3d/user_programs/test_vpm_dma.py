@@ -7,9 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support import dma_reference
 from tests.support.compute import DATA, END, ENGINES, Board, run
 
+from vc4lab.memory import GuestMemory
+from vc4lab.simd import build, eager
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+from vc4lab.v3d.user_programs.native.dma import transfer
+from vc4lab.v3d.user_programs.state import QpuState, Setups, SharedState, vpm_bytes
+from vc4lab.v3d.vpm.setup import VPM_BYTES
 
 
 def both(program: str, uniforms: Any = (), **options: Any) -> Any:
@@ -284,6 +290,37 @@ def test_golden_and_native_agree(seed: int) -> None:
     unknowns = DEFAULT_UNKNOWNS.with_(**CHOICES[seed % 4])
     outcome = both(accesses(r), data=data, unknowns=unknowns, words=1 << 21)
     assert outcome.completed == 1
+
+
+@pytest.mark.parametrize("choices", CHOICES, ids=range(len(CHOICES)))
+def test_both_engines_move_what_the_reference_moves(choices: dict[str, str]) -> None:
+    """Random set-ups: the source that is compiled, eagerly and compiled, beside plain Python."""
+    unknowns = DEFAULT_UNKNOWNS.with_(**choices)
+    r, numbers = random.Random(7), np.random.default_rng(7)
+    for _ in range(60):
+        side, address = r.choice(("read", "write")), DATA + r.getrandbits(15)
+        pitch = r.choice((4, 64, 60, 7, 0, 2048))
+        gap = r.choice((0, 0, 4, 64, 3, 8192, 65535 - 8191)) | r.getrandbits(1) << 16
+        setups = Setups(load_setup(r), pitch, store_setup(r), gap)
+        data = numbers.integers(0, 256, 1 << 18, np.uint8).tobytes()
+        content = numbers.integers(0, 256, VPM_BYTES, np.uint8)
+        outcomes = []
+        for way in ("reference", "native", "eager"):
+            memory = GuestMemory(ram_bytes=1 << 24)
+            memory.write(DATA, data)
+            shared = SharedState(memory=memory.base, ram=memory.ram_bytes)
+            vpm = vpm_bytes(shared)
+            vpm[:] = content
+            if way == "reference":
+                dma_reference.transfer(side, vpm, memory, setups, address, unknowns)
+            else:
+                state = QpuState()
+                setups.set(state)
+                target = eager.TARGET if way == "eager" else None
+                function = {"t": transfer(side, unknowns)}
+                build("t", function, target=target)["t"](shared.address, state.address, address)
+            outcomes.append((vpm.tobytes(), memory.read(DATA, 1 << 21)))
+        assert outcomes[0] == outcomes[1] == outcomes[2], (side, setups, hex(address))
 
 
 @pytest.mark.parametrize("address", [0x3FFFFFF0, 0x3FFFFFFE, 0xFFFFFFFC, 0xC0100001])

@@ -201,9 +201,7 @@ def _restore(
     table = [(row, row.check(state["tables"][row.name])) for row in rows(machine)]
     display = _check_display(machine, state["display"])
     card = _check_card(machine, state["card"], archive)
-    restore_ram(
-        machine.memory, state["pages"], state["checksums"], archive, in_place=in_place
-    )
+    restore_ram(machine.memory, state["pages"], state["checksums"], archive, in_place=in_place)
     card()
     _apply(machine, table, display)
     machine.counter.add(instructions - machine.counter.count)

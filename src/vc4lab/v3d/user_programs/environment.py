@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vc4lab.qpu.run.environment import Environment
-from vc4lab.v3d.user_programs import dma
 from vc4lab.v3d.user_programs import state as st
-from vc4lab.v3d.user_programs.budget import DMA_START_COST
+from vc4lab.v3d.user_programs.native.dma import run_transfer
 from vc4lab.v3d.user_programs.needs import SEMAPHORE_LIMIT, Need
-from vc4lab.v3d.user_programs.state import SharedState, vpm_bytes
+from vc4lab.v3d.user_programs.state import QpuState, SharedState, vpm_bytes
 from vc4lab.v3d.vpm import golden as vpm
 from vc4lab.v3d.vpm import setup as vs
-from vc4lab.v3d.vpm.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 from vc4lab.v3d.vpm.shader_rows import GenericSetup, ReadQueue, first_address, next_address
 
 if TYPE_CHECKING:
@@ -56,22 +54,18 @@ class UserEnvironment(Environment):
         self.reads = ReadQueue()
         self.generic_write = GenericSetup()
         self.write_address = 0
-        self.load_setup, self.load_stride = LoadSetup(), LoadStride()
-        self.store_setup, self.store_stride = StoreSetup(), StoreStride()
         self.flags = np.zeros(vs.LANES, np.uint32)
         self.reverse = 0
         self.pending: tuple[dict[str, Words], dict[str, Words]] = ({}, {})
         self.parameters: tuple[list[int], list[int]] = ([], [])
         self.results: tuple[deque[Words], deque[Words]] = (deque(), deque())
-        self.findings = 0
-        self.outside = 0
-        self.dma_time = 0  # what its DMA counts for the budget
+        self.state = QpuState()
+        """Of it: the DMA's setups, findings, and what DMA and lookups count for."""
         self.sampled: Callable[[Sequence[int]], None] = lambda _words: None
         """Called with the parameters of each texture request."""
-        self.lookups = self.loaded_rows = self.loaded = self.stored_rows = self.stored = 0
 
     def note(self, finding: int) -> None:
-        self.findings |= finding
+        self.state.findings |= finding
 
     # -- waiting -----------------------------------------------------------------------------
 
@@ -155,9 +149,9 @@ class UserEnvironment(Environment):
                 self.generic_write = GenericSetup(word)
                 self.write_address = first_address(self.generic_write)
             elif kind == vs.STORE_KIND:
-                self.store_setup = StoreSetup(word)
+                self.state.store_setup = word
             elif kind == vs.STORE_STRIDE_KIND:
-                self.store_stride = StoreStride(word)
+                self.state.store_stride = word
             else:
                 self.note(st.FINDING_SETUP_RESERVED)
         elif kind == 0:
@@ -166,9 +160,9 @@ class UserEnvironment(Environment):
         elif kind == 1:
             self.note(st.FINDING_SETUP_RESERVED)
         elif word >> 28 == vs.LOAD_STRIDE_KIND:
-            self.load_stride = LoadStride(word)
+            self.state.load_stride = word
         else:
-            self.load_setup = LoadSetup(word)
+            self.state.load_setup = word
 
     def vpm_read(self) -> Words:
         found = self.reads.next()
@@ -187,28 +181,7 @@ class UserEnvironment(Environment):
         self.write_address = next_address(self.generic_write, self.write_address)
 
     def dma_start(self, side: str, value: Words) -> None:
-        address = int(value[0])
-        self.check_ram(address)
-        if side == "read":
-            self.dma_time += DMA_START_COST + dma.load_elements(self.load_setup)
-            self.loaded_rows += int(self.load_setup.rows) or 16
-            self.loaded += dma.load_elements(self.load_setup)
-            dma.load(
-                self.vpm, self.memory, self.load_setup, self.load_stride, address, self.unknowns
-            )
-        else:
-            self.dma_time += DMA_START_COST + dma.store_elements(self.store_setup)
-            self.stored_rows += int(self.store_setup.units) or 128
-            self.stored += dma.store_elements(self.store_setup)
-            dma.store(
-                self.vpm, self.memory, self.store_setup, self.store_stride, address, self.unknowns
-            )
-
-    def check_ram(self, address: int) -> None:
-        """Note a DMA that starts outside RAM."""
-        if not self.memory.contains(address, 4):
-            self.note(st.FINDING_OUTSIDE_RAM)
-            self.outside = address
+        run_transfer(side, self.unknowns, self.shared, self.state, int(value[0]))
 
     def dma_wait(self, side: str) -> None:
         """A transfer is complete when the write that starts it is."""
@@ -223,7 +196,7 @@ class UserEnvironment(Environment):
         direct = register == "s" and not parameters
         if register == "s" and len(self.results[unit]) >= st.LOOKUPS:
             raise PermanentStall(st.STALLS[st.NO_ROOM + unit])
-        self.lookups += register == "s"
+        self.state.lookups += register == "s"
         if direct:
             self._look_up(unit, value)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.v3d.job_time import JobCounts
@@ -16,15 +16,15 @@ from vc4lab.v3d.user_programs.recording.golden import (
     RecordedEnvironment,
     RecordedWatchedEnvironment,
 )
+from vc4lab.v3d.user_programs.state import Setups
 from vc4lab.v3d.user_programs.watching.environment import Halted, WatchedEnvironment
-from vc4lab.v3d.vpm.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.qpu.program.program import Program
     from vc4lab.v3d.unknowns import Unknowns
     from vc4lab.v3d.user_programs.code import UserProgram
-    from vc4lab.v3d.user_programs.state import SharedState
+    from vc4lab.v3d.user_programs.state import QpuState, SharedState
     from vc4lab.v3d.user_programs.watching.watch import Note, Watch
 
 UNLIMITED = 1023
@@ -64,27 +64,6 @@ class ProgramRequest:
         return 0 < self.length <= UNLIMITED
 
 
-class Setups(NamedTuple):
-    """Words of the four DMA setup registers: load, its stride, store, its stride."""
-
-    load: int
-    pitch: int
-    store: int
-    gap: int
-
-
-def counts_of(instructions: int, places: Any) -> JobCounts:
-    """The counts of a user program, from what its engine keeps."""
-    return JobCounts(
-        instructions=instructions,
-        user_lookups=places.lookups,
-        loaded_rows=places.loaded_rows,
-        loaded=places.loaded,
-        stored_rows=places.stored_rows,
-        stored=places.stored,
-    )
-
-
 class QpuStart(NamedTuple):
     """What a QPU begins with. `budget`: None for the engine's own; `watch`: if it is watched;
     `recorded`: its way is to be recorded.
@@ -107,8 +86,10 @@ class Qpu:
     waits for. site: index of the instruction it stands at. code: of the diagnostic if it stopped.
     parallel: whether it may run in a thread beside others. program: with all code met so far.
     end_reported: its end was reported. watch: if the program is watched. recorded: its way is
-    recorded. serial: its number among all programs started.
+    recorded. serial: its number among all programs started. state: what kernels know of it.
     """
+
+    state: QpuState
 
     def __init__(self, start: QpuStart, budget: int) -> None:
         """budget: of the engine, if the start has none."""
@@ -147,7 +128,8 @@ class Qpu:
 
     def take_findings(self) -> tuple[int, int]:
         """(FINDING_... bits since the last call, address of a DMA outside RAM)."""
-        raise NotImplementedError
+        found, self.state.findings = self.state.findings, 0
+        return found, self.state.outside & 0xFFFFFFFF
 
     def take_notes(self) -> list[Note]:
         """What its watch noticed since the last call."""
@@ -163,15 +145,23 @@ class Qpu:
 
     def dma_setups(self) -> Setups:
         """Its DMA setup and stride registers now."""
-        raise NotImplementedError
+        return Setups.of(self.state)
 
     def set_dma_setups(self, words: Setups) -> None:
         """Sets them before it begins."""
-        raise NotImplementedError
+        words.set(self.state)
 
     def counts(self) -> JobCounts:
         """What it has done."""
-        raise NotImplementedError
+        state = self.state
+        return JobCounts(
+            instructions=self.instructions,
+            user_lookups=state.lookups,
+            loaded_rows=state.loaded_rows,
+            loaded=state.loaded,
+            stored_rows=state.stored_rows,
+            stored=state.stored,
+        )
 
     def stop(self, code: str, reason: str) -> None:
         self.run_state, self.code, self.reason = RunState.STOPPED, code, reason
@@ -235,6 +225,7 @@ class GoldenQpu(Qpu):
             self.watch = start.watch
             kind = RecordedWatchedEnvironment if recorded else WatchedEnvironment
             self.env = kind(*state, start.watch, watched)
+        self.state = self.env.state
         self.machine = Interpreter(self.program, self.env, settings=unknowns, more=self._grow)
 
     def _grow(self, address: int) -> Program | None:
@@ -254,23 +245,6 @@ class GoldenQpu(Qpu):
             return array("I")
         record, self.env.record = array("I", self.env.record), []
         return record
-
-    def take_findings(self) -> tuple[int, int]:
-        found, self.env.findings = self.env.findings, 0
-        return found, self.env.outside
-
-    def counts(self) -> JobCounts:
-        return counts_of(self.instructions, self.env)
-
-    def dma_setups(self) -> Setups:
-        env = self.env
-        registers = env.load_setup, env.load_stride, env.store_setup, env.store_stride
-        return Setups(*(register.value for register in registers))
-
-    def set_dma_setups(self, words: Setups) -> None:
-        env = self.env
-        env.load_setup, env.load_stride = LoadSetup(words.load), LoadStride(words.pitch)
-        env.store_setup, env.store_stride = StoreSetup(words.store), StoreStride(words.gap)
 
     def advance(self) -> bool:
         machine = self.machine
@@ -299,5 +273,5 @@ class GoldenQpu(Qpu):
             self.run_state = RunState.ENDED
         else:  # as in native code, which looks at its DMA only where it could turn back
             turns = machine.plans[machine.last].kind == "branch"
-            self.check_budget(self.env.dma_time if turns else 0)
+            self.check_budget(self.state.dma_time if turns else 0)
         return True

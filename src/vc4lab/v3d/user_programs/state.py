@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
+from vc4lab.bits import signed32
 from vc4lab.memory.streams import Stream
 from vc4lab.qpu.jit.resumable import SAVED_VECTORS
 from vc4lab.simd import Array, Struct, i8, i32, i32x16, i64, nested, ptr
@@ -125,6 +126,26 @@ class QpuState(Struct):
     recorded = i32
     record_room = i32
     lines = nested(Stream)
+
+
+class Setups(NamedTuple):
+    """Words of the four DMA setup registers: load, its stride, store, its stride."""
+
+    load: int
+    pitch: int
+    store: int
+    gap: int
+
+    @classmethod
+    def of(cls, state: QpuState) -> Setups:
+        """Those of a QPU."""
+        words = state.load_setup, state.load_stride, state.store_setup, state.store_stride
+        return cls(*(word & 0xFFFFFFFF for word in words))
+
+    def set(self, state: QpuState) -> None:
+        """Gives them to a QPU."""
+        state.load_setup, state.load_stride = signed32(self.load), signed32(self.pitch)
+        state.store_setup, state.store_stride = signed32(self.store), signed32(self.gap)
 
 
 FINDING_UNIFORMS = 1

@@ -1,7 +1,8 @@
-"""The VPM DMA in native code. Same results as `../dma.py`.
+"""The VPM DMA: VDW stores VPM blocks to memory, VDR loads memory into the VPM.
 
-Rows of 32-bit words that lie in one piece in memory move 16 words at a time; everything else
-element by element.
+Source: hardware reference 5.4 and 5.5. It is compiled into programs, and the interpreter runs it
+eagerly. Rows of 32-bit words that lie in one piece in memory move 16 words at a time; everything
+else element by element.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Function,
+    NativeModule,
     Value,
+    build,
     const,
+    eager,
     gather,
     i1,
     i8,
@@ -33,6 +37,7 @@ from vc4lab.simd import (
     staged,
     store,
 )
+from vc4lab.v3d.unknowns import Unknowns
 from vc4lab.v3d.user_programs.budget import DMA_START_COST
 from vc4lab.v3d.user_programs.state import FINDING_OUTSIDE_RAM, QpuState, SharedState
 from vc4lab.v3d.vpm.setup import (
@@ -227,3 +232,29 @@ def load_kernel(
                     _copy(vpm + place, host(memory, at + (element << (2 - shift))), shift)
 
     return vdr
+
+
+def transfer(side: str, unknowns: Unknowns) -> Function[None]:
+    """What a write of an address starts: a load ("read") or a store."""
+    layout, row_end = unknowns["dma_subword"], unknowns["dma_row_end"]
+    alignment = unknowns["dma_alignment"]
+    if side == "read":
+        carry, stride_bits = unknowns["vdr_pitch_carry"], unknowns["vdr_stride_bits"]
+        wrap = unknowns["vdr_vertical_wrap"]
+        return load_kernel(layout, row_end, carry, alignment, stride_bits, wrap)
+    stride_bits, block_mode = unknowns["vdw_stride_bits"], unknowns["vdw_blockmode"]
+    wrap = unknowns["vdw_vertical_wrap"]
+    return store_kernel(layout, row_end, stride_bits, alignment, block_mode, wrap)
+
+
+@lru_cache
+def _interpreted(function: Function[None]) -> NativeModule:
+    return build("dma", {"transfer": function}, target=eager.TARGET)
+
+
+def run_transfer(
+    side: str, unknowns: Unknowns, shared: SharedState, state: QpuState, address: int
+) -> None:
+    """The transfer, for the interpreter."""
+    function = _interpreted(transfer(side, unknowns))["transfer"]
+    function(shared.address, state.address, address)

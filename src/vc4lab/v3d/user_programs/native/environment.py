@@ -286,19 +286,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         qpu.write_address = next_address(setup, at)
 
     def dma_start(self, side: str, value: Value) -> None:
-        unknowns = self.unknowns
-        layout, row_end = unknowns["dma_subword"], unknowns["dma_row_end"]
-        alignment = unknowns["dma_alignment"]
-        if side == "read":
-            carry, stride_bits = unknowns["vdr_pitch_carry"], unknowns["vdr_stride_bits"]
-            wrap = unknowns["vdr_vertical_wrap"]
-            function = native_dma.load_kernel(layout, row_end, carry, alignment, stride_bits, wrap)
-        else:
-            stride_bits, block_mode = unknowns["vdw_stride_bits"], unknowns["vdw_blockmode"]
-            wrap = unknowns["vdw_vertical_wrap"]
-            function = native_dma.store_kernel(
-                layout, row_end, stride_bits, alignment, block_mode, wrap
-            )
+        function = native_dma.transfer(side, self.unknowns)
         call(function, self.shared_address, self.qpu_address, value[0])
 
     def dma_wait(self, side: str) -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from vc4lab.bits import signed32
 from vc4lab.qpu.run.environment import Unsupported, left_text
 from vc4lab.qpu.run.plan import plan
-from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.user_programs.budget import NATIVE_BUDGET
 from vc4lab.v3d.user_programs.native.environment import REFUSALS
 from vc4lab.v3d.user_programs.needs import need_of
-from vc4lab.v3d.user_programs.qpu import Qpu, QpuStart, RunState, Setups, counts_of
+from vc4lab.v3d.user_programs.qpu import Qpu, QpuStart, RunState
 from vc4lab.v3d.user_programs.recording.format import RESERVE, ROOM
 from vc4lab.v3d.user_programs.state import STALLS, QpuState, Status
 
@@ -65,23 +64,6 @@ class NativeQpu(Qpu):
             record.frombytes(self._record[: self.state.recorded])
             self.state.recorded = 0
         return record
-
-    def take_findings(self) -> tuple[int, int]:
-        found, self.state.findings = self.state.findings, 0
-        return found, self.state.outside & 0xFFFFFFFF
-
-    def dma_setups(self) -> Setups:
-        state = self.state
-        words = state.load_setup, state.load_stride, state.store_setup, state.store_stride
-        return Setups(*(word & 0xFFFFFFFF for word in words))
-
-    def set_dma_setups(self, words: Setups) -> None:
-        state = self.state
-        state.load_setup, state.load_stride = signed32(words.load), signed32(words.pitch)
-        state.store_setup, state.store_stride = signed32(words.store), signed32(words.gap)
-
-    def counts(self) -> JobCounts:
-        return counts_of(self.instructions, self.state)
 
     def advance(self) -> bool:
         state = self.state

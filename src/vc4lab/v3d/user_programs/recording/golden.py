@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.memory.streams import Stream, StreamMemory
 from vc4lab.v3d.user_programs.environment import UserEnvironment
 from vc4lab.v3d.user_programs.recording.format import MAX_LINES, Kind, header
+from vc4lab.v3d.user_programs.state import Setups
 from vc4lab.v3d.user_programs.watching.environment import WatchedEnvironment
 
 if TYPE_CHECKING:
@@ -42,12 +43,11 @@ class RecordedEnvironment(UserEnvironment):
         super().vpm_setup(side, value)
 
     def dma_start(self, side: str, value: Words) -> None:
+        setups = Setups.of(self.state)
         if side == "read":
-            setup, stride = int(self.load_setup), int(self.load_stride)
-            self._note(Kind.LOAD, int(value[0]), setup, stride)
+            self._note(Kind.LOAD, int(value[0]), setups.load, setups.pitch)
         else:
-            setup, stride = int(self.store_setup), int(self.store_stride)
-            self._note(Kind.STORE, int(value[0]), setup, stride)
+            self._note(Kind.STORE, int(value[0]), setups.store, setups.gap)
         super().dma_start(side, value)
 
     def tmu_noswap(self, value: Words) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.qpu.isa.hazards import MAX_DISTANCE
 from vc4lab.v3d.user_programs.environment import UserEnvironment
+from vc4lab.v3d.user_programs.state import Setups
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -68,13 +69,13 @@ class WatchedEnvironment(UserEnvironment):
         self._seen()
 
     def dma_start(self, side: str, value: Words) -> None:
-        address = int(value[0])
+        address, setups = int(value[0]), Setups.of(self.state)
         if side == "read":
-            self.watch.loading(int(self.load_setup))
-            self.watch.load_rows(self.site, int(self.load_setup), int(self.load_stride), address)
+            self.watch.loading(setups.load)
+            self.watch.load_rows(self.site, setups.load, setups.pitch, address)
         else:
             self.watch.store = self.site
-            self.watch.store_rows(self.site, int(self.store_setup), int(self.store_stride), address)
+            self.watch.store_rows(self.site, setups.store, setups.gap, address)
         self._seen()
         super().dma_start(side, value)
 

@@ -18,7 +18,7 @@ from vc4lab.qpu.isa.accesses import accesses
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import CONSUMERS, MAX_DISTANCE, PRODUCERS
 from vc4lab.qpu.text.lint import Finding, Part, between, pairs, singles
-from vc4lab.v3d.user_programs.dma import load_places, load_rows, store_rows
+from vc4lab.v3d.user_programs.watching.transfers import load_places, load_rows, store_rows
 from vc4lab.v3d.vpm import golden as vpm_golden
 from vc4lab.v3d.vpm.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 from vc4lab.v3d.vpm.shader_rows import GenericSetup

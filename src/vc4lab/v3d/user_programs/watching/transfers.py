@@ -1,14 +1,11 @@
-"""The golden VPM DMA: VDW stores VPM blocks to memory, VDR loads memory into the VPM.
+"""The rows of memory and the bytes of the VPM that a DMA transfer touches, for the watch.
 
-Element by element, as hardware reference 5.4 and 5.5 describe; `native/dma.py` does the same fast.
+Source: hardware reference 5.4 and 5.5. `../native/dma.py` moves them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from vc4lab.v3d.unknowns import Unknowns
 from vc4lab.v3d.vpm.setup import (
@@ -22,26 +19,10 @@ from vc4lab.v3d.vpm.setup import (
     StoreStride,
     Width,
     first_sub_index,
-    is_packed,
     mode_width,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from vc4lab.memory import GuestMemory
-
 _WORD = 0xFFFFFFFF
-
-
-def store_elements(setup: StoreSetup) -> int:
-    """Elements that a store moves."""
-    return (int(setup.units) or 128) * (int(setup.depth) or 128)
-
-
-def load_elements(setup: LoadSetup) -> int:
-    """Elements that a load moves."""
-    return (int(setup.rows) or 16) * (int(setup.row_length) or 16)
 
 
 def store_rows(
@@ -56,37 +37,6 @@ def store_rows(
     for _ in range(int(setup.units) or 128):
         yield _memory_row(address, width, unknowns) & _WORD, length
         address = (address + length + gap) & _WORD
-
-
-def store(
-    vpm: NDArray[np.uint8],
-    memory: GuestMemory,
-    setup: StoreSetup,
-    stride: StoreStride,
-    address: int,
-    unknowns: Unknowns,
-) -> None:
-    """VDW: write the block that `setup` describes to guest `address`."""
-    width = mode_width(setup.mode)
-    depth = int(setup.depth) or 128
-    write = {1: memory.set_u8, 2: memory.set_u16, 4: memory.set_u32}[width.bytes]
-    packed = is_packed(setup, stride, unknowns["vdw_blockmode"])
-    for unit, (start, _) in enumerate(store_rows(setup, stride, address, unknowns)):
-        y, x, number = int(setup.y), int(setup.x), 0
-        if packed:
-            number = unit * depth
-        elif setup.horizontal:
-            y += unit
-        else:  # the next column; after the last one 16 rows down
-            y, x = y + (x + unit) // 16 * 16, (x + unit) % 16
-        for element in range(depth):
-            sub = first_sub_index(width, number + element, unknowns["dma_subword"])
-            if setup.horizontal:
-                at = _across(y, x, sub, width, unknowns)
-            else:
-                at = _down(y, x, sub, width, unknowns["vdw_vertical_wrap"])
-            value = int.from_bytes(vpm[at : at + width.bytes].tobytes(), "little")
-            write((start + element * width.bytes) & _WORD, value)
 
 
 def load_rows(
@@ -118,29 +68,11 @@ def load_places(setup: LoadSetup, unknowns: Unknowns) -> Iterator[list[int]]:
         for element in range(int(setup.row_length) or 16):
             sub = first_sub_index(part, element, unknowns["dma_subword"])
             if setup.vertical:
-                at = _down(y, int(setup.x), sub, width, unknowns["vdr_vertical_wrap"])
+                at = down(y, int(setup.x), sub, width, unknowns["vdr_vertical_wrap"])
             else:
-                at = _across(y, int(setup.x), sub, width, unknowns)
+                at = across(y, int(setup.x), sub, width, unknowns)
             places.append(at)
         yield places
-
-
-def load(
-    vpm: NDArray[np.uint8],
-    memory: GuestMemory,
-    setup: LoadSetup,
-    stride: LoadStride,
-    address: int,
-    unknowns: Unknowns,
-) -> None:
-    """VDR: read the block that `setup` describes from guest `address`."""
-    size = mode_width(setup.mode).bytes
-    read = {1: memory.u8, 2: memory.u16, 4: memory.u32}[size]
-    rows = load_rows(setup, stride, address, unknowns)
-    for (start, _), places in zip(rows, load_places(setup, unknowns), strict=True):
-        for element, at in enumerate(places):
-            value = read((start + element * size) & _WORD)
-            vpm[at : at + size] = np.frombuffer(value.to_bytes(size, "little"), np.uint8)
 
 
 def _memory_row(address: int, width: Width, unknowns: Unknowns) -> int:
@@ -148,7 +80,7 @@ def _memory_row(address: int, width: Width, unknowns: Unknowns) -> int:
     return address & -width.bytes if unknowns["dma_alignment"] == "rounded" else address
 
 
-def _across(y: int, x: int, sub: int, width: Width, unknowns: Unknowns) -> int:
+def across(y: int, x: int, sub: int, width: Width, unknowns: Unknowns) -> int:
     """Byte offset in the VPM of an element of a horizontal block."""
     column = 4 * x + sub * width.bytes
     if unknowns["dma_row_end"] == "wrap":
@@ -156,7 +88,7 @@ def _across(y: int, x: int, sub: int, width: Width, unknowns: Unknowns) -> int:
     return (y * ROW_BYTES + column) % VPM_BYTES
 
 
-def _down(y: int, x: int, sub: int, width: Width, wrap: str) -> int:
+def down(y: int, x: int, sub: int, width: Width, wrap: str) -> int:
     """Byte offset in the VPM of an element of a vertical block.
 
     wrap: what follows after 16 rows or at the end of a group of 16, as `vdw_vertical_wrap` and
