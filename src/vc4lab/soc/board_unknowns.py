@@ -50,8 +50,8 @@ BOARD_UNKNOWNS = [
         _ORDERS,
         "bgr",
         "The same through channel 1.",
-        "Captures of programs on a Pi Zero W show byte 0 as blue; hardware reference 8.15. "
-        "Firmware before framebuffer_swap had red there (raspberrypi/linux, issue 514)",
+        "Captures of programs on a Pi Zero W show byte 0 as blue; hardware reference 8.15. Before "
+        "there was framebuffer_swap, firmware had red there (raspberrypi/linux, issue 514)",
     ),
     Unknown(
         "framebuffer_small_pixels",

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vc4lab.soc.cores.exceptions import ArmException
-from vc4lab.soc.cores.outcome import LONGEST_FAULTS, LONGEST_INTERRUPTS, UnhandledException
+from vc4lab.soc.cores.exceptions import THUMB, ArmException
+from vc4lab.soc.cores.open_exceptions import Taken
+from vc4lab.soc.cores.outcome import (
+    FAULTS,
+    LONGEST_FAULTS,
+    LONGEST_INTERRUPTS,
+    UnhandledException,
+)
 from vc4lab.soc.debug.instructions import instruction_text, is_missing
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.result import Inspectable, RunResult, Stop
 from vc4lab.soc.watchdog import pending_lines, registers_of_another_board
+
+VECTOR = 0x80
+"""Bytes for a handler at a vector of AArch64."""
 
 
 class RunEnd:
@@ -51,6 +60,7 @@ class RunEnd:
 
     def hang(self, text: str) -> None:
         """The program no longer makes progress."""
+        text += self._about_exceptions()
         self.finish(Stop.HANG, text)
         self._hardware.report("SOC-040", text, self._hardware.cpu.pc)
         self._look_for_other_board()
@@ -63,33 +73,66 @@ class RunEnd:
 
     def report_crash(self, crash: UnhandledException) -> None:
         """Report such an exception; the other cores may go on."""
-        code = "SOC-048" if crash.storm else "SOC-042"
-        self._hardware.report(code, self._crash_text(crash), crash.address)
+        code = "SOC-042" if crash.has_no_handler else "SOC-048"
+        self._hardware.report(code, self._crash_text(crash), (crash.first or crash.taken).address)
 
     def _crash_text(self, crash: UnhandledException) -> str:
-        cpu = self._hardware.cpu
-        place, vector = self._hardware.places(crash.address), f"0x{crash.vector:08x}"
-        text = f"{crash.exception.value.title} at {place}"
-        code = instruction_text(cpu, crash.address)
-        if crash.exception is not ArmException.PREFETCH_ABORT and code:
-            text += f" ({code})"
-        if cpu.number:
-            text = f"core {cpu.number}: {text}"
+        cpu, taken, first = self._hardware.cpu, crash.taken, crash.first
+        vector = f"0x{taken.vector:08x}"
+        text = self._exception_text(taken)
         if not crash.storm:
-            text += f", without a handler at its vector {vector}"
-        elif crash.address == crash.vector:
+            text += f", without a handler at its vector {vector}{self._stands_at(taken.vector)}"
+        elif taken.address == taken.vector:
             text += ", which is its own vector: the core returns there forever"
         else:
             text += (
                 f", repeatedly: {LONGEST_FAULTS} in a row with hardly an instruction between "
                 f"them; the handler (at vector {vector}) does not remove the cause"
             )
-        if crash.exception is ArmException.UNDEFINED and is_missing(cpu, crash.address):
+        if first is not None:
+            text = (
+                f"{self._exception_text(first)}, is the first exception; the code at its vector "
+                f"0x{first.vector:08x}{self._stands_at(first.vector)} leads to the next one: {text}"
+            )
+        if cpu.number:
+            text = f"core {cpu.number}: {text}"
+        if taken.exception is ArmException.UNDEFINED and is_missing(cpu, taken.address):
             text += (
                 f"; this is an instruction of ARMv7, which a {self._hardware.board.title} does not "
                 "have: the program was built for a Pi 2 or 3"
             )
+        if crash.has_no_handler and (first or taken).exception not in FAULTS:
+            text += f"; {cpu.sets_vectors_by}"
         return text + cpu.about_vectors
+
+    def _exception_text(self, taken: Taken) -> str:
+        """Kind, place and instruction of an exception, and which access was aborted."""
+        text = f"{taken.exception.value.title} at {self._hardware.places(taken.address)}"
+        code = instruction_text(self._hardware.cpu, taken.address, bool(taken.status & THUMB))
+        if taken.exception is not ArmException.PREFETCH_ABORT and code:
+            text += f" ({code})"
+        if taken.fault not in (None, taken.address):
+            text += f", which accesses 0x{taken.fault:08x}"
+        return text
+
+    def _stands_at(self, vector: int) -> str:
+        """The word at a vector, if there is one."""
+        word = self._hardware.cpu.fetch(vector)
+        return f" (where 0x{word:08x} is)" if word else ""
+
+    def _about_exceptions(self) -> str:
+        """Which exception the program has not come back from, for the end of a sentence."""
+        cpu = self._hardware.cpu
+        count = self._hardware.counter.count
+        first = cpu.open_exceptions.first_at(cpu.pc, cpu.cpsr, count)
+        if first is None:
+            return ""
+        if first.exception not in FAULTS and abs(cpu.pc - first.vector) >= VECTOR:
+            return ""
+        return (
+            f"; before that: {self._exception_text(first)}, from which the core has not come back "
+            f"(vector 0x{first.vector:08x})"
+        )
 
     def hang_in_interrupts(self, pc: int, core: int) -> None:
         """A core takes the same interrupt again and again."""
@@ -105,12 +148,13 @@ class RunEnd:
     def fail_lost(self, address: int) -> None:
         """The program counter has left the program."""
         text = f"the CPU executes empty RAM at {self._hardware.places(address)}"
+        text += self._about_exceptions()
         self.finish(Stop.CRASH, text)
         self._hardware.report("SOC-043", text, address)
 
     def halt(self, text: str) -> None:
         """The program has ended."""
-        self.finish(Stop.HALTED, text)
+        self.finish(Stop.HALTED, text + self._about_exceptions())
         self._look_for_other_board()
 
     def reset(self) -> None:

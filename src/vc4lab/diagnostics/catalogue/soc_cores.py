@@ -20,13 +20,15 @@ ENTRIES = [
     Entry(
         "SOC-042",
         "Exception without a handler",
-        "The CPU took an exception (undefined instruction, abort, supervisor call), and there is "
-        "no code at its vector, so the program cannot continue. A board would execute whatever is "
-        "there.",
-        "ARM Architecture Reference Manual ARMv7-A, B1.8",
+        "The CPU took an exception (undefined instruction, abort, supervisor call, interrupt), and "
+        "at its vector there is no code, or nothing that is a handler: what stands there faults in "
+        "turn, or leads into empty RAM. A board would execute it, too. The message names the first "
+        "exception.",
+        "ARM Architecture Reference Manual ARMv7-A, B1.8; ARMv8-A, D1.10",
         "Check the named instruction: often data executed as code, a wild pointer, or floating "
-        "point before it was enabled. In HYP mode (Pi 2 and 3, AArch32), leave it first with eret, "
-        "or set HVBAR.",
+        "point before it was enabled. For an interrupt or a supervisor call: copy the program's "
+        "vectors to address 0, or set VBAR to their address (AArch64: VBAR_EL1 or VBAR_EL2). In "
+        "HYP mode (Pi 2 and 3, AArch32), leave it first with eret, or set HVBAR.",
     ),
     Entry(
         "SOC-043",

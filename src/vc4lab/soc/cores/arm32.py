@@ -19,6 +19,7 @@ from vc4lab.soc.cores.arm32_words import (
     is_monitor_vectors,
     is_security_register,
     is_wait,
+    leads_to_nothing,
 )
 from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
@@ -65,6 +66,8 @@ MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
 CPACR = (15, 0, 0, 1, 0, 0, 2)
 DFSR, IFSR = (15, 0, 0, 5, 0, 0, 0), (15, 0, 0, 5, 0, 0, 1)
 DFAR, IFAR = (15, 0, 0, 6, 0, 0, 0), (15, 0, 0, 6, 0, 0, 2)
+LONGEST_LEAD = 0x200
+"""Bytes after a vector that are looked through for its handler."""
 SYNDROME_WRITE, DFSR_WRITE = 1 << 6, 1 << 11
 SCR_FW, SCR_AW = 1 << 4, 1 << 5
 """In SCR: whether a program that is not secure may unmask FIQs and aborts."""
@@ -126,6 +129,12 @@ class Arm32(Cpu):
         if self.hyp_core is None or not self.in_hyp:
             return ""
         return self.hyp_core.about_vectors
+
+    @property
+    def sets_vectors_by(self) -> str:
+        if self.hyp_core is not None and self.in_hyp:
+            return "set HVBAR to the program's vectors, or leave HYP mode and set VBAR"
+        return super().sets_vectors_by
 
     def goes_where(self, exception: ArmException) -> str:
         return " to HYP mode" if self._goes_to_hyp(exception) else ""
@@ -259,6 +268,12 @@ class Arm32(Cpu):
             return vector, vector < 0x20
         vector = self._entry_of_exceptions.enter(exception, address, self.monitor_vectors)
         return vector, vector < 0x20
+
+    def _is_empty(self, vector: int) -> bool:
+        if self.cpsr & THUMB:
+            return super()._is_empty(vector)
+        words = (self.memory.u32(at) for at in range(vector, vector + LONGEST_LEAD, 4))
+        return super()._is_empty(vector) or leads_to_nothing(words, self.cpsr)
 
     def _instruction(self, address: int) -> int:
         """The one at an address; of 32 bits in Thumb code the first half is the upper one."""

@@ -5,7 +5,7 @@ Those that reach the generic timer (mrc, mcr, mrrc, mcrr) are done here, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, timer_read, timer_write
@@ -22,6 +22,8 @@ PAIRS = {
 CNTHP_CVAL."""
 COUNTS = (0, 1)
 """Those of them that cannot be written."""
+EMPTY_WORDS = 16
+"""So many zeros in a row are no program."""
 
 
 def is_wait(word: int, thumb: bool) -> bool:
@@ -86,3 +88,29 @@ def do_timer(cpu: Cpu, action: Action, word: int, reaches_hyp: Callable[[], bool
         value = cpu.register(high) << 32 | cpu.register(low)
         timer_write(cpu.links, crm, op2, value, level)
     return True
+
+
+def leads_to_nothing(words: Iterable[int], cpsr: int) -> bool:
+    """Whether code runs into empty RAM: `EMPTY_WORDS` zeros with nothing before that may branch.
+
+    A handler at a vector of AArch32 has room for one instruction, a branch, or goes on from the
+    last vector in use. `cpsr` has the flags with which it begins.
+    """
+    zeros = 0
+    for word in words:
+        if word and condition_met(word >> 28, cpsr) and _may_branch(word):
+            return False
+        zeros = 0 if word else zeros + 1
+        if zeros == EMPTY_WORDS:
+            return True
+    return False
+
+
+def _may_branch(word: int) -> bool:
+    """Whether an instruction of A32 may do other than go on with the next one."""
+    kind, target = word >> 25 & 7, word >> 12 & 15
+    if word >> 28 == 0xF or kind in (4, 5, 7):
+        return kind != 4 or bool(word >> 15 & 1 and word & READS)
+    if word & 0x0F900000 == 0x01000000 or word & 0x0FB00000 == 0x03200000:
+        return True  # bx, hints such as wfi, status registers
+    return target == 15

@@ -24,6 +24,7 @@ from vc4lab.soc.cores.arm64_entry import (
     SystemRegister,
 )
 from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.engine_calls import NO_FAULT
 from vc4lab.soc.cores.exceptions import (
     ABORTS,
     ENGINE_BKPT,
@@ -164,6 +165,10 @@ class Arm64(Cpu):
     # -- registers ---------------------------------------------------------------------------------
 
     @property
+    def sets_vectors_by(self) -> str:
+        return f"set VBAR_EL{self.level} to the address of the program's vectors"
+
+    @property
     def level(self) -> int:
         """The exception level."""
         return self.cpsr >> 2 & 3
@@ -241,8 +246,7 @@ class Arm64(Cpu):
             self._pending = (ArmException.SUPERVISOR_CALL, pc - 4)
         elif number in ABORTS:
             self._is_breakpoint = number == ENGINE_BKPT
-            if not self._is_breakpoint:
-                self._fault_status = self.calls.fault_status()
+            self._fault_status = NO_FAULT if self._is_breakpoint else self.calls.fault_status()
             self._pending = (ABORTS[number], pc)
         elif number == ENGINE_SMC:
             self.set_pc(pc)

@@ -29,7 +29,9 @@ from vc4lab.soc.cores.exceptions import (
     ArmException,
     ExceptionTaken,
 )
+from vc4lab.soc.cores.open_exceptions import OpenExceptions, Taken
 from vc4lab.soc.cores.outcome import (
+    ABORTED,
     FAULTS,
     ExceptionCounts,
     FaultStorm,
@@ -99,6 +101,7 @@ class Cpu(TrappedCode):
         self._counts = ExceptionCounts()
         self.exception_taken: Listeners[ExceptionTaken] = Listeners()
         self._storm = FaultStorm(self._counts)
+        self.open_exceptions = OpenExceptions(self._counts)
         self.stale = False
         """Whether the code this core has executed may have been changed."""
         self._unicorn = unicorn
@@ -156,6 +159,11 @@ class Cpu(TrappedCode):
     def about_vectors(self) -> str:
         """What is good to know where an exception met no handler."""
         return ""
+
+    @property
+    def sets_vectors_by(self) -> str:
+        """How a program tells this core where its vectors are."""
+        return "copy the program's vectors to address 0, or set VBAR to their address"
 
     @property
     def interrupted_thumb(self) -> bool:
@@ -270,6 +278,7 @@ class Cpu(TrappedCode):
         counter = self.counter
         counter.limit = limit
         self._storm.resume(counter.count)
+        self.open_exceptions.resume(counter.count)
         counter.watch_pages(self._pages.seen, self.memory.base)
         if self.stale:
             self.stale = False
@@ -321,8 +330,10 @@ class Cpu(TrappedCode):
         if error.errno == unicorn.UC_ERR_INSN_INVALID:
             self._pending = (ArmException.UNDEFINED, self.pc)
         elif error.errno in (unicorn.UC_ERR_FETCH_PROT, unicorn.UC_ERR_FETCH_UNMAPPED):
+            self._fault_status = NO_FAULT._replace(address=self.pc)
             self._pending = (ArmException.PREFETCH_ABORT, self.pc)
         else:
+            self._fault_status = NO_FAULT
             self._pending = (ArmException.DATA_ABORT, self.pc)
 
     # -- exceptions --------------------------------------------------------------------------------
@@ -339,15 +350,23 @@ class Cpu(TrappedCode):
     def _take(self, exception: ArmException, address: int) -> None:
         if self.exception_taken.subscriptions:
             self.exception_taken.emit(ExceptionTaken(exception, address))
+        status, abort = self.cpsr, self._fault_status
+        fault = abort.address if exception in ABORTED and abort is not NO_FAULT else None
         vector, low = self._enter(exception, address)
+        self.refresh()
+        taken = Taken(exception, address, vector, status, fault)
+        first = self.open_exceptions.note(taken, self.cpsr, self.counter.count)
         self.exceptions_taken += 1
         self.counter.add(INSTRUCTIONS_PER_EXCEPTION)
-        self.refresh()
         unreadable = exception is ArmException.PREFETCH_ABORT and address == vector
-        if unreadable or (low and self.memory.u32(vector) == 0):
-            raise UnhandledException(exception, address, vector)
+        if unreadable or (low and self._is_empty(vector)):
+            raise UnhandledException(taken, first)
         if exception in FAULTS and self._storm.grows(self.counter.count, address == vector):
-            raise UnhandledException(exception, address, vector, storm=True)
+            raise UnhandledException(taken, first, storm=True)
+
+    def _is_empty(self, vector: int) -> bool:
+        """Whether no handler can be at a vector at 0: there is nothing, or it leads to nothing."""
+        return self.memory.u32(vector) == 0
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -8,11 +8,17 @@ exception costs a thousand times more here than an instruction.
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from vc4lab.simd import Struct, i64
 from vc4lab.soc.cores.exceptions import ArmException
 
+if TYPE_CHECKING:
+    from vc4lab.soc.cores.open_exceptions import Taken
+
 FAULTS = frozenset({ArmException.UNDEFINED, ArmException.PREFETCH_ABORT, ArmException.DATA_ABORT})
+ABORTED = frozenset({ArmException.PREFETCH_ABORT, ArmException.DATA_ABORT})
+"""Those that have the address of an access."""
 FAULT_DISTANCE, INTERRUPT_DISTANCE = 32, 200
 """Exceptions with fewer instructions between them belong together."""
 LONGEST_FAULTS, LONGEST_INTERRUPTS = 20_000, 20_000
@@ -32,15 +38,21 @@ class Outcome(Enum):
 class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not a Python one
     """The guest ran into an exception and has no handler at its vector, or none that mends it."""
 
-    def __init__(
-        self, exception: ArmException, address: int, vector: int, storm: bool = False
-    ) -> None:
-        super().__init__(exception, address, vector)
+    def __init__(self, taken: Taken, first: Taken | None, storm: bool = False) -> None:
+        super().__init__(taken, first)
         self.storm = storm
         """Whether it was taken again and again."""
-        self.exception = exception
-        self.address = address
-        self.vector = vector
+        self.taken = taken
+        same = first is None or (first.exception, first.address) == taken[:2]
+        self.first = None if same else first
+        """The first exception whose handler still runs, if that is another one."""
+
+    @property
+    def has_no_handler(self) -> bool:
+        """Whether what stands at a vector is no handler, as the code there cannot be executed."""
+        return not self.storm or (
+            self.first is not None and self.taken.address == self.first.vector
+        )
 
 
 class ExceptionCounts(Struct):

@@ -12,12 +12,13 @@ SINCE_ARMV7 = frozenset({"v6t2", "thumb2", "v7", "v8", "databarrier", "neon", "v
 """What capstone calls the groups of instructions that an ARM1176 has not."""
 
 
-def instruction_text(cpu: Cpu, address: int) -> str:
+def instruction_text(cpu: Cpu, address: int, thumb: bool | None = None) -> str:
     """The instruction that a core took an exception at: "movt r3, #0xedfe"; if there is none by
-    these bits, the word; "" where nothing is mapped.
+    these bits, the word; "" where nothing is mapped. `thumb`: the state, if not that in which the
+    last exception was taken.
     """
     data = _code(cpu, address)
-    found = _decoded(cpu, data, address)
+    found = _decoded(cpu, data, address, thumb)
     if found is not None:
         return f"{found.mnemonic} {found.op_str}".strip()
     return f"0x{int.from_bytes(data[:4], 'little'):08x}" if any(data) else ""
@@ -36,8 +37,9 @@ def _code(cpu: Cpu, address: int) -> bytes:
     return b"".join(half.to_bytes(2, "little") for half in halves)
 
 
-def _decoded(cpu: Cpu, data: bytes, address: int) -> Any:
-    return next(_decoder(cpu.WIDE, cpu.interrupted_thumb).disasm(data, address, 1), None)
+def _decoded(cpu: Cpu, data: bytes, address: int, thumb: bool | None = None) -> Any:
+    state = cpu.interrupted_thumb if thumb is None else thumb
+    return next(_decoder(cpu.WIDE, state).disasm(data, address, 1), None)
 
 
 @cache

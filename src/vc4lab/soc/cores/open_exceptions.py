@@ -1,0 +1,89 @@
+"""Exceptions from which a core has not come back.
+
+Where a handler is missing, the first exception is the one to be mended, but what ends the program
+comes after it: something executes at the vector, and faults in turn. The engine does not report
+exception returns, so that the core's state has to say whether a handler still runs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vc4lab.soc.cores.exceptions import IRQ_MASKED, MODE_MASK, ArmException
+from vc4lab.soc.cores.outcome import ExceptionCounts
+
+NEAR = 10_000
+"""Instructions within which two exceptions belong together where the state does not say so: from
+the vectors of AArch32 to a kernel at 0x8000 there are 8,192."""
+VECTOR_TABLE = 0x800
+"""Bytes of AArch64's table; that of AArch32 is shorter."""
+
+
+class Taken(NamedTuple):
+    """An exception that a core took at an instruction (an interrupt: before it).
+
+    `status` is CPSR or PSTATE before it, `fault` the address of an access that was aborted.
+    """
+
+    exception: ArmException
+    address: int
+    vector: int
+    status: int
+    fault: int | None
+
+
+class OpenExceptions:
+    """The exceptions of a core whose handlers run, as far as can be known.
+
+    A handler runs while the core is in a mode that was entered with one of them. Where the mode
+    stays the same (HYP mode, EL2, svc), it runs while interrupts are masked, if they were not
+    before; and where that says nothing either, for `NEAR` instructions.
+    """
+
+    def __init__(self, counts: ExceptionCounts) -> None:
+        self._counts = counts
+        self._first: Taken | None = None
+        self._modes: set[int] = set()
+        self._taken = 0
+        self._at = 0
+
+    def resume(self, count: int) -> None:
+        """The core has its turn again; others have executed instructions since."""
+        self._at = count
+
+    def note(self, taken: Taken, status: int, count: int) -> Taken | None:
+        """An exception is taken; `status` is CPSR or PSTATE in its handler.
+
+        To be called before it is counted. Gives the first whose handler runs, None if this is it.
+        """
+        before = self.first(taken.status, count)
+        if before is None:
+            self._first = taken
+            self._modes.clear()
+        mode = status & MODE_MASK
+        if mode != (before or taken).status & MODE_MASK:
+            self._modes.add(mode)
+        self._taken = self._counts.taken + 1
+        self._at = count
+        return before
+
+    def first(self, status: int, count: int) -> Taken | None:
+        """The first exception whose handler runs, None if none does."""
+        first = self._first
+        if first is None or self._counts.taken != self._taken:
+            return None  # native code has taken others since
+        if self._modes:
+            runs = status & MODE_MASK in self._modes
+        elif not first.status & IRQ_MASKED:
+            runs = bool(status & IRQ_MASKED)
+        else:
+            runs = count - self._at <= NEAR
+        return first if runs else None
+
+    def first_at(self, pc: int, status: int, count: int) -> Taken | None:
+        """The same for a core that has long been waiting at `pc`."""
+        first = self.first(status, count)
+        if first is None and self._first is not None and not self._modes:
+            at_vectors = (pc ^ self._first.vector) < VECTOR_TABLE
+            return self._first if at_vectors and self._counts.taken == self._taken else None
+        return first
