@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vc4lab.soc.cores.exceptions import THUMB, ArmException
-from vc4lab.soc.cores.open_exceptions import Taken
 from vc4lab.soc.cores.outcome import (
     FAULTS,
     LONGEST_FAULTS,
     LONGEST_INTERRUPTS,
+    Taken,
     UnhandledException,
 )
 from vc4lab.soc.debug.instructions import instruction_text, is_missing

@@ -29,13 +29,14 @@ from vc4lab.soc.cores.exceptions import (
     ArmException,
     ExceptionTaken,
 )
-from vc4lab.soc.cores.open_exceptions import OpenExceptions, Taken
+from vc4lab.soc.cores.open_exceptions import OpenExceptions
 from vc4lab.soc.cores.outcome import (
     ABORTED,
     FAULTS,
     ExceptionCounts,
     FaultStorm,
     Outcome,
+    Taken,
     UnhandledException,
 )
 from vc4lab.soc.cores.trapped_code import TrappedCode

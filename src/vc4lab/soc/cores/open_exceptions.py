@@ -7,29 +7,14 @@ exception returns, so that the core's state has to say whether a handler still r
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from vc4lab.soc.cores.exceptions import IRQ_MASKED, MODE_MASK, ArmException
-from vc4lab.soc.cores.outcome import ExceptionCounts
+from vc4lab.soc.cores.exceptions import IRQ_MASKED, MODE_MASK
+from vc4lab.soc.cores.outcome import ExceptionCounts, Taken
 
 NEAR = 10_000
 """Instructions within which two exceptions belong together where the state does not say so: from
 the vectors of AArch32 to a kernel at 0x8000 there are 8,192."""
 VECTOR_TABLE = 0x800
 """Bytes of AArch64's table; that of AArch32 is shorter."""
-
-
-class Taken(NamedTuple):
-    """An exception that a core took at an instruction (an interrupt: before it).
-
-    `status` is CPSR or PSTATE before it, `fault` the address of an access that was aborted.
-    """
-
-    exception: ArmException
-    address: int
-    vector: int
-    status: int
-    fault: int | None
 
 
 class OpenExceptions:

@@ -8,13 +8,10 @@ exception costs a thousand times more here than an instruction.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from vc4lab.simd import Struct, i64
 from vc4lab.soc.cores.exceptions import ArmException
-
-if TYPE_CHECKING:
-    from vc4lab.soc.cores.open_exceptions import Taken
 
 FAULTS = frozenset({ArmException.UNDEFINED, ArmException.PREFETCH_ABORT, ArmException.DATA_ABORT})
 ABORTED = frozenset({ArmException.PREFETCH_ABORT, ArmException.DATA_ABORT})
@@ -33,6 +30,19 @@ class Outcome(Enum):
     WAIT_FOR_EVENT = "wfe"
     BRANCH_TO_SELF = "a branch to itself"
     STORM = "a storm of exceptions"
+
+
+class Taken(NamedTuple):
+    """An exception that a core took at an instruction (an interrupt: before it).
+
+    `status` is CPSR or PSTATE before it, `fault` the address of an access that was aborted.
+    """
+
+    exception: ArmException
+    address: int
+    vector: int
+    status: int
+    fault: int | None
 
 
 class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not a Python one
