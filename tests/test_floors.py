@@ -13,7 +13,7 @@ import vc4lab
 
 SOURCES = Path(vc4lab.__file__).parent
 FLOORS = (
-    {"bits", "capture", "diagnostics", "files", "images", "interruption"}
+    {"bits", "cache", "capture", "diagnostics", "files", "images", "interruption"}
     | {"listeners", "memory", "optimisations", "options", "ranges", "registers", "scanout", "simd"},
     {"qpu", "records"},
     {"v3d"},

@@ -92,11 +92,14 @@ def read_source(name: str, limit: int) -> bytes:
 
 
 @contextlib.contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def written_whole(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[IO[bytes]]:
     """A file to write, which takes its place only when the block has ended without an exception.
 
     Until then the old file stays, and after an exception for good. A device or pipe is written as
-    it is; a link stays and what it points to is replaced. Raises OSError with the path's name.
+    it is; a link stays and what it points to is replaced. private: only the user may read and write
+    it, whatever was there before.
+
+    Raises OSError with the path's name.
     """
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), PREFIX + os.urandom(8).hex())
@@ -109,10 +112,10 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if old is not None and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-        descriptor = os.open(temporary, flags, 0o666)
+        descriptor = os.open(temporary, flags, 0o600 if private else 0o666)
         try:
             with open(descriptor, "wb") as file:
-                if old is not None:
+                if old is not None and not private:
                     with contextlib.suppress(OSError):  # a file system without modes
                         os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
                 yield file

@@ -271,7 +271,9 @@ def test_a_damaged_state_is_made_again(
     booted = SimpleNamespace(plan=SimpleNamespace(pieces=()))
     monkeypatch.setattr(LinuxBoot, "power_on", lambda _boot, _show: booted)
     saved = []
-    monkeypatch.setattr(boots, "save_state", lambda machine, path, packed: saved.append(path))
+    monkeypatch.setattr(
+        boots, "save_state", lambda machine, path, packed, private: saved.append(path)
+    )
     assert not boot.has_state
     boot.prepare()
     assert saved == [boot.state]

@@ -107,6 +107,13 @@ def test_planted_code_is_not_executed(folder):
     assert build("planted", {"f": function}, key="1")["f"](1) == 3
 
 
+def test_an_object_under_another_name_is_not_read(folder):
+    cache.write(NAME, b"code")
+    other = "ab" + "cd" * 31
+    (folder / "ab" / f"{NAME}.o").rename(folder / "ab" / f"{other}.o")
+    assert cache.read(other) is None
+
+
 def test_a_refused_file_is_replaced(folder):
     cache.write(NAME, b"code")
     path = folder / "ab" / f"{NAME}.o"

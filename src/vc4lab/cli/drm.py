@@ -262,6 +262,7 @@ def _run(
     suite: str | None,
 ) -> int:
     """The program's exit code. Raises typer.Exit if it cannot run."""
+    from vc4lab.cache.trust import Untrusted
     from vc4lab.drm.supervisor.started import NotPossible
 
     environment = dict(os.environ)
@@ -272,6 +273,8 @@ def _run(
         return device.run(program, frames=frames, environment=environment, arm64=arm64)
     except NotPossible as reason:
         raise _impossible(reason) from None
+    except Untrusted as error:
+        raise failed(f"vc4lab drm: {error}") from None
     except OSError as error:
         if error.errno not in CANNOT_START:
             raise
@@ -304,6 +307,7 @@ def _how_it_ended(device: DrmDevice, code: int, frames: int | None) -> int:
 
 def _check(folder: Path | None, suite: str | None) -> int:
     """Print what works here; the exit code is 0 if programs can run."""
+    from vc4lab.cache.trust import Untrusted
     from vc4lab.drm.device.host import why_not
     from vc4lab.drm.supervisor.machines import host_machine
 
@@ -322,8 +326,12 @@ def _check(folder: Path | None, suite: str | None) -> int:
         typer.echo(f"driver       {folder / DRIVER}")
     else:
         typer.echo(f"driver       the host has no {DRIVER}")
-        for line in describe(suite):
-            typer.echo(line)
+        try:
+            for line in describe(suite):
+                typer.echo(line)
+        except Untrusted as error:
+            typer.echo(f"arm64        {error}")
+            reason = str(error)
         typer.echo(
             "             --driver DIR names a folder that has the driver for this machine, or a "
             "Mesa\n             build tree (meson setup -Dgallium-drivers=vc4, ninja): no qemu, "

@@ -81,12 +81,13 @@ def _done(command: str, act: Callable[[Display], None]) -> int:
 
 
 def describe(suite: str | None, command: str = "drm") -> list[str]:
-    """Lines for --check: what is there, what is missing, what to type."""
+    """Lines for --check: what is there, what is missing, what to type. Raises Untrusted."""
     from vc4lab.drm.setup.places import SUITES, SetupFailed, brought, find_brought
     from vc4lab.drm.setup.steps import check_possible
 
     found = find_brought(suite)
     if found is not None:
+        found.check_all()
         names = sorted(path.name for path in (found.folder / "programs").iterdir())
         shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
         return [

@@ -244,10 +244,14 @@ def _monitor(modes: str | None, alone: bool) -> list[tuple[int, int, int]] | Non
 
 
 def _brought(suite: str | None, board: str, arch: str) -> Brought:
+    from vc4lab.cache.trust import Untrusted
     from vc4lab.drm.setup.places import SetupFailed, brought, find_brought
     from vc4lab.linux.boots import setup_command
 
-    found = find_brought(suite, arch)
+    try:
+        found = find_brought(suite, arch)
+    except Untrusted as error:
+        raise failed(f"vc4lab linux: {error}") from None
     if found is None:
         command = setup_command(board, arch)
         with suppress(SetupFailed):  # there is no place for it
@@ -286,10 +290,15 @@ def _with_root(card: Path, append: str) -> str:
 
 def _full_root(suite: str | None, board: str, arch: str, append: str) -> tuple[Path, str]:
     """The card that --setup --root full made, and the command line. Raises typer.Exit."""
+    from vc4lab.cache.trust import Untrusted, check_way
     from vc4lab.linux.boots import setup_command
     from vc4lab.linux.full_root import APPEND, full_image
 
     image = full_image(_brought(suite, board, arch))
+    try:
+        check_way(image)
+    except Untrusted as error:
+        raise failed(f"vc4lab linux: {error}") from None
     if not image.is_file():
         raise failed(f"--root full: not made yet: {setup_command(board, arch)} --root full")
     named = any(word.startswith("root=") for word in append.split())
@@ -298,6 +307,7 @@ def _full_root(suite: str | None, board: str, arch: str, append: str) -> tuple[P
 
 def _prepare(boot: LinuxBoot, *, root_only: bool = False) -> None:
     """Boot once, if there is no state yet; or only make the RAM disk. Raises typer.Exit."""
+    from vc4lab.cache.trust import Untrusted
     from vc4lab.linux.boots import BootFailed, reason_of
     from vc4lab.linux.root import RootFailed
     from vc4lab.soc.boot.firmware import BootError
@@ -310,6 +320,8 @@ def _prepare(boot: LinuxBoot, *, root_only: bool = False) -> None:
                 boot.make_root(display.show)
             else:
                 boot.prepare(display.show)
+    except Untrusted as error:
+        raise failed(f"vc4lab linux: {error}") from None
     except OSError as error:
         raise failed(f"vc4lab linux: {reason_of(error)}", ExitCode.OUTPUT) from None
     except (BootFailed, RootFailed, BootError) as error:
@@ -320,13 +332,18 @@ def _prepare(boot: LinuxBoot, *, root_only: bool = False) -> None:
 
 def _check(suite: str | None, board: str, arch: str) -> int:
     """Print what there is; the exit code is 0 if Linux can be booted."""
+    from vc4lab.cache.trust import Untrusted
     from vc4lab.cli.drm_setup import describe
     from vc4lab.drm.setup.places import ARM64, find_brought
     from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan, setup_command
 
-    found = find_brought(suite, arch)
-    for line in describe(suite, "linux") if arch == ARM64 else ():
-        typer.echo(line)
+    try:
+        found = find_brought(suite, arch)
+        for line in describe(suite, "linux") if arch == ARM64 else ():
+            typer.echo(line)
+    except Untrusted as error:
+        typer.echo(f"{arch:<12} {error}")
+        return ExitCode.BAD_INPUT
     if found is None:
         if arch != ARM64:
             typer.echo(f"{arch:<12} not installed: {setup_command(board, arch)}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
+import logging
 import os
 import time
 import zipfile
@@ -21,6 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vc4lab import __version__
+from vc4lab.cache.trust import Untrusted, check_way
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.setup.places import Brought
 from vc4lab.files import PREFIX, why, written_whole
@@ -151,11 +153,13 @@ class LinuxBoot:
 
     @property
     def has_state(self) -> bool:
-        """Whether there is a state that is whole; one that was cut off has lost its table."""
-        return zipfile.is_zipfile(self.state)
+        """Whether there is a state that is whole, and trusted; one that was cut off has lost its
+        table."""
+        return _is_own(self.state) and zipfile.is_zipfile(self.state)
 
     def prepare(self, show: Show = lambda _text: None) -> None:
-        """Make root and state, unless they are there. Raises BootFailed, RootFailed, OSError."""
+        """Make root and state, unless they are there. Raises BootFailed, RootFailed, OSError;
+        Untrusted of these for a folder that others may write to."""
         self.make_root(show)
         if self.has_state:
             _note_use(self.state)
@@ -163,19 +167,21 @@ class LinuxBoot:
         machine = self.power_on(show)
         show("saving the state")
         clear_ramdisk(machine)
-        save_state(machine, self.state, packed=False)
+        save_state(machine, self.state, packed=False, private=True)
         del machine
         gc.collect()  # it is circles of objects, with all its RAM
         _drop_oldest(self.folder, "*.state")
 
     def make_root(self, show: Show = lambda _text: None) -> None:
         """Make the root, unless it is there. Raises RootFailed, OSError."""
-        if is_whole(self.root):
+        check_way(self.folder)
+        if _is_own(self.root) and is_whole(self.root):
             _note_use(self.root)
             return
-        self.folder.mkdir(exist_ok=True)
+        self.brought.check_all()
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         show("making a root")
-        with written_whole(self.root) as file:
+        with written_whole(self.root, private=True) as file:
             make_root(self.brought, self.kernel.release, self.programs, file, self.plan.files)
         _drop_oldest(self.folder, "root-*.cpio")
 
@@ -232,6 +238,16 @@ def _plain(line: Sequence[int]) -> str:
 
 def _digest(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+
+
+def _is_own(path: Path) -> bool:
+    """Whether there is a file that no one else can have written; else it is made again."""
+    try:
+        check_way(path)
+    except Untrusted as error:
+        logging.getLogger("vc4lab").warning("vc4lab: %s; it is made again", error)
+        return False
+    return path.is_file()
 
 
 def _note_use(path: Path) -> None:

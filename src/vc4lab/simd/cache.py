@@ -1,9 +1,8 @@
 """Object files on disk, so that a pipeline is compiled once per machine and not once per start.
 
-What is read here is executed, so it is trusted only when no one else can have written it: the
-folder, the folders in it and each file belong to the user and may be written by no one else. All is
-opened by descriptor, without following links, and what was opened is checked, not what a path says.
-Anything else is not used, with a message; the code is compiled then.
+What is read here is executed, so it is trusted only when no one else can have written it
+(`cache/trust.py`). Anything else is not used, with a message; the code is compiled then. An object
+carries a digest of its bytes and its name: one under another's name is not its code.
 """
 
 from __future__ import annotations
@@ -19,19 +18,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-_MAGIC = b"vc4lab object 1\n"
+from vc4lab.cache.place import cache_folder
+from vc4lab.cache.trust import Untrusted, open_folder, open_own
+
+_MAGIC = b"vc4lab object 2\n"
 _LIMIT = 256 << 20  # bytes; above it the files unused for longest go
 _LARGEST = 64 << 20  # bytes of one object
 _NEW = ".new-"
 _LEFT_OVER = 3600.0  # seconds after which a file that was never completed goes
-_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class _Untrusted(OSError):  # noqa: N818 - its text goes into a sentence
-    """A path that others may have written to, in the folder or its own, and why."""
 
 
 def directory() -> Path:
@@ -39,17 +35,12 @@ def directory() -> Path:
 
     Without a home folder it is a private temporary folder, which goes when the process ends.
     """
-    chosen = os.environ.get("VC4LAB_CACHE")
-    if chosen:
-        return Path(chosen)
-    if _private is not None:
+    if _private is not None and not os.environ.get("VC4LAB_CACHE"):
         return _private
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(base):
-        return Path(base) / "vc4lab"
+    found = cache_folder()
+    if found is not None:
+        return found
     home = os.environ.get("HOME", "")
-    if os.path.isabs(home) and os.path.isdir(home):
-        return Path(home) / ".cache" / "vc4lab"
     what = f"{home[:60]!r}, which is not a folder" if home else "empty"
     return _make_private(f"$HOME is {what}")
 
@@ -116,39 +107,14 @@ def digest(*parts: str) -> str:
     return total.hexdigest()
 
 
-# -- trust -----------------------------------------------------------------------------------------
-
-
-def _open(path: str, flags: int, kind: int, parent: int | None = None) -> tuple[int, int]:
-    """Descriptor and size of a file of this kind that only this user can write. Raises OSError."""
-    try:
-        descriptor = os.open(path, flags, dir_fd=parent)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise _Untrusted(path, "is a link, or not a folder") from None
-        raise
-    status = os.fstat(descriptor)
-    if stat.S_IFMT(status.st_mode) != kind:
-        why = "is not a regular file"
-    elif status.st_uid != os.geteuid():
-        why = f"belongs to user {status.st_uid}, not to you"
-    elif status.st_mode & _OTHERS:
-        why = f"is writable by others (its mode is {stat.S_IMODE(status.st_mode):04o})"
-    else:
-        return descriptor, status.st_size
-    os.close(descriptor)
-    raise _Untrusted(path, why)
-
-
-def _open_folder(path: str, parent: int | None = None) -> int:
-    return _open(path, _FOLDER, stat.S_IFDIR, parent)[0]
+# -- places ----------------------------------------------------------------------------------------
 
 
 def _open_place(name: str) -> int:
     """The folder in which the object `name` is. Raises OSError."""
-    root = _open_folder(str(directory()))
+    root = open_folder(str(directory()))
     try:
-        return _open_folder(name[:2], root)
+        return open_folder(name[:2], root)
     finally:
         os.close(root)
 
@@ -163,11 +129,11 @@ def _make_place(name: str) -> int:
         if os.environ.get("VC4LAB_CACHE"):
             raise
         os.makedirs(_make_private(f"{error.filename}: {error.strerror}"), 0o700, exist_ok=True)
-    root = _open_folder(str(directory()))
+    root = open_folder(str(directory()))
     try:
         with contextlib.suppress(FileExistsError):
             os.mkdir(name[:2], 0o700, dir_fd=root)
-        return _open_folder(name[:2], root)
+        return open_folder(name[:2], root)
     finally:
         os.close(root)
 
@@ -176,19 +142,19 @@ def _open_object(name: str) -> tuple[int, int]:
     """Descriptor and size of the object `name`. Raises OSError."""
     place = _open_place(name)
     try:
-        return _open(name + ".o", _READ, stat.S_IFREG, place)
+        return open_own(name + ".o", _READ, stat.S_IFREG, place)
     finally:
         os.close(place)
 
 
-def _refuse(error: _Untrusted) -> None:
-    path, why = error.args
+def _refuse(error: Untrusted) -> None:
+    path = os.fspath(error.filename)
     if path.endswith(".o"):
         path = os.path.join(path[:2], path)
     _warn_once(
         "JIT-001",
-        f"{directory() / path} {why}: compiled code is not loaded from there; delete it, and "
-        "vc4lab creates it again",
+        f"{directory() / path} {error.strerror}: compiled code is not loaded from there; delete "
+        "it, and vc4lab creates it again",
     )
 
 
@@ -199,7 +165,7 @@ def read(name: str) -> bytes | None:
     """The object called `name`, or None if there is none that is whole and ours."""
     try:
         descriptor, size = _open_object(name)
-    except _Untrusted as error:
+    except Untrusted as error:
         _refuse(error)
         return None
     except OSError:
@@ -208,7 +174,7 @@ def read(name: str) -> bytes | None:
         data = os.read(descriptor, min(size, _LARGEST))
         head = len(_MAGIC)
         image = data[head + 32 :]
-        if data[:head] != _MAGIC or hashlib.sha256(image).digest() != data[head : head + 32]:
+        if data[:head] != _MAGIC or _sum(name, image) != data[head : head + 32]:
             return None
         with contextlib.suppress(OSError):
             os.utime(descriptor)
@@ -219,15 +185,21 @@ def read(name: str) -> bytes | None:
         os.close(descriptor)
 
 
+def _sum(name: str, image: bytes) -> bytes:
+    total = hashlib.sha256(name.encode())  # names have one length
+    total.update(image)
+    return total.digest()
+
+
 def write(name: str, image: bytes) -> None:
     """Keeps an object; a full or read-only disk is no error, but is reported once."""
     try:
         place = _make_place(name)
         try:
-            _write(place, name + ".o", _MAGIC + hashlib.sha256(image).digest() + image)
+            _write(place, name + ".o", _MAGIC + _sum(name, image) + image)
         finally:
             os.close(place)
-    except _Untrusted as error:
+    except Untrusted as error:
         _refuse(error)
         return
     except OSError as error:
@@ -260,7 +232,7 @@ def prune(limit: int) -> None:
     remain.
     """
     try:
-        root = _open_folder(str(directory()))
+        root = open_folder(str(directory()))
     except OSError:
         return
     try:
@@ -287,7 +259,7 @@ def _files(root: int) -> Iterator[tuple[str, os.stat_result]]:
         if len(folder) != 2:
             continue
         with contextlib.suppress(OSError):
-            place = _open_folder(folder, root)
+            place = open_folder(folder, root)
             try:
                 for name in os.listdir(place):
                     if name.endswith(".o") or name.startswith(_NEW):

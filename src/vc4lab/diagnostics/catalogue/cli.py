@@ -52,4 +52,16 @@ ENTRIES = [
         "vc4lab boot --help",
         "Boot a card image, or insert one with --card IMAGE.",
     ),
+    Entry(
+        "CLI-007",
+        "Something in the cache is not trusted",
+        "What --setup downloads is kept in ~/.cache/vc4lab (or $VC4LAB_CACHE) with the roots and "
+        "saved states made of it, and is run with your rights. So everything there must belong to "
+        "the user who runs vc4lab and must not be writable by anyone else, as for compiled code "
+        "(JIT-001). A tree that others may have written is not used; a saved state or root is made "
+        "again.",
+        "vc4lab linux --help",
+        "Where the files are your own: chmod -R go-w FOLDER. Else delete the folder and run "
+        "--setup again, or set VC4LAB_CACHE to a folder of your own, as with sudo.",
+    ),
 ]

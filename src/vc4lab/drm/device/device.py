@@ -216,7 +216,8 @@ class DrmDevice:
         Other options are those of subprocess.Popen.
 
         The result is its exit code and has the last picture: `run(["kmscube"]).screen.image`.
-        Raises NotPossible where programs cannot be supervised, OSError if it cannot be started,
+        Raises NotPossible where programs cannot be supervised, OSError if it cannot be started
+        or if others may have written what --setup brought,
         ValueError or TypeError for a number of frames that is none or a program without a name, and
         what a listener raised (`drm/events.py`).
         """

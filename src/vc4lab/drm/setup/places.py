@@ -1,6 +1,6 @@
 """Where --setup keeps its files, and what is installed.
 
-Below `$XDG_CACHE_HOME/vc4lab` or `~/.cache/vc4lab`, one folder per suite of Debian::
+Below the cache's folder (`cache/place.py`), one folder per suite of Debian::
 
     drm/bookworm/apt/        state of the package client: lists, downloaded packages
     drm/bookworm/tree/       the unpacked packages
@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from vc4lab.cache.place import cache_folder
+from vc4lab.cache.trust import Untrusted, check_tree, check_way
 from vc4lab.drm.setup import host_driver
 
 SUITES = ("bookworm", "trixie")
@@ -53,12 +55,10 @@ class SetupFailed(Exception):  # noqa: N818 - said to the user as it is
 
 def base_folder() -> Path:
     """The folder of all suites. Raises SetupFailed where there is no place for it."""
-    places = (("VC4LAB_CACHE", ""), ("XDG_CACHE_HOME", "vc4lab"), ("HOME", ".cache/vc4lab"))
-    for name, below in places:
-        value = os.environ.get(name, "")
-        if os.path.isabs(value) and (name != "HOME" or os.path.isdir(value)):
-            return Path(value) / below / "drm"
-    raise SetupFailed("$HOME is not a folder; set XDG_CACHE_HOME to one")
+    found = cache_folder()
+    if found is None:
+        raise SetupFailed("$HOME is not a folder; set XDG_CACHE_HOME to one")
+    return found / "drm"
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,16 @@ class Brought:
         """Whether programs can be run."""
         runs_here = self.architecture != ARM64 or self.qemu.is_file()
         return (self.folder / "complete").is_file() and runs_here
+
+    def check(self) -> None:
+        """Whether the folder and what is started in it are trusted. Raises Untrusted."""
+        for path in (self.tree, self.qemu, self.folder / "programs", self.names_folder):
+            check_way(path)
+
+    def check_all(self) -> None:
+        """Whether every file is trusted: before programs of the tree run. Raises Untrusted."""
+        self.check()
+        check_tree(self.folder)
 
     def complete(self) -> None:
         """All is there."""
@@ -167,20 +177,28 @@ class Brought:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """One setup at a time. Raises SetupFailed."""
+        """One setup at a time, of files that only the user may write. Raises SetupFailed."""
+        before = os.umask(0o022)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self.check()
             lock = open(self.folder / "lock", "wb")  # noqa: SIM115
         except OSError as error:
+            os.umask(before)
+            if isinstance(error, Untrusted):
+                raise SetupFailed(str(error)) from None
             raise SetupFailed(
                 f"{self.folder}: {(error.strerror or '').lower()}", output=True
             ) from None
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise SetupFailed("another vc4lab drm --setup is running") from None
-            yield
+        try:
+            with lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise SetupFailed("another vc4lab drm --setup is running") from None
+                yield
+        finally:
+            os.umask(before)
 
 
 def brought(suite: str, architecture: str = ARM64) -> Brought:
@@ -190,9 +208,15 @@ def brought(suite: str, architecture: str = ARM64) -> Brought:
 
 
 def find_brought(suite: str | None = None, architecture: str = ARM64) -> Brought | None:
-    """What programs can be run with: of that suite, else of the first that is complete."""
+    """What programs can be run with: of that suite, else of the first that is complete.
+
+    Raises Untrusted where others may have written it.
+    """
     try:
-        found = [brought(name, architecture) for name in ([suite] if suite else SUITES)]
+        places = [brought(name, architecture) for name in ([suite] if suite else SUITES)]
     except SetupFailed:
         return None
-    return next((one for one in found if one.is_complete), None)
+    found = next((one for one in places if one.is_complete), None)
+    if found is not None:
+        found.check()
+    return found

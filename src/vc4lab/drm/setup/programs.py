@@ -62,15 +62,19 @@ def choose(arm64: bool | str, environment: Mapping[str, str] | None) -> Brought 
     """What to run programs with: nothing if that is declined, if the host has a driver, or if the
     environment asks for one that draws on the processor: that is the host's.
 
-    The name of a suite asks for that one, whatever the host has.
+    The name of a suite asks for that one, whatever the host has. Raises Untrusted where others
+    may have written what is there.
     """
     if arm64 is False:
         return None
     if arm64 is True:
         environment = os.environ if environment is None else environment
-        unwanted = find_driver(environment) is not None or asks_for_software(environment)
-        return None if unwanted else find_brought()
-    return find_brought(arm64)
+        if find_driver(environment) is not None or asks_for_software(environment):
+            return None
+    found = find_brought(None if arm64 is True else arm64)
+    if found is not None:
+        found.check_all()
+    return found
 
 
 def find_program(brought: Brought, name: str) -> Path | None:

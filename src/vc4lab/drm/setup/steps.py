@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from vc4lab.cache.trust import Untrusted
 from vc4lab.drm.setup.packages import (
     LIBRARIES,
     PROGRAMS,
@@ -48,6 +49,10 @@ def set_up(brought: Brought, extra: Sequence[str], display: Display) -> None:
     """Bring what is missing. Raises SetupFailed."""
     check_possible()
     check_names(extra)
+    try:
+        brought.check_all()
+    except Untrusted as error:
+        raise SetupFailed(str(error)) from None
     if brought.is_complete and set(extra) <= brought.names():
         display.say(f"already complete: {brought.folder} (remove it to start afresh)")
         return

@@ -54,10 +54,13 @@ class StateError(Exception):
     """The state cannot be saved or loaded; the text says why."""
 
 
-def save_state(machine: Machine, path: str | Path, *, packed: bool = True) -> None:
+def save_state(
+    machine: Machine, path: str | Path, *, packed: bool = True, private: bool = False
+) -> None:
     """Write the machine's state whole, or leave the old file. Raises StateError, OSError.
 
-    packed: a small file; else one whose RAM `load_state` can use in place.
+    packed: a small file; else one whose RAM `load_state` can use in place. private: only the user
+    may read and write it.
     """
     v3d = machine.v3d
     if not can_be_saved(machine):
@@ -88,7 +91,7 @@ def save_state(machine: Machine, path: str | Path, *, packed: bool = True) -> No
             "erased": card.erased if card else [],
         },
     }
-    with written_whole(path) as whole, zipfile.ZipFile(whole, "w") as archive:
+    with written_whole(path, private=private) as whole, zipfile.ZipFile(whole, "w") as archive:
         archive.writestr(member("state.json"), json.dumps(state))
         write_ram(machine.memory, pages, archive, packed=packed)
         with archive.open(member("card.bin"), "w") as file:

@@ -2,8 +2,8 @@
 
 Packed, the file is small. Stored as they are, and at a multiple of the host's page size, pages can
 be mapped: a gigabyte is there at once, and takes memory where it is touched. Each page has a CRC-32
-in the table, which is compared before anything is mapped: reading the 200 MB of a booted Linux
-takes a tenth of a second on one core, most of which a second thread saves.
+in the table, which is compared before anything is mapped: the 308 MB of a booted Linux take 0.12 s
+of one core, and half of that with two.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PADDING = 0xD935
 FIELD_HEADER = 4
 THREADS = 4
 AT_ONCE = 64
-"""Pages that a thread reads in one go."""
+"""Pages that a thread takes in one go."""
 
 
 class Damaged(Exception):  # noqa: N818 - its text goes into a sentence
@@ -131,8 +131,12 @@ def _read_sums(count: int, descriptor: int, start: int) -> list[int]:
     """The checksums of so many pages in a file, which are read past the mapping to be."""
 
     def work(part: range) -> list[int]:
-        data = memoryview(os.pread(descriptor, len(part) * PAGE, start + part[0] * PAGE))
-        return [zlib.crc32(data[at * PAGE : (at + 1) * PAGE]) for at in range(len(part))]
+        page, sums = bytearray(PAGE), []  # one that stays in the processor's cache
+        for number in part:
+            if os.preadv(descriptor, [page], start + number * PAGE) != PAGE:
+                raise Damaged("the RAM is truncated")
+            sums.append(zlib.crc32(page))
+        return sums
 
     return _in_threads(count, work)
 
