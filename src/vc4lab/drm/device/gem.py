@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.drm.device.dma_bufs import DmaBuf
 from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.memory import PAGE, GpuMemory, OutOfMemory
-from vc4lab.drm.supervisor.descriptors import Opened, kept
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, found, invalid, missing
 from vc4lab.drm.uapi.submit import MAX_BUFFER
@@ -24,8 +23,6 @@ MAX_DUMB_SIDE = 1 << 16
 DUMB_PITCH_UNIT = 64
 RETIRED_BYTES = 64 << 20
 """So much freed memory may wait until it is looked at whether programs still map it."""
-SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-"""Of a dma-buf's own file: no more seals, no shrinking, no growing, no writing."""
 
 
 def _of_exporter(name: str) -> Any:
@@ -53,28 +50,6 @@ class ImportedObject(GemObject):
     @property
     def root(self) -> GemObject:
         return self.exporter
-
-
-class DmaBuf(Opened):
-    """A buffer as a descriptor."""
-
-    def __init__(self, target: GemObject, owner: Buffers) -> None:
-        self.object = target
-        self.owner = owner
-        """Those of the driver that made the buffer."""
-        self.pieces = [(target.address, target.size)]
-        """Its scatter table: where it lies in memory."""
-        file = kept(os.memfd_create("vc4lab-dmabuf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
-        os.ftruncate(file, target.size)
-        # it only has a size; what is mapped is the memory
-        fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALS)
-        self.file: int | None = file
-
-    def close(self) -> None:
-        """Let go of the host's descriptor."""
-        if self.file is not None:
-            os.close(self.file)
-            self.file = None
 
 
 class NoRoom(Refused):

@@ -181,6 +181,8 @@ class Gpu:
         self.on_strict: Callable[[StrictStop], None] = lambda stop: None
         self.on_failure: Callable[[Exception], None] = lambda failure: None
         """Called in the GPU's thread with an error of our own: programs would wait for ever."""
+        self.watchers: tuple[Callable[[], None], ...] = ()
+        """Called when a job is handed in and when one is through, in the thread that does that."""
         self.recorder: JobRecorder | None = None
         self._queue: SimpleQueue[Job | _Rest | None] = SimpleQueue()
         """None wakes the thread to end."""
@@ -202,6 +204,8 @@ class Gpu:
                 self.watchdog.start()
         self.submitted = job.seqno
         self._open[job.seqno] = job
+        for look in self.watchers:
+            look()
         self._queue.put(job)
 
     def fence_after(self, seqno: int) -> Fence:
@@ -297,6 +301,8 @@ class Gpu:
         """A job is done with: programs that wait for it go on."""
         self.finished = job.seqno
         self._open.pop(job.seqno, None)
+        for look in self.watchers:
+            look()
         job.done.signal()
         self.on_signalled()
 

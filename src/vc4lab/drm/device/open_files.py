@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import errno
+import select
 import stat
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from vc4lab.drm.cpu_memory.accounts import CpuMemory
+from vc4lab.drm.device.dma_bufs import DmaBuf
 from vc4lab.drm.device.drivers import Driver, Trace
 from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import DmaBuf
 from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.gpu import Gpu
 from vc4lab.drm.device.memory import PAGE
@@ -31,6 +32,9 @@ from vc4lab.drm.uapi.results import Refused
 FIRST_INODE = 2000
 DMA_BUF_SYNC = 0x40086200
 DMA_BUF_NAME = DMA_BUF_TYPE, 1
+_READABLE = select.POLLIN | select.POLLRDNORM
+_ALWAYS = _READABLE | select.POLLOUT | select.POLLWRNORM
+"""What poll says of a file that has no word in it, as a sync object's."""
 _SYNC_WRITE, _SYNC_END, _SYNC_FLAGS = 2, 4, 7
 
 
@@ -190,13 +194,25 @@ class OpenFiles:
 
     # -- what the kernel reports of a descriptor ---------------------------------------------------
 
-    def is_readable(self, opened: Opened) -> bool:
-        return isinstance(opened, OpenFile) and bool(opened.events)
+    def readiness(self, opened: Opened) -> int:
+        if isinstance(opened, OpenFile):
+            return _READABLE if opened.events else 0
+        if isinstance(opened, DmaBuf):
+            return opened.readiness(self.gpu.finished)
+        return _ALWAYS
+
+    def draws_shared(self) -> bool:
+        if self.gpu.finished >= self.gpu.submitted:
+            return False
+        exports = (driver.buffers.exports for driver in self.drivers.values())
+        return any(target.seqno > self.gpu.finished for shared in exports for target in shared)
 
     def take_events(self, opened: Opened, room: int) -> bytes:
         return opened.take_events(room) if isinstance(opened, OpenFile) else b""
 
     def event_descriptor(self, opened: Opened) -> int | None:
+        if isinstance(opened, DmaBuf):
+            return opened.stand_in(self.gpu)
         return opened.event_descriptor if isinstance(opened, OpenFile) else None
 
     def status(self, opened: Opened) -> FileStatus:

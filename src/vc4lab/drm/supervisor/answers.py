@@ -86,14 +86,17 @@ class Device(Protocol):
     def check_mapping(self, caller: Caller, opened: Opened, offset: int, size: int) -> int:
         """Whether the file may map this; where in the memory file it is. Raises Refused."""
 
-    def is_readable(self, opened: Opened) -> bool:
-        """Whether events wait."""
+    def readiness(self, opened: Opened) -> int:
+        """What poll says of it, asked for everything; an open file is readable if events wait."""
+
+    def draws_shared(self) -> bool:
+        """Whether a dma-buf may not be ready: a descriptor of it may have any number."""
 
     def take_events(self, opened: Opened, room: int) -> bytes:
         """Whole events that fit."""
 
     def event_descriptor(self, opened: Opened) -> int | None:
-        """An eventfd that is readable while events wait."""
+        """A descriptor that is ready whenever `readiness` says so, for epoll, if there is one."""
 
     def status(self, opened: Opened) -> FileStatus:
         """What fstat says."""

@@ -48,7 +48,7 @@ class DescriptorCalls:
             raise Refused(errno.EINVAL, "a dma-buf cannot be read")
 
         def take() -> int | None:
-            if not self.device.is_readable(opened):
+            if not self.device.readiness(opened):
                 return None
             data = self.device.take_events(opened, size)
             try:

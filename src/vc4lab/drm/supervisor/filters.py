@@ -157,7 +157,7 @@ def build_filter(
 
     p.label("select")  # the highest number + 1
     p.argument(0)
-    p.jump(_GREATER, WINDOW.start, "notify")
+    p.jump(_GREATER, 0 if deep else WINDOW.start, "notify")
     p.end(ALLOW)
 
     p.label("newfstatat")

@@ -1,9 +1,9 @@
 """poll and select on device descriptors.
 
-The kernel sees a file of memory, which is always readable. So a call with a device descriptor in
+The kernel sees a file of memory, which is always ready. So a call with a device descriptor in
 its set is answered here: the device says about its own, and the program's other descriptors are
 copied (pidfd_getfd) and asked. Where copying is not allowed (Docker's default profile) the kernel
-answers, and says "readable" at once.
+answers, and says "ready" at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import select
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
@@ -48,7 +48,7 @@ class PollCalls:
             return Outcome.PROCEED
         raw = caller.read(address, _ENTRY.size * count)
         entries = list(_ENTRY.iter_unpack(raw))
-        if not any(number in WINDOW for number, _, _ in entries):
+        if not self._may_be_ours(number for number, _, _ in entries):
             return Outcome.PROCEED
         wanted = [(number, events) for number, events, _ in entries]
 
@@ -70,7 +70,7 @@ class PollCalls:
             for place in args[1:4]
         ]
         numbers = _set_bits((masks[0] | masks[1] | masks[2]) & ((1 << min(args[0], 1024)) - 1))
-        if not any(number in WINDOW for number in numbers):
+        if not self._may_be_ours(numbers):
             return Outcome.PROCEED
         kinds = (_IN | select.POLLHUP | select.POLLERR, _OUT | select.POLLERR, _PRIORITY)
         asked = (_IN, _OUT, _PRIORITY)
@@ -94,6 +94,10 @@ class PollCalls:
 
         return self._wait(caller, wanted, timeout, finish)
 
+    def _may_be_ours(self, numbers: Iterable[int]) -> bool:
+        """Whether the kernel's answer might be wrong. Sockets bring dma-bufs at any number."""
+        return any(number in WINDOW for number in numbers) or self.device.draws_shared()
+
     def _wait(
         self,
         caller: Caller,
@@ -102,10 +106,11 @@ class PollCalls:
         finish: Callable[[list[int]], int],
     ) -> Answer:
         ours: dict[int, Opened] = {}
+        everywhere = self.device.draws_shared()
         for number, _ in wanted:
-            if number in WINDOW and number not in ours:
-                opened = caller.served(number)
-                if opened is not None and self.device.size_of(opened) is None:
+            if number in WINDOW or (everywhere and number >= 0):
+                opened = ours.get(number) or caller.served(number)
+                if opened is not None:
                     ours[number] = opened
         if not ours:
             return Outcome.PROCEED
@@ -132,8 +137,7 @@ class PollCalls:
                 if number < 0:
                     results.append(0)
                 elif number in ours:
-                    readable = self.device.is_readable(ours[number])
-                    results.append(events & _IN if readable else 0)
+                    results.append(events & self.device.readiness(ours[number]))
                 elif foreign[number] < 0:
                     results.append(select.POLLNVAL)
                 else:
