@@ -50,7 +50,7 @@ def test_only_own_buffers_can_be_mapped(device: DrmDevice) -> None:
         assert gives(fd, 8192, offset, mmap.MAP_PRIVATE) == errno.EINVAL
         ioctl(fd, 0x09, "II", handle, 0, direction=1)
         assert gives(fd, 8192, offset) == errno.EINVAL
-        assert refused(fd, 0x44, "IIQ", 99, 0, 0) == errno.ENOENT
+        assert refused(fd, 0x44, "IIQ", 99, 0, 0) == errno.EINVAL
 
     run_client(device, client)
 
@@ -126,6 +126,8 @@ def test_names_are_global(device: DrmDevice) -> None:
         handle = create_bo(fd, 4096)
         name = ioctl(fd, 0x0A, "II", handle, 0)[1]
         assert ioctl(fd, 0x0A, "II", handle, 0)[1] == name
+        assert refused(other, 0x0B, "IIQ", name, 0, 0) == errno.EACCES  # not let in
+        ioctl(fd, 0x11, "I", ioctl(other, 0x02, "I", 0, direction=2)[0], direction=1)
         _, theirs, size = ioctl(other, 0x0B, "IIQ", name, 0, 0)
         assert size == 4096
         map_bo(fd, handle, 4096)[0:4] = b"same"

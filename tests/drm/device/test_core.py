@@ -122,7 +122,10 @@ def test_sync_objects_and_sync_files(device: DrmDevice) -> None:
         fcntl.ioctl(merged, 0xC0383E04, info)
         assert struct.unpack_from("<i", info, 32)[0] == 1
         assert refused(fd, 0xC0, "II", 99, 0) == errno.EINVAL
-        assert refused(fd, 0xC1, "IIiI", 99, 0, -1, 0) == errno.ENOENT
+        assert refused(fd, 0xC1, "IIiI", 99, 0, -1, 0) == errno.EINVAL
+        assert refused(fd, 0xC1, "IIiI", 99, 1, -1, 0) == errno.ENOENT
+        assert refused(fd, 0xC2, "IIiI", 99, 1, file, 0) == errno.ENOENT
+        assert refused(fd, 0xC2, "IIiI", handle, 1, 500, 0) == errno.EINVAL
         assert refused(fd, 0xC2, "IIiI", handle, 1, fd, 0) == errno.EINVAL
 
     run_client(device, client)
@@ -139,4 +142,4 @@ def test_traces_name_every_argument(device: DrmDevice) -> None:
     run_client(device, client)
     text = "\n".join(lines)
     assert "renderD128: VC4_CREATE_BO(size=0x1000, flags=0, handle=1, pad=0) = 0" in text
-    assert "= ENOENT (no buffer has handle 5)" in text
+    assert "= EINVAL (no buffer has handle 5)" in text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from vc4lab.drm.device.files import OpenFile
+from vc4lab.drm.device.masters import Master
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, invalid
 
@@ -32,6 +32,9 @@ CLIENT_CAPABILITIES = {1: 1, 2: 1, 3: 2, 4: 1}
 """Stereo 3D, universal planes, atomic, aspect ratio: the highest value of each."""
 UNIVERSAL_PLANES, ATOMIC = 2, 3
 INTERFACE = (1, 4)
+SYS_ADMIN = 21
+"""The capability of an administrator."""
+OVERFLOW_USER = 65534
 
 
 @dataclass(eq=False)
@@ -44,11 +47,13 @@ class Core:
     number: tuple[int, int, int]
     """The driver's version."""
     capabilities: Mapping[int, int]
-    master: OpenFile | None = None
+    master: Master | None = None
+    """Who has the display."""
     files: list[OpenFile] = field(default_factory=list)
     bury: Callable[[], None] = lambda: None
     """Releases what programs held that have ended."""
-    _magics: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    lease_ended: Callable[[], None] = lambda: None
+    """Called when the last file of a lease is gone."""
 
     # -- identity ----------------------------------------------------------------------------------
 
@@ -86,7 +91,12 @@ class Core:
             raise invalid()
         call.args.auth = int(call.file.is_authenticated)
         call.args.pid = call.file.process
-        call.args.uid = call.args.magic = call.args.iocs = 0
+        call.args.uid = OVERFLOW_USER
+        call.args.magic = call.args.iocs = 0
+
+    @ioctl(0x06, "GET_STATS", "u64 count, char[240] data", direction=2)
+    def get_stats(self, call: Call) -> None:
+        """Nothing is counted any more; the answer is empty."""
 
     @ioctl(
         0x07, "SET_VERSION",
@@ -109,50 +119,93 @@ class Core:
 
     @ioctl(0x02, "GET_MAGIC", "u32 magic", direction=2)
     def get_magic(self, call: Call) -> None:
-        if not call.file.magic:
-            call.file.magic = next(self._magics)
-        call.args.magic = call.file.magic
+        file = call.file
+        if not file.magic and file.master is not None:
+            file.magic = file.master.clients.add(file)
+        call.args.magic = file.magic
 
     @ioctl(0x11, "AUTH_MAGIC", "u32 magic", direction=1, master=True)
     def auth_magic(self, call: Call) -> None:
-        for file in self.files:
-            if file.magic and file.magic == call.args.magic:
-                file.is_authenticated = True
-                return
-        raise invalid(f"no open file has the number {call.args.magic}")
+        master = call.file.master
+        file = master.clients.objects.get(call.args.magic) if master is not None else None
+        if file is None or file.was_let_in:
+            raise invalid(f"no client of this master has the number {call.args.magic}")
+        file.is_authenticated = file.was_let_in = True
 
     @ioctl(0x1E, "SET_MASTER", "", direction=0)
     def set_master(self, call: Call) -> None:
-        if self.master is not None and self.master is not call.file:
+        self._check_right(call)
+        if call.file.is_master:
+            return
+        if self.master is not None:
             self.bury()
-        if self.master is None:
+        if self.master is not None:
+            raise Refused(errno.EBUSY, "another file has the display")
+        if not call.file.owns_master:
             self.make_master(call.file)
-        elif self.master is not call.file:
-            raise Refused(errno.EBUSY, f"{self.master} has the display")
+        elif call.file.master is None or call.file.master.lessor is not None:
+            raise invalid("a lease cannot take the display")
+        else:
+            self._give_display(call.file.master)
 
     @ioctl(0x1F, "DROP_MASTER", "", direction=0)
     def drop_master(self, call: Call) -> None:
+        self._check_right(call)
         if not call.file.is_master:
             raise invalid("this file does not have the display")
-        call.file.is_master = False
-        self.master = None
+        if call.file.master is not self.master:
+            raise invalid("a lease cannot give the display away")
+        self._give_display(None)
+
+    def _check_right(self, call: Call) -> None:
+        """Only the process that once had the display with the file, or an administrator."""
+        file, caller = call.file, call.task
+        if not (file.was_master and caller.process == file.process) and not caller.may(SYS_ADMIN):
+            raise Refused(errno.EACCES, "neither the display's former owner nor an administrator")
 
     def make_master(self, file: OpenFile) -> None:
         """The file has the display from now on."""
-        self.master = file
-        file.is_master = file.is_authenticated = True
+        file.master = Master()
+        file.owns_master = file.was_master = file.is_authenticated = True
+        self._give_display(file.master)
+
+    def _give_display(self, master: Master | None) -> None:
+        if self.master is not None:
+            self.master.is_current = False
+        self.master = master
+        if master is not None:
+            master.is_current = True
 
     def opened(self, file: OpenFile) -> None:
         """A node was opened: the first file of a card has the display."""
         self.files.append(file)
-        if not file.is_render and self.master is None:
+        if file.is_render:
+            return
+        if self.master is None:
             self.make_master(file)
+        else:
+            file.master = self.master
+
+    def leased(self, file: OpenFile, lease: Master) -> None:
+        """A file that has what was leased."""
+        self.files.append(file)
+        file.master = lease
+        file.owns_master = file.is_authenticated = True
 
     def released(self, file: OpenFile) -> None:
         """A file is gone."""
         self.files.remove(file)
-        if self.master is file:
-            self.master = None
+        master = file.master
+        if master is None:
+            return
+        if master.clients.objects.get(file.magic) is file:
+            master.clients.remove(file.magic)
+        if file.owns_master:
+            if self.master is master:
+                self._give_display(None)
+            master.revoke()
+        if not any(other.master is master for other in self.files) and master.end():
+            self.lease_ended()
 
     # -- capabilities ------------------------------------------------------------------------------
 

@@ -29,8 +29,10 @@ from vc4lab.drm.kms.atomic import Atomic
 from vc4lab.drm.kms.commits import Commits
 from vc4lab.drm.kms.formats import MODIFIERS
 from vc4lab.drm.kms.frames import FrameBuffers
+from vc4lab.drm.kms.leases import Leases
 from vc4lab.drm.kms.legacy import Legacy
 from vc4lab.drm.kms.modes import STANDARD, Mode, modes_of
+from vc4lab.drm.kms.property_values import PropertyValues
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.nodes.input_nodes import add_input_nodes
@@ -139,10 +141,13 @@ class DrmDevice:
         modifiers = MODIFIERS if device == "vc4" else (LINEAR,)
         self.frames = FrameBuffers(self.screen, self.buffers, modifiers)
         self.resources = Resources(self.screen)
-        legacy = Legacy(self.screen, commits, self.resources, self.frames)
-        atomic = Atomic(self.screen, commits, self.syncobjs)
-        display = self.frames, self.resources, legacy, atomic
+        values = PropertyValues(self.screen, self.resources, self.syncobjs)
+        legacy = Legacy(self.screen, commits, self.resources, self.frames, values)
+        atomic = Atomic(self.screen, commits, values, self.syncobjs)
         self.core = core_of(device, "soc:gpu" if device == "vc4" else "xlnx-drm.0")
+        self.core.lease_ended = partial(self._announce, "LEASE", 1)
+        leases = Leases(self.screen, self.resources, self.core)
+        display = self.frames, self.resources, legacy, atomic, leases
         shows = Driver(self.core, self.buffers, self._strict_stop, self.reporter)
         self.drivers = {"card0": shows, "renderD128": shows}
         """Driver by node."""
@@ -157,6 +162,7 @@ class DrmDevice:
             self.drivers = {"card0": shows, "card1": draws, "renderD128": draws}
         self.table = shows.table
         shown = self.screen, self.pictures
+        leases.released = lambda file: self.files.released(file)
         self.files = OpenFiles(self.drivers, self.gpu, self.syncobjs, self._forget, trace, shown)
         self.supervisor = Supervisor(self.files, tree, self.memory.file.descriptor, deep=deep)
         self.files.supervisor = self.supervisor
@@ -254,10 +260,14 @@ class DrmDevice:
         self.screen.plug(modes)
         with contextlib.suppress(OSError):  # the programs have just ended
             show_plug(self.supervisor.tree, bool(modes))
+        self._announce("HOTPLUG", 1, CONNECTOR=self.screen.connector.id)
+
+    def _announce(self, what: str, value: int, **more: int) -> None:
+        """Let programs that listen for device events hear of a change of the card."""
         card = self.supervisor.tree.resolve("/sys/class/drm/card0")
         if isinstance(card, Node):
             number = MAJOR, MINORS["card0"]
-            self.supervisor.uevents.send(card_changed(card.path, number, self.screen.connector.id))
+            self.supervisor.uevents.send(card_changed(card.path, number, {what: value, **more}))
 
     @property
     def frames_came(self) -> bool:

@@ -18,6 +18,9 @@ from vc4lab.drm.uapi.results import Later, Refused
 NAMES = ("vc4", "xlnx")
 """What `--device` takes: the driver of the display."""
 SYNC_OBJECTS = 0x13
+OPTIONAL = range(0xA0, 0xCF)
+"""Numbers of calls that Linux knows and answers with EOPNOTSUPP where a driver has no display, no
+sync objects or none with time lines; numbers that it does not know are EINVAL."""
 
 Trace = Callable[[str], None]
 Table = dict[int, tuple[Ioctl, Callable[[Call], Result]]]
@@ -43,10 +46,12 @@ class Driver:
         if found is None:
             if trace is not None:
                 trace(f"{opened}: ioctl 0x{request & 0xFF:02x}: not there")
-            raise Refused(errno.EINVAL if request & 0xFF < 0xA0 else errno.EOPNOTSUPP)
+            raise Refused(errno.EOPNOTSUPP if request & 0xFF in OPTIONAL else errno.EINVAL)
         declared, handler = found
         if declared.master and not opened.is_master:
             raise Refused(errno.EACCES, "another file has the display")
+        if declared.authenticated and not opened.is_authenticated:
+            raise Refused(errno.EACCES, "the display's owner has not let this file in")
         if opened.is_render and not declared.render:
             raise Refused(errno.EACCES, "not on a render node")
         size = request >> 16 & 0x3FFF

@@ -125,7 +125,7 @@ class Buffers:
 
     def taken(self, file: OpenFile, *, private: bool) -> int:
         """Bytes of the buffers, of shaders or of all other kinds, that a file has handles of."""
-        objects = file.buffers.objects.values()
+        objects = {id(o): o for o in file.buffers.objects.values()}.values()
         return sum(o.size for o in objects if o.private == private and not o.was_purged)
 
     def hold(self, target: GemObject) -> GemObject:
@@ -193,12 +193,9 @@ class Buffers:
             self.memory.give(target.address, target.size, private=target.private)
 
     def add_handle(self, file: OpenFile, target: GemObject) -> int:
-        """The file's handle of an object; the same one each time."""
-        known = file.handle_of.get(id(target))
-        if known is not None:
-            return known
+        """A new handle of an object, whatever others the file has of it."""
         handle = file.buffers.add(self.hold(target))
-        file.handle_of[id(target)] = handle
+        file.handles_of[id(target)] = file.handles_of.get(id(target), 0) + 1
         return handle
 
     def lookup(self, file: OpenFile, handle: int) -> GemObject:
@@ -213,7 +210,14 @@ class Buffers:
         target = file.buffers.remove(handle)
         if target is None:
             raise invalid(f"no buffer has handle {handle}")
-        del file.handle_of[id(target)]
+        file.handles_of[id(target)] -= 1
+        if not file.handles_of[id(target)]:
+            del file.handles_of[id(target)]
+        primes = file.primes.get(id(target), [])
+        if handle in primes:
+            primes.remove(handle)
+            if not primes:
+                del file.primes[id(target)]
         self.drop(target)
 
     def released(self, file: OpenFile) -> None:
@@ -224,7 +228,7 @@ class Buffers:
     def find_mapping(self, file: OpenFile, offset: int, size: int) -> GemObject | None:
         """The file's buffer whose pages these are."""
         first = self.at.get(offset)
-        candidates = [first] if first is not None and id(first) in file.handle_of else None
+        candidates = [first] if first is not None and id(first) in file.handles_of else None
         for target in candidates or file.buffers.objects.values():
             inside = target.address <= offset and offset + size <= target.address + target.size
             if inside and not target.was_purged:  # its place may be another one's
@@ -244,7 +248,7 @@ class Buffers:
     def gem_close(self, call: Call) -> None:
         self.close_handle(call.file, call.args.handle)
 
-    @ioctl(0x0A, "GEM_FLINK", "u32 handle, u32 name")
+    @ioctl(0x0A, "GEM_FLINK", "u32 handle, u32 name", authenticated=True)
     def gem_flink(self, call: Call) -> None:
         target = self.lookup(call.file, call.args.handle)
         if not target.name:
@@ -253,7 +257,7 @@ class Buffers:
             self.names[target.name] = target
         call.args.name = target.name
 
-    @ioctl(0x0B, "GEM_OPEN", "u32 name, u32 handle, u64 size")
+    @ioctl(0x0B, "GEM_OPEN", "u32 name, u32 handle, u64 size", authenticated=True)
     def gem_open(self, call: Call) -> None:
         name = call.args.name
         target = found(self.names.get(name), f"buffer has the name {name}")
@@ -294,6 +298,9 @@ class Buffers:
             if not exported.descriptions:
                 exported.owner.dma_buf_released(exported)
             raise
+        primes = call.file.primes.setdefault(id(target), [])
+        if call.args.handle not in primes:
+            primes.append(call.args.handle)
 
     def export(self, target: GemObject) -> DmaBuf:
         """The dma-buf of a buffer of this driver; the same one while it is open."""
@@ -310,7 +317,10 @@ class Buffers:
         if not isinstance(there, DmaBuf):
             raise Refused(errno.EBADF if there is None else errno.EINVAL, "not one of our dma-bufs")
         target = there.object if there.owner is self else self.import_buffer(there)
-        call.args.handle = self.add_handle(call.file, target)
+        primes = call.file.primes.setdefault(id(target), [])
+        if not primes:
+            primes.append(self.add_handle(call.file, target))
+        call.args.handle = primes[0]
 
     def import_buffer(self, buffer: DmaBuf) -> ImportedObject:
         """Another driver's buffer, without a holder yet. Raises Refused (EINVAL)."""

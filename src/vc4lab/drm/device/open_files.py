@@ -210,6 +210,10 @@ class OpenFiles:
     def take_events(self, opened: Opened, room: int) -> bytes:
         return opened.take_events(room) if isinstance(opened, OpenFile) else b""
 
+    def put_back_events(self, opened: Opened, taken: bytes) -> None:
+        if isinstance(opened, OpenFile):
+            opened.put_back(taken)
+
     def event_descriptor(self, opened: Opened) -> int | None:
         if isinstance(opened, DmaBuf):
             return opened.stand_in(self.gpu)

@@ -57,9 +57,7 @@ class SyncObjects:
             os.close(descriptor)
 
     def fence_in(self, caller: Caller, number: int) -> Fence:
-        """The fence of a caller's sync file. Raises Refused (EBADF, EINVAL)."""
-        if caller.position(number) is None:
-            raise Refused(errno.EBADF)
+        """The fence of a caller's sync file. Raises Refused (EINVAL)."""
         fence = self.files.find(lambda: caller.position(number))
         if fence is None:
             raise invalid("not a sync file")
@@ -84,11 +82,13 @@ class SyncObjects:
         a = call.args
         if a.pad or a.flags & ~AS_SYNC_FILE:
             raise invalid(f"flags 0x{a.flags:x}")
-        target = self.lookup(call.file, a.handle)
         if a.flags & AS_SYNC_FILE:
             a.fd = self.give_file(call.task, self.fence_of(call.file, a.handle))
-        else:
-            a.fd = call.task.give(target, os.O_CLOEXEC)
+            return
+        target = call.file.syncobjs.objects.get(a.handle)
+        if target is None:
+            raise invalid(f"no sync object has handle {a.handle}")
+        a.fd = call.task.give(target, os.O_CLOEXEC)
 
     @ioctl(0xC2, "SYNCOBJ_FD_TO_HANDLE", "u32 handle, u32 flags, i32 fd, u32 pad", render=True)
     def fd_to_handle(self, call: Call) -> None:
@@ -96,7 +96,8 @@ class SyncObjects:
         if a.pad or a.flags & ~AS_SYNC_FILE or a.fd < 0:
             raise invalid(f"flags 0x{a.flags:x}, descriptor {a.fd}")
         if a.flags & AS_SYNC_FILE:
-            self.lookup(call.file, a.handle).fence = self.fence_in(call.task, a.fd)
+            fence = self.fence_in(call.task, a.fd)
+            self.lookup(call.file, a.handle).fence = fence
             return
         target = call.task.find(a.fd)
         if not isinstance(target, SyncObject):
@@ -110,7 +111,7 @@ class SyncObjects:
     )  # fmt: skip
     def wait(self, call: Call) -> Later | int | None:
         a = call.args
-        if a.flags & ~(WAIT_ALL | WAIT_FOR_SUBMIT | 4):
+        if a.flags & ~(WAIT_ALL | WAIT_FOR_SUBMIT):
             raise invalid(f"flags 0x{a.flags:x}")
         objects = self._objects(call)
         for target in objects:

@@ -128,7 +128,7 @@ class Vc4:
     def mmap_bo(self, call: Call) -> None:
         if call.args.flags:
             raise invalid(f"flags 0x{call.args.flags:x}")
-        target = self._lookup(call, call.args.handle)
+        target = self._needed(call, call.args.handle)
         call.args.offset = self.buffers.offset_of(target)
 
     @ioctl(
@@ -205,6 +205,13 @@ class Vc4:
         target = self.buffers.lookup(call.file, handle)
         if private and target.private:
             raise invalid(private)
+        return target
+
+    def _needed(self, call: Call, handle: int) -> GemObject:
+        """The object of a handle, for calls to which one that is none is EINVAL, not ENOENT."""
+        target = call.file.buffers.objects.get(handle)
+        if target is None:
+            raise invalid(f"no buffer has handle {handle}")
         return target
 
     # -- jobs --------------------------------------------------------------------------------------
@@ -324,7 +331,7 @@ class Vc4:
     def wait_bo(self, call: Call) -> Later | int | None:
         if call.args.pad:
             raise invalid()
-        target = self.buffers.lookup(call.file, call.args.handle)
+        target = self._needed(call, call.args.handle)
         return self._wait(target.seqno, call.args.timeout_ns)
 
     def _wait(self, seqno: int, timeout: int) -> Later | int | None:

@@ -11,13 +11,13 @@ from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.commits import FLIP_EVENT, Commit, Commits
+from vc4lab.drm.kms.property_values import PropertyValues
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 
 TEST_ONLY, NON_BLOCK, ALLOW_MODESET = 0x100, 0x200, 0x400
 MAX_OBJECTS, MAX_PROPERTIES = 256, 4096
-NO_FENCE = o.U64
 
 
 @dataclass(eq=False)
@@ -26,6 +26,7 @@ class Atomic:
 
     screen: Screen
     commits: Commits
+    values: PropertyValues
     syncobjs: SyncObjects
 
     @ioctl(
@@ -50,24 +51,25 @@ class Atomic:
             waits=not a.flags & NON_BLOCK,
             allows_mode=bool(a.flags & ALLOW_MODESET),
         )
-        out_places: list[int] = []
-        for number, name, value in self._values(call):
-            self._take(call, commit, out_places, number, name, value)
+        for thing, prop, value in self._values(call):
+            self.values.take(call, commit, thing, prop, value)
         if a.flags & TEST_ONLY:
             self.commits.check(commit)
             return None
+        if commit.wants_event and not commit.has_crtc:
+            raise invalid("an event, and no CRTC that would send it")
         if commit.wants_event and not call.file.has_room:
             raise Refused(errno.ENOMEM, "too many unread events")
         if self.screen.is_busy and not commit.waits:
             raise Refused(errno.EBUSY, "the previous flip is still pending")
         self.commits.check(commit)
-        for place in out_places:
+        for place in commit.out_places:
             commit.out_fence = commit.out_fence or Fence()
             number = self.syncobjs.give_file(call.task, commit.out_fence)
             call.write(place, struct.pack("<i", number))
         return self.commits.make(commit)
 
-    def _values(self, call: Call) -> list[tuple[int, str, int]]:
+    def _values(self, call: Call) -> list[tuple[o.DisplayObject, o.Property, int]]:
         """(object, property, value) of the whole request. Raises Refused."""
         a = call.args
         if a.count_objs > MAX_OBJECTS:
@@ -83,40 +85,15 @@ class Atomic:
         result = []
         place = 0
         for number, many in zip(objects, counts, strict=True):
-            thing = self.screen.registry.find(number)
-            if thing is None or not thing.properties:
-                raise missing(f"no object {number}")
+            thing = self.values.resources.find(call.file, number)
+            if not thing.properties:
+                raise missing(f"object {number} has no properties")
             for prop_id, value in zip(
                 props[place : place + many], values[place : place + many], strict=True
             ):
                 prop = self.screen.registry.properties.get(prop_id)
                 if prop is None or prop.name not in thing.properties:
                     raise missing(f"object {number} has no property {prop_id}")
-                if prop.flags & o.IMMUTABLE or not prop.accepts(value):
-                    raise invalid(f"{prop.name} = {value}")
-                if prop.flags & o.IS_OBJECT and value:
-                    self._check_object(prop, value)
-                result.append((number, prop.name, value))
+                result.append((thing, prop, value))
             place += many
         return result
-
-    def _check_object(self, prop: o.Property, value: int) -> None:
-        if prop.values[0] == o.FRAME_BUFFER:
-            known = value in self.screen.frame_buffers
-        else:
-            known = self.screen.registry.find(value, prop.values[0]) is not None
-        if not known:
-            raise invalid(f"{prop.name}: no object {value}")
-
-    def _take(
-        self, call: Call, commit: Commit, out: list[int], number: int, name: str, value: int
-    ) -> None:
-        if name == "IN_FENCE_FD":
-            if value != NO_FENCE:
-                commit.fences.append(self.syncobjs.fence_in(call.task, value))
-        elif name == "OUT_FENCE_PTR":
-            if value:
-                call.write(value, struct.pack("<i", -1))
-                out.append(value)
-        else:
-            commit.changes[number, name] = value

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.kms import objects as o
+from vc4lab.drm.kms.formats import FORMATS
 from vc4lab.drm.kms.modes import MODE, problem_of
 from vc4lab.drm.kms.screen import Flip, Screen
 from vc4lab.drm.uapi.results import Later, Refused, found, invalid
@@ -31,6 +32,10 @@ class Commit(Flip):
     waits: bool = True
     """The program's call ends when the change is visible."""
     allows_mode: bool = True
+    has_crtc: bool = False
+    """Whether a CRTC takes part, which sends the event."""
+    out_places: list[int] = field(default_factory=list)
+    """Where the program wants descriptors of fences."""
 
     def set(self, thing: o.DisplayObject, **values: int) -> None:
         """Values for an object's properties."""
@@ -62,6 +67,8 @@ class Commits:
             problem = problem_of(MODE.parse(blob.data))
             if problem:
                 raise invalid(problem)
+        if commit.wants_event and not (crtc["ACTIVE"] or screen.is_active):
+            raise invalid("an event of a CRTC that is off and stays off")
         if crtc["ACTIVE"] and not crtc["MODE_ID"]:
             raise invalid("the CRTC is active without a mode")
         connected = new[screen.connector.id]["CRTC_ID"]
@@ -86,6 +93,8 @@ class Commits:
             raise invalid("a plane on a CRTC without a mode")
         number = plane["FB_ID"]
         frame = found(self.screen.frame_buffers.get(number), f"frame buffer {number}")
+        if frame.format.code not in FORMATS:
+            raise invalid(f"no plane shows {frame.format.name}")
         right = plane["SRC_X"] + plane["SRC_W"]
         bottom = plane["SRC_Y"] + plane["SRC_H"]
         if right > frame.width << 16 or bottom > frame.height << 16:
@@ -108,6 +117,8 @@ class Commits:
         self.check(commit)
         if screen.is_busy and not commit.waits:
             raise Refused(errno.EBUSY, "the previous flip is still pending")
+        if commit.wants_event and commit.file is not None:
+            commit.file.promise_event()
         commit.shows = any(name == "FB_ID" and value for (_, name), value in commit.changes.items())
         if not screen.is_active and not commit.changes.get((screen.crtc.id, "ACTIVE")):
             commit.immediately = True

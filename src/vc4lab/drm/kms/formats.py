@@ -32,6 +32,25 @@ FORMATS = {
     )
 }
 """Those of the HVS of a Pi 1 to 3 as Linux's driver lists them, without YUV."""
+_FULL, _PAIRS = (8, 1, 1), (16, 2, 2)
+_QUARTER, _HALF = (8, 2, 2), (8, 2, 1)
+SUBSAMPLED = {
+    fourcc("NV12"): (_FULL, _PAIRS),
+    fourcc("NV21"): (_FULL, _PAIRS),
+    fourcc("NV16"): (_FULL, (16, 2, 1)),
+    fourcc("NV61"): (_FULL, (16, 2, 1)),
+    fourcc("YU12"): (_FULL, _QUARTER, _QUARTER),
+    fourcc("YV12"): (_FULL, _QUARTER, _QUARTER),
+    fourcc("YU16"): (_FULL, _HALF, _HALF),
+    fourcc("YV16"): (_FULL, _HALF, _HALF),
+}
+"""YUV by code: bits, columns and rows of the picture for each element of each plane. Programs can
+make such frame buffers; the planes of this display do not show them.
+"""
+PLANAR = {
+    code: Format(code.to_bytes(4, "little").decode(), 8, 0, (0, 0), (0, 0), (0, 0))
+    for code in SUBSAMPLED
+}
 MODIFIERS = (T_TILED, LINEAR)
 LEGACY = {
     (32, 24): fourcc("XR24"),

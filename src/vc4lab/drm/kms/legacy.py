@@ -6,21 +6,29 @@ import errno
 import time
 from dataclasses import dataclass, field
 
+from vc4lab.drm.device.files import EVENT_SEQUENCE
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.commits import FLIP_ASYNC, FLIP_EVENT, Commit, Commits
-from vc4lab.drm.kms.frames import FrameBuffers
+from vc4lab.drm.kms.formats import FORMATS
+from vc4lab.drm.kms.frames import FrameBuffers, Part
 from vc4lab.drm.kms.modes import CRTC_FIELDS, MODE
+from vc4lab.drm.kms.property_values import PropertyValues
 from vc4lab.drm.kms.resources import Resources
-from vc4lab.drm.kms.screen import CURSOR, MAX_VBLANKS, PRIMARY, FrameBuffer, Screen, Waiter
+from vc4lab.drm.kms.screen import CURSOR, PRIMARY, FrameBuffer, Screen, Waiter, passed
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid
 from vc4lab.scanout.formats import LINEAR, fourcc
 
 CURSOR_BUFFER, CURSOR_MOVE = 1, 2
 CURSOR_SIDE = 64
-VBLANK_RELATIVE, VBLANK_EVENT, VBLANK_NEXT_ON_MISS, VBLANK_SIGNAL = (
-    1, 0x4000000, 0x10000000, 0x40000000,
+VBLANK_RELATIVE, VBLANK_CRTCS, VBLANK_EVENT, VBLANK_NEXT_ON_MISS, VBLANK_SECONDARY = (
+    1, 0x3E, 0x4000000, 0x10000000, 0x20000000,
 )  # fmt: skip
+VBLANK_SIGNAL = 0x40000000
+VBLANK_KNOWN = 0x7400003F
+LONGEST_VBLANK_WAIT = 3.0
+"""Seconds after which a wait for a vblank is EBUSY, as in Linux."""
+SEQUENCE_RELATIVE, SEQUENCE_NEXT_ON_MISS = 1, 2
 GAMMA_SIZE = 256
 KEEP = 0xFFFFFFFF
 _CURSOR = "u32 flags, u32 crtc_id, i32 x, i32 y, u32 width, u32 height, u32 handle"
@@ -35,14 +43,19 @@ class Legacy:
     commits: Commits
     resources: Resources
     frames: FrameBuffers
+    values: PropertyValues
     _cursors: dict[int, FrameBuffer] = field(default_factory=dict)
 
     @ioctl(0xA2, "MODE_SETCRTC", CRTC_FIELDS, master=True)
     def set_crtc(self, call: Call) -> Later | None:
         a, screen = call.args, self.screen
-        self.resources.find(a.crtc_id, o.CRTC)
+        if (a.x | a.y) >> 16:
+            raise Refused(errno.ERANGE, "a place beyond all frame buffers")
+        self.resources.find(call.file, a.crtc_id, o.CRTC)
         commit = Commit(call.file)
-        if not a.mode_valid:
+        if a.mode_valid:
+            self._check_held(call, screen.plane(PRIMARY))
+        else:
             if a.count_connectors:
                 raise invalid("connectors without a mode")
             commit.set(screen.crtc, ACTIVE=0, MODE_ID=0)
@@ -53,7 +66,7 @@ class Legacy:
         if a.count_connectors != 1:
             raise invalid(f"{a.count_connectors} connectors")
         number = int.from_bytes(call.read(a.set_connectors_ptr, 4), "little")
-        self.resources.find(number, o.CONNECTOR)
+        self.resources.find(call.file, number, o.CONNECTOR)
         if a.fb_id == KEEP:
             current = screen.frame_buffer_of(screen.plane(PRIMARY))
             if current is None:
@@ -87,9 +100,10 @@ class Legacy:
         a, screen = call.args, self.screen
         if a.flags & ~(FLIP_EVENT | FLIP_ASYNC) or a.reserved:
             raise invalid(f"flags 0x{a.flags:x}")
-        self.resources.find(a.crtc_id, o.CRTC)
-        frame = self.frames.find(a.fb_id)
+        self.resources.find(call.file, a.crtc_id, o.CRTC)
         primary = screen.plane(PRIMARY)
+        self._check_held(call, primary)
+        frame = self.frames.find(a.fb_id)
         current = screen.frame_buffer_of(primary)
         if current is None or not screen.is_active:
             raise Refused(errno.EBUSY, "the CRTC shows nothing")
@@ -104,6 +118,11 @@ class Legacy:
         commit.set(primary, FB_ID=frame.id)
         self.commits.make(commit)
 
+    def _check_held(self, call: Call, plane: o.DisplayObject) -> None:
+        """A plane that the call uses without naming it. Raises Refused (EACCES)."""
+        if not call.file.holds(plane.id):
+            raise Refused(errno.EACCES, f"plane {plane.id} is not leased to this file")
+
     # -- planes and cursors ------------------------------------------------------------------------
 
     @ioctl(
@@ -114,12 +133,12 @@ class Legacy:
     )  # fmt: skip
     def set_plane(self, call: Call) -> Later | None:
         a = call.args
-        plane = self.resources.find(a.plane_id, o.PLANE)
+        plane = self.resources.find(call.file, a.plane_id, o.PLANE)
         commit = Commit(call.file)
         if not a.fb_id:
             commit.set(plane, FB_ID=0, CRTC_ID=0)
             return self.commits.make(commit)
-        self.resources.find(a.crtc_id, o.CRTC)
+        self.resources.find(call.file, a.crtc_id, o.CRTC)
         self.frames.find(a.fb_id)
         commit.set(
             plane,
@@ -135,8 +154,9 @@ class Legacy:
         a, screen = call.args, self.screen
         if not a.flags or a.flags & ~(CURSOR_BUFFER | CURSOR_MOVE):
             raise invalid(f"flags 0x{a.flags:x}")
-        self.resources.find(a.crtc_id, o.CRTC)
+        self.resources.find(call.file, a.crtc_id, o.CRTC)
         plane = screen.plane(CURSOR)
+        self._check_held(call, plane)
         if a.flags & CURSOR_BUFFER:
             if a.handle and (a.width > CURSOR_SIDE or a.height > CURSOR_SIDE):
                 raise invalid(f"a cursor of {a.width}x{a.height}")
@@ -156,8 +176,11 @@ class Legacy:
         if old in self._cursors and old in call.file.frame_buffers:
             self._cursors.pop(old)
             self.frames.remove(call.file, old)
-        pitch = call.args.width * 4
-        number = self.frames.add(call, call.args.handle, fourcc("AR24"), pitch, 0, LINEAR)
+        a = call.args
+        if not (a.width and a.height):
+            raise invalid("a cursor without pixels")
+        part = Part(a.handle, a.width * 4, 0, a.height, a.width * 4)
+        number = self.frames.add(call, FORMATS[fourcc("AR24")], LINEAR, [part])
         self._cursors[number] = self.screen.frame_buffers[number]
         return self._cursors[number]
 
@@ -166,7 +189,7 @@ class Legacy:
     @ioctl(0xA4, "MODE_GETGAMMA", _GAMMA)
     def get_gamma(self, call: Call) -> None:
         a = call.args
-        self.resources.find(a.crtc_id, o.CRTC)
+        self.resources.find(call.file, a.crtc_id, o.CRTC)
         if a.gamma_size != GAMMA_SIZE:
             raise invalid(f"{a.gamma_size} entries")
         ramp = b"".join((n * 257).to_bytes(2, "little") for n in range(GAMMA_SIZE))
@@ -176,7 +199,7 @@ class Legacy:
     @ioctl(0xA5, "MODE_SETGAMMA", _GAMMA, master=True)
     def set_gamma(self, call: Call) -> None:
         a = call.args
-        self.resources.find(a.crtc_id, o.CRTC)
+        self.resources.find(call.file, a.crtc_id, o.CRTC)
         if a.gamma_size != GAMMA_SIZE:
             raise invalid(f"{a.gamma_size} entries")
         red, green, blue = (call.read(p, 2 * GAMMA_SIZE) for p in (a.red, a.green, a.blue))
@@ -185,7 +208,7 @@ class Legacy:
     @ioctl(0xAB, "MODE_SETPROPERTY", "u64 value, u32 prop_id, u32 connector_id", master=True)
     def set_property(self, call: Call) -> Later | None:
         a = call.args
-        return self._set(a.connector_id, o.CONNECTOR, a.prop_id, a.value)
+        return self._set(call, a.connector_id, o.CONNECTOR, a.prop_id, a.value)
 
     @ioctl(
         0xBA, "MODE_OBJ_SETPROPERTY",
@@ -193,52 +216,88 @@ class Legacy:
     )  # fmt: skip
     def set_object_property(self, call: Call) -> Later | None:
         a = call.args
-        return self._set(a.obj_id, a.obj_type, a.prop_id, a.value)
+        return self._set(call, a.obj_id, a.obj_type, a.prop_id, a.value)
 
-    def _set(self, number: int, kind: int, prop_id: int, value: int) -> Later | None:
-        thing = self.resources.find(number, kind)
+    def _set(self, call: Call, number: int, kind: int, prop_id: int, value: int) -> Later | None:
+        thing = self.resources.with_properties(call.file, number, kind)
         prop = self.screen.registry.properties.get(prop_id)
         if prop is None or prop.name not in thing.properties:
             raise invalid(f"object {number} has no property {prop_id}")
-        if prop.flags & (o.IMMUTABLE | o.ATOMIC) or not prop.accepts(value):
-            raise invalid(f"{prop.name} = {value}")
-        thing.state[prop.name] = value
-        if prop.name == "DPMS" and self.screen.crtc.state["MODE_ID"]:
-            self.screen.crtc.state["ACTIVE"] = int(value == 0)
-        return None
+        commit = Commit(call.file)
+        self.values.take(call, commit, thing, prop, value)
+        if prop.name == "DPMS":
+            thing.state[prop.name] = value
+            if self.screen.crtc.state["MODE_ID"]:
+                self.screen.crtc.state["ACTIVE"] = int(value == 0)
+            return None
+        return self.commits.make(commit)
 
     # -- vblank ------------------------------------------------------------------------------------
 
     @ioctl(0x3A, "WAIT_VBLANK", "u32 type, u32 sequence, i64 tval_sec, i64 tval_usec")
     def wait_vblank(self, call: Call) -> Later | None:
         a, screen = call.args, self.screen
-        if a.type & VBLANK_SIGNAL:
-            raise invalid("signals at vblank")
-        if not screen.is_active:
-            raise invalid("the CRTC is off")
-        now = time.monotonic()
-        screen.catch_up(now)
-        wanted = screen.sequence + a.sequence if a.type & VBLANK_RELATIVE else a.sequence
-        passed = (screen.sequence - wanted) & 0xFFFFFFFF < 1 << 31
-        if a.type & VBLANK_NEXT_ON_MISS and passed:
-            wanted, passed = screen.sequence + 1, False
+        if a.type & VBLANK_SIGNAL or a.type & ~VBLANK_KNOWN:
+            raise invalid(f"type 0x{a.type:x}")
+        if a.type & (VBLANK_CRTCS | VBLANK_SECONDARY) or not call.file.holds(screen.crtc.id):
+            raise invalid("a CRTC that is not there")
+        now = self._count_vblanks()
+        wanted = (screen.sequence & ~o.U32) + a.sequence  # the nearest with these 32 bits
+        wanted += ((screen.sequence - wanted + (1 << 31)) >> 32) << 32
+        if a.type & VBLANK_RELATIVE:
+            wanted = screen.sequence + a.sequence
+            a.type &= ~VBLANK_RELATIVE
+            a.sequence = wanted & o.U32
+        if a.type & VBLANK_NEXT_ON_MISS and passed(screen.sequence, wanted):
+            wanted = screen.sequence + 1
+            a.type &= ~VBLANK_NEXT_ON_MISS
+            a.sequence = wanted & o.U32
         if a.type & VBLANK_EVENT:
-            if not call.file.has_room or len(screen.waiters) >= MAX_VBLANKS:
-                raise Refused(errno.ENOMEM, "too many unread events")
-            screen.waiters.append(Waiter(wanted & 0xFFFFFFFF, call.file, a.tval_sec & o.U64))
-            a.sequence = wanted & 0xFFFFFFFF
+            waiter = Waiter(wanted & o.U64, call.file, a.tval_sec & o.U64)
+            a.sequence = (screen.sequence if screen.wait_for(waiter) else wanted) & o.U32
             return None
 
         def fill() -> int | None:
             screen.catch_up(time.monotonic())
-            if (screen.sequence - wanted) & 0xFFFFFFFF >= 1 << 31:
+            if not passed(screen.sequence, wanted) and screen.is_active:
                 return None
-            a.type, a.sequence = 1, screen.sequence & 0xFFFFFFFF
+            a.sequence = screen.sequence & o.U32
             a.tval_sec, a.tval_usec = int(screen.moment), int(screen.moment % 1 * 1e6)
             return 0
 
         if fill() is not None:
             return None
-        vblanks = (wanted - screen.sequence) & 0xFFFFFFFF
+        vblanks = (wanted - screen.sequence) & o.U32
         screen.alarms.append(screen.moment + vblanks * screen.period)
-        return Later(fill, now + 3.0 + vblanks * screen.period, -errno.EBUSY)
+        return Later(fill, now + LONGEST_VBLANK_WAIT, -errno.EBUSY)
+
+    def _count_vblanks(self) -> float:
+        """The time. Raises Refused (EINVAL) where no vblanks come."""
+        if not self.screen.is_active:
+            raise invalid("the CRTC is off")
+        now = time.monotonic()
+        self.screen.catch_up(now)
+        return now
+
+    @ioctl(0x3B, "CRTC_GET_SEQUENCE", "u32 crtc_id, u32 active, u64 sequence, i64 sequence_ns")
+    def get_sequence(self, call: Call) -> None:
+        a, screen = call.args, self.screen
+        self.resources.find(call.file, a.crtc_id, o.CRTC)
+        self._count_vblanks()
+        a.active, a.sequence = 1, screen.sequence
+        a.sequence_ns = int(screen.moment * 1e9)
+
+    @ioctl(0x3C, "CRTC_QUEUE_SEQUENCE", "u32 crtc_id, u32 flags, u64 sequence, u64 user_data")
+    def queue_sequence(self, call: Call) -> None:
+        a, screen = call.args, self.screen
+        self.resources.find(call.file, a.crtc_id, o.CRTC)
+        if a.flags & ~(SEQUENCE_RELATIVE | SEQUENCE_NEXT_ON_MISS):
+            raise invalid(f"flags 0x{a.flags:x}")
+        self._count_vblanks()
+        wanted = a.sequence
+        if a.flags & SEQUENCE_RELATIVE:
+            wanted = (wanted + screen.sequence) & o.U64
+        if a.flags & SEQUENCE_NEXT_ON_MISS and passed(screen.sequence, wanted):
+            wanted = screen.sequence + 1
+        waiter = Waiter(wanted, call.file, a.user_data, EVENT_SEQUENCE)
+        a.sequence = screen.sequence if screen.wait_for(waiter) else wanted

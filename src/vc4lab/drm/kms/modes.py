@@ -89,6 +89,8 @@ def problem_of(mode: Any) -> str | None:
     """Why a program's mode cannot be shown; None if it can."""
     if not (0 < mode.hdisplay <= MAX_SIDE and 0 < mode.vdisplay <= MAX_SIDE):
         return f"a mode of {mode.hdisplay}x{mode.vdisplay}"
+    if not mode.clock:
+        return "a mode without a clock"
     across = mode.hdisplay <= mode.hsync_start <= mode.hsync_end <= mode.htotal
     down = mode.vdisplay <= mode.vsync_start <= mode.vsync_end <= mode.vtotal
     if not (across and down and 1.0 <= refresh_of(mode) <= 1000.0):

@@ -11,6 +11,8 @@ CRTC, CONNECTOR, ENCODER, MODE, PROPERTY, FRAME_BUFFER, BLOB, PLANE = (
     0xEEEEEEEE,
 )  # fmt: skip
 ANY = 0
+LEASABLE = frozenset((CRTC, CONNECTOR, PLANE))
+"""What a lease has or has not; everything else is there for every client."""
 RANGE, IMMUTABLE, ENUM, IS_BLOB, BITMASK = 2, 4, 8, 16, 32
 IS_OBJECT, SIGNED_RANGE = 1 << 6, 2 << 6
 ATOMIC = 0x80000000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from vc4lab.drm.kms.formats import FORMATS
 from vc4lab.drm.kms.modes import CRTC_FIELDS, MAX_SIDE, MODE
 from vc4lab.drm.kms.screen import HDMI_A, HEIGHT_MM, OVERLAY, TMDS, WIDTH_MM, Screen
 from vc4lab.drm.uapi.ioctls import Call, ioctl
-from vc4lab.drm.uapi.results import found, invalid, missing
+from vc4lab.drm.uapi.results import Refused, found, invalid, missing
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile
@@ -39,9 +40,12 @@ class Resources:
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
 
-    def find(self, number: int, kind: int = o.ANY) -> o.DisplayObject:
-        """Raises Refused (ENOENT)."""
-        return found(self.screen.registry.find(number, kind), f"object {number}")
+    def find(self, file: OpenFile, number: int, kind: int = o.ANY) -> o.DisplayObject:
+        """An object that the file may see. Raises Refused (ENOENT)."""
+        thing = found(self.screen.registry.find(number, kind), f"object {number}")
+        if thing.kind in o.LEASABLE and not file.holds(number):
+            raise missing(f"object {number} in this lease")
+        return thing
 
     @ioctl(
         0xA0, "MODE_GETRESOURCES",
@@ -52,15 +56,16 @@ class Resources:
     def get_resources(self, call: Call) -> None:
         a, screen = call.args, self.screen
         write_numbers(call, "fb_id_ptr", "count_fbs", sorted(call.file.frame_buffers))
-        write_numbers(call, "crtc_id_ptr", "count_crtcs", [screen.crtc.id])
-        write_numbers(call, "connector_id_ptr", "count_connectors", [screen.connector.id])
+        for name, thing in (("crtc", screen.crtc), ("connector", screen.connector)):
+            shown = [thing.id] if call.file.holds(thing.id) else []
+            write_numbers(call, f"{name}_id_ptr", f"count_{name}s", shown)
         write_numbers(call, "encoder_id_ptr", "count_encoders", [screen.encoder.id])
         a.min_width, a.max_width, a.min_height, a.max_height = 0, MAX_SIDE, 0, MAX_SIDE
 
     @ioctl(0xA1, "MODE_GETCRTC", CRTC_FIELDS)
     def get_crtc(self, call: Call) -> None:
         a, screen = call.args, self.screen
-        self.find(a.crtc_id, o.CRTC)
+        self.find(call.file, a.crtc_id, o.CRTC)
         primary = screen.plane(1)
         a.fb_id, a.x, a.y = primary.state["FB_ID"], 0, 0
         a.gamma_size = 256
@@ -76,9 +81,10 @@ class Resources:
     )  # fmt: skip
     def get_encoder(self, call: Call) -> None:
         a = call.args
-        self.find(a.encoder_id, o.ENCODER)
-        a.encoder_type, a.possible_crtcs, a.possible_clones = TMDS, 1, 0
-        a.crtc_id = self.screen.connector.state["CRTC_ID"]
+        self.find(call.file, a.encoder_id, o.ENCODER)
+        held = call.file.holds(self.screen.crtc.id)
+        a.encoder_type, a.possible_crtcs, a.possible_clones = TMDS, int(held), 0
+        a.crtc_id = self.screen.connector.state["CRTC_ID"] if held else 0
 
     @ioctl(
         0xA7, "MODE_GETCONNECTOR",
@@ -89,7 +95,7 @@ class Resources:
     )  # fmt: skip
     def get_connector(self, call: Call) -> None:
         a, screen = call.args, self.screen
-        connector = self.find(a.connector_id, o.CONNECTOR)
+        connector = self.find(call.file, a.connector_id, o.CONNECTOR)
         modes = [m.values(preferred=n == 0) for n, m in enumerate(screen.modes)]
         if a.modes_ptr and a.count_modes >= len(modes) > 0:
             call.write(a.modes_ptr, MODE.pack_all(modes))
@@ -116,8 +122,9 @@ class Resources:
     @ioctl(0xB5, "MODE_GETPLANERESOURCES", "u64 plane_id_ptr, u32 count_planes")
     def get_plane_resources(self, call: Call) -> None:
         universal = call.file.client_caps.get(UNIVERSAL_PLANES)
-        planes = [p.id for p in self.screen.planes if universal or p.state["type"] == OVERLAY]
-        write_numbers(call, "plane_id_ptr", "count_planes", planes)
+        planes = [p for p in self.screen.planes if universal or p.state["type"] == OVERLAY]
+        held = [plane.id for plane in planes if call.file.holds(plane.id)]
+        write_numbers(call, "plane_id_ptr", "count_planes", held)
 
     @ioctl(
         0xB6, "MODE_GETPLANE",
@@ -126,9 +133,10 @@ class Resources:
     )  # fmt: skip
     def get_plane(self, call: Call) -> None:
         a = call.args
-        plane = self.find(a.plane_id, o.PLANE)
-        a.crtc_id, a.fb_id = plane.state["CRTC_ID"], plane.state["FB_ID"]
-        a.possible_crtcs, a.gamma_size = 1, 0
+        plane = self.find(call.file, a.plane_id, o.PLANE)
+        held = call.file.holds(self.screen.crtc.id)
+        a.crtc_id, a.fb_id = plane.state["CRTC_ID"] if held else 0, plane.state["FB_ID"]
+        a.possible_crtcs, a.gamma_size = int(held), 0
         write_numbers(call, "format_type_ptr", "count_format_types", list(FORMATS))
 
     # -- properties --------------------------------------------------------------------------------
@@ -163,10 +171,17 @@ class Resources:
     )  # fmt: skip
     def get_object_properties(self, call: Call) -> None:
         a = call.args
-        thing = self.find(a.obj_id, a.obj_type)
+        self._properties(call, self.with_properties(call.file, a.obj_id, a.obj_type))
+
+    def with_properties(self, file: OpenFile, number: int, kind: int) -> o.DisplayObject:
+        """Raises Refused: ENOENT for nothing, EINVAL for what has no properties."""
+        other = self.screen.kind_of(number)
+        if self.screen.registry.find(number) is None and other and kind in (o.ANY, other):
+            raise invalid(f"object {number} has no properties")
+        thing = self.find(file, number, kind)
         if not thing.properties:
-            raise invalid(f"object {a.obj_id} has no properties")
-        self._properties(call, thing)
+            raise invalid(f"object {number} has no properties")
+        return thing
 
     @ioctl(0xBD, "MODE_CREATEPROPBLOB", "u64 data, u32 length, u32 blob_id")
     def create_prop_blob(self, call: Call) -> None:
@@ -178,8 +193,10 @@ class Resources:
 
     @ioctl(0xBE, "MODE_DESTROYPROPBLOB", "u32 blob_id")
     def destroy_prop_blob(self, call: Call) -> None:
-        if call.args.blob_id not in call.file.blobs:
-            raise missing(f"no blob {call.args.blob_id} of this file")
+        number = call.args.blob_id
+        found(self.screen.blobs.get(number), f"blob {number}")
+        if number not in call.file.blobs:
+            raise Refused(errno.EPERM, f"blob {number} is another file's")
         self._drop_blob(call.file, call.args.blob_id)
 
     def _drop_blob(self, file: OpenFile, number: int) -> None:

@@ -24,7 +24,6 @@ PRIMARY, CURSOR, OVERLAY = 1, 2, 0
 HDMI_A = 11
 TMDS = 2
 WIDTH_MM, HEIGHT_MM = 510, 290
-MAX_VBLANKS = 64
 LONGEST_SETTLE = 1.0
 """Seconds that a picture handed over is waited for when another change takes it away."""
 MAX_ZPOS = 17
@@ -43,6 +42,8 @@ class FrameBuffer:
     offset: int
     format: Format
     modifier: int
+    more: tuple[tuple[GemObject, int, int], ...] = ()
+    """Further planes of the format: buffer, pitch, offset."""
 
 
 @dataclass
@@ -75,6 +76,7 @@ class Waiter:
     sequence: int
     file: OpenFile
     user: int
+    kind: int = EVENT_VBLANK
 
 
 class Screen:
@@ -169,6 +171,22 @@ class Screen:
         """The plane of that kind."""
         return next(plane for plane in self.planes if plane.state["type"] == kind)
 
+    def kind_of(self, number: int) -> int | None:
+        """What has that number, whatever it is; None for nothing."""
+        thing = self.registry.find(number)
+        if thing is not None:
+            return thing.kind
+        others = (
+            (o.FRAME_BUFFER, self.frame_buffers), (o.BLOB, self.blobs),
+            (o.PROPERTY, self.registry.properties),
+        )  # fmt: skip
+        return next((kind for kind, table in others if number in table), None)
+
+    def numbers(self) -> set[int]:
+        """Of everything that has one."""
+        registry = self.registry
+        return {*registry.objects, *registry.properties, *self.frame_buffers, *self.blobs}
+
     def add_blob(self, data: bytes, owner: OpenFile | None = None) -> int:
         """A new blob's number."""
         number = self.registry.number()
@@ -249,11 +267,22 @@ class Screen:
             self._show(flip, self.moment if self.paced else now)
             vblank = vblank and flip.immediately
         for waiter in list(self.waiters):
-            if _reached(self.sequence, waiter.sequence):
+            if passed(self.sequence, waiter.sequence):
                 self.waiters.remove(waiter)
-                waiter.file.add_event(
-                    EVENT_VBLANK, waiter.user, self.moment, self.sequence, self.crtc.id
-                )
+                self.answer(waiter)
+
+    def wait_for(self, waiter: Waiter) -> bool:
+        """A program's event at a vblank; whether that has been. Raises Refused (ENOMEM)."""
+        waiter.file.promise_event()
+        if passed(self.sequence, waiter.sequence):
+            self.answer(waiter)
+            return True
+        self.waiters.append(waiter)
+        return False
+
+    def answer(self, waiter: Waiter) -> None:
+        """The event that a program waits for."""
+        waiter.file.add_event(waiter.kind, waiter.user, self.moment, self.sequence, self.crtc.id)
 
     def _show(self, flip: Flip, moment: float) -> None:
         flip.done = True
@@ -296,6 +325,6 @@ class Screen:
         return any(flip.file is not None for flip in self.flips)
 
 
-def _reached(sequence: int, wanted: int) -> bool:
-    """Whether a 32-bit counter has come that far."""
-    return (sequence - wanted) & 0xFFFFFFFF < 1 << 31
+def passed(sequence: int, wanted: int) -> bool:
+    """Whether a vblank has been: one that is very long ago is yet to come, as in Linux."""
+    return (sequence - wanted) & o.U64 <= 1 << 23

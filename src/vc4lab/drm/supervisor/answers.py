@@ -95,6 +95,9 @@ class Device(Protocol):
     def take_events(self, opened: Opened, room: int) -> bytes:
         """Whole events that fit."""
 
+    def put_back_events(self, opened: Opened, taken: bytes) -> None:
+        """They could not be handed over."""
+
     def event_descriptor(self, opened: Opened) -> int | None:
         """A descriptor that is ready whenever `readiness` says so, for epoll, if there is one."""
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _COMPARE_FILES = 0
 _PROCEEDS = (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL)
+_TASK_SIZE = (1 << 47) - mmap.PAGESIZE if os.uname().machine == "x86_64" else 1 << 48
+"""Above all memory that a 64-bit program has."""
 _LOOKS = 3
 """So often a descriptor is looked at that other threads close and open meanwhile."""
 RELEASE_SECONDS = 0.01
@@ -44,6 +46,8 @@ class DescriptorCalls:
         opened = caller.served(number)
         if opened is None:
             return Outcome.PROCEED
+        if address + size > _TASK_SIZE:
+            raise Refused(errno.EFAULT, "no memory of a program is there")
         if self.device.size_of(opened) is not None:
             raise Refused(errno.EINVAL, "a dma-buf cannot be read")
 
@@ -54,6 +58,7 @@ class DescriptorCalls:
             try:
                 caller.write(address, data)
             except Refused as refused:
+                self.device.put_back_events(opened, data)
                 return -refused.number
             return len(data)
 

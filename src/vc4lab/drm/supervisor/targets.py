@@ -214,6 +214,10 @@ class Task:
         """Number of the process that the thread belongs to."""
         return int(self.status().get("Tgid", self.tid))
 
+    def may(self, capability: int) -> bool:
+        """Whether it has one of the kernel's capabilities, by number."""
+        return bool(int(self.status().get("CapEff", "0"), 16) >> capability & 1)
+
     @property
     def name(self) -> str:
         """What the program calls itself."""

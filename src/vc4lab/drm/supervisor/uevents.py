@@ -114,11 +114,13 @@ def text_hash(data: bytes) -> int:
     return value ^ value >> 15
 
 
-def card_changed(place: str, number: tuple[int, int], connector: int) -> dict[str, str]:
-    """What the kernel says when something was plugged into a card at a path of sysfs, or out."""
+def card_changed(place: str, number: tuple[int, int], what: Mapping[str, int]) -> dict[str, str]:
+    """What the kernel says when something has happened to a card at a path of sysfs: HOTPLUG of a
+    CONNECTOR, or LEASE.
+    """
     node = os.path.basename(place)
     return {
         "ACTION": "change", "DEVPATH": place.removeprefix("/sys"), "SUBSYSTEM": "drm",
-        "HOTPLUG": "1", "CONNECTOR": str(connector), "DEVNAME": f"/dev/dri/{node}",
+        **{name: str(value) for name, value in what.items()}, "DEVNAME": f"/dev/dri/{node}",
         "DEVTYPE": "drm_minor", "MAJOR": str(number[0]), "MINOR": str(number[1]),
     }  # fmt: skip

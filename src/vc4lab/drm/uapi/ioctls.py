@@ -65,6 +65,8 @@ class Ioctl:
     """Allowed on render nodes."""
     master: bool = False
     """Only for the file that owns the display."""
+    authenticated: bool = False
+    """Only for files that the display's owner let in, and for the owner."""
     numbers: int = 1
     """So many in a row: of input devices one for each type of event, or for each axis."""
     any_size: bool = False

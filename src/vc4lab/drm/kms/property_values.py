@@ -1,0 +1,51 @@
+"""A property's new value as part of a change, for atomic and older clients alike."""
+
+from __future__ import annotations
+
+import errno
+import struct
+from dataclasses import dataclass
+
+from vc4lab.drm.device.syncobjs import SyncObjects
+from vc4lab.drm.kms import objects as o
+from vc4lab.drm.kms.commits import Commit
+from vc4lab.drm.kms.resources import Resources
+from vc4lab.drm.kms.screen import Screen
+from vc4lab.drm.uapi.ioctls import Call
+from vc4lab.drm.uapi.results import Refused, invalid
+
+NO_FENCE = o.U64
+
+
+@dataclass(eq=False)
+class PropertyValues:
+    """What a program may set properties to."""
+
+    screen: Screen
+    resources: Resources
+    syncobjs: SyncObjects
+
+    def take(
+        self, call: Call, commit: Commit, thing: o.DisplayObject, prop: o.Property, value: int
+    ) -> None:
+        """Make a value part of a change. Raises Refused."""
+        if prop.flags & o.IMMUTABLE or not prop.accepts(value):
+            raise invalid(f"{prop.name} = {value}")
+        if value and prop.flags & o.IS_BLOB and value not in self.screen.blobs:
+            raise invalid(f"{prop.name}: no blob {value}")
+        if value and prop.flags & o.IS_OBJECT:
+            if self.screen.kind_of(value) != prop.values[0]:
+                raise invalid(f"{prop.name}: no object {value}")
+            if prop.values[0] in o.LEASABLE and not call.file.holds(value):
+                raise Refused(errno.EACCES, f"{prop.name}: object {value} is not leased to it")
+        shown_by = value if prop.name == "CRTC_ID" else thing.state.get("CRTC_ID", 0)
+        commit.has_crtc |= thing.kind == o.CRTC or bool(shown_by)
+        if prop.name == "IN_FENCE_FD":
+            if value != NO_FENCE:
+                commit.fences.append(self.syncobjs.fence_in(call.task, value))
+        elif prop.name == "OUT_FENCE_PTR":
+            if value:
+                call.write(value, struct.pack("<i", -1))
+                commit.out_places.append(value)
+        else:
+            commit.changes[thing.id, prop.name] = value
