@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 from functools import cache
@@ -13,6 +14,7 @@ import pytest
 from tests.support.qpu_runner import Outcome, Runner
 
 from vc4lab.qpu.isa.encoding import NOP, AddOp, Alu, MulOp, Pack
+from vc4lab.simd import Target, targets
 
 DATA = Path(__file__).parents[1] / "data" / "chip"
 END = [NOP.replace(signal=3).encode(), NOP.value, NOP.value]
@@ -152,3 +154,39 @@ def test_unpacks(engine: str) -> None:
             for field, expected in zip(data["fields"][1:], row[1:], strict=True):
                 number = list(UNPACKS).index(field)
                 assert outcome.registers["a", number][lane] == expected, (hex(row[0]), field)
+
+
+SFU_REGISTERS = {"recip": 52, "rsqrt": 53}
+
+
+def sfu_rows(function: str) -> list[tuple[int, int]]:
+    """(input, output) as a Pi 2 printed them."""
+    with (DATA / "sfu.csv").open() as file:
+        return [
+            (int(row["input_bits"], 16), int(row["output_bits"], 16))
+            for row in csv.DictReader(file)
+            if row["function"] == function
+        ]
+
+
+def sfu_program(function: str) -> list[int]:
+    """ra0 = the function of ra30."""
+    nop = Alu(NOP.value)
+    write = nop.replace(
+        op_add=AddOp.OR, cond_add=1, raddr_a=30, add_a=6, add_b=6, waddr_add=SFU_REGISTERS[function]
+    )
+    read = nop.replace(op_add=AddOp.OR, cond_add=1, add_a=4, add_b=4, waddr_add=0)
+    return [write.encode(), NOP.value, NOP.value, read.encode(), *END]
+
+
+@pytest.mark.parametrize("level", targets(), ids=lambda target: target.level)
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("function", SFU_REGISTERS)
+def test_the_sfu_of_a_pi_2(function: str, engine: str, level: Target) -> None:
+    runner = Runner(sfu_program(function), engine, target=level)
+    rows = sfu_rows(function)
+    assert len(rows) >= 11
+    for group in rows_of_16(rows):
+        inputs = np.array([row[0] for row in group], np.uint32)
+        outcome = runner.run({("a", 30): inputs})
+        assert outcome.registers["a", 0].tolist() == [row[1] for row in group]
