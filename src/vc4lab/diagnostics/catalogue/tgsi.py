@@ -65,4 +65,13 @@ ENTRIES = [
         "src/vc4lab/driver/compiler/lower/attributes.py",
         "Formats of 8, 16 and 32 bits with up to four components are converted.",
     ),
+    Entry(
+        "TGSI-009",
+        "System value that is not there",
+        "A shader reads a system value that the driver does not give to this stage. Vertex shaders "
+        "get INSTANCEID and VERTEXID, fragment shaders POSITION, FACE and PCOORD.",
+        "src/vc4lab/driver/compiler/lower/vertex.py, fragment.py",
+        "Mesa writes such shaders only for extensions that are not announced: leave out overrides "
+        "such as MESA_EXTENSION_OVERRIDE, or compute the value from a uniform.",
+    ),
 ]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.driver.compiler.keys import FragmentKey, Varying, VertexKey
 from vc4lab.driver.compiler.result import (
+    VERTEX_NUMBER,
     AttributeSlot,
     CompiledShader,
     CompiledVertex,
@@ -209,7 +210,9 @@ def _slot(value: Value) -> AttributeSlot:
     offsets = [
         None if value[place].value is None else value[place].whole(0, 255) for place in (2, 3)
     ]
-    return AttributeSlot(value[0].whole(-1, 31), value[1].whole(1, 16), offsets[0], offsets[1])
+    return AttributeSlot(
+        value[0].whole(VERTEX_NUMBER, 31), value[1].whole(1, 16), offsets[0], offsets[1]
+    )
 
 
 def _shader(value: Value) -> CompiledShader:

@@ -130,8 +130,8 @@ class DrawTables:
             lowest, highest = int(used.min()) + draw.index_bias, int(used.max()) + draw.index_bias
         for divisor, shape in self._shapes(state):
             if divisor:
-                first = draw.start_instance // divisor
-                last = (draw.start_instance + draw.instances - 1) // divisor
+                first = draw.start_instance
+                last = first + (draw.instances - 1) // divisor
                 found.append(self._table(shape, first, last))
             else:
                 found.append(self._table(shape, lowest, highest))

@@ -23,6 +23,7 @@ from vc4lab.driver.compiler.machine.policies import POLICIES, SPARING, Policy
 from vc4lab.driver.compiler.machine.schedule import SWITCH_DISTANCE, schedule
 from vc4lab.driver.compiler.machine.threads import in_parts
 from vc4lab.driver.compiler.result import (
+    NO_ELEMENT,
     AttributeSlot,
     CompiledShader,
     CompiledVertex,
@@ -40,6 +41,8 @@ from vc4lab.driver.compiler.tgsi.program import File, Program
 from vc4lab.driver.compiler.tgsi.window import with_distances, with_stipple, without_clipped
 
 Made = TypeVar("Made", CompiledShader, CompiledVertex)
+MOST_ARRAYS = 8
+"""Attribute arrays of a shader record."""
 LONGEST = 1 << 14
 """Instructions that a program may have."""
 NEAR, EVERYWHERE = 8, 1 << 30
@@ -90,10 +93,10 @@ def compile_vertex(program: Program, key: VertexKey) -> CompiledVertex:
 
 def _vertices(program: Program, function: Function, key: VertexKey) -> CompiledVertex:
     function = optimise(_only(function, _read_outputs(program, key, key.varyings)))
-    sizes = sizes_of(function, key)
+    sizes = sizes_of(program, function, key)
     vertex = _vertex(program, function, key, Stage.VERTEX, sizes)
     function = optimise(_only(function, _read_outputs(program, key, ())))
-    fewer = {element: sizes[element] for element in sizes_of(function, key)}
+    fewer = {element: sizes[element] for element in sizes_of(program, function, key)}
     coordinate = _vertex(program, function, key, Stage.COORDINATE, fewer)
     return CompiledVertex(vertex, coordinate, _slots(sizes, fewer))
 
@@ -177,8 +180,14 @@ def _slots(whole: dict[int, int], part: dict[int, int]) -> tuple[AttributeSlot, 
         slots.append(AttributeSlot(element, size, offsets[0], offsets[1] if inside else None))
         offsets[0] += size
         offsets[1] += size * inside
+    if len(slots) > MOST_ARRAYS:
+        raise TooComplex(
+            "TGSI-007",
+            f"the vertex shader reads {len(slots)} arrays of the {MOST_ARRAYS} that there are, "
+            "the vertices' numbers included",
+        )
     if not whole:
-        return (AttributeSlot(-1, 4, 0, 0),)
+        return (AttributeSlot(NO_ELEMENT, 4, 0, 0),)
     if not part:  # the coordinate program reads a word whose content does not matter
         slots[0] = slots[0].__class__(slots[0].element, slots[0].size, 0, 0)
     return tuple(slots)

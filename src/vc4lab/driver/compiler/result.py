@@ -56,6 +56,8 @@ class UniformKind(Enum):
     """Stencil set-up word `index`; hardware reference 7.9."""
     CLIP_PLANE = "clip plane"
     """Component `value` of user clip plane `index`, a float."""
+    INSTANCE = "instance"
+    """The number of the instance, from 0."""
     UNIFORMS_ADDRESS = "uniforms address"
     """Where this stream begins in memory; programs with branches find their place again by it."""
 
@@ -130,6 +132,10 @@ class CompiledShader:
         return b"".join(word.to_bytes(8, "little") for word in self.words)
 
 
+NO_ELEMENT, VERTEX_NUMBER = -1, -2
+"""Slots of no vertex element: a word that does not matter, the number of the vertex."""
+
+
 @dataclass(frozen=True)
 class AttributeSlot:
     """Where the vertex memory holds a vertex element: an attribute array of the shader record.
@@ -137,7 +143,7 @@ class AttributeSlot:
     Attributes
     ----------
     element
-        Number of the vertex element, and of the TGSI input.
+        Number of the vertex element, and of the TGSI input; or NO_ELEMENT, VERTEX_NUMBER.
     size
         Bytes that are fetched for a vertex.
     vertex_offset, coordinate_offset
@@ -155,7 +161,7 @@ class CompiledVertex:
     """The vertex program and the coordinate program that is derived from it.
 
     `attributes` are in the order of the shader record's attribute arrays. There is always one: a
-    shader that reads none has the slot of element -1 with 4 bytes, whose content does not matter.
+    shader that reads none has the slot NO_ELEMENT with 4 bytes, whose content does not matter.
     """
 
     vertex: CompiledShader

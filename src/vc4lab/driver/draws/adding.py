@@ -171,7 +171,7 @@ class DrawAdder:
         words: dict[int, int] = {}
         assert made.arrays is not None
         for batch, instance, place in made.arrays:
-            places = attributes(slots, arrays, batch, instance, self.memory, self.lowering.nothing)
+            places = attributes(slots, arrays, batch, instance, self.memory, self.lowering.fixed)
             if tuple(stride for _, stride in places) != made.strides:
                 return None
             first = place // 4 + ShaderRecords.FIRST_ARRAY

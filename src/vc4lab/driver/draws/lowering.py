@@ -24,6 +24,8 @@ from vc4lab.driver.draws.sampled import SampledTextures
 from vc4lab.driver.draws.state_records import clip_window, state_records, viewport_of
 from vc4lab.driver.draws.uniforms import STIPPLE_ROWS, StreamValues
 from vc4lab.driver.draws.vertices import (
+    FixedArrays,
+    Instance,
     ShaderRecords,
     attributes,
     lies_elsewhere,
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from vc4lab.mesa.state.pipe import PipeState
 
 MAX_INSTANCES = 1 << 16
-ZEROS = 64
-"""Bytes, for vertex inputs that have no buffer."""
 SHADER_STATES = [
     int(states.GlShaderState.make(attributes=count & 7)) for count in range(MAX_ATTRIBUTES + 1)
 ]
@@ -59,8 +59,8 @@ class DrawLowering:
     ----------
     programs
         What was compiled.
-    nothing
-        The address of what vertex inputs without a buffer read.
+    fixed
+        What vertex inputs without a buffer read.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class DrawLowering:
         self.textures = SampledTextures(memory)
         self._pipelines = IdentityCache()
         self._records = IdentityCache()
-        self.nothing = memory.store(bytes(ZEROS))
+        self.fixed = FixedArrays(memory)
 
     def forget(self) -> None:
         """A resource went: nothing must keep it."""
@@ -168,23 +168,25 @@ class DrawLowering:
         order: str,
     ) -> None:
         """Streams, shader records and primitive records."""
-        streams = self._streams(made, state, pipeline, order)
+        fragment, values = self._streams(made, state, pipeline, order)
         slots = pipeline.vertex.compiled.attributes
         arrays = sources(state, slots)
-        head = pipeline.records.head((streams[0], streams[1], streams[2]))
+        head = b""
         shader_state = SHADER_STATES[len(slots)]
-        for instance in range(draw.instances):
+        for number in range(draw.instances):
+            if not number or pipeline.numbers_instances:
+                streams = made.add_vertex_streams(pipeline, replace(values, instance=number))
+                head = pipeline.records.head((fragment, *streams))
+            instance = Instance(number, draw.start_instance)
             for batch in parts:
-                places = attributes(
-                    slots, arrays, batch, draw.start_instance + instance, self.memory, self.nothing
-                )
+                places = attributes(slots, arrays, batch, instance, self.memory, self.fixed)
                 data = pipeline.records.record(head, places)
                 is_extended = len(data) > EXTENDED_STRIDES
                 words = np.frombuffer(data + bytes(-len(data) % 4), np.uint32)
                 place = made.plan.add(words, ShaderRecords.UNIFORMS)
                 made.strides = tuple(stride for _, stride in places)
                 if made.arrays is not None and lies_elsewhere(arrays, batch, places):
-                    made.arrays.append((batch, draw.start_instance + instance, place))
+                    made.arrays.append((batch, instance, place))
                 else:
                     made.arrays = None
                 state_of = EXTENDED_STATE if is_extended else shader_state
@@ -192,8 +194,8 @@ class DrawLowering:
 
     def _streams(
         self, made: PreparedDraw, state: PipeState, pipeline: Pipeline, order: str
-    ) -> list[int]:
-        """The streams of fragment, vertex and coordinate program: their places in the plan."""
+    ) -> tuple[int, StreamValues]:
+        """The place of the fragment program's stream in the plan; what those of vertices have."""
         viewport = viewport_of(state)
         fragment = StreamValues(
             textures=self.textures.of_stage(state.fragment),
@@ -209,7 +211,7 @@ class DrawLowering:
             viewport=viewport,
             clip_planes=state.ucp,
         )
-        return made.add_streams(pipeline, fragment, vertex)
+        return made.add_fragment_stream(pipeline, fragment), vertex
 
     def _stipple(self, state: PipeState) -> int:
         """The polygon stipple as shaders look it up: its address, until the frame is drawn."""

@@ -17,6 +17,7 @@ from vc4lab.driver.compiler.keys import (
     TextureKey,
     VertexKey,
 )
+from vc4lab.driver.compiler.result import UniformKind
 from vc4lab.driver.draws.stencil import stencil_words
 from vc4lab.driver.draws.textures import texture_key
 from vc4lab.driver.draws.uniforms import StreamPlan, stream_plan
@@ -65,6 +66,8 @@ class Pipeline:
         Its shader records.
     streams
         Uniform streams of fragment, vertex and coordinate program.
+    numbers_instances
+        Whether those of vertices are not the same for each instance.
     """
 
     fragment: PlacedFragment
@@ -74,6 +77,7 @@ class Pipeline:
     stencil: tuple[int, ...]
     records: ShaderRecords
     streams: tuple[StreamPlan, StreamPlan, StreamPlan]
+    numbers_instances: bool = False
 
 
 def kind_of(mode: Primitive) -> Primitives:
@@ -135,6 +139,11 @@ def make_pipeline(
             stream_plan(fragment.shader),
             stream_plan(compiled.vertex),
             stream_plan(compiled.coordinate),
+        ),
+        any(
+            one.kind is UniformKind.INSTANCE
+            for program in (compiled.vertex, compiled.coordinate)
+            for one in program.uniforms
         ),
     )
 

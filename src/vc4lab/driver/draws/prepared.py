@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vc4lab.driver.compiler.result import Uniform
     from vc4lab.driver.draws.pipeline import Pipeline
     from vc4lab.driver.draws.uniforms import StreamPlan, StreamValues
+    from vc4lab.driver.draws.vertices import Instance
     from vc4lab.driver.gpu.memory import GpuMemory
 
 
@@ -41,8 +42,8 @@ class PreparedDraw:
     uses_depth, writes_depth
         What the frame must load and store.
     arrays
-        For each shader record with arrays that lie as the state says: its batch, the number of its
-        instance, its place in the plan. None: some of its vertices are copies.
+        For each shader record with arrays that lie as the state says: its batch, its instance, its
+        place in the plan. None: some of its vertices are copies.
     strides
         Bytes from vertex to vertex of its arrays.
     moves
@@ -59,7 +60,7 @@ class PreparedDraw:
     plan: DrawPlan = field(default_factory=DrawPlan)
     batches: list[tuple[int, int, bytes]] = field(default_factory=list)
     late: list[tuple[int, int, Uniform]] = field(default_factory=list)
-    arrays: list[tuple[Any, int, int]] | None = field(default_factory=list)
+    arrays: list[tuple[Any, Instance, int]] | None = field(default_factory=list)
     strides: tuple[int, ...] = ()
     moves: list[tuple[int, ...]] = field(default_factory=list)
     seen: tuple[tuple[Any, int], ...] = ()
@@ -80,15 +81,16 @@ class PreparedDraw:
         """Whether what was looked at is as it was."""
         return all(one.changes == changes for one, changes in self.seen)
 
-    def add_streams(
-        self, pipeline: Pipeline, fragment: StreamValues, vertex: StreamValues
-    ) -> list[int]:
-        """The streams of fragment, vertex and coordinate program: their places in the plan."""
-        places = []
-        for number, stream in enumerate(pipeline.streams):
-            values = vertex if number else fragment
-            places.append(self._add_stream(stream, values, of_vertex=bool(number)))
-        return places
+    def add_fragment_stream(self, pipeline: Pipeline, values: StreamValues) -> int:
+        """The stream of the fragment program: its place in the plan."""
+        return self._add_stream(pipeline.streams[0], values, of_vertex=False)
+
+    def add_vertex_streams(self, pipeline: Pipeline, values: StreamValues) -> tuple[int, int]:
+        """The streams of vertex and coordinate program: their places in the plan."""
+        vertex, coordinate = (
+            self._add_stream(one, values, of_vertex=True) for one in pipeline.streams[1:]
+        )
+        return vertex, coordinate
 
     def _add_stream(self, stream: StreamPlan, values: StreamValues, *, of_vertex: bool) -> int:
         words = stream_words(stream, values)
@@ -105,4 +107,8 @@ class PreparedDraw:
         self, constants: tuple[tuple[bytes, ...], tuple[bytes, ...]], memory: GpuMemory
     ) -> dict[int, int]:
         """Words of the plan that follow from constant buffers. Raises OutOfMemory."""
-        return {place: late_word(one, constants[stage], memory) for place, stage, one in self.late}
+        words: dict[tuple[int, Uniform], int] = {}  # instances have the same
+        for _, stage, one in self.late:
+            if (stage, one) not in words:
+                words[stage, one] = late_word(one, constants[stage], memory)
+        return {place: words[stage, one] for place, stage, one in self.late}

@@ -44,6 +44,7 @@ class StreamValues:
     alpha_ref: float = 0.0
     stencil: tuple[int, ...] = ()
     clip_planes: tuple[float, ...] = ()
+    instance: int = 0
     stipple: int = 0
 
 
@@ -173,6 +174,7 @@ _WORDS: dict[UniformKind, Any] = {
     _KIND.ALPHA_REF: lambda _, v, *_rest: float_word(v.alpha_ref),
     _KIND.STENCIL: lambda one, v, *_rest: v.stencil[one.index],
     _KIND.CLIP_PLANE: _clip_plane,
+    _KIND.INSTANCE: lambda _, v, *_rest: v.instance,
     _KIND.CONSTANTS_ADDRESS: lambda one, v: v.stipple + one.value,
     _KIND.CONSTANTS_LIMIT: lambda one, _: STIPPLE_ROWS * 16 - 4 - one.value,
 }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vc4lab.driver.compiler.result import VERTEX_NUMBER
 from vc4lab.mesa.protocol.formats import Format, layout_of
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records.shader import (
@@ -27,12 +28,16 @@ if TYPE_CHECKING:
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.mesa.state.pipe import PipeState
 
-WORD = 1 << 32
+WORD, WORD_BYTES = 1 << 32, 4
 SINGLE = {
     int(Format[f"R64{more}_FLOAT"]): int(Format[f"R32{more.replace('64', '32')}_FLOAT"])
     for more in ("", "G64", "G64B64", "G64B64A64")
 }
 """Formats of 64-bit numbers, and those that programs get in their place."""
+ZEROS = 64
+"""Bytes, for vertex inputs that have no buffer."""
+FIRST_NUMBERS, MOST_NUMBERS = 1 << 12, 1 << 20
+"""Of the table of vertices' numbers; draws of higher ones have a list of their own."""
 MAX_STRIDE = 255
 """Bytes; larger ones need the extended form of the shader record."""
 
@@ -81,25 +86,65 @@ def sources(state: PipeState, slots: tuple[AttributeSlot, ...]) -> list[Source |
     return found
 
 
+class Instance(NamedTuple):
+    """One instance of a draw.
+
+    number: from 0, and what attributes of instances count by their divisor. first: the draw's first
+    one, which is added to that (ARB_base_instance).
+    """
+
+    number: int
+    first: int
+
+
+class FixedArrays:
+    """What vertex inputs read that have no buffer: zeros, or the vertices' numbers."""
+
+    def __init__(self, memory: GpuMemory) -> None:
+        self._memory = memory
+        self._zeros = memory.store(bytes(ZEROS))
+        self._numbers = self._count = 0
+
+    def place(self, slot: AttributeSlot, batch: Batch) -> tuple[int, int]:
+        """Address and stride of an array. Raises OutOfMemory."""
+        if slot.element != VERTEX_NUMBER:
+            return self._zeros, 0
+        if batch.picked is not None:
+            return self._memory.keep(batch.picked.astype(np.uint32).tobytes()), WORD_BYTES
+        if batch.lowest >= 0 and batch.highest < MOST_NUMBERS:
+            first = self._table(batch.highest + 1)
+        else:
+            numbers = np.arange(batch.lowest, batch.highest + 1)
+            first = self._memory.keep(numbers.astype(np.uint32).tobytes())
+            first -= batch.lowest * WORD_BYTES
+        return (first + batch.base * WORD_BYTES) % WORD, WORD_BYTES
+
+    def _table(self, count: int) -> int:
+        """The address of the numbers from 0 on, at least so many."""
+        if count > self._count:
+            self._count = max(FIRST_NUMBERS, 1 << (count - 1).bit_length())
+            self._numbers = self._memory.store(np.arange(self._count, dtype=np.uint32).tobytes())
+        return self._numbers
+
+
 def attributes(
     slots: tuple[AttributeSlot, ...],
     arrays: list[Source | None],
     batch: Batch,
-    instance: int,
+    instance: Instance,
     memory: GpuMemory,
-    nothing: int,
+    fixed: FixedArrays,
 ) -> list[tuple[int, int]]:
     """Address and stride of each array. Raises Refused if a vertex is outside of its buffer.
 
-    instance: the number of the instance, with the draw's first one added. nothing: an address
-    with zeros, for slots that have no source.
+    fixed: for slots that have no source.
     """
     made = []
     for slot, source in zip(slots, arrays, strict=True):
         if source is None:
-            made.append((nothing, 0))
+            made.append(fixed.place(slot, batch))
         elif source.divisor:
-            number = instance // source.divisor
+            number = instance.first + instance.number // source.divisor
             first = _inside(source, slot, number, number)
             if source.is_double:
                 made.append((_kept(source, slot, np.array([number]), memory)[0], 0))

@@ -17,6 +17,7 @@ from vc4lab.driver.compiler.machine.code import (
     Op,
     Operand,
     Reg,
+    TooComplex,
     Wants,
 )
 from vc4lab.driver.compiler.result import Uniform, UniformKind
@@ -28,6 +29,8 @@ from vc4lab.qpu.isa.registers import Write
 
 W_PLACE, Z_PLACE = 15, 32 + 15
 """Where a pixel's W and Z are at the beginning: rA15 and rB15."""
+FLAT = "CONSTANT"
+"""The interpolation of what all pixels of a primitive have from its provoking vertex."""
 FIRST_TLB = 2
 """No access to the tile buffer in the instructions before."""
 DEPTHS = real(2.0**24 - 1)
@@ -56,12 +59,15 @@ class Fragment(Samples):
         self.varyings: dict[Op, Varying] = {}
         self._made: dict[Varying, Reg] = {}
         self._implicit: list[Reg] = []
-        self._declared = {
-            number: one
-            for one in program.declarations
-            if one.file is File.IN
-            for number in range(one.first, one.last + 1)
-        }
+        self._declared, self._system_values = (
+            {
+                number: one
+                for one in program.declarations
+                if one.file is file
+                for number in range(one.first, one.last + 1)
+            }
+            for file in (File.IN, File.SV)
+        )
         self._outputs_of = {
             one.semantic.name: one.first
             for one in reversed(program.declarations)
@@ -86,31 +92,34 @@ class Fragment(Samples):
         counts = {Primitives.POINTS: 2, Primitives.LINES: 1, Primitives.TRIANGLES: 0}
         before: list[Op] = []
         for _ in range(counts[self.key.primitives]):
-            made = self._varying_value()
-            assert made.op is not None
-            op = made.op.reads[0].op
-            assert op is not None
+            made, op = self._interpolated()
             op.after, op.stays = list(before), True
             before.append(op)
             self._implicit.append(made)
         self._before = before
 
-    def _varying_value(self) -> Reg:
-        """The next word of the stream: (A dx + B dy) * W + C."""
+    def _interpolated(self) -> tuple[Reg, Op]:
+        """The next word of the stream, (A dx + B dy) * W + C, and the operation that takes it."""
         code = self.code
         op = Op("varying", None, MulOp.FMUL, [VARYING, self.w])
         op.second = Reg(op, Wants.R5)
         product = code.add(op)
         assert product is not None
-        return code.make("fadd", product, op.second)
+        return code.make("fadd", product, op.second), op
+
+    def _provoking(self) -> tuple[Reg, Op]:
+        """The same of a flat one: C, bit by bit. To add it to 0 would make 0 of small integers."""
+        code = self.code
+        op = code.op("mov", VARYING)
+        op.name = "flat varying"
+        op.second = Reg(op, Wants.R5)
+        code.add(op, None)
+        return code.move(op.second), op
 
     def _varying(self, name: str, index: int, component: int, interpolation: str) -> Reg:
         varying = Varying(name, index, component, interpolation)
         if varying not in self._made:
-            made = self._varying_value()
-            assert made.op is not None
-            op = made.op.reads[0].op
-            assert op is not None
+            made, op = self._provoking() if interpolation == FLAT else self._interpolated()
             op.after = list(self._before)
             self.varyings[op] = varying
             self._made[varying] = made
@@ -137,7 +146,19 @@ class Fragment(Samples):
             return self._two_sided(index, component, declared.interpolation)
         return self._varying(name, index, component, declared.interpolation)
 
-    _system = _input
+    def _system(self, value: Value) -> Operand:
+        number, component = value.attributes
+        declared = self._system_values.get(number)
+        if declared is None or declared.semantic is None:
+            return Const(0)
+        name = declared.semantic.name
+        if name == "POSITION":
+            return self._position(component)
+        if name == "FACE":
+            return self._face() if not component else ONE
+        if name == "PCOORD":
+            return self._sprite(component)
+        raise TooComplex("TGSI-009", f"fragment shaders have no {name}")
 
     def _position(self, component: int) -> Operand:
         """gl_FragCoord: rows count from the first one in memory."""
@@ -167,6 +188,8 @@ class Fragment(Samples):
         """The place in a point; the hardware's y is 1 at the first row in memory."""
         if component > 1:
             return ONE if component == 3 else Const(0)
+        if self.key.primitives is not Primitives.POINTS:
+            return Const(0)
         found: Reg = self._implicit[component]
         if component == 1 and not self.key.sprite_origin_is_lower:
             return self.code.make("fsub", ONE, found)

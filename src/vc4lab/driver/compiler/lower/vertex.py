@@ -5,8 +5,14 @@ from __future__ import annotations
 from vc4lab.driver.compiler.keys import VertexKey
 from vc4lab.driver.compiler.lower.attributes import component_of, words_of
 from vc4lab.driver.compiler.lower.samples import Samples
-from vc4lab.driver.compiler.machine.code import VPM, Const, Op, Operand, Reg, Wants
-from vc4lab.driver.compiler.result import Stage, Uniform, UniformKind
+from vc4lab.driver.compiler.machine.code import VPM, Const, Op, Operand, Reg, TooComplex, Wants
+from vc4lab.driver.compiler.result import (
+    NO_ELEMENT,
+    VERTEX_NUMBER,
+    Stage,
+    Uniform,
+    UniformKind,
+)
 from vc4lab.driver.compiler.ssa.values import Function, Value
 from vc4lab.driver.compiler.tgsi.program import File, Program
 from vc4lab.qpu.isa.operations import AddOp, Pack
@@ -42,6 +48,7 @@ class Vertex(Samples):
                 for number in range(one.first, one.last + 1):
                     name, index = one.semantic.name, one.semantic.index + number - one.first
                     self._outputs_of[name, index] = number
+        self._system_values = system_values(program)
         self._words: dict[tuple[int, int], Reg] = {}
         self._read(sizes)
 
@@ -57,7 +64,7 @@ class Vertex(Samples):
         places = [(element, word) for element in sorted(sizes) for word in range(sizes[element])]
         code = self.code
         last: Op | None = None
-        for number, place in enumerate(places or [(-1, 0)]):
+        for number, place in enumerate(places or [(NO_ELEMENT, 0)]):
             if number % READS == 0:
                 count = min(len(places) - number, READS) or 1
                 setup = SETUP | (count % READS) << 20 | number
@@ -95,7 +102,15 @@ class Vertex(Samples):
         return found
 
     def _system(self, value: Value) -> Operand:
-        return Const(0)
+        number, component = value.attributes
+        name = self._system_values.get(number)
+        if component or name is None:
+            return Const(0)
+        if name == "INSTANCEID":
+            return Uniform(UniformKind.INSTANCE)
+        if name == "VERTEXID":
+            return self.word(VERTEX_NUMBER, 0)
+        raise TooComplex("TGSI-009", f"vertex shaders have no {name}")
 
     # ---------------------------------------------------------------- outputs
 
@@ -151,9 +166,20 @@ class Vertex(Samples):
             last = op
 
 
-def sizes_of(function: Function, key: VertexKey) -> dict[int, int]:
+def system_values(program: Program) -> dict[int, str]:
+    """The names of a program's system values, by their registers."""
+    return {
+        number: one.semantic.name
+        for one in program.declarations
+        if one.file is File.SV and one.semantic is not None
+        for number in range(one.first, one.last + 1)
+    }
+
+
+def sizes_of(program: Program, function: Function, key: VertexKey) -> dict[int, int]:
     """The elements that a function reads, and how many words of each, from its first on."""
     found: dict[int, int] = {}
+    names = system_values(program)
     for value in function.values():
         if value.op == "input":
             element, component = value.attributes
@@ -161,4 +187,6 @@ def sizes_of(function: Function, key: VertexKey) -> dict[int, int]:
                 words = words_of(key.formats[element], component)
                 if words:
                     found[element] = max(found.get(element, 0), words)
+        elif value.op == "system" and names.get(value.attributes[0]) == "VERTEXID":
+            found[VERTEX_NUMBER] = 1
     return found

@@ -58,6 +58,8 @@ def _is_used(op: Op) -> bool:
         return True
     if op.second is not None and op.second.uses:
         return True
+    if op.second is not None and op.target is None:
+        return False
     if isinstance(op.target, Reg):
         return bool(op.target.uses)
     only_flags = op.sets is not None and op.target is None
