@@ -81,7 +81,9 @@ def test_a_machine_by_keywords():
     machine.v3d_bridge.switch("clock", True)
     options = machine.v3d.programs.options
     assert (machine.board.name, options.engine) == ("pi3", "interpreter")
-    assert options.unknowns == OTHERS.with_(hyp_start="svc", monitor_call="undefined")
+    assert options.unknowns == OTHERS.with_(
+        hyp_start="svc", monitor_call="undefined", framebuffer_order_channel_1="rgb"
+    )
 
 
 def test_a_forgiving_machine_has_a_forgiving_v3d():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from vc4lab.ranges import ADDRESS, FRAMES, SECONDS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
+    from vc4lab.soc.devices.gpio import PinLevel
 
 
 class BootCommand(TyperCommand):
@@ -61,6 +63,20 @@ def _unknowns(firmware: Firmware, texts: list[str]) -> Unknowns:
 
     chosen = [f"{name}={choice}" for name, choice in choices_of(firmware.value).items()]
     return unknowns_of([*chosen, *texts])
+
+
+def _pin(text: str) -> PinLevel:
+    """`10=1` or `21=0@0.5`."""
+    from vc4lab.soc.devices.gpio import PinLevel
+
+    found = re.fullmatch(r"(\d{1,3})=(\d{1,3})(?:@([0-9.eE+-]{1,30}))?", text.strip())
+    if found is None:
+        shown = "".join(c if c.isprintable() else "?" for c in text[:40])
+        raise typer.BadParameter(f"--gpio: {shown!r} is not PIN=LEVEL or PIN=LEVEL@SECONDS.")
+    try:
+        return PinLevel(int(found[1]), int(found[2]), float(found[3] or 0))
+    except ValueError as error:
+        raise typer.BadParameter(f"--gpio: {error}.") from None
 
 
 def boot(
@@ -166,6 +182,15 @@ def boot(
             parser=Address(ADDRESS, multiple=4),
         ),
     ] = None,
+    gpio: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Connect a GPIO pin to a level, from the start or a moment of guest time on, as "
+            "a button does: 21=0@0.5. Can be repeated.",
+            metavar="PIN=0|1[@SECONDS]",
+            show_default=False,
+        ),
+    ] = None,
     window: Annotated[
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
@@ -198,7 +223,9 @@ def boot(
     gpu = GpuOptions(engine.value, unknowns=_unknowns(firmware, unknown or []), forgiving=forgiving)
     settings = Settings(
         path,
-        MachineOptions(board, card, caches and caches.value, extras, gpu),
+        MachineOptions(
+            board, card, caches and caches.value, extras, gpu, pins=tuple(map(_pin, gpio or []))
+        ),
         PictureOptions(
             screenshot, record, every, both_orders=both_orders, window=window, headless=headless
         ),

@@ -63,6 +63,8 @@ from vc4lab.soc.videocore.vpu.service import VpuService
 
 SLOT_PIN, SDHOST_FUNCTION, EMMC_FUNCTION = 48, "alt0", "alt3"
 """The first of six pins that lead to the card (BCM2835 ARM Peripherals, table 6-31)."""
+PL011_FUNCTION = "alt0"
+"""Of GPIO 14 and 15."""
 TYPING_NS = 1_000_000
 """How often a channel of the DMA looks whether something was typed."""
 
@@ -276,6 +278,8 @@ class Hardware:
     def _connect_uarts(self) -> None:
         """Both UARTs as the firmware leaves them: which one the header has, and if it is on."""
         uart, asked = self.board.header_uart, self.config.flag("enable_uart")
+        if self.config.frees_pl011:
+            uart = PL011_FUNCTION
         ready = asked or not uart.startswith("(")
         line = self.serial, self.interrupts, self.gpio, self.reporter
         self.uart = Uart(*line)

@@ -126,7 +126,7 @@ class Machine:
         reporter = reporter if reporter is not None else Reporter()
         hardware = self.hardware = Hardware(
             found,
-            plan_boot(path, found, reporter, options.extras),
+            plan_boot(path, found, reporter, options.extras, options.pins),
             reporter,
             serial if serial is not None else SerialPort(),
             open_slot(path, options.card, reporter),
@@ -174,6 +174,7 @@ class Machine:
         """Each gives file descriptors that end a rest of `--realtime`."""
         self._schedule_vsync()
         self.videocore.next_vsync = lambda: self._next_vsync
+        self.gpio.connect(options.pins)
         place_plan(self.plan, self.memory, self.reporter)
         self.processors.power_on()
         self.places.find(path, self.plan)

@@ -13,6 +13,7 @@ from vc4lab.memory import GuestMemory
 from vc4lab.options import GpuOptions
 from vc4lab.ranges import CACHE_MODES, check_word
 from vc4lab.soc.boot.boot_extras import BootExtras
+from vc4lab.soc.devices.gpio import PinLevel
 
 TODAY = "today"
 FIRMWARES: Mapping[str, Mapping[str, str]] = {
@@ -61,6 +62,8 @@ class MachineOptions:
         the whole board.
     v3d_factory
         A maker for tests.
+    pins
+        What is connected to GPIO pins from outside.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class MachineOptions:
     extras: BootExtras = field(default_factory=BootExtras)
     gpu: GpuOptions = field(default_factory=GpuOptions)
     v3d_factory: Callable[[GuestMemory, Reporter], Any] | None = None
+    pins: tuple[PinLevel, ...] = ()
 
     def __post_init__(self) -> None:
         if self.caches is not None:

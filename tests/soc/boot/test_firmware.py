@@ -71,6 +71,35 @@ def test_links_out_of_the_card_are_not_followed(tmp_path):
     assert refused(card)[0] == "BOOT-002"
 
 
+POINTER = (
+    b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f"
+    b"32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+)
+
+
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize(
+    ("data", "what"), [(POINTER, "Git LFS pointer"), (b"\n<!DOCTYPE html><html>", "web page")]
+)
+def test_a_download_that_is_not_the_kernel(tmp_path, data, what, bare):
+    image = tmp_path / "kernel7.img"
+    image.write_bytes(data)
+    code, text = refused(image if bare else tmp_path)
+    assert code == "BOOT-019"
+    assert f"kernel7.img is a {what}" in text
+
+
+def test_a_ram_disk_that_is_a_pointer(tmp_path):
+    (tmp_path / "kernel7.img").write_bytes(CODE)
+    (tmp_path / "disk.gz").write_bytes(POINTER)
+    (tmp_path / "config.txt").write_text("initramfs disk.gz followkernel")
+    reporter = Reporter()
+    plan_boot(tmp_path, PI2, reporter)
+    (item,) = reporter.items
+    assert item.code == "BOOT-013"
+    assert "Git LFS pointer" in item.message
+
+
 def test_empty_oversized_elf_and_odd_images(tmp_path):
     image = tmp_path / "kernel7.img"
     image.write_bytes(b"")

@@ -338,3 +338,25 @@ def test_a_cursor_that_is_too_small_is_answered_and_reported(machine, width, inv
     ((answer, *_),) = call(machine, (0x8010, [width, 16, 0, 0xC0008000, 0, 0]))
     assert answer == invalid
     assert machine.reporter.has("SOC-022") == bool(invalid)
+
+
+def test_displays(machine):
+    """How many there are, and what each shows, as Linux's bcm2708_fb.c asks."""
+    call(machine, (0x48003, [64, 32]), (0x48004, [64, 64]), (0x48005, [32]), (0x40001, [16]))
+    call(machine, (0x48009, [0, 32]))
+    count, settings, number = call(machine, (0x40013, []), (0x40014, [0]), (0x40016, [0]), size=40)
+    assert count[0] == 1
+    assert settings == [
+        0,
+        64,
+        32,
+        32,
+        256,
+        64,
+        64,
+        0,
+        32,
+        machine.videocore.framebuffer.bus_address,
+    ]
+    assert number[0] == 2, "HDMI"
+    assert not machine.reporter.items

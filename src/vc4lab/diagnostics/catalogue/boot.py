@@ -104,8 +104,9 @@ ENTRIES = [
     Entry(
         "BOOT-013",
         "A file that config.txt names is missing",
-        "An include or initramfs line names a file that is not on the card, does not fit into the "
-        "RAM, or includes itself. The firmware continues without it. A RAM disk given with "
+        "An include, initramfs or armstub line names a file that is not on the card, does not fit "
+        "into the RAM, includes itself, or is not what it should be (a Git LFS pointer, a web "
+        "page). The firmware continues without it. A RAM disk given with "
         "--initrd that is empty or does not fit ends the start instead.",
         _CONFIG,
         "Put the file on the card, or remove the line.",
@@ -157,6 +158,16 @@ ENTRIES = [
         "Put the board's .dtb on the card (`vc4lab boards` names it), or give it with --dtb; "
         "Debian's linux-image packages have them under /usr/lib.",
         Severity.WARNING,
+    ),
+    Entry(
+        "BOOT-019",
+        "The kernel is not the file itself",
+        "The file holds a Git LFS pointer (three lines of text with the size and a checksum of the "
+        "file that was meant), or the web page that shows the file. A board would execute the "
+        "text.",
+        "Git LFS specification, the pointer",
+        "In a clone: git lfs install, git lfs pull. On a web site: download the raw file, or the "
+        "release's archive.",
     ),
     Entry(
         "BOOT-021",

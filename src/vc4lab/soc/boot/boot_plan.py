@@ -61,10 +61,12 @@ class BootPlan:
     ----------
     wide
         AArch64.
+    entry
+        Where the cores begin: the kernel's first instruction, or that of the program's own stub.
     level
-        Exception level of the start (AArch64).
+        Exception level of the start (AArch64); 3 also in AArch32: no stub of the firmware has run.
     all_cores
-        Every core enters the kernel (`kernel_old=1`); else core 0 alone.
+        Every core enters the kernel (`kernel_old=1`) or the stub; else core 0 alone.
     room
         Bytes from `address` on that belong to the kernel while it starts.
     cleans_caches

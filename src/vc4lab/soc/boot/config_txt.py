@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from vc4lab.diagnostics import Reporter
@@ -55,6 +55,9 @@ KEYS = frozenset(
 )
 """Keys the firmware knows; others are reported as a hint (it ignores them silently)."""
 
+UART_OVERLAYS = frozenset(("disable-bt", "pi3-disable-bt", "miniuart-bt", "pi3-miniuart-bt"))
+"""Overlays that give the PL011 back to the header: no Bluetooth, or Bluetooth by the mini UART."""
+
 TREE_KEYS = {"device_tree_overlay": "dtoverlay", "device_tree_param": "dtparam"} | {
     key: key for key in ("dtoverlay", "dtparam")
 }
@@ -88,6 +91,20 @@ class Config:
         """Whether the key is set to a number other than 0."""
         return self.integer(key) != 0
 
+    @property
+    def overlays(self) -> list[str]:
+        """Names of the overlays that are asked for, in order."""
+        values = (value for key, value, _where in self.tree_lines if key == "dtoverlay")
+        return [re.split("[:,]", value, maxsplit=1)[0].strip() for value in values]
+
+    @property
+    def frees_pl011(self) -> bool:
+        """Whether the PL011 is taken from Bluetooth and leads to GPIO 14 and 15 (Pi 3).
+
+        The firmware acts on these names itself, also without the overlay's file.
+        """
+        return not UART_OVERLAYS.isdisjoint(self.overlays)
+
     def display_mode(self) -> tuple[int, int, int]:
         """Width, height and refresh rate of the display by hdmi_group and hdmi_mode."""
         group = self.integer("hdmi_group")
@@ -117,6 +134,7 @@ class _Board:
     filters: frozenset[str]
     revision: int
     serial: int
+    levels: Mapping[int, int]
 
     def meets(self, title: str) -> bool:
         """Whether the lines below `[title]` apply to this board."""
@@ -126,8 +144,9 @@ class _Board:
         if re.fullmatch(r"0x[0-9a-f]{1,8}", title):
             return int(title, 16) == self.serial
         pin = re.fullmatch(r"gpio(\d{1,2})=([01])", title)
-        if pin:  # nothing is attached: it reads as it is pulled
-            return PULL_UP_AT_RESET >> int(pin[1]) & 1 == int(pin[2])
+        if pin:  # where nothing is connected it reads as it is pulled
+            number = int(pin[1])
+            return self.levels.get(number, PULL_UP_AT_RESET >> number & 1) == int(pin[2])
         return title in self.filters
 
 
@@ -145,6 +164,7 @@ def parse_config(
     read: Callable[[str], str | None] = lambda _name: None,
     revision: int = 0,
     serial: int = 0,
+    levels: Mapping[int, int] = {},
 ) -> Config:
     """Read config.txt; lines of other boards are skipped, nonsense is reported and skipped.
 
@@ -156,9 +176,11 @@ def parse_config(
         Gives the text of a file that a line includes, None if there is none (or too many).
     revision, serial
         The board's numbers, for the filters that ask for them.
+    levels
+        What is connected to GPIO pins, by their numbers.
     """
     config = Config()
-    board = _Board(frozenset(filters) | {"all"}, revision, serial)
+    board = _Board(frozenset(filters) | {"all"}, revision, serial, levels)
     _parse(config, text, board, reporter, "config.txt", read)
     return config
 
@@ -184,7 +206,7 @@ def _parse(
         if section:
             title = section[1].strip()
             if OTHER_FILTERS.fullmatch(title) is None:
-                reporter.report("BOOT-011", f"{where}: unknown filter [{_short(title)}]")
+                reporter.report("BOOT-011", f"{where}: unknown filter [{printable(title)}]")
             if title.lower() == "all":
                 unmet.clear()
             elif board.meets(title):
@@ -202,10 +224,10 @@ def _parse(
         else:
             included = read(command[2].strip())
             if included is None:
-                text = f"cannot include {_short(command[2])}: missing, or it includes this file"
+                text = f"cannot include {printable(command[2])}: missing, or it includes this file"
                 reporter.report("BOOT-013", f"{where}: {text}")
             else:
-                _parse(config, included, board, reporter, _short(command[2]), read)
+                _parse(config, included, board, reporter, printable(command[2]), read)
 
 
 def _initramfs(config: Config, words: list[str], where: str, reporter: Reporter) -> None:
@@ -213,7 +235,7 @@ def _initramfs(config: Config, words: list[str], where: str, reporter: Reporter)
     place = words[1] if len(words) > 1 else "followkernel"
     address = None if place == "followkernel" else _number(place)
     if address is None and place != "followkernel":
-        reporter.report("BOOT-010", f"{where}: {_short(place)!r} is not an address")
+        reporter.report("BOOT-010", f"{where}: {printable(place)!r} is not an address")
     config.ramdisk = (words[0], address)
 
 
@@ -221,11 +243,15 @@ def _setting(config: Config, line: str, where: str, reporter: Reporter) -> None:
     key, equals, value = line.partition("=")
     key, value = key.strip(), value.strip()
     if not equals or not re.fullmatch(r"[A-Za-z0-9_:]+", key):
-        reporter.report("BOOT-010", f"{where}: {_short(line)!r} is neither key=value nor a filter")
+        reporter.report(
+            "BOOT-010", f"{where}: {printable(line)!r} is neither key=value nor a filter"
+        )
         return
     plain = key.partition(":")[0].lower()
     if plain not in KEYS:
-        reporter.report("BOOT-014", f"{where}: the firmware does not know the key {_short(key)!r}")
+        reporter.report(
+            "BOOT-014", f"{where}: the firmware does not know the key {printable(key)!r}"
+        )
     if plain == "initramfs":
         _initramfs(config, value.split() or [""], where, reporter)
     plain = TREE_KEYS.get(plain, plain)
@@ -234,6 +260,6 @@ def _setting(config: Config, line: str, where: str, reporter: Reporter) -> None:
     config.values[plain] = value
 
 
-def _short(text: str) -> str:
+def printable(text: str) -> str:
     """Guest text, shortened and made printable."""
     return "".join(c if c.isprintable() else "?" for c in text[:60])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.files import size_text
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.board import Board
+from vc4lab.soc.boot.armstub import armstub
 from vc4lab.soc.boot.boot_error import BootError, boot_error
 from vc4lab.soc.boot.boot_extras import (
     LONGEST_COMMAND_LINE,
@@ -21,8 +23,10 @@ from vc4lab.soc.boot.boot_plan import ATAGS, RAMDISK_NAME, BootPlan, Piece, arm_
 from vc4lab.soc.boot.card import BareImage, Card, FolderCard
 from vc4lab.soc.boot.config_txt import LONGEST_FILE, Config, parse_config
 from vc4lab.soc.boot.device_tree import BadTree, complete, device_tree, read_tree, write_tree
+from vc4lab.soc.boot.foreign_file import foreign_file
 from vc4lab.soc.boot.kernel import LED_CODES, Kernel, read_kernel
 from vc4lab.soc.boot.tree_changes import changed
+from vc4lab.soc.devices.gpio import PinLevel
 from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.fat import BadCard, FatCard, looks_like_card
 from vc4lab.soc.videocore.videocore import SERIAL_NUMBER
@@ -69,11 +73,12 @@ def plan_boot(
     board: Board,
     reporter: Reporter,
     extras: BootExtras = BootExtras(),  # noqa: B008 - it cannot change
+    pins: Iterable[PinLevel] = (),
 ) -> BootPlan:
     """Find the kernel as the firmware would: in a folder, an SD-card image, or the image itself.
 
     A bare image uses the config.txt that lies next to it, if there is one, except for the choice of
-    the kernel.
+    the kernel. Filters of config.txt see what is connected to `pins` from the beginning.
 
     Raises
     ------
@@ -82,7 +87,8 @@ def plan_boot(
     """
     card = open_card(path, reporter)
     try:
-        config = _read_config(card, board, reporter)
+        levels = {one.pin: one.level for one in pins if not one.seconds}
+        config = _read_config(card, board, levels, reporter)
         extras.apply(config)
         _check_extras(extras, reporter)
         kernel = read_kernel(card, board, config, reporter)
@@ -133,17 +139,21 @@ def _plan(card: Card, kernel: Kernel, board: Board, config: Config, reporter: Re
     elif is_extra(card, config.get("device_tree")):
         text = "disable_commandline_tags=1 in config.txt: the program gets no device tree"
         raise boot_error(reporter, "BOOT-031", text)
-    old = config.flag("kernel_old")
+    stub = armstub(card, config, described, kernel.entry, reporter)
+    if stub is not None:
+        pieces.insert(0, stub)
+    registers = (described, 0, 0, 0) if kernel.wide else (0, board.machine_id, described)
+    own_start = stub is not None or config.flag("kernel_old")
     return BootPlan(
         name=kernel.name,
         image=kernel.image,
         address=kernel.address,
         config=config,
-        entry_registers=(described, 0, 0, 0) if kernel.wide else (0, board.machine_id, described),
-        entry=kernel.entry,
+        entry_registers=registers if stub is None else (0, 0, 0, 0),
+        entry=kernel.entry if stub is None else stub.address,
         wide=kernel.wide,
-        level=3 if old else 2,
-        all_cores=old and board.cores > 1,
+        level=3 if own_start else 2,
+        all_cores=own_start and board.cores > 1,
         pieces=tuple(pieces),
         room=kernel.end - kernel.address,
         cleans_caches=kernel.linux is not None,
@@ -169,7 +179,7 @@ def _read_text(card: Card, name: str, limit: int, reporter: Reporter) -> str | N
     return card.read(name, limit).decode("utf-8", "replace")
 
 
-def _read_config(card: Card, board: Board, reporter: Reporter) -> Config:
+def _read_config(card: Card, board: Board, levels: Mapping[int, int], reporter: Reporter) -> Config:
     included = 0
 
     def read(name: str) -> str | None:
@@ -184,7 +194,13 @@ def _read_config(card: Card, board: Board, reporter: Reporter) -> Config:
         if "\0" in text:
             reporter.report("BOOT-010", "config.txt contains binary data", block="firmware")
         config = parse_config(
-            text, board.filters, reporter, read=read, revision=board.revision, serial=SERIAL_NUMBER
+            text,
+            board.filters,
+            reporter,
+            read=read,
+            revision=board.revision,
+            serial=SERIAL_NUMBER,
+            levels=levels,
         )
     name = config.get("cmdline", "cmdline.txt")
     lines = _read_text(card, name, LONGEST_COMMAND_LINE, reporter) or ""
@@ -217,6 +233,9 @@ def _ramdisk(
             "BOOT-013", f"initramfs {name[:60]}: missing, or no room for it", block="firmware"
         )
         return None
+    foreign = foreign_file(card.read(name, 256))
+    if foreign is not None:
+        reporter.report("BOOT-013", f"the RAM disk {name[:60]} {foreign}", block="firmware")
     data = card.open(name) if is_extra(card, name) else card.read(name, max(room, 0))
     return Piece(RAMDISK_NAME, address, data)
 

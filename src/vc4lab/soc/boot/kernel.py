@@ -12,6 +12,7 @@ from vc4lab.soc.boot.boot_error import boot_error
 from vc4lab.soc.boot.boot_plan import arm_memory
 from vc4lab.soc.boot.card import BareImage, Card
 from vc4lab.soc.boot.config_txt import Config
+from vc4lab.soc.boot.foreign_file import foreign_file
 from vc4lab.soc.boot.linux_image import (
     ALIGNMENT,
     GZIP,
@@ -141,6 +142,9 @@ def _read_kernel(
     if size == 0:
         raise boot_error(reporter, "BOOT-003", f"{title} is empty")
     image = card.read(name, end) if size <= end else b""
+    foreign = foreign_file(image[:256])
+    if foreign is not None:
+        raise boot_error(reporter, "BOOT-019", f"{title} {foreign}")
     try:
         if image[:2] == GZIP and wide:
             image = unpack(image, end)

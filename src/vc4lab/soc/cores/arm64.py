@@ -13,6 +13,7 @@ from typing import Any
 from unicorn import arm64_const as a64
 
 from vc4lab.soc.cores import float_trap, mmu_switch
+from vc4lab.soc.cores.a53_registers import A53Registers
 from vc4lab.soc.cores.arm64_entry import (
     HCR,
     MASKED,
@@ -97,6 +98,7 @@ class Arm64(Cpu):
         self._hypervisor_call = False
         self._callbacks: list[Any] = []
         """What the engine calls; they live as long as it does."""
+        self._own_registers = A53Registers(self)
         self._put_off: tuple[SystemRegister, int, int] | None = None
         """What `eret` is to write: register and value, and how many instructions away it is."""
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
@@ -250,6 +252,9 @@ class Arm64(Cpu):
             self._pending = (ABORTS[number], pc)
         elif number == ENGINE_SMC:
             self.set_pc(pc)
+            return
+        elif self._own_registers.executes(self.fetch(pc), self._current_level):
+            self.set_pc(pc + 4)
             return
         else:
             self._pending = (ArmException.UNDEFINED, pc)

@@ -5,12 +5,14 @@ Source: BCM2835 ARM Peripherals 6.1 (registers), table 6-31 (pulls after reset).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
-from vc4lab.ranges import LEVEL, PIN
+from vc4lab.ranges import LEVEL, PIN, SECONDS
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block
-from vc4lab.soc.clock import Clock
+from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.devices.interrupts import GPIO, InterruptController
 
 PINS = 54
@@ -33,6 +35,23 @@ class PinEvent:
     at: int
     pin: int
     level: int
+
+
+@dataclass(frozen=True)
+class PinLevel:
+    """What is connected to a pin from outside from a moment on: 0 or 1, in seconds of guest time.
+
+    Raises ValueError for a pin, a level or a time that there is not.
+    """
+
+    pin: int
+    level: int
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        PIN.check(self.pin)
+        LEVEL.check(self.level)
+        SECONDS.check(self.seconds)
 
 
 class Gpio(Block):
@@ -92,6 +111,15 @@ class Gpio(Block):
         self._drive = self._drive | bit if level else self._drive & ~bit
         self._clock.something_happened()
         self._look()
+
+    def connect(self, levels: Iterable[PinLevel]) -> None:
+        """Connect pins to levels, now or at their moments."""
+        for one in sorted(levels, key=lambda one: one.seconds):
+            moment = round(one.seconds * NANOSECONDS)
+            if moment <= self._clock.now:
+                self.drive(one.pin, one.level)
+            else:
+                self._clock.at(moment, partial(self.drive, one.pin, one.level))
 
     def select(self, pin: int, function: str) -> None:
         """Give a pin a function, as the firmware does before the program begins."""

@@ -1,7 +1,8 @@
 """The registers of an AArch64 core for a saved state: read and written one by one by name.
 
 What the engine does not show is not saved: the stack pointer of EL3 after the program has left EL3,
-and the exclusive monitor (a following store-exclusive fails, so the program tries again).
+and the exclusive monitor (a following store-exclusive fails, so the program tries again). Nor are
+the Cortex-A53's own registers (`cores/a53_registers.py`), which have no effect.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ from dataclasses import replace
 from vc4lab.soc.videocore.properties import tag
 from vc4lab.soc.videocore.videocore import VideoCore
 
+HDMI = 2
+"""The firmware's id of the first HDMI connector (dispmanx, DISPMANX_ID_HDMI)."""
+
 
 def _geometry_tags(get: int, name: str, names: tuple[str, ...]) -> None:
     """Declare the get, test and set tags of one part of the geometry."""
@@ -36,6 +39,24 @@ tag(0x00040008, "get pitch", "", "u32 bytes", display=True)(
     lambda vc: vc.framebuffer.geometry.pitch
 )
 tag(0x00040013, "number of displays", "", "u32 displays", display=True)(lambda vc: 1)
+
+
+@tag(
+    0x00040014,
+    "display settings",
+    "u32 display",
+    "u32 display, u32 width, u32 height, u32 depth, u32 pitch, u32 virtual_width, "
+    "u32 virtual_height, u32 x, u32 y, u32 base",
+    display=True,
+)
+def display_settings(vc: VideoCore, _display: int) -> tuple[int, ...]:
+    """As Linux's bcm2708_fb.c asks for them; there is one display, number 0."""
+    g, base = vc.framebuffer.geometry, vc.framebuffer.bus_address
+    sizes = g.width, g.height, g.depth, g.pitch, g.virtual_width, g.virtual_height
+    return 0, *sizes, g.x, g.y, base
+
+
+tag(0x00040016, "display id", "u32 display", "u32 id", display=True)(lambda vc, display: HDMI)
 tag(0x00048013, "select display", "u32 display", "u32 display", display=True)(lambda vc, display: 0)
 tag(0x0004400E, "test vsync", "u32 value", "u32 value", display=True)(lambda vc, value: value)
 tag(0x0004800F, "set backlight", "u32 value", "u32 value", display=True)(lambda vc, value: value)
