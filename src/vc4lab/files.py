@@ -55,6 +55,20 @@ def read_file(path: str | os.PathLike[str], limit: int, *, plain: bool = False) 
         return data + rest if rest else data
 
 
+def read_up_to(file: IO[bytes], limit: int) -> bytes:
+    """The rest of a file, or its next `limit` bytes. Raises OSError.
+
+    `file.read(limit)` takes memory for all of the limit, also where the file is short.
+    """
+    size = os.fstat(file.fileno()).st_size
+    parts = [file.read(min(size, limit))]
+    left = limit - len(parts[0])
+    while left > 0 and (part := file.read(min(left, CHUNK))):
+        parts.append(part)
+        left -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 def check_plain(status: os.stat_result, path: str | os.PathLike[str]) -> None:
     """Raises Unusable for a folder, a device or a pipe."""
     if not stat.S_ISREG(status.st_mode):
@@ -130,6 +144,14 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a whole file, or leave the old one. Raises OSError with the path's name."""
     with written_whole(path) as file:
         file.write(data)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """The same in UTF-8. Names of files need not be text: their other bytes are written as \\udcff.
+
+    Raises OSError with the path's name.
+    """
+    write_file(path, text.encode("utf-8", "backslashreplace"))
 
 
 def why(error: OSError | ValueError) -> str:

@@ -48,6 +48,7 @@ def asm(
 
     Broken instruction restrictions are shown as warnings.
     """
+    from vc4lab.cli.messages import note
     from vc4lab.diagnostics.catalogue import severity_of
     from vc4lab.qpu.text.assembler import MAX_SOURCE, AssemblyError, assemble
     from vc4lab.qpu.text.lint import lint
@@ -65,8 +66,9 @@ def asm(
         for finding in lint(assembly.words, assembly.raw):
             line, text = assembly.lines[finding.index]
             message = f"{finding.code}: {finding.message}: {text}"
-            sort = severity_of(finding.code).name.lower()
-            typer.echo(f"{shown}:{line}: {sort} {message}", err=True)
+            severity = severity_of(finding.code)
+            note(severity)
+            typer.echo(f"{shown}:{line}: {severity.name.lower()} {message}", err=True)
     suffix = output.suffix.lower() if output else ""
     if format_ is None:
         by_suffix = {".h": Format.C, ".c": Format.C, ".hex": Format.HEX}

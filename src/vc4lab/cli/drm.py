@@ -166,7 +166,7 @@ def drm(
         raise typer.Exit(_check(folder, suite))
     if not program or not program[0]:
         raise failed("no program given; for example: vc4lab drm -- kmscube")
-    from vc4lab.diagnostics import Reporter
+    from vc4lab.cli.messages import reporter_of
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.drm.kms.modes import STANDARD, parse_modes
     from vc4lab.drm.supervisor.started import NotPossible
@@ -186,7 +186,7 @@ def drm(
         from vc4lab.cli.live_timing import live_timing
 
         live = live_timing(timing, chip, timing_board, slower=timing_slower, waits=True)
-    reporter = Reporter(strict)
+    reporter = reporter_of(strict)
     reporter.listeners.append(lambda item: say(str(item)))
     gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
     try:

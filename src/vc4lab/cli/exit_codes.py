@@ -1,4 +1,8 @@
-"""The exit codes of `vc4lab`, one table for all commands."""
+"""The exit codes of `vc4lab`, one table for all commands.
+
+`drm`, `gl` and `linux` pass on the exit code of the program that they run, unless it is 0 and
+something else went wrong.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ class ExitCode(IntEnum):
     STRICT_STOP = 4
     OUTPUT = 5
     NOT_DRAWN = 6
+    ERRORS = 7
     HUNG_UP = 129
     INTERRUPTED = 130
     TERMINATED = 143
@@ -33,11 +38,12 @@ class ExitCode(IntEnum):
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "the frames or the time were reached; without --frames: the program ended",
     ExitCode.INTERNAL: "an internal error of vc4lab",
-    ExitCode.BAD_INPUT: "wrong options, or a file, folder, image or port that cannot be used",
+    ExitCode.BAD_INPUT: "wrong options; a file, folder, image, port or memory that cannot be used",
     ExitCode.GUEST_HANG: "the program hung or crashed, or ended before the requested frames",
     ExitCode.STRICT_STOP: "--strict stopped at an error",
     ExitCode.OUTPUT: "a picture, recording or log could not be written",
     ExitCode.NOT_DRAWN: "a frame was stored without any of its draws: all were refused",
+    ExitCode.ERRORS: "errors were reported, and nothing above says more",
     ExitCode.HUNG_UP: "ended by SIGHUP: the terminal was closed",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
     ExitCode.TERMINATED: "ended by SIGTERM",
@@ -47,6 +53,7 @@ MEANINGS: dict[ExitCode, str] = {
 def table() -> str:
     """The table as help text."""
     lines = [f"  {code.value:<4}{meaning}" for code, meaning in MEANINGS.items()]
+    lines.append("  drm, gl and linux pass the program's own code on if it is not 0")
     return "\b\nExit codes:\n" + "\n".join(lines)
 
 

@@ -105,12 +105,13 @@ def gl(
         from vc4lab.cli.live_timing import live_timing
 
         live = live_timing(timing, chip, timing_board, slower=timing_slower, waits=True)
-    from vc4lab.diagnostics import Reporter, StrictStop
+    from vc4lab.cli.messages import reporter_of
+    from vc4lab.diagnostics import StrictStop
     from vc4lab.driver.gl import Gl
     from vc4lab.mesa.server.program import SOCKET, TMP, NotPossible
     from vc4lab.options import GpuOptions
 
-    reporter = Reporter(strict)
+    reporter = reporter_of(strict)
     reporter.listeners.append(lambda item: say(str(item)))
     pictures = GlPictures(outputs)
     archive = CaptureFile(capture) if capture is not None else None

@@ -15,6 +15,8 @@ import typer.main
 
 from vc4lab import interruption
 from vc4lab.cli.exit_codes import ExitCode, interrupted_code, table
+from vc4lab.cli.memory_limit import lacks_memory, memory_sentence
+from vc4lab.cli.messages import never_0_after_errors
 
 if TYPE_CHECKING:
     import click  # newer typers have one of their own
@@ -54,6 +56,10 @@ class _Commands(typer.core.TyperGroup):
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             self.commands[cmd_name] = _command(cmd_name)
         return super().get_command(ctx, cmd_name)
+
+    def invoke(self, ctx: click.Context) -> object:
+        with never_0_after_errors():
+            return super().invoke(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -167,6 +173,9 @@ def run() -> None:
             sys.exit(interrupted_code())
         if os.environ.get("VC4LAB_TRACEBACK"):
             raise
+        if lacks_memory(error):
+            print(f"vc4lab: {memory_sentence()}", file=sys.stderr)
+            sys.exit(ExitCode.BAD_INPUT)
         text = " ".join(str(error).split())[:300]
         print(
             f"vc4lab: CLI-003: internal error, {type(error).__name__}: {text}\n"

@@ -15,7 +15,7 @@ from vc4lab.cli.exit_codes import ExitCode, failed, stopped
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import say
 from vc4lab.cli.timing_options import CHIP, timer_of
-from vc4lab.files import why, write_file
+from vc4lab.files import why, write_text
 from vc4lab.ranges import JOB
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def profile(
     unknown: common.UnknownOption = None,
 ) -> None:
     """Say where the clocks of recorded jobs go: modules, draws, instructions; and what helps."""
-    from vc4lab.diagnostics import Reporter, StrictStop
+    from vc4lab.cli.messages import reporter_of
+    from vc4lab.diagnostics import StrictStop
     from vc4lab.options import GpuOptions
     from vc4lab.timing.profile.profiler import Profiler
 
@@ -83,7 +84,7 @@ def profile(
         chip,
         board,
     )
-    reporter = Reporter(strict)
+    reporter = reporter_of(strict)
     reporter.listeners.append(lambda item: say(str(item)))
     gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
     try:
@@ -163,6 +164,6 @@ def _add(profiler: Profiler, name: str, frame: Frame) -> None:
 def _write(path: Path, text: Callable[[], str]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, text().encode())
+        write_text(path, text())
     except OSError as error:
         raise failed(f"{path}: {why(error)}", ExitCode.OUTPUT) from None

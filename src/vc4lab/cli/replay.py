@@ -17,7 +17,7 @@ from vc4lab.cli.job_times import job_times, print_counters
 from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import say
 from vc4lab.cli.timing_options import BoardOption, ChipOption, JsonOption, only_with_timing
-from vc4lab.files import why, write_file
+from vc4lab.files import why, write_text
 from vc4lab.ranges import JOB
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ def replay(
     ] = False,
 ) -> None:
     """Draw the jobs that a real driver submitted, or frames that `vc4lab gl` captured."""
-    from vc4lab.diagnostics import Reporter, StrictStop
+    from vc4lab.cli.messages import reporter_of
+    from vc4lab.diagnostics import StrictStop
     from vc4lab.options import GpuOptions
     from vc4lab.viewer.pictures import is_picture
 
@@ -119,7 +120,7 @@ def replay(
         raise failed(f"{path} is no capture: --recompile is for those of vc4lab gl")
     only_with_timing(timing, (("--chip", chip), ("--board", board), ("--json", as_json)))
     times = job_times(chip, board, as_json) if timing else None
-    reporter = Reporter(strict)
+    reporter = reporter_of(strict)
     reporter.listeners.append(lambda item: say(str(item)))
     try:
         if is_capture(path):
@@ -226,7 +227,7 @@ def _save_tiles(
         names = [name for name in COUNTERS if counters or name not in DETAILED_COUNTERS]
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_file(target, table(frames, names).encode())
+            write_text(target, table(frames, names))
         except OSError as error:
             raise failed(f"{target}: {why(error)}", ExitCode.OUTPUT) from None
     elif frames:

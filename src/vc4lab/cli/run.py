@@ -90,11 +90,12 @@ def run(
 
     What is wrong with it is reported; --strict stops at the first error.
     """
-    from vc4lab.diagnostics import Reporter, StrictStop
+    from vc4lab.cli.messages import reporter_of
+    from vc4lab.diagnostics import StrictStop
     from vc4lab.options import GpuOptions
     from vc4lab.v3d.user_programs.experiment import Experiment
 
-    reporter = Reporter(strict)
+    reporter = reporter_of(strict)
     timer = _timer(timing, chip, board, as_json)
     source = _read(program, entry)
     reporter.listeners.append(source.show)

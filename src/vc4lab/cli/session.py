@@ -60,9 +60,9 @@ def run_session(settings: Settings, guest: Guest | None = None) -> ExitCode | in
         text, wrong = problem
         say(f"vc4lab: {text}")
         return wrong
+    from vc4lab.cli.messages import reporter_of
     from vc4lab.cli.progress import Progress
     from vc4lab.cli.serial_line import BadSerial, SerialLine
-    from vc4lab.diagnostics import Reporter
 
     live = not settings.pictures.headless and settings.serial != "stdio"
     with Progress(live, settings.frames, settings.seconds) as progress:
@@ -78,7 +78,7 @@ def run_session(settings: Settings, guest: Guest | None = None) -> ExitCode | in
             port = (settings.serial or "").startswith("tcp:")
             say(f"vc4lab: {'CLI-004' if port else 'CLI-001'}: {settings.serial}: {why(error)}")
             return ExitCode.BAD_INPUT if port else ExitCode.OUTPUT
-        reporter = Reporter(settings.strict)
+        reporter = reporter_of(settings.strict)
         reporter.listeners.append(
             lambda item: progress.show(str(item)) if progress.enabled else say(str(item))
         )

@@ -40,14 +40,19 @@ def show(
 ) -> None:
     """Print captured frames: commands, state, vertices, constants, shaders, QPU programs."""
     from vc4lab.capture.errors import CaptureError
-    from vc4lab.diagnostics import Reporter
+    from vc4lab.cli.messages import reporter_of
     from vc4lab.driver.capture.show import Choice, Show
 
     found = opened(capture)
     numbers = [one.number for one in found.frames]
     if frame is not None and frame not in numbers:
         raise failed(f"{capture}: it has no frame {frame}, but {', '.join(map(str, numbers[:20]))}")
-    reporter = Reporter()
+    if draw is not None:
+        most = max((len(f.draws) for f in found.frames if frame in (None, f.number)), default=0)
+        if draw > most:
+            where = "a frame" if frame is None else f"frame {frame}"
+            raise failed(f"{capture}: there is no draw {draw}: {where} has {most} at most")
+    reporter = reporter_of()
     reporter.listeners.append(lambda item: say(str(item)))
     try:
         made = Show(found, Choice(frame, draw, rows), reporter, _list_lines if lists else None)

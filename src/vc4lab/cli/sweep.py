@@ -16,7 +16,7 @@ from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.options import FILE, limits
 from vc4lab.cli.outputs import say
 from vc4lab.cli.timing_options import CHIP, timer_of
-from vc4lab.files import why, write_file
+from vc4lab.files import why, write_text
 from vc4lab.ranges import THREADS
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def sweep(
 def _digests(runs: list[Path]) -> list[tuple[str, str]]:
     """Paths and digests of runs. Raises typer.Exit for one without jobs."""
     from vc4lab.capture.errors import CaptureError
-    from vc4lab.diagnostics import Reporter
+    from vc4lab.cli.messages import reporter_of
     from vc4lab.driver.capture import work
     from vc4lab.drm.recorded.timed_points import digest_of
 
@@ -133,7 +133,7 @@ def _digests(runs: list[Path]) -> list[tuple[str, str]]:
             except CaptureError as error:
                 raise bad(error) from None
             continue
-        reporter = Reporter()
+        reporter = reporter_of()
         reporter.listeners.append(lambda item: say(str(item)))
         try:
             digest = digest_of(str(run), reporter)
@@ -232,6 +232,6 @@ def _make_folder(path: Path) -> None:
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, text.encode())
+        write_text(path, text)
     except OSError as error:
         raise failed(f"{path}: {why(error)}", ExitCode.OUTPUT) from None

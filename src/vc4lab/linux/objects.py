@@ -109,7 +109,7 @@ def _segments(data: mmap.mmap, path: Path, layout: _Layout) -> list[_Segment]:
         for number in range(count):
             row = struct.unpack_from(layout.program_header, data, at + number * size)
             found.append(_Segment(*(row[n] for n in layout.at)))
-    except struct.error:
+    except (struct.error, OverflowError):  # also places that no file has
         raise BadObject(f"{path}: its program headers are not in the file") from None
     return found
 
@@ -148,7 +148,7 @@ def _section(image: bytes, name: bytes) -> bytes:
             row = struct.unpack_from(layout.section_header, image, table + number * size)
             rows.append((row[0], row[4], row[5]))
         texts = rows[names][1]
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, OverflowError):
         raise BadObject("has section headers that are not in the file") from None
     for title, offset, length in rows:
         if image[texts + title : texts + title + len(name) + 1] == name + b"\0":

@@ -31,6 +31,10 @@ GUARD = 4 << 30
 """Bytes of inaccessible address space on each side of a guarded block: more than any 32-bit offset
 reaches."""
 
+LIBRARIES = 400 << 20
+"""Address space that must be free besides: some of the libraries that are loaded later do not say
+that they lack memory, but end the process (OpenBLAS, the translator of the CPU's emulator)."""
+
 _U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
 _U64 = struct.Struct("<Q")
@@ -82,6 +86,7 @@ class GuestMemory:
         margin = GUARD if guard else 0
         size = MEMORY_SIZE + PAD
         self._map = lazy_zeros(size + 2 * margin)
+        lazy_zeros(LIBRARIES).close()
         self._bytes = memoryview(self._map)[margin : margin + size]
         self.base: int = ctypes.addressof(ctypes.c_char.from_buffer(self._bytes))
         """Host address of guest address 0: native address = base + (guest & MEMORY_MASK)."""

@@ -64,4 +64,14 @@ ENTRIES = [
         "Where the files are your own: chmod -R go-w FOLDER. Else delete the folder and run "
         "--setup again, or set VC4LAB_CACHE to a folder of your own, as with sudo.",
     ),
+    Entry(
+        "CLI-008",
+        "Not enough memory",
+        "The operating system gives the process no more memory: the machine is full, or there is a "
+        "limit (ulimit -v, a container). Guest RAM takes a GiB of address space, and tables of "
+        "which little is used as much again, or three times as much for `profile`; what is really "
+        "used is mostly less than 300 MB.",
+        "vc4lab boot --help",
+        "Raise the limit to 6 GiB of address space (ulimit -v 6291456), or run without one.",
+    ),
 ]

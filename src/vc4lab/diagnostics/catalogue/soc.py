@@ -37,7 +37,6 @@ ENTRIES = [
         _PERIPHERALS + " 1.2.4",
         "Clear the two top bits of addresses from the mailbox (address & 0x3FFFFFFF). Registers "
         "are at the board's peripheral base, not at 0x7E000000.",
-        Severity.WARNING,
     ),
     Entry(
         "SOC-010",

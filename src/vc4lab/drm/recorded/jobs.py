@@ -29,7 +29,7 @@ from vc4lab.drm.uapi.submit import (
     parse_submit,
     refuse,
 )
-from vc4lab.files import size_text
+from vc4lab.files import read_up_to, size_text
 from vc4lab.images.tiling import round_up
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.ranges import JOB
@@ -259,7 +259,7 @@ def _read_file(path: Path, limit: int = MAX_FILE) -> bytes:
     if path.exists() and not path.is_file():  # a pipe would be waited for
         raise ValueError("not a file")
     with path.open("rb") as file:
-        data = file.read(limit + 1)
+        data = read_up_to(file, limit + 1)
     if len(data) > limit:
         raise ValueError(f"larger than {limit} bytes")
     return data

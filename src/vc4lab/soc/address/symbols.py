@@ -13,6 +13,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
+from vc4lab.files import read_up_to
+
 LARGEST_FILE = 256 << 20
 MAX_SYMBOLS = 500_000
 MAX_HEADERS = 1000
@@ -100,7 +102,7 @@ def read_elf(data: bytes) -> SymbolTable:
         raise BadElf("not a little-endian ELF file")
     try:
         return _read(data, wide=data[4] == 2)
-    except struct.error:
+    except (struct.error, OverflowError):  # also places that no file has
         raise BadElf("a truncated ELF file") from None
 
 
@@ -109,7 +111,7 @@ def load_elf(path: Path) -> SymbolTable:
     if path.exists() and not path.is_file():
         raise BadElf("no plain file")
     with path.open("rb") as file:
-        data = file.read(LARGEST_FILE + 1)
+        data = read_up_to(file, LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
         raise BadElf(f"larger than {LARGEST_FILE >> 20} MiB")
     return read_elf(data)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
 
+from vc4lab.files import read_up_to
 from vc4lab.ranges import ADDRESS
 from vc4lab.soc.boot.boot_plan import HostFile
 from vc4lab.soc.boot.card import Card
@@ -92,7 +93,7 @@ class CardWithExtras:
         if path is None:
             return self._card.read(name, limit)
         with path.open("rb") as file:
-            return file.read(limit)
+            return read_up_to(file, limit)
 
     def open(self, name: str) -> HostFile:
         """One of the host's files, for a piece of memory. Raises OSError, KeyError."""

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Protocol
 
+from vc4lab.files import read_up_to
+
 
 class Card(Protocol):
     """What the firmware can ask of a card."""
@@ -74,7 +76,7 @@ class FolderCard:
         if path is None:
             raise FileNotFoundError(name)
         with path.open("rb") as file:
-            return file.read(limit)
+            return read_up_to(file, limit)
 
 
 class BareImage(FolderCard):
