@@ -14,7 +14,8 @@ import vc4lab
 SOURCES = Path(vc4lab.__file__).parent
 FLOORS = (
     {"bits", "cache", "capture", "diagnostics", "files", "images", "interruption"}
-    | {"listeners", "memory", "optimisations", "options", "ranges", "registers", "scanout", "simd"},
+    | {"listeners", "memory", "optimisations", "options", "ranges", "registers", "scanout", "simd"}
+    | {"temporary"},
     {"qpu", "records"},
     {"v3d"},
     {"timing"},

@@ -52,15 +52,15 @@ _told: set[str] = set()
 
 def _make_private(why: str) -> Path:
     global _private
-    import shutil
-    import tempfile
+    from vc4lab.temporary import TemporaryFolder
 
-    _private = Path(tempfile.mkdtemp(prefix="vc4lab-"))
-    process, made = os.getpid(), _private
+    made = TemporaryFolder("vc4lab-code-")
+    _private = Path(made.path)
+    process = os.getpid()
 
     def remove() -> None:
         if os.getpid() == process:  # not in a child
-            shutil.rmtree(made, ignore_errors=True)
+            made.remove()
 
     atexit.register(remove)
     _warn_once(

@@ -7,10 +7,10 @@ whole (what is not in them does not exist) or lie over the host's (other names a
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from vc4lab.temporary import TemporaryFolder
 
 MAX_LINKS = 40
 MAX_TEXT = 4096
@@ -48,6 +48,7 @@ class Tree:
     def __init__(self) -> None:
         self.top = Node("/", over_host=True)
         self.root = ""
+        self._folder: TemporaryFolder | None = None
 
     # -- building ----------------------------------------------------------------------------------
 
@@ -91,7 +92,8 @@ class Tree:
         """Lay the tree down in a temporary folder. Raises OSError."""
         memory = "/dev/shm"  # made and removed in no time there
         folder = memory if os.access(memory, os.W_OK | os.X_OK) else None
-        self.root = tempfile.mkdtemp(prefix="vc4lab-nodes-", dir=folder)
+        self._folder = TemporaryFolder("vc4lab-nodes-", folder)
+        self.root = self._folder.path
         self._write(self.top)
 
     def _write(self, node: Node) -> None:
@@ -142,9 +144,9 @@ class Tree:
 
     def remove(self) -> None:
         """Take the files away again."""
-        if self.root:
-            shutil.rmtree(self.root, ignore_errors=True)
-            self.root = ""
+        if self._folder is not None:
+            self._folder.remove()
+            self._folder, self.root = None, ""
 
     # -- looking up --------------------------------------------------------------------------------
 

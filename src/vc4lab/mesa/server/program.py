@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
+
+from vc4lab.temporary import TemporaryFolder
 
 ENTER = Path(__file__).with_name("enter.py")
 TMP = Path("/tmp")
@@ -62,8 +62,8 @@ class PrivateTmp:
     """A folder that becomes a program's /tmp; as a context manager it is removed at the end."""
 
     def __init__(self) -> None:
-        self._outer = Path(tempfile.mkdtemp(prefix="vc4lab-gl-"))
-        self.path = self._outer / "tmp"
+        self._outer = TemporaryFolder("vc4lab-gl-")
+        self.path = Path(self._outer.path) / "tmp"
         self.path.mkdir()
         self.path.chmod(0o1777)
 
@@ -76,7 +76,7 @@ class PrivateTmp:
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._outer, ignore_errors=True)
+        self._outer.remove()
 
 
 class Program:
