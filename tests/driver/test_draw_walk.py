@@ -168,7 +168,7 @@ def test_repeated_draws_are_left_to_the_walk(
         drawing.memory[indices][:] = np.array([0, 1, 3, 0, 1, 3], np.uint16).tobytes()
         drawing.client.send(messages.TransferPut2(indices, 0, 0, 0, 0, 12, 1, 1, 12, 0))
         assert frame((0, 0, 1, 1)) == [0, 0, 0, 0]
-        assert [draw.count for draw in executed] == [6]
+        assert not executed
     finally:
         server.close()
 

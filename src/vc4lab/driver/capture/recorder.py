@@ -8,7 +8,7 @@ until then. Blocks of state are kept once for the same bytes, rows of uploads as
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -163,23 +163,26 @@ class Recorder:
     def _pipe_state(self, address: int, vertices: int) -> int:
         data = self._blocks.bytes_at(address)
         addresses = struct.unpack(f"<{len(PIPE_PARTS)}I", data)
+        places = {kind: part for kind, part in zip(PIPE_PARTS, addresses, strict=True) if part}
+        moved = self._moved(places, vertices) if vertices else {}
         found = {
-            kind: (
-                self._moved(codec, part, vertices)
-                if kind == "vertex_buffers" and vertices
-                else self._part(kind, codec, part)
-            )
-            for (kind, codec), part in zip(PIPE_PARTS.items(), addresses, strict=True)
-            if part
+            kind: moved[kind] if kind in moved else self._part(kind, PIPE_PARTS[kind], part)
+            for kind, part in places.items()
         }
         return self._number("pipe_state", repr(found).encode(), lambda: found)
 
-    def _moved(self, codec: Codec, address: int, vertices: int) -> int:
-        """Vertex buffers with a draw's own offsets."""
-        buffers = codec.read(self._blocks.bytes_at(address), self._resource)
-        offsets = self._blocks.bytes_at(vertices)
-        moved = with_own_offsets(PipeState(vertex_buffers=buffers), offsets).vertex_buffers
-        return self._number("vertex_buffers", codec.write(moved), lambda: moved)
+    def _moved(self, places: Mapping[str, int], vertices: int) -> dict[str, int]:
+        """Vertex buffers and index buffer with a draw's own offsets. places: of a pipe state."""
+        bound = {
+            kind: PIPE_PARTS[kind].read(self._blocks.bytes_at(places[kind]), self._resource)
+            for kind in _MOVED
+            if kind in places
+        }
+        moved = with_own_offsets(PipeState(**bound), self._blocks.bytes_at(vertices))
+        return {kind: self._numbered(kind, getattr(moved, kind)) for kind in bound}
+
+    def _numbered(self, kind: str, value: Any) -> int:
+        return self._number(kind, PIPE_PARTS[kind].write(value), lambda: value)
 
     def _shader_state(self, address: int) -> int:
         data = self._blocks.bytes_at(address)
@@ -227,6 +230,8 @@ def _png(picture: Snapshot | None) -> bytes | None:
         return None
 
 
+_MOVED = ("vertex_buffers", "index_buffer")
+"""Parts of a pipe state of which draws may have offsets of their own."""
 _KEEPERS: dict[str, Callable[[Recorder, int], int]] = {
     "framebuffer": Recorder._framebuffer,
     "shader_state": Recorder._shader_state,

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.driver.draws.frame_draws import Vertices
 from vc4lab.driver.draws.lowering import DrawLowering
 from vc4lab.driver.draws.pipeline import MAX_KNOWN
-from vc4lab.driver.draws.vertices import ShaderRecords, attributes, moves, sources
-from vc4lab.mesa.state.pipe import offsets_of
+from vc4lab.driver.draws.vertices import ShaderRecords, attributes, sources
+from vc4lab.mesa.state.pipe import index_offset_of, offsets_of
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.pipeline import Pipeline
@@ -32,6 +33,14 @@ _numbers = attrgetter(
     "indexed", "primitive_restart",
 )  # fmt: skip
 """All of a draw but what is only a hint, and where its state is."""
+_kind = attrgetter(
+    "mode", "instances", "start_instance", "restart_index", "indexed", "primitive_restart"
+)
+"""The same without what says which vertices it has."""
+
+
+def _offsets(state: PipeState) -> tuple[int, ...]:
+    return (*offsets_of(state.vertex_buffers), index_offset_of(state.index_buffer))
 
 
 class DrawAdder:
@@ -43,8 +52,9 @@ class DrawAdder:
         Prepares those that are not known.
     pipeline
         Programs and records of the last draw.
-    repeats
-        The last draw, if with the same state and numbers it is the same again.
+    repeats, repeats_moved
+        The last draw, if with the same state and numbers it is the same again; whether also with
+        other vertices.
     """
 
     def __init__(
@@ -54,6 +64,7 @@ class DrawAdder:
         self.lowering = DrawLowering(memory, compiler, report)
         self.pipeline: Pipeline | None = None
         self.repeats: PreparedDraw | None = None
+        self.repeats_moved = False
 
     def add(
         self, job: FrameJob, state: PipeState, draw: Draw, made: PreparedDraw | None
@@ -66,7 +77,7 @@ class DrawAdder:
         if made is None or not made.is_valid:
             made, lasts = self._prepare(job.target, state, draw)
         if not made.draws_nothing:
-            self._add(job, made, (0, 0), ((), ()), {})
+            self._add(job, made, (0, 0), ((), ()), {}, None)
         return made if lasts else None
 
     def add_shared(
@@ -84,13 +95,16 @@ class DrawAdder:
         vertex buffers. `repeats` is what the same draw adds again.
         """
         self.repeats = None
-        key = _numbers(draw)
-        if moved is not None:
-            own, stays, words = self._moving(job, shared, moved, draw, key)
-            return self._add_known(job, own, uniforms, whole, words, lasts=stays)
+        vertices = Vertices(draw.start, draw.count, draw.index_bias, draw.vertices)
+        kind = _kind(draw)
+        known: PreparedDraw | None = shared.moving.get(kind)
+        if known is not None and known.moves:
+            if self._add_known(job, known, uniforms, whole, vertices=vertices):
+                return True
+        key = _numbers(draw), None if moved is None else _offsets(moved)
         made: PreparedDraw | None = shared.prepared.get(key)
         lasts, others = True, None
-        if made is None and key not in shared.prepared:
+        if made is None and moved is None and key not in shared.prepared:
             made = shared.elsewhere.get(key)
             if made is not None and made.is_valid:
                 others = self._moved(made, shared.state)
@@ -101,41 +115,16 @@ class DrawAdder:
                 lasts = False
                 shared.prepared[key] = None
         if made is None or not made.is_valid:
-            made, lasts = self._prepare(job.target, shared.state, draw)
-            if lasts:
+            made, lasts = self._prepare(job.target, moved or shared.state, draw)
+            if made.moves:
+                _keep(shared.moving, kind, made)
+            elif lasts:
                 _keep(shared.prepared, key, made)
-                if made.arrays:
-                    _keep(shared.elsewhere, key, made)
+            if lasts and made.arrays and moved is None:
+                _keep(shared.elsewhere, key, made)
+            if made.moves and self._add_known(job, made, uniforms, whole, vertices=vertices):
+                return True
         return self._add_known(job, made, uniforms, whole, others or {}, lasts=lasts)
-
-    def _moving(
-        self, job: FrameJob, shared: SharedState, moved: PipeState, draw: Draw, key: Any
-    ) -> tuple[PreparedDraw, bool, dict[int, int]]:
-        """A draw with offsets of its own: prepared; whether that lasts; words of its plan."""
-        known: PreparedDraw | None = shared.moving.get(key)
-        if known is not None and known.is_valid:
-            words = self._moved(known, moved)
-            if words is not None:
-                return known, True, words
-        own = key, offsets_of(moved.vertex_buffers)
-        known = shared.moving.get(own)
-        if known is not None and known.is_valid:
-            return known, False, {}
-        made, lasts = self._prepare(job.target, moved, draw)
-        if not lasts:
-            return made, False, {}
-        if not made.arrays:  # nothing, or not the same with other offsets
-            _keep(shared.moving, own, made)
-            return made, False, {}
-        _keep(shared.moving, key, made)
-        slots = made.pipeline.vertex.compiled.attributes
-        for batch, _, place in made.arrays:
-            first = place // 4 + ShaderRecords.FIRST_ARRAY
-            made.moves += [
-                (first + ShaderRecords.ARRAY_WORDS * number, *more)
-                for number, *more in moves(moved, slots, batch)
-            ]
-        return made, True, {}
 
     def _add_known(
         self,
@@ -143,22 +132,27 @@ class DrawAdder:
         made: PreparedDraw,
         uniforms: Uniforms,
         whole: Whole,
-        changed: dict[int, int],
+        changed: dict[int, int] | None = None,
         *,
-        lasts: bool,
+        lasts: bool = True,
+        vertices: Vertices | None = None,
     ) -> bool:
-        """Add a prepared draw with its uniforms; whether anything is drawn."""
+        """Add a prepared draw with its uniforms; whether anything is drawn.
+
+        vertices: those of the draw, where they may be other ones than it was prepared with.
+        """
         if made.draws_nothing:
             return False
-        if lasts and not made.late:
-            self.repeats = made
         vertex, fragment = uniforms
         constants = None
         if made.late:
             state = whole()
             constants = state.vertex.constants, state.fragment.constants
         blocks = vertex[0] if vertex else 0, fragment[0] if fragment else 0
-        self._add(job, made, blocks, constants, changed)
+        if not self._add(job, made, blocks, constants, changed or {}, vertices):
+            return False
+        if lasts and not made.late:
+            self.repeats, self.repeats_moved = made, vertices is not None
         return True
 
     def _moved(self, made: PreparedDraw, state: PipeState) -> dict[int, int] | None:
@@ -186,8 +180,11 @@ class DrawAdder:
         blocks: tuple[int, int],
         constants: Any,
         changed: dict[int, int],
-    ) -> None:
-        """Add a draw; `changed`: words of its plan that are its own."""
+        vertices: Vertices | None,
+    ) -> bool:
+        """Add a draw; `changed`: words of its plan that are its own. Whether its vertices are where
+        they may be.
+        """
         self.pipeline = made.pipeline
         placed = made.placed
         if made.late:
@@ -197,12 +194,14 @@ class DrawAdder:
             head, _words = made.plan.with_words(changed)
             placed.put_head(head)
             try:
-                job.add(placed, blocks)
+                added = job.add(placed, blocks, vertices)
             finally:
                 placed.put_head(made.plan.head)
         else:
-            job.add(placed, blocks)
-        job.depth(uses=made.uses_depth, writes=made.writes_depth)
+            added = job.add(placed, blocks, vertices)
+        if added:
+            job.depth(uses=made.uses_depth, writes=made.writes_depth)
+        return added
 
     def _prepare(
         self, target: FrameTarget, state: PipeState, draw: Draw

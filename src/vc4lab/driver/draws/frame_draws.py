@@ -9,17 +9,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vc4lab.driver.draws.placing import KNOWN, SHADER_STATE_BYTES, Piece, Placed, Sink, native_place
+from vc4lab.driver.draws.placing import (
+    FIXED,
+    KNOWN,
+    SHADER_STATE_BYTES,
+    Piece,
+    Placed,
+    Sink,
+    native_place,
+)
 from vc4lab.driver.gpu.memory import OutOfMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from vc4lab.driver.draws.plans import DrawPlan
     from vc4lab.driver.gpu.memory import GpuMemory
 
 FIRST_BODY = 1 << 16
 """Bytes of a frame's binning list that there is room for at first."""
+ZEROS = 16
+"""Bytes, for look-ups of constants that there are not."""
 MOST_VALUES = 1 << 14
 MOST_JOBS = 1 << 30
 _KNOWN_BYTES = 4 * KNOWN
@@ -47,6 +55,49 @@ class Values:
 VALUES = Values()
 
 
+class Moving(NamedTuple):
+    """What draws of the same state may have otherwise: where their vertices and indices are, how
+    many there are.
+
+    Attributes
+    ----------
+    kind
+        `placing.ARRAYS` or `INDEXED`.
+    least
+        Vertices without which nothing is drawn.
+    arrays
+        Rows of `placing.Move`.
+    buffer_count
+        How many vertex buffers the state has.
+    index_size, index_base, index_limit, index_offset
+        Of the index buffer: bytes of an index, the resource's address and bytes, the state's
+        offset.
+    seen
+        What was looked at, and how often it had changed, although vertices are others.
+    """
+
+    kind: int
+    least: int
+    arrays: tuple[tuple[int, ...], ...]
+    buffer_count: int
+    index_size: int = 0
+    index_base: int = 0
+    index_limit: int = 0
+    index_offset: int = 0
+    seen: tuple[tuple[Any, int], ...] = ()
+
+
+class Vertices(NamedTuple):
+    """A draw's own vertices: the first one, how many, what is added to indices, and the address of
+    a block with the offsets of its buffers, 0: the state's.
+    """
+
+    start: int
+    length: int
+    bias: int
+    offsets: int
+
+
 class PlacedDraw:
     """The native form of a prepared draw (its parts are `PreparedDraw`'s), with its memory."""
 
@@ -56,7 +107,7 @@ class PlacedDraw:
         states: dict[int, bytes],
         batches: list[tuple[int, int, bytes]],
         seen: tuple[tuple[Any, int], ...],
-        moves: Sequence[tuple[int, ...]] = (),
+        moving: Moving | None = None,
     ) -> None:
         self._plan = plan
         records = [(number, VALUES.number(data), data) for number, data in states.items()]
@@ -64,10 +115,20 @@ class PlacedDraw:
         self._batches, batches_at = _pieces(batches)
         seen_rows = [(ctypes.addressof(one.counter), changes) for one, changes in seen]
         self._seen = np.array(seen_rows, np.uint64)
-        self._moves = np.array(moves, np.uint32)
+        moving = moving or FIXED_DRAW
+        assert seen[: len(moving.seen)] == moving.seen
+        self._moves = np.array(moving.arrays, np.int64).astype(np.uint32)
         self.block = Placed(
             moves=self._moves.ctypes.data,
-            move_count=len(moves),
+            move_count=len(moving.arrays),
+            kind=moving.kind,
+            least=moving.least,
+            index_size=moving.index_size,
+            index_base=_signed(moving.index_base),
+            index_limit=moving.index_limit,
+            index_offset=_signed(moving.index_offset),
+            buffer_count=moving.buffer_count,
+            moving_seen_count=len(moving.seen),
             records=records_at,
             batches=batches_at,
             seen=self._seen.ctypes.data,
@@ -89,6 +150,9 @@ class PlacedDraw:
         ctypes.memmove(self.address, head, len(head))
 
 
+FIXED_DRAW = Moving(FIXED, 0, (), 0)
+
+
 def _pieces(rows: list[tuple[int, int, bytes]]) -> tuple[Any, int]:
     """Records as native code reads them, followed by their bytes; the address."""
     at = _PIECE.size * len(rows)
@@ -105,7 +169,7 @@ def _pieces(rows: list[tuple[int, int, bytes]]) -> tuple[Any, int]:
 
 
 def _signed(word: int) -> int:
-    return word - (1 << 32) if word >> 31 else word
+    return word - (1 << 32) if word >> 31 == 1 else word
 
 
 class KeptDraws(NamedTuple):
@@ -128,7 +192,10 @@ class FrameDraws:
         self._body = np.zeros(FIRST_BODY, np.uint8)
         self._jobs = 0
         self.sink = Sink(
-            memory=memory.guest.base, body=self._body.ctypes.data, capacity=len(self._body)
+            memory=memory.guest.base,
+            body=self._body.ctypes.data,
+            capacity=len(self._body),
+            zeros=memory.store(bytes(ZEROS)),
         )
 
     def begin(self, framebuffer: int, kept: KeptDraws | None = None) -> None:
@@ -168,9 +235,20 @@ class FrameDraws:
         """Add a draw with the blocks of its constants, 0: none. Raises OutOfMemory."""
         self.make_room(placed)
         self.take_arena()
-        if not self._native(self.sink.address, placed.address, *blocks):
+        if not self._native(self.sink.address, placed.address, *blocks, 0, 0, 0, 0, 0):
             raise OutOfMemory(f"a draw with {4 * placed.block.word_count} bytes of uniforms")
         self.give_arena()
+
+    def add_moved(self, placed: PlacedDraw, blocks: tuple[int, int], vertices: Vertices) -> bool:
+        """The same with vertices of its own. False: they are not inside of their buffers, a
+        record cannot name them, or there is no room.
+        """
+        self.make_room(placed)
+        self.take_arena()
+        words = map(_signed, vertices)
+        added = bool(self._native(self.sink.address, placed.address, *blocks, 1, *words))
+        self.give_arena()
+        return added
 
     def make_room(self, placed: PlacedDraw) -> None:
         """For a draw's records."""

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vc4lab.driver.compiler.keys import Primitives
+from vc4lab.driver.draws.frame_draws import Moving
 from vc4lab.driver.draws.pipeline import (
     IdentityCache,
     Pipeline,
     kind_of,
     make_pipeline,
 )
+from vc4lab.driver.draws.placing import ARRAYS, INDEXED
 from vc4lab.driver.draws.polygon_mode import drawn_as, without
 from vc4lab.driver.draws.prepared import PreparedDraw
-from vc4lab.driver.draws.primitives import Batch, batches
+from vc4lab.driver.draws.primitives import LEAST, Batch, batches
 from vc4lab.driver.draws.programs import Programs
 from vc4lab.driver.draws.provoking import flat_varyings
 from vc4lab.driver.draws.sampled import SampledTextures
@@ -29,6 +31,7 @@ from vc4lab.driver.draws.vertices import (
     ShaderRecords,
     attributes,
     lies_elsewhere,
+    moves,
     sources,
 )
 from vc4lab.mesa.store.resources import Refused
@@ -99,6 +102,7 @@ class DrawLowering:
         parts = batches(
             draw, rasterizer, state.index_buffer, self.memory, is_first_flat=is_first_flat
         )
+        used = self.memory.arena.next
         indices: list[Any] = []
         if draw.indexed and state.index_buffer is not None:
             indices.append(state.index_buffer.resource)
@@ -122,8 +126,31 @@ class DrawLowering:
         )
         self._shaded(made, state, draw, pipeline, parts, target.order)
         made.plan.close()
-        made.seen = _as_seen([*indices, *self.textures.copied(state)])
+        copied = _as_seen(self.textures.copied(state))
+        made.seen = (*copied, *_as_seen(indices))
+        if self.memory.arena.next == used:
+            made.moving = self._moving(made, state, draw, copied)
         return made
+
+    def _moving(
+        self, made: PreparedDraw, state: PipeState, draw: Draw, seen: tuple[tuple[Any, int], ...]
+    ) -> Moving | None:
+        """What other draws of the state may have otherwise; None: each is lowered for itself."""
+        if draw.instances != 1 or not made.arrays or len(made.batches) != 1:
+            return None
+        ((batch, _, place),) = made.arrays
+        if not batch.is_whole:
+            return None
+        slots = made.pipeline.vertex.compiled.attributes
+        arrays = moves(state, slots, sources(state, slots), place, self.fixed)
+        least, buffers = LEAST[draw.mode], len(state.vertex_buffers)
+        if not draw.indexed or state.index_buffer is None:
+            return Moving(ARRAYS, least, arrays, buffers, seen=seen)
+        resource, size, offset = state.index_buffer
+        found: Any = resource
+        return Moving(
+            INDEXED, least, arrays, buffers, size, found.address, found.size, offset, seen
+        )
 
     def _pipeline(
         self, state: PipeState, target: FrameTarget, kind: Primitives, *, is_outline: bool

@@ -7,10 +7,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
+from vc4lab.driver.draws.index_scan import BLOCK, index_range, narrow
 from vc4lab.driver.draws.plans import HEAD, PLAN_WORDS
+from vc4lab.driver.draws.primitives import MAX_INDEX, MAX_VERTICES
 from vc4lab.memory.pointers import host, word_at
+from vc4lab.records import declarations as d
 from vc4lab.records import states
 from vc4lab.simd import (
     Array,
@@ -32,11 +35,18 @@ from vc4lab.simd import (
     store,
 )
 
-if TYPE_CHECKING:
-    pass
-
 SHADER_STATE = int(states.GlShaderState.id)
 SHADER_STATE_BYTES = 5
+LENGTH_AT, FIRST_AT, MAXIMUM_AT = (
+    1 + field.lo // 8
+    for field in (
+        d.IndexedPrimitives.length, d.IndexedPrimitives.address, d.IndexedPrimitives.maximum_index
+    )
+)  # fmt: skip
+"""Bytes of primitive records: the number of vertices, the first one or where the indices are, the
+highest index."""
+assert 1 + d.VertexArrayPrimitives.length.lo // 8 == LENGTH_AT
+assert 1 + d.VertexArrayPrimitives.first.lo // 8 == FIRST_AT
 KNOWN = 256
 """Records by their ids."""
 
@@ -53,19 +63,39 @@ class Piece(Struct):
 
 
 class Move(Struct):
-    """An array of a draw, of which the offset of its vertex buffer is another one each time."""
+    """An array of a draw whose vertices are others each time."""
 
     word = i32
     """Of the plan: the array's address."""
     buffer = i32
+    """Its vertex buffer; -1: it has none, and is where it is."""
     relative = i32
-    """Bytes from the buffer's offset to the first vertex; offsets wrap."""
+    """Bytes from the buffer's offset to vertex 0; offsets wrap."""
+    own = i32
+    """The buffer's offset, where the draw has none of its own."""
     base = i32
-    """The address of what begins with the first byte of the resource."""
-    span = i32
-    """Bytes from there to the end of the last vertex."""
+    """The resource's address."""
+    stride = i32
+    vertex_bytes = i32
+    """Of a vertex, that are read."""
     limit = i32
     """The resource's bytes."""
+
+
+class LookUp(Struct):
+    """A word of the plan for memory look-ups of constant buffer 0."""
+
+    word = i32
+    value = i32
+    """Byte of the buffer."""
+    is_limit = i32
+    """Whether it is the largest offset from that byte that is inside; else its address."""
+    is_fragment = i32
+
+
+FIXED, ARRAYS, INDEXED = range(3)
+"""What may change of a draw: nothing; where its vertices are, and how many; the same with indices.
+"""
 
 
 class Seen(Struct):
@@ -83,10 +113,13 @@ class Placed(Struct):
     """Words that hold a byte of the plan, and become its address."""
     vertex_pairs = ptr
     fragment_pairs = ptr
+    look_ups = ptr
     word_count = i32
     relocation_count = i32
     vertex_count = i32
     fragment_count = i32
+    look_up_count = i32
+    spare = i32
     records = ptr
     batches = ptr
     seen = ptr
@@ -102,12 +135,26 @@ class Placed(Struct):
     """For which it was prepared."""
     job = i32
     """The last one that it was added to."""
+    moving_seen_count = i32
+    """Of what was looked at, what counts although the draw moves."""
     move_count = i32
+    kind = i32
+    """FIXED, ARRAYS or INDEXED: with one primitive record then."""
+    least = i32
+    """Vertices without which nothing is drawn."""
+    index_size = i32
+    index_base = i32
+    """Address and bytes of the indices' resource."""
+    index_limit = i32
+    index_offset = i32
+    """Of the index buffer, where the draw has none of its own."""
+    buffer_count = i32
+    """Vertex buffers: after their offsets a draw has that of its index buffer."""
 
 
-assert [*Placed.fields][:8] == [
-    "words", "relocations", "vertex_pairs", "fragment_pairs", "word_count", "relocation_count",
-    "vertex_count", "fragment_count",
+assert [*Placed.fields][:11] == [
+    "words", "relocations", "vertex_pairs", "fragment_pairs", "look_ups", "word_count",
+    "relocation_count", "vertex_count", "fragment_count", "look_up_count", "spare",
 ]  # fmt: skip
 assert HEAD.size == Placed.offset("records")
 
@@ -125,6 +172,8 @@ class Sink(Struct):
     framebuffer = i32
     job = i32
     draws = i32
+    zeros = i32
+    """The address of a word that is 0."""
     aside = i32
     """How many other frames wait: what is in their surfaces must not be looked at yet."""
     known = Array(i32, KNOWN)
@@ -132,7 +181,9 @@ class Sink(Struct):
 
 
 @staged
-def _fill(memory: Value, plan: Any, address: Value, blocks: tuple[Value, Value]) -> None:
+def _fill(
+    memory: Value, plan: Any, address: Value, blocks: tuple[Value, Value], zeros: Value
+) -> None:
     """Put a plan at an address. `blocks`: those of constants, 0: none, of which all words are 0."""
     at: Any
     place = host(memory, address)
@@ -154,6 +205,15 @@ def _fill(memory: Value, plan: Any, address: Value, blocks: tuple[Value, Value])
                     word = load(i32, host(memory, block + 4 + source))
                     store(word_at(place, load(i32, pair)), word)
 
+    for at in range(plan.look_up_count):
+        one: Any = LookUp.at(plan.look_ups + at.zext(i64) * LookUp.size)
+        block = select(one.is_fragment != 0, blocks[1], blocks[0])
+        left = load(i32, host(memory, block)) - 4 - one.value
+        is_inside = (block != 0) & (left >= 0)
+        found = select(one.is_limit != 0, left, block + 4 + one.value)
+        otherwise = select(one.is_limit != 0, const(i32, 0), zeros)
+        store(word_at(place, one.word), select(is_inside, found, otherwise))
+
 
 @staged
 def _copy(to: Value, source: Value, length: Value) -> None:
@@ -162,42 +222,118 @@ def _copy(to: Value, source: Value, length: Value) -> None:
         store(to + at.zext(i64), load(i8, source + at.zext(i64)))
 
 
-@staged
-def _first_byte(move: Any, offsets: Value) -> tuple[Value, Value]:
-    """Where an array begins in its resource, and whether its vertices are inside of it."""
-    inside = (move.buffer * 4 + 4).ule(load(i32, offsets))
-    first = const(i32, 0)
-    if inside:
-        first = load(i32, word_at(offsets + 4, move.buffer)) + move.relative
-        inside = first.zext(i64) + move.span.zext(i64) <= move.limit.zext(i64)
-    return first, inside
+class Vertices(NamedTuple):
+    """The vertices of a draw that moves, as its command has them.
 
-
-@staged
-def place(sink: Value, placed: Value, blocks: tuple[Value, Value], offsets: Value) -> Value:
-    """Add a draw; whether there was room, and its vertices are inside of their buffers.
-
-    offsets: the address of a block with those of the vertex buffers; 0: as they were.
+    Attributes
+    ----------
+    moves
+        Whether they are not those that it was prepared with (i1); the others count only then.
+    start, length, bias
+        Its first vertex, how many there are, what is added to indices.
+    offsets
+        The address of a block with the offsets of its buffers; 0: as they were.
     """
+
+    moves: Value
+    start: Value
+    length: Value
+    bias: Value
+    offsets: Value
+
+
+@staged
+def _offset(memory: Value, offsets: Value, number: Value, own: Value) -> tuple[Value, Value]:
+    """The offset of a buffer, and whether the block has it."""
+    block = host(memory, offsets)
+    is_known = (offsets == 0) | (number < 0) | (number * 4 + 4).ule(load(i32, block))
+    found = own
+    if is_known & (offsets != 0) & (number >= 0):
+        found = load(i32, word_at(block + 4, number))
+    return found, is_known
+
+
+@staged
+def _named(s: Any, draw: Any, vertices: Vertices, free: Value) -> tuple[Value, ...]:
+    """The vertices that a draw names: whether it can be drawn so; the lowest and the highest; the
+    one that index 0 is; the first one, or where its indices are; the highest index; bytes that its
+    indices take from address `free` on.
+    """
+    good = const(i1, True)
+    lowest, highest = vertices.start, vertices.start + vertices.length - 1
+    base, first = const(i32, 0), vertices.start
+    maximum, taken = const(i32, 0), const(i32, 0)
+    if vertices.moves:
+        end = vertices.start.zext(i64) + vertices.length.zext(i64)
+        good = draw.least.ule(vertices.length)
+        if draw.kind == ARRAYS:
+            good &= end <= MAX_VERTICES
+        else:
+            size, count = draw.index_size, vertices.length
+            offset, good_offset = _offset(
+                s.memory, vertices.offsets, draw.buffer_count, draw.index_offset
+            )
+            end = offset.zext(i64) + count.zext(i64) * size.zext(i64)
+            good &= good_offset & (end <= draw.index_limit.zext(i64))
+            if good:
+                first = draw.index_base + offset
+                place = host(s.memory, first)
+                low, high = index_range(place, count, size)
+                base = vertices.bias
+                lowest, highest = base + low, base + high
+                maximum = high
+                if size == 4:
+                    shift = select(high.ugt(MAX_INDEX), low, const(i32, 0))
+                    maximum = high - shift
+                    base += shift
+                    taken = (count * 2 + BLOCK + 15) & -16
+                    good = maximum.ule(MAX_INDEX) & count.ult(s.arena_end - free)
+                    good &= taken <= s.arena_end - free
+                    if good:
+                        first = free
+                        narrow(host(s.memory, free), place, count, shift)
+    return good, lowest, highest, base, first, maximum, taken
+
+
+@staged
+def _first_byte(s: Any, move: Any, vertices: Vertices) -> tuple[Value, Value]:
+    """Where vertex 0 of an array is in its resource, and whether the block has that."""
+    offset, is_known = _offset(s.memory, vertices.offsets, move.buffer, move.own)
+    return offset + move.relative, is_known
+
+
+@staged
+def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Vertices) -> Value:
+    """Add a draw; whether there was room, and its vertices are inside of their buffers."""
     number: Any
     s: Any = Sink.at(sink)
     draw: Any = Placed.at(placed)
-    moves = select(offsets == 0, const(i32, 0), draw.move_count)
-    at_offsets = host(s.memory, offsets)
+    moves = select(vertices.moves, draw.move_count, const(i32, 0))
     address = (s.arena + 4 * PLAN_WORDS - 1) & -(4 * PLAN_WORDS)
     size = draw.word_count * 4
     has_room = (size <= s.arena_end - address) & (draw.most_bytes <= s.capacity - s.length)
-    for number in range(moves):
-        move: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
-        _, inside = _first_byte(move, at_offsets)
-        has_room &= inside
+    end = address + size
+    base, first, maximum = const(i32, 0), const(i32, 0), const(i32, 0)
     if has_room:
-        _fill(s.memory, draw, address, blocks)
+        good, lowest, highest, base, first, maximum, taken = _named(s, draw, vertices, end)
+        has_room = good
+        for number in range(moves):
+            move: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
+            begin, is_known = _first_byte(s, move, vertices)
+            span = (highest - lowest).zext(i64) * move.stride.zext(i64) + move.vertex_bytes.zext(
+                i64
+            )
+            begin += lowest * move.stride
+            has_room &= is_known & (begin.zext(i64) + span <= move.limit.zext(i64))
+        end += taken
+    if has_room:
+        _fill(s.memory, draw, address, blocks, s.zeros)
         for number in range(moves):
             moved: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
-            first, _ = _first_byte(moved, at_offsets)
-            store(word_at(host(s.memory, address), moved.word), moved.base + first)
-        s.arena = address + size
+            begin, _ = _first_byte(s, moved, vertices)
+            begin += moved.base + base * moved.stride
+            store(word_at(host(s.memory, address), moved.word), begin)
+        s.arena = end
         length = s.length
         for number in range(draw.record_count):
             piece: Any = Piece.at(draw.records + number.zext(i64) * Piece.size)
@@ -212,20 +348,30 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], offsets: Valu
             store(to, const(i8, SHADER_STATE))
             store(to + 1, batch.first | (address + batch.second))
             _copy(to + SHADER_STATE_BYTES, batch.data, batch.length)
+            if vertices.moves:
+                record = to + SHADER_STATE_BYTES
+                store(record + LENGTH_AT, vertices.length)
+                store(record + FIRST_AT, first)
+                if draw.kind == INDEXED:
+                    store(record + MAXIMUM_AT, maximum)
             length += batch.length + SHADER_STATE_BYTES
         s.length = length
         s.draws = s.draws + 1
     return has_room
 
 
-@kernel(args=(ptr, ptr, i32, i32), returns=i1)
-def _place_one(sink: Value, placed: Value, vertex: Value, fragment: Value) -> Value:
-    return place(sink, placed, (vertex, fragment), const(i32, 0))
+@kernel(args=(ptr, ptr, i32, i32, i32, i32, i32, i32, i32), returns=i1)
+def _place_one(
+    sink: Value, placed: Value, vertex: Value, fragment: Value,
+    moves: Value, start: Value, count: Value, bias: Value, offsets: Value,
+) -> Value:  # fmt: skip
+    vertices = Vertices(moves != 0, start, count, bias, offsets)
+    return place(sink, placed, (vertex, fragment), vertices)
 
 
 @cache
 def native_place() -> NativeFunction:
-    """`place` for Python: (sink, placed, blocks of vertices' and fragments' constants)."""
+    """`place` for Python: sink, placed, blocks of both stages' constants, `Vertices`."""
     return build("gl_placing", {"place": _place_one}, float_mode="caller", key="gl_placing")[
         "place"
     ]

@@ -23,9 +23,10 @@ PLAN_WORDS = 16
 """Plans are moved by 64 bytes."""
 
 
-HEAD = struct.Struct("<4Q4i")
-"""Addresses of a plan's words, of the words to relocate, and of pairs of words of the plan and of
-constant buffer 0, for the vertex and the fragment stage; how many of each."""
+HEAD = struct.Struct("<5Q6i")
+"""Addresses of a plan's words, of the words to relocate, of pairs of words of the plan and of
+constant buffer 0, for the vertex and the fragment stage, and of look-ups of that buffer
+(`placing.LookUp`); how many of each."""
 
 
 class DrawPlan:
@@ -42,6 +43,7 @@ class DrawPlan:
         self._parts: list[NDArray[np.uint32]] = []
         self._relocations: list[int] = []
         self._pairs: tuple[list[tuple[int, int]], list[tuple[int, int]]] = [], []
+        self._look_ups: list[tuple[int, int, int, int]] = []
         self._words: NDArray[np.uint32] | None = None
         self.head = b""
 
@@ -50,19 +52,24 @@ class DrawPlan:
         words: NDArray[np.uint32],
         relocations: Sequence[int] = (),
         pairs: Sequence[tuple[int, int]] = (),
+        look_ups: Sequence[tuple[int, int, bool]] = (),
         *,
         of_vertex: bool = True,
     ) -> int:
         """A stream or a record; its first byte in the plan.
 
         relocations: words of it that hold bytes of the plan, to become addresses. pairs: words of
-        it, and of the stage's constant buffer 0, which they are.
+        it, and of the stage's constant buffer 0, which they are. look_ups: words of it that are
+        the address of a byte of that buffer, or the largest offset from there that is inside.
         """
         first = self.size // 4
         padding = -len(words) % PIECE_WORDS
         self._parts.append(np.append(words, np.zeros(padding, np.uint32)).astype(np.uint32))
         self._relocations += [first + one for one in relocations]
         self._pairs[0 if of_vertex else 1].extend((first + at, source) for at, source in pairs)
+        self._look_ups += [
+            (first + at, value, is_limit, not of_vertex) for at, value, is_limit in look_ups
+        ]
         self.size += 4 * (len(words) + padding)
         return 4 * first
 
@@ -72,16 +79,18 @@ class DrawPlan:
         self._words = np.concatenate([*self._parts, padding])
         self.size = self._words.nbytes
         self._tables = [
-            np.array(one, np.int32).reshape(-1) for one in (self._relocations, *self._pairs)
+            np.array(one, np.int32).reshape(-1)
+            for one in (self._relocations, *self._pairs, self._look_ups)
         ]
         self.head = self._head(self._words)
 
     def _head(self, words: NDArray[np.uint32]) -> bytes:
-        places, vertex, fragment = self._tables
+        places, vertex, fragment, look_ups = self._tables
         return HEAD.pack(
-            words.ctypes.data, places.ctypes.data, vertex.ctypes.data, fragment.ctypes.data,
-            len(words), len(places), len(vertex) // 2, len(fragment) // 2,
-        )  # fmt: skip
+            *(words.ctypes.data, *(one.ctypes.data for one in self._tables)),
+            *(len(words), len(places), len(vertex) // 2, len(fragment) // 2),
+            *(len(look_ups) // 4, 0),
+        )
 
     def with_words(self, changed: dict[int, int]) -> tuple[bytes, NDArray[np.uint32]]:
         """Head and words with some words of this draw's own."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.driver.draws.frame_draws import PlacedDraw
+from vc4lab.driver.draws.frame_draws import Moving, PlacedDraw
 from vc4lab.driver.draws.plans import DrawPlan
 from vc4lab.driver.draws.uniforms import late_word, stream_words
 
@@ -46,8 +46,8 @@ class PreparedDraw:
         place in the plan. None: some of its vertices are copies.
     strides
         Bytes from vertex to vertex of its arrays.
-    moves
-        Rows of `placing.Move`: arrays whose places follow from offsets that a draw has of its own.
+    moving
+        What other draws of the state may have otherwise; None: it is prepared for its vertices.
     seen
         Resources that were looked at, and their `changes` then.
     pipeline
@@ -62,14 +62,14 @@ class PreparedDraw:
     late: list[tuple[int, int, Uniform]] = field(default_factory=list)
     arrays: list[tuple[Any, Instance, int]] | None = field(default_factory=list)
     strides: tuple[int, ...] = ()
-    moves: list[tuple[int, ...]] = field(default_factory=list)
+    moving: Moving | None = None
     seen: tuple[tuple[Any, int], ...] = ()
     pipeline: Any = None
 
     @cached_property
     def placed(self) -> PlacedDraw:
         """As native code adds it; after everything else is there."""
-        return PlacedDraw(self.plan, self.records, self.batches, self.seen, self.moves)
+        return PlacedDraw(self.plan, self.records, self.batches, self.seen, self.moving)
 
     @property
     def draws_nothing(self) -> bool:
@@ -80,6 +80,12 @@ class PreparedDraw:
     def is_valid(self) -> bool:
         """Whether what was looked at is as it was."""
         return all(one.changes == changes for one, changes in self.seen)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it may be added with other vertices."""
+        moving = self.moving
+        return moving is not None and all(one.changes == changes for one, changes in moving.seen)
 
     def add_fragment_stream(self, pipeline: Pipeline, values: StreamValues) -> int:
         """The stream of the fragment program: its place in the plan."""
@@ -101,7 +107,9 @@ class PreparedDraw:
             words[number] = place
         for number, one in stream.late:
             self.late.append((place // 4 + number, 0 if of_vertex else 1, one))
-        return self.plan.add(words, stream.own_addresses, stream.pairs, of_vertex=of_vertex)
+        return self.plan.add(
+            words, stream.own_addresses, stream.pairs, stream.look_ups, of_vertex=of_vertex
+        )
 
     def late_words(
         self, constants: tuple[tuple[bytes, ...], tuple[bytes, ...]], memory: GpuMemory

@@ -64,6 +64,8 @@ class Batch(NamedTuple):
         The vertices that it names, `base` included.
     picked
         Vertices to be copied in this order, which are then its indices; None: as they lie.
+    is_whole
+        Whether it is the draw as it stands: its vertices one after the other, or its index buffer.
     """
 
     record: bytes
@@ -71,6 +73,7 @@ class Batch(NamedTuple):
     lowest: int
     highest: int
     picked: NDArray[np.int64] | None = None
+    is_whole: bool = False
 
 
 def batches(
@@ -114,7 +117,8 @@ def _array_batches(mode: Primitive, start: int, count: int) -> Iterator[Batch]:
     if count < LEAST[mode]:
         return
     if start + count <= MAX_VERTICES:
-        yield Batch(_array_record(mode, start, count), 0, start, start + count - 1)
+        record = _array_record(mode, start, count)
+        yield Batch(record, 0, start, start + count - 1, is_whole=True)
     elif count <= MAX_VERTICES:
         yield Batch(_array_record(mode, 0, count), start, start, start + count - 1)
     elif mode in _STEPS:
@@ -172,7 +176,8 @@ def _index_batches(
         address = memory.keep(short.tobytes())
         base, lowest, highest = base + shift, lowest - shift, highest - shift
     record = _index_record(draw.mode, kind, len(numbers), address, highest)
-    yield Batch(record, base, base + lowest, base + highest)
+    is_whole = not draw.primitive_restart
+    yield Batch(record, base, base + lowest, base + highest, is_whole=is_whole)
 
 
 def _turned(draw: Draw, numbers: NDArray[np.int64], memory: GpuMemory) -> Iterator[Batch]:

@@ -60,6 +60,9 @@ class StreamPlan:
         Words of constant buffer 0: their places in the stream and in the buffer.
     others
         Words that follow from the draw's state.
+    look_ups
+        Words for look-ups of constant buffer 0: their places, a byte of the buffer, whether they
+        are the largest offset from there that is inside of it; else its address.
     late
         Those that follow from its other constant buffers.
     own_addresses
@@ -69,6 +72,7 @@ class StreamPlan:
     fixed: Any
     pairs: tuple[tuple[int, int], ...]
     others: tuple[tuple[int, Uniform], ...]
+    look_ups: tuple[tuple[int, int, bool], ...]
     late: tuple[tuple[int, Uniform], ...]
     own_addresses: tuple[int, ...]
 
@@ -77,7 +81,7 @@ def stream_plan(shader: CompiledShader) -> StreamPlan:
     """The plan of a program's stream."""
     uniforms = shader.uniforms
     fixed = np.zeros(len(uniforms), np.uint32)
-    pairs, others, late, own = [], [], [], []
+    pairs, others, look_ups, late, own = [], [], [], [], []
     for number, one in enumerate(uniforms):
         if one.kind is UniformKind.LITERAL:
             fixed[number] = one.value & 0xFFFFFFFF
@@ -85,11 +89,13 @@ def stream_plan(shader: CompiledShader) -> StreamPlan:
             pairs.append((number, one.value))
         elif one.kind is UniformKind.UNIFORMS_ADDRESS:
             own.append(number)
+        elif one.kind in _LOOK_UPS and one.index == 0:
+            look_ups.append((number, one.value, one.kind is UniformKind.CONSTANTS_LIMIT))
         elif one.kind in _OF_CONSTANTS and one.index != STIPPLE:
             late.append((number, one))
         elif one.kind is not UniformKind.TEXTURE_ZERO:
             others.append((number, one))
-    return StreamPlan(fixed, tuple(pairs), tuple(others), tuple(late), tuple(own))
+    return StreamPlan(fixed, tuple(pairs), tuple(others), tuple(look_ups), tuple(late), tuple(own))
 
 
 def stream_words(plan: StreamPlan, values: StreamValues) -> NDArray[np.uint32]:
@@ -185,3 +191,4 @@ _OF_CONSTANTS: dict[UniformKind, Any] = {
     _KIND.CONSTANTS_LIMIT: _constants_limit,
 }
 """The same of those that follow from constant buffers."""
+_LOOK_UPS = (_KIND.CONSTANTS_ADDRESS, _KIND.CONSTANTS_LIMIT)

@@ -119,6 +119,11 @@ class FixedArrays:
             first -= batch.lowest * WORD_BYTES
         return (first + batch.base * WORD_BYTES) % WORD, WORD_BYTES
 
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """Address and bytes of the numbers that there are."""
+        return self._numbers, self._count * WORD_BYTES
+
     def _table(self, count: int) -> int:
         """The address of the numbers from 0 on, at least so many."""
         if count > self._count:
@@ -203,25 +208,32 @@ def lies_elsewhere(
 
 
 def moves(
-    state: PipeState, slots: tuple[AttributeSlot, ...], batch: Batch
-) -> list[tuple[int, ...]]:
-    """Rows of `placing.Move` for the arrays of a record, with the numbers of their slots as words.
+    state: PipeState,
+    slots: tuple[AttributeSlot, ...],
+    arrays: list[Source | None],
+    place: int,
+    fixed: FixedArrays,
+) -> tuple[tuple[int, ...], ...]:
+    """Rows of `placing.Move` for the arrays of a shader record at a place of a plan.
 
-    For what `lies_elsewhere`.
+    For what `lies_elsewhere`; of the state, offsets of vertex buffers count only where a draw has
+    none of its own.
     """
     assert state.vertex_elements is not None
     rows: list[tuple[int, ...]] = []
-    for number, (slot, source) in enumerate(zip(slots, sources(state, slots), strict=True)):
-        if source is None:
-            continue
-        element = state.vertex_elements.elements[slot.element]
-        stride = source.stride
-        relative = (element.src_offset + batch.lowest * stride) % WORD
-        base = (source.resource.address + (batch.base - batch.lowest) * stride) % WORD
-        span = (batch.highest - batch.lowest) * stride + source.size
-        buffer = element.vertex_buffer_index
-        rows.append((number, buffer, relative, base, min(span, WORD - 1), source.resource.size))
-    return rows
+    for number, (slot, source) in enumerate(zip(slots, arrays, strict=True)):
+        word = place // WORD_BYTES + ShaderRecords.FIRST_ARRAY + ShaderRecords.ARRAY_WORDS * number
+        if source is not None:
+            element = state.vertex_elements.elements[slot.element]
+            buffer = element.vertex_buffer_index
+            bound = state.vertex_buffers[buffer]
+            own = 0 if bound is None else bound.state.offset
+            where = buffer, element.src_offset, own, source.resource.address
+            rows.append((word, *where, source.stride, source.size, source.resource.size))
+        elif slot.element == VERTEX_NUMBER:
+            first, size = fixed.numbers
+            rows.append((word, -1, 0, 0, first, WORD_BYTES, WORD_BYTES, size))
+    return tuple(rows)
 
 
 class ShaderRecords:

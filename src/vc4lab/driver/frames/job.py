@@ -21,7 +21,7 @@ from vc4lab.records.codes import BlockSize
 from vc4lab.records.control import build
 
 if TYPE_CHECKING:
-    from vc4lab.driver.draws.frame_draws import FrameDraws, KeptDraws, PlacedDraw
+    from vc4lab.driver.draws.frame_draws import FrameDraws, KeptDraws, PlacedDraw, Vertices
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.mesa.state.pipe import Framebuffer
@@ -130,9 +130,17 @@ class FrameJob:
         self._draws.begin(self.surfaces.number, self._kept)
         self._kept = None
 
-    def add(self, placed: PlacedDraw, blocks: tuple[int, int]) -> None:
-        """Add a draw, with the blocks of its stages' constants. Raises OutOfMemory."""
+    def add(
+        self, placed: PlacedDraw, blocks: tuple[int, int], vertices: Vertices | None = None
+    ) -> bool:
+        """Add a draw, with the blocks of its stages' constants. Raises OutOfMemory.
+
+        vertices: its own; False if they are not where they may be.
+        """
+        if vertices is not None:
+            return self._draws.add_moved(placed, blocks, vertices)
         self._draws.add(placed, blocks)
+        return True
 
     def depth(self, *, uses: bool, writes: bool) -> None:
         """What a draw needs of the depth buffer."""

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vc4lab.driver.queue.block_writer import resources_of
 from vc4lab.driver.queue.blocks import MAX_KNOWN, PIPE_PARTS, STAGE_PARTS, Codec, Resources
 from vc4lab.mesa.protocol.fields import Malformed
-from vc4lab.mesa.state.pipe import Framebuffer, PipeState, StageState, with_offsets
+from vc4lab.mesa.state.pipe import (
+    Framebuffer,
+    PipeState,
+    StageState,
+    with_index_offset,
+    with_offsets,
+)
 
 if TYPE_CHECKING:
     from vc4lab.driver.gpu.memory import GpuMemory
@@ -37,7 +43,7 @@ class SharedState:
     elsewhere
         The same of draws that differ in where their vertices lie, and in nothing else.
     moving
-        The same of draws with offsets of their own.
+        The same of draws whose vertices may be others.
     lasts
         Whether its blocks stay when the queue is done.
     """
@@ -59,12 +65,18 @@ class Uniforms(NamedTuple):
 
 
 def with_own_offsets(state: PipeState, data: bytes) -> PipeState:
-    """A state with the offsets of vertex buffers in a block. Raises Malformed."""
-    buffers = state.vertex_buffers
-    if len(data) != 4 * len(buffers):
-        raise Malformed(f"{len(data)} bytes are no offsets of {len(buffers)} vertex buffers")
-    offsets = struct.unpack(f"<{len(buffers)}I", data)
-    return replace(state, vertex_buffers=with_offsets(buffers, offsets))
+    """A state with the offsets of its vertex buffers, and behind them that of its index buffer if
+    it has one, as a block has them. Raises Malformed.
+    """
+    buffers, indices = state.vertex_buffers, state.index_buffer
+    count = len(buffers) + (indices is not None)
+    if len(data) != 4 * count:
+        raise Malformed(f"{len(data)} bytes are no offsets of {count} vertex and index buffers")
+    offsets = struct.unpack(f"<{count}I", data)
+    if indices is not None:
+        indices = with_index_offset(indices, offsets[-1])
+        offsets = offsets[:-1]
+    return replace(state, vertex_buffers=with_offsets(buffers, offsets), index_buffer=indices)
 
 
 class BlockReader:
@@ -158,7 +170,7 @@ class BlockReader:
         )
 
     def moved(self, state: PipeState, address: int) -> PipeState:
-        """A state with a draw's own offsets of vertex buffers, if it has any."""
+        """A state with a draw's own offsets of buffers, if it has any."""
         return with_own_offsets(state, self.bytes_at(address)) if address else state
 
     def _constants(self, address: int) -> bytes:

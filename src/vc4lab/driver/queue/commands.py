@@ -67,7 +67,8 @@ class Draw(QueueCommand, number=1, name="draw"):
         10,
         hex=True,
         ref="offsets",
-        doc="address of a block: offsets of the vertex buffers, in place of pipe_state's; 0: those",
+        doc="address of a block: offsets of the vertex buffers, behind them of the index buffer if "
+        "there is one, in place of pipe_state's; 0: those",
     )
     pipe_state: int = word(11, hex=True, ref="pipe_state", doc="address of a block")
     shader_state: int = word(12, hex=True, ref="shader_state", doc="address of a block")

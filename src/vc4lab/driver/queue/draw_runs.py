@@ -20,8 +20,8 @@ from vc4lab.mesa.protocol import work_commands as work
 from vc4lab.mesa.protocol.limits import VERTEX_BUFFERS
 from vc4lab.mesa.protocol.work_commands import DrawVbo
 from vc4lab.mesa.state import draw_run as runs
-from vc4lab.mesa.state.pipe import offsets_of
-from vc4lab.mesa.state.walk import BUFFER_WORDS, OFFSET_WORD, Row
+from vc4lab.mesa.state.pipe import index_offset_of, offsets_of
+from vc4lab.mesa.state.walk import BUFFER_WORDS, INDICES_WORDS, OFFSET_WORD, Row
 from vc4lab.simd import (
     NativeFunction,
     Struct,
@@ -52,12 +52,14 @@ BLOCKS_OF_DRAW = 256
 ALIGNMENT = 16
 
 
-_KEPT = struct.Struct(f"<4I{2 * PARTS}I{1 + VERTEX_BUFFERS}I")
+_KEPT = struct.Struct(f"<4I{2 * PARTS}I2I{1 + VERTEX_BUFFERS}I")
 """A screen's words of a state (`runs.DrawRun`): the generation of the writer's blocks, the turn of
 the queue that has a draw with it, the addresses of its pipe state, of its frame buffer and of its
-stages' parts, the number of its vertex buffers and their offsets in the pipe state."""
+stages' parts, whether it has an index buffer and the offset of that in the pipe state, the number
+of its vertex buffers and their offsets there."""
 GENERATION, TURN, PIPE_BLOCK, FRAMEBUFFER, STAGES = range(5)
-BUFFERS = STAGES + 2 * PARTS
+HAS_INDICES = STAGES + 2 * PARTS
+INDICES, BUFFERS = HAS_INDICES + 1, HAS_INDICES + 2
 assert _KEPT.size <= 4 * runs.KEPT_WORDS
 
 
@@ -93,8 +95,11 @@ class Run(Struct):
     shader_state = i32
     before = ptr
     """Vertex buffers where a row has none, as words of the stream have them."""
+    index_offset = i32
+    """Of the index buffer, where a row has none."""
     buffers_place = i32
     """Of which the offsets were written last, and for which state; -1: none."""
+    indices_place = i32
     buffers_state = i32
     vertices = i32
     """Where they are; 0: they are those of the pipe state."""
@@ -173,8 +178,10 @@ def _shader_state(c: Any, kept: Value) -> Value:
 
 
 @staged
-def _vertices(c: Any, place: Value, kept: Value) -> Value:
-    """A block with the offsets of vertex buffers; 0 if they are those of the pipe state."""
+def _vertices(c: Any, place: Value, indices_place: Value, kept: Value) -> Value:
+    """A block with the offsets of vertex buffers, and behind them that of the index buffer; 0 if
+    they are those of the pipe state.
+    """
     number: Any
     source = select(place < 0, c.before, _word(c.data, place)) + 4 * OFFSET_WORD
     count = load(i32, kept + 4 * BUFFERS)
@@ -183,11 +190,18 @@ def _vertices(c: Any, place: Value, kept: Value) -> Value:
     for number in range(count):
         offset = load(i32, _word(source, number * BUFFER_WORDS))
         differs |= offset ^ load(i32, _word(known, number))
+    has_indices = load(i32, kept + 4 * HAS_INDICES)
+    index_offset = c.index_offset
+    if indices_place >= 0:
+        index_offset = load(i32, _word(c.data, indices_place) + 4 * (INDICES_WORDS - 1))
+    if has_indices != 0:
+        differs |= index_offset ^ load(i32, kept + 4 * INDICES)
     address = const(i32, 0)
     if differs != 0:
-        address = _take(c, 4 + 4 * count)
+        address = _take(c, 8 + 4 * count)
         to = host(c.memory, address)
-        store(to, count * 4)
+        store(to, (count + has_indices) * 4)
+        store(_word(to + 4, count), index_offset)
         for number in range(count):
             offset = load(i32, _word(source, number * BUFFER_WORDS))
             store(_word(to + 4, number), offset)
@@ -230,10 +244,12 @@ def _write(context: Value) -> None:
                 if row.state != c.state:
                     c.state = row.state
                     c.shader_state = _shader_state(c, kept)
-                if (row.buffers != c.buffers_place) | (row.state != c.buffers_state):
+                others = (row.buffers ^ c.buffers_place) | (row.indices ^ c.indices_place)
+                if (others | (row.state ^ c.buffers_state)) != 0:
                     c.buffers_place = row.buffers
+                    c.indices_place = row.indices
                     c.buffers_state = row.state
-                    c.vertices = _vertices(c, row.buffers, kept)
+                    c.vertices = _vertices(c, row.buffers, row.indices, kept)
                 store(to, const(i32, Draw.number | Draw.fixed << 8))
                 for at, sources in enumerate(WORDS_OF_DRAW):
                     word: Any = None
@@ -297,6 +313,7 @@ class DrawRuns:
         here.vertex_place = here.fragment_place = here.state = here.buffers_state = -1
         if run.offsets != self._offsets:
             self._take_offsets(run.offsets)
+        here.index_offset = _signed(run.index_offset)
         here.vertex_count, here.vertex_block = self._block(run.constants[0])
         here.fragment_count, here.fragment_block = self._block(run.constants[1])
         here.generation = self._writer.generation
@@ -328,7 +345,12 @@ class DrawRuns:
         data = _KEPT.pack(
             *(writer.generation, 0, pipe_state, writer.framebuffer(state.framebuffer)),
             *struct.unpack(f"<{2 * PARTS}I", stages),
+            *(state.index_buffer is not None, index_offset_of(state.index_buffer)),
             *(len(offsets), *offsets, *[0] * (VERTEX_BUFFERS - len(offsets))),
         )
         row = run.kept[number].view(np.uint8)
         row[: len(data)] = np.frombuffer(data, np.uint8)
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 32) if word >> 31 else word

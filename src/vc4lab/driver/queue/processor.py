@@ -194,7 +194,7 @@ class Processor:
             job.drawn.append(number)
             repeats = self.draws.repeats
             if repeats is not None and shared.lasts and job.writes.keys().isdisjoint(reads):
-                self.walk.learn(repeats, shared)
+                self.walk.learn(repeats, shared, moves=self.draws.repeats_moved)
             if self.listeners.draw.subscriptions and self.draws.pipeline is not None:
                 event = DrawAdded(number, command, whole(), self.draws.pipeline)
                 self.listeners.draw.emit(event)

@@ -13,12 +13,14 @@ from vc4lab.mesa.state.pipe import PipeState, Settings, StageState
 from vc4lab.mesa.store.resources import Refused
 
 if TYPE_CHECKING:
-    from vc4lab.mesa.state.pipe import VertexBuffers
+    from vc4lab.mesa.state.pipe import IndexBuffer, VertexBuffers
 
 PIPE_DEFAULTS = dict(vars(PipeState()))
 DRAWING_STAGES = (Stage.VERTEX, Stage.FRAGMENT)
 _PARTS = tuple(
-    name for name in PIPE_DEFAULTS if name not in ("vertex", "fragment", "vertex_buffers")
+    name
+    for name in PIPE_DEFAULTS
+    if name not in ("vertex", "fragment", "vertex_buffers", "index_buffer")
 )
 _OF_STAGE = attrgetter("shader", "views", "samplers")
 
@@ -63,8 +65,13 @@ class Bindings:
         found: VertexBuffers = self._parts.get("vertex_buffers", ())
         return found
 
+    @property
+    def index_buffer(self) -> IndexBuffer | None:
+        """The one that is bound."""
+        return self._parts.get("index_buffer")
+
     def bound_key(self) -> tuple[Any, ...]:
-        """What is bound but for constants and offsets of vertex buffers, as ids of the objects."""
+        """What is bound but for constants and offsets of buffers, as ids of the objects."""
         if self._key is None:
             self._key = self._make_key()
         return self._key
@@ -76,18 +83,24 @@ class Bindings:
             None if one is None else (one.state.stride, one.state.resource, id(one.resource))
             for one in self.vertex_buffers
         ]
-        return (*map(_identity, (*parts, *chain.from_iterable(stages))), *buffers)
+        indices = self.index_buffer
+        of_indices = None if indices is None else (indices.index_size, id(indices.resource))
+        return (*map(_identity, (*parts, *chain.from_iterable(stages))), of_indices, *buffers)
 
     def bound(self) -> Settings:
         """The same as it is."""
         vertex, fragment = (replace(self._stages[one], constants=()) for one in DRAWING_STAGES)
         return Settings(dict(self._parts), vertex, fragment, self.bound_key())
 
-    def put_settings(self, settings: Settings, buffers: VertexBuffers) -> None:
-        """Bind these, with the same vertex buffers at their offsets; constants stay."""
+    def put_settings(
+        self, settings: Settings, buffers: VertexBuffers, indices: IndexBuffer | None
+    ) -> None:
+        """Bind these, with the same buffers at their offsets; constants stay."""
         self._parts = dict(settings.parts)
         if buffers:
             self._parts["vertex_buffers"] = buffers
+        if indices is not None:
+            self._parts["index_buffer"] = indices
         stages = settings.vertex, settings.fragment
         for stage, one in zip(DRAWING_STAGES, stages, strict=True):
             self._stages[stage] = replace(one, constants=self._stages[stage].constants)

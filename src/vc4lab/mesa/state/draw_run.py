@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vc4lab.mesa.protocol.fields import WORD
 from vc4lab.mesa.protocol.work_commands import Clear, DrawVbo
 from vc4lab.mesa.state import walk
-from vc4lab.mesa.state.pipe import offsets_of, with_offsets
+from vc4lab.mesa.state.pipe import offsets_of, with_index_offset, with_offsets
 
 if TYPE_CHECKING:
     from vc4lab.mesa.state.pipe import PipeState
@@ -20,6 +20,7 @@ KEPT_WORDS = 48
 STATES = 1 << 12
 ROWS = 1 << 12
 """Draws of a run, at most."""
+_WORD = struct.Struct("<I")
 
 
 def offsets_at(data: bytes, place: int, count: int) -> tuple[int, ...]:
@@ -29,14 +30,19 @@ def offsets_at(data: bytes, place: int, count: int) -> tuple[int, ...]:
     return words[walk.OFFSET_WORD :: size]
 
 
+def index_offset_at(data: bytes, place: int) -> int:
+    """The offset of the index buffer whose words begin with this word of a stream."""
+    (found,) = _WORD.unpack_from(data, (place + walk.INDICES_WORDS - 1) * WORD)
+    return int(found)
+
+
 class DrawRun(NamedTuple):
     """Draws and clears that follow each other in a stream, with only settings and uniforms between.
 
     Attributes
     ----------
     states
-        What rows name by number: the states, without constants, and with any offsets of vertex
-        buffers.
+        What rows name by number: the states, without constants, and with any offsets of buffers.
     kept
         Of each state KEPT_WORDS words for the screen's own use, zero at first.
     rows, length
@@ -46,8 +52,8 @@ class DrawRun(NamedTuple):
     constants
         Those of the vertex and of the fragment stage, where a row has none of its own; none where
         every draw has.
-    offsets
-        The same of vertex buffers.
+    offsets, index_offset
+        The same of vertex buffers and of the index buffer.
     """
 
     states: list[PipeState]
@@ -58,12 +64,13 @@ class DrawRun(NamedTuple):
     address: int
     constants: tuple[tuple[bytes, ...], tuple[bytes, ...]]
     offsets: tuple[int, ...]
+    index_offset: int
 
     def commands(self) -> Iterator[tuple[PipeState, DrawVbo | Clear]]:
         """Each with its whole state, as objects."""
         for number in range(self.length):
             row: Any = walk.Row.python.from_address(self.rows + number * walk.Row.size)
-            state = self.state(row.state, row.buffers)
+            state = self.state(row.state, row.buffers, row.indices)
             place = row.draw * WORD
             if self.data[place - WORD] == Clear.number:
                 yield state, Clear.decode(self.data, place, walk.CLEAR_WORDS)
@@ -79,14 +86,18 @@ class DrawRun(NamedTuple):
                 DrawVbo.decode(self.data, place, walk.DRAW_WORDS),
             )
 
-    def state(self, number: int, place: int) -> PipeState:
-        """A state, with the vertex buffers at a place where they are."""
+    def state(self, number: int, place: int, indices_place: int) -> PipeState:
+        """A state, with the buffers of these places where they are."""
         state = self.states[number]
         buffers = state.vertex_buffers
         offsets = self.offsets if place < 0 else offsets_at(self.data, place, len(buffers))
-        if offsets == offsets_of(buffers):
+        offset = self.index_offset
+        if indices_place >= 0:
+            offset = index_offset_at(self.data, indices_place)
+        indices = with_index_offset(state.index_buffer, offset)
+        if offsets == offsets_of(buffers) and indices is state.index_buffer:
             return state
-        return replace(state, vertex_buffers=with_offsets(buffers, offsets))
+        return replace(state, vertex_buffers=with_offsets(buffers, offsets), index_buffer=indices)
 
     def _constants(self, stage: int, place: int, words: int) -> tuple[bytes, ...]:
         if place < 0:

@@ -103,6 +103,18 @@ class IndexBuffer(NamedTuple):
     offset: int
 
 
+def index_offset_of(indices: IndexBuffer | None) -> int:
+    """Where an index buffer begins in its resource; 0 where there is none."""
+    return 0 if indices is None else indices.offset
+
+
+def with_index_offset(indices: IndexBuffer | None, offset: int) -> IndexBuffer | None:
+    """The same buffer, with another offset."""
+    if indices is None or indices.offset == offset:
+        return indices
+    return IndexBuffer(indices.resource, indices.index_size, offset)
+
+
 @dataclass(frozen=True)
 class Framebuffer:
     """What is drawn to (pipe_framebuffer_state)."""

@@ -14,11 +14,23 @@ import numpy as np
 from vc4lab.mesa.protocol.codes import Stage
 from vc4lab.mesa.protocol.fields import WORD
 from vc4lab.mesa.state import walk
-from vc4lab.mesa.state.draw_run import KEPT_WORDS, ROWS, STATES, DrawRun, offsets_at
-from vc4lab.mesa.state.pipe import offsets_of, with_offsets
+from vc4lab.mesa.state.draw_run import (
+    KEPT_WORDS,
+    ROWS,
+    STATES,
+    DrawRun,
+    index_offset_at,
+    offsets_at,
+)
+from vc4lab.mesa.state.pipe import (
+    index_offset_of,
+    offsets_of,
+    with_index_offset,
+    with_offsets,
+)
 
 if TYPE_CHECKING:
-    from vc4lab.mesa.state.pipe import PipeState, Settings, VertexBuffers
+    from vc4lab.mesa.state.pipe import IndexBuffer, PipeState, Settings, VertexBuffers
     from vc4lab.mesa.store.screen import Screen
 
 STEPS = 1 << 14
@@ -45,9 +57,13 @@ class Walked(Protocol):
     def has_plain_constants(self) -> bool: ...
     @property
     def vertex_buffers(self) -> VertexBuffers: ...
+    @property
+    def index_buffer(self) -> IndexBuffer | None: ...
     def bound_key(self) -> tuple[Any, ...]: ...
     def bound(self) -> Settings: ...
-    def put_settings(self, settings: Settings, buffers: VertexBuffers) -> None: ...
+    def put_settings(
+        self, settings: Settings, buffers: VertexBuffers, indices: IndexBuffer | None
+    ) -> None: ...
     def put_constants(self, stage: Stage, values: bytes) -> None: ...
 
 
@@ -115,9 +131,9 @@ class StreamWalk:
             return start
         here.data, here.word_count, here.place = address, len(data) // WORD, start // WORD
         here.state = self._begun = self._number()
-        here.vertex = here.fragment = here.buffers = -1
-        before, buffers = context.constants, context.vertex_buffers
-        offsets = offsets_of(buffers)
+        here.vertex = here.fragment = here.buffers = here.indices = -1
+        before, buffers, indices = context.constants, context.vertex_buffers, context.index_buffer
+        offsets, index_offset = offsets_of(buffers), index_offset_of(indices)
         end = walk.ROWS
         while end == walk.ROWS:
             here.row_count = here.needs = 0
@@ -127,14 +143,18 @@ class StreamWalk:
                 constants = before[0] if needs & 1 else (), before[1] if needs & 2 else ()
                 run = DrawRun(
                     *(self._states, self._kept, here.rows, here.row_count, data, address),
-                    *(constants, offsets),
+                    *(constants, offsets, index_offset),
                 )
                 context.screen.draw_run(run)
         if here.buffers >= 0:
             buffers = self._states[here.state].vertex_buffers
             buffers = with_offsets(buffers, offsets_at(data, here.buffers, len(buffers)))
-        if here.state != self._begun or here.buffers >= 0:
-            context.put_settings(self._settings[here.state], buffers)
+        state = self._states[here.state]
+        if here.indices >= 0:
+            index_offset = index_offset_at(data, here.indices)
+        indices = with_index_offset(state.index_buffer, index_offset)
+        if here.state != self._begun or here.buffers >= 0 or here.indices >= 0:
+            context.put_settings(self._settings[here.state], buffers, indices)
             self._begun = here.state
         for stage, place, words in (
             (Stage.VERTEX, here.vertex, here.vertex_words),

@@ -45,7 +45,6 @@ SETTINGS: tuple[type[Command], ...] = (
     settings.SetViewportState,
     settings.SetFramebufferState,
     settings.SetSamplerViews,
-    settings.SetIndexBuffer,
     settings.SetStencilRef,
     settings.SetBlendColor,
     settings.SetScissorState,
@@ -58,7 +57,7 @@ SETTINGS: tuple[type[Command], ...] = (
 )
 """What only sets state, or nothing: the same words in the same state lead to the same one."""
 NOTHING: tuple[type[Command], ...] = (Nop, work.EndTransfers)
-OTHER, SETTING, SKIPPED, CONSTANTS, DRAW, BUFFERS, CLEAR, CONTEXT = range(8)
+OTHER, SETTING, SKIPPED, CONSTANTS, DRAW, BUFFERS, INDICES, CLEAR, CONTEXT = range(9)
 """Kinds of command for the walk."""
 CLEAR_WORDS = work.Clear.fixed
 LONGEST = 64
@@ -71,6 +70,8 @@ BUFFER_WORDS, OFFSET_WORD = settings.VertexBuffer.fixed, settings.VertexBuffer.s
 """Words of a vertex buffer in SET_VERTEX_BUFFERS, and which of them is its offset: where vertices
 are streamed it is another one for each draw, and no part of the state's number.
 """
+INDICES_WORDS = settings.SetIndexBuffer.specs["offset"].at + 1
+"""Words of SET_INDEX_BUFFER, of which the last is its offset: the same holds for that."""
 END, STOP, ROWS = range(3)
 """Why the walk ends: the words do, here is what Python does, the rows are full."""
 PRIME = 0x9E3779B1 - (1 << 32)
@@ -80,10 +81,10 @@ assert settings.SetVertexBuffers.specs["buffers"].at == 0
 
 class Row(Struct):
     """A draw or a clear: its state, where its words are; of a draw the uniforms of both stages, its
-    vertex buffers.
+    vertex buffers and its index buffer.
 
-    Places are words of the stream; of uniforms and buffers -1: those that there were when the walk
-    began. The word before a command's words is its header.
+    Places are words of the stream; of uniforms and both kinds of buffers -1: those that there were
+    when the walk began. The word before a command's words is its header.
     """
 
     state = i32
@@ -93,6 +94,7 @@ class Row(Struct):
     fragment = i32
     fragment_words = i32
     buffers = i32
+    indices = i32
 
 
 class Step(Struct):
@@ -126,6 +128,7 @@ class Walk(Struct):
     fragment = i32
     fragment_words = i32
     buffers = i32
+    indices = i32
     needs = i32
     """Stages, as bits, of which draws have the uniforms that there were when the walk began."""
     row_count = i32
@@ -147,6 +150,7 @@ def kinds() -> Any:
         (NOTHING, SKIPPED),
         ((settings.SetConstantBuffer,), CONSTANTS),
         ((settings.SetVertexBuffers,), BUFFERS),
+        ((settings.SetIndexBuffer,), INDICES),
         ((work.DrawVbo,), DRAW),
         ((work.Clear,), CLEAR),
         ((settings.SetSubCtx,), CONTEXT),
@@ -178,19 +182,20 @@ assert DRAW_WORDS in work.DrawVbo.lengths
 
 
 @staged
-def _word_of(here: Value, number: Value, is_buffers: Value) -> Value:
+def _word_of(here: Value, number: Value, kind: Value) -> Value:
     """A word of a setting, header included, as it counts for the step: 0 for a buffer's offset."""
-    is_offset = is_buffers & (number.urem(BUFFER_WORDS) == (1 + OFFSET_WORD) % BUFFER_WORDS)
+    is_offset = number.urem(BUFFER_WORDS) == (1 + OFFSET_WORD) % BUFFER_WORDS
+    is_offset = is_offset & (kind == BUFFERS) | (kind == INDICES) & (number == INDICES_WORDS)
     return select(is_offset, const(i32, 0), load(i32, word_at(here, number)))
 
 
 @staged
-def _find(c: Any, state: Value, here: Value, count: Value, is_buffers: Value) -> Value:
+def _find(c: Any, state: Value, here: Value, count: Value, kind: Value) -> Value:
     """The number of the step from a state by `count` words, or of the free one for it."""
     number: Any
     key = (state + 1) * PRIME
     for number in range(count):
-        key = (key ^ _word_of(here, number, is_buffers)) * PRIME
+        key = (key ^ _word_of(here, number, kind)) * PRIME
         key = key ^ key.shr(15)
     slot = key & c.mask
     looking = const(i1, True)
@@ -203,7 +208,7 @@ def _find(c: Any, state: Value, here: Value, count: Value, is_buffers: Value) ->
                 word = const(i32, 0)
                 kept = word_at(c.pool, step.place)
                 while (word < count) & same:
-                    same = _word_of(kept, word, is_buffers) == _word_of(here, word, is_buffers)
+                    same = _word_of(kept, word, kind) == _word_of(here, word, kind)
                     word += 1
             if same == 0:
                 slot = (slot + 1) & c.mask
@@ -247,15 +252,18 @@ def _walk(context: Value) -> Value:
             kind = load(i8, c.kinds + (header & 0xFF).zext(i64)).zext(i32)
             known = kind == SKIPPED
             is_buffers = (kind == BUFFERS) & (count.urem(BUFFER_WORDS) == 0)
-            if (kind == SETTING) | is_buffers:
+            is_indices = kind == INDICES
+            if (kind == SETTING) | is_buffers | is_indices:
                 if count < LONGEST:
-                    slot = _find(c, state, here, count + 1, is_buffers)
+                    slot = _find(c, state, here, count + 1, kind)
                     step: Any = Step.at(c.steps + slot.zext(i64) * Step.size)
                     known = step.words != 0
                     if known:
                         state = step.following
                         followed += 1
                         c.buffers = select(is_buffers, place + 1, c.buffers)
+                        is_bound = is_indices & (count == INDICES_WORDS)
+                        c.indices = select(is_bound, place + 1, c.indices)
                     else:
                         c.slot = slot
             elif kind == CONSTANTS:
@@ -290,6 +298,7 @@ def _walk(context: Value) -> Value:
                     row.fragment = c.fragment
                     row.fragment_words = c.fragment_words
                     row.buffers = c.buffers
+                    row.indices = c.indices
                     c.row_count = c.row_count + 1
                     if kind == DRAW:
                         missing = (c.vertex < 0).zext(i32) | (c.fragment < 0).zext(i32) << 1

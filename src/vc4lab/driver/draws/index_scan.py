@@ -1,0 +1,76 @@
+"""Indices of a draw, natively: the lowest and the highest of them, 32-bit ones made 16."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    const,
+    i8,
+    i16,
+    i16x16,
+    i32,
+    i32x16,
+    i64,
+    load,
+    reduce_umax,
+    splat,
+    staged,
+    store,
+    umax,
+    umin,
+)
+
+LANES = 16
+BLOCK = 4 * LANES
+"""Bytes that are looked at in one turn."""
+
+
+@staged
+def index_range(place: Value, count: Value, size: Value) -> tuple[Value, Value]:
+    """The lowest and the highest of `count` > 0 unsigned indices of 1, 2 or 4 bytes."""
+    low, high = const(i32, -1), const(i32, 0)
+    if size == 2:
+        low, high = _range_of(place, count, 2)
+    elif size == 1:
+        low, high = _range_of(place, count, 1)
+    else:
+        low, high = _range_of(place, count, 4)
+    return low, high
+
+
+@staged
+def _range_of(place: Value, count: Value, size: int) -> tuple[Value, Value]:
+    per_turn = BLOCK // size
+    mask = (1 << 8 * size) - 1 if size < 4 else -1
+    low, high = const(i32, -1), const(i32, 0)
+    number = const(i32, 0)
+    whole = count & -per_turn
+    if whole != 0:
+        lows, highs = splat(const(i32, -1)), splat(const(i32, 0))
+        while number.ult(whole):
+            words = load(i32x16, place + number.zext(i64) * size)
+            for part in tuple(range(4 // size)):
+                one = words.shr(8 * size * part) & mask
+                lows, highs = umin(lows, one), umax(highs, one)
+            number += per_turn
+        low, high = ~reduce_umax(~lows), reduce_umax(highs)
+    while number.ult(count):
+        at = place + number.zext(i64) * size
+        one = load({1: i8, 2: i16, 4: i32}[size], at)
+        index = one.zext(i32) if size < 4 else one
+        low, high = umin(low, index), umax(high, index)
+        number += 1
+    return low, high
+
+
+@staged
+def narrow(to: Value, place: Value, count: Value, shift: Value) -> None:
+    """`count` indices of 32 bits less `shift`, as 16 bits; up to 32 bytes more are written."""
+    number: Any = const(i32, 0)
+    lanes = splat(shift)
+    while number.ult(count):
+        words = load(i32x16, place + number.zext(i64) * 4)
+        store(to + number.zext(i64) * 2, (words - lanes).trunc(i16x16))
+        number += LANES
