@@ -112,7 +112,7 @@ class Hardware:
         self.places = Places(reporter)
         self.fake_vsync = self.config.flag("fake_vsync_isr")
         self.bus = Bus(board.peripherals, "P", self.clock, reporter)
-        self.local_bus = Bus(board.local or 0, "L", self.clock, reporter)
+        self.local_bus = Bus(board.local or 0, "L", self.clock, reporter, beside=self.bus)
         self.buses = self.bus, self.local_bus
         self.processors = Cores(plan, self.counter, self.bus)
         self._make_blocks()

@@ -11,6 +11,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.address.bus import Bus, answer_slot
+from vc4lab.soc.address.polling import KNOWN, LAST_COUNT, PATIENT, SLOT, checked
 from vc4lab.soc.clock import Clock
 from vc4lab.soc.debug.trace import Tracer, parse_categories
 from vc4lab.soc.native import SliceCounter
@@ -166,13 +167,13 @@ def test_in_company_a_core_wishes_instead_of_skipping(bus):
 
 def test_each_core_polls_for_itself(bus):
     poll(bus, STEADY, 10)
-    polls = bus.polls
-    first = bus.exchange_polls(None)
-    assert bus.polls == 0
-    second = bus.exchange_polls(first)
-    assert bus.polls == polls
-    bus.exchange_polls(second)
-    assert bus.polls == 0
+    assert bus.polls.waits
+    first = bus.polls.exchange(None)
+    assert not bus.polls.waits
+    second = bus.polls.exchange(first)
+    assert bus.polls.waits
+    bus.polls.exchange(second)
+    assert not bus.polls.waits
 
 
 def test_parts_and_pairs_of_words(bus):
@@ -192,19 +193,27 @@ def test_an_error_of_a_handler_comes_out(bus):
     assert bus.read(Device.OFFSET, 4) == 1
 
 
-def test_saved_polls_from_strangers_stay_in_their_place(bus):
+def test_saved_polls_are_taken_up(bus):
     poll(bus, STEADY, 10)
-    saved = bus._seen
-    assert struct.unpack("<q", saved) == (Device.OFFSET,)
-    bus._seen = bytes(range(256)) * 9
-    assert len(bus._seen) == 64
-    bus._seen = b"odd"
-    assert bus._seen == b""
-    bus._seen = saved
-    assert bus._seen == saved
-    bus.polls = -(1 << 80)
-    assert bus.polls == 0
-    assert poll(bus, STEADY, 3) == [1] * 3
+    saved = checked(bus.polls.kept)
+    bus.write(Device.OFFSET + PLAIN, 4, 1)
+    assert not bus.polls.waits
+    bus.polls.kept = saved
+    assert bus.polls.waits
+    assert bus.polled == ("device.STATUS", Device.OFFSET, Poll.SOON)
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [(KNOWN, 9), (KNOWN, -1), (SLOT, 8), (PATIENT, 1 << 40), (LAST_COUNT, -(1 << 63))],
+)
+def test_saved_polls_from_strangers_are_refused(bus, word, value):
+    saved = bytearray(bus.polls.kept)
+    memoryview(saved).cast("q")[word] = value
+    with pytest.raises(ValueError, match="poll"):
+        checked(bytes(saved))
+    with pytest.raises(ValueError, match="poll"):
+        checked(b"odd")
 
 
 LOOPS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from vc4lab.registers import Block as Declared
-from vc4lab.registers import Rate
+from vc4lab.registers import Poll, Rate
 
 
 class Block(Declared):
@@ -37,6 +37,11 @@ class Block(Declared):
     def rates(self) -> dict[int, Rate]:
         """Offset → rate of the counters that follow guest time."""
         return {r.offset: r.rate for r in self.registers.values() if r.rate is not None}
+
+    def timers(self) -> list[int]:
+        """Offsets of the registers that are read to see the time."""
+        timers = (r.offsets() for r in self.registers.values() if r.poll is Poll.TIME)
+        return [offset for offsets in timers for offset in offsets]
 
     def is_steady(self, offset: int) -> bool:
         """Whether an offset that is not declared is steady."""

@@ -23,20 +23,14 @@ from vc4lab.soc.address.native_bus import (
     ALWAYS,
     ANSWERS,
     ASK,
-    FAR_POLL,
-    NO_REGISTER,
-    OWN_TIME,
-    PATIENCE,
-    POLLED_TOGETHER,
-    POLLS_BEFORE_SKIP,
-    TIME_STEP,
+    TIMED,
     WAITING,
     Answer,
     BusState,
-    PollState,
     answer_slot,
     functions,
 )
+from vc4lab.soc.address.polling import NO_REGISTER, OWN_TIME, Polls, polled_last
 from vc4lab.soc.clock import FAR, Clock
 from vc4lab.soc.native import words_of
 
@@ -45,7 +39,7 @@ SOON_STEP = 20_000
 INPUT_STEP = 100_000
 """Nanoseconds per look whether something was typed."""
 STEPS = {
-    Poll.TIME: TIME_STEP,
+    Poll.TIME: TIMED,
     Poll.EVENT: FAR,
     Poll.SOON: SOON_STEP,
     Poll.INPUT: INPUT_STEP,
@@ -55,8 +49,7 @@ ASK_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int64, ctypes.c_int32)
 ASK_WRITE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
 WORD = 0xFFFFFFFF
 LARGEST = (1 << 62) - 1
-SEEN = PollState.seen.offset // 8
-POLLING, LAST_COUNT = BusState.polling.offset // 8, BusState.last_count.offset // 8
+STEP = BusState.step.offset // 8
 
 
 class Polled(NamedTuple):
@@ -65,12 +58,6 @@ class Polled(NamedTuple):
     name: str
     offset: int
     kind: Poll
-
-
-def _new_polling(patience: int) -> Any:
-    state = PollState(patience=patience)
-    state.seen = [NO_REGISTER] * POLLED_TOGETHER
-    return state
 
 
 def _shared(name: str, doc: str) -> Any:
@@ -82,18 +69,6 @@ def _shared(name: str, doc: str) -> Any:
 
     def put(bus: Bus, value: int) -> None:
         bus._words[index] = max(-LARGEST, min(value, LARGEST))
-
-    return property(get, put, doc=doc)
-
-
-def _polling(name: str, doc: str) -> Any:
-    """A member of the `PollState` of the core whose turn it is."""
-
-    def get(bus: Bus) -> int:
-        return int(getattr(bus._polling, name))
-
-    def put(bus: Bus, value: int) -> None:
-        setattr(bus._polling, name, max(0, min(value, LARGEST)))
 
     return property(get, put, doc=doc)
 
@@ -116,14 +91,20 @@ class Bus:
         Physical address of the window.
     name
         For messages.
+    beside
+        Another bus of the same cores: what is polled on both is polled together.
 
     Attributes
     ----------
+    polls
+        What the core polls.
     blocks
         Offset and block, as they were attached.
     """
 
-    def __init__(self, base: int, name: str, clock: Clock, reporter: Reporter) -> None:
+    def __init__(
+        self, base: int, name: str, clock: Clock, reporter: Reporter, beside: Bus | None = None
+    ) -> None:
         self.base = base
         self.name = name
         self.clock = clock
@@ -131,16 +112,19 @@ class Bus:
         self._map = BlockMap()
         self.blocks = self._map.blocks
         self._reads, self._writes = self._map.reads, self._map.writes
+        self._timers: set[int] = set()
+        """Offsets of the registers that are read to see the time."""
         self._accessed: Listeners[RegisterAccess] = Listeners()
         self.asks_about_input = True
         """Whether a program that polls for typed bytes hears of them at once, not only at the
         next event; guest time is the same."""
         self._callbacks = ASK_READ(self._answer_read), ASK_WRITE(self._answer_write)
         read, write = (ctypes.cast(call, ctypes.c_void_p).value for call in self._callbacks)
-        self._polling = _new_polling(patience=0)
+        self.polls: Polls = Polls(clock) if beside is None else beside.polls
         self._state = BusState(
             last=NO_REGISTER,
-            polling=self._polling.address,
+            base=base,
+            polling=self.polls.address,
             slice=clock.counter.address,
             time=clock.address,
             ask_read=read,
@@ -160,6 +144,7 @@ class Bus:
         self._map.attach(start, block)
         for at, rate in block.rates().items():
             self._enter_rate(start + at, rate)
+        self._timers.update(start + at for at in block.timers())
 
     def watch(self, call: Callable[[RegisterAccess], object]) -> Subscription[RegisterAccess]:
         """`call` with each access from now on: a read after it, a write before it.
@@ -195,8 +180,11 @@ class Bus:
     def _answer_read(self, offset: int, told: int) -> int:
         """A read that native code cannot answer; `told`: whether the program waits, reads again."""
         try:
-            if told & WAITING:
-                self._wait(offset)
+            if offset in self._timers:
+                self._native["timer"](self.address, offset, told)
+                self._words[STEP] = TIMED
+            elif told & WAITING:
+                self._words[STEP] = STEPS[self._poll_kind(offset)]
             handler = self._reads.get(offset)
             value = handler() if handler is not None else self._read_other(offset)
             if self._accessed.subscriptions:
@@ -288,7 +276,7 @@ class Bus:
 
     def _enter_rate(self, offset: int, rate: Rate) -> None:
         answer = self._answer(offset)
-        answer.register, answer.generation, answer.step = offset, ALWAYS, TIME_STEP
+        answer.register, answer.generation, answer.step = offset, ALWAYS, TIMED
         answer.multiply, answer.divide, answer.shift = rate.multiply, rate.divide, rate.shift
 
     def _forget_answers(self) -> None:
@@ -300,42 +288,10 @@ class Bus:
 
     def time_polled(self) -> None:
         """A core has read a counter of its own: the same as a read of a timer register."""
-        if self._native["note"](self.address, OWN_TIME):
-            self._wait(OWN_TIME)
-
-    def exchange_polls(self, state: PollState) -> Any:
-        """Another core's turn: take up its `PollState` (None: a new one), give back the old one."""
-        old = self._polling
-        self._polling = state if state is not None else _new_polling(POLLS_BEFORE_SKIP)
-        words = self._words
-        words[POLLING], words[LAST_COUNT] = self._polling.address, self.clock.counter.count
-        return old
+        self._native["own_time"](self.address)
 
     accesses = _shared("accesses", "Reads and writes of the CPU.")
     _last = _shared("last", "Offset of the register that was polled last.")
-    _last_count = _shared("last_count", "Instructions executed until the last read.")
-    _events_seen = _shared("events_seen", "Events that had happened when patience began.")
-    polls = _polling("polls", "Reads of the same few registers without a write, by `NEAR`.")
-    _patience = _polling("patience", "Polls before time skips.")
-
-    @property
-    def _seen(self) -> bytes:
-        """The registers that are polled, as they are saved and restored."""
-        words = words_of(self._polling)[SEEN : SEEN + self._polling.known]
-        return words.tobytes()
-
-    @_seen.setter
-    def _seen(self, raw: bytes) -> None:
-        known = min(len(raw) // 8, POLLED_TOGETHER)
-        words = words_of(self._polling)
-        for index in range(POLLED_TOGETHER):
-            place = raw[8 * index : 8 * index + 8] if index < known else b""
-            offset = int.from_bytes(place, "little", signed=True) if place else NO_REGISTER
-            words[SEEN + index] = offset
-        self._polling.known = known
-
-    def _wait(self, offset: int) -> None:
-        self._native["wait"](self.address, STEPS[self._poll_kind(offset)])
 
     def _poll_kind(self, offset: int) -> Poll:
         found = self.find(offset)
@@ -344,16 +300,21 @@ class Bus:
     @property
     def polled(self) -> Polled | None:
         """The register the program is polling, None if it is not."""
-        recent = self.clock.counter.count - self._last_count < 2 * FAR_POLL
-        if self.polls <= PATIENCE or not recent:
+        last = self._last
+        if not self.polls.waits or not self.polls.polls(self._address(last)):
             return None
-        return self._polled(self._last)
+        return self._polled(last)
 
-    def polled_in(self, state: PollState) -> Polled | None:
-        """The same for a core whose turn it is not; `state` as `exchange_polls` gave it."""
-        if state.polls <= PATIENCE or not state.known:
+    def polled_in(self, kept: bytes | None) -> Polled | None:
+        """The same for a core whose turn it is not; `kept` as `Polls.exchange` gave it."""
+        address = polled_last(kept)
+        if address is None:
             return None
-        return self._polled(words_of(state)[SEEN + state.known - 1])
+        return self._polled(address if address < 0 else address - self.base)
+
+    def _address(self, offset: int) -> int:
+        """The physical address of a register, as `polls` has it."""
+        return offset if offset < 0 else self.base + offset
 
     def _polled(self, offset: int) -> Polled:
         found = self.find(offset)

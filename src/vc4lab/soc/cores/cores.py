@@ -6,7 +6,6 @@ Whose turn it is and for how long: `turns.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from vc4lab.soc.address.bus import Bus, Polled
 from vc4lab.soc.boot.boot_plan import BootPlan
@@ -46,8 +45,8 @@ class Core:
         """Slices that are kept short because it waited for memory to change a moment ago."""
         self.vain = 0
         """Turns in which it only polled."""
-        self.polls: list[Any] = []
-        """What it polls on each bus, while others have their turn."""
+        self.polls: bytes | None = None
+        """What it polls, while others have their turn."""
         self.polled = False
         """Whether there were device accesses in its last turn."""
         self.activity = (0, 0, 0)
@@ -143,7 +142,7 @@ class Cores:
         for core in self.all:
             core.wake_at = core.wish = 0
             core.vain = 0
-            core.polls = []
+            core.polls = None
 
     def send_event(self) -> None:
         """SEV: cores in wfe go on, the others' next wfe does not wait. (So does SEVL here.)"""
@@ -170,7 +169,7 @@ class Cores:
             return self._bus.polled
         first = None
         for core in running:
-            found = self._bus.polled_in(core.polls[0]) if core.polled and core.polls else None
+            found = self._bus.polled_in(core.polls) if core.polled else None
             if found is None and not core.asleep:
                 return None
             if found is not None and (first is None or not core.asleep):

@@ -28,14 +28,8 @@ from vc4lab.simd import (
     select,
     staged,
 )
-from vc4lab.soc.address.native_bus import (
-    OWN_TIME,
-    TIME_STEP,
-    BusState,
-    guest_time,
-    let_time_pass,
-    note_read,
-)
+from vc4lab.soc.address.native_bus import BusState, note_own_time
+from vc4lab.soc.address.polling import guest_time
 from vc4lab.soc.clock import TimeState
 from vc4lab.soc.cores.generic_timer import NANOSECONDS, TICKS, WHOLE, GenericTimer, Pace
 from vc4lab.soc.native import SliceState
@@ -84,8 +78,7 @@ class PlaceState(Struct):
 def read_count(counter: CounterState, virtual: Value) -> None:
     """Leave `GenericTimer.count_of` in `value`; reading it again and again is waiting."""
     bus = BusState.at(counter.bus)
-    if note_read(bus, const(i64, OWN_TIME)):
-        let_time_pass(bus, const(i64, TIME_STEP))
+    note_own_time(bus)
     pace = Pace.at(counter.pace)
     now = guest_time(TimeState.at(bus.time), SliceState.at(bus.slice).count)
     crystal = (now - pace.since) * TICKS

@@ -9,10 +9,8 @@ time skips to the next event. Parked cores cost nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from vc4lab.registers import Poll
-from vc4lab.soc.address.bus import Bus
 from vc4lab.soc.clock import Event
 from vc4lab.soc.cores.core_interrupts import CoreInterrupts
 from vc4lab.soc.cores.cores import IDLE_LOOP, MASKED_WAIT, POLLING, Core
@@ -217,7 +215,7 @@ class Turns:
 
     def _round(self, running: list[Core]) -> None:
         hardware = self._hardware
-        clock = hardware.clock
+        clock, polls = hardware.clock, hardware.bus.polls
         worked = 0
         self._stirred = clock.events_run != self._events_seen
         self._events_seen = clock.events_run
@@ -228,12 +226,12 @@ class Turns:
                 return
             clock.company = marker is None
             clock.wish = None
-            before = self._take_up_polls(core)
+            before = polls.exchange(core.polls)
             self._waits.begin_turn(core)
             outcome = self._slice(core, TURN if marker is None else LONGEST_SLICE)
             clock.company = False
             polls_in_vain = marker is not None and self._polls_in_vain()
-            core.polls = [bus.exchange_polls(old) for bus, old in before]
+            core.polls = polls.exchange(before)
             core.polled = self._waits.touched(core)
             if marker is not None:
                 marker.cancel()
@@ -267,12 +265,10 @@ class Turns:
         It then rests like one that polls in company; else it would keep those company who poll a
         timer, and time would pass in steps of a few microseconds.
         """
+        if self._hardware.bus.polls.measures_time:
+            return False
         polls = (bus.polled for bus in self._hardware.buses)
         return any(polled is not None and polled.kind is Poll.EVENT for polled in polls)
-
-    def _take_up_polls(self, core: Core) -> list[tuple[Bus, Any]]:
-        buses, states = self._hardware.buses, [*core.polls] or [None, None]
-        return [(bus, bus.exchange_polls(new)) for bus, new in zip(buses, states, strict=True)]
 
     def _ready(self, core: Core) -> bool:
         """Whether a core gets a turn."""

@@ -37,6 +37,8 @@ DEBUG_ERRORS = 7
 VERSION = 2 << 25
 LITE = 1 << 28
 FIRST_LITE, CHANNELS, SHARED_LINE = 7, 16, 11
+BLOCK_BITS = 0xFFFFFFE0
+"""Bits of a control block's address that the channel takes; none of them set ends the chain."""
 MAX_RAM, MAX_DEVICE = 4 << 20, 4096
 """Bytes moved by one event, between RAM and RAM and with a device."""
 MAX_ROWS = 4096
@@ -90,12 +92,17 @@ class DmaChannel(Block):
 
     SIZE = 0x100
     NUMBER: ClassVar[int] = 0
-    CS = Register(0x00, poll=Poll.EVENT, fields="0 active, 1 end, 2 interrupt, 8 error, 31 reset")
+    CS = Register(
+        0x00,
+        poll=Poll.EVENT,
+        steady=True,
+        fields="0 active, 1 end, 2 interrupt, 8 error, 31 reset",
+    )
     CONBLK_AD = Register(0x04, poll=Poll.EVENT)
     TI = Register(0x08, access="r")
     SOURCE_AD = Register(0x0C, access="r", poll=Poll.EVENT)
     DEST_AD = Register(0x10, access="r", poll=Poll.EVENT)
-    TXFR_LEN = Register(0x14, access="r", poll=Poll.EVENT)
+    TXFR_LEN = Register(0x14, access="r", poll=Poll.EVENT, steady=True)
     STRIDE = Register(0x18, access="r")
     NEXTCONBK = Register(0x1C)
     DEBUG = Register(
@@ -164,7 +171,7 @@ class DmaChannel(Block):
             self._report("SOC-052", f"channel {self.NUMBER} is started, but its bit in ENABLE is 0")
             return
         if not self._loaded:
-            if not self.CONBLK_AD:
+            if not self.CONBLK_AD & BLOCK_BITS:
                 return
             self._seen.clear()
             self._shortest = SHORTEST_NS
@@ -180,11 +187,11 @@ class DmaChannel(Block):
     def _load(self) -> bool:
         """Take over the control block at CONBLK_AD; False if there is none."""
         address = self.CONBLK_AD
-        if address & 31:
+        if address & ~BLOCK_BITS:
             self._report(
                 "SOC-050", f"a control block at 0x{address:08x} is not aligned to 32 bytes", address
             )
-            address &= ~31
+            address &= BLOCK_BITS
         mover = self._unit.mover
         try:
             words = mover.control_block(address)
@@ -225,7 +232,7 @@ class DmaChannel(Block):
         """Go to the linked block, if there is one."""
         self._loaded = False
         self.CONBLK_AD = self.NEXTCONBK
-        return bool(self.CONBLK_AD) and self._load()
+        return bool(self.CONBLK_AD & BLOCK_BITS) and self._load()
 
     # -- moving ------------------------------------------------------------------------------------
 
@@ -341,7 +348,7 @@ class Dma(Block):
 
     NAME = "dma"
     OFFSET = 0x7000
-    INT_STATUS = Register(0xFE0, access="r", poll=Poll.EVENT)
+    INT_STATUS = Register(0xFE0, access="r", poll=Poll.EVENT, steady=True)
     ENABLE = Register(0xFF0, reset=0x7FFF, bits=0x7FFF)
 
     def __init__(self, unit: DmaUnit) -> None:

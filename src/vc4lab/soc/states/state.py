@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from vc4lab.files import size_text, written_whole
+from vc4lab.soc.address.polling import checked
 from vc4lab.soc.clock import Event
 from vc4lab.soc.cores.generic_timer import UNITS
 from vc4lab.soc.devices.timers import ArmTimer
@@ -81,6 +82,7 @@ def save_state(
             for core in machine.processors.all
         ],
         "scheduler": [snapshot_core(core) for core in machine.processors.all],
+        "polls": machine.bus.polls.kept.hex(),
         "events": _pending_events(machine),
         "timers": [[t._control, t._compare, [t.offset]] for t in _generic_timers(machine)],
         "display": _snapshot_display(machine),
@@ -181,6 +183,7 @@ def _restore(
     registers = state["registers"]
     timers = _generic_timers(machine)
     scheduler = [check_core(saved) for saved in state["scheduler"]]
+    polls = checked(bytes.fromhex(state["polls"]))
     if len(registers) != len(cores) or len(scheduler) != len(cores):
         raise BadValue("registers")
     for core, saved in zip(cores, registers, strict=True):
@@ -208,6 +211,7 @@ def _restore(
     card()
     _apply(machine, table, display)
     machine.counter.add(instructions - machine.counter.count)
+    machine.bus.polls.kept = polls
     for core, saved, put_back in zip(cores, registers, scheduler, strict=True):
         put_back(core)
         if not core.parked:

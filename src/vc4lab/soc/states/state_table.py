@@ -104,8 +104,7 @@ def rows(machine: Machine) -> Iterator[Row]:
             rate = ("_prescaler", "_since", "_count_then", "frequency")
             yield Row(f"{name}.timer", timer, rate)
     for bus in machine.hardware.buses:
-        polling = ("_last", "_seen", "_last_count", "_events_seen", "_patience")
-        yield Row(f"bus {bus.name}", bus, (*polling, "accesses", "polls"))
+        yield Row(f"bus {bus.name}", bus, ("_last", "accesses"))
         for _start, block in bus.blocks:
             yield Row(block.NAME, block, ("values", *BLOCK_STATE.get(block.NAME, ())))
     yield Row("monitor", machine.hardware.monitor, ("at", "edid", "connected"))

@@ -1,0 +1,340 @@
+"""Programs that wait by reading registers again and again: what they read, and how time goes on.
+
+A core that reads the same few registers, with nothing written between, waits. What it reads last
+says how far guest time may skip: for a status register to the next event, for a timer by a small
+step. A value that differs from the one read before may be what the core has waited for, so nothing
+is skipped until all has been looked at again. While a timer is among the registers, its steps are
+the only ones: the program measures a pause or a time-out with it.
+"""
+
+from __future__ import annotations
+
+from vc4lab.simd import (
+    Array,
+    Struct,
+    Value,
+    const,
+    i1,
+    i64,
+    load,
+    max_,
+    min_,
+    select,
+    splat,
+    staged,
+    store,
+    unroll,
+)
+from vc4lab.soc.clock import FAR, Clock, TimeState
+from vc4lab.soc.native import SliceState, words_of
+
+ACCESS_NS = 50
+"""Guest time of a device access, which is much slower than an instruction."""
+POLLS_BEFORE_SKIP = 4
+"""So many equal reads in a row are patience, more are waiting."""
+POLL_DISTANCE = 64
+"""A loop that only polls reads again within so many instructions."""
+FAR_POLL = 320
+"""One that computes something from what it read may take so many; it is believed later."""
+NEAR = 8
+PATIENCE = POLLS_BEFORE_SKIP * NEAR
+"""A near poll counts for this many far ones."""
+POLLED_TOGETHER = 8
+"""Registers a polling loop looks at, at most."""
+NO_REGISTER = -1
+"""In place of an address: no register."""
+OWN_TIME = -2
+"""In place of an address: a core's own counter (generic timer, cycle counter)."""
+TIME_STEP = 10_000
+"""Nanoseconds a polled timer goes on per read, at most."""
+PART_OF_WAIT = 3
+"""Each such step is at most 1/8 of the wait so far (a shift), so that short waits end in time."""
+SHORTEST_STEP, WISHED_STEP = 500, 2_000
+"""No step is shorter, so that a wait begins with some reads in a row; and a core in company does
+not end its turn for less than the second."""
+BEATS = 1
+"""Two equal distances between reads of a timer are a loop; the next other one leaves it."""
+TIME_IS_POLLED = 16
+"""Reads of other registers in a row after which the timer that was read is not waited for."""
+LARGEST = 1 << 61
+"""Counts of instructions in a saved state are below this."""
+FURTHEST = 1 << 58
+"""Times further away than this are the same to a slice."""
+
+
+class PollState(Struct):
+    """What a core polls: registers read with nothing written between, and their last values.
+
+    `slot` is the place of the last one among them. `polls` counts the reads, by `NEAR`; `patience`
+    those that pass before time skips. `timer` is the timer among the registers: read at
+    `timer_count` instructions, `beat` after the read before, as far as `beats` reads before; its
+    wait has begun at `began` (ns), and `others` reads of other registers followed the last one.
+    """
+
+    polls = i64
+    patience = i64
+    known = i64
+    last_count = i64
+    events_seen = i64
+    timer = i64
+    timer_count = i64
+    beat = i64
+    beats = i64
+    began = i64
+    others = i64
+    slot = i64
+    seen = Array(i64, POLLED_TOGETHER)
+    values = Array(i64, POLLED_TOGETHER)
+
+
+POLLS, PATIENT, KNOWN, SLOT = (
+    getattr(PollState, name).offset // 8 for name in ("polls", "patience", "known", "slot")
+)
+LAST_COUNT, TIMER_COUNT = PollState.last_count.offset // 8, PollState.timer_count.offset // 8
+TIMER, SEEN = PollState.timer.offset // 8, PollState.seen.offset // 8
+"""Members of the state, as `words_of` numbers them."""
+
+
+# -- native ----------------------------------------------------------------------------------------
+
+
+@staged
+def guest_time(time: TimeState, executed: Value) -> Value:
+    """Nanoseconds since power-on, as `Clock.now`."""
+    spent = executed * time.ns_per_instruction
+    if time.share != 1:
+        spent = spent.udiv(time.share)
+    return time.skipped + spent
+
+
+@staged
+def take_access_time(time: TimeState, core: SliceState) -> None:
+    """The time of a device access passes; an event that is due by then ends the slice."""
+    time.skipped = time.skipped + ACCESS_NS
+    if guest_time(time, core.count) >= time.next_event:
+        core.limit = 0
+
+
+@staged
+def forget_polls(polling: PollState) -> None:
+    """Nothing is polled any more."""
+    polling.polls = 0
+    polling.known = 0
+    polling.timer = NO_REGISTER
+    store(polling.seen, splat(const(i64, NO_REGISTER), POLLED_TOGETHER), 8)
+
+
+@staged
+def note_read(
+    polling: PollState, time: TimeState, core: SliceState, address: Value
+) -> tuple[Value, Value]:
+    """Count a read of a register: whether the program polls it, and waits by doing so."""
+    take_access_time(time, core)
+    executed = core.count
+    distance = executed - polling.last_count
+    polling.last_count = executed
+    slot: Value = polling.slot
+    again = load(i64, polling.seen + slot * 8) == address
+    if again == 0:
+        for index in unroll(POLLED_TOGETHER):
+            same = load(i64, polling.seen + index * 8) == address
+            again = again | same
+            slot = select(same, const(i64, index), slot)
+    again = again & (distance < FAR_POLL)
+    waiting = const(i1, 0)
+    if again:
+        polls = polling.polls + select(distance < POLL_DISTANCE, const(i64, NEAR), const(i64, 1))
+        polling.polls = polls
+        waiting = polls > PATIENCE
+    else:
+        if (polling.known >= POLLED_TOGETHER) | (distance >= FAR_POLL):
+            forget_polls(polling)
+        slot = polling.known
+        store(polling.seen + slot * 8, address, 8)
+        polling.known = slot + 1
+        polling.polls = 0
+    polling.slot = slot
+    return again, waiting
+
+
+@staged
+def note_value(
+    polling: PollState,
+    time: TimeState,
+    core: SliceState,
+    read: tuple[Value, Value],
+    value: Value,
+    step: Value,
+) -> None:
+    """What the `read` of a register that is no timer has given; `step` is its own."""
+    again, waiting = read
+    place = polling.values + polling.slot * 8
+    changed = again & (load(i64, place) != value)
+    store(place, value, 8)
+    polling.others = polling.others + 1
+    if changed:
+        polling.patience = max_(polling.known, const(i64, POLLS_BEFORE_SKIP))
+    elif waiting:
+        timed = polling.timer != NO_REGISTER
+        if (timed == 0) | (polling.others > TIME_IS_POLLED):
+            longest = select(timed, const(i64, TIME_STEP), const(i64, FAR))
+            lose_patience(polling, time, core, min_(step, longest))
+
+
+@staged
+def note_time(
+    polling: PollState,
+    time: TimeState,
+    core: SliceState,
+    address: Value,
+    first: Value,
+    waiting: Value,
+) -> None:
+    """A timer is read: before its value is computed, time goes on if the program waits.
+
+    A program that waits again has left the loop of its last wait, which a distance shows that is
+    unlike the equal ones before. Of several timers, as of the halves of one, that counts which
+    was the last to be read for the first time, or is read alone.
+    """
+    executed = core.count
+    now = guest_time(time, executed)
+    if polling.timer == NO_REGISTER:
+        polling.began = now
+    if first | ((polling.timer != address) & (polling.others >= TIME_IS_POLLED)):
+        polling.timer = address
+        polling.timer_count = executed
+        polling.beats = 0
+        polling.others = 0
+    elif polling.timer == address:
+        distance = executed - polling.timer_count
+        polling.timer_count = executed
+        if distance == polling.beat:
+            polling.beats = polling.beats + 1
+        else:
+            if polling.beats >= BEATS:
+                polling.began = now
+            polling.beat = distance
+            polling.beats = 0
+        polling.others = 0
+    else:
+        polling.others = polling.others + 1
+    if waiting & (polling.others == 0):
+        part = (now - polling.began) >> PART_OF_WAIT
+        least = select(time.company == 0, const(i64, SHORTEST_STEP), const(i64, WISHED_STEP))
+        if part >= least:
+            let_time_pass(time, core, now, min_(part, const(i64, TIME_STEP)))
+
+
+@staged
+def lose_patience(polling: PollState, time: TimeState, core: SliceState, step: Value) -> None:
+    """The program waits: after some patience skip to the next event, at most by `step`."""
+    if polling.events_seen != time.events_run:
+        polling.events_seen = time.events_run
+        polling.patience = max_(polling.known, const(i64, POLLS_BEFORE_SKIP))
+    if polling.patience > 0:
+        polling.patience = polling.patience - 1
+    else:
+        let_time_pass(time, core, guest_time(time, core.count), step)
+
+
+@staged
+def let_time_pass(time: TimeState, core: SliceState, now: Value, step: Value) -> None:
+    """Skip from `now` to the next event, at most by `step`; in company end the turn until then."""
+    skip = max_(const(i64, 0), min_(time.next_event - now, step))
+    if time.company != 0:
+        time.wish = now + skip
+        core.limit = 0
+    else:
+        time.skipped = time.skipped + skip
+        rest = max_(const(i64, 0), min_(time.next_event - time.skipped, const(i64, FURTHEST)))
+        core.limit = min_(core.limit, (rest * time.share).udiv(time.ns_per_instruction))
+
+
+# -- Python ----------------------------------------------------------------------------------------
+
+
+def _nothing(patience: int) -> PollState:
+    state = PollState(patience=patience, timer=NO_REGISTER)
+    state.seen = [NO_REGISTER] * POLLED_TOGETHER
+    return state
+
+
+class Polls:
+    """What the core whose turn it is polls, on all its buses.
+
+    Attributes
+    ----------
+    address
+        The host's address of the `PollState`.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._state = _nothing(patience=0)
+        self._words = words_of(self._state)
+        self._bytes = memoryview(self._state).cast("B")
+        self._fresh = bytes(_nothing(POLLS_BEFORE_SKIP))
+        self.address: int = self._state.address
+
+    def exchange(self, kept: bytes | None) -> bytes:
+        """Another core's turn: take up what it polls (None: nothing yet), give back the old."""
+        words, count = self._words, self._clock.counter.count
+        words[LAST_COUNT] -= count
+        words[TIMER_COUNT] -= count
+        old = bytes(self._bytes)
+        self._bytes[:] = kept or self._fresh
+        words[LAST_COUNT] += count
+        words[TIMER_COUNT] += count
+        return old
+
+    @property
+    def waits(self) -> bool:
+        """Whether the core does nothing but poll."""
+        words = self._words
+        recent = self._clock.counter.count - words[LAST_COUNT] < 2 * FAR_POLL
+        return words[POLLS] > PATIENCE and recent
+
+    @property
+    def measures_time(self) -> bool:
+        """Whether a timer is among what is polled."""
+        return self._words[TIMER] != NO_REGISTER
+
+    def polls(self, address: int) -> bool:
+        """Whether a register is among what is polled."""
+        return address in self._words[SEEN : SEEN + self._words[KNOWN]]
+
+    @property
+    def kept(self) -> bytes:
+        """The state as it is saved and restored."""
+        return bytes(self._bytes)
+
+    @kept.setter
+    def kept(self, saved: bytes) -> None:
+        self._bytes[:] = saved
+
+
+def checked(saved: bytes) -> bytes:
+    """A saved `PollState` whose registers stay inside of it. Raises ValueError."""
+    if len(saved) != PollState.size:
+        raise ValueError("no poll state")
+    words = memoryview(saved).cast("q")
+    counts = words[LAST_COUNT], words[TIMER_COUNT], words[POLLS]
+    inside = 0 <= words[KNOWN] <= POLLED_TOGETHER and 0 <= words[SLOT] < POLLED_TOGETHER
+    if not inside or not 0 <= words[PATIENT] <= PATIENCE:
+        raise ValueError("no poll state")
+    if any(abs(count) > LARGEST for count in counts):
+        raise ValueError("no poll state")
+    return saved
+
+
+def polled_last(kept: bytes | None) -> int | None:
+    """The register that a core began to poll last, given what `Polls.exchange` has kept of it."""
+    if kept is None:
+        return None
+    words = memoryview(kept).cast("q")
+    if words[POLLS] <= PATIENCE or not words[KNOWN]:
+        return None
+    return words[SEEN + words[KNOWN] - 1]
+
+
+assert FAR > FURTHEST
