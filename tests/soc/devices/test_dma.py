@@ -64,6 +64,23 @@ def test_copy_and_end(machine, channel):
     assert machine.bus.read(base, 4) == 0
 
 
+@pytest.mark.parametrize("following", [1, 31])
+def test_low_bits_of_the_next_block_alone_end_the_chain(machine, following):
+    """A block at address 0 would be read otherwise: whatever the vectors hold."""
+    place(machine, DEST_INC, DEST, SOURCE, 4, at=0)
+    machine.memory.write(SOURCE, b"source")
+    place(machine, SRC_INC | DEST_INC, SOURCE | ALIAS, DEST | ALIAS, 6, following=following)
+    base = start(machine)
+    settle(machine)
+    assert machine.memory.read(DEST, 6) == b"source"
+    assert machine.memory.read(SOURCE, 6) == b"source"
+    assert machine.bus.read(base, 4) == END
+    assert codes(machine) == set()
+    machine.bus.write(base, 4, END)
+    start(machine, at=following)
+    assert machine.bus.read(base, 4) & ACTIVE == 0, "nor is it a first block"
+
+
 def test_fill_ignore_and_wide(machine):
     machine.memory.write(SOURCE, bytes(range(16)))
     place(machine, DEST_INC, SOURCE, DEST, 10)

@@ -122,7 +122,8 @@ ENTRIES = [
         "SOC-050",
         "Misaligned DMA control block",
         "Control blocks start at multiples of 32 bytes. The channel ignores the low five bits, so "
-        "it reads from another address than intended.",
+        "it reads from another address than intended. NEXTCONBK with none but these set ends the "
+        "chain, as 0 does.",
         _PERIPHERALS + " 4.2.1.2",
         "Align the control block to 32 bytes.",
         Severity.WARNING,
