@@ -1,7 +1,8 @@
 """Instruction words as text that the assembler takes back.
 
 Where a word has bits without any effect (an operand not selected, a pack that reaches no packed
-register), the text leaves them out; `.quad` shows words of reserved forms.
+register), the text leaves them out; `.quad` shows words of reserved forms. Where only `ra32` or
+`rb32` says through which file a register is read that both have, a comment has its name.
 """
 
 from __future__ import annotations
@@ -175,9 +176,10 @@ _SMALL = tuple(number_text(word) for word in SMALL_IMMEDIATES)
 _ROTATIONS = tuple(
     "" if code < ROTATE_BY_R5 else f" >> {code - ROTATE_BY_R5 or 'r5'}" for code in range(64)
 )
+_SAME_IN_BOTH = frozenset(n for n in range(REGFILE_SIZE, 64) if _READ_A[n] == _READ_B[n])
+"""Addresses with the same name in both files, so that only `ra32` and `rb32` say which one."""
 _ACCUMULATORS = [f"r{n}" for n in range(Mux.A)]
 _A, _B, _R4 = int(Mux.A), int(Mux.B), int(Mux.R4)
-_BOTH = 1 << _A | 1 << _B
 _SIGNALS = {int(signal): name for signal, name in SIGNAL_NAMES.items()}
 _SMALL_IMMEDIATE = int(Signal.SMALL_IMMEDIATE)
 
@@ -198,8 +200,13 @@ def alu_text(word: int) -> str:
     sources = [*_ACCUMULATORS, _READ_A[raddr_a], _READ_B[raddr_b]]
     if immediate:
         sources[_B] = _SMALL[raddr_b]
-    elif raddr_a == raddr_b >= REGFILE_SIZE and used & _BOTH == _BOTH:
+    reads_a = not used >> _A & 1 and raddr_a in _CONSUMING_READS
+    reads_b = not immediate and not used >> _B & 1 and raddr_b in _CONSUMING_READS
+    shared = raddr_a == raddr_b in _SAME_IN_BOTH and not immediate
+    if shared and (reads_a or used >> _A & 1) and (reads_b or used >> _B & 1):
         sources[_A:] = f"ra{raddr_a}", f"rb{raddr_b}"
+    else:
+        shared = False
     unpack, pm = word >> 57 & 7, word >> 56 & 1
     if unpack:
         sources[_R4 if pm else _A] += f".{UNPACK_NAMES[unpack]}"  # type: ignore[index]
@@ -237,15 +244,19 @@ def alu_text(word: int) -> str:
             mul = f"{_MUL[op_mul]}{suffix} {target}, {first}, {second}"
 
     extra = ""
-    if raddr_a in _CONSUMING_READS and not used >> _A & 1:
-        extra = f"; read ra{raddr_a}"
-    if not immediate and raddr_b in _CONSUMING_READS and not used >> _B & 1:
-        extra += f"; read rb{raddr_b}"
+    if reads_a:
+        extra = f"; read {f'ra{raddr_a}' if shared else _READ_A[raddr_a]}"
+    if reads_b:
+        taken = reads_a or (used >> _A & 1 and raddr_a not in _SAME_IN_BOTH)
+        named = not shared and (taken or raddr_b not in _SAME_IN_BOTH)
+        extra += f"; read {_READ_B[raddr_b] if named else f'rb{raddr_b}'}"
+        shared |= not named
     told = unpack and used >> (_R4 if pm else _A) & 1
     if packed == "mul" and not pm and not told and word >> 52 & 15 in MUL_PACKS:
-        extra += "; pm0"  # the assembler would choose the other one
+        extra = f"; pm0{extra}"  # the assembler would choose the other one
+    comment = f"  # {_READ_B[raddr_b]}" if shared else ""
     if not immediate and word >> 60 != Signal.NONE:
-        return f"{add}; {mul}; {_SIGNALS[word >> 60]}{extra}"
+        return f"{add}; {mul}; {_SIGNALS[word >> 60]}{extra}{comment}"
     if mul != "nop" or extra:
-        return f"{add}; {mul}{extra}"
-    return add
+        return f"{add}; {mul}{extra}{comment}"
+    return f"{add}{comment}"

@@ -38,7 +38,7 @@ from vc4lab.qpu.text.operands import (
     parse_suffixes,
     place_destinations,
 )
-from vc4lab.qpu.text.syntax import Mistake, Slot, unknown
+from vc4lab.qpu.text.syntax import Mistake, Slot, Text, unknown
 
 
 @dataclass
@@ -63,6 +63,7 @@ class AluEncoder:
         self.sets_flags = False
         self.pm: int | None = None
         self.ports: dict[str, int | None] = {"a": None, "b": None}
+        self.reads: list[tuple[Text, dict[str, int]]] = []
         self.unpack = 0
         self.unpacks_a: bool | None = None  # whether file A reads are unpacked, once known
         self.immediate: int | None = None  # small immediate code
@@ -135,10 +136,17 @@ class AluEncoder:
         files = READ_REGISTERS.get(text.text.lower())
         if files is None:
             raise unknown("register", text.text, READ_REGISTERS, text.column)
-        file = "a" if "a" in files and self.ports["a"] is None else "b"
-        if file not in files or self.ports[file] is not None:
-            raise Mistake(f"the read port of {text.text} is in use", text.column)
-        self.ports[file] = files[file]
+        self.reads.append((text, files))
+
+    def allocate_reads(self, single: bool) -> None:
+        """Give `read` its ports: registers of a single file, or those that both files have."""
+        for text, files in self.reads:
+            if (len(files) == 1) != single:
+                continue
+            file = "a" if "a" in files and self.ports["a"] is None else "b"
+            if file not in files or self.ports[file] is not None:
+                raise Mistake(f"the read port of {text.text} is in use", text.column)
+            self.ports[file] = files[file]
 
     # Operands --------------------------------------------------------------------------------
 
@@ -213,6 +221,7 @@ class AluEncoder:
 
     def allocate(self) -> None:
         """Give every source its mux: accumulators, then what has no choice, then the rest."""
+        self.allocate_reads(single=True)
         waiting: list[Source] = []
         for source in self.sources():
             if source.accumulator is not None:
@@ -226,6 +235,7 @@ class AluEncoder:
                 file = "a" if source.unpack else next(iter(source.files))
                 if not self.claim(source, file):
                     raise self.port_mistake(source, file)
+        self.allocate_reads(single=False)
         for source in waiting:
             if source.mux is None:
                 same = [f for f in "ab" if self.ports[f] == source.files[f]]
