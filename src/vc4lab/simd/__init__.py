@@ -47,6 +47,7 @@ from vc4lab.simd.memory import scatter as scatter
 from vc4lab.simd.memory import store as store
 from vc4lab.simd.memory import table as table
 from vc4lab.simd.memory import var as var
+from vc4lab.simd.native import Address as Address
 from vc4lab.simd.native import NativeFunction as NativeFunction
 from vc4lab.simd.native import NativeModule as NativeModule
 from vc4lab.simd.native import build as build

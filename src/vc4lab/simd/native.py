@@ -37,6 +37,13 @@ PASSES = (
 _ARGUMENTS: dict[Type, Any] = {**CTYPES, ptr: ctypes.c_void_p}  # None is 0
 
 
+class Address:
+    """The address of what is no kernel, to be imported by one: a C function, or data."""
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+
 class NativeFunction:
     """A compiled function. Call it with Python numbers (addresses for ptr); it releases the GIL.
 
@@ -67,7 +74,9 @@ class _Code:
     until Python looks for such circles, in whatever thread and at whatever moment that happens.
     """
 
-    def __init__(self, name: str, tracker: Any, imports: Mapping[str, NativeFunction]) -> None:
+    def __init__(
+        self, name: str, tracker: Any, imports: Mapping[str, NativeFunction | Address]
+    ) -> None:
         self.name = name
         self.tracker = tracker
         self.imports = dict(imports)
@@ -84,7 +93,7 @@ class NativeModule:
         name: str,
         image: bytes,
         functions: Mapping[str, Function],
-        imports: Mapping[str, NativeFunction],
+        imports: Mapping[str, NativeFunction | Address],
     ) -> None:
         self.name = name
         places = {n: f.address for n, f in imports.items()}
@@ -228,7 +237,7 @@ def build(
     target: Target | None = None,
     float_mode: str = "qpu",
     key: str | None = None,
-    imports: Mapping[str, NativeFunction] | None = None,
+    imports: Mapping[str, NativeFunction | Address] | None = None,
     combine: bool = True,
     quick: bool = False,
 ) -> NativeModule:

@@ -121,6 +121,19 @@ BOARD_UNKNOWNS = [
         "McDermond, linux-i2c, 28 May 2019) shows A and C at 2.4 GHz, D at 2.000000024 and who "
         "takes what from them; that other boards' A and C run at 2 GHz is a choice",
     ),
+    Unknown(
+        "arm1176_unaligned",
+        "How does the ARM1176 of a Pi 1 or Zero treat unaligned accesses when a kernel begins?",
+        {
+            "armv5": "SCTLR.U = 0: ldr rotates, others ignore the lowest address bits",
+            "armv6": "SCTLR.U = 1: ldr, str and their half-word forms work at any address",
+        },
+        "armv5",
+        "Read SCTLR on a board before a kernel has changed it: bit 22.",
+        "The core's manual (DDI 0301H, 3.2.7) leaves it to a pin of the chip, UBITINIT, and has 0 "
+        "as the usual value; programs for the Pi 1 set the bit (boochow/micropython-raspberrypi), "
+        "which one needed for its unaligned loads (micropython issue 3201)",
+    ),
     *VPU_UNKNOWNS,
 ]
 

@@ -382,6 +382,7 @@ class Hardware:
                     send_event=cores.send_event,
                     code_changed=cores.code_maintained,
                     report=self.report,
+                    forgiving=self.forgiving,
                     bus=self.bus.address,
                 ),
                 number,

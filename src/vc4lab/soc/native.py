@@ -296,6 +296,11 @@ class SliceCounter:
         return met
 
     @property
+    def has_new_page(self) -> bool:
+        """Whether that has happened, as the next `met_new_page` will say."""
+        return self._words[NEW_PAGE] != 0
+
+    @property
     def spinning(self) -> bool:
         """Whether the CPU was stopped in a loop of one instruction."""
         return self._words[SPUN] >= SPINS

@@ -230,13 +230,13 @@ def test_thumb_code_that_looks_like_a_mistake(boot):
         "05008fe2",  # add r0, pc, #5
         "10ff2fe1",  # bx r0: to the next word but one
         "00000000",
-        "01235a1c",  # movs r3, #1; adds r2, r3, #1
+        "00235a1c",  # movs r3, #0; adds r2, r3, #1
         "23d05968",  # beq; ldr r1, [r3, #4]
         "fee70000",  # b .
     )
     machine = boot(bytes.fromhex("".join(code)))
     assert machine.run(seconds=0.01).reason is Stop.HALTED, machine.reporter.summary()
-    assert machine.cores[0].register(2) == 2
+    assert machine.cores[0].register(2) == 1
     assert not codes(machine)
 
 

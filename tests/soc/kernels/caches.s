@@ -6,6 +6,9 @@
 .global _start
 _start:
     begin
+    .ifndef OLD
+    leave_hyp                   @ it has an MMU of its own
+    .endif
     ldr r0, =0x4000
     mov r1, #0
     ldr r2, =0x00c02            @ strongly ordered, full access
@@ -35,7 +38,7 @@ _start:
     orr r0, r0, #0x1000
     orr r0, r0, #5
     .ifdef OLD
-    orr r0, r0, #0x800000       @ ARM1176: descriptors of ARMv6
+    orr r0, r0, #0xC00000       @ ARM1176: descriptors and unaligned accesses of ARMv6
     .endif
     mcr p15, 0, r0, c1, c0, 0
     ldr r4, =0x100000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vc4lab.diagnostics.catalogue import soc_cores
+from vc4lab.diagnostics.catalogue import soc_accesses, soc_cores
 from vc4lab.diagnostics.entry import Entry, Severity
 
 _PERIPHERALS = "BCM2835 ARM Peripherals"
@@ -368,4 +368,5 @@ ENTRIES = [
         Severity.WARNING,
     ),
     *soc_cores.ENTRIES,
+    *soc_accesses.ENTRIES,
 ]

@@ -160,6 +160,8 @@ class CoreCache:
         word = self._word(address)
         wide = self._cpu.WIDE
         crn = word >> 12 & 15 if wide else word >> 16 & 15
+        if crn == 1:
+            self._cpu.control_written()
         if crn == 8:
             self._walks += 1
             if self._walks > MAX_WALKS:

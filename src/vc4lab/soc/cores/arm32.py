@@ -11,7 +11,7 @@ from typing import Any
 from unicorn import arm_const as arm
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.soc.cores import hyp
+from vc4lab.soc.cores import alignment, hyp
 from vc4lab.soc.cores.arm32_words import (
     condition_met,
     do_timer,
@@ -25,6 +25,7 @@ from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.exceptions import (
     ABORTS,
+    ENGINE_DATA,
     ENGINE_HVC,
     ENGINE_SMC,
     ENGINE_SVC,
@@ -37,8 +38,10 @@ from vc4lab.soc.cores.exceptions import (
     MODE_MASK,
     MONITOR_VECTORS,
     SCTLR,
+    SCTLR_A,
     SCTLR_C,
     SCTLR_M,
+    SCTLR_U,
     THUMB,
     USER,
     ArmException,
@@ -91,6 +94,10 @@ class Arm32(Cpu):
     hyp_core: HypCore | None = None
     """What it needs for HYP mode, if it has one."""
     _counter: NativeCounter | None = None
+    starts_armv6 = False
+    """Whether an ARM1176 starts with SCTLR.U set."""
+    _old_place: int | None = None
+    """An instruction to be translated again, with the accesses of ARMv5."""
     monitor_vectors = MONITOR_VECTORS
     """MVBAR of a core without HYP mode."""
 
@@ -108,6 +115,8 @@ class Arm32(Cpu):
                 self._write(MIDR, self.identity)
         else:  # the model runs non-secure; a Pi 1's program is secure, and its masks are its own
             self._write(hyp.SCR, self.system_register(hyp.SCR) | SCR_FW | SCR_AW)
+            if self.starts_armv6:
+                self._write(SCTLR, self.system_register(SCTLR) | SCTLR_U)
         if self.hyp_core is not None:
             hyp.allow(engine)
         if self.hyp_core is not None and self.hyp_core.has_stub:
@@ -217,6 +226,40 @@ class Arm32(Cpu):
         both = SCTLR_C | SCTLR_M
         return self.in_hyp and self.system_register(SCTLR) & both == both
 
+    def _alignment_modes(self) -> dict[int, int]:
+        control = self.system_register(SCTLR)
+        modes = dict.fromkeys((*alignment.SYSTEM, *alignment.MONITOR), self._mode_of(control))
+        if self.hyp_core is not None:
+            hypervisor = self._mode_of(self.system_register(hyp.HSCTLR))
+            modes |= dict.fromkeys(alignment.HYPERVISOR, hypervisor)
+        return modes
+
+    def _mode_of(self, control: int) -> int:
+        """What is checked with a value of SCTLR."""
+        if control & SCTLR_A:
+            return alignment.CHECKED
+        if self.model == "1176":
+            return alignment.FREE if control & SCTLR_U else alignment.LEGACY
+        return alignment.FREE if control & SCTLR_M else alignment.CHECKED
+
+    @property
+    def _is_user(self) -> bool:
+        return self._mode == USER
+
+    def _treats_as_old(self, pc: int) -> bool:
+        old = self.alignment.mode_of(alignment.SYSTEM[0]) == alignment.LEGACY
+        if old and self.alignment.treat_as_old(pc):
+            self._old_place = pc
+            return True
+        return False
+
+    def _catch_up(self) -> bool:
+        if self._old_place is None:
+            return False
+        self._pages.forget_translations(self._old_place & ~(PAGE - 1))
+        self._old_place = None
+        return True
+
     # -- exceptions --------------------------------------------------------------------------------
 
     def _goes_to_hyp(self, exception: ArmException) -> bool:
@@ -300,7 +343,8 @@ class Arm32(Cpu):
             self._pending = (ArmException.SUPERVISOR_CALL, pc - (2 if thumb else 4))
         elif number in ABORTS:
             self._fault_status = self.calls.fault_status()
-            self._pending = (ABORTS[number], pc)
+            if number != ENGINE_DATA or not self._meets_unaligned(pc):
+                self._pending = (ABORTS[number], pc)
         elif number == ENGINE_HVC:
             self._pending = (ArmException.HYPERVISOR_CALL, pc - 4)
         elif number == ENGINE_SMC or is_monitor_call(self.fetch(pc - 4), bool(cpsr & THUMB)):
@@ -350,6 +394,9 @@ class Arm32(Cpu):
         if not thumb and not condition_met(word >> 28, cpsr):
             return False
         if action in PLAIN_ACTIONS and not means(PLAIN_TRAPS, action, word, bool(thumb)):
+            return False
+        if action is Action.CONTROL:
+            self.control_written()
             return False
         if action is Action.CYCLES:
             self.set_register(target, links.cycles())

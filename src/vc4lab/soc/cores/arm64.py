@@ -12,7 +12,7 @@ from typing import Any
 
 from unicorn import arm64_const as a64
 
-from vc4lab.soc.cores import float_trap, mmu_switch
+from vc4lab.soc.cores import alignment, float_trap, mmu_switch
 from vc4lab.soc.cores.a53_registers import A53Registers
 from vc4lab.soc.cores.arm64_entry import (
     HCR,
@@ -29,11 +29,14 @@ from vc4lab.soc.cores.engine_calls import NO_FAULT
 from vc4lab.soc.cores.exceptions import (
     ABORTS,
     ENGINE_BKPT,
+    ENGINE_DATA,
     ENGINE_HVC,
     ENGINE_SMC,
     ENGINE_SVC,
     FIQ_MASKED,
     IRQ_MASKED,
+    SCTLR_A,
+    SCTLR_M,
     ArmException,
 )
 from vc4lab.soc.cores.generic_timer import FREQUENCY
@@ -193,6 +196,23 @@ class Arm64(Cpu):
     def system_control(self) -> int:
         return self.system_register(SCTLR[max(self.level, 1)])
 
+    @property
+    def _is_user(self) -> bool:
+        return self._current_level == 0
+
+    def _alignment_modes(self) -> dict[int, int]:
+        modes: dict[int, int] = {}
+        for level, regimes in (
+            (1, alignment.SYSTEM),
+            (2, alignment.HYPERVISOR),
+            (3, alignment.MONITOR),
+        ):
+            control = self.system_register(SCTLR[level])
+            checked = bool(control & SCTLR_A) or not control & SCTLR_M
+            mode = alignment.CHECKED if checked else alignment.FREE
+            modes |= dict.fromkeys(regimes, mode)
+        return modes
+
     # -- exceptions --------------------------------------------------------------------------------
 
     def accepts(self, exception: ArmException) -> bool:
@@ -249,6 +269,8 @@ class Arm64(Cpu):
         elif number in ABORTS:
             self._is_breakpoint = number == ENGINE_BKPT
             self._fault_status = NO_FAULT if self._is_breakpoint else self.calls.fault_status()
+            if number == ENGINE_DATA:
+                self._meets_unaligned(pc)
             self._pending = (ABORTS[number], pc)
         elif number == ENGINE_SMC:
             self.set_pc(pc)
@@ -372,6 +394,8 @@ class Arm64(Cpu):
         self.engine.emu_start(self._entry(), self.LAST_ADDRESS, count=count)
         counter.limit = limit
         self._write(register, value)
+        self._control_written = True
+        self.look_at_control()
         self.refresh()
         return True
 
@@ -392,8 +416,11 @@ class Arm64(Cpu):
         if action is Action.FLOAT_CONTROL:
             self._control_floats(0 if target == 31 else self.register(target))
             return False
-        if action is Action.MMU_SWITCH:
-            return self._puts_off_translation(word, address)
+        if action is Action.MMU_SWITCH and self._puts_off_translation(word, address):
+            return True
+        if action in (Action.MMU_SWITCH, Action.CONTROL):
+            self.control_written()
+            return False
         if action is Action.CORE_NUMBER:
             self.set_register(target, self.affinity + self.number)
             return True

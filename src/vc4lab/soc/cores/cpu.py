@@ -20,10 +20,12 @@ from typing import Any
 
 from vc4lab.listeners import Listeners
 from vc4lab.memory import GuestMemory
+from vc4lab.soc.cores import alignment
 from vc4lab.soc.cores.code_pages import CodePages
 from vc4lab.soc.cores.engine_calls import NO_FAULT, EngineCalls
 from vc4lab.soc.cores.exceptions import (
     INSTRUCTIONS_PER_EXCEPTION,
+    SCTLR_A,
     SCTLR_C,
     SCTLR_M,
     ArmException,
@@ -106,6 +108,9 @@ class Cpu(TrappedCode):
         self.stale = False
         """Whether the code this core has executed may have been changed."""
         self._unicorn = unicorn
+        self.alignment = alignment.Alignment(checks=not links.forgiving)
+        self._control_written = True
+        self._limit_before = 0
         self.engine: Any = self._make_engine(unicorn)
         self.engine.ctl_set_tcg_buffer_size(TRANSLATIONS)
         self._ram_end = ram_end
@@ -278,6 +283,8 @@ class Cpu(TrappedCode):
         """
         counter = self.counter
         counter.limit = limit
+        self.alignment.enter()
+        self.look_at_control()
         self._storm.resume(counter.count)
         self.open_exceptions.resume(counter.count)
         counter.watch_pages(self._pages.seen, self.memory.base)
@@ -297,6 +304,8 @@ class Cpu(TrappedCode):
             if counter.code_has_changed():
                 self.links.code_changed()
             if self._pages.remove_released() and self._pending is None:
+                continue
+            if self._follows_control() and self._pending is None and not counter.has_new_page:
                 continue
             if counter.met_new_page():
                 self._meet_page(counter.block)
@@ -320,6 +329,45 @@ class Cpu(TrappedCode):
             if counter.count >= counter.limit:
                 return Outcome.LIMIT
             return Outcome.WAIT_FOR_INTERRUPT
+
+    # -- SCTLR -------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _is_user(self) -> bool:
+        """Whether the core executes a program without privileges; in hooks, too."""
+
+    @abstractmethod
+    def _alignment_modes(self) -> dict[int, int]:
+        """What is checked of accesses, by the engine's MMU index, as SCTLR is now."""
+
+    def control_written(self) -> None:
+        """The instruction that is about to be executed writes SCTLR: look at it afterwards."""
+        if self._control_written:
+            return
+        self._control_written = True
+        self._limit_before = self.counter.limit
+        self.counter.stop()
+
+    def control_restored(self) -> None:
+        """SCTLR has been set from outside: look at it before the core runs."""
+        self._control_written = True
+
+    def look_at_control(self) -> None:
+        """What SCTLR says may have changed: code that was translated otherwise goes."""
+        if not self._control_written:
+            return
+        self._control_written = False
+        if self.alignment.choose(self._alignment_modes()):
+            self.engine.ctl_flush_tb()
+
+    def _follows_control(self) -> bool:
+        """Whether the engine has come back only because SCTLR was written."""
+        if not self._control_written:
+            return False
+        self.look_at_control()
+        self.counter.limit = self._limit_before
+        return True
 
     def _catch_up(self) -> bool:
         """Do what an instruction has put off until the engine stands still; whether to go on."""
@@ -368,6 +416,39 @@ class Cpu(TrappedCode):
     def _is_empty(self, vector: int) -> bool:
         """Whether no handler can be at a vector at 0: there is nothing, or it leads to nothing."""
         return self.memory.u32(vector) == 0
+
+    def _meets_unaligned(self, pc: int) -> bool:
+        """Report an alignment fault, if an abort is one; whether the core need not take it."""
+        syndrome, status, address = self._fault_status
+        if not alignment.is_alignment_fault(syndrome, status, wide=self.WIDE):
+            return False
+        if self._treats_as_old(pc):
+            self.links.report(
+                "SOC-111",
+                f"unaligned access to 0x{address:08x}: with SCTLR.U = 0 the core takes the bytes "
+                "of the aligned word (ldr rotates them), as an ARMv5 did",
+                pc,
+            )
+            return True
+        why = self._why_aligned()
+        if why:
+            self.links.report("SOC-110", f"unaligned access to 0x{address:08x}: {why}", pc)
+        return False
+
+    def _treats_as_old(self, pc: int) -> bool:
+        """Whether the accesses of the instruction at an address are those of ARMv5 from now on."""
+        return False
+
+    def _why_aligned(self) -> str:
+        """Why the present access must be aligned; nothing for programs under a system."""
+        if self._is_user:
+            return ""
+        control = self.system_control
+        if control & SCTLR_A:
+            return "SCTLR.A is set, so that every access must be aligned"
+        if not control & SCTLR_M:
+            return "the MMU is off, so that all memory is Device or Strongly-ordered memory"
+        return "the instruction needs aligned addresses, or the page is Device memory"
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -73,8 +73,10 @@ SCTLR = (15, 0, 0, 1, 0, 0, 0)
 VBAR = (15, 0, 0, 12, 0, 0, 0)
 """The engine's names of two system registers: coprocessor, 64-bit, secure, CRn, CRm, op1, op2."""
 SCTLR_M = 1 << 0
+SCTLR_A = 1 << 1
 SCTLR_C = 1 << 2
 SCTLR_V = 1 << 13
+SCTLR_U = 1 << 22
 SCTLR_TE = 1 << 30
 """Thumb exceptions: handlers are Thumb code."""
 

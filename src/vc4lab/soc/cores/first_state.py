@@ -37,6 +37,7 @@ def make_core(
 
     cpu = Arm32(board.cpu, *common)
     cpu.affinity, cpu.identity = board.affinity, board.midr
+    cpu.starts_armv6 = unknowns["arm1176_unaligned"] == "armv6"
     if board.has_hyp:
         from vc4lab.soc.cores.hyp_core import HypCore
 

@@ -37,6 +37,7 @@ class Action(Enum):
     CACHE = "data cache maintenance"
     CACHE_RANGE = "data cache maintenance of a range (ARM1176)"
     MMU_SWITCH = "SCTLR, just before eret"
+    CONTROL = "SCTLR or HSCTLR"
     TRANSLATION = "a register of the MMU, or TLB maintenance"
 
 
@@ -80,6 +81,7 @@ ARM_TRAPS = (
     Trap(0x0FFF0FDF, 0x0E070F15, Action.CODE_CHANGED),  # ICIALLU, ICIMVAU: c7, c5, 0 or 2..
     Trap(0x0FFF0FFF, 0x0E070F35, Action.CODE_CHANGED),  # c7, c5, 1
     Trap(0x0FFF0FFF, 0x0E070F11, Action.CODE_CHANGED),  # ICIALLUIS
+    Trap(0x0F7F0FFF, 0x0E010F10, Action.CONTROL),  # mcr p15, 0 or 4, rt, c1, c0, 0
 )
 HYP_TRAPS = (
     Trap(0x0FFFFFFF, 0x0160006E, Action.HYP_RETURN),
@@ -135,6 +137,7 @@ A64_TRAPS = (
     Trap(0xFFFFFFDF, 0xD503209F, Action.SEND_EVENT),  # sev, sevl
     Trap(0xFFFFFFFF, 0xD503205F, Action.WAIT_FOR_EVENT),
     Trap(0xFFFBFFE0, 0xD5181000, Action.MMU_SWITCH),  # msr SCTLR_EL1, SCTLR_EL2
+    Trap(0xFFFFFFE0, 0xD51E1000, Action.CONTROL),  # msr SCTLR_EL3
     Trap(0xFFFFFBFF, 0xD508711F, Action.CODE_CHANGED),  # ic iallu(is)
     Trap(0xFFFFFFE0, 0xD50B7520, Action.CODE_CHANGED),  # ic ivau
 )
@@ -159,6 +162,8 @@ class CoreLinks:
     code_changed: Callable[[], None]
     report: Callable[[str, str, int], None]
     """For mistakes that only a core notices: code, sentence, address."""
+    forgiving: bool = False
+    """Whether accesses work that a core would not do (`GpuOptions.forgiving`)."""
     bus: int = 0
     """Host address of the `BusState` that counts what is polled."""
 

@@ -125,6 +125,7 @@ def restore_cpu(cpu: Arm32, saved: dict[str, int]) -> None:
         cpu.monitor_vectors = saved.get("mvbar", 0) & 0xFFFFFFE0
     _set_cpsr(cpu, cpsr)
     engine.reg_write(NAMES["pc"], saved["pc"] & 0xFFFFFFFE | (1 if cpsr & 1 << 5 else 0))
+    cpu.control_restored()
     cpu.refresh()
 
 

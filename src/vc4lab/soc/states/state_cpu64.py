@@ -119,6 +119,7 @@ def restore_cpu(cpu: Cpu, saved: dict[str, int]) -> None:
     vector_base = SYSTEM_REGISTERS["VBAR_EL1"]
     engine.reg_write(a64.UC_ARM64_REG_CP_REG, (*vector_base, saved["VBAR_EL1"] & LONG))
     engine.reg_write(NAMES["pc"][0], saved["pc"] & LONG)
+    cpu.control_restored()
     cpu.refresh()
 
 

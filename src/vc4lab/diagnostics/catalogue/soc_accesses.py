@@ -1,0 +1,40 @@
+"""Messages about loads and stores that a core does otherwise than a program expects."""
+
+from __future__ import annotations
+
+from vc4lab.diagnostics.entry import Entry
+
+_UNALIGNED = (
+    "ARM Architecture Reference Manual ARMv7-A, A3.2.1, A3.2.2 and B3.2.1; ARMv8-A, B2.5.2 and "
+    "D5.2.9"
+)
+
+ENTRIES = [
+    Entry(
+        "SOC-110",
+        "Unaligned access that the core refuses",
+        "While the MMU is off, a Cortex-A7 or A53 (Pi 2, Pi 3) treats all memory as Device or "
+        "Strongly-ordered memory, where an address that is no multiple of the access's size leads "
+        "to an alignment fault (a data abort); QEMU lets such accesses work. The same goes for "
+        "Device memory with the MMU on, for all memory with SCTLR.A set, and in AArch32 always for "
+        "ldm, stm, ldrd, strd, vldr and vstr at an address that is no multiple of 4. AArch64 "
+        "needs 16 bytes for a q register. Compilers make such accesses of packed structures, of "
+        "pointers that were cast, and of small copies. `--forgiving` lets them work.",
+        f'{_UNALIGNED}; P. Finlayson, "Raspberry Pi Bare Metal Programming and '
+        '-mno-unaligned-access" (Pi1541 on a Pi 3); wolfSSL/wolfBoot issue 122 (works in QEMU, '
+        "faults on a Pi 3)",
+        "Compile with -mno-unaligned-access (AArch32) or -mstrict-align (AArch64), copy bytes with "
+        "memcpy instead of casting pointers, or switch the MMU on with RAM as Normal memory.",
+    ),
+    Entry(
+        "SOC-111",
+        "Unaligned access of an ARM1176 in its old way",
+        "An ARM1176 (Pi 1, Zero) starts with SCTLR.U = 0, where an unaligned ldr loads the word "
+        "that contains the address and rotates it, and all other loads and stores ignore the "
+        "lowest bits of the address. The program goes on with wrong bytes. `--forgiving` lets "
+        "such accesses work as in ARMv7; `--unknown arm1176_unaligned=armv6` starts with U = 1.",
+        "ARM1176JZF-S TRM (DDI 0301H) 3.2.7, 4.2.3 and 4.2.4",
+        "Set bit 22 of SCTLR at the start (mrc/mcr p15, 0, rt, c1, c0, 0), which makes ldr, str "
+        "and their half-word forms work at any address, or compile with -mno-unaligned-access.",
+    ),
+]
