@@ -49,6 +49,18 @@ def test_unknown_code_suggests() -> None:
         explain("CLE-0010")
 
 
+def test_what_fails_on_boards_is_an_error_in_strict_mode_only() -> None:
+    entry = next(entry for entry in catalogue().values() if entry.fails_on_boards)
+    assert entry.severity < Severity.ERROR
+    assert "error with --strict" in explain(entry.code)
+    lenient = Reporter()
+    lenient.report(entry.code, "here")
+    assert lenient.worst is entry.severity
+    with pytest.raises(StrictStop) as stop:
+        Reporter(strict=True).report(entry.code, "here")
+    assert stop.value.diagnostic.severity is Severity.ERROR
+
+
 def test_a_textures_configuration_is_one_cause_wherever_its_words_are() -> None:
     """Mesa writes new uniforms for each draw: a glmark2 in Linux gave hundreds of lines."""
     reporter = Reporter()

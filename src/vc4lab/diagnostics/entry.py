@@ -21,7 +21,11 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of the catalogue: what a code means, the source of the rule, and the cure."""
+    """One entry of the catalogue: what a code means, the source of the rule, and the cure.
+
+    `fails_on_boards`: what happened works here but not, or not always, on a board, so strict mode
+    takes the finding for an error.
+    """
 
     code: str
     title: str
@@ -29,11 +33,18 @@ class Entry:
     reference: str
     cure: str
     severity: Severity = Severity.ERROR
+    fails_on_boards: bool = False
+
+    @property
+    def severities(self) -> str:
+        """The severity in words, and that in strict mode if it is another."""
+        usual = self.severity.name.lower()
+        return f"{usual}; error with --strict" if self.fails_on_boards else usual
 
     def text(self) -> str:
         """The whole entry as `vc4lab explain` prints it."""
         return (
-            f"{self.code}  {self.title}  [{self.severity.name.lower()}]\n\n{self.explanation}\n\n"
+            f"{self.code}  {self.title}  [{self.severities}]\n\n{self.explanation}\n\n"
             f"Reference: {self.reference}\nCure: {self.cure}\n"
         )
 

@@ -67,7 +67,7 @@ class Reporter:
             known = seen.get(key)
             if known is not None and not self.strict:
                 return known  # a repeat: only counted
-            item = Diagnostic(code, message, address, block, detail, severity_of(code))
+            item = Diagnostic(code, message, address, block, detail, severity_of(code, self.strict))
             new = known is None and len(seen) < KEEP_PER_CODE
             if new:
                 if self.where is not None:

@@ -24,7 +24,9 @@ Written from the catalogue by `python -m vc4lab.diagnostics.table`.
 ## Options that check more
 
 * `--strict` stops at the first error, and places a guard zone after the framebuffer and everything
-  else that the firmware allocates, so that a write past the end of a buffer is reported.
+  else that the firmware allocates, so that a write past the end of a buffer is reported. Findings
+  about what works here but not, or not always, on a board are errors then, too: "error with
+  --strict" in the tables below.
 * `--caches check` models the ARM's data cache and the V3D's caches, and reports what reads old
   bytes and which instruction wrote the new ones. With `--caches stale` the V3D, the DMA, the
   firmware, the display and the CPU actually get the old bytes. The modelled cache is very large
@@ -60,7 +62,7 @@ def write_table() -> str:
 
 
 def _row(entry: Entry) -> str:
-    cells = (entry.code, entry.title, entry.severity.name.lower(), entry.reference)
+    cells = (entry.code, entry.title, entry.severities, entry.reference)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -25,6 +25,7 @@ from vc4lab.v3d.draws.frame import FrameRenderer
 from vc4lab.v3d.events import BinningDone, FrameDone, InterruptLine, V3DListeners
 from vc4lab.v3d.list_registers import ListRegisters
 from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.overlap import Overlap
 from vc4lab.v3d.program_registers import ProgramRegisters
 from vc4lab.v3d.progress import ENDS, FLUSH, FRAME, INTERRUPT, PROGRAM, Progress
 from vc4lab.v3d.services import Services, ShaderInterrupts
@@ -112,8 +113,10 @@ class V3D:
         self.frames = FrameRenderer(services, lint, executor.notes)
         self._pipelines = self.frames.preparer.pipelines
         self.binning = BinningStage(executor, self.threads[0], lint, self._flush_done)
+        self.overlap = Overlap(self.reporter, self.binning.binner, self.frames)
+        self._forgiving = options.forgiving
         self.rendering = RenderingStage(
-            executor, self.threads[1], lint, self.frames.draw, self._frame_done
+            executor, self.threads[1], lint, self.overlap.draw, self._frame_done
         )
         self.programs = UserPrograms(memory, self.reporter, options, listeners=self.listeners)
         self._progress: Progress | None = None
@@ -149,6 +152,8 @@ class V3D:
         self._progress = self.programs.progress = progress
         progress.show = self._show
         self.executor.waited = progress.wait
+        if not self._forgiving:
+            self.overlap.watch(progress)
 
     def seems_busy(self, thread: int) -> bool:
         """Whether a list thread is through, but its time is not over."""
@@ -279,12 +284,19 @@ class V3D:
 
     # -- list threads ------------------------------------------------------------------------
 
+    def finish(self, number: int, what: str) -> None:
+        """Lets guest time go on until a thread is through, which is started or reset (`what`)."""
+        if self._progress is not None and self._progress.is_busy(number):
+            self.overlap.runs_still(self.threads[number], what)
+            self._progress.finish(number)
+
     def start(self, number: int) -> None:
         """Thread `number` runs from now on."""
         if self._progress is not None:
-            self._progress.finish(number)
+            self.finish(number, "started")
             self._progress.begin(number)
             self._unfinished[number] = True
+        self.overlap.starts(number)
         if number == 0:
             self.binning.begin()
         else:
@@ -350,6 +362,7 @@ class V3D:
         if self._progress is None:
             self._show_flush()
         else:
+            self.overlap.flushed(self.threads[0])
             self._show_later(0, FLUSH, self._progress)
         self.executor.signal(self.threads[0])
 

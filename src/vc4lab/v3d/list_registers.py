@@ -90,8 +90,7 @@ class ListRegisters(Block):
     def on_write_CTCS(self, number: int, value: int) -> None:
         v3d = self._v3d
         if ThreadControl(value).CTRSTA:
-            if v3d.progress is not None:
-                v3d.progress.finish(number)
+            v3d.finish(number, "reset")
             if v3d.unknowns["state_after_reset"] == "reset":
                 (v3d.frames if number else v3d.binning.binner).reset_state()
         if self._threads[number].write_control(value):

@@ -34,6 +34,9 @@ class RegisterOwner(Protocol):
     def seems_busy(self, thread: int) -> bool:
         """Whether the guest still sees a list thread work."""
 
+    def finish(self, thread: int, what: str) -> None:
+        """Let guest time go on until a list thread is through that is reset (`what`)."""
+
     def start(self, thread: int) -> None:
         """Begin a list thread's list."""
 

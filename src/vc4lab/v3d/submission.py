@@ -76,7 +76,7 @@ class SubmissionReports(Reporter):
         key, text, named = self.words(code, message, address)
         if key in self._known:  # jobs are much alike
             self.reporter.counts[code] += 1
-            item = Diagnostic(code, text, address, block, detail, severity_of(code))
+            item = Diagnostic(code, text, address, block, detail, severity_of(code, self.strict))
         else:
             if len(self._known) < MAX_KNOWN:
                 self._known.add(key)

@@ -41,10 +41,12 @@ def catalogue() -> dict[str, Entry]:
     return entries
 
 
-def severity_of(code: str) -> Severity:
-    """Severity of a code; a code missing from the catalogue counts as an error."""
+def severity_of(code: str, strict: bool = False) -> Severity:
+    """Severity of a code, or that in strict mode; one missing from the catalogue is an error."""
     entry = catalogue().get(code)
-    return entry.severity if entry is not None else Severity.ERROR
+    if entry is None or (strict and entry.fails_on_boards):
+        return Severity.ERROR
+    return entry.severity
 
 
 def explain(code: str) -> str:

@@ -378,4 +378,42 @@ ENTRIES = [
         "mask it off (& 0x3FFFFFFF) for the ARM.",
         Severity.HINT,
     ),
+    Entry(
+        "CLE-042",
+        "Frame begins before its tile lists are written",
+        "The rendering list was started while the binner, in the chip's time, was still writing "
+        "the tile lists that it names, and nothing made it wait. A board draws whatever the memory "
+        "holds: lists of an earlier frame, or records that are none, which stop the thread. How "
+        "many tiles see old lists is a race. vc4lab draws the whole frame from what was there when "
+        "it began (with --forgiving: from the new lists, without this message).",
+        "AG100-R pp. 65-66: the semaphore, BFC and FLDONE show when tile lists are in memory",
+        "Wait until BFC counts (or for the FLDONE interrupt) before CT1EA is written; or put "
+        "record 7 before the flush of the binning list and record 8 before the first tile.",
+        Severity.WARNING,
+        fails_on_boards=True,
+    ),
+    Entry(
+        "CLE-043",
+        "Tile lists are overwritten while a frame is drawn from them",
+        "A binning list uses the tile memory of a frame that, in the chip's time, is still being "
+        "rendered. On a board its remaining tiles are drawn from both. vc4lab has drawn the frame "
+        "already, so its picture is right (--forgiving: no message).",
+        "AG100-R pp. 65-66: the semaphore, RFC and FRDONE show when a frame is in memory",
+        "Wait until RFC counts before the next binning list is started, or give every second "
+        "frame a tile memory and a tile state array of its own.",
+        Severity.WARNING,
+        fails_on_boards=True,
+    ),
+    Entry(
+        "CLE-044",
+        "List thread started or reset while it runs",
+        "CTnEA was written, or CTnCS with CTRSTA, while the thread was still executing a list in "
+        "the chip's time. On a board CTnCA cannot be written then, so the new end belongs to the "
+        "list that runs, and a reset breaks it off in the middle. vc4lab lets the list come to its "
+        "end first (with --forgiving: without this message).",
+        "AG100-R, CTnCA and CTnCS: the address can be written while the thread is stopped",
+        "Wait until BFC or RFC counts, or until CTRUN of CTnCS is 0.",
+        Severity.WARNING,
+        fails_on_boards=True,
+    ),
 ]

@@ -8,10 +8,12 @@ inside the simulator: its layout is not documented and programs never read it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.codes import ListData, ListPrimitive, VgPrimitive
 from vc4lab.records.states import PrimitiveListFormat
 from vc4lab.simd import (
@@ -47,6 +49,7 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.ptb.overwritten import KeptMemory
     from vc4lab.v3d.unknowns import Unknowns
 
 KERNELS = ("points", "lines", "triangles")
@@ -64,6 +67,7 @@ _GROUPS: dict[str, dict[str, Function]] = {
         "set_state": _late("state_records", "set_state", ptr, ptr),
         "update_limits": _late("state_records", "update_limits", ptr),
         "finish_all": _late("frame", "finish_all", ptr, i32, returns=i32),
+        "exchange": _late("overwritten", "exchange", ptr, i32),
     },
     "triangles": {
         "triangles": _late("triangles", "draw_triangles", ptr, returns=i32),
@@ -155,6 +159,7 @@ class Binner:
         self.context.keep_far = int(unknowns["clipper_far"] == "left")
         self._record = ctypes.create_string_buffer(RECORD_SLOT)
         self._pending: tuple[str, int] | None = None
+        self._kept: KeptMemory | None = None
         self.reset_state()
 
     # -- record 112 ------------------------------------------------------------------------------
@@ -268,6 +273,35 @@ class Binner:
             if status != pc.PAUSED or self.interrupted():
                 return status
             status = None
+
+    # -- what the renderer sees too early ----------------------------------------------------------
+
+    def keep_overwritten(self) -> None:
+        """Keeps what lies where tile lists are written, from now on."""
+        if self._kept is None:
+            from vc4lab.v3d.ptb.overwritten import KeptMemory
+
+            self._kept = KeptMemory(self.context)
+
+    def drop_overwritten(self) -> None:
+        """What was written so far stays."""
+        self.context.kept = 0
+
+    def writes_list(self, address: int) -> bool:
+        """Whether a bus address is in the first blocks of the tiles of the last record 112."""
+        c = self.context
+        size = int(c.width * c.height * c.initial_bytes)
+        return (address - int(c.lists)) & MEMORY_MASK < size
+
+    @contextmanager
+    def before_writing(self) -> Iterator[None]:
+        """Memory as it was before the tile lists were written."""
+        exchange, address = native("exchange"), self.context.address
+        exchange(address, 1)
+        try:
+            yield
+        finally:
+            exchange(address, 0)
 
     # -- memory and flush ------------------------------------------------------------------------
 

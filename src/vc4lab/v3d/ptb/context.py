@@ -124,8 +124,14 @@ class BinnerContext(Struct):
     spill_bytes = i32
     spill_used = i32
     pool_missing = i32  # record 112 gives less memory than its tiles need
+    lists = i32  # bus address of the first tile's list
     initial_bytes = i32  # of a tile's first block
     block_bytes = i32
+    # what lay there before (`overwritten.py`)
+    kept_places = ptr  # a bus address each
+    kept_bytes = ptr
+    kept = i32  # pieces
+    kept_room = i32  # 0: nothing is kept
     # the draw
     mode = i32
     index_type = i32

@@ -24,6 +24,7 @@ from vc4lab.simd import (
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import RETURN, close_list, write_state
+from vc4lab.v3d.ptb.overwritten import keep
 from vc4lab.v3d.ptb.state_records import limits
 from vc4lab.v3d.vertex.shader_lookup import field
 
@@ -58,6 +59,8 @@ def configure(context: Value, payload: Value) -> None:
     c.pool_address = pool.trunc(i32)
     c.pool_bytes = left.trunc(i32)
     c.pool_missing = select(left < 0, const(i32, 1), const(i32, 0))
+    c.lists = base
+    keep(c, base, lists.trunc(i32))
     c.spill_used = 0
     if c.format_told != 0:  # only a record 56 of this binning list makes it unnecessary
         c.format_in_force = -1

@@ -31,6 +31,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinnerContext, TileState
+from vc4lab.v3d.ptb.overwritten import keep
 from vc4lab.v3d.state.native_records import RECORD_SLOT
 from vc4lab.v3d.tile_lists.primitive_decoder import (
     CLIPPED_LIST,
@@ -59,6 +60,7 @@ def allocate(context: Value, size: Value) -> Value:
         address = c.pool_address
         c.pool_address = address + size
         c.pool_bytes = c.pool_bytes - size
+        keep(c, address, size)
         address = select(address == 0, const(i32, 1 << 30), address)  # the same place, but not 0
     return address
 
