@@ -34,6 +34,9 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "rotation_order=last",
         ),
     },
+    "tests/v3d/checks/test_shader_checks.py": {
+        "test_forgiving_and_the_other_choice": ("varying_missing=waits",),
+    },
     "tests/drm/kms/test_scanout.py": {
         "test_products_are_rounded_as_the_switch_says": ("hvs_blend_rounding=down",),
         "test_a_plane_is_scaled_as_the_switch_says": ("hvs_filter=nearest",),

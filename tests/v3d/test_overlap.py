@@ -74,7 +74,8 @@ class TwoLists(Frame):
 
     @property
     def codes(self) -> set[str]:
-        return set(self.reporter.counts)
+        """Of lists: the program waits for the scoreboard too early (QPU-107)."""
+        return {code for code in self.reporter.counts if code.startswith("CLE")}
 
 
 def test_a_frame_that_begins_too_early_finds_no_lists() -> None:

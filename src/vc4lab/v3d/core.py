@@ -154,6 +154,17 @@ class V3D:
         self.executor.waited = progress.wait
         if not self._forgiving:
             self.overlap.watch(progress)
+            self.check_programs()
+
+    def check_programs(self) -> None:
+        """From now on the lint looks at shaders that are met for the first time, and binning lists
+        must initialise their tile state or have cleared it.
+
+        That is for a board's programs, which bring both with them; drivers are known for both.
+        """
+        self.binning.native.context.checks_state = 1
+        self.binning.coordinates.lints = True
+        self._pipelines.lints = self.frames.preparer.vertices.lints = True
 
     def seems_busy(self, thread: int) -> bool:
         """Whether a list thread is through, but its time is not over."""
@@ -296,7 +307,6 @@ class V3D:
             self.finish(number, "started")
             self._progress.begin(number)
             self._unfinished[number] = True
-        self.overlap.starts(number)
         if number == 0:
             self.binning.begin()
         else:
@@ -362,7 +372,7 @@ class V3D:
         if self._progress is None:
             self._show_flush()
         else:
-            self.overlap.flushed(self.threads[0])
+            self.overlap.flushed(self.threads[0], self._progress)
             self._show_later(0, FLUSH, self._progress)
         self.executor.signal(self.threads[0])
 

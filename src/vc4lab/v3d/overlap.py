@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.progress import Progress
     from vc4lab.v3d.ptb.binner import Binner
     from vc4lab.v3d.state.frame_mode import FrameMode
+    from vc4lab.v3d.tiles.collect_context import CollectContext
     from vc4lab.v3d.tiles.collector import Collector
 
 _WORD = 0xFFFFFFFF
@@ -30,18 +31,13 @@ class Overlap:
         self._binner = binner
         self._frames = frames
         self._progress: Progress | None = None
-        self._drawn_from = 0
-        """Bus address of the first tile list of the frame before."""
+        self._collected: CollectContext | None = None
+        """Of the frame before, as long as no other begins."""
 
     def watch(self, progress: Progress) -> None:
         """There is guest time from now on."""
         self._progress = progress
         self._binner.keep_overwritten()
-
-    def starts(self, number: int) -> None:
-        """A list thread is started; binning overwrites its tile memory from now on."""
-        if number == 0:
-            self._binner.drop_overwritten()
 
     def runs_still(self, thread: ListThread, what: str) -> None:
         """A list thread is started or reset (`what`) before its time is over."""
@@ -54,31 +50,37 @@ class Overlap:
 
     def draw(self, mode: FrameMode, collector: Collector) -> None:
         """Draws a frame: from the tile lists that are in memory when it begins."""
-        context, progress = collector.context, self._progress
-        if progress is not None and context.tile_list:
-            place = self._drawn_from = context.tile_list & _WORD
+        progress, self._collected = self._progress, collector.context
+        if progress is not None:
             binning, rendering = progress.threads
-            if rendering < binning and self._binner.writes_list(place):
-                self._reporter.report(
-                    "CLE-042",
-                    f"the frame's tile lists, from 0x{place:08x} on, are still being written: "
-                    f"binning takes {binning - rendering} ns more, and the frame did not wait",
-                    address=context.tile_list_at & _WORD,
-                )
+            if rendering < binning and self._is_early(collector.context):
                 with self._binner.before_writing():
                     self._frames.draw(mode, collector)
                 return
         self._frames.draw(mode, collector)
 
-    def flushed(self, thread: ListThread) -> None:
+    def _is_early(self, context: CollectContext) -> bool:
+        """Whether the lists of a frame, which begins before binning is over, are those binned."""
+        place = context.tile_list & _WORD
+        if not place or not self._binner.writes_list(place):
+            return False
+        self._reporter.report(
+            "CLE-042",
+            f"the frame's tile lists, from 0x{place:08x} on, are still being written by the "
+            "binner, and the frame did not wait",
+            address=context.tile_list_at & _WORD,
+        )
+        return True
+
+    def flushed(self, thread: ListThread, progress: Progress) -> None:
         """Binning has flushed; its time was not added yet."""
-        progress, place = self._progress, self._drawn_from
-        if progress is not None and place:
-            binning, rendering = progress.threads
-            if binning < rendering and self._binner.writes_list(place):
+        binning, rendering = progress.threads
+        if binning < rendering and self._collected is not None and self._progress is not None:
+            place = self._collected.tile_list & _WORD
+            if place and self._binner.writes_list(place):
                 self._reporter.report(
                     "CLE-043",
                     f"the binner writes tile lists from 0x{place:08x} on, from which a frame is "
-                    f"drawn for {rendering - binning} ns more",
+                    "still being drawn",
                     address=thread.first,
                 )

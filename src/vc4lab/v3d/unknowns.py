@@ -276,6 +276,18 @@ LIST_UNKNOWNS: list[Unknown] = [
         "comments in Broadcom's driver: not accepted; hardware reference 2.6, 3.9",
     ),
     Unknown(
+        "varying_missing",
+        "What does a fragment program read after the last varying of its shader record?",
+        {
+            "zero": "0, and FRG-008 is reported",
+            "waits": "nothing: it waits forever, so its draws are left out",
+        },
+        "zero",
+        "Draw with a program that reads three varyings and a record that declares two.",
+        "the interpolator computes as many as the record says, and a QPU waits for its FIFO "
+        "(counter 19); hardware reference 4.15",
+    ),
+    Unknown(
         "depth_offset_unit",
         "How much is one unit of the depth offset (record 101)?",
         {

@@ -6,9 +6,11 @@ import struct
 
 import pytest
 from tests.support.frames import BACKGROUND, RED, Frame, solid
+from tests.support.guest_time import HandTime
 from tests.support.jobs import CT0CA, CT0EA, nv_vertex, viewport
 
 from vc4lab.diagnostics import Severity
+from vc4lab.options import GpuOptions
 from vc4lab.records.control import build
 from vc4lab.v3d.registers import BY_NAME, ThreadControl
 
@@ -162,3 +164,82 @@ def test_a_semaphore_nobody_increments(rendering_first: bool, increments: bool) 
         frame.run(waiting)
     assert codes(frame) == (set() if increments else {"CLE-022"})
     assert bool(frame.v3d.waiting) is not increments
+
+
+# -- tile state, draws without primitives, faces -----------------------------------------------
+
+
+def test_tile_state_is_neither_initialised_nor_cleared() -> None:
+    frame = Frame()
+    frame.v3d.check_programs()
+    start, end, _ = frame.job.binning(viewport(frame.job))
+    memory = frame.job.memory
+    mode = bytearray(memory.read(start, 16))
+    mode[15] &= ~4  # auto-initialise
+    memory.write(start, bytes(mode))
+    state = int.from_bytes(mode[9:13], "little")
+
+    def bin_it() -> int:
+        frame.v3d.write(CT0CA, start)
+        frame.v3d.write(CT0EA, end)
+        return frame.reporter.counts["CLE-045"]
+
+    assert bin_it() == 0, "memory is zero"
+    assert any(memory.read(state, 4 * 48)), "the binner has left its own"
+    assert memory.read(start, 16) == mode, "what lies after it stays"
+    assert bin_it() == 1
+    memory.write(state, bytes(4 * 48))
+    assert bin_it() == 1, "the program has cleared it"
+    mode[15] |= 4
+    memory.write(start, bytes(mode))
+    assert bin_it() == 1, "the binner initialises it"
+
+
+def test_forgiving_leaves_the_tile_state_alone() -> None:
+    frame = Frame(options=GpuOptions(forgiving=True))
+    HandTime.of(frame.v3d)
+    data, lists = grid(frame)
+    state = frame.job.room(4 * 48, 16)
+    data = build(112, address=lists, memory_size=1 << 15, tiles_x=2, tiles_y=2, state_address=state)
+    frame.job.memory.write(state, b"x" * 4 * 48)
+    binning(frame, data + build(6) + build(4))
+    assert frame.job.memory.read(state, 4 * 48) == b"x" * 4 * 48
+    assert not codes(frame)
+
+
+@pytest.mark.parametrize(
+    ("mode", "length", "enough"),
+    [(0, 1, True), (1, 1, False), (3, 2, True), (4, 2, False), (4, 3, True), (6, 1, False)],
+)
+def test_too_few_vertices_for_a_primitive(mode: int, length: int, enough: bool) -> None:
+    frame = Frame()
+    vertices = frame.nv_shader(solid(RED), TRIANGLE)
+    draw = build(33, mode=mode, length=length, first=0)
+    start, end, _ = frame.job.binning(viewport(frame.job) + vertices + draw)
+    frame.v3d.write(CT0CA, start)
+    frame.v3d.write(CT0EA, end)
+    assert codes(frame) == (set() if enough else {"CLE-046"})
+    if not enough:
+        assert frame.job.memory.read(frame.reporter.items[0].address or 0, 1) == b"\x21"
+
+
+@pytest.mark.parametrize("faces", [0, 1, 2, 3])
+def test_no_face_is_enabled(faces: int) -> None:
+    frame = Frame()
+    picture = frame.bin(viewport(frame.job, faces) + frame.nv_shader(solid(RED), TRIANGLE) + ARRAY)
+    assert codes(frame) == (set() if faces else {"CLE-047"})
+    if not faces:
+        assert (picture == BACKGROUND).all()
+
+
+@pytest.mark.parametrize(
+    ("varyings", "stride", "overlap"), [(0, 12, False), (0, 16, False), (1, 12, True), (0, 4, True)]
+)
+def test_nv_vertices_that_overlap(varyings: int, stride: int, overlap: bool) -> None:
+    frame = Frame()
+    program = solid(RED).replace("ldi r0", "mov r1, vary ; nop\n" * varyings + "ldi r0")
+    shader = frame.nv_shader(program, TRIANGLE * 2, varyings)
+    place = int.from_bytes(shader[1:5], "little")
+    frame.job.memory.write(place + 1, bytes((stride,)))
+    frame.bin(viewport(frame.job) + shader + ARRAY)
+    assert codes(frame) == ({"CLE-048"} if overlap else set())

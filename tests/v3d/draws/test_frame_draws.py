@@ -150,7 +150,7 @@ CHANGES: dict[Callable[[Run], None], dict[str, dict[str, int]]] = {
     another_wrap: {},
     another_image: {},
     another_program: {},
-    no_attributes: {TEXTURED: {"CLE-033": 2}, PLAIN: {"CLE-033": 2}},
+    no_attributes: {name: {"CLE-033": 2, "VTX-009": 1} for name in (TEXTURED, PLAIN)},
     wild_vertices: {},
     far_away: {TEXTURED: {"MEM-001": 1}, PLAIN: {"MEM-001": 1}},
     odd_uniforms: {TEXTURED: {"MEM-002": 2, "TMU-006": 1}},

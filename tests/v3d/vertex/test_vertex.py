@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -197,8 +198,10 @@ def test_a_loop_with_running_vpm_addresses(memory, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_endless_shader_ends(memory, engine):
     endless = LOOP.replace("r2, r2, 1", "r2, r2, 0")
-    key = VertexKey(words(endless), ((0, 16, 0),), 16, 4, engine)
+    key = VertexKey(words(endless), ((0, 16, 0),), 16, 4, engine, forgiving=True)
     shade(memory, key, 0, 15, {0: (ARRAYS, 16)}, status=ENDLESS)
+    with pytest.raises(Unsupported, match="VTX-007"):  # it waits for its fifth row
+        shade(memory, replace(key, forgiving=False), 0, 15, {0: (ARRAYS, 16)})
 
 
 @pytest.mark.parametrize("engine", ENGINES)

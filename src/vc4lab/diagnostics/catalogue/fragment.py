@@ -57,4 +57,29 @@ ENTRIES = [
         "AG100-R, Flat Shade Flags",
         "Check the shader record: byte 3 is the number of varyings.",
     ),
+    Entry(
+        "FRG-008",
+        "Fragment program reads more varyings than there are",
+        "The program reads more varyings than the shader record declares (and the implicit ones: "
+        "two of a point, one of a line). The setup delivers no more values, so the QPU of a board "
+        "waits for one, or gets what belongs to something else; no document says which. vc4lab "
+        "gives 0 (`vc4lab unknowns varying_missing`).",
+        "AG100-R p. 50 and table 46; hardware reference 4.15",
+        "Byte 3 of the shader record is the number of varyings of a vertex: as many as the "
+        "program reads.",
+        Severity.WARNING,
+        fails_on_boards=True,
+    ),
+    Entry(
+        "FRG-009",
+        "Fragment program leaves varyings unread",
+        "The shader record declares more varyings than the program reads (a point has two more, "
+        "a line one, which come first). The rest is dropped at the program's end: programs that "
+        "do so run on boards. It is a waste, and often a sign that colours are taken from the "
+        "wrong values.",
+        "hardware reference 4.15, 7.4; published programs for points and lines",
+        "Byte 3 of the shader record is the number of varyings of a vertex. Of points and lines "
+        "read the implicit ones first.",
+        Severity.HINT,
+    ),
 ]

@@ -416,4 +416,46 @@ ENTRIES = [
         Severity.WARNING,
         fails_on_boards=True,
     ),
+    Entry(
+        "CLE-045",
+        "Tile state that is not initialised",
+        "Bit 2 of record 112's flags is 0, so the binner does not initialise the tile state data "
+        "array but takes what is there: what was in memory, or the pointers into the tile lists "
+        "of the list before, which it leaves there. On a board tile lists begin or go on in the "
+        "wrong places; the array's layout is not documented. vc4lab begins new lists all the same, "
+        "and only leaves a mark in the array (with --forgiving: neither mark nor message).",
+        "AG100-R p. 72, record 112, bit 114; all known drivers set the bit",
+        "Set bit 2 of the flags (auto-initialise tile state data array); or clear 48 bytes for "
+        "each tile before each binning list.",
+        Severity.WARNING,
+        fails_on_boards=True,
+    ),
+    Entry(
+        "CLE-046",
+        "Draw without a primitive",
+        "The length of a primitive record is less than one primitive needs: 3 vertices for a "
+        "triangle, 2 for a line, 1 for a point. Nothing is drawn.",
+        "AG100-R p. 67, records 32 and 33",
+        "The length counts vertices (or indices), not primitives; the mode is the byte before it.",
+        Severity.HINT,
+    ),
+    Entry(
+        "CLE-047",
+        "No face is enabled",
+        "Triangles are drawn while both bits 0 and 1 of the configuration (record 96), forward "
+        "and reverse facing, are 0: the setup leaves all of them out.",
+        "AG100-R p. 70, record 96",
+        "Set bit 0, bit 1 or both in record 96.",
+        Severity.HINT,
+    ),
+    Entry(
+        "CLE-048",
+        "NV vertices overlap",
+        "The stride of the NV shader record is less than the size of a vertex: 12 bytes, 4 for "
+        "each varying, 4 for a point size, 16 for a clip header. The end of a vertex is read from "
+        "the beginning of the next one, by a board as by vc4lab.",
+        "AG100-R tables 44 and 46; the stride is that of one vertex in all known programs",
+        "Byte 1 of the record is the stride in bytes, byte 3 the number of varyings.",
+        Severity.HINT,
+    ),
 ]

@@ -235,4 +235,48 @@ LINT_ENTRIES = [
         "Split the instruction.",
         Severity.WARNING,
     ),
+    Entry(
+        "QPU-128",
+        "Tile buffer access after the scoreboard is released",
+        "The program reads or writes the tile buffer after sbdone. Another program that covers the "
+        "same pixels may go on from there, so the order of the two is a race on a board. vc4lab "
+        "runs fragment programs in the order of their primitives.",
+        "AG100-R p. 51, scoreboard; p. 29, signal 5",
+        "Put sbdone after the last access, best into the last instruction of the program.",
+        Severity.WARNING,
+        fails_on_boards=True,
+    ),
+    Entry(
+        "QPU-129",
+        "Thread switch while the scoreboard is held",
+        "The program has waited for the scoreboard, or accessed the tile buffer, before a thread "
+        "switch. The other thread of the QPU may wait for the same pixels: both wait forever. "
+        "vc4lab runs one after the other.",
+        "AG100-R p. 51, scoreboard; Mesa vc4, instruction scheduler",
+        "Access the tile buffer only after the last thread switch (signal 6).",
+        Severity.WARNING,
+        fails_on_boards=True,
+    ),
+    Entry(
+        "QPU-130",
+        "Scoreboard wait in the program-end instruction",
+        "The first access to the tile buffer is in the instruction with thrend, so the program "
+        "would have to wait for the scoreboard while it ends, which a program end cannot do. What "
+        "a board draws then is not documented; vc4lab draws in order.",
+        "Mesa vc4, vc4_qpu_validate.c: no implicit scoreboard wait in the program end",
+        "Put sbwait into an earlier instruction, but not into the first two.",
+        Severity.WARNING,
+        fails_on_boards=True,
+    ),
+    Entry(
+        "QPU-131",
+        "Program ends without releasing the scoreboard",
+        "The program has accessed the tile buffer and ends without the signal sbdone. The end of "
+        "the program releases the scoreboard, too, and vc4lab has no use for the signal; but all "
+        "known drivers and programs send it, so no one has seen a board without.",
+        "hardware reference 4.18; Mesa vc4 and Broadcom's scheduler put sbdone into the last "
+        "instruction (HW-1637: on old chips it must be among the last three)",
+        "Put sbdone into the last instruction: `nop ; nop ; thrend`, `nop`, `nop ; nop ; sbdone`.",
+        Severity.HINT,
+    ),
 ]

@@ -28,6 +28,7 @@ ENTRIES = [
         "AG100-R p. 53 and ERRSTAT",
         "The total size is in bytes: four times the number of words the shader reads.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "VTX-004",
@@ -38,6 +39,7 @@ ENTRIES = [
         "AG100-R p. 57 and table 46",
         "Compare the writes to the VPM with the number of varyings in the shader record.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "VTX-005",
@@ -56,5 +58,42 @@ ENTRIES = [
         "AG100-R p. 57, table 46 and ERRSTAT",
         "Compare the writes to the VPM with the number of varyings in the shader record.",
         Severity.WARNING,
+        fails_on_boards=True,
+    ),
+    Entry(
+        "VTX-007",
+        "Vertex shader reads a row that no set-up asks for",
+        "A coordinate or vertex shader reads the VPM more often than its read set-ups (vr_setup) "
+        "ask for. The FIFO stays empty, so the QPU waits forever and with it the list: BFC or RFC "
+        "never counts. vc4lab leaves the draw out (with --forgiving the row is 0).",
+        "AG100-R p. 55, VPM reads; vc4asm's notes on the VPM FIFO; Mesa vc4 sets the FIFO up "
+        "before the first read, because it starts uninitialised",
+        "Bits 23:20 of the read set-up are the number of rows (0 means 16): as many as the shader "
+        "reads, in several set-ups if there are more than 16.",
+    ),
+    Entry(
+        "VTX-008",
+        "Vertex shader leaves rows of its set-ups unread",
+        "The read set-ups ask for more rows than the shader reads, or a set-up is ignored because "
+        "the one before it has more than one row left. On a board the rest stays in the FIFO, "
+        "which is no place of this program alone; what the next one reads is not documented. "
+        "vc4lab drops it.",
+        "vc4asm's notes (measured): all reads that were set up must be consumed; Mesa vc4: "
+        "Broadcom's simulator insists on it, too",
+        "Bits 23:20 of the read set-up are the number of rows: as many as the shader reads.",
+        Severity.WARNING,
+        fails_on_boards=True,
+    ),
+    Entry(
+        "VTX-009",
+        "Vertex shader reads a row that no attribute fills",
+        "The row lies inside the shader record's total attribute size, but none of the arrays that "
+        "the shader selects reaches it: sizes, offsets or the bits of the selection do not fit "
+        "the program. On a board the row holds what earlier batches left; vc4lab reads zero.",
+        "AG100-R table 45 and p. 53, vertex attributes in the VPM",
+        "Compare the number of bytes and the offset of each array with the rows that the shader "
+        "reads; sizes are in bytes, a row is a word.",
+        Severity.WARNING,
+        fails_on_boards=True,
     ),
 ]

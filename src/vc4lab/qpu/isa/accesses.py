@@ -90,6 +90,7 @@ class Kind(IntFlag):
     TLB_LOAD = auto()
     """Of coverage or alpha mask."""
     SCOREBOARD_WAIT = auto()
+    SCOREBOARD_UNLOCK = auto()
     MUTEX = auto()
     SEMAPHORE = auto()
     BRANCH = auto()
@@ -101,6 +102,8 @@ class Kind(IntFlag):
 
 TLB_WRITE: Final = Kind.TLB_STENCIL | Kind.TLB_Z_WRITE | Kind.TLB_COLOUR_WRITE | Kind.TLB_MASK_WRITE
 TLB_LOADS: Final = Kind.TLB_COLOUR_LOAD | Kind.TLB_LOAD
+TLB_ACCESS: Final = TLB_LOADS | TLB_WRITE & ~Kind.TLB_STENCIL
+"""What waits for the scoreboard if the program has not done so."""
 VPM_ACCESS: Final = Kind.VPM_READ | Kind.VPM_WRITE | Kind.VPM_SETUP | Kind.VPM_WAIT | Kind.DMA_START
 
 NOTHING: Final[frozenset[str]] = frozenset()
@@ -132,6 +135,7 @@ _SIGNAL_KINDS: Final[Mapping[int, Kind]] = {
     Signal.LAST_THREAD_SWITCH: Kind.THREAD_SWITCH,
     Signal.PROGRAM_END: Kind.PROGRAM_END,
     Signal.SCOREBOARD_WAIT: Kind.SCOREBOARD_WAIT,
+    Signal.SCOREBOARD_UNLOCK: Kind.SCOREBOARD_UNLOCK,
     Signal.LOAD_COVERAGE: Kind.TLB_LOAD,
     Signal.LOAD_ALPHA_MASK: Kind.TLB_LOAD,
     Signal.LOAD_COLOUR: Kind.TLB_COLOUR_LOAD,

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from vc4lab.qpu.isa.accesses import NOTHING, TLB_LOADS, TLB_WRITE, VPM_ACCESS, Accesses, Kind
+from vc4lab.qpu.isa.accesses import (
+    NOTHING,
+    TLB_ACCESS,
+    TLB_LOADS,
+    TLB_WRITE,
+    VPM_ACCESS,
+    Accesses,
+    Kind,
+)
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, END_DELAY_SLOTS
 
 GUIDE: Final = "AG100-R pp. 37-38"
@@ -297,7 +305,7 @@ PLACEMENTS: Final = (
     ),
     Placement(
         "early tile buffer", "QPU-107",
-        Kind.SCOREBOARD_WAIT | TLB_LOADS | TLB_WRITE & ~Kind.TLB_STENCIL, Where.FIRST,
+        Kind.SCOREBOARD_WAIT | TLB_ACCESS, Where.FIRST,
         "tile buffer access in the first two instructions",
     ),
     Placement(

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from vc4lab.qpu.isa.accesses import Accesses, Kind, accesses
+from vc4lab.qpu.isa.accesses import TLB_ACCESS, Accesses, Kind, accesses
 from vc4lab.qpu.isa.encoding import (
     BRANCH_DELAY_SLOTS,
     END_DELAY_SLOTS,
@@ -78,7 +78,7 @@ def lint(words: Sequence[int], raw: Collection[int] = ()) -> list[Finding]:
     findings: list[Finding] = []
     for part in parts(words):
         findings += (pair.finding for pair in pairs(part))
-        for rule in (singles, _ends, _lost_at_switches):
+        for rule in (singles, _ends, _lost_at_switches, _scoreboard):
             findings += rule(part)
     raw = frozenset(raw)
     kept = dict.fromkeys(finding for finding in findings if finding.index not in raw)
@@ -299,3 +299,38 @@ def _used(touched: Accesses) -> frozenset[str]:
 def _filled(touched: Accesses) -> frozenset[str]:
     flags = {"flags"} if touched.kinds & Kind.FLAGS_WRITE else set()
     return touched.at(Kind.ACCUMULATOR_WRITE) | flags
+
+
+_FREE: Final = 0
+_HELD: Final = 1
+_RELEASED: Final = 2
+
+
+def _scoreboard(part: Part) -> Iterator[Finding]:
+    """Accesses to the tile buffer while the scoreboard is not held, and switches while it is."""
+    if not any(touched.kinds & TLB_ACCESS for touched in part.touched[part.start : part.stop]):
+        return
+    seen: set[tuple[int, int]] = set()
+    todo = [(part.start, _FREE)]
+    while todo:
+        index, state = todo.pop()
+        if index >= part.stop or (index, state) in seen:
+            continue
+        seen.add((index, state))
+        kinds = part.touched[index].kinds
+        if state == _RELEASED:
+            if kinds & TLB_ACCESS:
+                text = "the tile buffer is accessed after sbdone has released the scoreboard"
+                yield Finding("QPU-128", index, text)
+        elif kinds & (TLB_ACCESS | Kind.SCOREBOARD_WAIT):
+            if state == _FREE and kinds & Kind.PROGRAM_END:
+                text = "the first access to the tile buffer is in the program-end instruction"
+                yield Finding("QPU-130", index, text)
+            state = _HELD
+        if kinds & Kind.THREAD_SWITCH and state == _HELD:
+            yield Finding("QPU-129", index, "the thread switches while it holds the scoreboard")
+        if kinds & Kind.SCOREBOARD_UNLOCK:
+            state = _RELEASED
+        if state == _HELD and index - END_DELAY_SLOTS in part.ends:
+            yield Finding("QPU-131", index, "the program ends without sbdone")
+        todo += [(after, state) for after in part.successors(index)]

@@ -10,7 +10,9 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_SIZE
-from vc4lab.records.states import VgInlineShader
+from vc4lab.records.codes import ListPrimitive
+from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS
+from vc4lab.records.states import ConfigurationBits, VgInlineShader
 from vc4lab.v3d.checks.addresses import AddressCheck
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.state.render_state import NO_CLIP_LIMIT, clip_box
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.listeners import Listeners
     from vc4lab.records.declarations import TileBinningMode, TileRenderingMode
+    from vc4lab.records.shader import NvShaderRecord
     from vc4lab.records.states import RenderState
     from vc4lab.v3d.events import MemoryUse
     from vc4lab.v3d.state.frame_mode import FrameMode
@@ -28,6 +31,8 @@ LIST_ALIGNMENT, RECORD_ALIGNMENT = 32, 16
 """Of tile lists; of shader records, tile state, surfaces, NV vertices with a clip header."""
 
 TILE_STATE_BYTES = 48
+
+_FACES = ConfigurationBits.enable_forward.mask | ConfigurationBits.enable_reverse.mask
 
 REMEMBERED_GRIDS = 8
 """Tile grids that were binned last; a frame should fit one of them."""
@@ -126,11 +131,16 @@ class Lint:
     def draw(self, state: RenderState, shader: ShaderRecord, empty_windows: int) -> None:
         """A distinct render state is about to be drawn. `empty_windows`: an `EMPTY_WINDOWS`."""
         self.clip_window(state, empty_windows)
+        if not state.config & _FACES and state.list_format & 0xF >= ListPrimitive.TRIANGLES:
+            text = "triangles are drawn, but no face is enabled (record 96): none appears"
+            self.reporter.report("CLE-047", text)
         if state.shader_kind != VgInlineShader.id:  # there it is the code, with flags below
             self._aligned(None, "a shader record", shader.address, RECORD_ALIGNMENT)
         if shader.nv is not None and shader.nv.clip_header:
             where = int(shader.nv.vertices)
             self._aligned(shader.address, "NV vertices with a clip header", where, 16)
+        if shader.nv is not None:
+            self._nv_stride(shader, shader.nv)
         if shader.gl is not None:
             record = shader.gl.record
             if not record.vs_attributes or not record.cs_attributes:
@@ -138,6 +148,13 @@ class Lint:
                 self.reporter.report(
                     "CLE-033", f"no attribute array for the {kind} shader", address=shader.address
                 )
+
+    def _nv_stride(self, shader: ShaderRecord, nv: NvShaderRecord) -> None:
+        size = 4 * (PSE_WORDS + int(nv.varyings) + bool(nv.point_size))
+        size += 4 * CLIP_HEADER_WORDS * bool(nv.clip_header)
+        if nv.stride < size:
+            text = f"NV vertices of {size} bytes follow each other after {int(nv.stride)}"
+            self.reporter.report("CLE-048", text, address=shader.address)
 
     def _aligned(self, address: int | None, what: str, value: int, alignment: int) -> None:
         if value & (alignment - 1):

@@ -43,7 +43,7 @@ SMALLEST_BLOCK = 4096
 """Bytes that the binner takes from its pool at a time: BPOS must give it that many."""
 
 
-_PROBLEMS = bc.FULL | bc.SHORT
+_PROBLEMS = bc.FULL | bc.SHORT | bc.FEW
 _DRAWS_ANEW = bc.CONFIGURED | bc.ACCEPTED
 _TO_THREAD = bc.BEGUN | bc.ARMED
 _CONFIGURED, _PLACED, _ACCEPTED = bc.CONFIGURED, bc.PLACED, bc.ACCEPTED
@@ -152,6 +152,7 @@ class BinningStage:
             self.thread.prefixing = True
         self._walked = 0
         context.indices = self._indices = context.answers = 0
+        self.binner.context.kept = 0  # what lists before have overwritten
         if self.coordinates.endless:  # in a list before
             self.coordinates.endless.clear()
 
@@ -218,6 +219,8 @@ class BinningStage:
                 self.binner.report_full()
             if events & bc.SHORT:
                 self.requests.pool_is_short(context.record_at & 0xFFFFFFFF)
+            if events & bc.FEW:
+                self.requests.draws_nothing(context.few_at & 0xFFFFFFFF)
         if events & _CONFIGURED:
             binner = self.binner.context
             self.lint.grids.append((binner.width, binner.height))

@@ -40,10 +40,10 @@ shader of the draw cannot be run)."""
 ) = range(1, 10)  # fmt: skip
 """Findings: why a primitive record is left out; `EARLY_START`: a record 6 without a grid."""
 
-CONFIGURED, SHORT, BEGUN, ARMED, PLACED, ACCEPTED, FULL = (1 << bit for bit in range(7))
+CONFIGURED, SHORT, BEGUN, ARMED, PLACED, ACCEPTED, FULL, FEW = (1 << bit for bit in range(8))
 """Bits of `BinningContext.events`, since Python looked: a record 112 was executed, with less memory
 than its tiles need, a 6, a 7, a primitive stood where it may stand, one was binned, the counter of
-changes came to its limit."""
+changes came to its limit, a draw had too few vertices for a primitive."""
 
 OUTCODES, BYTES, SHORTS, COPY_NV = range(3, 7)
 """Native functions of other modules, after those that bin points, lines and triangles."""
@@ -127,6 +127,8 @@ class BinningContext(ShaderLookup):
     answers = i32  # of requests for the record at hand
     wanted = i32  # what a request is for
     finding = i32
+    checks_state = i32  # Python looks at tile state that the binner does not initialise
+    few_at = i32  # the last draw with too few vertices
     flushed_all = i32  # the flush was a record 5
     clipping_disabled = i32  # register BXCF
     status = i32

@@ -62,6 +62,7 @@ def _configure(w: BinningContext, c: BinnerContext, record: Value) -> Value:
     aligned = ((address & (LIST_ALIGNMENT - 1)) | (state & (RECORD_ALIGNMENT - 1))) == 0
     known = aligned & is_named(w, address, const(i64, 1)) & is_named(w, state, const(i64, 1))
     known = known & (tiles != 0)
+    known = known & ((field(payload, _MODE.auto_initialise) != 0) | (w.checks_state == 0))
     asked = (w.answers & bc.NAMED) != 0
     result = const(i32, bc.GOES_ON)
     if (w.events & (bc.PLACED | bc.CONFIGURED)) != 0:

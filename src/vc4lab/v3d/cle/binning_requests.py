@@ -6,17 +6,19 @@ Native code stops at a record that lacks something and executes it again when th
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.run.environment import Unsupported
+from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.declarations import (
     IndexedPrimitives,
     TileBinningMode,
     VertexArrayPrimitives,
 )
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
-from vc4lab.v3d.checks.hints import Lint
+from vc4lab.v3d.checks.hints import TILE_STATE_BYTES, Lint
 from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.cle.native_binning import NativeBinning
 from vc4lab.v3d.memory_uses import Use
@@ -90,6 +92,8 @@ class BinningRequests:
             if not (mode.tiles_x and mode.tiles_y):
                 self._reporter.report("CLE-032", "an empty tile grid", address=address)
             self.lint.binning_mode(address, mode)
+            if not mode.auto_initialise and context.checks_state:
+                self._use_tile_state(mode, address)
             return
         record = self._draw_record(address)
         if isinstance(record, IndexedPrimitives):
@@ -114,6 +118,31 @@ class BinningRequests:
             f" {self.binner.context.initial_bytes} bytes",
             address=int(mode.address),
         )
+
+    def _use_tile_state(self, mode: TileBinningMode, address: int) -> None:
+        """The binner begins with the tile state array as it is, and leaves its own there.
+
+        No document says what an entry holds: pointers into the tile's list at least.
+        """
+        memory, place = self.executor.memory, int(mode.state_address)
+        tiles, block = int(mode.tiles_x * mode.tiles_y), 32 << int(mode.initial_block)
+        if any(memory.read(place, TILE_STATE_BYTES * tiles)):
+            self._reporter.report(
+                "CLE-045",
+                f"the tile state array at 0x{place:08x} is not zero, and record 112 does not let "
+                "the binner initialise it",
+                address=address,
+            )
+        first, rest = int(mode.address), bytes(TILE_STATE_BYTES - 4)
+        lists = (first + block * number & 0xFFFFFFFF for number in range(tiles))
+        memory.write(place, b"".join(struct.pack("<I", at | 1) + rest for at in lists))
+
+    def draws_nothing(self, address: int) -> None:
+        """A draw has too few vertices for a primitive."""
+        record = self._draw_record(address)
+        mode = PrimitiveMode(record.mode).name.lower().replace("_", " ")
+        text = f"{record.length} vertices make no primitive ({mode})"
+        self._reporter.report("CLE-046", text, address=address)
 
     def _report_array(self, address: int) -> None:
         self._context.answers |= bc.ARRAY_REPORTED

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.memory.pointers import host
+from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.declarations import IndexedPrimitives
-from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
+from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS, GlShaderRecord, NvShaderRecord
 from vc4lab.records.states import GlShaderState, NvShaderState
 from vc4lab.simd import (
     Value,
@@ -40,7 +41,7 @@ from vc4lab.v3d.state.native_records import whole_record
 from vc4lab.v3d.state.render_state import RenderState
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.vertex.context import COORDINATE_ROWS, VERTEX_BATCH
-from vc4lab.v3d.vertex.nv import CLIP_HEADER_WORDS, PSE_WORDS, NvContext
+from vc4lab.v3d.vertex.nv import NvContext
 from vc4lab.v3d.vertex.shader_lookup import (
     arrays_named,
     field,
@@ -252,6 +253,14 @@ def draw_vertices(context: Value, op: Value, count: Value) -> Value:
     return result
 
 
+@staged
+def _vertices_needed(mode: Value) -> Value:
+    """Of one primitive."""
+    points, triangles = int(PrimitiveMode.POINTS), int(PrimitiveMode.TRIANGLES)
+    several = select(mode.uge(triangles), const(i32, 3), const(i32, 2))
+    return select(mode == points, const(i32, 1), several)
+
+
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def execute_draw(context: Value, record: Value, op: Value) -> Value:
     """Record 32 or 33 at a host address."""
@@ -295,5 +304,9 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
                 c.max_index = maximum
                 result = call(draw_vertices, context, op, length)
             if result < bc.OTHER:
+                if length.ult(_vertices_needed(mode)):
+                    w.events = w.events | bc.FEW
+                    w.few_at = w.here
+                    result = select(result == bc.GOES_ON, const(i32, bc.STOPS), result)
                 w.indices = w.indices + length.zext(i64)
     return result

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
-from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
+from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS, GlShaderRecord, NvShaderRecord
 from vc4lab.records.states import GlShaderState, NvShaderState
 from vc4lab.simd import (
     Value,
@@ -38,7 +38,7 @@ from vc4lab.v3d.state.render_state import RenderState, clip_box, rht_boundary
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.tile_lists.scan_context import EXPANDED, DrawEntry
 from vc4lab.v3d.tiles.job import DrawCall
-from vc4lab.v3d.vertex.nv import CLIP_HEADER_WORDS, PSE_WORDS, NvContext
+from vc4lab.v3d.vertex.nv import NvContext
 from vc4lab.v3d.vertex.shader_lookup import (
     LARGEST_RECORD,
     arrays_named,

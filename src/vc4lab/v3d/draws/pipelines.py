@@ -14,6 +14,7 @@ from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.states import ConfigurationBits, PrimitiveListFormat
+from vc4lab.v3d.checks.shaders import check_varyings, lint_shader
 from vc4lab.v3d.events import ProgramKind
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
 from vc4lab.v3d.job_time import RASTER_LOOKUPS
@@ -49,6 +50,9 @@ class DrawPipelines:
         self.reporter = services.reporter
         self.unknowns = services.unknowns
         self.engine = "interpreter" if services.options.engine == "interpreter" else "fast"
+        self._forgiving = services.options.forgiving
+        self.lints = False
+        """Whether programs are checked by the lint when they are met for the first time."""
         self.counting = False
         """Whether pipelines count for the performance counters."""
         self.recording = False
@@ -85,10 +89,22 @@ class DrawPipelines:
         known = self._known.get(short)
         if known is None:
             key = self._key(use, shader, program, kinds, texture_of)
+            if key.program and not self._forgiving:
+                self._check(key, shader, program)
             if len(self._known) >= MAX_KNOWN:
                 self._known.clear()
             known = self._known[short] = program, *self._made(program, key)
         return known[1:]
+
+    def _check(self, key: FragmentKey, shader: ShaderRecord, program: Program) -> None:
+        """Reports what does not fit in a draw state that is met for the first time."""
+        kind, hints = key.primitive, self.lints
+        enough = check_varyings(program, shader.varyings, kind, self.reporter, hints)
+        if not enough and self.unknowns["varying_missing"] == "waits":
+            text = "the program waits for a varying that never comes; its draws are left out"
+            raise Unsupported("FRG-008", text, program.address)
+        if self.lints:
+            lint_shader(program, "fragment", self.reporter)
 
     def forget(self) -> None:
         """No pipeline is remembered; between two frames."""

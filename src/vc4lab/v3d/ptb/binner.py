@@ -277,15 +277,11 @@ class Binner:
     # -- what the renderer sees too early ----------------------------------------------------------
 
     def keep_overwritten(self) -> None:
-        """Keeps what lies where tile lists are written, from now on."""
+        """Keeps what lies where tile lists are written, from now on; anew for each list."""
         if self._kept is None:
             from vc4lab.v3d.ptb.overwritten import KeptMemory
 
             self._kept = KeptMemory(self.context)
-
-    def drop_overwritten(self) -> None:
-        """What was written so far stays."""
-        self.context.kept = 0
 
     def writes_list(self, address: int) -> bool:
         """Whether a bus address is in the first blocks of the tiles of the last record 112."""

@@ -21,9 +21,10 @@ VERTEX_BATCH = 16
 COORDINATE_ROWS = 7
 """Words a coordinate shader writes: Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc (and a point size)."""
 
-DONE, DEOPT, ENDLESS, REFUSED, LEFT = 0, 1, 2, 3, 4
+DONE, DEOPT, ENDLESS, REFUSED, LEFT, STARVES = range(6)
 """What native shading returns: finished, redo a chunk exactly, a shader that does not end, a VPM
-setup that is not a generic access, a shader that leaves its program."""
+setup that is not a generic access, a shader that leaves its program, or one that reads a row for
+which no VPM set-up asked."""
 
 CHUNK = 64
 """Batches that are shaded again exactly when the fast build saw a special value in one of them."""
@@ -81,6 +82,8 @@ class VertexKey:
     textures
         Kind of each texture request, in the order of the S writes, without direct lookups. None:
         its parameters are only known while the program runs.
+    forgiving
+        Whether a row for which no VPM set-up asked is 0; else the shader goes no further.
     """
 
     words: tuple[int, ...]
@@ -92,6 +95,7 @@ class VertexKey:
     code_address: int = 0
     code_layout: Layout = NO_LAYOUT
     textures: tuple[TextureKind | None, ...] = ()
+    forgiving: bool = False
 
     @property
     def rows_in(self) -> int:

@@ -26,7 +26,7 @@ from vc4lab.qpu.run.environment import (
 from vc4lab.qpu.run.wide import Diverged, WideEnvironment, rows_of, run_wide
 from vc4lab.simd import build
 from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment, texture_numbers
-from vc4lab.v3d.vertex.context import DONE, ENDLESS, LEFT, VertexContext, VertexKey
+from vc4lab.v3d.vertex.context import DONE, ENDLESS, LEFT, STARVES, VertexContext, VertexKey
 from vc4lab.v3d.vertex.fetch import fetch_kernel
 from vc4lab.v3d.vpm import golden as vpm
 from vc4lab.v3d.vpm.shader_rows import (
@@ -111,6 +111,8 @@ class InterpretedVertices(TexturingEnvironment, WideEnvironment):
     def vpm_read(self) -> Words:
         found = self.reads.next()
         if found is None:
+            if not self.of.key.forgiving:
+                raise _Ended(STARVES)
             return _ZERO
         return vpm.read(self.inputs, *found, self.of.key.unknowns["vpm_read_extension"])
 

@@ -26,9 +26,6 @@ from vc4lab.v3d.vertex.context import VERTEX_BATCH, NvContext
 from vc4lab.v3d.vertex.fetch import QUAD, batch_mask, lane_indices, transpose
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
-CLIP_HEADER_WORDS = 4
-PSE_WORDS = 3
-
 
 @kernel(args=(ptr,), returns=None)
 def copy_vertices(context: Value) -> None:

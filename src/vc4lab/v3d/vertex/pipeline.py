@@ -18,18 +18,24 @@ from vc4lab.v3d.vertex.context import (
     DEOPT,
     DONE,
     REFUSED,
+    STARVES,
     VertexContext,
     VertexKey,
     buffer_bytes,
 )
 from vc4lab.v3d.vertex.driver import ENTRY, SHADE, driver
-from vc4lab.v3d.vpm.shader_rows import NeedsCells, check_program
+from vc4lab.v3d.vpm.row_checks import ERRORS, FINDINGS, STARVED, check_rows
+from vc4lab.v3d.vpm.shader_rows import NeedsCells
 
 __all__ = ["VertexContext", "VertexKey", "VertexPipeline", "buffer_bytes", "vertex_pipeline"]
 
 
 class VertexPipeline:
-    """A compiled stage. `warnings` are (code, text) findings about the program itself.
+    """A compiled stage.
+
+    `warnings` and `findings` are (code, text) about the program itself, the first to be reported
+    for each draw; `starved` says why it stops at a read for which no set-up asked ("": it does
+    not, or is not checked).
 
     Raises Unsupported (qpu.environment) when the program does what this stage cannot.
     """
@@ -38,7 +44,10 @@ class VertexPipeline:
         self.key = key
         program = Program(key.words, key.code_address).laid_out(key.code_layout)
         self.program = program.under(key.unknowns)
-        self.warnings = check_program(self.program, key.rows_in, key.rows)
+        found = check_rows(self.program, key.rows_in, key.rows, key.attributes)
+        self.warnings = [(code, text) for code, text in found if code in ERRORS]
+        self.findings = [(code, text) for code, text in found if code in FINDINGS]
+        self.starved = "" if key.forgiving else dict(found).get(STARVED, "")
         self.deopts = 0
         self._cells = self.program.has_branches
         self._exact: NativeFunction | None = None
@@ -82,18 +91,24 @@ class VertexPipeline:
     def shade(self, context: VertexContext) -> int:
         """Shade the used vertices of `context.first`..`context.last`; DONE, ENDLESS or LEFT.
 
-        Raises Unsupported for a VPM setup, computed by the program, that starts a DMA.
+        Raises Unsupported for a VPM setup, computed by the program, that starts a DMA, and for a
+        read without a set-up.
         """
         context.next_batch, context.until = context.first >> 4, (context.last >> 4) + 1
         context.stopped = context.deopts = 0
+        if self.starved:
+            raise Unsupported(STARVED, self.starved)
         if context.last < context.first:
             return DONE
         if self._interpreter is not None:
-            return int(self._interpreter.shade(context))
-        status = int(self._first(context.address, self.exact_address))
-        if status == DEOPT:
-            status = int(self._first(context.address, self.exact.address))
-        self.deopts += context.deopts
+            status = int(self._interpreter.shade(context))
+        else:
+            status = int(self._first(context.address, self.exact_address))
+            if status == DEOPT:
+                status = int(self._first(context.address, self.exact.address))
+            self.deopts += context.deopts
+        if status == STARVES:
+            raise Unsupported(STARVED, "the shader reads a row that no VPM read set-up asks for")
         if status == REFUSED:
             raise Unsupported("VTX-002", "a VPM setup starts a DMA or is reserved")
         return status
@@ -135,5 +150,6 @@ def key_digest(key: VertexKey) -> str:
         key.rows,
         key.textures,
         unknowns,
+        key.forgiving,
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()

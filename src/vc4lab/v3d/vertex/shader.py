@@ -44,6 +44,7 @@ from vc4lab.v3d.vertex.context import (
     ENDLESS,
     LEFT,
     REFUSED,
+    STARVES,
     VertexContext,
     VertexKey,
 )
@@ -178,7 +179,8 @@ class _VertexEnvironment(TexturingEnvironment):
         store(place, select(asked, const(i8, 1), load(i8, place)))
 
     def loop_limit(self) -> None:
-        self.stopped.set(ENDLESS)
+        before = self.stopped.get()
+        self.stopped.set(select(before == STARVES, before, const(i32, ENDLESS)))
 
     def left_program(self, target: Value) -> None:
         self.stopped.set(LEFT)
@@ -252,6 +254,8 @@ class CellEnvironment(_VertexEnvironment):
     def vpm_read(self) -> Value:
         reading = self.reading
         asked = reading.left.get() != 0
+        if not self.key.forgiving:
+            self.stopped.set(select(asked, self.stopped.get(), const(i32, STARVES)))
         word, address = reading.setup.get(), reading.address.get()
         if self.whole_rows:
             found = read_row(self.inputs, address)

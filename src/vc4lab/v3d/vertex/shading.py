@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vc4lab.qpu.run.environment import COMPILER_ONLY_CODES, Unsupported, left_text
+from vc4lab.v3d.checks.shaders import lint_shader
 from vc4lab.v3d.events import ProgramKind
 from vc4lab.v3d.services import VERTICES, Services
 from vc4lab.v3d.tmu.late_textures import LateTextures
@@ -116,6 +117,9 @@ class VertexStage:
         self.programs = programs
         self.unknowns = services.unknowns
         self.engine = services.options.engine
+        self.forgiving = services.options.forgiving
+        self.lints = False
+        """Whether programs are checked by the lint when they are met for the first time."""
         self.arena = Arena()
         self.late = LateTextures(services.memory.base, self.reporter, self.unknowns)
         self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
@@ -172,17 +176,22 @@ class VertexStage:
             if len(self._pipelines) >= _MAX_PIPELINES:
                 self._pipelines.clear()
             known = self._pipelines[short] = program, self._made(program, key)
+            if not self.forgiving:
+                for code, text in known[1].findings:
+                    self.reporter.report(code, text, address=program.address)
         return known[1]
 
     def _made(self, program: Program, key: VertexKey) -> VertexPipeline:
         """The pipeline of a key, that of the interpreter if nothing else can run the program."""
+        kind = ProgramKind.VERTEX if self._is_vertex else ProgramKind.COORDINATE
+        if self.lints:
+            lint_shader(program, kind.name.lower(), self.reporter)
         interpreted, what = replace(key, engine="uncompiled"), "a vertex or coordinate shader"
         start = perf_counter()
         _, pipeline = runnable_pipeline(
             program, vertex_pipeline, key, interpreted, self.reporter, what
         )
         if pipeline.native is not None:
-            kind = ProgramKind.VERTEX if self._is_vertex else ProgramKind.COORDINATE
             self.listeners.compiled(kind, program, start)
         return pipeline
 
@@ -204,6 +213,7 @@ class VertexStage:
             program.fixed_address,
             program.layout,
             kinds,
+            self.forgiving,
         )
         pipeline = self._pipeline(program, key)
         for warning, text in pipeline.warnings:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from vc4lab.bits import Bits, Layout
 from vc4lab.qpu.isa.encoding import LoadImmediate
-from vc4lab.qpu.isa.registers import Read, Write
+from vc4lab.qpu.isa.registers import Write
 from vc4lab.qpu.run.environment import Unsupported
-from vc4lab.qpu.run.plan import plan
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
@@ -148,23 +147,3 @@ class RowWindow:
         row = self.write_row
         self.write_row = next_address(self.write_setup, row)
         return row if row < self.rows_out else None
-
-
-def check_program(program: Program, rows_in: int, rows_out: int) -> list[tuple[str, str]]:
-    """What a straight-line shader's VPM accesses show at a glance: (diagnostic code, text).
-
-    Nothing is said of programs that access parts of rows.
-    """
-    if program.has_branches or not only_whole_rows(program):
-        return []
-    plans = [plan(word) for word in program.words]
-    ports = [(p.raddr_a, p.raddr_b) for p in plans if p.kind == "alu"]
-    reads = sum(both.count(Read.VPM) if program.reads_twice else Read.VPM in both for both in ports)
-    writes = sum(t.address == Write.VPM and t.is_write for p in plans for t in (p.add, p.mul))
-    found = []
-    if reads > rows_in:
-        found.append(("VTX-003", f"the shader reads {reads} rows of {rows_in} attribute words"))
-    if writes != rows_out:
-        code = "VTX-004" if writes < rows_out else "VTX-006"
-        found.append((code, f"the shader writes {writes} words, a vertex has {rows_out}"))
-    return found
