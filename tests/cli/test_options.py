@@ -45,6 +45,7 @@ BASE = {
     "replay": [JOB],
     "profile": [JOB, "--no-what-if"],
     "sweep": [JOB, "--set", "slices=3"],  # the chip as it is: one point
+    "cache": [],
     "explain": [],
     "unknowns": [],
 }

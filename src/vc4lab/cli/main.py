@@ -37,6 +37,7 @@ COMMANDS = (
     "show",
     "unpack",
     "linux",
+    "cache",
     "explain",
     "unknowns",
 )

@@ -22,6 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vc4lab import __version__
+from vc4lab.cache.contents import keep_within
+from vc4lab.cache.place import cache_folder
 from vc4lab.cache.trust import Untrusted, check_way
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.setup.places import Brought
@@ -171,6 +173,9 @@ class LinuxBoot:
         del machine
         gc.collect()  # it is circles of objects, with all its RAM
         _drop_oldest(self.folder, "*.state")
+        root = cache_folder()
+        if root is not None:
+            keep_within(root)
 
     def make_root(self, show: Show = lambda _text: None) -> None:
         """Make the root, unless it is there. Raises RootFailed, OSError."""
