@@ -107,7 +107,7 @@ def test_lint_and_watch(tmp_path: Path, engine: str) -> None:
     path = tmp_path / "hasty.qasm"
     path.write_text(HASTY)
     code, text = run(path, "-u", "5", "--engine", engine)
-    assert code == ExitCode.OK
+    assert code == ExitCode.ERRORS
     assert "QPU-101 [QPU] at 0x00001008: ra1 is read, but was written by the instruction" in text
     assert "QPU-102 [QPU] at 0x00001038: r4 is read" in text
     assert text.count(f"    {path}:3: mov r0, ra1\n") == 2

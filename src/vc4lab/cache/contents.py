@@ -24,7 +24,7 @@ BOUND = 4 << 30
 ROOM = 1 << 30
 """Bytes that what can be made again may always have: a root and a state take 540 MB."""
 YOUNG = 60.0
-"""Seconds in which what was used is not removed for the bound: a command may be about to load it."""
+"""Seconds after a use in which nothing goes for the bound: a command may be about to load it."""
 _DRM = r"drm/[a-z]+(?:/arm[a-z]+)?"
 
 
@@ -34,7 +34,7 @@ class Busy(Unusable):
 
 @dataclass(frozen=True)
 class Kind:
-    """What a piece is. pattern: of its path below the cache; again: it is made again when needed."""
+    """What a file is. pattern: of its path below the cache; again: it is made when needed."""
 
     name: str
     title: str
