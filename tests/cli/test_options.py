@@ -216,6 +216,7 @@ TEXTS = {
         "--unknown": ["x", "x=y", "", "=", "fill_rule="],
         "--initrd": ["none", "folder", "/dev/zero"],
         "--card": ["none", "/dev/zero"],
+        "--put": ["none", "none:/x", "text:..", "text:/", ":", ""],
         "--arch": ["x", "", "armel"],
         "--root": ["x", "", "small"],
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -81,6 +82,14 @@ def linux(
         ),
     ] = None,
     write_image: common.WriteImageOption = False,
+    put: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Copy a file or folder of the host into the guest first; without PATH to /root, "
+            "where programs are run. Repeat it for more.",
+            metavar="FILE[:PATH]",
+        ),
+    ] = None,
     frames: Annotated[
         int | None, typer.Option(help="Stop after this many pictures.", **limits(FRAMES, 1))
     ] = None,
@@ -138,6 +147,7 @@ def linux(
     if check:
         raise typer.Exit(_check(suite, board, arch))
     _check_command(program)
+    puts = _puts(put or ())
     from vc4lab.cli.outputs import Outputs, PictureOptions
 
     pictures = PictureOptions(screenshot, record, every, window=window, headless=headless)
@@ -153,6 +163,8 @@ def linux(
     if alone and program:
         name = "root full" if root else "initrd" if card is None else "card"
         raise failed(f"--{name}: a program runs in the root of --setup only")
+    if alone and puts:
+        raise failed("--put: only into the root of --setup; a card has files of its own")
     if write_image and card is None:
         raise failed("--write-image: there is no --card")
     if card is not None:
@@ -199,7 +211,7 @@ def linux(
 
     if not program and sys.stdin.isatty():
         say("a shell in the simulated Pi; `exit` or Ctrl-A X leaves")
-    guest = LinuxTerminal(program, monitor)
+    guest = LinuxTerminal(program, monitor, puts)
     code = run_session(settings, guest)
     raise typer.Exit(code or guest.code or ExitCode.OK)
 
@@ -227,6 +239,28 @@ def _check_command(program: Sequence[str]) -> None:
         command_of(program)
     except ValueError as error:
         raise failed(f"vc4lab linux: {error}") from None
+
+
+def _puts(texts: Sequence[str]) -> list[tuple[Path, str | None]]:
+    """What `--put` names: the host's file, the path in the guest. Raises typer.Exit."""
+    from vc4lab.files import why
+    from vc4lab.linux.transfer import guest_path
+
+    found = []
+    for text in texts:
+        ends = [len(text), *(at for at, letter in enumerate(text) if letter == ":")]
+        there = (at for at in ends if os.path.lexists(text[:at]))
+        at = next(there, text.index(":") if ":" in text else len(text))
+        name, path = text[:at], text[at + 1 :]
+        try:
+            os.stat(name)
+            guest_path(path or None, Path(os.path.abspath(name)).name)
+        except OSError as error:
+            raise failed(f"vc4lab linux: --put {name}: {why(error)}") from None
+        except ValueError as error:
+            raise failed(f"vc4lab linux: --put {text}: {error}") from None
+        found.append((Path(name), path or None))
+    return found
 
 
 def _monitor(modes: str | None, alone: bool) -> list[tuple[int, int, int]] | None:

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vc4lab.cli.serial_ends import Keyboard
@@ -29,8 +30,14 @@ class LinuxTerminal:
         The program's exit code; None while it runs.
     """
 
-    def __init__(self, program: Sequence[str], modes: Modes | None = None) -> None:
+    def __init__(
+        self,
+        program: Sequence[str],
+        modes: Modes | None = None,
+        puts: Sequence[tuple[Path, str | None]] = (),
+    ) -> None:
         self._modes = modes
+        self._puts = puts
         self._is_shell = not program
         self._is_terminal = os.isatty(0)
         self._command = command_of(program)
@@ -51,10 +58,26 @@ class LinuxTerminal:
         self._machine = machine
         if self._modes is not None:
             connect(machine, self._modes)
+        self._put(machine)
         self._dialogue.ready = True
         self._dialogue.send(self.port, self._command)
         self.port.source = self._receive
         self.port.descriptors = self._keyboard.descriptors
+
+    def _put(self, machine: Machine) -> None:
+        """What `--put` brings. Raises InstrumentError."""
+        from vc4lab.cli.instruments import InstrumentError
+        from vc4lab.files import why
+        from vc4lab.linux.running import Linux, LinuxStopped
+
+        for source, path in self._puts:
+            try:
+                Linux(machine, self.port).put(source, path)
+            except OSError as error:
+                raise InstrumentError(f"vc4lab linux: --put {source}: {why(error)}") from None
+            except (LinuxStopped, ValueError) as error:
+                raise InstrumentError(f"vc4lab linux: --put {source}: {error}") from None
+        self.port.listener = self._dialogue.feed
 
     def leave_by(self, leaves: Callable[[], object]) -> bool:
         """Call this when Ctrl-A X is typed in a shell; whether there is a terminal."""

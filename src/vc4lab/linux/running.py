@@ -8,17 +8,23 @@ linux.screen.image.save("cube.png")
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING
 
 from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan, setup_command
 from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.kernels import UnknownTarget, architecture_of
+from vc4lab.linux.transfer import LARGEST, get_command, guest_path, pack, put_command, unpack
 from vc4lab.scanout.timings import timing_of
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
+from vc4lab.soc.sd.sd_medium import SECTOR, CardFile
 from vc4lab.soc.videocore.edid import MOST_MODES
 
 if TYPE_CHECKING:
@@ -31,6 +37,8 @@ STEP_SECONDS = 0.02
 LONGEST_SIDE, HIGHEST_RATE, HIGHEST_CLOCK = 2048, 240, 162_000_000
 """Of a monitor's mode; vc4.ko shows no more pixels, and leaves modes out whose clock is higher."""
 INTERRUPT = b"\x03"
+_OF_KERNEL = re.compile(r"\[ *\d+\.\d+\] ")
+"""How lines of the kernel's log begin."""
 SETTING = "stty -echo -onlcr; "
 
 
@@ -234,6 +242,86 @@ class Linux:
         if self.machine.seconds > end:
             text = f"the program did not end within {seconds:g} s of guest time"
             raise LinuxStopped(f"{text}; the output was: {self._text()}")
+
+    def put(
+        self,
+        source: str | os.PathLike[str],
+        path: str | PurePosixPath | None = None,
+        *,
+        seconds: float = LIMIT,
+    ) -> str:
+        """Copy a file or folder of the host's into the guest; where it lies there.
+
+        path: its name in the guest, relative ones from /root on; "folder/", or a folder that there
+        is: into it; None: the same name in /root. Modes, folders and links are kept, devices left
+        out; files belong to the guest's root. It takes guest time, as from an SD card.
+
+        Raises
+        ------
+        OSError
+            The source cannot be read.
+        ValueError
+            The path names no file.
+        LinuxStopped
+            A program runs; the guest has no room for it, or has a card in its slot.
+        """
+        here = Path(source)
+        name = Path(os.path.abspath(here)).name
+        there = guest_path(path, name)
+        with tempfile.TemporaryFile() as file:
+            if not str(path or "").endswith("/") and self._is_folder(there):
+                there /= name
+            pack(here, there.name, file)
+            size = file.seek(0, os.SEEK_END)
+            self._transfer(file, size, put_command(there.parent), seconds)
+        return str(there)
+
+    def get(
+        self,
+        path: str | PurePosixPath,
+        target: str | os.PathLike[str] | None = None,
+        *,
+        seconds: float = LIMIT,
+    ) -> Path:
+        """Copy a file or folder of the guest's to the host; where it lies.
+
+        target: its name here, or a folder for it; None: the same name in the working directory.
+        A file that is there is replaced.
+
+        Raises
+        ------
+        OSError
+            The target cannot be written.
+        ValueError
+            The path names no file; what the guest sends is damaged.
+        LinuxStopped
+            A program runs; there is no such file.
+        """
+        there = guest_path(path, "")
+        here = Path(target) if target is not None else Path(there.name)
+        if here.is_dir():
+            here = here / there.name
+        with tempfile.TemporaryFile() as file:
+            self._transfer(file, LARGEST, get_command(there), seconds)
+            file.seek(0)
+            unpack(file, there.name, here)
+        return here
+
+    def _is_folder(self, path: PurePosixPath) -> bool:
+        return self.run(["test", "-d", str(path)]).code == 0
+
+    def _transfer(self, file: IO[bytes], size: int, command: str, seconds: float) -> None:
+        """Run a command in the guest with a file as the card in its slot. Raises LinuxStopped."""
+        slot = self.machine.card_slot
+        before = slot.exchange(CardFile(file.fileno(), -(-size // SECTOR), "the transfer"))
+        try:
+            done = self.run(command, seconds=seconds)
+        finally:
+            slot.exchange(before)
+        if done.code:
+            lines = [line for line in done.output.splitlines() if not _OF_KERNEL.match(line)]
+            reason = "; ".join(lines) or f"exit code {done.code}"
+            raise LinuxStopped(f"the guest cannot copy: {reason}")
 
     def type(self, text: str | bytes) -> None:
         """Type on the program's terminal; `wait` goes on with it."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.sd.fat import looks_like_card
-from vc4lab.soc.sd.sd_medium import ImageFile, Medium, Overlay
+from vc4lab.soc.sd.sd_medium import CardFile, ImageFile, Medium, Overlay
 
 
 class CardSlot:
@@ -38,7 +38,7 @@ class CardSlot:
         reporter: Reporter,
     ) -> None:
         self._reporter = reporter
-        self._card: Overlay | None = None
+        self._card: Overlay | CardFile | None = None
         self._opened = False
         path = Path(boot if card is None else card)
         mode = path.stat().st_mode
@@ -55,7 +55,13 @@ class CardSlot:
         else:
             self.image = path
 
-    def __call__(self) -> Overlay | None:
+    def exchange(self, card: Overlay | CardFile | None) -> Overlay | CardFile | None:
+        """Put another card in, None: none; the one that was in the slot."""
+        before = self()
+        self._card = card
+        return before
+
+    def __call__(self) -> Overlay | CardFile | None:
         """The card, opened when it is first wanted."""
         if not self._opened:
             self._opened = True

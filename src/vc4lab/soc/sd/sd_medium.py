@@ -70,6 +70,63 @@ class ImageFile:
         return os.pread(self._descriptor, size, first * SECTOR).ljust(size, b"\0")
 
 
+class CardFile:
+    """A card that is a file of the host's, read and written in place: its medium and itself.
+
+    `Overlay` keeps writes apart; this is for what only a transfer of files needs.
+
+    Parameters
+    ----------
+    descriptor
+        Of an open file; it stays the caller's.
+    sectors
+        The card's size, whatever the file has: what is missing is zeros.
+    """
+
+    def __init__(self, descriptor: int, sectors: int, title: str) -> None:
+        self._descriptor = descriptor
+        self.sectors = min(-(-sectors // UNIT) * UNIT, MAX_SECTORS)
+        self.title = title
+        self.written: dict[int, bytes] = {}
+        self.erased: list[tuple[int, int]] = []
+
+    @property
+    def medium(self) -> CardFile:
+        """What the sectors are read from."""
+        return self
+
+    @property
+    def changed(self) -> bool:
+        """It is not part of the machine's state."""
+        return False
+
+    def read(self, sector: int) -> bytes:
+        """One sector. Raises OSError."""
+        return self.read_run(sector, 1)
+
+    def read_run(self, first: int, count: int) -> bytes:
+        """Sectors that follow each other. Raises OSError."""
+        size = count * SECTOR
+        return os.pread(self._descriptor, size, first * SECTOR).ljust(size, b"\0")
+
+    def write(self, sector: int, data: bytes) -> None:
+        """Write 512 bytes. Raises OverlayFull where the file takes no more."""
+        try:
+            os.pwrite(self._descriptor, data, sector * SECTOR)
+        except OSError:
+            raise OverlayFull from None
+
+    def erase(self, first: int, end: int) -> None:
+        """Sectors from `first` to before `end` become zeros."""
+        size = os.fstat(self._descriptor).st_size
+        for sector in range(first, min(end, -(-size // SECTOR))):
+            self.write(sector, bytes(SECTOR))
+
+    def save_to(self, path: Path) -> int:
+        """There is nothing apart from the file."""
+        return 0
+
+
 class Overlay:
     """A medium with the writes to it: sectors written, ranges erased (they read as zeros)."""
 
