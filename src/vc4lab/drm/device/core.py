@@ -90,7 +90,7 @@ class Core:
         if call.args.idx:
             raise invalid()
         call.args.auth = int(call.file.is_authenticated)
-        call.args.pid = call.file.process
+        call.args.pid = call.task.tid
         call.args.uid = OVERFLOW_USER
         call.args.magic = call.args.iocs = 0
 

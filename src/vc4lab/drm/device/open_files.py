@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from vc4lab.drm.cpu_memory.accounts import CpuMemory
+from vc4lab.drm.device.core import SYS_ADMIN
 from vc4lab.drm.device.dma_bufs import DmaBuf
 from vc4lab.drm.device.drivers import Driver, Trace
 from vc4lab.drm.device.files import OpenFile
@@ -69,6 +70,7 @@ class OpenFiles:
             return self._open_input(self.input, name, caller)
         self.supervisor.let_go()  # who has just ended has the display no more
         file = OpenFile(name, caller.process, caller.name)
+        file.is_authenticated |= caller.may(SYS_ADMIN)
         self.drivers[name].core.opened(file)
         if self.trace is not None:
             self.trace(f"{file}: open, file {file.number}")
@@ -221,7 +223,9 @@ class OpenFiles:
 
     def status(self, opened: Opened) -> FileStatus:
         if isinstance(opened, OpenFile):
-            return FileStatus.character_device(MAJOR, MINORS[opened.node])
+            node = self.supervisor.tree.find(self.name_of(opened))
+            seen = (node.mode, node.owner) if node is not None else ()
+            return FileStatus.character_device(MAJOR, MINORS[opened.node], *seen)
         if isinstance(opened, EvdevFile):
             return FileStatus.character_device(*opened.device.numbers)
         size = self.size_of(opened) or 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vc4lab.drm.device.core import ATOMIC
@@ -18,6 +19,8 @@ from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 
 TEST_ONLY, NON_BLOCK, ALLOW_MODESET = 0x100, 0x200, 0x400
 MAX_OBJECTS, MAX_PROPERTIES = 256, 4096
+BLOCK = 64
+"""So many numbers of an array are read at a time."""
 
 
 @dataclass(eq=False)
@@ -60,7 +63,7 @@ class Atomic:
             raise invalid("an event, and no CRTC that would send it")
         if commit.wants_event and not call.file.has_room:
             raise Refused(errno.ENOMEM, "too many unread events")
-        if self.screen.is_busy and not commit.waits:
+        if not commit.waits and self.screen.is_busy():
             raise Refused(errno.EBUSY, "the previous flip is still pending")
         self.commits.check(commit)
         for place in commit.out_places:
@@ -69,31 +72,47 @@ class Atomic:
             call.write(place, struct.pack("<i", number))
         return self.commits.make(commit)
 
-    def _values(self, call: Call) -> list[tuple[o.DisplayObject, o.Property, int]]:
-        """(object, property, value) of the whole request. Raises Refused."""
+    def _values(self, call: Call) -> Iterator[tuple[o.DisplayObject, o.Property, int]]:
+        """(object, property, value) one after the other, read when it is their turn, as Linux does:
+        what is wrong first decides the answer. Raises Refused.
+        """
         a = call.args
-        if a.count_objs > MAX_OBJECTS:
-            raise invalid(f"{a.count_objs} objects")
-        count = a.count_objs
-        objects = struct.unpack(f"<{count}I", call.read(a.objs_ptr, 4 * count))
-        counts = struct.unpack(f"<{count}I", call.read(a.count_props_ptr, 4 * count))
-        total = sum(counts)
-        if total > MAX_PROPERTIES:
-            raise invalid(f"{total} properties")
-        props = struct.unpack(f"<{total}I", call.read(a.props_ptr, 4 * total))
-        values = struct.unpack(f"<{total}Q", call.read(a.prop_values_ptr, 8 * total))
-        result = []
+        objects, counts = _Array(call, a.objs_ptr, "I"), _Array(call, a.count_props_ptr, "I")
+        props, values = _Array(call, a.props_ptr, "I"), _Array(call, a.prop_values_ptr, "Q")
         place = 0
-        for number, many in zip(objects, counts, strict=True):
-            thing = self.values.resources.find(call.file, number)
+        for number in range(a.count_objs):
+            if number == MAX_OBJECTS:
+                raise Refused(errno.ENOMEM, f"{a.count_objs} objects")
+            thing = self.values.resources.find(call.file, objects[number])
             if not thing.properties:
-                raise missing(f"object {number} has no properties")
-            for prop_id, value in zip(
-                props[place : place + many], values[place : place + many], strict=True
-            ):
-                prop = self.screen.registry.properties.get(prop_id)
-                if prop is None or prop.name not in thing.properties:
-                    raise missing(f"object {number} has no property {prop_id}")
-                result.append((thing, prop, value))
-            place += many
-        return result
+                raise missing(f"object {thing.id} has no properties")
+            for _ in range(counts[number]):
+                if place == MAX_PROPERTIES:
+                    raise Refused(errno.ENOMEM, f"more than {place} properties")
+                prop = self.screen.registry.properties.get(props[place])
+                if prop is None or thing.properties.get(prop.name) is not prop:
+                    raise missing(f"object {thing.id} has no property {props[place]}")
+                yield thing, prop, values[place]
+                place += 1
+
+
+class _Array:
+    """Numbers in a program's memory, read when they are asked for. Raises Refused (EFAULT)."""
+
+    def __init__(self, call: Call, place: int, code: str) -> None:
+        self._call, self._place, self._code = call, place, code
+        self._size = struct.calcsize(code)
+        self._known: tuple[int, ...] = ()
+        self._first = 0
+
+    def __getitem__(self, number: int) -> int:
+        at = number - self._first
+        if not 0 <= at < len(self._known):
+            place = self._place + self._size * number
+            data = self._call.task.read_some(place, self._size * BLOCK)
+            if len(data) < self._size:
+                data = self._call.read(place, self._size)
+            count = len(data) // self._size
+            self._known = struct.unpack_from(f"<{count}{self._code}", data)
+            self._first, at = number, 0
+        return self._known[at]

@@ -77,20 +77,18 @@ class Commits:
         if not commit.allows_mode and self._changes_mode(new):
             raise invalid("a change of the mode without ALLOW_MODESET")
         for plane in screen.planes:
-            self._check_plane(new[plane.id], crtc)
+            self._check_plane(new[plane.id])
 
     def _changes_mode(self, new: dict[int, dict[str, int]]) -> bool:
         screen = self.screen
         pairs = ((screen.crtc, "ACTIVE"), (screen.crtc, "MODE_ID"), (screen.connector, "CRTC_ID"))
         return any(new[thing.id][name] != thing.state[name] for thing, name in pairs)
 
-    def _check_plane(self, plane: dict[str, int], crtc: dict[str, int]) -> None:
+    def _check_plane(self, plane: dict[str, int]) -> None:
         if bool(plane["FB_ID"]) != bool(plane["CRTC_ID"]):
             raise invalid("a plane needs both a frame buffer and a CRTC, or neither")
         if not plane["FB_ID"]:
             return
-        if not crtc["MODE_ID"]:
-            raise invalid("a plane on a CRTC without a mode")
         number = plane["FB_ID"]
         frame = found(self.screen.frame_buffers.get(number), f"frame buffer {number}")
         if frame.format.code not in FORMATS:
@@ -115,15 +113,18 @@ class Commits:
         """Check the change and make it; visible at the next vblank. Raises Refused."""
         screen = self.screen
         self.check(commit)
-        if screen.is_busy and not commit.waits:
+        if not commit.waits and screen.is_busy():
             raise Refused(errno.EBUSY, "the previous flip is still pending")
         if commit.wants_event and commit.file is not None:
             commit.file.promise_event()
         commit.shows = any(name == "FB_ID" and value for (_, name), value in commit.changes.items())
-        if not screen.is_active and not commit.changes.get((screen.crtc.id, "ACTIVE")):
+        was_active = screen.is_active
+        if not was_active and not commit.changes.get((screen.crtc.id, "ACTIVE")):
             commit.immediately = True
             commit.shows = False
         self._apply(commit)
+        if not was_active and screen.is_active:  # what its planes had is seen again
+            commit.shows = any(screen.frame_buffer_of(plane) for plane in screen.planes)
         for plane in screen.planes:
             frame = screen.frame_buffer_of(plane)
             fence = self.vc4.fence_of(frame.buffer) if frame else None

@@ -31,6 +31,10 @@ LONGEST_VBLANK_WAIT = 3.0
 SEQUENCE_RELATIVE, SEQUENCE_NEXT_ON_MISS = 1, 2
 GAMMA_SIZE = 256
 KEEP = 0xFFFFFFFF
+NOWHERE = dict.fromkeys(
+    ("FB_ID", "CRTC_ID", *(f"{kind}_{name}" for kind in ("SRC", "CRTC") for name in "XYWH")), 0
+)
+"""What the older calls leave of a plane that they take off the screen."""
 _CURSOR = "u32 flags, u32 crtc_id, i32 x, i32 y, u32 width, u32 height, u32 handle"
 _GAMMA = "u32 crtc_id, u32 gamma_size, u64 red, u64 green, u64 blue"
 
@@ -45,6 +49,8 @@ class Legacy:
     frames: FrameBuffers
     values: PropertyValues
     _cursors: dict[int, FrameBuffer] = field(default_factory=dict)
+    _pointer: tuple[int, int] = (0, 0)
+    """Where the cursor was moved to."""
 
     @ioctl(0xA2, "MODE_SETCRTC", CRTC_FIELDS, master=True)
     def set_crtc(self, call: Call) -> Later | None:
@@ -60,8 +66,7 @@ class Legacy:
                 raise invalid("connectors without a mode")
             commit.set(screen.crtc, ACTIVE=0, MODE_ID=0)
             commit.set(screen.connector, CRTC_ID=0)
-            for plane in screen.planes:
-                commit.set(plane, FB_ID=0, CRTC_ID=0)
+            commit.set(screen.plane(PRIMARY), FB_ID=0, CRTC_ID=0)
             return self.commits.make(commit)
         if a.count_connectors != 1:
             raise invalid(f"{a.count_connectors} connectors")
@@ -105,8 +110,10 @@ class Legacy:
         self._check_held(call, primary)
         frame = self.frames.find(a.fb_id)
         current = screen.frame_buffer_of(primary)
-        if current is None or not screen.is_active:
-            raise Refused(errno.EBUSY, "the CRTC shows nothing")
+        if current is None:
+            raise Refused(errno.EBUSY, "the CRTC has no frame buffer")
+        if not screen.is_active:
+            raise invalid("the CRTC is off")
         if current.format != frame.format:
             raise invalid("a flip to another format")
         if a.flags & FLIP_EVENT and not call.file.has_room:
@@ -136,7 +143,7 @@ class Legacy:
         plane = self.resources.find(call.file, a.plane_id, o.PLANE)
         commit = Commit(call.file)
         if not a.fb_id:
-            commit.set(plane, FB_ID=0, CRTC_ID=0)
+            commit.set(plane, **NOWHERE)
             return self.commits.make(commit)
         self.resources.find(call.file, a.crtc_id, o.CRTC)
         self.frames.find(a.fb_id)
@@ -162,12 +169,16 @@ class Legacy:
                 raise invalid(f"a cursor of {a.width}x{a.height}")
             frame = self._cursor_frame(call) if a.handle else None
             state = plane.state
-            state["FB_ID"] = frame.id if frame is not None else 0
-            state["CRTC_ID"] = screen.crtc.id if frame is not None else 0
-            state.update(SRC_X=0, SRC_Y=0, SRC_W=a.width << 16, SRC_H=a.height << 16)
-            state.update(CRTC_W=a.width, CRTC_H=a.height)
+            if frame is None:
+                state.update(NOWHERE)
+            else:
+                state.update(FB_ID=frame.id, CRTC_ID=screen.crtc.id, SRC_X=0, SRC_Y=0)
+                state.update(SRC_W=a.width << 16, SRC_H=a.height << 16)
+                state.update(CRTC_W=a.width, CRTC_H=a.height)
         if a.flags & CURSOR_MOVE:
-            plane.state.update(CRTC_X=a.x & o.U64, CRTC_Y=a.y & o.U64)
+            self._pointer = a.x & o.U64, a.y & o.U64
+        if plane.state["FB_ID"]:
+            plane.state.update(CRTC_X=self._pointer[0], CRTC_Y=self._pointer[1])
         screen.touched()
 
     def _cursor_frame(self, call: Call) -> FrameBuffer:
@@ -221,7 +232,7 @@ class Legacy:
     def _set(self, call: Call, number: int, kind: int, prop_id: int, value: int) -> Later | None:
         thing = self.resources.with_properties(call.file, number, kind)
         prop = self.screen.registry.properties.get(prop_id)
-        if prop is None or prop.name not in thing.properties:
+        if prop is None or thing.properties.get(prop.name) is not prop:
             raise invalid(f"object {number} has no property {prop_id}")
         commit = Commit(call.file)
         self.values.take(call, commit, thing, prop, value)
@@ -258,7 +269,9 @@ class Legacy:
             return None
 
         def fill() -> int | None:
-            screen.catch_up(time.monotonic())
+            screen.tick(
+                time.monotonic()
+            )  # flips of a vblank are through before programs hear of it
             if not passed(screen.sequence, wanted) and screen.is_active:
                 return None
             a.sequence = screen.sequence & o.U32

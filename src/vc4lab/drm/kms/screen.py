@@ -67,6 +67,8 @@ class Flip:
     """Whether a plane has a new picture."""
     immediately: bool = False
     done: bool = False
+    ready_at: int | None = None
+    """The last vblank before it was handed over and its fences were done: it is for the next."""
 
 
 @dataclass
@@ -97,6 +99,8 @@ class Screen:
         self.alarms: list[float] = []
         """When programs that wait for a vblank are to be asked."""
         self.sequence = 0
+        self._flipped_at = 0
+        """The vblank of the last flip: there is one a vblank."""
         self.frames = 0
         """Pictures shown."""
         self.is_over = False
@@ -243,7 +247,8 @@ class Screen:
         """When `tick` has something to do."""
         if not (self.flips or self.waiters or self.alarms):
             return None
-        ready = [flip for flip in self.flips if all(fence.is_done for fence in flip.fences)]
+        self._see_ready()
+        ready = [flip for flip in self.flips if flip.ready_at is not None]
         if ready and (not self.paced or any(flip.immediately for flip in ready)):
             return 0.0
         moments = list(self.alarms)
@@ -253,23 +258,40 @@ class Screen:
 
     def tick(self, now: float) -> None:
         """Do what is due."""
-        before = self.sequence
+        self._see_ready()
         self.catch_up(now)
-        vblank = self.sequence != before
         self.alarms = [moment for moment in self.alarms if moment > now]
-        while self.flips and all(fence.is_done for fence in self.flips[0].fences):
-            flip = self.flips[0]
-            if self.paced and not vblank and not flip.immediately:
-                break
-            self.flips.pop(0)
-            if not self.paced and not vblank:
+        while self.flips and self._is_due(self.flips[0]):
+            flip = self.flips.pop(0)
+            if flip.file is None and self.paced and self.flips and self._is_due(self.flips[0]):
+                continue  # what was drawn into is seen with the flip
+            if not self.paced and not self._has_vblank(flip):
                 self.sequence += 1
+            if flip.file is not None and not flip.immediately:
+                self._flipped_at = self.sequence
             self._show(flip, self.moment if self.paced else now)
-            vblank = vblank and flip.immediately
         for waiter in list(self.waiters):
             if passed(self.sequence, waiter.sequence):
                 self.waiters.remove(waiter)
                 self.answer(waiter)
+
+    def _is_due(self, flip: Flip) -> bool:
+        """Whether a flip can be shown at the vblank that has been."""
+        if flip.ready_at is None:
+            return False
+        return not self.paced or flip.immediately or self._has_vblank(flip)
+
+    def _has_vblank(self, flip: Flip) -> bool:
+        """Whether a vblank has been for it: one for each flip of a program."""
+        used = self._flipped_at if flip.file is not None else 0
+        return self.sequence > max(flip.ready_at or 0, used)
+
+    def _see_ready(self) -> None:
+        """Note since when flips only wait for a vblank."""
+        for flip in self.flips:
+            if flip.ready_at is None and all(fence.is_done for fence in flip.fences):
+                self.catch_up(time.monotonic())
+                flip.ready_at = self.sequence
 
     def wait_for(self, waiter: Waiter) -> bool:
         """A program's event at a vblank; whether that has been. Raises Refused (ENOMEM)."""
@@ -299,8 +321,8 @@ class Screen:
 
     def add_flip(self, flip: Flip) -> None:
         """A flip becomes visible at the next vblank after its fences are done."""
-        self.catch_up(time.monotonic())
         self.flips.append(flip)
+        self._see_ready()
         if flip.shows and self.handed_over.subscriptions:
             self.handed_over.emit(HANDED_OVER)
 
@@ -319,9 +341,10 @@ class Screen:
             self._show(flip, self.moment)
         self.on_leaving()
 
-    @property
     def is_busy(self) -> bool:
-        """Whether a program's flip has not become visible."""
+        """Whether a program's flip has not become visible, after doing what is due."""
+        if self.flips:
+            self.tick(time.monotonic())
         return any(flip.file is not None for flip in self.flips)
 
 

@@ -31,6 +31,10 @@ class Node:
     over_host: bool = False
     is_writable: bool = False
     """Whether programs may write into a text file."""
+    mode: int = 0o666
+    """A device's, as programs see and change it."""
+    owner: tuple[int, int] = (0, 0)
+    """A device's user and group."""
     children: dict[str, Node] = field(default_factory=dict)
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
 from vc4lab.drm.supervisor.filters import IOCTL_MARK
+from vc4lab.drm.supervisor.mode_calls import ModeCalls
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
 from vc4lab.drm.supervisor.uevents import Uevents
@@ -28,12 +29,14 @@ class SystemCalls:
     device: Device
     paths: PathCalls
     files: DescriptorCalls
+    modes: ModeCalls
     polls: PollCalls
     uevents: Uevents
 
     def table(self, numbers: Mapping[str, int]) -> dict[int, Handler]:
         """Handlers by the numbers that calls have on a machine."""
         paths, files, polls = self.paths, self.files, self.polls
+        modes = self.modes
         table: dict[str, Handler] = {
             "open": lambda c, a: paths.open(c, AT_FDCWD, a[0], _int(a[1])),
             "openat": lambda c, a: paths.open(c, a[0], a[1], _int(a[2])),
@@ -66,6 +69,16 @@ class SystemCalls:
             "epoll_create1": lambda c, a: files.make_poll(c, _int(a[0])),
             "epoll_ctl": files.control_poll,
             "kcmp": files.compare,
+            "chmod": lambda c, a: modes.change_mode(c, AT_FDCWD, a[0], _int(a[1])),
+            "fchmod": lambda c, a: modes.change_mode_of(c, _int(a[0]), _int(a[1])),
+            "fchmodat": lambda c, a: modes.change_mode(c, a[0], a[1], _int(a[2])),
+            "fchmodat2": lambda c, a: modes.change_mode(c, a[0], a[1], _int(a[2]), _int(a[3])),
+            "chown": lambda c, a: modes.change_owner(c, AT_FDCWD, a[0], a[1], a[2]),
+            "lchown": lambda c, a: modes.change_owner(
+                c, AT_FDCWD, a[0], a[1], a[2], AT_SYMLINK_NOFOLLOW
+            ),
+            "fchown": lambda c, a: modes.change_owner_of(c, _int(a[0]), a[1], a[2]),
+            "fchownat": lambda c, a: modes.change_owner(c, a[0], a[1], a[2], a[3], _int(a[4])),
             "execve": _executes,
             "execveat": _executes,
             "poll": lambda c, a: polls.poll(c, a[0], _int(a[1]), _milliseconds(a[2])),

@@ -31,6 +31,8 @@ FIRST_COOKIE = 1 << 40
 COOKIE_STEP = 16
 SEEN = 1024
 """So many texts of /proc are remembered."""
+_DUPLICATES = 1024
+"""So many numbers from the one on that F_DUPFD asks for are tried."""
 _SPARE = 320
 """So many numbers of this process stay free for its own looks at programs."""
 EVENT_POLL_MARK = IOCTL_MARK << 32
@@ -102,7 +104,8 @@ class Descriptors:
         reply: bool = True,
         of_memory: bool = False,
     ) -> int | None:
-        """Put a descriptor of `opened` into the program: at `number`, else in the window.
+        """Put a descriptor of `opened` into the program: at `number`, else in the window; when
+        that is full, at the lowest free number, as if it had come over a socket.
 
         `of_memory`: of the memory file, even if the object has a file of its own.
 
@@ -110,11 +113,12 @@ class Descriptors:
         """
         if number is None:
             window = INPUT_WINDOW if isinstance(opened, OpenedSocket) else WINDOW
-            free = range(max(window.start, at_least), window.stop)
+            more = range(at_least, at_least + _DUPLICATES if at_least else 0)
+            free = (*range(max(window.start, at_least), window.stop), *more)
             number = next((number for number in free if not task.is_open(number)), None)
-        if number is None:
-            return -errno.EMFILE
-        if isinstance(opened, OpenedSocket):
+            if number is None and (at_least or window is INPUT_WINDOW):
+                return -errno.EMFILE
+        if isinstance(opened, OpenedSocket) and number is not None:
             return self._give_end(listener, call, opened, number, flags)
         mode = os.O_RDWR | os.O_CLOEXEC | flags & os.O_NONBLOCK
         base = self.memory_file if of_memory or opened.file is None else opened.file

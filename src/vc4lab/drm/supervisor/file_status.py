@@ -28,6 +28,8 @@ class FileStatus:
     """Major and minor of a device node."""
     links: int = 1
     time: int = 0
+    owner: tuple[int, int] = (0, 0)
+    """User and group."""
 
     @classmethod
     def of(cls, found: os.stat_result) -> FileStatus:
@@ -38,9 +40,12 @@ class FileStatus:
         )  # fmt: skip
 
     @classmethod
-    def character_device(cls, major: int, minor: int) -> FileStatus:
-        """That of a device node which anyone may use."""
-        return cls(stat.S_IFCHR | 0o666, 1000 + minor, special=(major, minor))
+    def character_device(
+        cls, major: int, minor: int, mode: int = 0o666, owner: tuple[int, int] = (0, 0)
+    ) -> FileStatus:
+        """That of a device node; anyone may use it, unless programs have changed that."""
+        special = major, minor
+        return cls(stat.S_IFCHR | mode, 1000 + minor, special=special, owner=owner)
 
     def stat(self, machine: str) -> bytes:
         """struct stat."""
@@ -49,11 +54,11 @@ class FileStatus:
         times = (self.time, 0) * 3
         if machine == "aarch64":
             return _STAT_ARM.pack(
-                *(self.device, self.inode, self.mode, self.links, 0, 0, special),
+                *(self.device, self.inode, self.mode, self.links, *self.owner, special),
                 *(0, self.size, BLOCK, 0, blocks, *times),
             )
         return _STAT_X86.pack(
-            *(self.device, self.inode, self.links, self.mode, 0, 0, special),
+            *(self.device, self.inode, self.links, self.mode, *self.owner, special),
             *(self.size, BLOCK, blocks, *times),
         )
 
@@ -61,7 +66,7 @@ class FileStatus:
         """struct statx."""
         times = (self.time, 0)
         return _STATX.pack(
-            *(_ALL_BASIC, BLOCK, 0, self.links, 0, 0, self.mode, self.inode),
+            *(_ALL_BASIC, BLOCK, 0, self.links, *self.owner, self.mode, self.inode),
             *(self.size, -(-self.size // 512), 0, *times, *times, *times, *times),
             *(*self.special, os.major(self.device), os.minor(self.device)),
         )

@@ -37,7 +37,7 @@ ALWAYS = (
     "open", "openat", "openat2", "stat", "lstat", "statx", "readlink", "readlinkat", "access",
     "faccessat", "faccessat2", "fstatfs", "epoll_create", "epoll_create1", "kcmp",
     "getxattr", "lgetxattr", "listxattr", "llistxattr", "mremap", "remap_file_pages", "execve",
-    "execveat",
+    "execveat", "chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat",
 )  # fmt: skip
 """They take a path, or are rare."""
 

@@ -29,6 +29,8 @@ X86_64 = Machine(
         "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "lstat": 6,
         "poll": 7, "lseek": 8, "mmap": 9, "munmap": 11, "ioctl": 16, "pread64": 17, "pwrite64": 18,
         "readv": 19, "writev": 20, "access": 21, "select": 23, "mremap": 25, "dup": 32,
+        "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "fchownat": 260,
+        "fchmodat": 268, "fchmodat2": 452,
         "dup2": 33, "socket": 41, "sendfile": 40, "execve": 59, "fcntl": 72, "ftruncate": 77,
         "readlink": 89, "fstatfs": 138,
         "getxattr": 191, "lgetxattr": 192, "listxattr": 194, "llistxattr": 195,
@@ -48,6 +50,7 @@ ARM64 = Machine(
     {
         "getxattr": 8, "lgetxattr": 9, "listxattr": 11, "llistxattr": 12,
         "epoll_create1": 20, "epoll_ctl": 21, "dup": 23, "dup3": 24, "fcntl": 25, "ioctl": 29,
+        "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55, "fchmodat2": 452,
         "fstatfs": 44, "ftruncate": 46, "fallocate": 47, "faccessat": 48, "openat": 56,
         "close": 57, "lseek": 62, "read": 63, "write": 64, "readv": 65, "writev": 66,
         "pread64": 67, "pwrite64": 68, "preadv": 69, "pwritev": 70, "sendfile": 71,

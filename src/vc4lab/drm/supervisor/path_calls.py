@@ -19,6 +19,8 @@ _CREATES = os.O_CREAT | os.O_EXCL
 PREFIXES = ("/sys", "/dev/dri", "/dev/input", "/run/udev", "/proc")
 """Absolute paths that begin otherwise are the host's, unless they climb with `..`."""
 
+DAC_OVERRIDE = 1
+"""The capability to open whatever a file's mode says."""
 SOFTWARE_GL = "swrast_dri.so"
 """That of Mesa before 24.3; since then libgallium has all drivers."""
 
@@ -100,6 +102,9 @@ class PathCalls:
                     raise Refused(errno.ENOTDIR)
                 if flags & os.O_PATH:
                     return self._give_file(caller, self.tree.root + found.path, flags)
+                access = flags & os.O_ACCMODE
+                wanted = (os.R_OK if access != os.O_WRONLY else 0) | (os.W_OK if access else 0)
+                check_rights(caller, found, wanted)
                 return self._give(caller, found.device, flags)
             if found.link is not None and not flags & os.O_PATH:
                 raise Refused(errno.ELOOP)
@@ -166,7 +171,7 @@ class PathCalls:
     def status_of(self, found: Node | HostPath, *, follow: bool) -> FileStatus:
         """What stat says about a place. Raises Refused."""
         if isinstance(found, Node) and found.device is not None:
-            return FileStatus.character_device(*found.number)
+            return FileStatus.character_device(*found.number, found.mode, found.owner)
         place = self.tree.root + found.path if isinstance(found, Node) else found
         try:
             result = os.stat(place, follow_symlinks=follow and not isinstance(found, Node))
@@ -273,6 +278,8 @@ class PathCalls:
         if isinstance(found, Node):
             writable = found.device is not None
             executable = found.is_directory
+            if writable:
+                check_rights(caller, found, mode & ~os.X_OK)
             if (mode & os.W_OK and not writable) or (mode & os.X_OK and not executable):
                 raise Refused(errno.EACCES)
             return 0
@@ -293,3 +300,11 @@ class PathCalls:
         """openat2."""
         flags, _, _ = struct.unpack("<QQQ", caller.read(args[2], 24))
         return self.open(caller, args[0], args[1], flags & 0x7FFFFFFF)
+
+
+def check_rights(caller: Caller, node: Node, wanted: int) -> None:
+    """Whether the caller may open a node; `wanted` as of access(). Raises Refused (EACCES)."""
+    user, group = node.owner
+    shift = 6 if caller.user == user else 3 if caller.is_in_group(group) else 0
+    if wanted & ~(node.mode >> shift) & 6 and not caller.may(DAC_OVERRIDE):
+        raise Refused(errno.EACCES, f"{node.path} has mode {node.mode:o}")

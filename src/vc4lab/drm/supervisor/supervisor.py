@@ -23,6 +23,7 @@ from vc4lab.drm.supervisor.descriptors import Descriptors
 from vc4lab.drm.supervisor.filters import build_filter
 from vc4lab.drm.supervisor.keeper import descendants
 from vc4lab.drm.supervisor.machines import Machine, host_machine
+from vc4lab.drm.supervisor.mode_calls import ModeCalls
 from vc4lab.drm.supervisor.notifications import Listener
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
@@ -93,7 +94,8 @@ class Supervisor:
         self._stop = False
         self.uevents = Uevents()
         """Where programs hear of what is plugged in and out."""
-        answered = SystemCalls(device, self.paths, self.files, self.polls, self.uevents)
+        modes = ModeCalls(self.paths, device)
+        answered = SystemCalls(device, self.paths, self.files, modes, self.polls, self.uevents)
         self._handlers = answered.table(machine.calls)
         names = ("open", "openat", "openat2", "ioctl")
         self._sees_closed = {machine.calls[name] for name in names if name in machine.calls}

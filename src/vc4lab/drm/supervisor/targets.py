@@ -214,6 +214,17 @@ class Task:
         """Number of the process that the thread belongs to."""
         return int(self.status().get("Tgid", self.tid))
 
+    @property
+    def user(self) -> int:
+        """Who it is for files."""
+        return int(self.status().get("Uid", "0 0 0 0").split()[3])
+
+    def is_in_group(self, group: int) -> bool:
+        """Whether it is for files."""
+        table = self.status()
+        groups = [*table.get("Gid", "0 0 0 0").split()[3:], *table.get("Groups", "").split()]
+        return str(group) in groups
+
     def may(self, capability: int) -> bool:
         """Whether it has one of the kernel's capabilities, by number."""
         return bool(int(self.status().get("CapEff", "0"), 16) >> capability & 1)
