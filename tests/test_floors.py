@@ -15,7 +15,7 @@ SOURCES = Path(vc4lab.__file__).parent
 FLOORS = (
     {"bits", "cache", "capture", "diagnostics", "files", "images", "interruption"}
     | {"listeners", "memory", "optimisations", "options", "ranges", "registers", "scanout", "simd"}
-    | {"temporary"},
+    | {"temporary", "toml_files"},
     {"qpu", "records"},
     {"v3d"},
     {"timing"},

@@ -36,7 +36,7 @@ BASE = {
     "asm": [LANES],
     "disasm": [HELLO],
     "compile": [SHADER],
-    "run": [LANES, "-m", "out=64"],
+    "run": [LANES, "-m", "out=64", "-u", "out"],
     "drm": ["--", "true"],
     "gl": ["--", "true"],
     "show": [CAPTURE],

@@ -14,14 +14,13 @@ import difflib
 import math
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vc4lab.files import read_file
 from vc4lab.timing.figures import ALL_QUEUES, BOARD, MODULES, QUEUE, TMU_REQUESTS, Spec
+from vc4lab.toml_files import NotToml, read_toml
 
 FOLDER = Path(__file__).parent / "chips"
 NAMES = ("videocore4", "cluster", "cluster-2", "cluster-4")
@@ -117,14 +116,10 @@ def load_chip(name: str | os.PathLike[str]) -> Chip:
 def _load(name: str, before: tuple[str, ...]) -> Chip:
     path = FOLDER / f"{name}.toml" if name in NAMES else Path(name)
     shown = path.name if name in NAMES else name
-    data = read_file(path, MAX_FILE)
     try:
-        text = data.decode("utf-8-sig")
-        table = tomllib.loads(text)
-    except UnicodeDecodeError:
-        raise BadChip(f"{shown}: not a text file") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadChip(f"{shown}: not TOML: {error}") from None
+        table, text = read_toml(path, MAX_FILE)
+    except NotToml as error:
+        raise BadChip(f"{shown}: {error}") from None
     file = _File(shown, text)
     like = table.pop("like", None)
     figures: dict[str, dict[str, Figure]] = {}

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from vc4lab.files import read_file
+from vc4lab.toml_files import NotToml, read_toml
 
 FOLDER = Path(__file__).parents[2] / "data" / "cpu_memory"
 NAMES = ("ultra96", "pi3")
@@ -111,13 +110,10 @@ def rate_with(measured: float, before: Cost, now: Cost) -> tuple[float, float, f
 def load_profile(name: str | os.PathLike[str]) -> Profile:
     """A profile of the package by name, or a file. Raises BadProfile, OSError."""
     place = FOLDER / f"{name}.toml" if name in NAMES else Path(name)
-    data = read_file(place, MAX_FILE)
     try:
-        table = tomllib.loads(data.decode())
-    except UnicodeDecodeError:
-        raise BadProfile(f"{name}: not a text file") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadProfile(f"{name}: not TOML: {error}") from None
+        table, _text = read_toml(place, MAX_FILE)
+    except NotToml as error:
+        raise BadProfile(f"{name}: {error}") from None
     return parse_profile(table, str(name))
 
 
