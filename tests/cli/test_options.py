@@ -36,7 +36,7 @@ BASE = {
     "asm": [LANES],
     "disasm": [HELLO],
     "compile": [SHADER],
-    "run": [LANES, "-m", "out=64", "-u", "out"],
+    "run": [LANES, "-m", "out=64", "-u", "5, out"],
     "drm": ["--", "true"],
     "gl": ["--", "true"],
     "show": [CAPTURE],
