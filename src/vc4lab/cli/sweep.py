@@ -6,8 +6,9 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -173,7 +174,7 @@ def _run(
         return done
     try:
         results.parent.mkdir(parents=True, exist_ok=True)
-        file = results.open("a", encoding="utf-8")
+        file = results.open("ab", buffering=0)  # what failed is not tried again at its end
     except OSError as error:
         raise failed(f"{results}: {why(error)}", ExitCode.OUTPUT) from None
     with file:
@@ -187,8 +188,7 @@ def _run(
             with _progress(len(left)) as step:
                 for one in source:
                     done[one.key] = one
-                    file.write(one.to_line() + "\n")
-                    file.flush()
+                    _append(file, one.to_line() + "\n")
                     step()
         except NoScheduler as error:
             raise failed(str(error)) from None
@@ -197,14 +197,21 @@ def _run(
     return done
 
 
-def _start_line(file: IO[str], path: Path) -> None:
+def _append(file: FileIO, text: str) -> None:
+    """Write all of a line. Raises OSError."""
+    data = text.encode()
+    while data:
+        data = data[file.write(data) :]
+
+
+def _start_line(file: FileIO, path: Path) -> None:
     """A line that was cut off when a sweep was interrupted must not swallow the next one."""
     with path.open("rb") as old:
         old.seek(0, 2)
         if old.tell():
             old.seek(-1, 2)
             if old.read(1) != b"\n":
-                file.write("\n")
+                _append(file, "\n")
 
 
 @contextmanager

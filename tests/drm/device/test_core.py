@@ -83,6 +83,43 @@ def test_arguments_of_other_sizes_are_taken_as_the_kernel_takes_them(device: Drm
     run_client(device, client)
 
 
+def test_an_answer_goes_only_to_memory_that_the_program_may_write(device: DrmDevice) -> None:
+    """Read-only, without any rights, and at the border of both."""
+
+    def client() -> None:
+        fd = open_card("renderD128")
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ioctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p]
+        libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        page = mmap.PAGESIZE
+        held = mmap.mmap(-1, 2 * page, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        place = ctypes.addressof(ctypes.c_char.from_buffer(held))
+        question = struct.pack("<QQ", 1, 77)
+        for at in (0, page - 8):
+            held[at : at + 16] = question
+        assert libc.ioctl(fd, number(0x0C, 16), place) == 0
+        assert held[8:16] != question[8:]
+        held[:16] = question
+        rights = mmap.PROT_READ | mmap.PROT_WRITE
+        assert libc.mprotect(place, 2 * page, mmap.PROT_READ) == 0
+        time.sleep(0.1)
+        for at in (0, page - 8):
+            assert libc.ioctl(fd, number(0x0C, 16), place + at) == -1
+            assert ctypes.get_errno() == errno.EFAULT
+        assert held[:16] == held[page - 8 : page + 8] == question
+        assert libc.mprotect(place, page, rights) == 0
+        assert libc.ioctl(fd, number(0x0C, 16), place) == 0
+        assert libc.ioctl(fd, number(0x0C, 16), place + page - 8) == -1  # half of it
+        assert ctypes.get_errno() == errno.EFAULT
+        buffer_ = ioctl(fd, 0x43, "IIII", 4096, 0, 0, 0)[2]
+        held[:8] = struct.pack("<II", buffer_, 0)
+        assert libc.mprotect(place, page, mmap.PROT_READ) == 0
+        close = 1 << 30 | 8 << 16 | ord("d") << 8 | 0x09  # has no answer
+        assert libc.ioctl(fd, close, place) == 0
+
+    run_client(device, client)
+
+
 def test_sync_objects_and_sync_files(device: DrmDevice) -> None:
     def client() -> None:
         fd, other = open_card("renderD128"), open_card("renderD128")
