@@ -52,9 +52,10 @@ class DrawAdder:
         Prepares those that are not known.
     pipeline
         Programs and records of the last draw.
-    repeats, repeats_moved
-        The last draw, if with the same state and numbers it is the same again; whether also with
-        other vertices.
+    repeats
+        The last draw, if with the same state and numbers it is the same again.
+    is_moved
+        Whether the last draw was added with vertices of its own: with others it is the same, too.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class DrawAdder:
         self.lowering = DrawLowering(memory, compiler, report)
         self.pipeline: Pipeline | None = None
         self.repeats: PreparedDraw | None = None
-        self.repeats_moved = False
+        self.is_moved = False
 
     def add(
         self, job: FrameJob, state: PipeState, draw: Draw, made: PreparedDraw | None
@@ -151,8 +152,9 @@ class DrawAdder:
         blocks = vertex[0] if vertex else 0, fragment[0] if fragment else 0
         if not self._add(job, made, blocks, constants, changed or {}, vertices):
             return False
-        if lasts and not made.late:
-            self.repeats, self.repeats_moved = made, vertices is not None
+        self.is_moved = vertices is not None
+        if lasts and not made.late and self.is_moved == made.moves:
+            self.repeats = made
         return True
 
     def _moved(self, made: PreparedDraw, state: PipeState) -> dict[int, int] | None:
@@ -200,7 +202,7 @@ class DrawAdder:
         else:
             added = job.add(placed, blocks, vertices)
         if added:
-            job.depth(uses=made.uses_depth, writes=made.writes_depth)
+            job.depth(made)
         return added
 
     def _prepare(

@@ -7,6 +7,7 @@ the processor.
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +95,10 @@ _SAMPLERS = {
 }
 
 
+NO_USE = (ctypes.c_uint32 * 3)()
+"""What draws read of rectangles: they are never written again."""
+
+
 class _Rectangle:
     """Vertices that stay in GPU memory, in the place of a buffer."""
 
@@ -102,6 +107,7 @@ class _Rectangle:
 
     def __init__(self, address: int, size: int) -> None:
         self.address, self.size = address, size
+        self.used = NO_USE
 
 
 @dataclass

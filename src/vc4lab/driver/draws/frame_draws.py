@@ -13,6 +13,7 @@ from vc4lab.driver.draws.placing import (
     FIXED,
     KNOWN,
     SHADER_STATE_BYTES,
+    Move,
     Piece,
     Placed,
     Sink,
@@ -33,6 +34,9 @@ MOST_JOBS = 1 << 30
 _KNOWN_BYTES = 4 * KNOWN
 _PIECE = struct.Struct("<2iQ2i")
 assert _PIECE.size == Piece.size
+_MOVE = struct.Struct("<8iQ")
+assert _MOVE.size == Move.size
+MOST_TURNS = 1 << 30
 
 
 class Values:
@@ -69,9 +73,9 @@ class Moving(NamedTuple):
         Rows of `placing.Move`.
     buffer_count
         How many vertex buffers the state has.
-    index_size, index_base, index_limit, index_offset
+    index_size, index_base, index_limit, index_offset, index_used
         Of the index buffer: bytes of an index, the resource's address and bytes, the state's
-        offset.
+        offset, where `placing.Used` is.
     seen
         What was looked at, and how often it had changed, although vertices are others.
     """
@@ -84,6 +88,7 @@ class Moving(NamedTuple):
     index_base: int = 0
     index_limit: int = 0
     index_offset: int = 0
+    index_used: int = 0
     seen: tuple[tuple[Any, int], ...] = ()
 
 
@@ -117,7 +122,8 @@ class PlacedDraw:
         self._seen = np.array(seen_rows, np.uint64)
         moving = moving or FIXED_DRAW
         assert seen[: len(moving.seen)] == moving.seen
-        self._moves = np.array(moving.arrays, np.int64).astype(np.uint32)
+        moves = b"".join(_MOVE.pack(*map(_signed, one[:-1]), one[-1]) for one in moving.arrays)
+        self._moves = np.frombuffer(moves, np.uint8)
         self.block = Placed(
             moves=self._moves.ctypes.data,
             move_count=len(moving.arrays),
@@ -128,6 +134,7 @@ class PlacedDraw:
             index_limit=moving.index_limit,
             index_offset=_signed(moving.index_offset),
             buffer_count=moving.buffer_count,
+            index_used=moving.index_used,
             moving_seen_count=len(moving.seen),
             records=records_at,
             batches=batches_at,
@@ -196,6 +203,7 @@ class FrameDraws:
             body=self._body.ctypes.data,
             capacity=len(self._body),
             zeros=memory.store(bytes(ZEROS)),
+            turn=1,
         )
 
     def begin(self, framebuffer: int, kept: KeptDraws | None = None) -> None:
@@ -211,6 +219,10 @@ class FrameDraws:
             sink.length, sink.draws, sink.job = len(kept.records), kept.draws, kept.job
             self._body[: sink.length] = np.frombuffer(kept.records, np.uint8)
             ctypes.memmove(known, kept.known, _KNOWN_BYTES)
+
+    def all_drawn(self) -> None:
+        """No frame waits: nothing is read any more."""
+        self.sink.turn = self.sink.turn % MOST_TURNS + 1
 
     def keep(self) -> KeptDraws:
         """What the frame at hand has, for `begin`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -148,8 +149,9 @@ class DrawLowering:
             return Moving(ARRAYS, least, arrays, buffers, seen=seen)
         resource, size, offset = state.index_buffer
         found: Any = resource
+        used = ctypes.addressof(found.used)
         return Moving(
-            INDEXED, least, arrays, buffers, size, found.address, found.size, offset, seen
+            INDEXED, least, arrays, buffers, size, found.address, found.size, offset, used, seen
         )
 
     def _pipeline(

@@ -33,6 +33,8 @@ from vc4lab.simd import (
     select,
     staged,
     store,
+    umax,
+    umin,
 )
 
 SHADER_STATE = int(states.GlShaderState.id)
@@ -80,6 +82,17 @@ class Move(Struct):
     """Of a vertex, that are read."""
     limit = i32
     """The resource's bytes."""
+    used = ptr
+    """What waiting draws read of it; 0: it is never written."""
+
+
+class Used(Struct):
+    """The bytes of a buffer that waiting draws read: from the first to the last of all of them."""
+
+    turn = i32
+    """Of the frames in which they do."""
+    low = i32
+    high = i32
 
 
 class LookUp(Struct):
@@ -150,6 +163,9 @@ class Placed(Struct):
     """Of the index buffer, where the draw has none of its own."""
     buffer_count = i32
     """Vertex buffers: after their offsets a draw has that of its index buffer."""
+    gap = i32
+    index_used = ptr
+    """As `Move.used`."""
 
 
 assert [*Placed.fields][:11] == [
@@ -174,6 +190,8 @@ class Sink(Struct):
     draws = i32
     zeros = i32
     """The address of a word that is 0."""
+    turn = i32
+    """Of the frames that wait: another one when all are drawn."""
     aside = i32
     """How many other frames wait: what is in their surfaces must not be looked at yet."""
     known = Array(i32, KNOWN)
@@ -296,6 +314,19 @@ def _named(s: Any, draw: Any, vertices: Vertices, free: Value) -> tuple[Value, .
 
 
 @staged
+def _use(s: Any, place: Value, first: Value, length: Value) -> None:
+    """Bytes of a buffer are read by draws that wait."""
+    if place != 0:
+        used: Any = Used.at(place)
+        is_other = used.turn != s.turn
+        low = select(is_other, first, umin(used.low, first))
+        high = select(is_other, first + length, umax(used.high, first + length))
+        used.turn = s.turn
+        used.low = low
+        used.high = high
+
+
+@staged
 def _first_byte(s: Any, move: Any, vertices: Vertices) -> tuple[Value, Value]:
     """Where vertex 0 of an array is in its resource, and whether the block has that."""
     offset, is_known = _offset(s.memory, vertices.offsets, move.buffer, move.own)
@@ -314,6 +345,7 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
     has_room = (size <= s.arena_end - address) & (draw.most_bytes <= s.capacity - s.length)
     end = address + size
     base, first, maximum = const(i32, 0), const(i32, 0), const(i32, 0)
+    lowest, highest, taken = const(i32, 0), const(i32, 0), const(i32, 0)
     if has_room:
         good, lowest, highest, base, first, maximum, taken = _named(s, draw, vertices, end)
         has_room = good
@@ -331,8 +363,12 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
         for number in range(moves):
             moved: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
             begin, _ = _first_byte(s, moved, vertices)
-            begin += moved.base + base * moved.stride
-            store(word_at(host(s.memory, address), moved.word), begin)
+            array = begin + moved.base + base * moved.stride
+            store(word_at(host(s.memory, address), moved.word), array)
+            length = (highest - lowest) * moved.stride + moved.vertex_bytes
+            _use(s, moved.used, begin + lowest * moved.stride, length)
+        if vertices.moves & (draw.kind == INDEXED) & (taken == 0):
+            _use(s, draw.index_used, first - draw.index_base, vertices.length * draw.index_size)
         s.arena = end
         length = s.length
         for number in range(draw.record_count):

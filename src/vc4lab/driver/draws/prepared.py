@@ -66,6 +66,11 @@ class PreparedDraw:
     seen: tuple[tuple[Any, int], ...] = ()
     pipeline: Any = None
 
+    @property
+    def uses_stencil(self) -> bool:
+        """Whether it may write the stencil buffer."""
+        return self.pipeline is not None and bool(self.pipeline.stencil)
+
     @cached_property
     def placed(self) -> PlacedDraw:
         """As native code adds it; after everything else is there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -228,11 +229,13 @@ def moves(
             buffer = element.vertex_buffer_index
             bound = state.vertex_buffers[buffer]
             own = 0 if bound is None else bound.state.offset
-            where = buffer, element.src_offset, own, source.resource.address
-            rows.append((word, *where, source.stride, source.size, source.resource.size))
+            resource = source.resource
+            where = buffer, element.src_offset, own, resource.address
+            limits = source.stride, source.size, resource.size
+            rows.append((word, *where, *limits, ctypes.addressof(resource.used)))
         elif slot.element == VERTEX_NUMBER:
             first, size = fixed.numbers
-            rows.append((word, -1, 0, 0, first, WORD_BYTES, WORD_BYTES, size))
+            rows.append((word, -1, 0, 0, first, WORD_BYTES, WORD_BYTES, size, 0))
     return tuple(rows)
 
 

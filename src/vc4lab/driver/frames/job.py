@@ -22,6 +22,7 @@ from vc4lab.records.control import build
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.frame_draws import FrameDraws, KeptDraws, PlacedDraw, Vertices
+    from vc4lab.driver.draws.prepared import PreparedDraw
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.mesa.state.pipe import Framebuffer
@@ -63,6 +64,9 @@ class FrameJob:
         Resources that it draws to, and those that its draws use.
     drawn
         The numbers of its draws in the program's frame.
+    assumed_stencil
+        What all of the stencil had when only the depth was cleared, and so was cleared to again;
+        None: it was not.
     """
 
     def __init__(self, surfaces: FrameSurfaces, draws: FrameDraws) -> None:
@@ -82,6 +86,8 @@ class FrameJob:
         """Its draws, while another frame gets some (`aside.py`)."""
         self.uses_depth = False
         self.writes_depth = False
+        self.writes_stencil = False
+        self.assumed_stencil: int | None = None
         self._colour = self._depth = self._stencil = 0
 
     def again(self) -> FrameJob:
@@ -95,12 +101,18 @@ class FrameJob:
         if self.draws:
             return False
         zs = buffers & ZS
+        if zs == DEPTH and self._depth_resource.stencil is not None:
+            return True
         return not (zs and zs != ZS and self.target.has_stencil and not self.cleared & ZS)
 
     def clear(self, buffers: int, colour: int, depth: int, stencil: int) -> None:
         """Begin with these values; `colour` in the tile buffer's order, `depth` of 24 bits."""
         if not self.target.has_stencil and buffers & ZS:
             buffers |= ZS
+        elif buffers & ZS == DEPTH and not self.cleared & ZS:
+            # The tile buffer clears both. All of the stencil is one value: it is that again.
+            self.assumed_stencil = stencil = self._depth_resource.stencil or 0
+            buffers |= STENCIL
         if buffers & COLOUR0:
             self._colour = colour
         if buffers & DEPTH:
@@ -142,10 +154,37 @@ class FrameJob:
         self._draws.add(placed, blocks)
         return True
 
-    def depth(self, *, uses: bool, writes: bool) -> None:
+    def depth(self, made: PreparedDraw) -> None:
         """What a draw needs of the depth buffer."""
-        self.uses_depth |= uses
-        self.writes_depth |= writes
+        self.uses_depth |= made.uses_depth
+        self.writes_depth |= made.writes_depth
+        self.writes_stencil |= made.uses_stencil
+
+    @property
+    def _depth_resource(self) -> GpuResource:
+        """What `target.depth` is in."""
+        assert self.framebuffer.zsbuf is not None
+        resource: Any = self.framebuffer.zsbuf.resource
+        return resource
+
+    @property
+    def begins_the_same(self) -> bool:
+        """Whether a frame that begins as this one did would do so by the same clears."""
+        assumed = self.assumed_stencil
+        return assumed is None or self._depth_resource.stencil == assumed
+
+    def has_drawn(self) -> None:
+        """It is drawn: what is known of its stencil."""
+        if self.target.depth is None:
+            return
+        resource = self._depth_resource
+        if self.writes_stencil or not self.target.has_stencil:
+            resource.stencil = None
+        elif self.cleared & STENCIL and resource.stencil != self._stencil:
+            level = resource.levels[0]
+            is_whole = (self.target.width, self.target.height) == (level.width, level.height)
+            is_one = is_whole and len(resource.levels) == 1 and level.layers == 1
+            resource.stencil = self._stencil if is_one else None
 
     @property
     def has_work(self) -> bool:

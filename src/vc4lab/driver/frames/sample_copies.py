@@ -102,6 +102,7 @@ class SampleCopy(FrameJob):
         self._source = source
         self._is_depth = is_depth
         self.reads = {source.number: source}
+        self.writes_stencil = True
 
     @property
     def draws(self) -> int:

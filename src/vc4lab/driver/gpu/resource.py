@@ -54,6 +54,11 @@ class GpuResource(Resource):
         Columns and rows of tiles of several samples.
     counter
         Where native code finds `changes`.
+    stencil
+        The value that the stencil of all samples has; None: not known, or there is none.
+    used
+        Of a buffer, the bytes that draws which wait read of it: the turn of the frames in which
+        they do, the first byte, the end (`draws/placing.py` writes it).
     """
 
     def __init__(
@@ -64,6 +69,8 @@ class GpuResource(Resource):
         self.number = number
         self._memory = memory
         self.counter = ctypes.c_int64()
+        self.used = (ctypes.c_uint32 * 3)()
+        self.stencil: int | None = None
         self.chain: tuple[MipLevel, ...] = ()
         self.layer_bytes = 0
         self.tiles = round_up(self.width, TILE) // TILE, round_up(self.height, TILE) // TILE
@@ -72,6 +79,8 @@ class GpuResource(Resource):
         if not self.is_buffer:
             self._check_texture()
             self.chain = self._levels()
+            if self.layout.has_depth and len(self.levels) == 1 and self.levels[0].layers == 1:
+                self.stencil = 0
             below = round_up(-self.chain[-1].offset, PAGE)
             self.layer_bytes = round_up(below + self.chain[0].size, PAGE)
             total = self.layer_bytes * self.levels[0].layers
@@ -117,6 +126,11 @@ class GpuResource(Resource):
     @changes.setter
     def changes(self, number: int) -> None:
         self.counter.value = number
+
+    def is_used(self, turn: int, first: int, end: int) -> bool:
+        """Whether draws of a turn read any of these bytes where they lie."""
+        last_turn, low, high = self.used
+        return bool(last_turn == turn and first < high and end > low)
 
     @property
     def is_buffer(self) -> bool:
@@ -170,6 +184,7 @@ class GpuResource(Resource):
                 self.put_sample(sample, number, box, blocks)
             return
         self.changes += 1
+        self.stencil = None
         if self.is_buffer:
             self.bytes_of(box.x, box.width).reshape(1, 1, box.width)[...] = blocks
             return
@@ -189,6 +204,7 @@ class GpuResource(Resource):
     def put_sample(self, sample: int, number: int, box: Box, blocks: NDArray[np.uint8]) -> None:
         self.check(number, box)
         self.changes += 1
+        self.stencil = None
         part, top, left = self._sample_words(sample, box)
         words = np.ascontiguousarray(part).reshape(2 * QUADS * part.shape[0], -1)
         rows = np.ascontiguousarray(np.broadcast_to(blocks, self._shape_of(box))[0])

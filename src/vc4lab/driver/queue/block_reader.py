@@ -38,6 +38,8 @@ class SharedState:
         Without constants.
     reads
         The resources that a draw reads, by number.
+    textures
+        Those that it reads as a whole, if of its buffers the bytes are known.
     prepared
         For what is made of it.
     elsewhere
@@ -53,6 +55,7 @@ class SharedState:
         self.elsewhere = elsewhere
         self.lasts = lasts
         self.reads: dict[int, Any] = {one.number: one for one in resources_of(state)}
+        self.textures = {number: one for number, one in self.reads.items() if not one.is_buffer}
         self.prepared: dict[Any, Any] = {}
         self.moving: dict[Any, Any] = {}
 

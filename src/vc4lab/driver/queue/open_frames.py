@@ -78,8 +78,18 @@ class OpenFrames:
             self.flush()
         self._draw_aside((), resources)
 
-    def will_use(self, number: int) -> None:
+    def will_use(self, resource: GpuResource) -> None:
         """A resource is read or written outside of frames: what waits comes before."""
+        self.will_write(resource, 0, resource.size)
+
+    def will_write(self, resource: GpuResource, first: int, end: int) -> None:
+        """The same of some bytes of a buffer. Streams of vertices are written where no draw that
+        waits reads them: so it goes on waiting.
+        """
+        if resource.is_used(self.frame_draws.sink.turn, first, end):
+            self.finish()
+            return
+        number = resource.number
         self._draw_aside((number,))
         job = self.job
         if job is not None and (number in job.writes or number in job.reads):
@@ -152,6 +162,8 @@ class OpenFrames:
         if len(self._aside):
             self._draw_aside(job.writes, job.reads)
         self._run(job)
+        if not len(self._aside):
+            self.frame_draws.all_drawn()
 
     def run(self, job: FrameJob) -> None:
         """Draw a job at once; `will_use` was called for all that it reads and writes."""
@@ -169,6 +181,7 @@ class OpenFrames:
             self.runner.reports.report("GL-006", str(reason), block="GL")
             return
         self.runner.run(lists)
+        job.has_drawn()
         self.counts.jobs += 1
         for written in job.writes.values():
             written.changes += 1

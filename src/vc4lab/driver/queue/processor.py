@@ -115,6 +115,8 @@ class Processor:
         opening = self._openings.get(data[:CLEAR_BYTES])
         if opening is None or self.listeners.command.subscriptions:
             return 0
+        if not opening.begins_the_same:
+            return 0
         self._frames.begin_with(opening.again())
         return CLEAR_BYTES
 
@@ -128,8 +130,8 @@ class Processor:
             counts.draw_of_frame += len(drawn)
             job.drawn += drawn
             for made, shared in fresh:
-                job.reads.update(shared.reads)
-                job.depth(uses=made.uses_depth, writes=made.writes_depth)
+                job.reads.update(shared.textures if made.moving else shared.reads)
+                job.depth(made)
         return after
 
     def _execute(self, command: c.QueueCommand) -> None:
@@ -190,11 +192,11 @@ class Processor:
 
         moved = self.blocks.moved(shared.state, place) if place else None
         if self.draws.add_shared(job, shared, uniforms, command, whole, moved):
-            job.reads.update(reads)
+            job.reads.update(shared.textures if self.draws.is_moved else reads)
             job.drawn.append(number)
             repeats = self.draws.repeats
             if repeats is not None and shared.lasts and job.writes.keys().isdisjoint(reads):
-                self.walk.learn(repeats, shared, moves=self.draws.repeats_moved)
+                self.walk.learn(repeats, shared, moves=self.draws.is_moved)
             if self.listeners.draw.subscriptions and self.draws.pipeline is not None:
                 event = DrawAdded(number, command, whole(), self.draws.pipeline)
                 self.listeners.draw.emit(event)
@@ -293,7 +295,11 @@ class Processor:
 
     def upload(self, command: c.Upload) -> None:
         """Memory → resource."""
-        resource, box = self._used(command.resource), Box(*command.box)
+        resource, box = self.resources(command.resource), Box(*command.box)
+        if resource.is_buffer:
+            self._frames.will_write(resource, box.x, box.x + box.width)
+        else:
+            self._frames.will_use(resource)
         resource.put(command.level, box, self._rows(resource, box, command.address))
 
     def read_back(self, command: c.ReadBack) -> None:
@@ -316,7 +322,7 @@ class Processor:
     def _used(self, number: int) -> GpuResource:
         """A resource that is read or written outside of frames: what waits comes before."""
         resource = self.resources(number)
-        self._frames.will_use(number)
+        self._frames.will_use(resource)
         return resource
 
     def _rows(self, resource: GpuResource, box: Box, address: int) -> np.ndarray[Any, Any]:
