@@ -202,16 +202,18 @@ class VideoCoreScreen:
         shared = shared_part(transfer)
         shared[...] = self._get(resource, level, box)
 
-    def read(self, resource: Resource, level: int, box: Box, strides: tuple[int, int]) -> bytes:
+    def read(
+        self, resource: Resource, level: int, box: Box, strides: tuple[int, int]
+    ) -> memoryview:
         resource.check(level, box)
         stride, layer_stride = tight(resource, box, strides)
         rows = self._get(resource, level, box)
         size = (box.depth - 1) * layer_stride + rows.shape[1] * stride if rows.size else 0
         if size > resource.size + (1 << 20):
             raise Refused("GL-006", f"{resource}: {size} bytes of {box} are too many")
-        data = bytearray(size)
+        data = np.zeros(size, np.uint8)
         box_in(data, resource, box, 0, stride, layer_stride)[...] = rows
-        return bytes(data)
+        return data.data
 
     def _get(self, resource: Resource, level: int, box: Box) -> np.ndarray[Any, Any]:
         """A box after all work on it, until the next work; of a window as a whole it ends a

@@ -24,6 +24,7 @@ from vc4lab.mesa.protocol.state_commands import CreateSubCtx, DestroySubCtx, Set
 from vc4lab.mesa.protocol.stream import Wrong, command_at, decode_stream
 from vc4lab.mesa.server.connection import Connection
 from vc4lab.mesa.server.handles import FENCE_BYTES, FENCE_WORDS, Handles
+from vc4lab.mesa.server.peer import uses_glx
 from vc4lab.mesa.state import walk
 from vc4lab.mesa.state.context import Context, box_of
 from vc4lab.mesa.store.resources import Refused, Resource
@@ -84,8 +85,9 @@ class Client(Connection):
             self._reply(message, 0)
 
     def protocol_version(self, message: messages.ProtocolVersion) -> None:
-        """1 was never more than a draft; clients treat it as 0."""
-        self.version = 2 if min(message.version, self.shared.protocol) >= 2 else 0
+        """1 was never more than a draft; clients treat it as 0. So it is for GLX."""
+        shares = min(message.version, self.shared.protocol) >= 2
+        self.version = 2 if shares and not uses_glx(self.connection) else 0
         self._reply(message, 1, self.version.to_bytes(WORD, "little"))
 
     def get_caps(self, message: messages.GetCaps) -> None:
@@ -156,7 +158,7 @@ class Client(Connection):
         size = message.data_size
         if size > limits.TRANSFER_BYTES:
             self._end("GL-006", f"{message.name}: {size} bytes")
-        data = b""
+        data: bytes | memoryview = b""
         try:
             resource = self._resource(message.handle)
             self.shared.screen.finish()
@@ -164,7 +166,9 @@ class Client(Connection):
             data = self.shared.screen.read(resource, message.level, box, _strides(message))
             self._window_read(resource)
         finally:
-            self.outbox.send(data[:size].ljust(size, b"\0"))
+            if len(data) != size:
+                data = bytes(data[:size]).ljust(size, b"\0")
+            self.outbox.send(data)
 
     def work(self) -> None:
         """Have the work done that the client will wait for: what it sends until then waits, too."""

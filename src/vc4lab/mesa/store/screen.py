@@ -48,7 +48,9 @@ class Screen(Protocol):
     ) -> None:
         """Bytes of the client → resource; strides of rows and layers, 0: without padding."""
 
-    def read(self, resource: Resource, level: int, box: Box, strides: tuple[int, int]) -> bytes:
+    def read(
+        self, resource: Resource, level: int, box: Box, strides: tuple[int, int]
+    ) -> bytes | memoryview:
         """Resource → bytes for the client, after all work on it."""
 
     def clear(self, framebuffer: Framebuffer, command: Clear) -> None:
