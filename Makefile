@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types bench bench-compare conformance conformance-gl conformance-linux soak soak-linux gallery fuzz examples clean packages peer env
+.PHONY: demo test check lint types bench bench-compare conformance conformance-gl conformance-linux conformance-igt soak soak-linux gallery fuzz examples clean packages peer env
 
 demo: env
 	$(BIN)/vc4lab demo
@@ -51,6 +51,12 @@ conformance-gl: env
 # (`vc4lab linux --setup -- piglit` first). Stopped, it goes on.
 conformance-linux: env
 	$(BIN)/python -m benchmarks._conformance.linux $(CONFORMANCE)
+
+# igt-gpu-tools on the virtual device beside vc4.ko in the guest: a part of docs/conformance.md. DIR
+# has two builds of them, amd64 and arm64. Stopped, it goes on: make conformance-igt IGT=DIR
+conformance-igt: env
+	@test -n "$(IGT)" || { echo 'usage: make conformance-igt IGT=DIR [CONFORMANCE="--only kms_lease"]'; exit 2; }
+	$(BIN)/python -m benchmarks._conformance.igt "$(IGT)" $(CONFORMANCE)
 
 # Every recorded run beside llvmpipe's picture of the scene: out/gallery.html and out/gallery.png.
 gallery: env peer

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from benchmarks._conformance import __main__ as command
-from benchmarks._conformance import linux, linux_page
+from benchmarks._conformance import igt, igt_page, linux, linux_page
 from benchmarks._conformance.chip import DATA, Causes, Chip, Settled
 from benchmarks._conformance.compare import Comparison, group_of
 from benchmarks._conformance.gl_page import GL_MARK, Outcomes, part
-from benchmarks._conformance.page import Run, last_part, page, replace_part
+from benchmarks._conformance.page import Run, further_parts, page, replace_part
 from benchmarks._conformance.runs import Results, RunFailed, Runner
 from benchmarks._conformance.suites import Deqp, Missing, Outcome, Piglit, Suite
 
@@ -303,10 +303,10 @@ def test_the_data_say_where_they_are_from() -> None:
 
 def test_the_part_about_gl_is_kept_and_replaced() -> None:
     old = "# One\n\ntext\n\n# OpenGL by vc4lab's own driver\n\nold\n"
-    assert last_part(old, GL_MARK) == "# OpenGL by vc4lab's own driver\n\nold\n"
+    assert further_parts(old) == "# OpenGL by vc4lab's own driver\n\nold\n"
     new = replace_part(old, GL_MARK, f"{GL_MARK}\n\nnew\n")
     assert new == "# One\n\ntext\n\n# OpenGL by vc4lab's own driver\n\nnew\n"
-    assert last_part("# One\n", GL_MARK) == ""
+    assert further_parts("# One\n") == ""
     assert replace_part("# One\n", GL_MARK, "part\n") == "# One\n\npart\n"
 
 
@@ -388,3 +388,60 @@ def test_the_page_about_the_guest_names_each_difference(tmp_path: Path) -> None:
     assert "* `spec@x@result`: result differs (guest pass, 2 jobs; device fail, 2): unexpl" in text
     assert "| shaders | 2 |" in text
     assert "| spec@x | 1 |" in text
+
+
+IGT_OUTPUT = """IGT-Version: 2.2
+Starting subtest: one
+\x1b[1mSubtest one: SUCCESS (0.014s)\x1b[0m
+Starting subtest: two
+Starting dynamic subtest: pipe-A
+Dynamic subtest pipe-A: FAIL (0.1s)
+Subtest two: FAIL (0.100s)
+Starting subtest: three
+"""
+
+
+def test_results_of_igts_programs() -> None:
+    assert igt.results_of(IGT_OUTPUT, True) == {"one": "SUCCESS", "two": "FAIL"}
+    assert igt.results_of(IGT_OUTPUT, False)["three"] == "NONE", "it never came back"
+    assert igt.results_of("IGT-Version: 2.2\nSKIP (0.01s)\n", True) == {"-": "SKIP"}
+    assert igt.results_of("killed", True) == {"-": "NONE"}
+
+
+def test_builds_of_igt(tmp_path: Path) -> None:
+    with pytest.raises(Missing, match="no build"):
+        igt.builds_in(tmp_path)
+    for name, programs in (("amd64", ["kms_one", "kms_two", "gem_x"]), ("arm64", ["kms_one"])):
+        for program in (*programs, "vc4/vc4_wait_bo", "kms_one.p"):
+            place = tmp_path / name / "tests" / program
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text("")
+            place.chmod(0o644 if program.endswith(".p") else 0o755)
+        (tmp_path / name / "lib").mkdir()
+        (tmp_path / name / "lib" / "libigt.so.0").write_text("")
+    builds = igt.builds_in(tmp_path)
+    assert builds.programs == ["kms_one", "vc4_wait_bo"]
+    place = builds.program(builds.arm64, "vc4_wait_bo")
+    assert place == tmp_path / "arm64" / "tests" / "vc4" / "vc4_wait_bo"
+
+
+def test_the_part_about_igt_explains_differences(tmp_path: Path) -> None:
+    device = {"kms_a x": "SUCCESS", "kms_a y": "SKIP", "kms_a": "ran", "kms_ab z": "FAIL"}
+    guest = {"kms_a x": "SUCCESS", "kms_a y": "SUCCESS", "kms_a": "ran"}
+    pairs = igt.pairs_of(device, guest, ["kms_a"])
+    assert pairs == {"kms_a x": ("SUCCESS", "SUCCESS"), "kms_a y": ("SKIP", "SUCCESS")}
+    row = "[[cause]]\nhere = 'SKIP SUCCESS'\ntests = 'kms_a y'\ntext = 'one CRTC'\n"
+    assert igt_page.differences(pairs, causes(tmp_path, row)) == [
+        ("kms_a y", "SKIP SUCCESS", "one CRTC")
+    ]
+    assert igt_page.differences(pairs, causes(tmp_path))[0][2] == "unexplained"
+    text = igt_page.part(pairs, causes(tmp_path, row), "6.1", "host")
+    assert "| kms_a | 2 | 1 | 1 | 1 |  | 1 |" in text
+    assert "* `kms_a y`: SKIP here, SUCCESS in the guest: one CRTC" in text
+
+
+def test_a_part_in_the_middle_is_replaced_alone() -> None:
+    old = f"# One\n\ntext\n\n{GL_MARK}\n\nold\n\n{igt_page.IGT_MARK}\n\nlast\n"
+    new = replace_part(old, GL_MARK, f"{GL_MARK}\n\nnew\n")
+    assert new == old.replace("old", "new")
+    assert further_parts(new).startswith(GL_MARK)

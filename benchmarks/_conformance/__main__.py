@@ -13,8 +13,7 @@ from pathlib import Path
 
 from benchmarks._conformance.chip import Causes, Chip
 from benchmarks._conformance.compare import FAILED, Comparison, plain
-from benchmarks._conformance.gl_page import GL_MARK
-from benchmarks._conformance.page import Run, last_part, page, replace_part
+from benchmarks._conformance.page import Run, further_parts, page
 from benchmarks._conformance.runs import Results, RunFailed, Runner, fingerprint
 from benchmarks._conformance.suites import PROFILES, Deqp, Missing, Piglit, Suite
 from vc4lab.drm.setup.host_driver import DRIVER
@@ -62,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return NOT_COMPLETE
     done = [run for run in runs if run is not None]
     text = page(done, Causes().settled, driver_text(options.driver), host_text())
-    kept = last_part(PAGE.read_text(encoding="utf-8"), GL_MARK) if PAGE.is_file() else ""
-    PAGE.write_text(replace_part(text, GL_MARK, kept) if kept else text, encoding="utf-8")
+    kept = further_parts(PAGE.read_text(encoding="utf-8")) if PAGE.is_file() else ""
+    PAGE.write_text(f"{text}\n{kept}" if kept else text, encoding="utf-8")
     print(f"{PAGE} was written.")
     return 0
 

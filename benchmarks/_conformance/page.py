@@ -42,15 +42,16 @@ def page(runs: Sequence[Run], settled: Sequence[Settled], driver: str, host: str
 
 
 def replace_part(page_text: str, mark: str, text: str) -> str:
-    """A page whose last part, from the heading `mark` on, is another text."""
+    """A page whose part with the heading `mark`, up to the next such heading, is another text."""
     at = page_text.find(f"\n{mark}\n")
     before = page_text if at < 0 else page_text[:at]
-    return before.rstrip("\n") + "\n\n" + text
+    after = further_parts(page_text[at + 1 :]) if at >= 0 else ""
+    return before.rstrip("\n") + "\n\n" + text + (f"\n{after}" if after else "")
 
 
-def last_part(page_text: str, mark: str) -> str:
-    """A page from the heading `mark` on; "" if it has none."""
-    at = page_text.find(f"\n{mark}\n")
+def further_parts(page_text: str) -> str:
+    """A page from its second heading of the first level on; "" if it has none."""
+    at = page_text.find("\n# ")
     return page_text[at + 1 :] if at >= 0 else ""
 
 
