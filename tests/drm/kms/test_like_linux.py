@@ -314,3 +314,38 @@ def test_calls_that_linux_knows_and_does_not_know(make_device: Callable[..., Drm
         print(ioctl(fd, 0x05, "iiQQQQ", 0, 0, 0, 0, 0, 0)[1:4] == (1, os.getpid(), 65534))
 
     assert run_client(make_device(), client) == "True\n"
+
+
+def test_a_connector_is_forced_by_its_file_in_sysfs(device: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card()
+        _, connector, _ = resources(fd)
+        place = "/sys/class/drm/card0-HDMI-A-1/status"
+
+        def write(text):
+            file = os.open(place, os.O_WRONLY)
+            os.write(file, text)
+            os.close(file)
+
+        def seen():
+            out = ioctl(fd, 0xA7, "QQQQIIIIIIIIIIII", *[0] * 8, connector, *[0] * 7)
+            return out[11], out[4]
+
+        if os.geteuid():
+            return
+        plugged = seen()
+        assert plugged[0] == 1
+        for text, expected in (
+            (b"off", (2, 0)), (b"on", plugged), (b"nonsense", plugged), (b"off\n", (2, 0)),
+            (b"detect\n", plugged), (b"on-digital\n", plugged),
+        ):  # fmt: skip
+            write(text)
+            assert seen() == expected, text
+            with open(place) as file:
+                assert file.read() == ("disconnected\n" if expected[0] == 2 else "connected\n")
+        print("done")
+
+    assert run_client(device, client, helpers=PROPERTIES) in ("done\n", "")
+    assert device.screen.offered == device.screen.modes
+    device.disconnect()
+    assert [mode.width for mode in device.screen.offered] == [1024, 800, 640], "forced, no screen"

@@ -36,7 +36,14 @@ from vc4lab.drm.kms.property_values import PropertyValues
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.nodes.input_nodes import add_input_nodes
-from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu, show_plug, zynqmp
+from vc4lab.drm.nodes.platform_gpu import (
+    MAJOR,
+    MINORS,
+    asked_status,
+    platform_gpu,
+    show_plug,
+    zynqmp,
+)
 from vc4lab.drm.nodes.tree import Node
 from vc4lab.drm.setup.programs import choose, in_front_of
 from vc4lab.drm.supervisor.census import mapped_ranges
@@ -141,6 +148,7 @@ class DrmDevice:
         modifiers = MODIFIERS if device == "vc4" else (LINEAR,)
         self.frames = FrameBuffers(self.screen, self.buffers, modifiers)
         self.resources = Resources(self.screen)
+        self.resources.before_probe = self._obey_status
         values = PropertyValues(self.screen, self.resources, self.syncobjs)
         legacy = Legacy(self.screen, commits, self.resources, self.frames, values)
         atomic = Atomic(self.screen, commits, values, self.syncobjs)
@@ -258,9 +266,21 @@ class DrmDevice:
 
     def _plug(self, modes: tuple[Mode, ...]) -> None:
         self.screen.plug(modes)
-        with contextlib.suppress(OSError):  # the programs have just ended
-            show_plug(self.supervisor.tree, bool(modes))
+        self._show_plug()
         self._announce("HOTPLUG", 1, CONNECTOR=self.screen.connector.id)
+
+    def _show_plug(self) -> None:
+        with contextlib.suppress(OSError):  # the programs have just ended
+            show_plug(self.supervisor.tree, bool(self.screen.offered))
+
+    def _obey_status(self) -> None:
+        """What a program has written into the connector's file counts from now on."""
+        asked = asked_status(self.supervisor.tree)
+        if asked is None:
+            return
+        if asked:
+            self.screen.forced = None if asked == "detect" else asked.startswith("on")
+        self._show_plug()
 
     def _announce(self, what: str, value: int, **more: int) -> None:
         """Let programs that listen for device events hear of a change of the card."""

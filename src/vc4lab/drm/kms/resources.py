@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.device.core import ATOMIC, UNIVERSAL_PLANES
@@ -39,6 +40,8 @@ class Resources:
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
+        self.before_probe: Callable[[], None] = lambda: None
+        """Called before a program gets to know what is plugged in."""
 
     def find(self, file: OpenFile, number: int, kind: int = o.ANY) -> o.DisplayObject:
         """An object that the file may see. Raises Refused (ENOENT)."""
@@ -96,7 +99,8 @@ class Resources:
     def get_connector(self, call: Call) -> None:
         a, screen = call.args, self.screen
         connector = self.find(call.file, a.connector_id, o.CONNECTOR)
-        modes = [m.values(preferred=n == 0) for n, m in enumerate(screen.modes)]
+        self.before_probe()
+        modes = [m.values(preferred=n == 0) for n, m in enumerate(screen.offered)]
         if a.modes_ptr and a.count_modes >= len(modes) > 0:
             call.write(a.modes_ptr, MODE.pack_all(modes))
         a.count_modes = len(modes)

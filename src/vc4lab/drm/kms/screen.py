@@ -13,7 +13,7 @@ from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.events import HANDED_OVER, HandedOver
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.formats import in_formats
-from vc4lab.drm.kms.modes import MODE, STANDARD, Mode, refresh_of
+from vc4lab.drm.kms.modes import MODE, STANDARD, Mode, mode_of, refresh_of
 from vc4lab.listeners import Listeners
 from vc4lab.scanout.formats import Format
 
@@ -24,6 +24,8 @@ PRIMARY, CURSOR, OVERLAY = 1, 2, 0
 HDMI_A = 11
 TMDS = 2
 WIDTH_MM, HEIGHT_MM = 510, 290
+WITHOUT_EDID = tuple(mode_of(*sides) for sides in ((1024, 768), (800, 600), (640, 480)))
+"""Modes of a connector of which programs say that a screen is there."""
 LONGEST_SETTLE = 1.0
 """Seconds that a picture handed over is waited for when another change takes it away."""
 MAX_ZPOS = 17
@@ -90,6 +92,8 @@ class Screen:
         self.registry = registry = o.Registry()
         self.modes = tuple(modes)
         """What is plugged in offers; none without a screen."""
+        self.forced: bool | None = None
+        """Whether programs have said, by the connector's file in sysfs, that a screen is there."""
         self.paced = paced
         self.frame_buffers: dict[int, FrameBuffer] = {}
         self.blobs: dict[int, Blob] = {}
@@ -196,6 +200,13 @@ class Screen:
         number = self.registry.number()
         self.blobs[number] = Blob(data, owner)
         return number
+
+    @property
+    def offered(self) -> tuple[Mode, ...]:
+        """The modes that programs find, none for no screen."""
+        if self.forced is None:
+            return self.modes
+        return (self.modes or WITHOUT_EDID) if self.forced else ()
 
     def touched(self) -> None:
         """A program drew into the buffer that is shown."""

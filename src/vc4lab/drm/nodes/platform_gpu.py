@@ -11,6 +11,9 @@ MINORS = {"card0": 0, "card1": 1, "renderD128": 128}
 BUS = "/sys/bus/platform"
 SOC = "/sys/devices/platform/soc"
 AMBA = "/sys/devices/platform/amba"
+CONNECTOR = "/sys/class/drm/card0-HDMI-A-1"
+ASKED_STATUS = ("on-digital", "on", "off", "detect")
+"""What Linux takes there: a screen is there, is not, or whatever is plugged in."""
 DISPLAY = f"{AMBA}/fd4a0000.display/xlnx-drm.0"
 
 
@@ -94,7 +97,7 @@ def add_device(
 
 def show_plug(tree: Tree, plugged: bool) -> None:
     """Say in sysfs whether a screen is plugged in."""
-    place = "/sys/class/drm/card0-HDMI-A-1"
+    place = CONNECTOR
     for name, texts in (
         ("status", ("disconnected", "connected")),
         ("enabled", ("disabled", "enabled")),
@@ -104,9 +107,20 @@ def show_plug(tree: Tree, plugged: bool) -> None:
             tree.set_text(node.path, f"{texts[plugged]}\n")
 
 
+def asked_status(tree: Tree) -> str | None:
+    """What a program has written into the connector's status since it was shown: one of
+    `ASKED_STATUS`, or "" for anything else; None for nothing.
+    """
+    node = tree.resolve(f"{CONNECTOR}/status")
+    text = tree.text_of(node.path) if isinstance(node, Node) else ""
+    if not text or text in ("connected\n", "disconnected\n"):
+        return None
+    return next((word for word in ASKED_STATUS if text.startswith(word)), "")
+
+
 def _add_connector(tree: Tree, card: str, name: str) -> None:
     place = f"{card}/{name}"
-    tree.file(f"{place}/status", "connected\n")
+    tree.file(f"{place}/status", "connected\n", is_writable=True)
     tree.file(f"{place}/enabled", "enabled\n")
     tree.file(f"{place}/uevent", "DEVTYPE=drm_connector\n")
     tree.link(f"{place}/device", card)
