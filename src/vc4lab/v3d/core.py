@@ -48,6 +48,8 @@ _WORD = 0xFFFFFFFF
 _LIST = Use.LIST  # members of an enumeration are looked up slowly
 LONGEST_LIST = 1 << 26
 """An end address further away is meant as "never": the list ends otherwise."""
+LINTED = 64
+"""Programs of each stage that the lint looks at: some milliseconds each."""
 _SHADERS_QPU = 1 << 0
 """Vertex, coordinate and fragment shaders run on QPU 0, as far as they can see."""
 
@@ -163,8 +165,8 @@ class V3D:
         That is for a board's programs, which bring both with them; drivers are known for both.
         """
         self.binning.native.context.checks_state = 1
-        self.binning.coordinates.lints = True
-        self._pipelines.lints = self.frames.preparer.vertices.lints = True
+        vertices = self.frames.preparer.vertices
+        self._pipelines.lints = vertices.lints = self.binning.coordinates.lints = LINTED
 
     def seems_busy(self, thread: int) -> bool:
         """Whether a list thread is through, but its time is not over."""

@@ -6,6 +6,7 @@ hardware reference 4.15, 4.19, 7.4.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.isa.registers import Read
@@ -13,6 +14,7 @@ from vc4lab.qpu.isa.registers import Read
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.qpu.program.program import Program
+    from vc4lab.qpu.text.lint import Finding
 
 IMPLICIT_VARYINGS = {"points": 2, "lines": 1}
 """Of a primitive, before those of its vertices."""
@@ -63,10 +65,16 @@ def check_varyings(
 
 def lint_shader(program: Program, kind: str, reporter: Reporter) -> None:
     """Reports what the lint finds in a shader. kind: "fragment", "vertex" or "coordinate"."""
-    from vc4lab.qpu.text.lint import lint
-
     if program.pieces:  # distances between instructions of two pieces are not those of the text
         return
-    for finding in lint(program.words):
+    for finding in _findings(program.words):
         text = f"in a {kind} shader: {finding.message}"
         reporter.report(finding.code, text, address=program.address_of(finding.index))
+
+
+@lru_cache(maxsize=256)
+def _findings(words: tuple[int, ...]) -> list[Finding]:
+    """A program is drawn with in several states."""
+    from vc4lab.qpu.text.lint import lint
+
+    return lint(words)

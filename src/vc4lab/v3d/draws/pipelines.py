@@ -51,8 +51,8 @@ class DrawPipelines:
         self.unknowns = services.unknowns
         self.engine = "interpreter" if services.options.engine == "interpreter" else "fast"
         self._forgiving = services.options.forgiving
-        self.lints = False
-        """Whether programs are checked by the lint when they are met for the first time."""
+        self.lints = 0
+        """How many more programs are checked by the lint when they are met for the first time."""
         self.counting = False
         """Whether pipelines count for the performance counters."""
         self.recording = False
@@ -98,12 +98,13 @@ class DrawPipelines:
 
     def _check(self, key: FragmentKey, shader: ShaderRecord, program: Program) -> None:
         """Reports what does not fit in a draw state that is met for the first time."""
-        kind, hints = key.primitive, self.lints
+        kind, hints = key.primitive, self.lints > 0
         enough = check_varyings(program, shader.varyings, kind, self.reporter, hints)
         if not enough and self.unknowns["varying_missing"] == "waits":
             text = "the program waits for a varying that never comes; its draws are left out"
             raise Unsupported("FRG-008", text, program.address)
-        if self.lints:
+        if self.lints > 0:
+            self.lints -= 1
             lint_shader(program, "fragment", self.reporter)
 
     def forget(self) -> None:

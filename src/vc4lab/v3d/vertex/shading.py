@@ -118,8 +118,8 @@ class VertexStage:
         self.unknowns = services.unknowns
         self.engine = services.options.engine
         self.forgiving = services.options.forgiving
-        self.lints = False
-        """Whether programs are checked by the lint when they are met for the first time."""
+        self.lints = 0
+        """How many more programs are checked by the lint when they are met for the first time."""
         self.arena = Arena()
         self.late = LateTextures(services.memory.base, self.reporter, self.unknowns)
         self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
@@ -184,7 +184,8 @@ class VertexStage:
     def _made(self, program: Program, key: VertexKey) -> VertexPipeline:
         """The pipeline of a key, that of the interpreter if nothing else can run the program."""
         kind = ProgramKind.VERTEX if self._is_vertex else ProgramKind.COORDINATE
-        if self.lints:
+        if self.lints > 0:
+            self.lints -= 1
             lint_shader(program, kind.name.lower(), self.reporter)
         interpreted, what = replace(key, engine="uncompiled"), "a vertex or coordinate shader"
         start = perf_counter()
