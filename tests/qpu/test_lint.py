@@ -68,8 +68,6 @@ BROKEN = [
     ("QPU-128", PAD + "brr.allz f\nnop\nnop\nnop\nnop; nop; sbdone\nf: mov tlbc, r0" + END, 7),
     ("QPU-129", PAD + "mov tlbz, r0\nnop; nop; thrsw\nnop\nnop" + END, 3),
     ("QPU-129", PAD + "nop; nop; sbwait\nnop; nop; lthrsw\nnop\nmov tlbc, r0" + END, 3),
-    ("QPU-131", PAD + "mov tlbc, r0" + END, 5),
-    ("QPU-131", PAD + "nop; nop; sbwait\nmov tlbc, r0; nop; thrend\nnop\nnop", 5),
     ("QPU-130", PAD + "mov tlbc, r0; nop; thrend\nnop\nnop; nop; sbdone", 2),
 ]
 CLEAN = [

@@ -120,7 +120,7 @@ RELEASED = "nop\nnop\nmov tlbc, ra0 ; nop ; sbdone\n" + END
         (EARLY, {"QPU-107"}),
         (SWITCHES, {"QPU-129"}),
         (RELEASED, {"QPU-128"}),
-        (END.replace("nop ; nop ; sbdone", "nop"), {"QPU-131"}),
+        (END.replace("nop ; nop ; sbdone", "nop"), set()),
         ("mov ra1, 1\nmov r1, ra1\nnop\n" + END, {"QPU-101"}),
         (reading(0), set()),
     ],

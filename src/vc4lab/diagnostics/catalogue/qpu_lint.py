@@ -242,7 +242,8 @@ LINT_ENTRIES = [
         "same pixels may go on from there, so the order of the two is a race on a board. vc4lab "
         "runs fragment programs in the order of their primitives.",
         "AG100-R p. 51, scoreboard; p. 29, signal 5",
-        "Put sbdone after the last access, best into the last instruction of the program.",
+        "Put sbdone after the last access, best into the last instruction of the program. The end "
+        "of a program releases the scoreboard, too, so sbdone may be missing.",
         Severity.WARNING,
         fails_on_boards=True,
     ),
@@ -267,16 +268,5 @@ LINT_ENTRIES = [
         "Put sbwait into an earlier instruction, but not into the first two.",
         Severity.WARNING,
         fails_on_boards=True,
-    ),
-    Entry(
-        "QPU-131",
-        "Program ends without releasing the scoreboard",
-        "The program has accessed the tile buffer and ends without the signal sbdone. The end of "
-        "the program releases the scoreboard, too, and vc4lab has no use for the signal; but all "
-        "known drivers and programs send it, so no one has seen a board without.",
-        "hardware reference 4.18; Mesa vc4 and Broadcom's scheduler put sbdone into the last "
-        "instruction (HW-1637: on old chips it must be among the last three)",
-        "Put sbdone into the last instruction: `nop ; nop ; thrend`, `nop`, `nop ; nop ; sbdone`.",
-        Severity.HINT,
     ),
 ]

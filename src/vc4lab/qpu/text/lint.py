@@ -331,6 +331,4 @@ def _scoreboard(part: Part) -> Iterator[Finding]:
             yield Finding("QPU-129", index, "the thread switches while it holds the scoreboard")
         if kinds & Kind.SCOREBOARD_UNLOCK:
             state = _RELEASED
-        if state == _HELD and index - END_DELAY_SLOTS in part.ends:
-            yield Finding("QPU-131", index, "the program ends without sbdone")
         todo += [(after, state) for after in part.successors(index)]
