@@ -17,6 +17,7 @@ from vc4lab.soc.address.bus import Bus
 from vc4lab.soc.address.places import Places
 from vc4lab.soc.board import Board
 from vc4lab.soc.boot.boot_plan import BootPlan
+from vc4lab.soc.boot.linked_for_zero import LinkedForZero
 from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
@@ -110,6 +111,7 @@ class Hardware:
         self._unknowns = options.gpu.unknowns
         self.listeners = MachineListeners()
         self.places = Places(reporter)
+        self.linked_for_zero = LinkedForZero(plan)
         self.fake_vsync = self.config.flag("fake_vsync_isr")
         self.bus = Bus(board.peripherals, "P", self.clock, reporter)
         self.local_bus = Bus(board.local or 0, "L", self.clock, reporter, beside=self.bus)
@@ -181,7 +183,14 @@ class Hardware:
             lambda: self.videocore.clock_rates[V3D_CLOCK],
         )
         self.videocore = VideoCore(
-            board, self.config, self.memory, clock, reporter, self.v3d_bridge, unknowns
+            board,
+            self.config,
+            self.memory,
+            clock,
+            reporter,
+            self.v3d_bridge,
+            unknowns,
+            self.linked_for_zero,
         )
         self.screen = Screen(self.videocore.framebuffer)
         self.display_lint = DisplayLint(self.videocore.framebuffer, reporter)

@@ -24,6 +24,7 @@ from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.cores.turns import Turns
 from vc4lab.soc.devices.interrupts import SMI
 from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.wrong_bank import wrong_bank, wrong_bank_text
 from vc4lab.soc.events import RunEnded, Vsync
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.options import TODAY, MachineOptions, with_firmware
@@ -31,7 +32,7 @@ from vc4lab.soc.pace import Pace
 from vc4lab.soc.result import RunResult, Stop
 from vc4lab.soc.run_end import RunEnd
 from vc4lab.soc.videocore.framebuffer import Screen
-from vc4lab.soc.watchdog import Watchdog
+from vc4lab.soc.watchdog import Watchdog, line_name
 
 if TYPE_CHECKING:
     from vc4lab.soc.address.guards import GuardZones
@@ -155,6 +156,7 @@ class Machine:
         self.watchdog = Watchdog(hardware)
         self.caches: Caches | None = None
         self._told_of_caches = False
+        self._told_of_bank = False
         self.guards: GuardZones | None = None
         self.vsyncs = 0
         self._pace: Pace | None = None
@@ -282,6 +284,7 @@ class Machine:
             self.turns.step()
         self._drain_caches()
         self._look_at_caches()
+        self._look_at_interrupts()
         if self.listeners.run_ended.subscriptions:
             self.listeners.run_ended.emit(RunEnded(result))
         return result
@@ -312,6 +315,7 @@ class Machine:
             self._drain_caches()
             if self.vsyncs % HINT_VSYNCS == 0:
                 self._look_at_caches()
+                self._look_at_interrupts()
             if self.guards is not None:
                 self.guards.check()
         self.frames.vsync(still)
@@ -347,6 +351,16 @@ class Machine:
                     core.cpu.pc,
                 )
                 return
+
+    def _look_at_interrupts(self) -> None:
+        """Report once that a line waits whose bit was set in another register."""
+        if self._told_of_bank or self.plan.cleans_caches:
+            return
+        found = wrong_bank(self.interrupts)
+        if found is not None:
+            self._told_of_bank = True
+            text = wrong_bank_text(*found, line_name(found[0]))
+            self.hardware.report("SOC-068", text, self.cpu.pc)
 
     def _drain_caches(self) -> None:
         """What modelled caches hold back goes to memory."""

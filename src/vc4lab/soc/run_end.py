@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vc4lab.soc.cores.cores import IDLE_LOOP
 from vc4lab.soc.cores.exceptions import THUMB, ArmException
 from vc4lab.soc.cores.outcome import (
     FAULTS,
     LONGEST_FAULTS,
     LONGEST_INTERRUPTS,
+    Outcome,
     Taken,
     UnhandledException,
 )
-from vc4lab.soc.debug.instructions import instruction_text, is_missing
+from vc4lab.soc.debug.instructions import instruction_text, is_missing, loops_without_load
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.result import Inspectable, RunResult, Stop
 from vc4lab.soc.watchdog import pending_lines, registers_of_another_board
@@ -60,7 +62,8 @@ class RunEnd:
 
     def hang(self, text: str) -> None:
         """The program no longer makes progress."""
-        text += self._about_exceptions()
+        text += self._about_loops() + self._about_exceptions()
+        text += self._hardware.linked_for_zero.about()
         self.finish(Stop.HANG, text)
         self._hardware.report("SOC-040", text, self._hardware.cpu.pc)
         self._look_for_other_board()
@@ -103,7 +106,7 @@ class RunEnd:
             )
         if crash.has_no_handler and (first or taken).exception not in FAULTS:
             text += f"; {cpu.sets_vectors_by}"
-        return text + cpu.about_vectors
+        return text + cpu.about_vectors + self._hardware.linked_for_zero.about()
 
     def _exception_text(self, taken: Taken) -> str:
         """Kind, place and instruction of an exception, and which access was aborted."""
@@ -119,6 +122,18 @@ class RunEnd:
         """The word at a vector, if there is one."""
         word = self._hardware.cpu.fetch(vector)
         return f" (where 0x{word:08x} is)" if word else ""
+
+    def _about_loops(self) -> str:
+        """A loop that waits for nothing, for the end of a sentence."""
+        for core in self._hardware.processors.running:
+            waits = core.asleep in (IDLE_LOOP, Outcome.BRANCH_TO_SELF.value)
+            if waits and loops_without_load(core.cpu, core.cpu.pc):
+                return (
+                    f"; the loop at {self._hardware.places(core.cpu.pc)} has no load: a variable "
+                    "that an interrupt handler or another core changes must be volatile, or the "
+                    "compiler reads it only once"
+                )
+        return ""
 
     def _about_exceptions(self) -> str:
         """Which exception the program has not come back from, for the end of a sentence."""
@@ -148,7 +163,7 @@ class RunEnd:
     def fail_lost(self, address: int) -> None:
         """The program counter has left the program."""
         text = f"the CPU executes empty RAM at {self._hardware.places(address)}"
-        text += self._about_exceptions()
+        text += self._about_exceptions() + self._hardware.linked_for_zero.about()
         self.finish(Stop.CRASH, text)
         self._hardware.report("SOC-043", text, address)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vc4lab.registers import Poll
 from vc4lab.soc.clock import NANOSECONDS
-from vc4lab.soc.devices.interrupts import MINI_UART, SMI, UART0, V3D
+from vc4lab.soc.devices.interrupts import BASIC, MINI_UART, SMI, UART0, V3D
 from vc4lab.soc.devices.local_block import GPU_BIT
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
 from vc4lab.soc.hardware import Hardware
@@ -44,6 +44,13 @@ def registers_of_another_board(machine: Hardware) -> tuple[str, int] | None:
             )
             return text, page
     return None
+
+
+def line_name(line: int) -> str:
+    """What a line belongs to; those of the ARM have numbers from `BASIC` on."""
+    if line >= BASIC:
+        return dict(enumerate(BASIC_NAMES)).get(line - BASIC, f"ARM line {line - BASIC}")
+    return LINE_NAMES.get(line, "a device")
 
 
 def pending_lines(hardware: Hardware, core: int) -> str:

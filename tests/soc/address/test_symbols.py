@@ -91,6 +91,24 @@ def test_an_elf_file_that_would_tell_lies(card, elf, why):
     assert machine.run().message.endswith("at 0x00008028")
 
 
+@pytest.mark.parametrize(
+    ("linked", "cure"),
+    [(0, "kernel_old=1 and disable_commandline_tags=1"), (0x80000, "kernel_address=0x80000")],
+)
+def test_the_program_linked_for_another_address(card, linked, cure):
+    """Its names are those of the image, moved; a static ELF file begins with its own header."""
+    symbols = {name: (at - 0x8000 + linked, size) for name, (at, size) in SYMBOLS.items()}
+    elf = make_elf(symbols, {linked - 64 & 0xFFFFFFFF: bytes(64) + HELLO} if linked else {0: HELLO})
+    machine = Machine(card(elf=elf))
+    (item,) = machine.reporter.items
+    assert item.code == "BOOT-030"
+    assert f"is the program of kernel7.img, but linked for 0x{linked:x}" in item.message
+    assert cure in item.message
+    assert machine.places.symbols is not None
+    name, (at, _size) = next(iter(SYMBOLS.items()))
+    assert machine.places(at).endswith(f"<{name}>")
+
+
 def test_a_neighbour_that_is_no_elf_file(card):
     machine = Machine(card(elf=b"nothing"))
     assert machine.reporter.items == []

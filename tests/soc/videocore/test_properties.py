@@ -360,3 +360,33 @@ def test_displays(machine):
     ]
     assert number[0] == 2, "HDMI"
     assert not machine.reporter.items
+
+
+def small(machine, number: int, size: int) -> list:
+    """One tag with a value buffer of `size` bytes; what is reported."""
+    words = [0, 0, number, size, 0, *[0] * (size // 4), 0]
+    words[0] = 4 * len(words)
+    machine.memory.write(AT, struct.pack(f"<{len(words)}I", *words))
+    machine.bus.write(MAILBOX + 0x20, 4, AT | 0xC0000000 | 8)
+    return machine.reporter.items
+
+
+@pytest.mark.parametrize(
+    ("number", "size", "needed"),
+    [(0x10002, 0, 4), (0x10004, 4, 8), (0x40001, 4, 8), (0x48003, 4, 8), (0x30012, 0, 4)],
+)
+def test_a_value_buffer_that_is_too_small(machine, number, size, needed):
+    (item,) = small(machine, number, size)
+    assert item.code == "SOC-014"
+    assert f"tag 0x{number:08x}" in item.message
+    assert f"a value buffer of {size} bytes, but needs {needed} " in item.message
+    assert item.address == AT | 0xC0000000 | 8
+
+
+@pytest.mark.parametrize(
+    ("number", "size"),
+    [(0x10002, 4), (0x50001, 0), (0x4000B, 8), (0x48001, 0), (0x38002, 8), (0x48003, 8)],
+)
+def test_buffers_that_are_large_enough(machine, number, size):
+    """Texts and palettes are cut off on purpose; words at the end of a request may be left out."""
+    assert "SOC-014" not in {item.code for item in small(machine, number, size)}

@@ -190,12 +190,16 @@ ENTRIES = [
     ),
     Entry(
         "BOOT-030",
-        "The ELF file's names are not used",
+        "The ELF file's names are not used, or are moved",
         "Messages name functions when the program's ELF file lies next to the image (same name "
         "ending in .elf, or kernel.elf). This one is damaged, has no symbol table, or does not "
-        "contain the bytes of the image, so its names would be wrong.",
-        "System V ABI, chapters 4 and 5",
-        "Build image and ELF file together (objcopy -O binary), and do not strip the ELF file.",
+        "contain the bytes of the image, so its names would be wrong. Or it is the program, but "
+        "linked for another address than the image is loaded to: then the names are moved, and "
+        "the program itself finds its data and functions at wrong addresses, unless it is "
+        "position-independent.",
+        "System V ABI, chapters 4 and 5; Raspberry Pi documentation, config.txt, kernel_address",
+        "Build image and ELF file together (objcopy -O binary), and do not strip the ELF file. "
+        "Link for 0x8000 (32 bits) or 0x80000 (AArch64), or write kernel_address= into config.txt.",
         Severity.HINT,
     ),
     Entry(

@@ -75,6 +75,17 @@ ENTRIES = [
         Severity.HINT,
     ),
     Entry(
+        "SOC-014",
+        "A tag's value buffer is too small",
+        "The second word of a tag is the size of its value buffer, which holds the request and "
+        "then the answer. The firmware cuts the answer off at that size: what follows in memory "
+        "is left as it was, and the response code says how long the answer would be.",
+        _MAILBOX,
+        "Give the buffer the size of the request or of the answer, whichever is larger, and fill "
+        "it up with zeros.",
+        Severity.WARNING,
+    ),
+    Entry(
         "SOC-020",
         "Unsupported display setting",
         "Depths are 1, 2, 4, 8, 16, 24 and 32 bits, sides are at most 4096 pixels, and the visible "
@@ -268,6 +279,17 @@ ENTRIES = [
         "and files from outside the folder are not included.",
         "docs/talking.md",
         "Rename or copy the file, or make a card image.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-068",
+        "An interrupt is enabled in the wrong register",
+        "A device asks for an interrupt that is not enabled, and the same bit is set in another "
+        "of the three enable registers, where it belongs to a line that has never asked. Lines 0 "
+        "to 31 are enabled in ENABLE_IRQS_1, 32 to 63 in ENABLE_IRQS_2, those of the ARM (its "
+        "timer, its mailbox) in ENABLE_BASIC_IRQS.",
+        _PERIPHERALS + " 7.5",
+        "Write the bit to the register that the message names.",
         Severity.WARNING,
     ),
     Entry(

@@ -15,7 +15,9 @@ ENTRIES = [
         "message. The message says what each part waits for.",
         "vc4lab boot --help",
         "Check what the named register or unit waits for: often a counter that was not cleared, a "
-        "job that was not started, or an interrupt that never comes.",
+        "job that was not started, or an interrupt that never comes. A variable that an interrupt "
+        "handler or another core changes must be volatile: else the compiler reads it once, and "
+        "the loop that waits for it has no load.",
     ),
     Entry(
         "SOC-042",

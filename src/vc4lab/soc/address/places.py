@@ -22,6 +22,9 @@ from vc4lab.soc.cores.cpu import Cpu
 if TYPE_CHECKING:
     from vc4lab.soc.address.kernel_places import KernelPlaces
 
+LINKED_FOR_0 = "kernel_old=1 and disable_commandline_tags=1"
+"""Lines of config.txt for an image that is linked for address 0."""
+
 
 class Places:
     """Writes addresses; `places(0x8014)` is "0x00008014" or "0x00008014 <main+0x14>"."""
@@ -79,11 +82,30 @@ class Places:
             why = error.strerror if isinstance(error, OSError) else str(error)
             return self._refuse(f"{path.name}: {why}")
         if path.name != plan.name and not table.matches(plan.image, plan.address):
-            return self._refuse(f"{path.name} is not the program of {plan.name}")
+            linked = table.linked_at(plan.image)
+            moved = None if linked is None else table.moved(plan.address - linked)
+            if linked is None or moved is None or not moved.matches(plan.image, plan.address):
+                return self._refuse(f"{path.name} is not the program of {plan.name}")
+            self._say_linked_elsewhere(path.name, linked, plan)
+            table = moved
         if not len(table):
             return self._refuse(f"{path.name} has no symbols")
         self.symbols = table
         return True
+
+    def _say_linked_elsewhere(self, name: str, linked: int, plan: BootPlan) -> None:
+        """The file is that of the program, whose image is loaded to another address."""
+        if linked:
+            how = f"kernel_address=0x{linked:x} in config.txt loads it there"
+        else:
+            how = f"{LINKED_FOR_0} in config.txt load it there"
+        text = (
+            f"{name} is the program of {plan.name}, but linked for 0x{linked:x}, and the image is "
+            f"loaded to 0x{plan.address:x}: addresses in it are wrong by "
+            f"0x{abs(plan.address - linked):x} unless it is position-independent; link it for "
+            f"0x{plan.address:x}, or {how}. Its names are moved"
+        )
+        self._reporter.report("BOOT-030", text, block="firmware")
 
     def _refuse(self, why: str) -> bool:
         self._reporter.report("BOOT-030", f"functions are not named: {why}", block="firmware")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vc4lab.files import read_up_to
@@ -21,6 +21,8 @@ MAX_HEADERS = 1000
 LONGEST_NAME = 120
 COMPARED = 4096
 """Bytes of a segment that are compared with the image."""
+FOUND_BY = 16
+"""Bytes of an image by which its beginning is looked for in a segment."""
 FARTHEST = 1 << 20
 """A symbol without a size names so many bytes after it."""
 PT_LOAD, SHT_SYMTAB = 1, 2
@@ -79,6 +81,21 @@ class SymbolTable:
         if distance >= (symbol.size or FARTHEST):
             return None
         return symbol.name + (f"+0x{distance:x}" if distance else "")
+
+    def linked_at(self, image: bytes) -> int | None:
+        """The address that the program is linked for, if an image begins like one of its parts."""
+        head = image[:FOUND_BY]
+        for segment in self.segments:
+            at = segment.data.find(head) if len(head) == FOUND_BY else -1
+            if at >= 0:
+                return segment.address + at
+        return None
+
+    def moved(self, distance: int) -> SymbolTable:
+        """The same program at other addresses."""
+        symbols = [replace(one, address=one.address + distance) for one in self.symbols]
+        parts = [replace(part, address=part.address + distance) for part in self.segments]
+        return SymbolTable(symbols, parts)
 
     def matches(self, image: bytes, address: int) -> bool:
         """Whether an image loaded to `address` is this program."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,12 @@ if TYPE_CHECKING:
 
 SINCE_ARMV7 = frozenset({"v6t2", "thumb2", "v7", "v8", "databarrier", "neon", "vfp3", "vfp4"})
 """What capstone calls the groups of instructions that an ARM1176 has not."""
+
+LONGEST_LOOP = 128
+"""Bytes of a loop that only waits."""
+READERS = re.compile("(ld|pop|vld|swp|mr[cs]|mrrc|svc|hvc|smc|wf)|bl[xr]?$")
+"""What may bring a loop something new, or waits by itself."""
+BRANCHES = re.compile("(b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cbn?z|tbn?z)$")
 
 
 def instruction_text(cpu: Cpu, address: int, thumb: bool | None = None) -> str:
@@ -53,3 +60,37 @@ def _decoder(wide: bool, thumb: bool) -> Any:
         decoder = capstone.Cs(capstone.CS_ARCH_ARM, mode | capstone.CS_MODE_V8)
     decoder.detail = True
     return decoder
+
+
+def loops_without_load(cpu: Cpu, address: int) -> bool:
+    """Whether the loop at an address reads nothing: neither memory nor a system register.
+
+    From there to a branch back to it or before it; False if that is not found nearby.
+    """
+    decoder = _decoder(cpu.WIDE, cpu.executes_thumb)
+    size = 2 if cpu.executes_thumb else 4
+    code = b"".join(
+        cpu.fetch(address + at, size).to_bytes(size, "little")
+        for at in range(0, LONGEST_LOOP, size)
+    )
+    after = list(decoder.disasm(code, address))
+    for number, one in enumerate(after, 1):
+        target = _target(one)
+        if target is not None and address - LONGEST_LOOP <= target <= address:
+            before = b"".join(
+                cpu.fetch(at, size).to_bytes(size, "little") for at in range(target, address, size)
+            )
+            whole = [*decoder.disasm(before, target), *after[:number]]
+            return not any(READERS.match(other.mnemonic) for other in whole)
+    return False
+
+
+def _target(instruction: Any) -> int | None:
+    """Where a branch goes whose target is in the instruction."""
+    if BRANCHES.match(instruction.mnemonic.split(".")[0]) is None:
+        return None
+    text = instruction.op_str.rpartition("#")[2]
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None

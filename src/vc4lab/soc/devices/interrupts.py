@@ -67,6 +67,8 @@ class InterruptController(Block):
         self.enabled = 0
         self.basic_enabled = 0
         self.mailbox_lines = 0
+        self.ever_raised = 0
+        """Lines that have been up, those of the ARM from `BASIC` on."""
         self._attention = attention
         self.line_change: Listeners[LineChange] = Listeners()
 
@@ -79,6 +81,7 @@ class InterruptController(Block):
             self.line_change.emit(LineChange(line, bool(level)))
         self.lines ^= bit
         if level:
+            self.ever_raised |= bit
             self._changed()
 
     def set_basic(self, line: int, level: bool) -> None:
@@ -88,6 +91,7 @@ class InterruptController(Block):
             self.line_change.emit(LineChange(BASIC + line, bool(level)))
         if level:
             self.basic_lines |= bit
+            self.ever_raised |= bit << BASIC
             self._changed()
         else:
             self.basic_lines &= ~bit

@@ -64,7 +64,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     ),
     "hvs": ("lists", "sent", "ramps"),
     **{f"i2c{n}": ("_fifo", "_left", "_fresh") for n in range(3)},
-    "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines"),
+    "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines", "ever_raised"),
     "local": ("_mailboxes", "_held_low", "_held_high", "_carry"),
     "mailbox": ("replies", "messages"),
     "pcm": ("_queued", "_heard", "_counted"),

@@ -52,6 +52,20 @@ class Tag:
     display: bool
     """Display tags take effect together, before any of them is answered."""
 
+    @property
+    def has_fixed_response(self) -> bool:
+        """Whether the answer always has the same size."""
+        return "bytes" not in _kinds(self.response)
+
+    @property
+    def least_request(self) -> int:
+        """Bytes without which a request says nothing: those of a setting, else of its first word.
+
+        Many programs leave out words at the end, which then are zeros.
+        """
+        names = GEOMETRY_SETTERS.get(self.id)
+        return 4 * len(names) if names else 4 * bool(self.request)
+
     def arguments(self, value: bytes) -> list[Any]:
         """The value buffer's words in the handler's form; missing words are zeros."""
         arguments: list[Any] = []
@@ -132,9 +146,7 @@ class PropertyChannel:
             return address
         size = memory.u32(address)
         if size < 12 or size > LARGEST_MESSAGE or not memory.contains(address, size):
-            moved = (
-                f"; a valid one is 8 bytes later: {ALIGNMENT}" if self._starts(address + 8) else ""
-            )
+            moved = self._where_instead(address)
             self._bad(address, f"a property message with a size of {size} bytes{moved}")
             if not size:
                 return address
@@ -146,6 +158,14 @@ class PropertyChannel:
             self._answer(place)
         memory.set_u32(address + 4, SUCCESS if complete else FAILURE)
         return address
+
+    def _where_instead(self, address: int) -> str:
+        """Where the message is that is not here, if it can be found: the end of a sentence."""
+        if self._starts(address + 8):
+            return f"; a valid one is 8 bytes later: {ALIGNMENT}"
+        image = self.vc.linked_for_zero
+        place = image.message_place(address)
+        return image.found_message() if place is not None and self._starts(place) else ""
 
     def _starts(self, address: int) -> bool:
         """Whether a property message may begin here."""
@@ -204,6 +224,15 @@ class PropertyChannel:
         if answer is None:
             return
         response = known.pack(answer)
+        needed = max(len(response) if known.has_fixed_response else 0, known.least_request)
+        if place.size < needed:
+            self._bad(
+                place.at - 12,
+                f"tag 0x{place.number:08x} ({known.name}) has a value buffer of {place.size} "
+                f"bytes, but needs {needed} (request: {known.request or 'none'}; answer: "
+                f"{known.response or 'none'})",
+                "SOC-014",
+            )
         memory.write(place.at, response[: place.size])
         memory.set_u32(place.at - 4, RESPONSE_BIT | len(response))
 

@@ -11,10 +11,11 @@ from vc4lab.soc.board import Board
 from vc4lab.soc.board_unknowns import Unknowns
 from vc4lab.soc.boot.boot_plan import arm_memory, vc_memory
 from vc4lab.soc.boot.config_txt import Config
+from vc4lab.soc.boot.linked_for_zero import LinkedForZero
 from vc4lab.soc.clock import Clock
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
 from vc4lab.soc.videocore.clock_rates import HIGHEST_RATE, V3D_CLOCK, rates_at_start
-from vc4lab.soc.videocore.framebuffer import BGR, RGB, Framebuffer, Geometry
+from vc4lab.soc.videocore.framebuffer import BGR, LARGEST_SIDE, RGB, Framebuffer, Geometry
 from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
 
 ORDERS = {"rgb": RGB, "bgr": BGR}
@@ -41,6 +42,7 @@ class VideoCore:
         reporter: Reporter,
         v3d: V3DBridge,
         unknowns: Unknowns,
+        linked_for_zero: LinkedForZero,
     ) -> None:
         self.board = board
         self.config = config
@@ -49,6 +51,7 @@ class VideoCore:
         self.reporter = reporter
         self.v3d = v3d
         self.unknowns = unknowns
+        self.linked_for_zero = linked_for_zero
         self.vc_memory = vc_memory(board, config)
         self.arm_memory = arm_memory(board, config)
         end = min(board.ram, board.peripherals)
@@ -175,6 +178,8 @@ class VideoCore:
                 address=data,
                 block="mailbox",
             )
+        if not any(memory.read(data, 40)):
+            self._look_for_structure(data)
         width, height, virtual_width, virtual_height = struct.unpack("<4I", memory.read(data, 16))
         depth, x, y = (memory.u32(data + at) for at in (20, 24, 28))
         if width == 0 or height == 0:
@@ -201,6 +206,16 @@ class VideoCore:
         memory.set_u32(data + 32, framebuffer.bus_address)
         memory.set_u32(data + 36, framebuffer.allocated_size)
         return 0 if worked else 0x10
+
+    def _look_for_structure(self, data: int) -> None:
+        """The structure of channel 1 is all zeros: is it where an image linked for 0 has it?"""
+        place = self.linked_for_zero.message_place(data)
+        if place is None or not self.memory.contains(place, 40):
+            return
+        width, height = self.memory.u32(place), self.memory.u32(place + 4)
+        if 0 < width <= LARGEST_SIDE and 0 < height <= LARGEST_SIDE:
+            text = "a framebuffer structure of zeros" + self.linked_for_zero.found_message()
+            self.reporter.report("SOC-011", text, address=data, block="mailbox")
 
 
 def _from_rgb565(word: int) -> int:
