@@ -90,7 +90,7 @@ def look(device: DrmDevice) -> dict[str, float]:
         "rss": int(sizes["Rss"][1]) * 1024,
         "own": int(sizes["Anonymous"][1]) * 1024,
         "pss": int(sizes["Pss"][1]) * 1024,
-        "file": os.fstat(device.memory.file.descriptor).st_blocks * 512,
+        "file": device.memory.resident,
         "descriptors": len(os.listdir("/proc/self/fd")),
         "files": len(files),
         "handles": sum(len(file.buffers.objects) for file in files),

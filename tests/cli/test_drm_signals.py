@@ -174,3 +174,49 @@ def test_what_was_ignored_at_the_start_stays_ignored() -> None:
         process.terminate()
         _, said = process.communicate(timeout=30)
         assert (process.returncode, said) == (128 + signal.SIGTERM, "")
+
+
+def waits_for_a_pipe() -> None:
+    """A program that the kernel keeps waiting, at a place that it found among the nodes."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    where = os.open("/sys/class/drm", os.O_DIRECTORY)
+    print("ready", flush=True)
+    os.open("../../.." + sys.argv[1], os.O_RDONLY, dir_fd=where)
+
+
+def opens() -> None:
+    """A program that opens the device."""
+    print("ready", flush=True)
+    open_card()
+
+
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+
+
+@SIGNALS
+def test_signals_end_a_program_that_waits_for_a_pipe(number: int, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with running(waits_for_a_pipe, arguments=(str(tmp_path / "pipe"),)) as process:
+        time.sleep(0.3)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        assert (process.returncode, said) in ((130, ""), (143, "")), said
+
+
+@SIGNALS
+def test_signals_end_the_command_when_the_device_is_stuck(number: int, tmp_path: Path) -> None:
+    """Whatever the thread waits for that serves the programs: here a pipe that it opens."""
+    os.mkfifo(tmp_path / "pipe")
+    before = f"""
+import os
+from vc4lab.cli import drm_signals
+from vc4lab.drm.device.open_files import OpenFiles
+drm_signals.PATIENCE, drm_signals._LAST_PATIENCE = 2.5, 0.5
+OpenFiles.open = lambda *_: os.open({str(tmp_path / "pipe")!r}, os.O_RDONLY)
+"""
+    with running(opens, before=AS_IN_A_TERMINAL + before) as process:
+        time.sleep(0.5)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 128 + number
+        assert said == "vc4lab: the device did not answer; the programs are ended\n"

@@ -208,7 +208,7 @@ def drm(
         if trace == "memory":
             trace_frames(made, _print_trace)
         pictures = DrmPictures(made, outputs, made.input)
-        signals = RunSignals(made.supervisor)
+        signals = RunSignals(made.supervisor, made.supervisor)
         try:
             with signals:
                 code = _run(made, program, frames, folder, suite)

@@ -93,9 +93,10 @@ class GuestMemory:
         if guard:
             _forbid(self.base - margin, margin)
             _forbid(self.base + size, margin)
+        self._shared: dict[int, Mappable] = {}
+        """Files that lie over the memory, by address; their descriptors stay open."""
         for file in shared:
-            file.map_over(self.base + file.address)
-        self._shared = tuple(shared)  # their descriptors stay open as long as the memory
+            self.lay_over(file)
 
     def __repr__(self) -> str:
         return f"<GuestMemory of {self.ram_bytes / (1 << 20):g} MiB>"
@@ -194,6 +195,16 @@ class GuestMemory:
         for address in range(0, MEMORY_SIZE, PAD):
             if self.array(address, PAD // 8, "u8").any():
                 self.fill(address, PAD)
+
+    def lay_over(self, file: Mappable) -> None:
+        """Let a file lie at its place instead of what was there. Raises OSError."""
+        file.map_over(self.base + file.address)
+        self._shared[file.address] = file
+
+    def take_away(self, address: int, size: int) -> None:
+        """The file at an address does not lie there any more: zeros do. Raises OSError."""
+        clear(self.base + address, size)
+        del self._shared[address]
 
     def map_copy(self, address: int, size: int, descriptor: int, offset: int) -> bool:
         """Let pages be those of a file, which is read where they are touched and not written.

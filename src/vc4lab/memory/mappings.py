@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
+from functools import cache
 from typing import Any
 
 PAGE = 4096
@@ -47,6 +48,7 @@ def _map(address: int, size: int, flags: int, descriptor: int, offset: int) -> N
         raise OSError(ctypes.get_errno(), "guest memory cannot be mapped")
 
 
+@cache
 def libc() -> Any:
     """The C library with the types of what maps memory."""
     library = ctypes.CDLL(None, use_errno=True)

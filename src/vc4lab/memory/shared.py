@@ -33,6 +33,8 @@ class SharedFile:
         self.descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.descriptor, address + size - start)
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _SEALS)
+        self.inode = os.fstat(self.descriptor).st_ino
+        """Its number, by which /proc names it."""
 
     def __del__(self) -> None:
         descriptor = getattr(self, "descriptor", -1)

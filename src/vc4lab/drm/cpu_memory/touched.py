@@ -1,4 +1,4 @@
-"""Which pages of the memory file processes touched, as the kernel's page tables say.
+"""Which pages of memory files processes touched, as the kernel's page tables say.
 
 Writing 1 to /proc/PID/clear_refs clears the accessed bits of a process; /proc/PID/smaps later says
 how much of each mapping was accessed since. What the processor has in its TLB would not be marked
@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 
 PAGE = 4096
@@ -27,7 +28,7 @@ MAX_CHILDREN = 256
 
 @dataclass(frozen=True)
 class Region:
-    """A mapping of the memory file; numbers of pages."""
+    """A mapping of a memory file; numbers of pages."""
 
     start: int
     end: int
@@ -44,25 +45,30 @@ class Region:
         return self.touched - fresh + -(-fresh // FAULT_AROUND)
 
 
-class Looker:
-    """Looks at mappings of one memory file."""
+_MAPPING = re.compile(
+    rb"^([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ (\d+) +/memfd:.*\n"
+    rb"((?:[A-Z][A-Za-z_]*:.*\n)+)",
+    re.MULTILINE,
+)
 
-    def __init__(self, inode: int) -> None:
-        self._mapping = re.compile(
-            rb"^([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ %d +\S*memfd:.*\n" % inode
-            + rb"((?:[A-Z][A-Za-z_]*:.*\n)+)",
-            re.MULTILINE,
-        )
+
+class Looker:
+    """Looks at mappings of memory files; `inodes` are the numbers of those that there are now."""
+
+    def __init__(self, inodes: Container[int]) -> None:
+        self._inodes = inodes
 
     def regions(self, process: int) -> list[Region]:
         """What a process maps. Raises OSError if it is gone or cannot be looked at."""
         with open(f"/proc/{process}/smaps", "rb", buffering=0) as file:
             text = b"".join(iter(lambda: file.read(1 << 20), b""))
         found = []
-        for match in self._mapping.finditer(text):
+        for match in _MAPPING.finditer(text):
+            if int(match[5]) not in self._inodes:
+                continue
             start, end, offset = (int(match[number], 16) for number in (1, 2, 4))
             reads, writes = (right in match[3] for right in (b"r", b"w"))
-            resident, touched = (_pages(match[5], name) for name in (b"Rss:", b"Referenced:"))
+            resident, touched = (_pages(match[6], name) for name in (b"Rss:", b"Referenced:"))
             found.append(Region(start, end, offset, reads, writes, resident, touched))
         return found
 

@@ -171,8 +171,10 @@ class DrmDevice:
         self.table = shows.table
         shown = self.screen, self.pictures
         leases.released = lambda file: self.files.released(file)
-        self.files = OpenFiles(self.drivers, self.gpu, self.syncobjs, self._forget, trace, shown)
-        self.supervisor = Supervisor(self.files, tree, self.memory.file.descriptor, deep=deep)
+        self.files = OpenFiles(
+            self.drivers, self.memory, self.gpu, self.syncobjs, self._forget, trace, shown
+        )
+        self.supervisor = Supervisor(self.files, tree, deep=deep)
         self.files.supervisor = self.supervisor
         self.pictures.wake = self.supervisor.wake
         self.v3d.listeners.keep = self._keep_failure
@@ -188,12 +190,11 @@ class DrmDevice:
             self.files.sources = self.input, *shown
         self.supervisor.inputs = input
         add_input_nodes(tree, self.input.devices if self.input is not None else ())
-        inode = self.supervisor.descriptors.identity[1]
         for driver in self.drivers.values():
             driver.buffers.finished = lambda: self.gpu.finished
             driver.buffers.let_go = self.vc4.let_go
             driver.buffers.bury = driver.core.bury = self.supervisor.let_go
-            driver.buffers.mappings = partial(mapped_ranges, inode)
+            driver.buffers.mappings = partial(mapped_ranges, self.memory.inodes)
         self.cpu_memory: CpuMemory | None = None
         """Accounts of reads and writes."""
         if cpu_memory is not None:
@@ -308,7 +309,7 @@ class DrmDevice:
     def _keep_accounts(self, profile: str | os.PathLike[str] | Profile) -> None:
         made = profile if isinstance(profile, Profile) else load_profile(profile)
         self.cpu_memory = CpuMemory(
-            made, self.memory.guest, Looker(self.supervisor.descriptors.identity[1]), self.reporter,
+            made, self.memory.guest, Looker(self.memory.inodes), self.reporter,
             is_coherent=self.v3d.unknowns["dma_coherent"] == "yes",
         )  # fmt: skip
         accounts = self.files.cpu_memory = self.cpu_memory

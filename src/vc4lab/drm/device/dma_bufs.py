@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import select
 import socket
 import threading
 from typing import TYPE_CHECKING
 
-from vc4lab.drm.supervisor.descriptors import Opened, kept
+from vc4lab.drm.supervisor.descriptors import Opened, kept, sealed_file
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.gem import Buffers
     from vc4lab.drm.device.gem_objects import GemObject
     from vc4lab.drm.device.gpu import Gpu
 
-SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-"""Of a dma-buf's own file: no more seals, no shrinking, no growing, no writing."""
 _FILL = bytes(1 << 16)
 
 
 class DmaBuf(Opened):
     """A buffer as a descriptor."""
+
+    is_sought = True
 
     def __init__(self, target: GemObject, owner: Buffers) -> None:
         self.object = target
@@ -31,11 +30,8 @@ class DmaBuf(Opened):
         """Those of the driver that made the buffer."""
         self.pieces = [(target.address, target.size)]
         """Its scatter table: where it lies in memory."""
-        file = kept(os.memfd_create("vc4lab-dmabuf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
-        os.ftruncate(file, target.size)
-        # it only has a size; what is mapped is the memory
-        fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALS)
-        self.file: int | None = file
+        self.file: int | None = sealed_file(target.size)
+        """It only has a size; what is mapped is the memory."""
         self._stand_in: StandIn | None = None
 
     def readiness(self, finished: int) -> int:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MAX_DUMB_SIDE = 1 << 16
 DUMB_PITCH_UNIT = 64
 RETIRED_BYTES = 64 << 20
+RETIRED_BUFFERS = 512
+FEW_RETIRED = 16
 """So much freed memory may wait until it is looked at whether programs still map it."""
 
 
@@ -87,6 +89,7 @@ class Buffers:
         self.retired: list[GemObject] = []
         """Freed, but perhaps still mapped somewhere or used by a job."""
         self.retired_bytes = 0
+        self._most_retired = RETIRED_BUFFERS
         self.mappings: Callable[[], list[tuple[int, int]]] = list
         """Ranges of the memory file that programs map, (start, end)."""
         self.finished: Callable[[], int] = lambda: 0
@@ -103,8 +106,9 @@ class Buffers:
         rounded = round_up(size, PAGE)
         if not 0 < rounded <= MAX_BUFFER:
             raise Refused(errno.ENOMEM if size else errno.EINVAL, f"a buffer of {size} bytes")
-        if self.retired_bytes > RETIRED_BYTES:
-            self.reclaim()
+        if self.retired_bytes > RETIRED_BYTES or len(self.retired) > self._most_retired:
+            self.reclaim(exact=self.retired_bytes > RETIRED_BYTES)
+            self._most_retired = max(RETIRED_BUFFERS, 2 * len(self.retired))
         address = self._take(rounded, private=private)
         self.count += 1
         self.bytes += rounded
@@ -151,19 +155,24 @@ class Buffers:
         self.bytes -= target.size
         self.retired.append(target)
         self.retired_bytes += target.size
-        if not target.was_mapped:
-            self.reclaim(mapped=False)
+        if len(self.retired) <= FEW_RETIRED:
+            self.reclaim(exact=False)
 
-    def reclaim(self, *, mapped: bool = True) -> None:
-        """Give freed memory back that no job uses and, if asked, what no program maps any more."""
-        if not self.retired:
-            return
+    def reclaim(self, *, exact: bool = True) -> None:
+        """Give freed memory back that no job uses and no program maps any more.
+
+        `exact`: also where a descriptor is of it, although its mapping is gone.
+        """
         finished = self.finished()
-        ranges = self.mappings() if mapped else []
+        ranges: list[tuple[int, int]] | None = None
         left = []
         for target in self.retired:
-            busy = target.seqno > finished
-            if busy or (target.was_mapped and (not mapped or _overlaps(target, ranges))):
+            kept = target.seqno > finished
+            if not kept and target.was_mapped and self.memory.is_held(target.address):
+                if exact and ranges is None:
+                    ranges = self.mappings()
+                kept = ranges is None or _overlaps(target, ranges)
+            if kept:
                 left.append(target)
             else:
                 self.memory.give(target.address, target.size, private=target.private)

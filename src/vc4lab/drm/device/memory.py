@@ -1,13 +1,16 @@
-"""Where buffers are: those that clients may map in one file, the GPU's private ones outside it.
+"""Where buffers are: those that clients may map in files of their own, the GPU's private ones not.
 
-Shader code, validated lists, records, uniforms and tile memory lie in private memory, which no
-client can open: what was checked cannot change.
+A descriptor that a program has leads to its file, however it is opened again: so no file holds more
+than one buffer. Shader code, validated lists, records, uniforms and tile memory lie in private
+memory, which no client can open: what was checked cannot change.
 """
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left, insort
 
+from vc4lab.drm.supervisor.descriptors import check_spare, is_held
 from vc4lab.drm.supervisor.started import NotPossible
 from vc4lab.images.tiling import round_up
 from vc4lab.memory import MEMORY_SIZE, GuestMemory, SharedFile
@@ -23,10 +26,12 @@ LISTS = 0x0800_0000
 LISTS_SIZE = 128 << 20
 """Lists, shader records and uniforms of the jobs that wait, in a ring."""
 CLIENTS = 0x1000_0000
-"""From here on: buffers that clients map. A buffer's offset in the file is its address."""
+"""From here on: buffers that clients map."""
 MAX_CLIENT_BYTES = MEMORY_SIZE - CLIENTS
 CLIENT_BYTES = Whole("gpu_memory", 1, MAX_CLIENT_BYTES)
 DEFAULT_BYTES = 512 << 20
+NAME = "vc4lab-gpu"
+"""What /proc/PID/maps calls the buffers' files."""
 
 
 class OutOfMemory(Exception):  # noqa: N818 - an answer of the allocator
@@ -74,9 +79,14 @@ class GpuMemory:
 
     def __init__(self, client_bytes: int = DEFAULT_BYTES) -> None:
         client_bytes = round_up(CLIENT_BYTES.check(client_bytes), PAGE)
+        self.files: dict[int, SharedFile] = {}
+        """The buffers that clients may map, by address."""
+        self.inodes: dict[int, SharedFile] = {}
+        """The same by the files' numbers."""
         try:
-            self.file = SharedFile(CLIENTS, client_bytes, name="vc4lab-gpu")
-            self.guest = GuestMemory(shared=[self.file])
+            self.guest = GuestMemory()
+            self.guest.lay_over(SharedFile(CLIENTS, MAX_CLIENT_BYTES, name=NAME))  # on trial
+            self.guest.take_away(CLIENTS, MAX_CLIENT_BYTES)
         except OSError as error:
             raise NotPossible(
                 f"memory that programs can map is not available: {(error.strerror or '').lower()} "
@@ -86,8 +96,23 @@ class GpuMemory:
         self.shaders = Allocator(SHADERS, SHADERS_SIZE)
 
     def take(self, size: int, *, private: bool = False) -> int:
-        """Zeroed pages for a buffer. Raises OutOfMemory."""
-        return (self.shaders if private else self.clients).take(size)
+        """Zeroed pages for a buffer. Raises OutOfMemory; OSError where the host has no more files.
+
+        A buffer's offset in its file is its address, so that programs map it there.
+        """
+        if private:
+            return self.shaders.take(size)
+        size = round_up(size, PAGE)
+        address = self.clients.take(size)
+        try:
+            file = SharedFile(address, size, name=NAME)
+            check_spare(file.descriptor)
+            self.guest.lay_over(file)
+        except OSError:
+            self.clients.give(address, size)
+            raise
+        self.files[address] = self.inodes[file.inode] = file
+        return address
 
     def give(self, address: int, size: int, *, private: bool = False) -> None:
         """Pages that nothing uses any more; the next owner reads zeros."""
@@ -96,5 +121,18 @@ class GpuMemory:
             self.guest.fill(address, size)
             self.shaders.give(address, size)
         else:
-            self.file.release(address, size)
+            file = self.files.pop(address)
+            del self.inodes[file.inode]
+            self.guest.take_away(address, size)
+            if is_held(file.descriptor):  # a program still has a descriptor of it
+                file.release(address, size)
             self.clients.give(address, size)
+
+    def is_held(self, address: int) -> bool:
+        """Whether a program maps the buffer or has a descriptor of it."""
+        return is_held(self.files[address].descriptor)
+
+    @property
+    def resident(self) -> int:
+        """Bytes of the host's memory that clients' buffers take."""
+        return sum(os.fstat(file.descriptor).st_blocks for file in self.files.values()) * 512

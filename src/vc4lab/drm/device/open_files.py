@@ -6,7 +6,7 @@ import errno
 import select
 import stat
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from vc4lab.drm.cpu_memory.accounts import CpuMemory
@@ -16,7 +16,7 @@ from vc4lab.drm.device.drivers import Driver, Trace
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.gpu import Gpu
-from vc4lab.drm.device.memory import PAGE
+from vc4lab.drm.device.memory import PAGE, GpuMemory
 from vc4lab.drm.device.pictures import Pictures
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.input.devices import EvdevFile
@@ -29,6 +29,7 @@ from vc4lab.drm.supervisor.file_status import FileStatus
 from vc4lab.drm.supervisor.supervisor import Supervisor
 from vc4lab.drm.uapi.numbers import DMA_BUF_TYPE, SYNC_FILE_TYPE
 from vc4lab.drm.uapi.results import Refused
+from vc4lab.memory import SharedFile
 
 FIRST_INODE = 2000
 DMA_BUF_SYNC = 0x40086200
@@ -56,6 +57,7 @@ class OpenFiles:
     """
 
     drivers: dict[str, Driver]
+    memory: GpuMemory
     gpu: Gpu
     syncobjs: SyncObjects
     forget: Callable[[OpenFile], None]
@@ -149,7 +151,13 @@ class OpenFiles:
         if self.cpu_memory is not None:
             self.cpu_memory.unmapping(caller.process, size, address)
 
-    def check_mapping(self, caller: Caller, opened: Opened, offset: int, size: int) -> int:
+    @property
+    def memories(self) -> Container[int]:
+        return self.memory.inodes
+
+    def check_mapping(
+        self, caller: Caller, opened: Opened, offset: int, size: int
+    ) -> tuple[int, SharedFile]:
         """Only the file's own buffers can be mapped; a dma-buf from its beginning on."""
         size = -(-size // PAGE) * PAGE
         place, target = self._find_mapping(opened, offset, size)
@@ -157,7 +165,7 @@ class OpenFiles:
         if self.cpu_memory is not None and place == offset:
             process = caller.process
             self.cpu_memory.mapped(process, caller.other(process).name, target.root, size)
-        return place
+        return place, self.memory.files[target.root.address]
 
     def _find_mapping(self, opened: Opened, offset: int, size: int) -> tuple[int, GemObject]:
         """Where a mapping lies in the memory file, and of what. Raises Refused."""

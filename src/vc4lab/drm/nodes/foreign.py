@@ -33,12 +33,12 @@ class ForeignTree:
         """The file that an absolute path means for this caller; None: the host's."""
         path = self.plain(path)
         own = _is_below(path, OWN)
-        if not own and (not _is_below(path, SHARED) or os.path.lexists(path)):
+        if not own and not _is_below(path, SHARED):
             return None
         place = self.root + path
         if not os.path.lexists(place) or not self.is_emulated(caller):
             return None
-        return place
+        return place if own or not os.path.lexists(path) else None
 
     @staticmethod
     def plain(path: str) -> str:

@@ -6,7 +6,12 @@ whole (what is not in them does not exist) or lie over the host's (other names a
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
+import stat
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +20,12 @@ from vc4lab.temporary import TemporaryFolder
 MAX_LINKS = 40
 MAX_TEXT = 4096
 """So much of a file that programs write is read."""
+
+
+DETACHED = Path(__file__).parent.with_name("supervisor") / "detached.py"
+_PATIENCE = 10.0
+_PATH = getattr(os, "O_PATH", 0)
+_FOLDER = _PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass
@@ -53,6 +64,10 @@ class Tree:
         self.top = Node("/", over_host=True)
         self.root = ""
         self._folder: TemporaryFolder | None = None
+        self._top = -1
+        """A descriptor of that folder."""
+        self._detached: int | None = None
+        """One of it as a mount of its own; -1: not possible, None: not needed yet."""
 
     # -- building ----------------------------------------------------------------------------------
 
@@ -98,6 +113,7 @@ class Tree:
         folder = memory if os.access(memory, os.W_OK | os.X_OK) else None
         self._folder = TemporaryFolder("vc4lab-nodes-", folder)
         self.root = self._folder.path
+        self._top = os.open(self.root, _FOLDER)
         self._write(self.top)
 
     def _write(self, node: Node) -> None:
@@ -106,8 +122,10 @@ class Tree:
             place.symlink_to(node.link)
         elif not node.is_directory:
             place.write_text(node.text or "")
+            place.chmod(0o644)
         else:
             place.mkdir(exist_ok=True)
+            place.chmod(0o755)  # as in sysfs: also for programs that became other users
             if node.over_host and not os.path.isdir(node.path):
                 node.over_host = False  # the host has no such directory
             for child in node.children.values():
@@ -116,13 +134,59 @@ class Tree:
                 self._link_host(node, place)
 
     def _link_host(self, node: Node, place: Path) -> None:
+        """What else is in the host's directory: there the kernel goes on, in a program's root."""
         try:
-            names = os.listdir(node.path) if node.path.startswith("/sys/") else []
+            names = os.listdir(node.path)
         except OSError:
             names = []
         for name in names:
             if name not in node.children:
-                (place / name).symlink_to(f"{node.path}/{name}")
+                (place / name).symlink_to(f"{node.path.rstrip('/')}/{name}")
+
+    def open(self, path: str, flags: int, *, detached: bool = False) -> int:
+        """A descriptor of what lies on disk for a node's path; this never waits. Raises OSError.
+
+        Programs of the same user can change what lies there. So no link is followed, and of what
+        is found only files and directories are opened.
+
+        Parameters
+        ----------
+        detached
+            Of a mount that is part of no directory tree: above the nodes, `..` leads nowhere.
+            Raises OSError where there can be none.
+        """
+        names = _names(path) or ["."]
+        folder = os.dup(self._detached_top() if detached else self._top)
+        try:
+            for name in names[:-1]:
+                inner = os.open(name, _FOLDER, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            wanted = flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+            file = os.open(names[-1], wanted, dir_fd=folder)
+        finally:
+            os.close(folder)
+        mode = os.fstat(file).st_mode
+        if flags & _PATH or stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+            return file
+        os.close(file)
+        raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
+
+    def _detached_top(self) -> int:
+        """A descriptor of the folder as a mount of its own. Raises OSError (EPERM)."""
+        if self._detached is None:
+            self._detached = detached_mount(self.root)
+        if self._detached < 0:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+        return self._detached
+
+    def status(self, path: str) -> os.stat_result:
+        """What lies on disk for a node's path, links not followed. Raises OSError."""
+        file = self.open(path, _PATH)
+        try:
+            return os.fstat(file)
+        finally:
+            os.close(file)
 
     def text_of(self, path: str) -> str:
         """A text file's content: what a program wrote into it, if one did."""
@@ -131,8 +195,9 @@ class Tree:
             return ""
         if self.root and node.is_writable:
             try:
-                with open(self.root + path, encoding="utf-8", errors="replace") as file:
-                    node.text = file.read(MAX_TEXT)
+                file = self.open(path, os.O_RDONLY)
+                with open(file, encoding="utf-8", errors="replace") as text:
+                    node.text = text.read(MAX_TEXT)
             except OSError:
                 pass
         return node.text
@@ -144,11 +209,16 @@ class Tree:
             return
         node.text = text
         if self.root:
-            Path(self.root + path).write_text(text)
+            with open(self.open(path, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
+                file.write(text)
 
     def remove(self) -> None:
         """Take the files away again."""
         if self._folder is not None:
+            os.close(self._top)
+            if self._detached is not None and self._detached >= 0:
+                os.close(self._detached)
+            self._detached = None
             self._folder.remove()
             self._folder, self.root = None, ""
 
@@ -197,6 +267,23 @@ class Tree:
     def is_listed(self, node: Node) -> bool:
         """Whether opening the directory must show or lead to the tree's nodes."""
         return not node.over_host or node.path in ("/sys/class", "/sys/bus", "/sys/dev/char")
+
+
+def detached_mount(folder: str) -> int:
+    """A descriptor of a folder as a mount that is part of no directory tree; -1: not possible."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        ours.settimeout(_PATIENCE)
+        try:
+            with subprocess.Popen(
+                [sys.executable, "-I", "-S", str(DETACHED), str(theirs.fileno()), folder],
+                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, start_new_session=True,
+            ):  # fmt: skip
+                _, descriptors, _, _ = socket.recv_fds(ours, 1, 1)
+        except OSError:
+            return -1
+    return descriptors[0] if descriptors else -1
 
 
 def _names(path: str) -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-from vc4lab.drm.supervisor.descriptors import Descriptors, Opened, OpenedSocket
+from vc4lab.drm.supervisor.descriptors import Descriptors, MemoryFile, Opened, OpenedSocket
 from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.targets import KeptFiles, Task
 from vc4lab.drm.uapi.results import Later, Refused
@@ -21,6 +21,7 @@ class Outcome(Enum):
 
     PROCEED = "the kernel executes the call unchanged"
     ANSWERED = "answered already"
+    AGAIN = "looked at again a moment later"
 
 
 Answer = int | Later | Outcome
@@ -60,6 +61,11 @@ class Caller(Task):
         opened = self.find(number)
         return None if isinstance(opened, OpenedSocket) else opened
 
+    def served_as(self, number: int, text: bytes) -> Opened | None:
+        """The same, from what /proc says about the descriptor."""
+        opened = self.descriptors.identify(self, number, text)
+        return None if isinstance(opened, OpenedSocket) else opened
+
     def _given(self, number: int | None) -> int:
         if number is None:
             raise Refused(errno.EINTR, "the call was interrupted")
@@ -83,8 +89,14 @@ class Device(Protocol):
     def unmapping(self, caller: Caller, address: int, size: int) -> None:
         """A program unmaps something; called if the supervisor's `unmaps` is set."""
 
-    def check_mapping(self, caller: Caller, opened: Opened, offset: int, size: int) -> int:
-        """Whether the file may map this; where in the memory file it is. Raises Refused."""
+    def check_mapping(
+        self, caller: Caller, opened: Opened, offset: int, size: int
+    ) -> tuple[int, MemoryFile]:
+        """Where in which memory file this is that the file may map. Raises Refused."""
+
+    @property
+    def memories(self) -> Container[int]:
+        """The numbers of the memory files that there are now."""
 
     def readiness(self, opened: Opened) -> int:
         """What poll says of it, asked for everything; an open file is readable if events wait."""

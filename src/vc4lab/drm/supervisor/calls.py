@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
 from vc4lab.drm.supervisor.filters import IOCTL_MARK
+from vc4lab.drm.supervisor.mapping_calls import MappingCalls
 from vc4lab.drm.supervisor.mode_calls import ModeCalls
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
@@ -29,13 +30,14 @@ class SystemCalls:
     device: Device
     paths: PathCalls
     files: DescriptorCalls
+    maps: MappingCalls
     modes: ModeCalls
     polls: PollCalls
     uevents: Uevents
 
     def table(self, numbers: Mapping[str, int]) -> dict[int, Handler]:
         """Handlers by the numbers that calls have on a machine."""
-        paths, files, polls = self.paths, self.files, self.polls
+        paths, files, maps, polls = self.paths, self.files, self.maps, self.polls
         modes = self.modes
         table: dict[str, Handler] = {
             "open": lambda c, a: paths.open(c, AT_FDCWD, a[0], _int(a[1])),
@@ -61,10 +63,10 @@ class SystemCalls:
             "dup3": self._dup3,
             "fcntl": lambda c, a: files.control(c, _int(a[0]), _int(a[1]), a[2]),
             "lseek": lambda c, a: files.seek(c, _int(a[0]), a[1], _int(a[2])),
-            "mmap": files.map,
-            "munmap": files.unmap,
-            "mremap": lambda c, a: files.grow(c, a[0], a[1], a[2]),
-            "remap_file_pages": lambda c, a: files.turn(c, a[0]),
+            "mmap": maps.map,
+            "munmap": maps.unmap,
+            "mremap": lambda c, a: maps.grow(c, a[0], a[1], a[2]),
+            "remap_file_pages": lambda c, a: maps.turn(c, a[0]),
             "epoll_create": lambda c, a: files.make_poll(c, 0),
             "epoll_create1": lambda c, a: files.make_poll(c, _int(a[0])),
             "epoll_ctl": files.control_poll,

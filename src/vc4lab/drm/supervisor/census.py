@@ -7,7 +7,7 @@ last one is gone; what /proc shows does. It is looked at only when many copies a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from vc4lab.drm.supervisor.descriptors import poll_number
 from vc4lab.drm.supervisor.targets import DescriptorInfo, mappings
@@ -66,11 +66,11 @@ def _found(processes: Iterable[int]) -> Iterator[tuple[str, int]]:
                 yield "event", DescriptorInfo(text).event_number
 
 
-def mapped_ranges(inode: int) -> list[tuple[int, int]]:
-    """Ranges of a memory file that other processes map, as (start, end)."""
+def mapped_ranges(inodes: Container[int]) -> list[tuple[int, int]]:
+    """Ranges of these memory files that other processes map, as (start, end)."""
     ranges = []
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
-            found = mappings(name, inode)
+            found = mappings(name, inodes)
             ranges += [(start, start + high - low) for low, high, start in found]
     return ranges

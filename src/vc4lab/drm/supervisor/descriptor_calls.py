@@ -1,4 +1,4 @@
-"""System calls on device descriptors: read, dup, fcntl, lseek, mmap, epoll, kcmp."""
+"""System calls on device descriptors: read, dup, fcntl, lseek, epoll, kcmp."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.descriptors import EPOLL_DELETE, EPOLL_EVENT, EventPolls, control
-from vc4lab.drm.supervisor.restarts import restart_with
-from vc4lab.drm.supervisor.targets import mappings
 from vc4lab.drm.uapi.results import Later, Refused
 
 if TYPE_CHECKING:
@@ -22,8 +20,6 @@ _COMPARE_FILES = 0
 _PROCEEDS = (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL)
 _TASK_SIZE = (1 << 47) - mmap.PAGESIZE if os.uname().machine == "x86_64" else 1 << 48
 """Above all memory that a 64-bit program has."""
-_LOOKS = 3
-"""So often a descriptor is looked at that other threads close and open meanwhile."""
 RELEASE_SECONDS = 0.01
 """So long after a close the descriptors are counted."""
 
@@ -34,8 +30,6 @@ class DescriptorCalls:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.polls = EventPolls()
-        self.mapped = False
-        """Whether a program ever asked to map a buffer."""
         self.sweep_at: float | None = None
         """When descriptions are to be looked at: something was closed."""
 
@@ -129,72 +123,6 @@ class DescriptorCalls:
         if offset or whence not in (os.SEEK_SET, os.SEEK_END):
             raise Refused(errno.EINVAL)
         return size if whence == os.SEEK_END else 0
-
-    # -- memory ------------------------------------------------------------------------------------
-
-    def map(self, caller: Caller, args: tuple[int, ...]) -> Answer:
-        """mmap: the kernel does it if the file may map that place."""
-        _, size, _, flags, number, offset = args
-        opened = self._to_map(caller, number & 0xFFFFFFFF)
-        if opened is None:
-            return Outcome.PROCEED
-        self.mapped = True
-        if flags & 3 == mmap.MAP_PRIVATE:
-            raise Refused(errno.EINVAL, "a private mapping of device memory")
-        place = self.device.check_mapping(caller, opened, offset, size)
-        if place == offset:
-            return Outcome.PROCEED
-        if opened.file is not None:  # from now on a descriptor of the memory that it stands for
-            info = caller.position(number & 0xFFFFFFFF)
-            given = caller.descriptors.give(
-                caller.listener, caller.call, caller, opened,
-                number=number & 0xFFFFFFFF, flags=info.flags if info is not None else 0,
-                reply=False, of_memory=True,
-            )  # fmt: skip
-            if given is None:
-                return Outcome.ANSWERED
-            if given < 0:
-                return given
-        restart_with(caller.listener, caller.call, place)
-        return Outcome.ANSWERED
-
-    def _to_map(self, caller: Caller, number: int) -> Opened | None:
-        """What a program maps; None for a file that is not the device's. Raises Refused.
-
-        A number that is not open is never left to the kernel: another thread may have the device
-        opened at it before the kernel looks, and the place would be unchecked.
-        """
-        for _ in range(_LOOKS):
-            opened = caller.served(number)
-            if opened is not None or caller.descriptors.is_foreign(caller, number):
-                return opened
-            if not caller.is_open(number):
-                raise Refused(errno.EBADF, "a descriptor that is not open")
-        raise Refused(errno.EACCES, "the memory file itself")  # opened through /proc
-
-    def grow(self, caller: Caller, address: int, old: int, new: int) -> Answer:
-        """mremap: a mapping of a device does not grow over what lies after it."""
-        if new > old and self._is_mapped(caller, address):
-            raise Refused(errno.EFAULT, "a mapping of device memory cannot grow")
-        return Outcome.PROCEED
-
-    def turn(self, caller: Caller, address: int) -> Answer:
-        """remap_file_pages: a mapping of a device shows what it was made for."""
-        if self._is_mapped(caller, address):
-            raise Refused(errno.EINVAL, "a mapping of device memory cannot be rearranged")
-        return Outcome.PROCEED
-
-    def _is_mapped(self, caller: Caller, address: int) -> bool:
-        """Whether the memory file is mapped at an address of the program."""
-        if not self.mapped:
-            return False
-        inode = caller.descriptors.identity[1]
-        return any(low <= address < high for low, high, _ in mappings(caller.tid, inode))
-
-    def unmap(self, caller: Caller, args: tuple[int, ...]) -> Answer:
-        """munmap: the device may look at what was touched; the kernel does it."""
-        self.device.unmapping(caller, args[0], args[1])
-        return Outcome.PROCEED
 
     # -- epoll -------------------------------------------------------------------------------------
 

@@ -1,10 +1,15 @@
 """Descriptors of the device inside of programs.
 
-A device descriptor is a description of the memory file of its own, so that a program can map it.
+A descriptor leads its program to its file, whatever this process answers: by /proc/self/fd, over a
+socket, with another system call table. So it is a description of a file with nothing in it but what
+the open file may map: at first an empty one of the open file's own, and from a mapping on that of
+the buffer which is mapped, because the kernel maps what the descriptor is of.
+
 Its file position says which open file it is: that survives dup, fork, exec and sockets. A lock on
 the byte at that position is the kernel's own reference count: it goes away with the last
-descriptor and the last mapping, wherever they are. Only dma-bufs have files of their own, because
-programs ask for their size by seeking.
+descriptor and the last mapping, wherever they are. Only a description that has the lock counts:
+another one of the same file, at the same position, stands for nothing. Dma-bufs are known by their
+own files, because programs ask for their size by seeking.
 """
 
 from __future__ import annotations
@@ -19,10 +24,12 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from vc4lab.drm.supervisor.filters import INPUT_WINDOW, IOCTL_MARK, WINDOW
 from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.targets import DescriptorInfo, Task
+from vc4lab.memory import MEMORY_SIZE
 
 _LOCK = struct.Struct("hhxxxxqqixxxx")
 EPOLL_ADD, EPOLL_DELETE = 1, 2
@@ -35,17 +42,53 @@ _DUPLICATES = 1024
 """So many numbers from the one on that F_DUPFD asks for are tried."""
 _SPARE = 320
 """So many numbers of this process stay free for its own looks at programs."""
+APPARENT_SIZE = MEMORY_SIZE
+"""Of an open file's own file: some programs look at it before they map a buffer."""
+_FEW = 16
+"""So many descriptions of an object are looked at each time."""
+_NAME = "vc4lab-file"
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 EVENT_POLL_MARK = IOCTL_MARK << 32
 """Upper half of the data that marks one of the supervisor's epolls."""
 
 
-def kept(descriptor: int) -> int:
-    """A descriptor that stays open for a program. Raises OSError (EMFILE), and closes it then."""
+def check_spare(descriptor: int) -> None:
+    """Raises OSError (EMFILE) if the descriptor leaves this process too few numbers."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit != resource.RLIM_INFINITY and descriptor >= limit - _SPARE:
-        os.close(descriptor)
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+def kept(descriptor: int) -> int:
+    """A descriptor that stays open for a program. Raises OSError (EMFILE), and closes it then."""
+    try:
+        check_spare(descriptor)
+    except OSError:
+        os.close(descriptor)
+        raise
     return descriptor
+
+
+def is_held(descriptor: int, start: int = 0, size: int = 0) -> bool:
+    """Whether another description of the same file has a lock there; size 0: to the end."""
+    asked = _LOCK.pack(fcntl.F_WRLCK, 0, start, size, 0)
+    answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked)
+    return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
+
+
+def sealed_file(size: int = APPARENT_SIZE) -> int:
+    """A file that nothing can be written to, only to be known by. Raises OSError."""
+    file = kept(os.memfd_create(_NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+    os.ftruncate(file, size)
+    fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
+    return file
+
+
+class MemoryFile(Protocol):
+    """A file of the device's memory."""
+
+    descriptor: int
+    inode: int
 
 
 class Opened:
@@ -53,7 +96,9 @@ class Opened:
 
     descriptions: int = 0
     file: int | None = None
-    """A file of its own by which it is known, where programs seek; else the memory file is."""
+    """A file of its own, with nothing in it."""
+    is_sought = False
+    """Whether programs seek in it: then it is known by its file, not by a position."""
 
 
 class OpenedSocket(Opened, ABC):
@@ -64,26 +109,44 @@ class OpenedSocket(Opened, ABC):
         """The program's end; the caller closes it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Description:
-    """One description of the memory file, or of an object's own file."""
+    """One description of an object's own file, or of the memory that it may map."""
 
     cookie: int
     opened: Opened
-    file: int
+    inode: int
+    memory: MemoryFile | None
+    """The memory; None for the object's own file."""
+
+    @property
+    def file(self) -> int:
+        """A descriptor of the same file."""
+        found = self.memory.descriptor if self.memory is not None else self.opened.file
+        assert found is not None
+        return found
 
 
 class Descriptors:
     """All descriptions that programs hold."""
 
-    def __init__(self, memory_file: int) -> None:
-        self.memory_file = memory_file
-        found = os.fstat(memory_file)
-        self.identity = found.st_dev, found.st_ino
+    def __init__(self) -> None:
+        file = sealed_file()
+        try:
+            self._device = os.fstat(file).st_dev
+            text = _text_about(file)
+        finally:
+            os.close(file)
+        self._mount = DescriptorInfo(text).value(b"mnt_id")
+        """Where files without names are: no other file system's file has this and their inodes."""
         self._next = FIRST_COOKIE
         self._known: dict[int, Description] = {}
+        self._of: dict[Opened, list[Description]] = {}
+        """The descriptions of each object, the newest last."""
+        self._look_at: dict[Opened, int] = {}
+        """With so many of them all are looked at."""
         self._own: dict[int, Opened] = {}
-        """Objects with files of their own, by inode."""
+        """Objects that are known by their files, by inode."""
         self._seen: dict[bytes, Opened] = {}
         """By what /proc says of a descriptor, position included, until something is forgotten."""
         self._sockets: dict[int, tuple[int, OpenedSocket]] = {}
@@ -102,12 +165,12 @@ class Descriptors:
         at_least: int = 0,
         flags: int = 0,
         reply: bool = True,
-        of_memory: bool = False,
+        memory: MemoryFile | None = None,
     ) -> int | None:
         """Put a descriptor of `opened` into the program: at `number`, else in the window; when
         that is full, at the lowest free number, as if it had come over a socket.
 
-        `of_memory`: of the memory file, even if the object has a file of its own.
+        `memory`: of this file instead of the object's own.
 
         Returns its number, a negative errno, or None if the call does not wait any more.
         """
@@ -120,25 +183,30 @@ class Descriptors:
                 return -errno.EMFILE
         if isinstance(opened, OpenedSocket) and number is not None:
             return self._give_end(listener, call, opened, number, flags)
-        mode = os.O_RDWR | os.O_CLOEXEC | flags & os.O_NONBLOCK
-        base = self.memory_file if of_memory or opened.file is None else opened.file
-        if base != self.memory_file:
-            self._own[os.fstat(base).st_ino] = opened
-        file = os.open(f"/proc/self/fd/{base}", mode)
+        if opened.file is None:
+            opened.file = sealed_file()
+        base = opened.file if memory is None else memory.descriptor
+        file = os.open(f"/proc/self/fd/{base}", os.O_RDWR | os.O_CLOEXEC | flags & os.O_NONBLOCK)
+        cookie = None
+        result = None
         try:
+            inode = os.fstat(file).st_ino if memory is None else memory.inode
             cookie = self._next
             self._next += COOKIE_STEP
-            if base == self.memory_file:
+            if memory is None and opened.is_sought:
+                self._own[inode] = opened
+            else:
                 os.lseek(file, cookie, os.SEEK_SET)
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, _LOCK.pack(fcntl.F_WRLCK, 0, cookie, 1, 0))
-            self._known[cookie] = Description(cookie, opened, base)
+            self._known[cookie] = description = Description(cookie, opened, inode, memory)
+            self._of.setdefault(opened, []).append(description)
             opened.descriptions += 1
             close_on_exec = bool(flags & os.O_CLOEXEC)
             result = listener.give(call, file, number, close_on_exec=close_on_exec, reply=reply)
         finally:
             os.close(file)
-        if result is None or result < 0:
-            self._forget(cookie)
+            if (result is None or result < 0) and cookie in self._known:
+                self._forget(self._known[cookie])
         return result
 
     def _give_end(
@@ -166,73 +234,98 @@ class Descriptors:
 
     def find(self, task: Task, number: int) -> Opened | None:
         """What a descriptor of a program stands for; None if it is not the device's."""
-        if number >= 1 << 31:
-            return None
-        text = task.text_about(number)
-        if text is None:
-            return None
+        text = task.text_about(number) if number < 1 << 31 else None
+        return self.identify(task, number, text) if text is not None else None
+
+    def identify(self, task: Task, number: int, text: bytes) -> Opened | None:
+        """The same of what /proc says about it."""
         seen = self._seen.get(text)
         if seen is not None:
             return seen
         info = DescriptorInfo(text)
-        inode = info.value(b"ino")
-        if inode is None:  # an older kernel
+        inode = self._inode_in(info)
+        if inode is None:
             found = task.inode_of(number)
             if found is None:
                 return None
-            if found[0] != self.identity[0]:
+            if found[0] != self._device:
                 device, socket = self._sockets.get(found[1], (0, None))
                 return socket if device == found[0] else None
-            inode_number = found[1]
-        else:
-            inode_number = int(inode)
-        if inode_number == self.identity[1]:
-            description = self._known.get(info.position)
-            if description is None:
-                return None
-            if inode is not None and len(self._seen) < SEEN:
-                self._seen[info.text] = description.opened
+            inode = found[1]
+        description = self._known.get(info.position)
+        if description is not None and description.inode == inode and info.is_locked:
+            if info.value(b"ino") is not None and len(self._seen) < SEEN:
+                self._seen[text] = description.opened
             return description.opened
-        own = self._own.get(inode_number)
-        if own is not None and task.inode_of(number) == (self.identity[0], inode_number):
-            return own  # else the same number on another file system
-        device, socket = self._sockets.get(inode_number, (0, None))
-        if socket is not None and task.inode_of(number) == (device, inode_number):
-            return socket
-        return None
+        return self._own.get(inode)
 
-    def is_foreign(self, task: Task, number: int) -> bool:
-        """Whether a descriptor is open and of a file that is not the device's memory."""
-        found = task.inode_of(number) if number < 1 << 31 else None
-        if found is None or found == self.identity:
-            return False
-        return found[0] != self.identity[0] or found[1] not in self._own
+    def _inode_in(self, info: DescriptorInfo) -> int | None:
+        """The number of a file without a name; None for others, and where /proc does not say it."""
+        inode = info.value(b"ino")
+        if inode is None or info.value(b"mnt_id") != self._mount:
+            return None
+        return int(inode)
+
+    def is_of(self, text: bytes, memory: MemoryFile) -> bool:
+        """Whether what /proc says of one of the device's descriptors is of this memory."""
+        description = self._known.get(DescriptorInfo(text).position)
+        return description is not None and description.memory is memory
 
     # -- letting go --------------------------------------------------------------------------------
 
     def sweep(self) -> list[Opened]:
-        """Forget descriptions that no program holds; what had its last one is returned."""
+        """Forget descriptions that no program holds; what had its last one is returned.
+
+        Of an object with many, each mapping of a buffer has one, only the newest are looked at
+        until there are twice as many as at the last full look.
+        """
         gone = []
-        for description in [d for d in self._known.values() if not self._is_held(d)]:
-            opened = self._forget(description.cookie)
-            if opened is not None:
+        for opened, descriptions in list(self._of.items()):
+            if len(descriptions) > self._look_at.get(opened, _FEW):
+                for description in [d for d in descriptions if not _is_held(d)]:
+                    self._drop(description)
+                self._look_at[opened] = max(_FEW, 2 * len(descriptions))
+            while descriptions and not _is_held(descriptions[-1]):
+                self._drop(descriptions[-1])
+            if not descriptions:
+                self._end(opened)
                 gone.append(opened)
         return gone
 
-    def _is_held(self, description: Description) -> bool:
-        asked = _LOCK.pack(fcntl.F_WRLCK, 0, description.cookie, 1, 0)
-        answer = fcntl.fcntl(description.file, fcntl.F_OFD_GETLK, asked)
-        return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
-
-    def _forget(self, cookie: int) -> Opened | None:
+    def _drop(self, description: Description) -> None:
         self._seen.clear()
-        opened = self._known.pop(cookie).opened
-        opened.descriptions -= 1
-        if opened.descriptions:
-            return None
-        if opened.file is not None:
+        del self._known[description.cookie]
+        self._of[description.opened].remove(description)
+        description.opened.descriptions -= 1
+
+    def _forget(self, description: Description) -> None:
+        """It did not reach its program."""
+        self._drop(description)
+        if not description.opened.descriptions:
+            self._end(description.opened)
+
+    def _end(self, opened: Opened) -> None:
+        """It has no description any more."""
+        del self._of[opened]
+        self._look_at.pop(opened, None)
+        if opened.file is None:
+            return
+        if opened.is_sought:
             self._own.pop(os.fstat(opened.file).st_ino, None)
-        return opened
+        else:
+            os.close(opened.file)
+            opened.file = None
+
+
+def _is_held(description: Description) -> bool:
+    """Whether a program has it."""
+    return is_held(description.file, description.cookie, 1)
+
+
+def _text_about(descriptor: int) -> bytes:
+    """What /proc says about one of this process's descriptors."""
+    with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
+        return file.read()
 
 
 class EventPolls:

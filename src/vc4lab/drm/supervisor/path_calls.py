@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vc4lab.drm.nodes.foreign import ForeignTree
-from vc4lab.drm.nodes.tree import HostPath, Node, Tree
+from vc4lab.drm.nodes.tree import Node, Tree
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.file_status import FileStatus, file_system_status
+from vc4lab.drm.supervisor.places import ForeignFile, Places
 from vc4lab.drm.uapi.numbers import AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW
 from vc4lab.drm.uapi.results import Refused
 
 _CREATES = os.O_CREAT | os.O_EXCL
-PREFIXES = ("/sys", "/dev/dri", "/dev/input", "/run/udev", "/proc")
-"""Absolute paths that begin otherwise are the host's, unless they climb with `..`."""
+_BELOW = 0x08 | 0x10
+"""RESOLVE_BENEATH and RESOLVE_IN_ROOT of openat2: a path never leaves the directory."""
 
 DAC_OVERRIDE = 1
 """The capability to open whatever a file's mode says."""
@@ -32,90 +34,75 @@ class PathCalls:
     tree: Tree
     device: Device
     machine: str
-    foreign: ForeignTree | None = None
-    """What programs under qemu find besides the host's files."""
+    places: Places = field(init=False)
     seeks_software_gl: bool = False
     """Whether a program looked for the Mesa driver that draws on the processor."""
 
-    # -- where a path leads ------------------------------------------------------------------------
+    def __post_init__(self) -> None:
+        self.places = Places(self.tree)
+
+    @property
+    def foreign(self) -> ForeignTree | None:
+        """What programs under qemu find besides the host's files."""
+        return self.places.foreign
+
+    @foreign.setter
+    def foreign(self, tree: ForeignTree | None) -> None:
+        self.places.foreign = tree
 
     def locate(
-        self,
-        caller: Caller,
-        directory: int,
-        path: str,
-        *,
-        follow: bool = True,
-        writes: bool = False,
-        missing: int = errno.ENOENT,
-    ) -> Node | HostPath | Outcome:
-        """PROCEED for a path that has nothing to do with the tree. `writes`: it may be changed.
+        self, caller: Caller, directory: int, name: str, *, follow: bool = True
+    ) -> Node | ForeignFile | Outcome:
+        """What a path leads to that a program names; PROCEED for what is the kernel's.
 
-        Raises Refused with `missing` for what does not exist in the tree.
+        Raises Refused for what does not exist.
         """
-        inside = False
-        if not path.startswith("/"):
-            if directory & 0xFFFFFFFF == AT_FDCWD:
-                base = caller.directory
-            else:
-                base = caller.path_of(directory & 0xFFFFFFFF)
-            virtual = self.tree.virtual(base)
-            inside = virtual != base
-            path = f"{virtual}/{path}"
-        if not path.startswith(PREFIXES) and not ("/.." in path or inside):
-            first = path.lstrip("/")  # // and /. are rare
-            if not path.startswith(("//", "/./")) or not first.startswith(("sys", "dev", "./")):
-                if self.foreign is None or writes:
-                    return Outcome.PROCEED
-                place = self.foreign.find(caller, path)
-                return HostPath(place) if place is not None else Outcome.PROCEED
-        found = self.tree.resolve(path, follow=follow)
-        if found is None:
-            raise Refused(missing)
-        if isinstance(found, HostPath) and not inside:
+        if not name:
             return Outcome.PROCEED
-        if isinstance(found, Node) and found.is_directory and not self.tree.is_listed(found):
-            return HostPath(found.path) if inside else Outcome.PROCEED
-        return found
+        path, inside = self.places.absolute(caller, directory, name)
+        return self.places.locate(caller, path, inside=inside, follow=follow)
 
     # -- open --------------------------------------------------------------------------------------
 
     def open(self, caller: Caller, directory: int, address: int, flags: int) -> Answer:
-        """Open a node, a file of the tree or one of the host's through the tree."""
-        path = caller.text(address)
-        if path.endswith(SOFTWARE_GL) or "/libgallium" in path:
+        """Open a node, a file of the tree or one that only programs under qemu see."""
+        name = caller.text(address)
+        if not name:
+            return Outcome.PROCEED
+        if name.endswith(SOFTWARE_GL) or "/libgallium" in name:
             self.seeks_software_gl = True
-        reopened = self._reopened(caller, path)
-        if reopened is not None:
-            return self._give(caller, reopened, flags)
+        path, inside = self.places.absolute(caller, directory, name)
+        node = self._reopened(caller, path)
+        if node is not None:
+            return self._give(caller, node, flags)
         follow = not flags & os.O_NOFOLLOW
         writes = bool(flags & (os.O_ACCMODE | os.O_CREAT | os.O_TRUNC))
         missing = errno.EACCES if flags & os.O_CREAT else errno.ENOENT
-        found = self.locate(caller, directory, path, follow=follow, writes=writes, missing=missing)
+        found = self.places.locate(
+            caller, path, inside=inside, follow=follow, writes=writes, missing=missing
+        )
         if isinstance(found, Outcome):
             return found
-        if flags & os.O_PATH and not follow and self._lies_there(caller, directory, path, found):
+        if isinstance(found, ForeignFile):
+            return self._give_foreign(caller, found, flags)
+        if flags & os.O_PATH and not follow and self._lies_there(caller, directory, name):
             return Outcome.PROCEED
-        if isinstance(found, Node):
-            if found.device is not None:
-                if flags & os.O_DIRECTORY:
-                    raise Refused(errno.ENOTDIR)
-                if flags & os.O_PATH:
-                    return self._give_file(caller, self.tree.root + found.path, flags)
-                access = flags & os.O_ACCMODE
-                wanted = (os.R_OK if access != os.O_WRONLY else 0) | (os.W_OK if access else 0)
-                check_rights(caller, found, wanted)
-                return self._give(caller, found.device, flags)
-            if found.link is not None and not flags & os.O_PATH:
-                raise Refused(errno.ELOOP)
-            if not (found.is_directory or found.is_writable) and flags & os.O_ACCMODE:
-                raise Refused(errno.EACCES)
-            return self._give_file(caller, self.tree.root + found.path, flags)
+        if found.device is not None:
+            if flags & os.O_DIRECTORY:
+                raise Refused(errno.ENOTDIR)
+            if not flags & os.O_PATH:
+                return self._give(caller, found, flags)
+        if found.link is not None and not flags & os.O_PATH:
+            raise Refused(errno.ELOOP)
+        if flags & os.O_ACCMODE and not flags & os.O_PATH and not self._may_write(caller, found):
+            raise Refused(errno.EISDIR if found.is_directory else errno.EACCES)
         return self._give_file(caller, found, flags)
 
-    def _lies_there(
-        self, caller: Caller, directory: int, name: str, found: Node | HostPath
-    ) -> bool:
+    def _may_write(self, caller: Caller, node: Node) -> bool:
+        """A text that can be written belongs to the user who runs the device."""
+        return node.is_writable and caller.user in (0, os.geteuid())
+
+    def _lies_there(self, caller: Caller, directory: int, name: str) -> bool:
         """Whether the directory is one of the nodes' on disk, with a link of that name.
 
         libudev goes from directory to directory and looks at each link itself. A descriptor of a
@@ -124,23 +111,34 @@ class PathCalls:
         if "/" in name or directory & 0xFFFFFFFF == AT_FDCWD:
             return False
         base = caller.path_of(directory & 0xFFFFFFFF)
-        if self.tree.virtual(base) == base or not os.path.islink(f"{base}/{name}"):
+        virtual = self.tree.virtual(base)
+        if virtual == base:
             return False
-        return isinstance(found, Node) or os.path.islink(found)
+        try:
+            return stat.S_ISLNK(self.tree.status(f"{virtual}/{name}").st_mode)
+        except OSError:
+            return False
 
-    def _reopened(self, caller: Caller, path: str) -> str | None:
-        """The node's name when a path is /proc/…/fd/N of a device descriptor."""
-        if not path.startswith("/proc/") or "/fd/" not in path:
+    def _reopened(self, caller: Caller, path: str) -> Node | None:
+        """The node when a path names a descriptor of the device, as /proc/self/fd/N does."""
+        named = self.places.descriptor(caller, path)
+        if named is None:
             return None
-        number = path.rpartition("/")[2]
-        if not number.isdigit():
+        task, number = named
+        opened = caller.descriptors.find(task, number)
+        place = self.device.name_of(opened) if opened is not None else task.path_of(number)
+        node = self.tree.find(self.tree.virtual(place)) if place.startswith("/") else None
+        if node is None or (opened is None and self.tree.virtual(place) == place):
             return None
-        opened = caller.find(int(number))
-        node = self.tree.find(self.device.name_of(opened)) if opened is not None else None
-        return node.device if node is not None else None
+        return node if node.device is not None else None
 
-    def _give(self, caller: Caller, name: str, flags: int) -> Answer:
-        opened = self.device.open(name, caller)
+    def _give(self, caller: Caller, node: Node, flags: int) -> Answer:
+        """An open file of a device's node."""
+        assert node.device is not None
+        access = flags & os.O_ACCMODE
+        wanted = (os.R_OK if access != os.O_WRONLY else 0) | (os.W_OK if access else 0)
+        check_rights(caller, node, wanted)
+        opened = self.device.open(node.device, caller)
         result = None
         try:
             result = caller.descriptors.give(
@@ -151,14 +149,47 @@ class PathCalls:
                 self.device.released(opened)
         return result if result is not None and result < 0 else Outcome.ANSWERED
 
-    def _give_file(self, caller: Caller, place: str, flags: int) -> Answer:
-        """A real file; a descriptor that is only a path cannot be handed over."""
-        wanted = flags & ~(os.O_PATH | os.O_NOFOLLOW | _CREATES | os.O_TRUNC) | os.O_CLOEXEC
+    def _give_file(self, caller: Caller, node: Node, flags: int) -> Answer:
+        """What lies on disk; a descriptor that is only a path cannot be handed over.
+
+        A directory's leads to all above it, and so out of another root: there it is another one.
+        """
+        kept = flags & (os.O_ACCMODE | os.O_DIRECTORY | os.O_APPEND)
+        apart = node.is_directory and not caller.shares_root
         try:
-            file = os.open(place, wanted)
+            file = self.tree.open(
+                node.path, os.O_RDONLY if flags & os.O_PATH else kept, detached=apart
+            )
         except OSError as error:
             raise Refused(error.errno or errno.ENOENT) from None
+        return self._give_opened(caller, file, flags)
+
+    def _give_foreign(self, caller: Caller, place: str, flags: int) -> Answer:
+        """A file for programs under qemu: one that each user may read, or a directory.
+
+        A directory's descriptor leads to what is above it. So it is for the user who runs the
+        device; for others, and for what is neither, the kernel looks at the host's own.
+        """
+        wanted = os.O_RDONLY | flags & os.O_DIRECTORY
         try:
+            file = os.open(place, wanted | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError as error:
+            raise Refused(error.errno or errno.ENOENT) from None
+        if self._may_read(caller, os.fstat(file)):
+            return self._give_opened(caller, file, flags)
+        os.close(file)
+        return Outcome.PROCEED
+
+    @staticmethod
+    def _may_read(caller: Caller, found: os.stat_result) -> bool:
+        if caller.user in (0, os.geteuid()):
+            return stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+        return stat.S_ISREG(found.st_mode) and bool(found.st_mode & stat.S_IROTH)
+
+    def _give_opened(self, caller: Caller, file: int, flags: int) -> Answer:
+        """Hand a descriptor over and close it."""
+        try:
+            fcntl.fcntl(file, fcntl.F_SETFL, flags & (os.O_NONBLOCK | os.O_APPEND))
             result = caller.listener.give(
                 caller.call, file, close_on_exec=bool(flags & os.O_CLOEXEC)
             )
@@ -168,20 +199,21 @@ class PathCalls:
 
     # -- stat --------------------------------------------------------------------------------------
 
-    def status_of(self, found: Node | HostPath, *, follow: bool) -> FileStatus:
+    def status_of(self, found: Node | ForeignFile, *, follow: bool) -> FileStatus:
         """What stat says about a place. Raises Refused."""
-        if isinstance(found, Node) and found.device is not None:
-            return FileStatus.character_device(*found.number, found.mode, found.owner)
-        place = self.tree.root + found.path if isinstance(found, Node) else found
         try:
-            result = os.stat(place, follow_symlinks=follow and not isinstance(found, Node))
+            if isinstance(found, ForeignFile):
+                return FileStatus.of(os.stat(found, follow_symlinks=follow))
+            if found.device is not None:
+                return FileStatus.character_device(*found.number, found.mode, found.owner)
+            result = self.tree.status(found.path)
         except OSError as error:
             raise Refused(error.errno or errno.ENOENT) from None
-        status = FileStatus.of(result)
-        if isinstance(found, Node) and not stat.S_ISLNK(status.mode):
-            bits = 0o555 if found.is_directory else 0o644 if found.is_writable else 0o444
-            status = FileStatus.of(os.stat_result((stat.S_IFMT(status.mode) | bits, *result[1:10])))
-        return status
+        if stat.S_ISLNK(result.st_mode):
+            return FileStatus.of(result)
+        bits = 0o555 if found.is_directory else 0o644 if found.is_writable else 0o444
+        mode = stat.S_IFMT(result.st_mode) | bits
+        return FileStatus.of(os.stat_result((mode, *result[1:10])))
 
     def stat(
         self,
@@ -232,14 +264,14 @@ class PathCalls:
         self, caller: Caller, directory: int, address: int, result: int, room: int
     ) -> Answer:
         """readlink, and what /proc/…/fd shows of device descriptors."""
-        path = caller.text(address)
+        path, inside = self.places.absolute(caller, directory, caller.text(address))
         target: str | None = None
-        if path.startswith("/proc/") and "/fd/" in path:
+        if self.places.descriptor(caller, path) is not None:
             target = self._shown(caller, path)
             if target is None:
                 return Outcome.PROCEED
         else:
-            found = self.locate(caller, directory, path, follow=False)
+            found = self.places.locate(caller, path, inside=inside, follow=False)
             if isinstance(found, Outcome):
                 return found
             if isinstance(found, Node):
@@ -256,17 +288,15 @@ class PathCalls:
         return len(data)
 
     def _shown(self, caller: Caller, path: str) -> str | None:
-        number = path.rpartition("/")[2]
-        whose = path.split("/")[2]
-        if not number.isdigit() or whose not in ("self", "thread-self", str(caller.tid)):
-            if not whose.isdigit() or int(whose) != caller.process:
-                return None
-        if not number.isdigit():
+        """Where a descriptor leads that a path names; None: as the kernel says."""
+        named = self.places.descriptor(caller, path)
+        if named is None:
             return None
-        opened = caller.find(int(number))
+        task, number = named
+        opened = caller.descriptors.find(task, number)
         if opened is not None:
             return self.device.name_of(opened)
-        place = caller.path_of(int(number))
+        place = task.path_of(number)
         virtual = self.tree.virtual(place)
         return virtual if virtual != place else None
 
@@ -276,17 +306,15 @@ class PathCalls:
         if isinstance(found, Outcome):
             return found
         if isinstance(found, Node):
-            writable = found.device is not None
+            writable = found.device is not None or self._may_write(caller, found)
             executable = found.is_directory
-            if writable:
+            if found.device is not None:
                 check_rights(caller, found, mode & ~os.X_OK)
             if (mode & os.W_OK and not writable) or (mode & os.X_OK and not executable):
                 raise Refused(errno.EACCES)
             return 0
-        if not os.path.exists(found):  # Path's raises where one may not look
-            raise Refused(errno.ENOENT)
         if not os.access(found, mode & 7):
-            raise Refused(errno.EACCES)
+            raise Refused(errno.EACCES if os.path.lexists(found) else errno.ENOENT)
         return 0
 
     def attributes(self, caller: Caller, address: int) -> Answer:
@@ -298,7 +326,10 @@ class PathCalls:
 
     def open_how(self, caller: Caller, args: tuple[int, ...]) -> Answer:
         """openat2."""
-        flags, _, _ = struct.unpack("<QQQ", caller.read(args[2], 24))
+        flags, _, resolve = struct.unpack("<QQQ", caller.read(args[2], 24))
+        name = caller.text(args[1])
+        if resolve & _BELOW and (name.startswith("/") or ".." in name.split("/")):
+            return Outcome.PROCEED
         return self.open(caller, args[0], args[1], flags & 0x7FFFFFFF)
 
 

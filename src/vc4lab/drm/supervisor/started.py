@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import os
 import resource
@@ -10,7 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ KEEPER = Path(__file__).with_name("keeper.py")
 _SIGNALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP}
 PROC = Path("/proc")
 _START_SECONDS = 30.0
-_DESCRIPTORS = 1 << 16
+_DESCRIPTORS = 1 << 18
+_GET_DUMPABLE, _SET_DUMPABLE = 3, 4
 
 
 class NotPossible(Exception):  # noqa: N818 - a fact about the host
@@ -98,6 +100,13 @@ class Started:
             self.connection.send(b"Q")  # the programs end without a word
         self.connection.close()
 
+    def abandon(self) -> None:
+        """The same, from another thread: the connection stays open for the first."""
+        with contextlib.suppress(OSError):
+            self.connection.send(b"Q")
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
     def _number(self) -> int:
         self.connection.setblocking(True)
         data = self.connection.recv(4, socket.MSG_WAITALL)
@@ -115,6 +124,22 @@ def check_proc() -> None:
             "/proc belongs to another PID namespace; mount this one's "
             "(bwrap --proc /proc, unshare --mount-proc)"
         )
+
+
+@contextlib.contextmanager
+def kept_apart() -> Iterator[None]:
+    """Let other processes of the same user not look into this one: it has all buffers.
+
+    Root may, and what may trace any process.
+    """
+    library = ctypes.CDLL(None)
+    before = library.prctl(_GET_DUMPABLE, 0, 0, 0, 0)
+    library.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+    try:
+        yield
+    finally:
+        if before == 1:  # by itself a process can only become this again
+            library.prctl(_SET_DUMPABLE, 1, 0, 0, 0)
 
 
 def check_memory(process: int) -> None:

@@ -23,8 +23,9 @@ from vc4lab.drm.supervisor.descriptors import Descriptors
 from vc4lab.drm.supervisor.filters import build_filter
 from vc4lab.drm.supervisor.keeper import descendants
 from vc4lab.drm.supervisor.machines import Machine, host_machine
+from vc4lab.drm.supervisor.mapping_calls import MappingCalls
 from vc4lab.drm.supervisor.mode_calls import ModeCalls
-from vc4lab.drm.supervisor.notifications import Listener
+from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
 from vc4lab.drm.supervisor.started import (
@@ -33,6 +34,7 @@ from vc4lab.drm.supervisor.started import (
     check_limit,
     check_memory,
     check_proc,
+    kept_apart,
     raise_limit,
 )
 from vc4lab.drm.supervisor.targets import KeptFiles
@@ -44,6 +46,7 @@ from vc4lab.listeners import Listeners, OneListener
 _SWEEP_SECONDS = 1.0
 _NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC))
 """The host's errors for too few descriptors or too little memory; the program gets them."""
+_AGAIN_SECONDS = 0.0005
 _MAX_LEFT = 1000
 """Looks at what a dead program left in a socket; its room is far smaller."""
 SWITCH_INTERVAL = 0.0002
@@ -55,8 +58,6 @@ class Supervisor:
 
     Parameters
     ----------
-    memory_file
-        Descriptor of the memory that programs map.
     deep
         Also see device descriptors that arrive over sockets at other numbers; costs time.
 
@@ -65,7 +66,7 @@ class Supervisor:
 
     on_call = OneListener("call_answered", tuple)
 
-    def __init__(self, device: Device, tree: Tree, memory_file: int, *, deep: bool = False) -> None:
+    def __init__(self, device: Device, tree: Tree, *, deep: bool = False) -> None:
         machine = host_machine()
         if machine is None:
             raise NotPossible(f"no table of system calls for {os.uname().machine}")
@@ -74,10 +75,13 @@ class Supervisor:
         self.tree = tree
         self.deep = deep
         self.kept = KeptFiles()
-        self.descriptors = Descriptors(memory_file)
+        self.descriptors = Descriptors()
         self.paths = PathCalls(tree, device, machine.name)
         self.files = DescriptorCalls(device)
+        self.maps = MappingCalls(device)
         self.polls = PollCalls(device)
+        self.turns = 0
+        """Changes once a second at least while programs are served."""
         self.calls = 0
         """System calls answered so far."""
         self.call_answered: Listeners[CallAnswered] = Listeners()
@@ -95,7 +99,9 @@ class Supervisor:
         self.uevents = Uevents()
         """Where programs hear of what is plugged in and out."""
         modes = ModeCalls(self.paths, device)
-        answered = SystemCalls(device, self.paths, self.files, modes, self.polls, self.uevents)
+        answered = SystemCalls(
+            device, self.paths, self.files, self.maps, modes, self.polls, self.uevents
+        )
         self._handlers = answered.table(machine.calls)
         names = ("open", "openat", "openat2", "ioctl")
         self._sees_closed = {machine.calls[name] for name in names if name in machine.calls}
@@ -104,6 +110,8 @@ class Supervisor:
         self._interrupted = False
         """A SIGINT came before there was a program."""
         self._next_sweep = 0.0
+        self._again: list[Notification] = []
+        """Calls that are looked at again a moment later."""
 
     # -- the program -------------------------------------------------------------------------------
 
@@ -134,7 +142,8 @@ class Supervisor:
             check_memory(started.keeper.pid)
             sys.setswitchinterval(SWITCH_INTERVAL)
             limit = raise_limit()
-            status = self._serve(started)
+            with kept_apart():
+                status = self._serve(started)
         finally:
             sys.setswitchinterval(interval)
             if self._started is not None:
@@ -167,6 +176,12 @@ class Supervisor:
             self._started.interrupt()
         else:
             self._interrupted = True
+
+    def abandon(self) -> None:
+        """End the programs although this one's thread does not go on; from any thread."""
+        started = self._started
+        if started is not None:
+            started.abandon()
 
     def close(self) -> None:
         """Let go of the host's descriptors; no program runs after this."""
@@ -244,7 +259,10 @@ class Supervisor:
 
     def _step(self, longest: float) -> list[int]:
         """Wait for something and do it; other descriptors that are ready are returned."""
-        timeout = self._look(longest)
+        if self._again:
+            self._look_again()
+        self.turns += 1
+        timeout = self._look(_AGAIN_SECONDS if self._again else longest)
         others = []
         listener = self.waiting.listener
         listened = listener.descriptor if listener is not None else -1
@@ -336,6 +354,19 @@ class Supervisor:
         if call is None:
             return
         self.calls += 1
+        if self.maps.under_way:
+            self.maps.under_way.pop(call.tid, None)
+        self._answer(listener, call)
+
+    def _look_again(self) -> None:
+        """Calls that could not be looked at yet."""
+        listener = self.waiting.listener
+        again, self._again = self._again, []
+        for call in again:
+            if listener is not None and listener.is_valid(call):
+                self._answer(listener, call)
+
+    def _answer(self, listener: Listener, call: Notification) -> None:
         if self.files.sweep_at is not None and call.number in self._sees_closed:
             self._sweep()  # what was closed before this call is closed
         handler = self._handlers.get(call.number)
@@ -349,6 +380,9 @@ class Supervisor:
             if error.errno not in _NO_ROOM:
                 raise
             answer = Refused(error.errno, "the host has too little memory")
+        if answer is Outcome.AGAIN:
+            self._again.append(call)
+            return
         if self.call_answered.subscriptions:
             self.call_answered.emit(CallAnswered(call, answer))
         if type(answer) is int:

@@ -10,6 +10,7 @@ import ctypes
 import errno
 import os
 import time
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -282,6 +283,11 @@ class Task:
         """The current directory."""
         return self._link("cwd") or "/"
 
+    @property
+    def shares_root(self) -> bool:
+        """Whether its root directory and its mounts are this process's."""
+        return all(self._link(name) == _own(name) for name in ("root", "ns/mnt"))
+
     # -- the process -------------------------------------------------------------------------------
 
     def status(self) -> dict[str, str]:
@@ -294,14 +300,14 @@ class Task:
         return {name: value.strip() for name, _, value in lines}
 
     @property
+    def user(self) -> int:
+        """The user by whose rights it opens files; -1 if it is gone."""
+        return int(self.status().get("Uid", "-1").split()[-1])
+
+    @property
     def process(self) -> int:
         """Number of the process that the thread belongs to."""
         return int(self.status().get("Tgid", self.tid))
-
-    @property
-    def user(self) -> int:
-        """Who it is for files."""
-        return int(self.status().get("Uid", "0 0 0 0").split()[3])
 
     def is_in_group(self, group: int) -> bool:
         """Whether it is for files."""
@@ -359,6 +365,12 @@ class Task:
             return None
 
 
+@cache
+def _own(name: str) -> str:
+    """A link of /proc about this process."""
+    return os.readlink(f"/proc/self/{name}")
+
+
 @dataclass(frozen=True)
 class DescriptorInfo:
     """/proc/…/fdinfo of one descriptor."""
@@ -383,22 +395,32 @@ class DescriptorInfo:
         return int(self.value(b"flags") or b"0", 8)
 
     @property
+    def is_locked(self) -> bool:
+        """Whether this open file itself has a lock on the byte at its position."""
+        position = self.value(b"pos") or b""
+        lock = (self.value(b"lock") or b"").split()
+        return lock[-2:] == [position, position] and b"OFDLCK" in lock and b"WRITE" in lock
+
+    @property
     def event_number(self) -> int:
         """The number of an eventfd; -1 before kernel 5.2."""
         return int(self.value(b"eventfd-id") or b"-1")
 
 
-def mappings(process: int | str, inode: int) -> list[tuple[int, int, int]]:
-    """Where a process maps a memory file: start and end of addresses, and the place in the file."""
+def mappings(process: int | str, inodes: Container[int]) -> list[tuple[int, int, int]]:
+    """Where a process maps files without names: start and end of addresses, the place in the file.
+
+    Only those whose numbers are among `inodes`.
+    """
     try:
         with open(f"/proc/{process}/maps", "rb") as file:
             lines = file.read().split(b"\n")
     except OSError:
         return []
-    number, found = b"%d" % inode, []
+    found = []
     for line in lines:
-        fields = line.split(None, 5) if number in line else ()
-        if len(fields) == 6 and fields[4] == number and b"memfd:" in fields[5]:
+        fields = line.split(None, 5) if b"memfd:" in line else ()
+        if len(fields) == 6 and int(fields[4]) in inodes and fields[5].startswith(b"/memfd:"):
             low, _, high = fields[0].partition(b"-")
             found.append((int(low, 16), int(high, 16), int(fields[2], 16)))
     return found
