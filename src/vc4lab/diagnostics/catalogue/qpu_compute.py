@@ -147,4 +147,14 @@ COMPUTE_ENTRIES = [
         "AG100-R p. 57; hardware reference 5.6",
         "Read vw_wait (`mov -, vw_wait`) after the last store.",
     ),
+    Entry(
+        "QPU-069",
+        "An integer uniform is used as a float",
+        "A number without a point or an exponent in `vc4lab run -u` is an integer, and its bits "
+        "are those of a very small float (a denormal; of a negative one, of no number), which "
+        "most operations take for 0. The program uses it as an operand of a float operation.",
+        "hardware reference 4.6: inputs with exponent 0 count as 0; `vc4lab run --help`",
+        "Write 2.0 or 2e0 instead of 2, or convert it with itof in the program.",
+        Severity.WARNING,
+    ),
 ]

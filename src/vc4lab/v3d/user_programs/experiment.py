@@ -11,6 +11,7 @@ import struct
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
@@ -22,6 +23,7 @@ from vc4lab.qpu.text.lint import lint
 from vc4lab.ranges import COUNT, OFFSET, QPU_COUNT, UNIFORM
 from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+from vc4lab.v3d.user_programs.float_uniforms import FloatUse, float_uses, is_small_integer
 from vc4lab.v3d.user_programs.scheduler import UserPrograms
 from vc4lab.v3d.user_programs.watching.watch import Allowed, Memory
 
@@ -103,6 +105,7 @@ class Experiment:
         self.code, self.raw = code, raw
         self.allowed = Allowed(stops=self.reporter.strict) if check else None
         gpu = chosen(gpu, GpuOptions(engine, threads, unknowns, budget))
+        self._told: set[FloatUse] = set()
         self.programs = UserPrograms(self.memory, self.reporter, gpu, self.allowed)
 
     def __repr__(self) -> str:
@@ -189,6 +192,7 @@ class Experiment:
             self.memory.write(place, struct.pack(f"<{len(words)}I", *words))
             if self.allowed is not None:
                 self.allowed.uniforms[place] = 4 * len(words)
+                self._check_floats(words, qpu)
             self.programs.request(self.entry, place, 0)
         if self.allowed is not None:
             self.lint()
@@ -202,6 +206,27 @@ class Experiment:
         return Report(
             qpus, self.programs.completed, count, seconds, self.programs.waiting_each, self.areas
         )
+
+    def _check_floats(self, words: list[int], qpu: int) -> None:
+        """Report integers that the program takes for floats, once for each place."""
+        for use in self._float_uses:
+            word = words[use.uniform] if use.uniform < len(words) else 0
+            if not is_small_integer(word) or use in self._told:
+                continue
+            self._told.add(use)
+            number = word - (1 << 32) if word >> 31 else word
+            (meant,) = struct.unpack("<f", struct.pack("<I", word))
+            self.reporter.report(
+                "QPU-069",
+                f"uniform {use.uniform} of QPU {qpu} is the integer {number} (0x{word:08x}), but "
+                f"is used as a float, where these bits mean {meant:.3g}; write {number}.0",
+                address=CODE + INSTRUCTION_BYTES * use.at,
+                block="QPU",
+            )
+
+    @cached_property
+    def _float_uses(self) -> list[FloatUse]:
+        return list(float_uses(words_of(self.code), (self.entry - CODE) // INSTRUCTION_BYTES))
 
     def dump(self, text: str) -> str:
         """`name`, `name:float` or `name:int:64` (words) as lines of text, hex by default."""
