@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types bench bench-compare conformance conformance-gl conformance-linux conformance-igt soak soak-linux gallery fuzz examples clean packages peer env
+.PHONY: demo test check lint types bench bench-compare conformance conformance-gl conformance-linux conformance-igt soak soak-linux gallery fuzz examples clean packages peer env lock
 
 demo: env
 	$(BIN)/vc4lab demo
@@ -78,9 +78,16 @@ env: $(STAMP)
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("vc4lab needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
+
+# The digests of all files of the versions in requirements.lock, for each platform: after a version
+# was changed there, where uv is installed.
+lock:
+	uv pip compile requirements.lock -o requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --custom-compile-command "make lock" --quiet \
+		--default-index https://pypi.org/simple
 
 # What the tests like to have from Debian (cross compilers, programs they run); skipped with a
 # message elsewhere.
