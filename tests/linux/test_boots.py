@@ -23,9 +23,12 @@ from vc4lab.linux import boots
 from vc4lab.linux.archive import Archive
 from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan
 from vc4lab.linux.kernels import TARGETS, architecture_of, command_line, find_kernel
+from vc4lab.linux.running import Linux
 from vc4lab.memory import GuestMemory
+from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.boot_plan import RAMDISK_NAME, Piece
 from vc4lab.soc.boot.device_tree import device_tree
+from vc4lab.soc.states.state import StateError
 
 
 def linux(*arguments: str, code: int = ExitCode.BAD_INPUT) -> str:
@@ -320,3 +323,44 @@ def test_the_oldest_states_go(tmp_path: Path) -> None:
     boots._drop_oldest(tmp_path, "*.state")
     left = sorted(int(path.stem) for path in tmp_path.iterdir())
     assert left == list(range(3, boots.KEPT + 3))
+
+
+def test_a_state_that_does_not_load_is_made_again(
+    brought: Brought, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page of it has changed, or it is of a version between two versions."""
+    states, said = [], []
+
+    def prepare(boot: LinuxBoot, _show: object) -> None:
+        boot.folder.mkdir(exist_ok=True)
+        states.append(boot.state.exists())
+        boot.state.write_bytes(b"")
+
+    def loaded(boot: LinuxBoot) -> str:
+        if len(states) == 1:
+            raise StateError("the file is damaged")
+        return "loaded"
+
+    monkeypatch.setattr(LinuxBoot, "prepare", prepare)
+    monkeypatch.setattr(Linux, "_loaded", loaded)
+    assert Linux.booted(show=said.append) == "loaded"
+    assert states == [False, False]
+    assert said[0].endswith("the file is damaged; it is made again")
+
+
+def test_the_command_makes_a_damaged_state_again(
+    brought: Brought, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def prepare(boot: LinuxBoot, _show: object = None) -> None:
+        boot.folder.mkdir(exist_ok=True)
+        boot.state.write_bytes(b"noise")
+        made.append(boot.state)
+
+    monkeypatch.setattr(LinuxBoot, "prepare", prepare)
+    monkeypatch.setattr(LinuxBoot, "extras", BootExtras("console=ttyS1"))
+    text = linux("--", "true")
+    assert len(made) == 2  # and the second is no better
+    assert text.count("it is removed, and made again") == 2
+    assert "CLI-005" not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -102,7 +103,12 @@ class Instruments:
             load_state(self._machine, path, in_place=self._options.state_in_place)
         except (StateError, OSError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise InstrumentError(f"vc4lab: CLI-005: {path}: {reason}") from None
+            text = f"vc4lab: CLI-005: {path}: {reason}"
+            if self._options.state_in_place and isinstance(error, StateError):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                    text = f"vc4lab: {path}: {reason}; it is removed, and made again"
+            raise InstrumentError(text) from None
 
     def write_card(self) -> ExitCode:
         """After the run, however it ended: write what `--write-image` asks for."""

@@ -213,6 +213,10 @@ def linux(
         say("a shell in the simulated Pi; `exit` or Ctrl-A X leaves")
     guest = LinuxTerminal(program, monitor, puts)
     code = run_session(settings, guest)
+    if code == ExitCode.BAD_INPUT and not boot.state.exists():  # it was damaged
+        _prepare(boot)
+        guest = LinuxTerminal(program, monitor, puts)
+        code = run_session(settings, guest)
     raise typer.Exit(code or guest.code or ExitCode.OK)
 
 

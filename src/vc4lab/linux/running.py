@@ -25,6 +25,7 @@ from vc4lab.scanout.timings import timing_of
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.sd.sd_medium import SECTOR, CardFile
+from vc4lab.soc.states.state import StateError, load_state
 from vc4lab.soc.videocore.edid import MOST_MODES
 
 if TYPE_CHECKING:
@@ -141,7 +142,6 @@ class Linux:
             `vc4lab linux --setup` has not been run, or Linux does not start.
         """
         from vc4lab.drm.setup.places import find_brought
-        from vc4lab.soc.states.state import load_state
 
         try:
             architecture = architecture_of(plan.board, plan.architecture)
@@ -152,6 +152,17 @@ class Linux:
             raise BootFailed(f"nothing is installed yet: {setup_command(plan.board)}")
         boot = LinuxBoot(brought, plan)
         boot.prepare(show)
+        try:
+            return cls._loaded(boot)
+        except StateError as error:
+            show(f"{boot.state}: {error}; it is made again")
+            boot.state.unlink(missing_ok=True)
+            boot.prepare(show)
+            return cls._loaded(boot)
+
+    @classmethod
+    def _loaded(cls, boot: LinuxBoot) -> Linux:
+        """From the state that there is. Raises StateError, BootError, OSError."""
         port = SerialPort()
         machine = Machine(boot.kernel.image, serial=port, options=boot.options)
         load_state(machine, boot.state, in_place=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vc4lab.diagnostics.entry import Entry
+from vc4lab.diagnostics.entry import Entry, Severity
 
 ENTRIES = [
     Entry(
@@ -63,6 +63,7 @@ ENTRIES = [
         "vc4lab linux --help",
         "Where the files are your own: chmod -R go-w FOLDER. Else delete the folder and run "
         "--setup again, or set VC4LAB_CACHE to a folder of your own, as with sudo.",
+        Severity.WARNING,
     ),
     Entry(
         "CLI-008",
