@@ -60,17 +60,18 @@ def test_a_living_process_keeps_its_folder(tmp_path):
 
 def test_only_folders_of_the_kind_and_the_user_go(tmp_path, monkeypatch):
     (tmp_path / "vc4lab-other-1").mkdir(0o700)
-    (tmp_path / f"{KIND}shared").mkdir()
-    (tmp_path / f"{KIND}shared").chmod(0o755)
-    (tmp_path / f"{KIND}file").write_text("")
+    (tmp_path / f"{KIND}before").mkdir(0o700)  # of a version without locks, perhaps in use
+    (tmp_path / f"{KIND}of-shared").mkdir()
+    (tmp_path / f"{KIND}of-shared").chmod(0o755)
+    (tmp_path / f"{KIND}of-file").write_text("")
     (tmp_path / "target").mkdir(0o700)
-    (tmp_path / f"{KIND}link").symlink_to("target")
+    (tmp_path / f"{KIND}of-link").symlink_to("target")
     kept = sorted(os.listdir(tmp_path))
-    (tmp_path / f"{KIND}mine").mkdir(0o700)
+    (tmp_path / f"{KIND}of-mine").mkdir(0o700)
     user = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: user + 1)
     sweep(KIND, str(tmp_path))
-    assert (tmp_path / f"{KIND}mine").exists()
+    assert (tmp_path / f"{KIND}of-mine").exists()
     monkeypatch.undo()
     sweep(KIND, str(tmp_path))
     assert sorted(os.listdir(tmp_path)) == kept
@@ -91,7 +92,7 @@ def test_one_that_is_just_being_made_stays(tmp_path):
 def test_programs_and_nodes_sweep_their_kind(tmp_path, monkeypatch, kind):
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr("os.access", lambda *_: False)  # /dev/shm
-    left = tmp_path / f"vc4lab-{kind}-abandoned"
+    left = tmp_path / f"vc4lab-{kind}-of-1-abandoned"
     left.mkdir(0o700)
     if kind == "gl":
         with PrivateTmp() as made:

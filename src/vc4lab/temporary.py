@@ -18,6 +18,8 @@ import time
 _NEW = "vc4lab-new-"
 """How the name of a folder begins before it is locked; it is renamed then, so that no other start
 takes it for an abandoned one."""
+_LOCKED = "of-"
+"""Follows the prefix in names of folders that are locked; there are others from before."""
 _UNFINISHED = 3600.0
 """Seconds after which nothing is going to rename a folder any more."""
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -46,7 +48,8 @@ class TemporaryFolder:
         self._descriptor = os.open(new, _FLAGS)
         with contextlib.suppress(OSError):  # a file system without locks: nothing is swept there
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self.path = os.path.join(parent, prefix + os.path.basename(new)[len(_NEW) :])
+        name = f"{prefix}{_LOCKED}{os.getpid()}-{os.path.basename(new)[len(_NEW) :]}"
+        self.path = os.path.join(parent, name)
         os.rename(new, self.path)
 
     def remove(self) -> None:
@@ -61,7 +64,8 @@ def sweep(prefix: str, parent: str) -> None:
     """Remove the folders of this kind whose processes are gone; only those of this user."""
     try:
         with os.scandir(parent) as entries:
-            names = [entry.name for entry in entries if entry.name.startswith((prefix, _NEW))]
+            begins = prefix + _LOCKED, _NEW
+            names = [entry.name for entry in entries if entry.name.startswith(begins)]
     except OSError:
         return
     for name in names:
