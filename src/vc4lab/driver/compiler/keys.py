@@ -50,6 +50,9 @@ class TextureKey:
         Red, green and blue become linear after sampling.
     is_sampled
         It has several samples a pixel: nothing samples it, single ones are fetched.
+    clamps_level
+        The program computes the level of detail, and clamps it: the unit has no limits but whole
+        levels.
     """
 
     swizzle: tuple[Swizzle, ...] = RGBA
@@ -60,6 +63,7 @@ class TextureKey:
     has_border: bool = False
     is_srgb: bool = False
     is_sampled: bool = False
+    clamps_level: bool = False
 
 
 @dataclass(frozen=True)

@@ -79,12 +79,16 @@ class Texture:
         last one, and bytes of a row of tiles.
     border
         The border colour in the texture unit's layout.
+    min_level, max_level
+        Between which programs keep the level of detail (`TextureKey.clamps_level`).
     """
 
     parameters: tuple[int, int, int]
     width: int
     height: int
     border: int
+    min_level: float = 0.0
+    max_level: float = 0.0
 
 
 @lru_cache(maxsize=1024)
@@ -104,7 +108,38 @@ def texture_key(view: Any, sampler: SamplerState, format_number: Any) -> Texture
         saturate_t=sampler.wrap_t == PipeWrap.CLAMP,
         is_srgb=_is_srgb(format_number),
         has_border=PipeWrap.CLAMP_TO_BORDER in (sampler.wrap_s, sampler.wrap_t),
+        clamps_level=clamps_level(sampler, view.last_level - view.first_level),
     )
+
+
+def clamps_level(sampler: SamplerState, last: int) -> bool:
+    """Whether a sampler limits the level of detail by what no number of levels does.
+
+    last: the highest of a view's levels, from its first one on.
+    """
+    mip, most = sampler.min_mip_filter, sampler.max_lod
+    if last <= 0 or mip == MipFilter.NONE:
+        return False
+    between = mip == MipFilter.LINEAR and 0 < most < last and not float(most).is_integer()
+    return sampler.min_lod > 0 or between
+
+
+def _limited(sampler: SamplerState, levels: int, low: Any, high: Any) -> tuple[int, Any, Any, Any]:
+    """Levels, mip filter, and filters of minified and magnified texels, as a sampler's limits of
+    the level of detail leave them, but for what programs do (`clamps_level`).
+    """
+    mip, most = sampler.min_mip_filter, sampler.max_lod
+    if levels <= 1:
+        mip = MipFilter.NONE
+    if clamps_level(sampler, levels - 1):
+        return levels, mip, low, high
+    if most <= 0:
+        return 1, MipFilter.NONE, high, high  # always magnified
+    if sampler.min_lod > 0:
+        return levels, mip, low, low  # never
+    if most < levels - 1:
+        levels = int(most + 0.5) + 1
+    return levels, mip, low, high
 
 
 def is_sampled_in_place(view: BoundView) -> bool:
@@ -135,9 +170,9 @@ def texture_of(view: BoundView, sampler: SamplerState) -> Texture:
     wraps = [_WRAPS.get(wrap) for wrap in (sampler.wrap_s, sampler.wrap_t)]
     if None in wraps:
         raise Refused("GL-007", f"a sampler with wrap {sampler.wrap_s}, {sampler.wrap_t}")
-    mip = sampler.min_mip_filter if levels > 1 else MipFilter.NONE
     low = Filter.NEAREST if is_depth else sampler.min_img_filter
     high = Filter.NEAREST if is_depth else sampler.mag_img_filter
+    levels, mip, low, high = _limited(sampler, levels, low, high)
     layer = state.first_layer
     # A blit sees a face of a cube as a picture.
     is_cube = resource.target == Target.TEXTURE_CUBE and state.target != Target.TEXTURE_2D
@@ -156,7 +191,9 @@ def texture_of(view: BoundView, sampler: SamplerState) -> Texture:
         cube_stride=resource.layer_bytes if is_cube else 0,
     )
     words = config.parameters()
-    return Texture(words[:3], first.width, first.height, _border(sampler, kind, state.format))
+    border = _border(sampler, kind, state.format)
+    limits = sampler.min_lod, sampler.max_lod
+    return Texture(words[:3], first.width, first.height, border, *limits)
 
 
 def samples_of(view: BoundView) -> Texture:

@@ -170,6 +170,8 @@ _WORDS: dict[UniformKind, Any] = {
     ),
     _KIND.TEXTURE_WIDTH_RCP: lambda one, v, *_rest: float_word(1 / _texture(v, one.index).width),
     _KIND.TEXTURE_HEIGHT_RCP: lambda one, v, *_rest: float_word(1 / _texture(v, one.index).height),
+    _KIND.TEXTURE_MIN_LEVEL: lambda one, v, *_rest: float_word(_texture(v, one.index).min_level),
+    _KIND.TEXTURE_MAX_LEVEL: lambda one, v, *_rest: float_word(_texture(v, one.index).max_level),
     _KIND.TEXTURE_ADDRESS: lambda one, v, *_rest: _texture(v, one.index).parameters[0],
     _KIND.TEXTURE_LIMIT: lambda one, v, *_rest: _texture(v, one.index).parameters[1],
     _KIND.TEXTURE_ROW: lambda one, v, *_rest: _texture(v, one.index).parameters[2],

@@ -134,8 +134,12 @@ class Arithmetic(Floats):
 
     def _derivative(self, value: Value, step: int) -> Operand:
         """The difference of the two lanes of a pair that are `step` lanes apart."""
+        return self.difference(self._arg(value), step)
+
+    def difference(self, operand: Operand, step: int) -> Reg:
+        """The same of an operand."""
         code = self.code
-        x = code.as_reg(self._arg(value))
+        x = code.as_reg(operand)
         after = self._rotated(x, 16 - step)
         before = self._rotated(x, step)
         high = code.make("fsub", x, before)

@@ -85,6 +85,14 @@ class Samples(Arithmetic):
             level = ZERO
         if name in ("TXB", "TXB2") and not self._has_derivatives:
             level = ZERO
+        if key.clamps_level:
+            if not is_explicit:
+                automatic = self._automatic_level(unit, kind, coordinates)
+                level = automatic if level is None else code.make("fadd", automatic, level)
+            assert level is not None
+            level = code.make("fmin", level, Uniform(UniformKind.TEXTURE_MAX_LEVEL, unit))
+            level = code.make("fmax", level, Uniform(UniformKind.TEXTURE_MIN_LEVEL, unit))
+            is_explicit = True
         if kind == "CUBE":
             coordinates = self._onto_cube(coordinates)
         elif kind == "RECT":
@@ -173,15 +181,7 @@ class Samples(Arithmetic):
         code = self.code
         if kind == "RECT":
             return ZERO
-        sizes: list[Reg] = [self.reciprocal(Uniform(UniformKind.TEXTURE_WIDTH_RCP, unit))]
-        if kind in ("2D", "3D"):
-            sizes.append(self.reciprocal(Uniform(UniformKind.TEXTURE_HEIGHT_RCP, unit)))
-        elif kind == "CUBE":
-            # A face is 2 wide where the largest coordinate is 1.
-            x, y, z = coordinates
-            largest = code.make("fmaxabs", code.make("fmaxabs", x, y), z)
-            by = code.make("fmul", self.reciprocal(largest), HALF)
-            sizes = [code.make("fmul", sizes[0], by)] * 3
+        sizes = self._sizes(unit, kind, coordinates)
         count = len(derivatives) // 2
         squares = []
         for way in (derivatives[:count], derivatives[count:]):
@@ -195,6 +195,34 @@ class Samples(Arithmetic):
         # A change of nothing has no logarithm; the unit takes any level below 0 as magnified.
         longest = code.make("fmax", code.make("fmax", *squares), SHORTEST)
         return code.make("fmul", code.special("log", longest), HALF)
+
+    def _automatic_level(self, unit: int, kind: str, coordinates: list[Operand]) -> Operand:
+        """The level that the unit would take: log2 of the longest step in texels, of one coordinate
+        from pixel to pixel (row tmu_lod_footprint of the unknowns; hardware reference 6.6).
+        """
+        code = self.code
+        if kind == "RECT":
+            return ZERO
+        longest: Operand = SHORTEST
+        for one, size in zip(coordinates, self._sizes(unit, kind, coordinates), strict=False):
+            across, upwards = self.difference(one, 1), self.difference(one, 2)
+            texels = code.make("fmul", code.make("fmaxabs", across, upwards), size)
+            longest = code.make("fmaxabs", longest, texels)
+        return code.special("log", longest)
+
+    def _sizes(self, unit: int, kind: str, coordinates: list[Operand]) -> list[Reg]:
+        """How many texels a step of 1 is, of each coordinate that has texels."""
+        code = self.code
+        sizes: list[Reg] = [self.reciprocal(Uniform(UniformKind.TEXTURE_WIDTH_RCP, unit))]
+        if kind in ("2D", "3D"):
+            sizes.append(self.reciprocal(Uniform(UniformKind.TEXTURE_HEIGHT_RCP, unit)))
+        elif kind == "CUBE":
+            # A face is 2 wide where the largest coordinate is 1.
+            x, y, z = coordinates
+            largest = code.make("fmaxabs", code.make("fmaxabs", x, y), z)
+            by = code.make("fmul", self.reciprocal(largest), HALF)
+            sizes = [code.make("fmul", sizes[0], by)] * 3
+        return sizes
 
     def _onto_cube(self, coordinates: list[Operand]) -> list[Operand]:
         """The largest of them becomes 1 or -1."""
