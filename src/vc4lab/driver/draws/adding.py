@@ -195,9 +195,11 @@ class DrawAdder:
             # Native code has the words in memory before they go.
             head, _words = made.plan.with_words(changed)
             placed.put_head(head)
+            job.changes()
             try:
                 added = job.add(placed, blocks, vertices)
             finally:
+                job.changes()
                 placed.put_head(made.plan.head)
         else:
             added = job.add(placed, blocks, vertices)

@@ -57,6 +57,7 @@ class Values:
 
 
 VALUES = Values()
+_SERIALS = count()
 
 
 class Moving(NamedTuple):
@@ -135,6 +136,7 @@ class PlacedDraw:
             index_offset=_signed(moving.index_offset),
             buffer_count=moving.buffer_count,
             index_used=moving.index_used,
+            serial=next(_SERIALS) % MOST_TURNS + 1,
             moving_seen_count=len(moving.seen),
             records=records_at,
             batches=batches_at,
@@ -210,6 +212,7 @@ class FrameDraws:
         """Another frame, to a frame buffer with this number, from 1 on; it may have draws."""
         sink = self.sink
         sink.framebuffer = framebuffer
+        sink.last = 0
         known = sink.address + Sink.offset("known")
         if kept is None:
             sink.length = sink.draws = 0
@@ -261,6 +264,10 @@ class FrameDraws:
         added = bool(self._native(self.sink.address, placed.address, *blocks, 1, *words))
         self.give_arena()
         return added
+
+    def changes(self) -> None:
+        """The plan of a draw is another one for once: no draw is the same as the one before."""
+        self.sink.last = 0
 
     def make_room(self, placed: PlacedDraw) -> None:
         """For a draw's records."""

@@ -163,7 +163,8 @@ class Placed(Struct):
     """Of the index buffer, where the draw has none of its own."""
     buffer_count = i32
     """Vertex buffers: after their offsets a draw has that of its index buffer."""
-    gap = i32
+    serial = i32
+    """Another one for each prepared draw, never 0."""
     index_used = ptr
     """As `Move.used`."""
 
@@ -192,6 +193,13 @@ class Sink(Struct):
     """The address of a word that is 0."""
     turn = i32
     """Of the frames that wait: another one when all are drawn."""
+    last = i32
+    """The serial number of the list's last draw, if that may come again with its plan; 0: none."""
+    last_vertex = i32
+    last_fragment = i32
+    """The blocks of its constants."""
+    last_address = i32
+    """Of its plan."""
     aside = i32
     """How many other frames wait: what is in their surfaces must not be looked at yet."""
     known = Array(i32, KNOWN)
@@ -346,6 +354,10 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
     end = address + size
     base, first, maximum = const(i32, 0), const(i32, 0), const(i32, 0)
     lowest, highest, taken = const(i32, 0), const(i32, 0), const(i32, 0)
+    # With the same uniforms, and arrays where they were, its shader state holds: it is set already.
+    holds = vertices.moves & (s.last == draw.serial)
+    holds &= (s.last_vertex == blocks[0]) & (s.last_fragment == blocks[1])
+    plan = host(s.memory, s.last_address)
     if has_room:
         good, lowest, highest, base, first, maximum, taken = _named(s, draw, vertices, end)
         has_room = good
@@ -355,16 +367,28 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
             span = (highest - lowest).zext(i64) * move.stride.zext(i64) + move.vertex_bytes.zext(
                 i64
             )
+            array = begin + move.base + base * move.stride
+            if holds:
+                holds = load(i32, word_at(plan, move.word)) == array
             begin += lowest * move.stride
             has_room &= is_known & (begin.zext(i64) + span <= move.limit.zext(i64))
+        holds &= taken == 0
         end += taken
     if has_room:
-        _fill(s.memory, draw, address, blocks, s.zeros)
+        if holds:
+            end = s.arena
+        else:
+            _fill(s.memory, draw, address, blocks, s.zeros)
+            s.last = select(vertices.moves, draw.serial, const(i32, 0))
+            s.last_vertex = blocks[0]
+            s.last_fragment = blocks[1]
+            s.last_address = address
         for number in range(moves):
             moved: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
             begin, _ = _first_byte(s, moved, vertices)
-            array = begin + moved.base + base * moved.stride
-            store(word_at(host(s.memory, address), moved.word), array)
+            if holds == 0:
+                array = begin + moved.base + base * moved.stride
+                store(word_at(host(s.memory, address), moved.word), array)
             length = (highest - lowest) * moved.stride + moved.vertex_bytes
             _use(s, moved.used, begin + lowest * moved.stride, length)
         if vertices.moves & (draw.kind == INDEXED) & (taken == 0):
@@ -380,17 +404,19 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
                 length += piece.length
         for number in range(draw.batch_count):
             batch: Any = Piece.at(draw.batches + number.zext(i64) * Piece.size)
-            to = s.body + length.zext(i64)
-            store(to, const(i8, SHADER_STATE))
-            store(to + 1, batch.first | (address + batch.second))
-            _copy(to + SHADER_STATE_BYTES, batch.data, batch.length)
+            if holds == 0:
+                to = s.body + length.zext(i64)
+                store(to, const(i8, SHADER_STATE))
+                store(to + 1, batch.first | (address + batch.second))
+                length += SHADER_STATE_BYTES
+            record = s.body + length.zext(i64)
+            _copy(record, batch.data, batch.length)
             if vertices.moves:
-                record = to + SHADER_STATE_BYTES
                 store(record + LENGTH_AT, vertices.length)
                 store(record + FIRST_AT, first)
                 if draw.kind == INDEXED:
                     store(record + MAXIMUM_AT, maximum)
-            length += batch.length + SHADER_STATE_BYTES
+            length += batch.length
         s.length = length
         s.draws = s.draws + 1
     return has_room

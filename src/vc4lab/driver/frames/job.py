@@ -154,6 +154,10 @@ class FrameJob:
         self._draws.add(placed, blocks)
         return True
 
+    def changes(self) -> None:
+        """A draw's plan is changed, for once."""
+        self._draws.changes()
+
     def depth(self, made: PreparedDraw) -> None:
         """What a draw needs of the depth buffer."""
         self.uses_depth |= made.uses_depth

@@ -52,7 +52,8 @@ class DrawRanges:
         self.check = check
         self.programs = programs
         self.binning = binning
-        self._known: dict[int, ShaderRecord] = {}
+        self._known: dict[int, tuple[ShaderRecord, int, int]] = {}
+        """Shaders that were met, by their ids, and the vertices from the first to the last."""
 
     def forget(self) -> None:
         """Shader records that were met are looked at again."""
@@ -61,11 +62,15 @@ class DrawRanges:
     def draw(self, shader: ShaderRecord, kind: int, first: int, last: int) -> None:
         """A draw of vertices `first` to `last` with a shader state of record `kind`."""
         key = id(shader)
-        if not self.check.used.subscriptions and self._known.get(key) is shader:
-            return
+        low, high = first, last
+        known = self._known.get(key)
+        if known is not None and known[0] is shader:
+            low, high = min(first, known[1]), max(last, known[2])
+            if not self.check.used.subscriptions and (low, high) == known[1:]:
+                return
         if len(self._known) >= MAX_SHADERS:
             self._known.clear()
-        self._known[key] = shader
+        self._known[key] = shader, low, high
         self._ranges(shader, kind, first, last, checked=True)
 
     def announce(self, shader: ShaderRecord | None, kind: int, first: int, last: int) -> None:
