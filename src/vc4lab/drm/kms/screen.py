@@ -278,13 +278,16 @@ class Screen:
                 continue  # what was drawn into is seen with the flip
             if not self.paced and not self._has_vblank(flip):
                 self.sequence += 1
+            at = self.sequence
+            if self.paced and not flip.immediately:
+                at = self._last_before(flip) + 1  # though this may be looked at late
             if flip.file is not None and not flip.immediately:
-                self._flipped_at = self.sequence
-            self._show(flip, self.moment if self.paced else now)
+                self._flipped_at = at
+            self._show(flip, self._moment_of(at) if self.paced else now, at)
         for waiter in list(self.waiters):
             if passed(self.sequence, waiter.sequence):
                 self.waiters.remove(waiter)
-                self.answer(waiter)
+                self._answer(waiter, self.sequence - ((self.sequence - waiter.sequence) & o.U64))
 
     def _is_due(self, flip: Flip) -> bool:
         """Whether a flip can be shown at the vblank that has been."""
@@ -294,8 +297,16 @@ class Screen:
 
     def _has_vblank(self, flip: Flip) -> bool:
         """Whether a vblank has been for it: one for each flip of a program."""
+        return self.sequence > self._last_before(flip)
+
+    def _last_before(self, flip: Flip) -> int:
+        """The vblank after which a flip can be shown."""
         used = self._flipped_at if flip.file is not None else 0
-        return self.sequence > max(flip.ready_at or 0, used)
+        return max(flip.ready_at or 0, used)
+
+    def _moment_of(self, sequence: int) -> float:
+        """When a vblank was."""
+        return self.moment - (self.sequence - sequence) * self.period
 
     def _see_ready(self) -> None:
         """Note since when flips only wait for a vblank."""
@@ -308,23 +319,24 @@ class Screen:
         """A program's event at a vblank; whether that has been. Raises Refused (ENOMEM)."""
         waiter.file.promise_event()
         if passed(self.sequence, waiter.sequence):
-            self.answer(waiter)
+            self._answer(waiter, self.sequence)
             return True
         self.waiters.append(waiter)
         return False
 
-    def answer(self, waiter: Waiter) -> None:
-        """The event that a program waits for."""
-        waiter.file.add_event(waiter.kind, waiter.user, self.moment, self.sequence, self.crtc.id)
+    def _answer(self, waiter: Waiter, sequence: int) -> None:
+        """The event that a program waits for, of that vblank."""
+        moment = self._moment_of(sequence)
+        waiter.file.add_event(waiter.kind, waiter.user, moment, sequence, self.crtc.id)
 
-    def _show(self, flip: Flip, moment: float) -> None:
+    def _show(self, flip: Flip, moment: float, sequence: int) -> None:
         flip.done = True
         shows = flip.shows and not self.is_over
         if shows:
             self.frames += 1
             self.clock = moment - self.started if self.paced else self.clock + self.period
         if flip.wants_event and flip.file is not None:
-            flip.file.add_event(EVENT_FLIP, flip.user, moment, self.sequence, self.crtc.id)
+            flip.file.add_event(EVENT_FLIP, flip.user, moment, sequence, self.crtc.id)
         if flip.out_fence is not None:
             flip.out_fence.signal()
         if shows:
@@ -347,9 +359,15 @@ class Screen:
             if not all(fence.wait(max(0.0, until - time.monotonic())) for fence in flip.fences):
                 break
             self.flips.pop(0)
-            self.sequence += 1
-            self.moment += self.period
-            self._show(flip, self.moment)
+            self.catch_up(time.monotonic())
+            last = self._last_before(flip)
+            while self.paced and not flip.immediately and self.sequence <= last:
+                time.sleep(max(0.0, self.moment + self.period - time.monotonic()))
+                self.catch_up(time.monotonic())
+            if not self.paced:
+                self.sequence += 1
+            self._flipped_at = self.sequence
+            self._show(flip, self.moment if self.paced else time.monotonic(), self.sequence)
         self.on_leaving()
 
     def is_busy(self) -> bool:
