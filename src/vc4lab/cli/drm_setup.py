@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -90,16 +91,26 @@ def describe(suite: str | None, command: str = "drm") -> list[str]:
         found.check_all()
         names = sorted(path.name for path in (found.folder / "programs").iterdir())
         shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        fault = found.fault()
+        if fault:
+            return [_to_make_again(found.tree, fault, command)]
         return [
             f"arm64        Debian {found.suite}'s Mesa with vc4, run under qemu: {found.folder}",
             f"programs     {shown}",
         ]
     try:
         check_possible()
-        begun = brought(suite or SUITES[0]).is_begun
+        place = brought(suite or SUITES[0])
+        begun, fault = place.is_begun, place.fault()
     except SetupFailed as reason:
         return [f"arm64        cannot be installed: {reason}"]
+    if begun and fault:
+        return [_to_make_again(place.tree, fault, command)]
     if begun:
         return [f"arm64        incomplete: vc4lab {command} --setup resumes"]
     what = "Mesa, programs and qemu" if command == "drm" else "a kernel, Mesa and programs"
     return [f"arm64        not installed: vc4lab {command} --setup downloads {what}"]
+
+
+def _to_make_again(tree: Path, fault: str, command: str) -> str:
+    return f"arm64        {tree}: {fault}: vc4lab {command} --setup makes it again"

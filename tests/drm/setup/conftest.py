@@ -48,7 +48,13 @@ if words[0] == "update":
         sys.exit(100)
     sys.exit(0)
 assert settings["APT::Get::AllowUnauthenticated"] == "false"
-names = [n for n in words[1:] if not n.startswith("--")]
+names = [n.removesuffix(":arm64") for n in words[1:] if not n.startswith("--")]
+known = Path(settings["Dir::Etc::sourcelist"]).read_text()
+assert ("Architectures: arm64\\n" in known) == (names[0][:4] != "qemu"), known
+broken = plan.get("broken")
+if broken and f"Package: {{broken}}\\n" in Path(settings["Dir::State::status"]).read_text():
+    print("E: Unmet dependencies. Try 'apt --fix-broken install'.", file=sys.stderr)
+    sys.exit(100)
 qemu = any(n.startswith("qemu") for n in names)
 for name in names:
     if name.partition(":")[0] not in plan["known"]:
@@ -90,7 +96,8 @@ plan = json.loads((world / "plan.json").read_text())
 action, file, *rest = sys.argv[1:]
 name = Path(file).name.partition("_")[0]
 if action == "-f":
-    print(f"Package: {{name}}\\nVersion: 1\\nArchitecture: arm64")
+    kind = plan.get("architectures", {{}}).get(name, "arm64")
+    print(f"Package: {{name}}\\nVersion: 1\\nArchitecture: {{kind}}")
 elif action == "-x":
     target = Path(rest[0])
     if plan.get("fail_at") == name:

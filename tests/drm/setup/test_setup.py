@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from tests.drm.setup.conftest import World
 
+from vc4lab.cli.drm_setup import describe
 from vc4lab.drm.setup import packages, steps
 from vc4lab.drm.setup.packages import PackageClient, host_mirrors
-from vc4lab.drm.setup.places import MULTIARCH, SetupFailed, find_brought
+from vc4lab.drm.setup.places import DRIVER, MULTIARCH, SetupFailed, find_brought
 from vc4lab.drm.setup.preload import NAME, preload_object
 from vc4lab.drm.setup.programs import find_program, start
 from vc4lab.drm.setup.steps import set_up
@@ -143,6 +144,77 @@ def test_further_packages(world: World) -> None:
     assert world.brought.is_complete, "what is there stays usable"
     for name in ("", "-o", "a b", "../x", "A"):
         assert "not a package name" in str(failure(world, name))
+
+
+def test_packages_are_for_the_trees_architecture(world: World) -> None:
+    """One that is there for the host's only is not found; one for all is."""
+    known = [*packages.LIBRARIES, *packages.PROGRAMS, "qemu-user-static", "fonts", "cpuid"]
+    kinds = {"fonts": "all", "cpuid": "amd64"}
+    world.plan(known=known, extra=["fonts", "cpuid"], architectures=kinds)
+    bring(world, "fonts")
+    installs = [line for line in world.log() if line.startswith("install")]
+    names = [name for line in installs for name in line.split()[1:] if name[0] != "-"]
+    assert {name.partition(":")[2] for name in names} == {"arm64", "amd64"}
+    assert {name for name in names if name.endswith(":amd64")} == {"qemu-user-static:amd64"}
+    assert "cpuid_1_arm64.deb is not for arm64" in str(failure(world, "cpuid"))
+    assert "cpuid" not in world.brought.names()
+    assert not (world.brought.tree / "usr/bin/cpuid").exists()
+
+
+def broken_by(world: World, name: str, fields: str) -> None:
+    """A package is unpacked that should not be."""
+    world.brought.note(f"{name}_1_x.deb", fields)
+    (world.brought.tree / "usr/bin").mkdir(parents=True, exist_ok=True)
+    (world.brought.tree / "usr/bin" / name).write_text("foreign")
+
+
+def test_a_tree_with_another_architectures_packages_is_made_again(world: World) -> None:
+    bring(world)
+    assert not world.brought.fault()
+    broken_by(world, "libc6", "Package: libc6\nVersion: 1\nArchitecture: amd64")
+    broken_by(world, "zlib", "Package: zlib\nVersion: 1\nArchitecture: amd64")
+    shown = describe(None)
+    assert len(shown) == 1
+    assert "not for arm64 (libc6 and 1 more): vc4lab drm --setup makes it again" in shown[0]
+    lines = bring(world)
+    assert "(libc6 and 1 more); it is made again, with the packages that" in lines.said[0]
+    assert world.brought.is_complete
+    assert not world.brought.fault()
+    assert not {"libc6", "zlib"} & world.brought.names()
+    assert not (world.brought.tree / "usr/bin/libc6").exists()
+    assert (world.brought.tree / "usr/bin/kmscube").exists()
+    assert "made again" not in "".join(describe(None))
+    assert "already complete" in bring(world).said[0]
+
+
+def test_a_tree_whose_set_up_ended_in_between_is_made_again(world: World) -> None:
+    bring(world)
+    broken_by(world, "cpuid", "Package: cpuid\nVersion: 1\nArchitecture: amd64")
+    world.brought.incomplete()
+    assert "makes it again" in describe(None)[0]
+    assert "made again" in bring(world).said[0]
+    assert not world.brought.fault()
+
+
+def test_packages_that_do_not_fit_together_are_brought_again(world: World) -> None:
+    """Whatever the reason is: apt-get would say so at each later call."""
+    bring(world)
+    broken_by(world, "odd", "Package: odd\nVersion: 1\nArchitecture: arm64\nDepends: nothing")
+    known = [*packages.LIBRARIES, *packages.PROGRAMS, "qemu-user-static", "piglit"]
+    world.plan(known=known, broken="odd")
+    lines = bring(world, "piglit")
+    assert any("do not fit together; it is made again" in line for line in lines.said)
+    assert "odd" not in world.brought.names()
+    assert {"piglit", "kmscube"} <= world.brought.names()
+    assert world.brought.is_complete
+
+
+def test_a_tree_without_its_driver_is_made_again(world: World) -> None:
+    bring(world)
+    (world.brought.tree / DRIVER).unlink()
+    assert "vc4_dri.so is missing" in describe(None)[0]
+    bring(world)
+    assert (world.brought.tree / DRIVER).is_file()
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,12 @@ class PackageClient:
         self._with_progress(self._command("-q", "update"), show)
 
     def resolve(self, names: Sequence[str]) -> Wanted:
-        """What these packages need and what is not unpacked. Raises SetupFailed."""
+        """What these packages need and what is not unpacked. Raises SetupFailed.
+
+        A name without an architecture is of the first one.
+        """
+        first = self.architectures[0]
+        names = [name if ":" in name else f"{name}:{first}" for name in names]
         self._status()
         away = f"Dir::Cache::archives={self.folder}/empty/"  # else what is downloaded is left out
         sums = "Acquire::ForceHash=SHA256"  # else MD5 is printed

@@ -19,6 +19,7 @@ import contextlib
 import fcntl
 import os
 import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,12 +144,35 @@ class Brought:
 
     def names(self) -> set[str]:
         """Names of the unpacked packages."""
-        found = set()
-        for text in self.unpacked():
-            for line in text.split("\n"):
-                if line.startswith("Package: "):
-                    found.add(line[9:].strip())
-        return found
+        return {_field(text, "Package") for text in self.unpacked()}
+
+    def fault(self) -> str:
+        """Why the tree must be made again; empty if nothing is known."""
+        others = [_field(text, "Package") for text in self.unpacked() if not self.is_fitting(text)]
+        if others:
+            more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+            return f"it has packages that are not for {self.architecture} ({others[0]}{more})"
+        if self.architecture == ARM64 and self.is_complete and not (self.tree / DRIVER).is_file():
+            return f"{DRIVER} is missing in it"
+        return ""
+
+    def is_fitting(self, fields: str) -> bool:
+        """Whether a package with these control fields is for the tree's architecture."""
+        return _field(fields, "Architecture") in (self.architecture, "all")
+
+    def discard(self) -> None:
+        """Remove all that was unpacked; what was downloaded and qemu stay. Raises OSError."""
+        self.incomplete()
+        for folder in (
+            self.tree,
+            self.folder / "packages",
+            self.folder / "unpacking",
+            self.folder / "programs",
+            self.names_folder,
+            self.folder / "piglit",
+        ):
+            if folder.exists():
+                shutil.rmtree(folder)
 
     # -- programs ----------------------------------------------------------------------------------
 
@@ -199,6 +223,13 @@ class Brought:
                 yield
         finally:
             os.umask(before)
+
+
+def _field(fields: str, name: str) -> str:
+    """A control field of a package."""
+    start = f"{name}: "
+    lines = (line for line in fields.split("\n") if line.startswith(start))
+    return next(lines, start)[len(start) :].strip()
 
 
 def brought(suite: str, architecture: str = ARM64) -> Brought:

@@ -31,6 +31,9 @@ from vc4lab.drm.setup.unpack import extract_one, unpack
 _TIMES_UNPACKED = 5
 """An unpacked package is about so many times as large as its file, if nothing else is known."""
 QEMU_AT_LEAST = 7
+_BROKEN = "nmet dependencies", "broken packages"
+"""apt-get's words for unpacked packages that lack others."""
+_NOT_THERE = "Unable to locate package", "no installation candidate"
 _PIGLIT_PARTS = ("framework", "generated_tests", "templates", "tests")
 _VERSION = re.compile(r"version (\d+)\.")
 
@@ -53,11 +56,14 @@ def set_up(brought: Brought, extra: Sequence[str], display: Display) -> None:
         brought.check_all()
     except Untrusted as error:
         raise SetupFailed(str(error)) from None
-    if brought.is_complete and set(extra) <= brought.names():
+    fault = brought.fault()
+    if not fault and brought.is_complete and set(extra) <= brought.names():
         display.say(f"already complete: {brought.folder} (remove it to start afresh)")
         return
     with brought.locked(), _sentences(brought):
         started = time.monotonic()
+        if fault:
+            _make_again(brought, fault, display)
         if brought.architecture != ARM64:
             _set_up_foreign(brought, extra, display)
             return
@@ -65,17 +71,17 @@ def set_up(brought: Brought, extra: Sequence[str], display: Display) -> None:
             display.say(f"resuming in {brought.folder}")
         host_qemu = None if brought.qemu.exists() else find_host_qemu()
         needs_qemu = not brought.qemu.exists() and host_qemu is None
-        client = PackageClient(brought, ["arm64", *(["amd64"] if needs_qemu else [])])
+        client = PackageClient(brought, [ARM64])
         client.prepare()
         display.say(f"package lists of Debian {brought.suite}")
         client.update(lambda text: display.show(f"package lists: {text}"))
-        wanted = client.resolve([*LIBRARIES, *PROGRAMS, *extra])
+        wanted = _resolve(client, [*LIBRARIES, *PROGRAMS, *extra], display)
         size = _bring(client, wanted, {*PROGRAMS, *extra}, display) if wanted.files else 0
         if host_qemu is not None:
             brought.qemu.symlink_to(host_qemu)
             display.say(f"{QEMU}: the host's {host_qemu}")
         elif needs_qemu:
-            size += _bring_qemu(client, display)
+            size += _bring_qemu(brought, display)
         _finish(brought)
         seconds = time.monotonic() - started
         display.say(f"{_text(size)} downloaded, {seconds:.0f} s; complete: {brought.folder}")
@@ -87,12 +93,30 @@ def _set_up_foreign(brought: Brought, extra: Sequence[str], display: Display) ->
     client.prepare()
     display.say(f"package lists of Debian {brought.suite} for {brought.architecture}")
     client.update(lambda text: display.show(f"package lists: {text}"))
-    wanted = client.resolve([*LIBRARIES, *extra])
+    wanted = _resolve(client, [*LIBRARIES, *extra], display)
     size = _bring(client, wanted, set(), display) if wanted.files else 0
     for file in client.archives.glob("*.deb"):
         file.unlink()  # of an interrupted run, not needed any more
     brought.complete()
     display.say(f"{_text(size)} downloaded; complete: {brought.folder}")
+
+
+def _resolve(client: PackageClient, names: Sequence[str], display: Display) -> Wanted:
+    """What is missing; where what is there does not fit together, all is. Raises SetupFailed."""
+    try:
+        return client.resolve(names)
+    except SetupFailed as error:
+        if any(word in str(error) for word in _NOT_THERE):
+            raise SetupFailed(f"{error} for {client.brought.architecture}") from None
+        if not client.brought.unpacked() or not any(word in str(error) for word in _BROKEN):
+            raise
+        _make_again(client.brought, "its packages do not fit together", display)
+        return client.resolve(names)
+
+
+def _make_again(brought: Brought, why: str, display: Display) -> None:
+    display.say(f"{brought.tree}: {why}; it is made again, with the packages that are named now")
+    brought.discard()
 
 
 def check_possible() -> None:
@@ -154,8 +178,12 @@ def announce(client: PackageClient, wanted: Wanted, what: str, display: Display)
     return there
 
 
-def _bring_qemu(client: PackageClient, display: Display) -> int:
-    package = f"{QEMU_PACKAGES[client.brought.suite]}:amd64"
+def _bring_qemu(brought: Brought, display: Display) -> int:
+    """The only package for this machine: apt knows its architecture for nothing else."""
+    client = PackageClient(brought, [ARM64, "amd64"])
+    client.prepare()
+    client.update(lambda text: display.show(f"package lists: {text}"))
+    package = f"{QEMU_PACKAGES[brought.suite]}:amd64"
     wanted = client.resolve([package])
     there = announce(client, wanted, package, display)
     _check_room(client.brought.folder, wanted.download - there + (32 << 20))

@@ -35,6 +35,8 @@ def unpack(package: Path, brought: Brought, *, named: bool) -> None:
     staging = brought.folder / "unpacking"
     _clear(staging)
     fields = run_tool(["dpkg-deb", "-f", str(package)])
+    if not brought.is_fitting(fields):
+        raise SetupFailed(f"{package.name} is not for {brought.architecture}")
     run_tool(["dpkg-deb", "-x", str(package), str(staging)])
     programs = _programs_in(staging) if named else []
     _move(staging, brought.tree)
