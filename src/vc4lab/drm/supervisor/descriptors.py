@@ -127,18 +127,35 @@ class Description:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A file system, as /proc names it, or as stat does: two of them have the same inodes."""
+
+    mount: bytes | None = None
+    device: int | None = None
+
+    @classmethod
+    def of(cls, descriptor: int) -> _Place:
+        """That of one of this process's descriptors."""
+        with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
+            mount = DescriptorInfo(file.read()).value(b"mnt_id")
+        return cls(mount, os.fstat(descriptor).st_dev)
+
+    def is_in(self, whole: _Place) -> bool:
+        """Whether it is the one of which all is known."""
+        return whole.device == self.device if self.mount is None else whole.mount == self.mount
+
+
 class Descriptors:
     """All descriptions that programs hold."""
 
     def __init__(self) -> None:
         file = sealed_file()
         try:
-            self._device = os.fstat(file).st_dev
-            text = _text_about(file)
+            self._place = _Place.of(file)
+            """Where files without names are."""
         finally:
             os.close(file)
-        self._mount = DescriptorInfo(text).value(b"mnt_id")
-        """Where files without names are: no other file system's file has this and their inodes."""
         self._next = FIRST_COOKIE
         self._known: dict[int, Description] = {}
         self._of: dict[Opened, list[Description]] = {}
@@ -149,8 +166,8 @@ class Descriptors:
         """Objects that are known by their files, by inode."""
         self._seen: dict[bytes, Opened] = {}
         """By what /proc says of a descriptor, position included, until something is forgotten."""
-        self._sockets: dict[int, tuple[int, OpenedSocket]] = {}
-        """Sockets, by inode, each with its device."""
+        self._sockets: dict[int, tuple[_Place, OpenedSocket]] = {}
+        """Sockets, by inode, each with its file system."""
 
     # -- giving ------------------------------------------------------------------------------------
 
@@ -216,7 +233,7 @@ class Descriptors:
         try:
             os.set_blocking(end, not flags & os.O_NONBLOCK)
             found = os.fstat(end)
-            self._sockets[found.st_ino] = found.st_dev, opened
+            self._sockets[found.st_ino] = _Place.of(end), opened
             close_on_exec = bool(flags & os.O_CLOEXEC)
             result = listener.give(call, end, number, close_on_exec=close_on_exec)
         finally:
@@ -243,28 +260,23 @@ class Descriptors:
         if seen is not None:
             return seen
         info = DescriptorInfo(text)
-        inode = self._inode_in(info)
-        if inode is None:
+        said = info.value(b"ino")
+        if said is not None:
+            inode, place = int(said), _Place(mount=info.value(b"mnt_id"))
+        else:  # before Linux 5.14; a file system that does not answer is waited for
             found = task.inode_of(number)
             if found is None:
                 return None
-            if found[0] != self._device:
-                device, socket = self._sockets.get(found[1], (0, None))
-                return socket if device == found[0] else None
-            inode = found[1]
+            inode, place = found[1], _Place(device=found[0])
+        if not place.is_in(self._place):
+            where, socket = self._sockets.get(inode, (None, None))
+            return socket if where is not None and place.is_in(where) else None
         description = self._known.get(info.position)
         if description is not None and description.inode == inode and info.is_locked:
-            if info.value(b"ino") is not None and len(self._seen) < SEEN:
+            if said is not None and len(self._seen) < SEEN:
                 self._seen[text] = description.opened
             return description.opened
         return self._own.get(inode)
-
-    def _inode_in(self, info: DescriptorInfo) -> int | None:
-        """The number of a file without a name; None for others, and where /proc does not say it."""
-        inode = info.value(b"ino")
-        if inode is None or info.value(b"mnt_id") != self._mount:
-            return None
-        return int(inode)
 
     def is_of(self, text: bytes, memory: MemoryFile) -> bool:
         """Whether what /proc says of one of the device's descriptors is of this memory."""
@@ -320,12 +332,6 @@ class Descriptors:
 def _is_held(description: Description) -> bool:
     """Whether a program has it."""
     return is_held(description.file, description.cookie, 1)
-
-
-def _text_about(descriptor: int) -> bytes:
-    """What /proc says about one of this process's descriptors."""
-    with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
-        return file.read()
 
 
 class EventPolls:
