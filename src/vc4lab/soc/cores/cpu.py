@@ -450,6 +450,39 @@ class Cpu(TrappedCode):
             return "the MMU is off, so that all memory is Device or Strongly-ordered memory"
         return "the instruction needs aligned addresses, or the page is Device memory"
 
+    def _meets_unaligned(self, pc: int) -> bool:
+        """Report an alignment fault, if an abort is one; whether the core need not take it."""
+        syndrome, status, address = self._fault_status
+        if not alignment.is_alignment_fault(syndrome, status, wide=self.WIDE):
+            return False
+        if self._treats_as_old(pc):
+            self.links.report(
+                "SOC-111",
+                f"unaligned access to 0x{address:08x}: with SCTLR.U = 0 the core takes the bytes "
+                "of the aligned word (ldr rotates them), as an ARMv5 did",
+                pc,
+            )
+            return True
+        why = self._why_aligned()
+        if why:
+            self.links.report("SOC-110", f"unaligned access to 0x{address:08x}: {why}", pc)
+        return False
+
+    def _treats_as_old(self, pc: int) -> bool:
+        """Whether the accesses of the instruction at an address are those of ARMv5 from now on."""
+        return False
+
+    def _why_aligned(self) -> str:
+        """Why the present access must be aligned; nothing for programs under a system."""
+        if self._is_user:
+            return ""
+        control = self.system_control
+        if control & SCTLR_A:
+            return "SCTLR.A is set, so that every access must be aligned"
+        if not control & SCTLR_M:
+            return "the MMU is off, so that all memory is Device or Strongly-ordered memory"
+        return "the instruction needs aligned addresses, or the page is Device memory"
+
     # -- looking -----------------------------------------------------------------------------------
 
     @property
