@@ -49,14 +49,15 @@ FRAMEBUFFER = struct.pack(
 ) + bytes(8)
 FRAME = 0x3C000000
 """Where the firmware puts it with gpu_mem=64."""
-ALLOCATE = (1, MAILBOX, MESSAGE | 8)
+ALLOCATE = (1, MAILBOX, MESSAGE | 8), (3, MAILBOX - 8, 0xFF)
+"""The message is sent, and its reply waited for."""
 
 
 def test_a_guard_zone_stops_a_strict_run(boot: Boot) -> None:
     store = (1, FRAME + 16 * 8 * 4, 1)
-    free = boot("script", [ALLOCATE, store], FRAMEBUFFER)
+    free = boot("script", [*ALLOCATE, store], FRAMEBUFFER)
     assert "SOC-086" not in free.output
-    result = boot("script", [ALLOCATE, store], FRAMEBUFFER, "--strict", code=ExitCode.STRICT_STOP)
+    result = boot("script", [*ALLOCATE, store], FRAMEBUFFER, "--strict", code=ExitCode.STRICT_STOP)
     assert "the CPU writes 0 bytes past the end of the framebuffer" in result.output
     assert "stopped by --strict at SOC-086" in result.output
 
@@ -65,7 +66,7 @@ def test_both_readings_of_a_picture(boot: Boot, tmp_path: Path) -> None:
     shot = tmp_path / "a.png"
     store = (1, FRAME, 0x000000FF)
     result = boot(
-        "script", [ALLOCATE, store], FRAMEBUFFER, "--both-orders", "--screenshot", str(shot)
+        "script", [*ALLOCATE, store], FRAMEBUFFER, "--both-orders", "--screenshot", str(shot)
     )
     assert "SOC-084" in result.output
     with Image.open(shot) as image:

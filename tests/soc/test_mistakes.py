@@ -53,6 +53,7 @@ def run(card: Callable[..., Path]) -> Run:
         **options: object,
     ) -> Machine:
         machine = Machine(card(config), serial=SerialPort(), **options)  # type: ignore[arg-type]
+        machine.mailbox.at_once = True  # a script does not wait for replies
         base = machine.board.peripherals
         steps = [
             (what - 10, base + at, value) if what > 10 else (what, at, value)

@@ -21,6 +21,7 @@ STORE_NUMBER = (
 
 def call(machine, tag: int, *values: int) -> int:
     """Send a tag; the first word of its answer."""
+    machine.mailbox.at_once = True
     words = [tag, 16, 0, *values, *[0] * (4 - len(values)), 0]
     machine.memory.write(AT, struct.pack(f"<{2 + len(words)}I", 8 + 4 * len(words), 0, *words))
     machine.bus.write(MAILBOX + 0x20, 4, AT | 0xC0000000 | 8)

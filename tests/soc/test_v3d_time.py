@@ -23,6 +23,7 @@ CLEAR = 212_000
 
 def call(machine, tag: int, *values: int) -> int:
     """Send a tag; the first word of its answer."""
+    machine.mailbox.at_once = True
     words = [tag, 16, 0, *values, *[0] * (4 - len(values)), 0]
     message = struct.pack(f"<{2 + len(words)}I", 8 + 4 * len(words), 0, *words)
     machine.memory.write(0x100000, message)

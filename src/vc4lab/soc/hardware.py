@@ -57,7 +57,7 @@ from vc4lab.soc.sd.sdhost import SdHost
 from vc4lab.soc.videocore.clock_rates import CORE, PIXEL, V3D_CLOCK, VEC
 from vc4lab.soc.videocore.edid import edid_block
 from vc4lab.soc.videocore.framebuffer import Screen
-from vc4lab.soc.videocore.mailbox import Mailbox
+from vc4lab.soc.videocore.mailbox import ANSWER_NS, Mailbox
 from vc4lab.soc.videocore.properties import PropertyChannel
 from vc4lab.soc.videocore.videocore import VideoCore
 from vc4lab.soc.videocore.vpu.service import VpuService
@@ -66,6 +66,8 @@ SLOT_PIN, SDHOST_FUNCTION, EMMC_FUNCTION = 48, "alt0", "alt3"
 """The first of six pins that lead to the card (BCM2835 ARM Peripherals, table 6-31)."""
 PL011_FUNCTION = "alt0"
 """Of GPIO 14 and 15."""
+FRAMEBUFFER_CHANNEL, PROPERTY_CHANNEL = 1, 8
+"""Of the mailbox."""
 TYPING_NS = 1_000_000
 """How often a channel of the DMA looks whether something was typed."""
 
@@ -153,8 +155,9 @@ class Hardware:
 
     @property
     def goes_on(self) -> bool:
-        """Whether something happens without the cores: the watchdog, the DMA or the V3D."""
-        return self.power.armed or self.dma.busy or self.v3d_bridge.is_busy
+        """Whether something happens without the cores: watchdog, DMA, V3D or firmware."""
+        busy = self.dma.busy or self.v3d_bridge.is_busy or self.mailbox.is_busy
+        return self.power.armed or busy
 
     @property
     def v3d(self) -> Any:
@@ -194,16 +197,20 @@ class Hardware:
         )
         self.screen = Screen(self.videocore.framebuffer)
         self.display_lint = DisplayLint(self.videocore.framebuffer, reporter)
+        properties = PropertyChannel(self.videocore)
         self.mailbox = Mailbox(
             self.interrupts,
             clock,
             reporter,
             {
                 0: self.videocore.power_channel,
-                1: self.videocore.framebuffer_channel,
-                8: PropertyChannel(self.videocore),
+                FRAMEBUFFER_CHANNEL: self.videocore.framebuffer_channel,
+                PROPERTY_CHANNEL: properties,
             },
+            ANSWER_NS[unknowns["mailbox_answer_time"]],
+            self.forgiving,
         )
+        self.mailbox.unheard = partial(self._unheard, properties)
         self.gpio = Gpio(clock, self.interrupts)
         self._connect_uarts()
         self.smi = Smi(self.interrupts)
@@ -259,6 +266,21 @@ class Hardware:
         )
         self.frames.listeners.append(lambda _count: self.display_lint.picture())
         self.hvs.flipped = self.frames.list_changed
+
+    def _unheard(self, properties: PropertyChannel, word: int) -> None:
+        """A message is answered while the program goes on without having looked for a reply."""
+        channel, place = word & 15, word & ~15
+        asks = channel == FRAMEBUFFER_CHANNEL
+        asks |= channel == PROPERTY_CHANNEL and properties.allocates(place)
+        if asks and not any(core.asleep for core in self.processors.running):
+            time = ANSWER_NS[self._unknowns["mailbox_answer_time"]] // 1000
+            self.reporter.report(
+                "SOC-112",
+                f"the framebuffer that a message asks for is there {time} us after the message was "
+                "sent; the program goes on without having looked for the reply",
+                address=place,
+                block="mailbox",
+            )
 
     def _make_card_controllers(self, clocks: ClockManager) -> None:
         """Both lead to the slot until its pins are given to one of them."""

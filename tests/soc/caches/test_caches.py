@@ -50,6 +50,7 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> Run:
         (tmp_path / name).write_bytes((HERE / image).read_bytes())
         options |= {"board": request.param, "serial": SerialPort(), "caches": mode}
         machine = Machine(tmp_path, **options)
+        machine.mailbox.at_once = True  # a script does not wait for replies
         base = machine.board.peripherals
         steps = [
             (STORE, base + at, v) if what == DEVICE else (what, at, v) for what, at, v in script

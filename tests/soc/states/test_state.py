@@ -280,7 +280,7 @@ def test_the_table_is_complete(boot):
     """State added to a block has to be added to the table."""
     machine = boot("hello")
     listed = {id(row.target): set(row.attributes) for row in rows(machine)}
-    constants = {"_apb_clock", "base", "log"}
+    constants = {"_apb_clock", "base", "log", "_answer_ns", "at_once"}
     for bus in (machine.bus, machine.local_bus):
         for _start, block in bus.blocks:
             plain = {

@@ -19,11 +19,14 @@ HALT = bytes.fromhex("feffffea")
 
 @pytest.fixture
 def machine(boot):
-    return boot(HALT)
+    machine = boot(HALT)
+    machine.mailbox.at_once = True
+    return machine
 
 
 def call(machine, *tags: tuple[int, list[int]], size: int = 8, end: bool = True) -> list[list[int]]:
     """Send tags with `size`-byte value buffers; the values that come back."""
+    machine.mailbox.at_once = True
     words: list[int] = []
     places = []
     for number, values in tags:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vc4lab.diagnostics.entry import Entry
+from vc4lab.diagnostics.entry import Entry, Severity
 
 _UNALIGNED = (
     "ARM Architecture Reference Manual ARMv7-A, A3.2.1, A3.2.2 and B3.2.1; ARMv8-A, B2.5.2 and "
@@ -36,5 +36,21 @@ ENTRIES = [
         "ARM1176JZF-S TRM (DDI 0301H) 3.2.7, 4.2.3 and 4.2.4",
         "Set bit 22 of SCTLR at the start (mrc/mcr p15, 0, rt, c1, c0, 0), which makes ldr, str "
         "and their half-word forms work at any address, or compile with -mno-unaligned-access.",
+    ),
+    Entry(
+        "SOC-112",
+        "A framebuffer that the program does not wait for",
+        "The firmware needs time for a mailbox message: until then the message in memory is as the "
+        "program wrote it, and there is no framebuffer. This program goes on without having looked "
+        "for the reply, so that the address it reads is not that of the framebuffer. The same goes "
+        "for every message: a clock that is not on yet, a display that is not set yet. vc4lab lets "
+        "100 microseconds pass (`--unknown mailbox_answer_time=10us` and 1ms); `--forgiving` "
+        "answers before the next instruction.",
+        "Raspberry Pi firmware wiki, accessing mailboxes; raspberrypi/firmware issue 92 (350 "
+        "microseconds measured from Linux)",
+        "After writing to mailbox 1, wait until the status register of mailbox 0 (P + 0xB898) no "
+        "longer says empty (bit 30), and read the reply from P + 0xB880 until its low four bits "
+        "are the channel.",
+        Severity.WARNING,
     ),
 ]

@@ -379,3 +379,4 @@ def _restore_events(machine: Machine, events: dict[str, int]) -> None:
         if name in events:
             holder[key] = clock.at(events[name], action)
     machine.v3d_bridge.time.restored()
+    machine.mailbox.restored()

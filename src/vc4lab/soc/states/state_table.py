@@ -66,7 +66,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     **{f"i2c{n}": ("_fifo", "_left", "_fresh") for n in range(3)},
     "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines", "ever_raised"),
     "local": ("_mailboxes", "_held_low", "_held_high", "_carry"),
-    "mailbox": ("replies", "messages"),
+    "mailbox": ("replies", "messages", "requests", "_due", "_looked"),
     "pcm": ("_queued", "_heard", "_counted"),
     **{f"pv{n}": ("_began", "_even") for n in range(3)},
     "pwm": ("_fifo", "_next", "_levels", "played"),

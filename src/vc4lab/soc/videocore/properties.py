@@ -25,6 +25,8 @@ REQUEST, SUCCESS, FAILURE = 0, 0x80000000, 0x80000001
 RESPONSE_BIT = 1 << 31
 HEADER = 8
 LARGEST_MESSAGE = 1 << 20
+ALLOCATE = 0x40001
+"""The tag that allocates the framebuffer."""
 MAX_TAGS = 1024
 ALIGNMENT = "a buffer's address must be a multiple of 16"
 
@@ -166,6 +168,21 @@ class PropertyChannel:
         image = self.vc.linked_for_zero
         place = image.message_place(address)
         return image.found_message() if place is not None and self._starts(place) else ""
+
+    def allocates(self, address: int) -> bool:
+        """Whether the message at an address asks for a framebuffer."""
+        memory = self.vc.memory
+        if not memory.contains(address, 16):
+            return False
+        at, end = address + HEADER, address + min(memory.u32(address), LARGEST_MESSAGE)
+        for _tag in range(MAX_TAGS):
+            if at + 12 > end or not memory.contains(at, 12):
+                return False
+            number, room = memory.u32(at), memory.u32(at + 4)
+            if number in (0, ALLOCATE):
+                return number == ALLOCATE
+            at += 12 + (room + 3 & ~3)
+        return False
 
     def _starts(self, address: int) -> bool:
         """Whether a property message may begin here."""

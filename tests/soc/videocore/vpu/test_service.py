@@ -26,7 +26,9 @@ ADD = 2
 
 @pytest.fixture
 def machine(boot):
-    return boot(HALT)
+    machine = boot(HALT)
+    machine.mailbox.at_once = True
+    return machine
 
 
 def send(machine, *arguments: int, code: bytes = b"", function: int = PROGRAM | 0xC0000000):
