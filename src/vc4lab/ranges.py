@@ -85,6 +85,8 @@ def _shown(number: int) -> str:
 
 ENGINES = ("jit", "interpreter")
 CACHE_MODES = ("check", "stale")
+RAM_CONTENTS = ("noise", "zero")
+"""What RAM holds at power-on."""
 
 FRAMES = Whole("frames", 0, 1_000_000_000)
 EVERY = Whole("every", 1, 1_000_000_000)

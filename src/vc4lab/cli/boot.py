@@ -46,6 +46,13 @@ class CacheMode(StrEnum):
     STALE = "stale"
 
 
+class RamContents(StrEnum):
+    """What RAM holds at power-on."""
+
+    NOISE = "noise"
+    ZERO = "zero"
+
+
 class Firmware(StrEnum):
     """The year of the board's firmware."""
 
@@ -158,6 +165,13 @@ def boot(
             help="Model the caches: check reports reads of old bytes, stale also delivers them."
         ),
     ] = None,
+    ram: Annotated[
+        RamContents | None,
+        typer.Option(
+            help="What RAM holds at power-on. Default: zero; with --strict noise, which shows "
+            "variables that are used before they are set."
+        ),
+    ] = None,
     unknown: common.UnknownOption = None,
     firmware: Annotated[
         Firmware,
@@ -224,7 +238,8 @@ def boot(
     settings = Settings(
         path,
         MachineOptions(
-            board, card, caches and caches.value, extras, gpu, pins=tuple(map(_pin, gpio or []))
+            board, card, caches and caches.value, extras, gpu, pins=tuple(map(_pin, gpio or [])),
+            ram=ram and ram.value,
         ),
         PictureOptions(
             screenshot, record, every, both_orders=both_orders, window=window, headless=headless

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from vc4lab.memory.heap import keep_large_apart
 from vc4lab.memory.mappings import MAPS_OVER, PAGE, clear, copy, large_pages
+from vc4lab.memory.noise import PERIOD, map_noise, part, pattern
 from vc4lab.memory.zeros import lazy_zeros
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Mappable(Protocol):
 class GuestMemory:
     """1 GiB of guest address space, zero at first; untouched pages cost nothing.
 
+    `fill_with_noise` makes a range what RAM is at power-on; `noise` says which (start and end).
+
     Every address is masked by `MEMORY_MASK`, so no guest address leaves the block. A scalar access
     at the very end reaches into the pad, exactly as native code does; a longer range wraps to
     address 0. All values are little endian.
@@ -80,6 +83,7 @@ class GuestMemory:
         if not 0 < ram_bytes <= MEMORY_SIZE:
             raise ValueError(f"guest RAM of {ram_bytes} bytes: 1 to {MEMORY_SIZE} possible")
         keep_large_apart()
+        self.noise: tuple[int, int] | None = None
         self.ram_bytes = ram_bytes
         if guard is None:
             guard = bool(os.environ.get("VC4LAB_GUARD"))
@@ -189,6 +193,7 @@ class GuestMemory:
 
     def clear(self) -> None:
         """All bytes become 0; private memory is given back to the host."""
+        self.noise = None
         if MAPS_OVER and not self._shared:
             clear(self.base, MEMORY_SIZE)
             return
@@ -205,6 +210,34 @@ class GuestMemory:
         """The file at an address does not lie there any more: zeros do. Raises OSError."""
         clear(self.base + address, size)
         del self._shared[address]
+
+    def fill_with_noise(self, start: int, end: int) -> None:
+        """Let whole pages of memory that nothing has written hold noise, the same each time.
+
+        Raises ValueError for a range that is none of whole pages within the memory.
+        """
+        if start % PAGE or end % PAGE or not 0 <= start < end <= MEMORY_SIZE:
+            raise ValueError(f"noise from 0x{start:x} to 0x{end:x}: not pages of guest memory")
+        self.noise = start, end
+        if MAPS_OVER and not self._shared:
+            map_noise(self.base + start, start, end - start)
+            return
+        self.write(start, part(start, end - start))
+
+    def at_power_on(self, address: int, size: int) -> bytes:
+        """What a range held before anything was written; it must not wrap."""
+        if self.noise is None:
+            return bytes(size)
+        first, last = (max(address, min(at, address + size)) for at in self.noise)
+        return bytes(first - address) + part(first, last - first) + bytes(address + size - last)
+
+    def is_untouched(self, address: int, size: int) -> bool:
+        """Whether a range holds what it held at power-on."""
+        start = address & MEMORY_MASK
+        at = start % PERIOD
+        if self.noise and self.noise[0] <= start < self.noise[1] - size and at + size <= PERIOD:
+            return self.holds(start, pattern(), at, size)
+        return self.holds(start, self.at_power_on(start, size))
 
     def map_copy(self, address: int, size: int, descriptor: int, offset: int) -> bool:
         """Let pages be those of a file, which is read where they are touched and not written.

@@ -143,6 +143,19 @@ BOARD_UNKNOWNS = [
         "as the usual value; programs for the Pi 1 set the bit (boochow/micropython-raspberrypi), "
         "which one needed for its unaligned loads (micropython issue 3201)",
     ),
+    Unknown(
+        "exclusive_without_monitor",
+        "What do ldrex and strex of an ARM1176 or Cortex-A7 do in memory that is not cached?",
+        {
+            "fails": "strex never stores, and reports so",
+            "abort": "ldrex takes a data abort, as on a Cortex-A53",
+        },
+        "fails",
+        "Execute both on a Pi 1 and a Pi 2 before the MMU is on, and print strex's result.",
+        "The manuals of the cores demand a monitor at the bus and do not say what comes without "
+        "one; that it does not work before the cache is on is reported of a Pi 1 (genode issue "
+        "1190, onkwon/yaos issue 13). What a Pi 2 does is a choice",
+    ),
     *VPU_UNKNOWNS,
 ]
 

@@ -74,6 +74,8 @@ class Machine:
         otherwise than by default counts more.
     extras
         Command line, RAM disk, device tree and load address instead of the card's.
+    ram
+        What RAM holds at power-on, "noise" or "zero" (`MachineOptions.ram`).
     forgiving
         Whether what a board would refuse, or get wrong, works where earlier versions let it work.
     options
@@ -83,7 +85,7 @@ class Machine:
     ------
     UnknownBoard, BootError
     ValueError
-        `engine`, `caches` or `firmware` is none of those there are.
+        `engine`, `caches`, `ram` or `firmware` is none of those there are.
     TypeError
         `options` and one of these choices.
 
@@ -116,12 +118,14 @@ class Machine:
         caches: str | None = None,
         firmware: str = TODAY,
         extras: BootExtras | None = None,
+        ram: str | None = None,
         forgiving: bool = False,
         options: MachineOptions | None = None,
     ) -> None:
         choices = with_firmware(unknowns, firmware)
         gpu = GpuOptions(engine, unknowns=choices, forgiving=forgiving)
-        single = MachineOptions(board, card, caches, extras or BootExtras(), gpu, v3d_factory)
+        extras = extras or BootExtras()
+        single = MachineOptions(board, card, caches, extras, gpu, v3d_factory, ram)
         options = chosen(options, single)
         found = find_board(options.board)
         reporter = reporter if reporter is not None else Reporter()
@@ -177,6 +181,8 @@ class Machine:
         self._schedule_vsync()
         self.videocore.next_vsync = lambda: self._next_vsync
         self.gpio.connect(options.pins)
+        if self._ram_is_noise(options):
+            self.memory.fill_with_noise(*self.plan.untouched(found))
         place_plan(self.plan, self.memory, self.reporter)
         self.processors.power_on()
         self.places.find(path, self.plan)
@@ -195,6 +201,11 @@ class Machine:
             from vc4lab.soc.address.guards import GuardZones
 
             self.guards = GuardZones(hardware)
+
+    def _ram_is_noise(self, options: MachineOptions) -> bool:
+        if options.ram is not None:
+            return options.ram == "noise"
+        return self.reporter.strict and not options.forgiving and not self.plan.cleans_caches
 
     @property
     def seconds(self) -> float:

@@ -11,7 +11,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.diagnostics.unknown import Unknowns, find
 from vc4lab.memory import GuestMemory
 from vc4lab.options import GpuOptions
-from vc4lab.ranges import CACHE_MODES, check_word
+from vc4lab.ranges import CACHE_MODES, RAM_CONTENTS, check_word
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.devices.gpio import PinLevel
 
@@ -64,11 +64,14 @@ class MachineOptions:
         A maker for tests.
     pins
         What is connected to GPIO pins from outside.
+    ram
+        What RAM holds at power-on, "noise" (the same each time) or "zero". None: noise in strict
+        mode, but not for Linux, nor if it is forgiving.
 
     Raises
     ------
     ValueError
-        `caches` is none of those there are.
+        `caches` or `ram` is none of those there are.
     """
 
     board: str = "pi2"
@@ -78,10 +81,13 @@ class MachineOptions:
     gpu: GpuOptions = field(default_factory=GpuOptions)
     v3d_factory: Callable[[GuestMemory, Reporter], Any] | None = None
     pins: tuple[PinLevel, ...] = ()
+    ram: str | None = None
 
     def __post_init__(self) -> None:
         if self.caches is not None:
             check_word("caches", self.caches, CACHE_MODES)
+        if self.ram is not None:
+            check_word("ram", self.ram, RAM_CONTENTS)
 
     @property
     def forgiving(self) -> bool:

@@ -77,10 +77,16 @@ class RunEnd:
     def report_crash(self, crash: UnhandledException) -> None:
         """Report such an exception; the other cores may go on."""
         code = "SOC-042" if crash.has_no_handler else "SOC-048"
+        if crash.why:
+            code = crash.why[0]
         self._hardware.report(code, self._crash_text(crash), (crash.first or crash.taken).address)
 
     def _crash_text(self, crash: UnhandledException) -> str:
         cpu, taken, first = self._hardware.cpu, crash.taken, crash.first
+        if crash.why:
+            who = f"core {cpu.number}" if cpu.number else "the CPU"
+            place = self._hardware.places(taken.address)
+            return f"{who} makes no progress at {place}: {crash.why[1]}"
         vector = f"0x{taken.vector:08x}"
         text = self._exception_text(taken)
         if not crash.storm:

@@ -37,7 +37,7 @@ def registers_of_another_board(machine: Hardware) -> tuple[str, int] | None:
         return None
     for offset in DEVICE_PAGES:
         page = OTHER_PERIPHERALS + offset
-        if any(machine.memory.view(page, 0x100)):
+        if not machine.memory.is_untouched(page, 0x100):
             text = (
                 f"the program has written to 0x{page:08x}, which is RAM here: the peripherals are "
                 f"at 0x{machine.board.peripherals:08x}, not at 0x{OTHER_PERIPHERALS:08x}"

@@ -53,4 +53,22 @@ ENTRIES = [
         "are the channel.",
         Severity.WARNING,
     ),
+    Entry(
+        "SOC-113",
+        "Exclusive access to memory that is not cached",
+        "Atomic operations (ldrex and strex, ldxr and stxr, what compilers make of spin locks and "
+        "C's atomics) need a monitor that watches over the address. The cores have one for "
+        "write-back memory with the cache on; for other memory one at the bus would be needed, "
+        "and there is none. Before the MMU and the data cache are on, ldxr (Pi 3, also in AArch32) "
+        "takes a data abort (unsupported exclusive access); on a Pi 1 or 2 strex never stores "
+        "(`--unknown exclusive_without_monitor=abort` for the other possibility), so that a loop "
+        "around it never ends. QEMU lets it work, and so does `--forgiving`. Device memory with "
+        "the MMU on fails alike, but is not looked for.",
+        "Cortex-A15 TRM (DDI 0438G) 6.4.5, Cortex-A35 TRM A6.4 (the same monitors as a Cortex-A7's "
+        "and A53's); zephyr issue 33515 and SerenityOS pull request 18846 (Pi 3), genode issue "
+        "1190 and onkwon/yaos issue 13 (Pi 1)",
+        "Switch the MMU and the data cache on (on every core, RAM as shareable write-back memory) "
+        "before the first atomic operation; until then let one core alone do the work, or use "
+        "plain flags with barriers, or Peterson's algorithm.",
+    ),
 ]

@@ -18,6 +18,8 @@ DEFAULT_GPU_MEM, MIN_GPU_MEM, MAX_GPU_MEM = 64, 16, 512
 """MiB; boards with less RAM give three quarters of it at most."""
 
 
+FIRST_FREE, PAGE = 0x8000, 4096
+"""Where AArch32 kernels begin: what is below belongs to the firmware at first."""
 RAMDISK_NAME = "the RAM disk"
 
 
@@ -85,6 +87,14 @@ class BootPlan:
     pieces: tuple[Piece, ...] = ()
     room: int = 0
     cleans_caches: bool = False
+
+    def untouched(self, board: Board) -> tuple[int, int]:
+        """Start and end of the RAM that the firmware has left as it was at power-on.
+
+        Below its own stub and lists are; with an image there, nothing of the firmware is.
+        """
+        start = 0 if self.address < FIRST_FREE else FIRST_FREE
+        return start, min(arm_memory(board, self.config), board.peripherals) & -PAGE
 
     def place(self, memory: GuestMemory, reporter: Reporter) -> None:
         """Write the image and what the firmware hands over into RAM. Raises OSError."""

@@ -11,7 +11,7 @@ from typing import Any
 from unicorn import arm_const as arm
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.soc.cores import alignment, hyp
+from vc4lab.soc.cores import alignment, exclusives, hyp
 from vc4lab.soc.cores.arm32_words import (
     condition_met,
     do_timer,
@@ -151,9 +151,9 @@ class Arm32(Cpu):
     @property
     def _traps_now(self) -> tuple[Trap, ...]:
         if self.hyp_core is None:
-            return ()
+            return self._exclusive_traps
         mistakes = HYP_MISTAKE_TRAPS if self.in_hyp else ()
-        return HYP_TRAPS + IDENTITY_TRAPS + mistakes
+        return self._exclusive_traps + HYP_TRAPS + IDENTITY_TRAPS + mistakes
 
     def _meet_page(self, address: int) -> None:
         super()._meet_page(address)
@@ -163,6 +163,7 @@ class Arm32(Cpu):
                 pair.move(code)
 
     def _hook_place(self, place: int, action: Action) -> None:
+        self._exclusive_hooks += action is Action.EXCLUSIVE
         code = self._host_address(place) if action is Action.TIMER_PAIR else None
         if code is None or self._counter is None:
             super()._hook_place(place, action)
@@ -395,6 +396,10 @@ class Arm32(Cpu):
             return False
         if action in PLAIN_ACTIONS and not means(PLAIN_TRAPS, action, word, bool(thumb)):
             return False
+        if action is Action.EXCLUSIVE:
+            if not means(exclusives.ARM_TRAPS, action, word, bool(thumb)):
+                return False
+            return self._meet_exclusive(word, address, self.register(word >> 16 & 15))
         if action is Action.CONTROL:
             self.control_written()
             return False

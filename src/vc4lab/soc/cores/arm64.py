@@ -12,7 +12,7 @@ from typing import Any
 
 from unicorn import arm64_const as a64
 
-from vc4lab.soc.cores import alignment, float_trap, mmu_switch
+from vc4lab.soc.cores import alignment, exclusives, float_trap, mmu_switch
 from vc4lab.soc.cores.a53_registers import A53Registers
 from vc4lab.soc.cores.arm64_entry import (
     HCR,
@@ -66,7 +66,7 @@ LEVEL = 3 << 2
 IRQ_VECTOR, FIQ_VECTOR = 0x080, 0x100
 EC_UNKNOWN, EC_HVC, EC_BRK, EC_MISALIGNED_PC = 0x00, 0x16, 0x3C, 0x22
 INTERRUPTS = (ArmException.IRQ, ArmException.FIQ)
-_EMULATED = A64_TRAPS + A64_READS + float_trap.FLOAT_TRAPS
+_EMULATED = A64_TRAPS + A64_READS + float_trap.FLOAT_TRAPS + exclusives.WIDE_TRAPS
 SYSTEM_MASK, MSR, SYS = 0xFFF00000, 0xD5100000, 0xD5080000
 """Bits of system instructions, those of msr from a register, and (with bit 19) those of SYS."""
 UPPER_HALF = 1 << 63, (1 << 64) - 1
@@ -293,7 +293,7 @@ class Arm64(Cpu):
     def _traps_now(self) -> tuple[Trap, ...]:
         room = self._float_hooks < float_trap.MAX_HOOKS
         searched = room and not float_trap.allowed(self.system_register(CPACR), 0)
-        return float_trap.FLOAT_TRAPS if searched else ()
+        return self._exclusive_traps + (float_trap.FLOAT_TRAPS if searched else ())
 
     def _meet_page(self, address: int) -> None:
         """Programs of a system whose own code is in the upper half are left alone.
@@ -317,6 +317,7 @@ class Arm64(Cpu):
         it translates.
         """
         self._float_hooks += action is Action.FLOAT
+        self._exclusive_hooks += action is Action.EXCLUSIVE
         kind = _kind_of(self.fetch(place))
         if kind is None:
             super()._hook_place(place, action)
@@ -407,6 +408,9 @@ class Arm64(Cpu):
         target = word & 31
         if not means(_EMULATED, action, word):
             return False
+        if action is Action.EXCLUSIVE:
+            base = word >> 5 & 31
+            return self._meet_exclusive(word, address, self.register(base))
         if action is Action.WAIT_FOR_EVENT:
             self._waits_for_event = True
             return True

@@ -32,11 +32,14 @@ def make_core(
 
         wide = Arm64(board.cpu64, *common)
         wide.affinity, wide.start_level = board.affinity, plan.level
+        wide.exclusives_abort = True
         return wide
     from vc4lab.soc.cores.arm32 import Arm32
 
     cpu = Arm32(board.cpu, *common)
     cpu.affinity, cpu.identity = board.affinity, board.midr
+    aborts = unknowns["exclusive_without_monitor"] == "abort"
+    cpu.exclusives_abort = aborts or board.cpu64 is not None
     cpu.starts_armv6 = unknowns["arm1176_unaligned"] == "armv6"
     if board.has_hyp:
         from vc4lab.soc.cores.hyp_core import HypCore

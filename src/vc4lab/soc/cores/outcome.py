@@ -48,10 +48,18 @@ class Taken(NamedTuple):
 class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not a Python one
     """The guest ran into an exception and has no handler at its vector, or none that mends it."""
 
-    def __init__(self, taken: Taken, first: Taken | None, storm: bool = False) -> None:
+    def __init__(
+        self,
+        taken: Taken,
+        first: Taken | None,
+        storm: bool = False,
+        why: tuple[str, str] | None = None,
+    ) -> None:
         super().__init__(taken, first)
         self.storm = storm
         """Whether it was taken again and again."""
+        self.why = why
+        """Code and sentence of another reason why the core makes no progress."""
         self.taken = taken
         same = first is None or (first.exception, first.address) == taken[:2]
         self.first = None if same else first

@@ -37,6 +37,7 @@ class Action(Enum):
     CACHE = "data cache maintenance"
     CACHE_RANGE = "data cache maintenance of a range (ARM1176)"
     MMU_SWITCH = "SCTLR, just before eret"
+    EXCLUSIVE = "load- or store-exclusive"
     CONTROL = "SCTLR or HSCTLR"
     TRANSLATION = "a register of the MMU, or TLB maintenance"
 

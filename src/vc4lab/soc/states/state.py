@@ -33,6 +33,7 @@ from vc4lab.soc.states.state_ram import (
     Damaged,
     checksums,
     member,
+    noise_of,
     restore_ram,
     used_pages,
     write_ram,
@@ -42,7 +43,7 @@ from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
 from vc4lab.v3d.state.power_on import is_idle
 
-FORMAT, VERSION = "vc4lab machine state", 12
+FORMAT, VERSION = "vc4lab machine state", 13
 LARGEST_TABLE = 64 << 20
 LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096
 DIRECTORY_END, DIRECTORY_END_REST = b"PK\5\6", 18
@@ -88,6 +89,7 @@ def save_state(
         "display": _snapshot_display(machine),
         "pages": pages,
         "checksums": checksums(machine.memory, pages),
+        "noise": machine.memory.noise,
         "card": {
             "written": sorted(card.written) if card else [],
             "erased": card.erased if card else [],
@@ -207,7 +209,9 @@ def _restore(
     table = [(row, row.check(state["tables"][row.name])) for row in rows(machine)]
     display = _check_display(machine, state["display"])
     card = _check_card(machine, state["card"], archive)
-    restore_ram(machine.memory, state["pages"], state["checksums"], archive, in_place=in_place)
+    noise = noise_of(state["noise"], machine.memory)
+    pages, sums = state["pages"], state["checksums"]
+    restore_ram(machine.memory, pages, sums, archive, noise, in_place=in_place)
     card()
     _apply(machine, table, display)
     machine.counter.add(instructions - machine.counter.count)

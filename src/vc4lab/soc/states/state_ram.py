@@ -1,4 +1,4 @@
-"""RAM in a saved state: `ram.bin` has the pages that are not zero, one after another.
+"""RAM in a saved state: `ram.bin` has the pages that were written, one after another.
 
 Packed, the file is small. Stored as they are, and at a multiple of the host's page size, pages can
 be mapped: a gigabyte is there at once, and takes memory where it is touched. Each page has a CRC-32
@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -40,10 +41,23 @@ class Damaged(Exception):  # noqa: N818 - its text goes into a sentence
 
 
 def used_pages(memory: GuestMemory) -> list[int]:
-    """Numbers of the pages of RAM that are not zero."""
-    words = memory.array(0, memory.ram_bytes // 8, "u8")
-    used = words.reshape(-1, PAGE // 8).any(axis=1)
-    return [int(page) for page in np.flatnonzero(used)]
+    """Numbers of the pages of RAM that do not hold what they held at power-on."""
+    words = memory.array(0, memory.ram_bytes // 8, "u8").reshape(-1, PAGE // 8)
+    if memory.noise is None:
+        return [int(page) for page in np.flatnonzero(words.any(axis=1))]
+    return [page for page in range(len(words)) if not memory.is_untouched(page * PAGE, PAGE)]
+
+
+def noise_of(value: Any, memory: GuestMemory) -> tuple[int, int] | None:
+    """A saved `GuestMemory.noise`. Raises BadValue."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2 or any(type(at) is not int for at in value):
+        raise BadValue("noise")
+    start, end = value
+    if start % HOST_PAGE or end % HOST_PAGE or not 0 <= start < end <= memory.ram_bytes:
+        raise BadValue("noise")
+    return start, end
 
 
 def checksums(memory: GuestMemory, pages: Sequence[int]) -> list[int]:
@@ -97,10 +111,11 @@ def restore_ram(
     pages: Sequence[int],
     sums: Sequence[int],
     archive: zipfile.ZipFile,
+    noise: tuple[int, int] | None,
     *,
     in_place: bool,
 ) -> None:
-    """Set all of RAM; `sums` are the `checksums` of the pages.
+    """Set all of RAM; `sums` are the `checksums` of the pages, `noise` is where it holds noise.
 
     Raises BadValue and Damaged before anything is changed, or for packed data when they come up.
     """
@@ -116,6 +131,8 @@ def restore_ram(
     if place is not None:
         _check(pages, sums, _read_sums(len(pages), *place))
     memory.clear()
+    if noise is not None:
+        memory.fill_with_noise(*noise)
     if place is not None and _map(memory, pages, *place):
         return
     with archive.open(entry) as file:
