@@ -125,7 +125,7 @@ class Machine:
         choices = with_firmware(unknowns, firmware)
         gpu = GpuOptions(engine, unknowns=choices, forgiving=forgiving)
         extras = extras or BootExtras()
-        single = MachineOptions(board, card, caches, extras, gpu, v3d_factory, ram)
+        single = MachineOptions(board, card, caches, extras, gpu, v3d_factory, ram=ram)
         options = chosen(options, single)
         found = find_board(options.board)
         reporter = reporter if reporter is not None else Reporter()

@@ -16,7 +16,6 @@ ldr rotates the word that it is in: an access that does so for the first time is
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from functools import cache
 from typing import Any
@@ -54,6 +53,7 @@ from vc4lab.soc.cores.alignment_words import (
     bits_arm,
     bits_wide,
 )
+from vc4lab.soc.cores.memory_types import DevicePages
 
 REGIMES = 16
 """Of the engine's MMU indices."""
@@ -68,7 +68,6 @@ PLACES = 64
 ACCESS_SHIFT = 4
 """Where helpers of the engine have the access, above the MMU index."""
 LONG_THUMB = 0xE800
-ON_UNALIGNED = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)
 TCG_I32 = 0
 
 
@@ -81,7 +80,7 @@ class CoreAlignment(Struct):
     thumb = i64
     half = i64
     number = i64
-    ask = ptr
+    devices = ptr
     legacy = i64
     places = Array(i64, PLACES)
 
@@ -265,7 +264,9 @@ def _unaligned(name: str, arguments: tuple[Value, ...]) -> None:
         core = CoreAlignment.at(place)
         mode = load(i8, core.pointer + CoreAlignment.regimes.offset + (regime & (REGIMES - 1)))
         if mode == BY_PAGE:
-            faults = call_pointer(core.ask, i32, (i64,), address)
+            faults = const(i32, 0)
+            if address.shr(32) == 0:
+                faults = load(i8, core.devices + address.shr(12)).zext(i32)
     if faults != 0:
         types = (ptr, i64, i32, i32, i64)
         function = imported(name, None, types)
@@ -414,6 +415,11 @@ class Alignment:
             return False
         self._state.regimes = wanted
         return True
+
+    def watch_devices(self, pages: DevicePages) -> None:
+        """Where accesses are checked by page: which pages are Device memory."""
+        self._devices = pages
+        self._state.devices = pages.address
 
     def mode_of(self, regime: int) -> int:
         """What is checked with an MMU index."""

@@ -6,12 +6,13 @@ read as 0, and writes are ignored.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from unicorn import arm_const as arm
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.soc.cores import alignment, exclusives, hyp
+from vc4lab.soc.cores import alignment, exclusives, hyp, memory_types
 from vc4lab.soc.cores.arm32_words import (
     condition_met,
     do_timer,
@@ -42,6 +43,7 @@ from vc4lab.soc.cores.exceptions import (
     SCTLR_C,
     SCTLR_M,
     SCTLR_U,
+    SCTLR_XP,
     THUMB,
     USER,
     ArmException,
@@ -67,6 +69,8 @@ RESET_CPSR = 0x1D3
 MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
 """VPIDR and VMPIDR: what MIDR and MPIDR read as outside of HYP mode."""
 CPACR = (15, 0, 0, 1, 0, 0, 2)
+TTBR0, TTBR1, TTBCR = (15, 0, 0, 2, 0, 0, 0), (15, 0, 0, 2, 0, 0, 1), (15, 0, 0, 2, 0, 0, 2)
+PRRR, LONG_TABLES = (15, 0, 0, 10, 2, 0, 0), 1 << 31
 DFSR, IFSR = (15, 0, 0, 5, 0, 0, 0), (15, 0, 0, 5, 0, 0, 1)
 DFAR, IFAR = (15, 0, 0, 6, 0, 0, 0), (15, 0, 0, 6, 0, 0, 2)
 LONGEST_LEAD = 0x200
@@ -231,17 +235,33 @@ class Arm32(Cpu):
         control = self.system_register(SCTLR)
         modes = dict.fromkeys((*alignment.SYSTEM, *alignment.MONITOR), self._mode_of(control))
         if self.hyp_core is not None:
-            hypervisor = self._mode_of(self.system_register(hyp.HSCTLR))
+            control = self.system_register(hyp.HSCTLR)
+            hypervisor = self._mode_of(control, hypervisor=True)
             modes |= dict.fromkeys(alignment.HYPERVISOR, hypervisor)
         return modes
 
-    def _mode_of(self, control: int) -> int:
-        """What is checked with a value of SCTLR."""
+    def _mode_of(self, control: int, *, hypervisor: bool = False) -> int:
+        """What is checked with a value of SCTLR, or of HSCTLR."""
         if control & SCTLR_A:
             return alignment.CHECKED
-        if self.model == "1176":
-            return alignment.FREE if control & SCTLR_U else alignment.LEGACY
-        return alignment.FREE if control & SCTLR_M else alignment.CHECKED
+        old = self.model == "1176"
+        if old and not control & SCTLR_U:
+            return alignment.LEGACY
+        if not control & SCTLR_M:
+            return alignment.FREE if old else alignment.CHECKED
+        if hypervisor or (old and not control & SCTLR_XP):
+            return alignment.FREE
+        return self._mode_with_tables()
+
+    def _device_spans(self) -> Iterator[memory_types.Span]:
+        split = self.system_register(TTBCR)
+        if split & LONG_TABLES:
+            return iter(())
+        control, remap = self.system_register(SCTLR), 0
+        if control & memory_types.TEX_REMAP:
+            remap = self.system_register(PRRR)
+        bases = self.system_register(TTBR0), self.system_register(TTBR1)
+        return memory_types.short_spans(self.memory, control, bases, split, remap)
 
     @property
     def _is_user(self) -> bool:

@@ -8,11 +8,12 @@ looks at the new level.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from typing import Any
 
 from unicorn import arm64_const as a64
 
-from vc4lab.soc.cores import alignment, exclusives, float_trap, mmu_switch
+from vc4lab.soc.cores import alignment, exclusives, float_trap, memory_types, mmu_switch
 from vc4lab.soc.cores.a53_registers import A53Registers
 from vc4lab.soc.cores.arm64_entry import (
     HCR,
@@ -61,6 +62,8 @@ SCR_FIRMWARE = 0x5B1
 HCR_FIRMWARE = 1 << 31
 """EL1 is AArch64."""
 START_EL2, START_EL3 = MASKED | 0x9, MASKED | 0xD
+LEVEL_OP1 = {1: 0, 2: 4, 3: 6}
+"""Op1 of an exception level's system registers."""
 LEVEL = 3 << 2
 """The exception level in PSTATE."""
 IRQ_VECTOR, FIQ_VECTOR = 0x080, 0x100
@@ -208,10 +211,19 @@ class Arm64(Cpu):
             (3, alignment.MONITOR),
         ):
             control = self.system_register(SCTLR[level])
-            checked = bool(control & SCTLR_A) or not control & SCTLR_M
-            mode = alignment.CHECKED if checked else alignment.FREE
+            mode = alignment.CHECKED
+            if control & SCTLR_M and not control & SCTLR_A:
+                here = level == max(self.level, 1)
+                mode = self._mode_with_tables() if here else alignment.FREE
             modes |= dict.fromkeys(regimes, mode)
         return modes
+
+    def _device_spans(self) -> Iterator[memory_types.Span]:
+        base, control, attributes = (
+            self.system_register((*place, 3, LEVEL_OP1[max(self.level, 1)], op2))
+            for place, op2 in (((2, 0), 0), ((2, 0), 2), ((10, 2), 0))
+        )
+        return memory_types.long_spans(self.memory, base, control, attributes)
 
     # -- exceptions --------------------------------------------------------------------------------
 

@@ -20,12 +20,10 @@ from typing import Any
 
 from vc4lab.listeners import Listeners
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.cores import alignment, exclusives
 from vc4lab.soc.cores.code_pages import CodePages
-from vc4lab.soc.cores.engine_calls import NO_FAULT, EngineCalls, FaultStatus
+from vc4lab.soc.cores.engine_calls import NO_FAULT, EngineCalls
 from vc4lab.soc.cores.exceptions import (
     INSTRUCTIONS_PER_EXCEPTION,
-    SCTLR_A,
     SCTLR_C,
     SCTLR_M,
     ArmException,
@@ -41,8 +39,8 @@ from vc4lab.soc.cores.outcome import (
     Taken,
     UnhandledException,
 )
-from vc4lab.soc.cores.trapped_code import TrappedCode
-from vc4lab.soc.cores.traps import Action, CoreLinks, Trap
+from vc4lab.soc.cores.strict_core import StrictCore
+from vc4lab.soc.cores.traps import Action, CoreLinks
 from vc4lab.soc.native import SliceCounter
 
 TRANSLATIONS = 32 << 20
@@ -54,7 +52,7 @@ EMPTY = 256
 """So many bytes of zeros at the PC are no program."""
 
 
-class Cpu(TrappedCode):
+class Cpu(StrictCore):
     """One core.
 
     Parameters
@@ -108,14 +106,7 @@ class Cpu(TrappedCode):
         self.stale = False
         """Whether the code this core has executed may have been changed."""
         self._unicorn = unicorn
-        self.alignment = alignment.Alignment(checks=not links.forgiving)
-        self._control_written = True
-        self._limit_before = 0
-        self._exclusive_hooks = 0
-        self._failed_stores = exclusives.FailedStores()
-        self._watched = False
-        self.exclusives_abort = False
-        """Whether load-exclusive in memory that is not cached takes a data abort."""
+        self._make_strict()
         self.engine: Any = self._make_engine(unicorn)
         self.engine.ctl_set_tcg_buffer_size(TRANSLATIONS)
         self._ram_end = ram_end
@@ -335,50 +326,6 @@ class Cpu(TrappedCode):
                 return Outcome.LIMIT
             return Outcome.WAIT_FOR_INTERRUPT
 
-    # -- SCTLR -------------------------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def _is_user(self) -> bool:
-        """Whether the core executes a program without privileges; in hooks, too."""
-
-    @abstractmethod
-    def _alignment_modes(self) -> dict[int, int]:
-        """What is checked of accesses, by the engine's MMU index, as SCTLR is now."""
-
-    def control_written(self) -> None:
-        """The instruction that is about to be executed writes SCTLR: look at it afterwards."""
-        if self._control_written:
-            return
-        self._control_written = True
-        self._limit_before = self.counter.limit
-        self.counter.stop()
-
-    def control_restored(self) -> None:
-        """SCTLR has been set from outside: look at it before the core runs."""
-        self._control_written = True
-
-    def look_at_control(self) -> None:
-        """What SCTLR says may have changed: code that was translated otherwise goes."""
-        if not self._control_written:
-            return
-        self._control_written = False
-        watched = exclusives.are_watched(self.system_control)
-        if self._watched and not watched:
-            self._exclusive_hooks = 0
-            self._pages.forget()
-        self._watched = watched
-        if self.alignment.choose(self._alignment_modes()):
-            self.engine.ctl_flush_tb()
-
-    def _follows_control(self) -> bool:
-        """Whether the engine has come back only because SCTLR was written."""
-        if not self._control_written:
-            return False
-        self.look_at_control()
-        self.counter.limit = self._limit_before
-        return True
-
     def _catch_up(self) -> bool:
         """Do what an instruction has put off until the engine stands still; whether to go on."""
         return False
@@ -426,86 +373,6 @@ class Cpu(TrappedCode):
     def _is_empty(self, vector: int) -> bool:
         """Whether no handler can be at a vector at 0: there is nothing, or it leads to nothing."""
         return self.memory.u32(vector) == 0 or self.memory.is_untouched(vector, 4)
-
-    def _meets_unaligned(self, pc: int) -> bool:
-        """Report an alignment fault, if an abort is one; whether the core need not take it."""
-        syndrome, status, address = self._fault_status
-        if not alignment.is_alignment_fault(syndrome, status, wide=self.WIDE):
-            return False
-        if self._treats_as_old(pc):
-            self.links.report(
-                "SOC-111",
-                f"unaligned access to 0x{address:08x}: with SCTLR.U = 0 the core takes the bytes "
-                "of the aligned word (ldr rotates them), as an ARMv5 did",
-                pc,
-            )
-            return True
-        why = self._why_aligned()
-        if why:
-            self.links.report("SOC-110", f"unaligned access to 0x{address:08x}: {why}", pc)
-        return False
-
-    # -- load- and store-exclusive -----------------------------------------------------------------
-
-    @property
-    def _exclusive_traps(self) -> tuple[Trap, ...]:
-        """What is searched for in a page that is met while no monitor watches."""
-        known: tuple[Trap, ...] = exclusives.WIDE_TRAPS if self.WIDE else exclusives.ARM_TRAPS
-        if not self.exclusives_abort:
-            known = exclusives.ARM_STORES
-        if self.links.forgiving or exclusives.are_watched(self.system_control):
-            return ()
-        return known if self._exclusive_hooks < exclusives.MAX_HOOKS else ()
-
-    def _meet_exclusive(self, word: int, address: int, target: int) -> bool:
-        """Such an instruction, at `target` in memory: whether it is done."""
-        if exclusives.are_watched(self.system_control):
-            self._pages.release(address)
-            return False
-        kind = {"wide": self.WIDE, "thumb": self.executes_thumb}
-        load = exclusives.is_load(word, **kind)
-        if load and not self.exclusives_abort:
-            return False
-        what = "load" if load else "store"
-        does = "takes a data abort" if self.exclusives_abort else "never stores"
-        self.links.report(
-            "SOC-113",
-            f"{what}-exclusive at 0x{target:08x} while the MMU or the data cache is off: no "
-            f"monitor watches over memory that is not cached, and the core {does}",
-            address,
-        )
-        if load:
-            self._abort_exclusive(address, target)
-            return False
-        self.set_register(exclusives.result_register(word, **kind), 1)
-        if self._failed_stores.grow(address):
-            why = "SOC-113", "a store-exclusive that never succeeds, in a loop that waits for it"
-            taken = Taken(ArmException.DATA_ABORT, address, 0, self.cpsr, target)
-            loop = UnhandledException(taken, None, storm=True, why=why)
-            self.counter.fail(loop)
-        return True
-
-    def _abort_exclusive(self, address: int, target: int) -> None:
-        """An unsupported exclusive access at `target`, by the instruction at `address`."""
-        status = exclusives.SHORT_STATUS
-        self._fault_status = FaultStatus(exclusives.SYNDROME, status, target)
-        self.counter.add(-max(self.counter.block + self.counter.size - address >> 2, 0))
-        self.raise_exception(ArmException.DATA_ABORT, address)
-
-    def _treats_as_old(self, pc: int) -> bool:
-        """Whether the accesses of the instruction at an address are those of ARMv5 from now on."""
-        return False
-
-    def _why_aligned(self) -> str:
-        """Why the present access must be aligned; nothing for programs under a system."""
-        if self._is_user:
-            return ""
-        control = self.system_control
-        if control & SCTLR_A:
-            return "SCTLR.A is set, so that every access must be aligned"
-        if not control & SCTLR_M:
-            return "the MMU is off, so that all memory is Device or Strongly-ordered memory"
-        return "the instruction needs aligned addresses, or the page is Device memory"
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -77,6 +77,7 @@ SCTLR_A = 1 << 1
 SCTLR_C = 1 << 2
 SCTLR_V = 1 << 13
 SCTLR_U = 1 << 22
+SCTLR_XP = 1 << 23
 SCTLR_TE = 1 << 30
 """Thumb exceptions: handlers are Thumb code."""
 

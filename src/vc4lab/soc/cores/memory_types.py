@@ -1,0 +1,116 @@
+"""Which pages translation tables make Device (or Strongly-ordered) memory.
+
+AArch32's short descriptors and AArch64's tables of 4 KiB granules, addresses below 4 GiB. Source:
+ARM ARM (ARMv7-A) B3.5 and B3.8, (ARMv8-A) D5.3 and D5.5.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+
+from vc4lab.memory import GuestMemory, lazy_zeros
+
+PAGES = 1 << 20
+"""Of 4 GiB."""
+PAGE_BITS = 12
+MAX_TABLES = 2048
+"""Tables of later levels that are followed."""
+SUPERSECTION = 1 << 18
+TEX_REMAP = 1 << 28
+"""SCTLR.TRE."""
+Span = tuple[int, int, int]
+"""Pages with one kind of memory: the first virtual one, the first physical one, how many."""
+
+
+class DevicePages:
+    """A byte for each virtual page below 4 GiB: whether it is Device memory."""
+
+    def __init__(self) -> None:
+        self._bytes = (ctypes.c_uint8 * PAGES).from_buffer(lazy_zeros(PAGES))
+        self._spans: list[Span] = []
+
+    @property
+    def address(self) -> int:
+        """Host address of the bytes."""
+        return ctypes.addressof(self._bytes)
+
+    def mark(self, spans: Sequence[Span]) -> None:
+        """These and no others."""
+        for spans_now, value in ((self._spans, 0), (spans, 1)):
+            for first, _physical, count in spans_now:
+                count = min(count, PAGES - first)
+                ctypes.memset(self.address + first, value, max(count, 0))
+        self._spans = list(spans)
+
+    def reach_below(self, end: int) -> bool:
+        """Whether one of them is before a physical address, so that RAM is Device memory."""
+        return any(physical << PAGE_BITS < end for _first, physical, _count in self._spans)
+
+
+def short_spans(
+    memory: GuestMemory, control: int, bases: tuple[int, int], split: int, remap: int
+) -> Iterator[Span]:
+    """Device memory of short descriptors.
+
+    bases, split, remap: TTBR0 and TTBR1, TTBCR, PRRR.
+    """
+    width = split & 7
+    low = bases[0] & ~((1 << 14 - width) - 1)
+    left = MAX_TABLES
+    for number in range(4096):
+        table = low if not width or number < 4096 >> width else bases[1] & ~0x3FFF
+        word = memory.u32(table + 4 * number)
+        if word & 3 == 2 and _is_device(word >> 12 & 7, word >> 2 & 3, control, remap):
+            base = word >> 20
+            if word & SUPERSECTION:
+                base = word >> 24 << 4 | number & 15
+            yield number << 8, base << 8, 256
+        elif word & 3 == 1 and left:
+            left -= 1
+            yield from _small(memory, word & ~0x3FF, number << 8, control, remap)
+
+
+def _small(memory: GuestMemory, table: int, first: int, control: int, remap: int) -> Iterator[Span]:
+    for number, word in enumerate(memory.array(table, 256, "<u4").tolist()):
+        if word & 3 == 1 and _is_device(word >> 12 & 7, word >> 2 & 3, control, remap):
+            yield first + number, word >> 16 << 4 | number & 15, 1
+        elif word & 2 and _is_device(word >> 6 & 7, word >> 2 & 3, control, remap):
+            yield first + number, word >> PAGE_BITS, 1
+
+
+def _is_device(tex: int, cb: int, control: int, remap: int) -> bool:
+    if control & TEX_REMAP:
+        return remap >> 2 * ((tex & 1) << 2 | cb) & 3 < 2
+    return (tex == 0 and cb < 2) or (tex == 2 and cb == 0)
+
+
+def long_spans(memory: GuestMemory, base: int, control: int, attributes: int) -> Iterator[Span]:
+    """Device memory of AArch64's lower half.
+
+    base, control, attributes: TTBR0, TCR, MAIR.
+    """
+    bits = 64 - (control & 63)
+    if not PAGE_BITS < bits <= 48 or control >> 14 & 3:
+        return
+    level = 3 - (bits - 13) // 9
+    left = [MAX_TABLES]
+    yield from _level(memory, base & 0xFFFFFFFFF000, level, 0, attributes, left)
+
+
+def _level(
+    memory: GuestMemory, table: int, level: int, first: int, attributes: int, left: list[int]
+) -> Iterator[Span]:
+    pages = 1 << 9 * (3 - level)
+    for number, word in enumerate(memory.array(table, 512, "<u8").tolist()):
+        place = first + number * pages
+        if place >= PAGES:
+            return
+        if level < 3 and word & 3 == 3:
+            if left[0]:
+                left[0] -= 1
+                below = word & 0xFFFFFFFFF000
+                yield from _level(memory, below, level + 1, place, attributes, left)
+        elif word & 1 and (level == 3) == bool(word & 2) and level > 0:
+            if not attributes >> 8 * (word >> 2 & 7) & 0xF0:
+                yield place, (word & 0xFFFFFFFFF000) >> PAGE_BITS & ~(pages - 1), pages

@@ -1,0 +1,187 @@
+"""What the engine lets work and the cores refuse: unaligned accesses, exclusive ones.
+
+What depends on SCTLR is looked at again when the program has written it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+from vc4lab.soc.cores import alignment, exclusives, memory_types
+from vc4lab.soc.cores.engine_calls import FaultStatus
+from vc4lab.soc.cores.exceptions import SCTLR_A, SCTLR_M, ArmException
+from vc4lab.soc.cores.outcome import Taken, UnhandledException
+from vc4lab.soc.cores.trapped_code import TrappedCode
+from vc4lab.soc.cores.traps import CoreLinks, Trap
+
+
+class StrictCore(TrappedCode):
+    """What of a core has to do with that."""
+
+    engine: Any
+    _ram_end: int
+    links: CoreLinks
+    _fault_status: FaultStatus
+
+    @property
+    @abstractmethod
+    def system_control(self) -> int:
+        """SCTLR, or what stands for it in the core's mode: MMU and caches."""
+
+    @abstractmethod
+    def set_register(self, number: int, value: int) -> None:
+        """Set one of r0 to r14 or x0 to x30; the others are left alone."""
+
+    @abstractmethod
+    def raise_exception(self, exception: ArmException, address: int) -> None:
+        """Let a trapped instruction end in an exception."""
+
+    def _make_strict(self) -> None:
+        """Before there is an engine."""
+        self.alignment = alignment.Alignment(checks=not self.links.forgiving)
+        self._devices = memory_types.DevicePages()
+        self.alignment.watch_devices(self._devices)
+        self._control_written = True
+        self._limit_before = 0
+        self._exclusive_hooks = 0
+        self._failed_stores = exclusives.FailedStores()
+        self._watched = False
+        self.exclusives_abort = False
+        """Whether load-exclusive in memory that is not cached takes a data abort."""
+
+    # -- SCTLR -------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _is_user(self) -> bool:
+        """Whether the core executes a program without privileges; in hooks, too."""
+
+    @abstractmethod
+    def _alignment_modes(self) -> dict[int, int]:
+        """What is checked of accesses, by the engine's MMU index, as SCTLR is now."""
+
+    @abstractmethod
+    def _device_spans(self) -> Iterator[memory_types.Span]:
+        """The Device memory of the present tables."""
+
+    def _mode_with_tables(self) -> int:
+        """What is checked with the MMU on: by page, where the tables make RAM Device memory."""
+        self._devices.mark(list(self._device_spans()))
+        return alignment.BY_PAGE if self._devices.reach_below(self._ram_end) else alignment.FREE
+
+    def control_written(self) -> None:
+        """The instruction that is about to be executed writes SCTLR: look at it afterwards."""
+        if self._control_written:
+            return
+        self._control_written = True
+        self._limit_before = self.counter.limit
+        self.counter.stop()
+
+    def control_restored(self) -> None:
+        """SCTLR has been set from outside: look at it before the core runs."""
+        self._control_written = True
+
+    def look_at_control(self) -> None:
+        """What SCTLR says may have changed: code that was translated otherwise goes."""
+        if not self._control_written:
+            return
+        self._control_written = False
+        watched = exclusives.are_watched(self.system_control)
+        if self._watched and not watched:
+            self._exclusive_hooks = 0
+            self._pages.forget()
+        self._watched = watched
+        if self.alignment.choose(self._alignment_modes()):
+            self.engine.ctl_flush_tb()
+
+    def _follows_control(self) -> bool:
+        """Whether the engine has come back only because SCTLR was written."""
+        if not self._control_written:
+            return False
+        self.look_at_control()
+        self.counter.limit = self._limit_before
+        return True
+
+    # -- unaligned accesses ------------------------------------------------------------------------
+
+    def _meets_unaligned(self, pc: int) -> bool:
+        """Report an alignment fault, if an abort is one; whether the core need not take it."""
+        syndrome, status, address = self._fault_status
+        if not alignment.is_alignment_fault(syndrome, status, wide=self.WIDE):
+            return False
+        if self._treats_as_old(pc):
+            self.links.report(
+                "SOC-111",
+                f"unaligned access to 0x{address:08x}: with SCTLR.U = 0 the core takes the bytes "
+                "of the aligned word (ldr rotates them), as an ARMv5 did",
+                pc,
+            )
+            return True
+        why = self._why_aligned()
+        if why:
+            self.links.report("SOC-110", f"unaligned access to 0x{address:08x}: {why}", pc)
+        return False
+
+    def _treats_as_old(self, pc: int) -> bool:
+        """Whether the accesses of the instruction at an address are those of ARMv5 from now on."""
+        return False
+
+    def _why_aligned(self) -> str:
+        """Why the present access must be aligned; nothing for programs under a system."""
+        if self._is_user:
+            return ""
+        control = self.system_control
+        if control & SCTLR_A:
+            return "SCTLR.A is set, so that every access must be aligned"
+        if not control & SCTLR_M:
+            return "the MMU is off, so that all memory is Device or Strongly-ordered memory"
+        return "the instruction needs aligned addresses, or the page is Device memory"
+
+    # -- load- and store-exclusive -----------------------------------------------------------------
+
+    @property
+    def _exclusive_traps(self) -> tuple[Trap, ...]:
+        """What is searched for in a page that is met while no monitor watches."""
+        known: tuple[Trap, ...] = exclusives.WIDE_TRAPS if self.WIDE else exclusives.ARM_TRAPS
+        if not self.exclusives_abort:
+            known = exclusives.ARM_STORES
+        if self.links.forgiving or exclusives.are_watched(self.system_control):
+            return ()
+        return known if self._exclusive_hooks < exclusives.MAX_HOOKS else ()
+
+    def _meet_exclusive(self, word: int, address: int, target: int) -> bool:
+        """Such an instruction, at `target` in memory: whether it is done."""
+        if exclusives.are_watched(self.system_control):
+            self._pages.release(address)
+            return False
+        kind = {"wide": self.WIDE, "thumb": self.executes_thumb}
+        load = exclusives.is_load(word, **kind)
+        if load and not self.exclusives_abort:
+            return False
+        what = "load" if load else "store"
+        does = "takes a data abort" if self.exclusives_abort else "never stores"
+        self.links.report(
+            "SOC-113",
+            f"{what}-exclusive at 0x{target:08x} while the MMU or the data cache is off: no "
+            f"monitor watches over memory that is not cached, and the core {does}",
+            address,
+        )
+        if load:
+            self._abort_exclusive(address, target)
+            return False
+        self.set_register(exclusives.result_register(word, **kind), 1)
+        if self._failed_stores.grow(address):
+            why = "SOC-113", "a store-exclusive that never succeeds, in a loop that waits for it"
+            taken = Taken(ArmException.DATA_ABORT, address, 0, self.cpsr, target)
+            loop = UnhandledException(taken, None, storm=True, why=why)
+            self.counter.fail(loop)
+        return True
+
+    def _abort_exclusive(self, address: int, target: int) -> None:
+        """An unsupported exclusive access at `target`, by the instruction at `address`."""
+        status = exclusives.SHORT_STATUS
+        self._fault_status = FaultStatus(exclusives.SYNDROME, status, target)
+        self.counter.add(-max(self.counter.block + self.counter.size - address >> 2, 0))
+        self.raise_exception(ArmException.DATA_ABORT, address)
