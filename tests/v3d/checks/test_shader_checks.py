@@ -136,6 +136,26 @@ def test_the_lint_looks_at_programs_of_a_board(program: str, found: set[str]) ->
             assert item.message.startswith("in a fragment shader: ")
 
 
+@pytest.mark.parametrize(
+    ("program", "stops"),
+    [
+        (WITHOUT_WAIT, True),
+        (RELEASED, True),
+        ("mov recip, r0\nmov r1, r4\n" + END, True),
+        (EARLY, False),
+    ],
+)
+def test_strict_stops_at_what_a_board_does_otherwise(program: str, stops: bool) -> None:
+    frame = Frame()
+    frame.v3d = V3D(frame.job.memory, Reporter(strict=True))
+    frame.v3d.check_programs()
+    if stops:
+        with pytest.raises(StrictStop, match="QPU-1"):
+            draw(frame, program, 0)
+    else:
+        draw(frame, program, 0)
+
+
 def test_programs_of_drivers_get_no_hints() -> None:
     frame = Frame()
     draw(frame, EARLY, 3)

@@ -23,6 +23,7 @@ LINT_ENTRIES = [
         _GUIDE,
         "Put two instructions in between that do not use r4.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-103",
@@ -32,6 +33,7 @@ LINT_ENTRIES = [
         "AG100-R p. 29, write addresses",
         "Split the instruction, or give one result another destination.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-104",
@@ -41,6 +43,7 @@ LINT_ENTRIES = [
         _GUIDE,
         "Move the access before thrend.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-105",
@@ -51,6 +54,7 @@ LINT_ENTRIES = [
         _GUIDE,
         "Move the access before thrend.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-107",
@@ -70,6 +74,7 @@ LINT_ENTRIES = [
         _GUIDE,
         "Put another instruction between them.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-109",
@@ -79,6 +84,7 @@ LINT_ENTRIES = [
         _GUIDE,
         "Split the instruction.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-110",
@@ -88,6 +94,7 @@ LINT_ENTRIES = [
         _GUIDE,
         "Put two other instructions between them.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-111",
@@ -132,6 +139,7 @@ LINT_ENTRIES = [
         _GUIDE,
         "Move the write of tmurs to an earlier instruction.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-116",
@@ -159,6 +167,7 @@ LINT_ENTRIES = [
         _GUIDE,
         "Move the write to an earlier instruction.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-120",
@@ -197,6 +206,7 @@ LINT_ENTRIES = [
         "AG100-R p. 20, threads; Mesa vc4 keeps nothing in accumulators across a switch",
         "Keep values in ra0-ra15 and rb0-rb15 across the switch, and set the flags again after it.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-124",
@@ -234,6 +244,7 @@ LINT_ENTRIES = [
         "vc4asm addendum (measured)",
         "Split the instruction.",
         Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-128",
