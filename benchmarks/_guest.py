@@ -105,10 +105,11 @@ A32: dict[str, bytes] = {
     ),
     "four": _code(
         0xE3A01101,  # mov r1, #0x40000000
-        0xE28F2028,  # adr r2, 2f
+        0xE28F202C,  # adr r2, 2f
         0xE581209C,  # str r2, [r1, #0x9c]
         0xE58120AC,  # str r2, [r1, #0xac]
         0xE58120BC,  # str r2, [r1, #0xbc]
+        0xE320F004,  # sev
         0xE3A01801,  # mov r1, #0x10000
         0xE2802A0B,  # add r2, r0, #0xb000
         0xE5821214,  # str r1, [r2, #0x214]
@@ -223,10 +224,11 @@ A64: dict[str, bytes] = {
     ),
     "four": _code(
         0xD2801B01,  # mov x1, #0xd8
-        0x10000162,  # adr x2, 2f
+        0x10000182,  # adr x2, 2f
         0xF9000422,  # str x2, [x1, #8]
         0xF9000822,  # str x2, [x1, #16]
         0xF9000C22,  # str x2, [x1, #24]
+        0xD503209F,  # sev
         0x52A00021,  # mov w1, #0x10000
         0x91402C02,  # add x2, x0, #0xb, lsl #12
         0xB9021441,  # str w1, [x2, #0x214]

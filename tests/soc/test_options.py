@@ -82,7 +82,10 @@ def test_a_machine_by_keywords():
     options = machine.v3d.programs.options
     assert (machine.board.name, options.engine) == ("pi3", "interpreter")
     assert options.unknowns == OTHERS.with_(
-        hyp_start="svc", monitor_call="undefined", framebuffer_order_channel_1="rgb"
+        hyp_start="svc",
+        monitor_call="undefined",
+        framebuffer_order_channel_1="rgb",
+        parked_cores="polling",
     )
 
 

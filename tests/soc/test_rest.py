@@ -33,10 +33,11 @@ PI2 = (0xE3A0043F, *LISTEN[:8])  # mov r0, #0x3f000000
 WFI = (0xE320F003, 0xEAFFFFFD)  # 1: wfi; b 1b
 OTHERS = (  # cores 1 to 3 begin after the next two instructions
     0xE3A04101,  # mov r4, #0x40000000
-    0xE28F5010,  # add r5, pc, #16
+    0xE28F5014,  # add r5, pc, #20
     0xE584509C,  # str r5, [r4, #0x9c]
     0xE58450AC,  # str r5, [r4, #0xac]
     0xE58450BC,  # str r5, [r4, #0xbc]
+    0xE320F004,  # sev
 )
 WFE = (0xE320F002, 0xEAFFFFFD)  # 1: wfe; b 1b
 PI3 = (

@@ -87,6 +87,19 @@ BOARD_UNKNOWNS = [
         "supervisor mode)",
     ),
     Unknown(
+        "parked_cores",
+        "What do the parked cores of a Pi 2 or 3 wait for, besides their address?",
+        {
+            "wfe": "an event: the firmware's stub since July 2017 executes wfe before each look",
+            "polling": "nothing: an older stub looks again and again",
+        },
+        "wfe",
+        "Write a core's address to its mailbox 3 (AArch32) or to 0xD8 + 8 n (AArch64) without sev.",
+        "The stub's source (raspberrypi/tools, armstubs: pull request 76 of May 2017 for AArch32, "
+        "armstub8.S); rsta2/circle's issue 43 (with the firmware of July 2017 cores no longer "
+        "start without sev); FreeBSD's r323132",
+    ),
+    Unknown(
         "monitor_call",
         "What does smc do in an AArch32 program that the firmware has left in HYP mode?",
         {

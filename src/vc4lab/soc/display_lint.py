@@ -23,13 +23,17 @@ class DisplayLint:
         self._reporter = reporter
         self._looks = 0
         self._surfaces: set[Any] = set()
+        self._nothing = b""
+        """A picture without anything in it; programs show one for a long time."""
 
     def picture(self) -> None:
         """A picture is on the display."""
         if self._looks >= MAX_LOOKS or self._framebuffer.allocation is None:
             return
         data = bytes(self._framebuffer.visible())
-        if not data.strip(b"\0"):
+        if len(data) != len(self._nothing):
+            self._nothing = bytes(len(data))
+        if data == self._nothing:
             return
         self._looks += 1
         self._look_at_pitch(data)

@@ -119,6 +119,8 @@ class Hardware:
         self.local_bus = Bus(board.local or 0, "L", self.clock, reporter, beside=self.bus)
         self.buses = self.bus, self.local_bus
         self.processors = Cores(plan, self.counter, self.bus)
+        waits = options.gpu.unknowns["parked_cores"] == "wfe" and not self.forgiving
+        self.processors.stub_waits = waits
         self._make_blocks()
         self.cores = self._make_cores()
         self.processors.add(self.cores)
@@ -394,7 +396,7 @@ class Hardware:
                 self.clock,
                 timers,
                 cores.attention,
-                cores.release,
+                cores.mailed,
                 first_prescaler(self.plan, unknowns),
                 board.arm_clock,
             )

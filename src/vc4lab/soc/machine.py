@@ -327,6 +327,7 @@ class Machine:
             if self.vsyncs % HINT_VSYNCS == 0:
                 self._look_at_caches()
                 self._look_at_interrupts()
+                self.turns.parking.remind()
             if self.guards is not None:
                 self.guards.check()
         self.frames.vsync(still)

@@ -20,6 +20,7 @@ FIRMWARES: Mapping[str, Mapping[str, str]] = {
     TODAY: {},
     "2015": {
         "hyp_start": "svc",
+        "parked_cores": "polling",
         "monitor_call": "undefined",  # it belongs to the stub, which there is none of
         "framebuffer_address": "physical",
         "framebuffer_order_channel_1": "rgb",

@@ -281,6 +281,7 @@ LINES_OF_A_PAGE = (
     0xD2801C00,  # mov x0, #0xe0
     0x10000001,  # adr x1, second (put in below)
     0xF9000001,  # str x1, [x0]: core 1 begins there
+    0xD503209F,  # sev
     0xD2A00204,  # mov x4, #0x100000
     0xF1000484,  # subs x4, x4, #1
     0x54FFFFE1,  # b.ne the line before
@@ -301,7 +302,7 @@ def test_lines_of_a_page_are_maintained_in_one_slice(tmp_path):
     def run(lines: int) -> Machine:
         words = list(LINES_OF_A_PAGE)
         words[1] |= (len(words) - 2) << 5
-        words[6] |= lines << 5
+        words[7] |= lines << 5
         (tmp_path / "kernel8.img").write_bytes(struct.pack(f"<{len(words)}I", *words))
         machine = Machine(tmp_path, board="pi3")
         assert machine.run().reason is Stop.HALTED

@@ -69,9 +69,10 @@ def test_names_of_the_cores(boot):
         "b00f10ee",  # mrc p15, 0, r0, c0, c0, 5
         "101f10ee",  # mrc p15, 0, r1, c0, c0, 0
         "00200fe1",  # mrs r2, cpsr
-        "0c309fe5",  # ldr r3, =0x4000009c
-        "0c409fe5",  # ldr r4, =0x8000
+        "10309fe5",  # ldr r3, =0x4000009c
+        "10409fe5",  # ldr r4, =0x8000
         "004083e5",  # str r4, [r3]
+        "04f020e3",  # sev
         "feffffea",  # b .
         "00000000",
         "9c000040",

@@ -15,6 +15,7 @@ _start:
 1:  str r1, [r0], #0x10
     subs r2, r2, #1
     bne 1b
+    sev
     b first                     @ a test puts nop here: core 0 does something else
 1:  add r6, r6, #1
     b 1b

@@ -9,6 +9,22 @@ _VPU = _MAILBOX + ", execute code (0x00030010); VideoCore IV Programmers Manual 
 
 ENTRIES = [
     Entry(
+        "SOC-120",
+        "A parked core that no event wakes",
+        "The firmware's stub lets the cores 1 to 3 wait for an event (wfe) before each look at "
+        "where their address is written: mailbox 3 for AArch32, 0xD8 + 8 n in memory for AArch64. "
+        "Without sev after that they sleep on. Firmware before July 2017 looked again and again in "
+        "AArch32 (`--unknown parked_cores=polling`), and so does `--forgiving`. A core in wfe of "
+        "the program's own is woken by sev, by an interrupt that is not masked, by the event "
+        "stream of its timer, and on a Pi 3 by a write to where its load-exclusive has looked; "
+        "not by a word in memory or a mailbox alone.",
+        "raspberrypi/tools, armstubs/armstub7.S (pull request 76, May 2017) and armstub8.S; "
+        "rsta2/circle issue 43; FreeBSD r323132; ARM Architecture Reference Manual ARMv7-A "
+        "B1.8.13, ARMv8-A D1.17.1",
+        "Execute `dsb` and `sev` after writing the address.",
+        Severity.WARNING,
+    ),
+    Entry(
         "SOC-040",
         "The program hangs",
         "Nothing visible from outside has happened for a long time: no frame, no output, no "

@@ -287,6 +287,10 @@ class Polls:
         words[TIMER_COUNT] += count
         return old
 
+    def forget(self) -> None:
+        """The core sleeps, so that it does not poll."""
+        self._bytes[:] = self._fresh
+
     @property
     def waits(self) -> bool:
         """Whether the core does nothing but poll."""

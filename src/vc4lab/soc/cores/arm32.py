@@ -20,6 +20,7 @@ from vc4lab.soc.cores.arm32_words import (
     is_monitor_vectors,
     is_security_register,
     is_wait,
+    is_yield,
     leads_to_nothing,
 )
 from vc4lab.soc.cores.code_pages import PAGE
@@ -377,8 +378,10 @@ class Arm32(Cpu):
     def _on_invalid(self, engine: Any, _data: Any) -> bool:
         pc, cpsr, *_routing = self._place.read()
         thumb = bool(cpsr & THUMB)
-        if is_wait(self.fetch(pc - 2, 2) if thumb else self.fetch(pc - 4), thumb):
+        word = self.fetch(pc - 2, 2) if thumb else self.fetch(pc - 4)
+        if is_wait(word, thumb):
             self._waits_for_event = True
+            self.yields = is_yield(word, thumb)
             engine.emu_stop()
             return True
         if not thumb and self._steps_over(pc):

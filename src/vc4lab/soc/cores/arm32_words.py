@@ -33,6 +33,11 @@ def is_wait(word: int, thumb: bool) -> bool:
     return word & ~CONDITION in (WFE_ARM, YIELD_ARM)
 
 
+def is_yield(word: int, thumb: bool) -> bool:
+    """YIELD alone."""
+    return word == YIELD_THUMB if thumb else word & ~CONDITION == YIELD_ARM
+
+
 def is_monitor_call(word: int, thumb: bool) -> bool:
     """SMC; of 32 bits in Thumb code, too, whose first half is the lower one in memory."""
     if thumb:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vc4lab.soc.cores.cores import Core
 from vc4lab.soc.cores.exceptions import ArmException
-from vc4lab.soc.cores.outcome import Outcome
+from vc4lab.soc.cores.outcome import INTERRUPT
 from vc4lab.soc.hardware import Hardware
 
 KINDS = (ArmException.FIQ, ArmException.IRQ)
@@ -29,7 +29,7 @@ class CoreInterrupts:
     def can_come(self, core: Core) -> bool:
         """Whether anything can happen to a core; a masked interrupt ends only a wfi."""
         hardware = self._hardware
-        awake = core.asleep != Outcome.WAIT_FOR_INTERRUPT.value
+        awake = core.asleep != INTERRUPT
         if awake and not any(core.cpu.accepts(kind) for kind in KINDS):
             return False
         if hardware.local is not None:
@@ -43,7 +43,7 @@ class CoreInterrupts:
 
     def wake(self, core: Core) -> bool:
         """Whether one ends what a core sleeps in; it need not be unmasked to end a wfi."""
-        if core.asleep == Outcome.WAIT_FOR_INTERRUPT.value:
+        if core.asleep == INTERRUPT:
             return bool(self._pending(core))
         return self.will_be_taken(core)
 
@@ -55,5 +55,8 @@ class CoreInterrupts:
             if cpu.accepts(kind):
                 cpu.interrupt(kind)
                 break
-        masks, register = cpu.mask_register if pending else (0, 0)
+        if not pending:
+            counter.watch_masks(0, 0, 0)
+            return
+        masks, register = cpu.mask_register
         counter.watch_masks(masks, cpu.cpsr & masks, register)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from vc4lab.soc.address.bus import Bus, Polled
 from vc4lab.soc.boot.boot_plan import BootPlan
+from vc4lab.soc.clock import FAR
 from vc4lab.soc.cores.code_pages import forget_addresses
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.idle import IdleLoop
@@ -24,6 +25,10 @@ LONGEST_NAP = 8
 """Rounds for which a core in a wfe loop is left alone while others work."""
 
 
+SOON = 5_000
+"""Instructions after an event until a core that runs alone gives the others a turn."""
+
+
 class Core:
     """A core and what it waits for."""
 
@@ -36,6 +41,12 @@ class Core:
         self.asleep = ""
         self.event = False
         """The event register: sev or sevl has set it, and no wfe has taken it since."""
+        self.looks = True
+        """Asleep in wfe: whether it looks up now and then, as if an event had come."""
+        self.stream_at = FAR
+        """In wfe: the moment at which its timer sends it an event."""
+        self.returns = 0
+        """Exceptions that it had taken when it came to its last wfe."""
         self.wish = 0
         """The moment until which it polls."""
         self.wake_at = 0
@@ -80,6 +91,10 @@ class Cores:
         self.others: Callable[[], object] = lambda: None
         """Another value when something besides cores and DMA may have written to memory."""
         self._looked_at: object = None
+        self.stub_waits = False
+        """Whether parked cores start at an event only, see `parking.py`."""
+        self.event_sent: Callable[[], object] = lambda: None
+        """Called at each sev."""
         self._plan = plan
         self._counter = counter
         self._bus = bus
@@ -97,6 +112,10 @@ class Cores:
         """Start core 0, or all of them if the firmware's stub does not hold them back."""
         for core in self.all if self._plan.all_cores else self.all[:1]:
             self.release(core.number, self._plan.entry)
+
+    def mailed(self, number: int, address: int) -> bool:
+        """A core was sent the address to begin at; whether it takes it at once."""
+        return not self.stub_waits and self.release(number, address)
 
     def release(self, number: int, address: int) -> bool:
         """Start a parked core; False if it runs already."""
@@ -144,15 +163,23 @@ class Cores:
             core.vain = 0
             core.polls = None
 
-    def send_event(self) -> None:
-        """SEV: cores in wfe go on, the others' next wfe does not wait. (So does SEVL here.)"""
+    def send_event(self, local: bool = False) -> None:
+        """SEV: cores in wfe go on, the others' next wfe does not wait. SEVL (`local`): its own."""
+        if local:
+            self.current.event = True
+            return
         if self.calm:
             self.calm = 0
-            self._counter.stop()
+            self._counter.limit = min(self._counter.limit, self._counter.count + SOON)
+        parked = False
         for core in self.all:
-            core.event = not core.parked
-            core.nap = 0
-            core.naps = 0
+            if core.parked:
+                parked = True
+            else:
+                core.event = True
+                core.nap = core.naps = 0
+        if parked and self.stub_waits:
+            self.event_sent()
 
     # -- what they do ------------------------------------------------------------------------------
 

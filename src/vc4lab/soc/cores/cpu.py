@@ -21,7 +21,7 @@ from typing import Any
 from vc4lab.listeners import Listeners
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.cores.code_pages import CodePages
-from vc4lab.soc.cores.engine_calls import NO_FAULT, EngineCalls
+from vc4lab.soc.cores.engine_calls import MONITOR_AT_32, MONITOR_AT_64, NO_FAULT, EngineCalls
 from vc4lab.soc.cores.exceptions import (
     INSTRUCTIONS_PER_EXCEPTION,
     SCTLR_C,
@@ -40,7 +40,14 @@ from vc4lab.soc.cores.outcome import (
     UnhandledException,
 )
 from vc4lab.soc.cores.strict_core import StrictCore
-from vc4lab.soc.cores.traps import Action, CoreLinks
+from vc4lab.soc.cores.traps import (
+    A64_TRAPS,
+    ARM_TRAPS,
+    HYP_REGISTERS,
+    Action,
+    CoreLinks,
+    means,
+)
 from vc4lab.soc.native import SliceCounter
 
 TRANSLATIONS = 32 << 20
@@ -48,6 +55,7 @@ TRANSLATIONS = 32 << 20
 full it begins again."""
 MAX_PLACES = 1 << 17
 """Pieces of code that the engine may remember of the block hook (10 MB)."""
+ZERO_REGISTER = 31
 EMPTY = 256
 """So many bytes of zeros at the PC are no program."""
 
@@ -114,7 +122,13 @@ class Cpu(StrictCore):
         self._pages = CodePages(self.engine, memory, counter, wide=self.WIDE)
         self.calls = EngineCalls(self.engine)
         self._state = self.calls.batch(self.SYSTEM, self.STATE)
-        self._watchers = {Action.SEND_EVENT: lambda address: self.links.send_event()}
+        self._watchers = {
+            Action.SEND_EVENT: lambda address: self.links.send_event(False),
+            Action.SEND_LOCAL_EVENT: lambda address: self.links.send_event(True),
+            Action.EVENT_STREAM: self._set_event_stream,
+        }
+        self.yields = False
+        """Whether what it waits by is a yield, which no core sleeps in."""
         self._pending: tuple[ArmException, int] | None = None
         self._fault_status = NO_FAULT
         self.on_stop: Callable[[], bool] | None = None
@@ -238,6 +252,22 @@ class Cpu(StrictCore):
         return int(self.engine.reg_read(self.PC))
 
     # -- set-up -----------------------------------------------------------------------------------
+
+    @property
+    def monitors_memory(self) -> bool:
+        """Whether it waits for a write where it has looked by a load-exclusive."""
+        return self.calls.monitors(MONITOR_AT_64 if self.WIDE else MONITOR_AT_32)
+
+    def _set_event_stream(self, address: int) -> None:
+        """A write of CNTKCTL or CNTHCTL; the engine does it, too."""
+        word, timer = self.fetch(address), self.links.timer
+        if timer is None or not means(
+            A64_TRAPS if self.WIDE else ARM_TRAPS, Action.EVENT_STREAM, word
+        ):
+            return
+        number, level = (word & 31, word >> 16) if self.WIDE else (word >> 12 & 15, word >> 21)
+        value = 0 if self.WIDE and number == ZERO_REGISTER else self.register(number)
+        timer.streams[bool(level & HYP_REGISTERS)] = value
 
     def _install_hooks(self) -> None:
         unicorn = self._unicorn

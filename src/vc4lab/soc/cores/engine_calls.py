@@ -10,6 +10,8 @@ KNOWN_VERSION = (2, 1)
 """The offsets below were found in this version of the engine."""
 PLACES_AT, COUNT_AT = 56, 12
 """In a hook: where its table of the pieces of code that it sees is; in that: how many."""
+MONITOR_AT_64, MONITOR_AT_32, NO_MONITOR = 12072, 3816, (1 << 64) - 1
+"""Where the engine's copy has the address of the last load-exclusive, and its value for none."""
 SYNDROME_AT, STATUS_AT, FAULT_ADDRESS_AT = 3064, 3068, 3072
 SLOT, VALUES = 5, {7: 4, 5: 3}
 """Size of the engine's description of a system register, in units of 64 bits, and the place of the
@@ -198,6 +200,17 @@ class EngineCalls:
             ctypes.c_uint32.from_address(at + STATUS_AT).value,
             ctypes.c_uint64.from_address(at + FAULT_ADDRESS_AT).value,
         )
+
+    def monitors(self, at: int) -> bool:
+        """Whether a load-exclusive has left the core's monitor armed; `at`: where the copy has it.
+
+        True if this version of the engine is not known.
+        """
+        context = self.context
+        if not context:
+            return True
+        self._library.uc_context_save(self._handle, self._context._context)
+        return ctypes.c_uint64.from_address(context + at).value != NO_MONITOR
 
     def translate(self, address: int, right: int) -> int | None:
         """The physical address of a virtual one, None if none is."""

@@ -22,6 +22,8 @@ MICROSECONDS = 0x06AAAAAB
 """Prescaler of a counter that counts microseconds: what it is after a reset."""
 PHYSICAL, VIRTUAL, HYPERVISOR = UNITS = range(3)
 ENABLE, MASKED, MET = 1, 2, 4
+STREAMS, FALLS = 1 << 2, 1 << 3
+"""Of CNTKCTL: a bit of the counter sends events, when it becomes 0 instead of 1."""
 TICKS, NANOSECONDS = 12, 625
 """19.2 MHz: 12 ticks in 625 ns."""
 FASTEST = 1 << 40
@@ -65,6 +67,8 @@ class GenericTimer:
         self._compare = [0 for _unit in UNITS]
         self._events: list[Event | None] = [None for _unit in UNITS]
         self.pace = Pace(whole=1, frequency=FREQUENCY)
+        self.streams = [0, 0]
+        """CNTKCTL, CNTHCTL: when the counter wakes a core in wfe."""
 
     @property
     def _prescaler(self) -> int:
@@ -86,6 +90,19 @@ class GenericTimer:
         """CNTPCT"""
         crystal = (self._clock.now - self._since) * TICKS
         return self._count_then + crystal * self._prescaler // (NANOSECONDS * WHOLE)
+
+    def next_in_stream(self) -> int | None:
+        """Nanoseconds until the counter next sends its core an event; None: it does not."""
+        waits = []
+        for control, behind in zip(self.streams, (self.offset, 0), strict=True):
+            if not control & STREAMS or not self._prescaler:
+                continue
+            half = 1 << (control >> 4 & 15)
+            count = self.count - behind
+            phase = 0 if control & FALLS else half
+            ticks = 2 * half - (count - phase) % (2 * half)
+            waits.append(-(-ticks * NANOSECONDS * WHOLE // (TICKS * self._prescaler)))
+        return min(waits, default=None)
 
     @property
     def offset(self) -> int:

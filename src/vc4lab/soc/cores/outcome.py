@@ -45,6 +45,11 @@ class Taken(NamedTuple):
     fault: int | None
 
 
+INTERRUPT, EVENT = Outcome.WAIT_FOR_INTERRUPT.value, Outcome.WAIT_FOR_EVENT.value
+SELF, STORM = Outcome.BRANCH_TO_SELF.value, Outcome.STORM.value
+"""How a core is asleep after such an outcome; a member's value takes longer to read."""
+
+
 class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not a Python one
     """The guest ran into an exception and has no handler at its vector, or none that mends it."""
 

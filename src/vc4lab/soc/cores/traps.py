@@ -32,6 +32,8 @@ class Action(Enum):
     FLOAT = "floating point or NEON (AArch64)"
     FLOAT_CONTROL = "CPACR_EL1"
     SEND_EVENT = "sev"
+    SEND_LOCAL_EVENT = "sevl"
+    EVENT_STREAM = "events of the timer"
     WAIT_FOR_EVENT = "wfe"
     CODE_CHANGED = "instruction cache maintenance"
     CACHE = "data cache maintenance"
@@ -79,6 +81,8 @@ ARM_TRAPS = (
     Trap(0x0FFF0FFF, 0x0E190F1D, Action.CYCLES),  # mrc p15, 0, rt, c9, c13, 0
     Trap(0x0FFF0FFF, 0x0E1F0F3C, Action.CYCLES),  # mrc p15, 0, rt, c15, c12, 1 (ARM1176)
     Trap(0x0FFFFFFF, 0x0320F004, Action.SEND_EVENT),
+    Trap(0x0FFFFFFF, 0x0320F005, Action.SEND_LOCAL_EVENT),
+    Trap(0x0F7F0FFF, 0x0E0E0F11, Action.EVENT_STREAM),  # mcr p15, 0 or 4, rt, c14, c1, 0
     Trap(0x0FFF0FDF, 0x0E070F15, Action.CODE_CHANGED),  # ICIALLU, ICIMVAU: c7, c5, 0 or 2..
     Trap(0x0FFF0FFF, 0x0E070F35, Action.CODE_CHANGED),  # c7, c5, 1
     Trap(0x0FFF0FFF, 0x0E070F11, Action.CODE_CHANGED),  # ICIALLUIS
@@ -135,8 +139,10 @@ A64_TRAPS = (
     Trap(0xFFFFFF80, 0xD51CE200, Action.TIMER),  # msr CNTHP_*_EL2
     Trap(0xFFFFFFE0, 0xD51CE060, Action.TIMER),  # msr CNTVOFF_EL2
     Trap(0xFFFFFFE0, 0xD5181040, Action.FLOAT_CONTROL),  # msr CPACR_EL1
-    Trap(0xFFFFFFDF, 0xD503209F, Action.SEND_EVENT),  # sev, sevl
+    Trap(0xFFFFFFFF, 0xD503209F, Action.SEND_EVENT),
+    Trap(0xFFFFFFFF, 0xD50320BF, Action.SEND_LOCAL_EVENT),
     Trap(0xFFFFFFFF, 0xD503205F, Action.WAIT_FOR_EVENT),
+    Trap(0xFFFBFFE0, 0xD518E100, Action.EVENT_STREAM),  # msr CNTKCTL_EL1, CNTHCTL_EL2
     Trap(0xFFFBFFE0, 0xD5181000, Action.MMU_SWITCH),  # msr SCTLR_EL1, SCTLR_EL2
     Trap(0xFFFFFFE0, 0xD51E1000, Action.CONTROL),  # msr SCTLR_EL3
     Trap(0xFFFFFBFF, 0xD508711F, Action.CODE_CHANGED),  # ic iallu(is)
@@ -159,7 +165,7 @@ class CoreLinks:
     timer: GenericTimer | None
     cycles: Callable[[], int]
     time_polled: Callable[[], None]
-    send_event: Callable[[], None]
+    send_event: Callable[[bool], None]
     code_changed: Callable[[], None]
     report: Callable[[str, str, int], None]
     """For mistakes that only a core notices: code, sentence, address."""

@@ -11,10 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vc4lab.registers import Poll
-from vc4lab.soc.clock import Event
+from vc4lab.soc.clock import FAR, Event
 from vc4lab.soc.cores.core_interrupts import CoreInterrupts
 from vc4lab.soc.cores.cores import IDLE_LOOP, MASKED_WAIT, POLLING, Core
-from vc4lab.soc.cores.outcome import Outcome, UnhandledException
+from vc4lab.soc.cores.outcome import (
+    EVENT,
+    INTERRUPT,
+    SELF,
+    STORM,
+    Outcome,
+    UnhandledException,
+)
+from vc4lab.soc.cores.parking import Parking
 from vc4lab.soc.cores.waits import Waits
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.run_end import RunEnd
@@ -38,8 +46,6 @@ QUIET = 4
 """Rounds without work after which time skips."""
 HOPELESS = 200
 """So many rounds of loops that watch memory, and of nothing else, are a hang."""
-SPIN_TABLE, SPIN_TABLE_END = 0xD8, 0x100
-"""AArch64 firmware: core n begins at the address it finds at 0xD8 + 8 n."""
 
 
 def _nothing() -> None:
@@ -68,8 +74,7 @@ class Turns:
         self._end = end
         self._interrupts = CoreInterrupts(hardware)
         self._waits = Waits(hardware, end, rest)
-        plan = hardware.plan
-        self._spin_table = plan.wide and plan.address >= SPIN_TABLE_END
+        self.parking = Parking(hardware)
         self._quiet = 0
         self._hopeless = 0
         self._events_seen = 0
@@ -87,15 +92,6 @@ class Turns:
     def _calm(self, calm: int) -> None:
         self._cores.calm = calm
 
-    def _look_at_spin_table(self) -> bool:
-        """Start the cores whose entry has been written; whether there were any."""
-        found = False
-        for core in self._cores.all:
-            if core.parked:
-                address = self._hardware.memory.u64(SPIN_TABLE + 8 * core.number)
-                found |= address != 0 and self._cores.release(core.number, address)
-        return found
-
     # -- turns -------------------------------------------------------------------------------------
 
     def step(self) -> None:
@@ -104,7 +100,7 @@ class Turns:
         hardware.clock.run_due()
         if self._end.is_reached:
             return
-        if self._spin_table and self._look_at_spin_table():
+        if self.parking.watches and self.parking.look():
             self._waits.disturb()
         running = self._cores.running
         if self._waits.again(running):
@@ -130,7 +126,9 @@ class Turns:
             while True:
                 self._interrupts.deliver(core)
                 outcome = self._waits.execute(core, min(hardware.clock.limit, end))
-                if not hardware.counter.unmasked or self._end.is_reached:
+                if self._end.is_reached:
+                    break
+                if not hardware.counter.unmasked and not self._goes_on(core, outcome, end):
                     break
                 if self._interrupted_for_ever(core):
                     return None
@@ -168,7 +166,7 @@ class Turns:
         hardware = self._hardware
         hardware.clock.company = False
         hardware.clock.share = 1
-        if core.asleep != Outcome.WAIT_FOR_INTERRUPT.value or self._interrupts.wake(core):
+        if not self._sleeps_on(core):
             self._waits.begin_turn(core)
             outcome = self._slice(core, PROBE if core.probes else LONGEST_SLICE)
             if outcome is None or self._end.is_reached:
@@ -184,20 +182,67 @@ class Turns:
                 return
             core.asleep = outcome.value
             if outcome is Outcome.WAIT_FOR_EVENT:
-                self._waits.note(core)
+                self._waits_for_event(core)
             if self._interrupts.wake(core):
                 if not self._interrupts.will_be_taken(core) and self._idles(core):
                     self._waits_in_loop(core, MASKED_WAIT)
                 return
-        if hardware.goes_on or self._interrupts.can_come(core):
-            self._waits.wait([core], hardware.clock.next_event)
-        elif not (self._spin_table and self._look_at_spin_table()):
+        if hardware.goes_on or self._interrupts.can_come(core) or core.stream_at < FAR:
+            self._waits.wait([core], min(hardware.clock.next_event, core.stream_at))
+        elif not (self.parking.watches and self.parking.look()):
             self._over([core])
 
+    def _sleeps_on(self, core: Core) -> bool:
+        """Whether nothing wakes a core from its wfi or wfe."""
+        if core.asleep == INTERRUPT:
+            return not self._interrupts.wake(core)
+        if core.asleep != EVENT or core.looks:
+            return False
+        return not self._interrupts.wake(core) and not self._has_event(core)
+
+    def _has_event(self, core: Core) -> bool:
+        """Whether an event has come to a core that sleeps in wfe; it is taken."""
+        found = core.event or self._hardware.clock.now >= core.stream_at
+        core.event = core.event and not found
+        return found
+
+    def _waits_for_event(self, core: Core) -> None:
+        """A core begins to sleep in wfe.
+
+        It looks up at every event of the machine where what wakes it is not known exactly: after a
+        load-exclusive on a Pi 3 a write to that place does. No core sleeps in a yield, nor an
+        ARM1176 in a wfe.
+        """
+        hardware, cpu = self._hardware, core.cpu
+        timer = cpu.links.timer
+        core.looks = hardware.forgiving or cpu.yields or timer is None
+        if not core.looks and hardware.board.cpu64 is not None:
+            core.looks = cpu.monitors_memory
+        core.stream_at = FAR
+        if core.looks or timer is None:
+            self._waits.note(core)
+            return
+        core.polls = None
+        hardware.bus.polls.forget()
+        if (wait := timer.next_in_stream()) is not None:
+            core.stream_at = hardware.clock.now + wait
+
+    def _goes_on(self, core: Core, outcome: Outcome, end: int) -> bool:
+        """Whether the slice goes on after a wfe to which an event had come already."""
+        if outcome is not Outcome.WAIT_FOR_EVENT or self._hardware.forgiving:
+            return False
+        return self._hardware.counter.count < end and self._takes_event(core, outcome)
+
     def _takes_event(self, core: Core, outcome: Outcome) -> bool:
-        """Whether an event was there already when a core came to its wfe."""
-        event = core.event and outcome is Outcome.WAIT_FOR_EVENT
-        core.event = core.event and not event
+        """Whether an event was there already when a core came to its wfe.
+
+        sev and sevl leave one, and so does the return from an exception.
+        """
+        if outcome is not Outcome.WAIT_FOR_EVENT:
+            return False
+        returns = core.cpu.exceptions_taken
+        event = core.event or (returns != core.returns and not self._hardware.forgiving)
+        core.event, core.returns = False, returns
         return event
 
     def _waits_in_loop(self, core: Core, how: str) -> None:
@@ -257,6 +302,7 @@ class Turns:
         clock = self._hardware.clock
         resting = [core for core in running if core is not working]
         moments = [core.wake_at for core in resting if core.asleep == POLLING]
+        moments += [core.stream_at for core in resting if core.asleep == EVENT and not core.looks]
         return clock.at(min([clock.now + _longer(ALONE, self._calm), *moments]), _nothing)
 
     def _polls_in_vain(self) -> bool:
@@ -274,13 +320,15 @@ class Turns:
         """Whether a core gets a turn."""
         if not core.asleep or self._interrupts.wake(core):
             return True
-        if core.asleep == Outcome.WAIT_FOR_INTERRUPT.value:
+        if core.asleep == INTERRUPT:
             return False
-        if core.asleep in (Outcome.BRANCH_TO_SELF.value, Outcome.STORM.value):
+        if core.asleep in (SELF, STORM):
             return False
         if core.asleep == POLLING:
             now = self._hardware.clock.now
             return now >= core.wish or (not self._quiet and now >= core.wake_at)
+        if core.asleep == EVENT and not core.looks:
+            return self._has_event(core)
         core.nap -= 1
         return core.nap <= 0 or self._stirred or 0 < self._quiet <= LOOKS
 
@@ -292,7 +340,7 @@ class Turns:
         if outcome is not Outcome.LIMIT:
             core.rest(outcome.value)
             if outcome is Outcome.WAIT_FOR_EVENT:
-                self._waits.note(core)
+                self._waits_for_event(core)
             return False
         if clock.wish is not None:
             core.asleep = POLLING
@@ -311,9 +359,11 @@ class Turns:
     def _none_works(self, running: list[Core]) -> None:
         hardware = self._hardware
         self._quiet += 1
-        if self._quiet < QUIET:
+        if self._quiet < QUIET and any(self._looks_again(core) for core in running):
             return
         wishes = [core.wish for core in running if core.asleep == POLLING]
+        wishes += [core.stream_at for core in running if core.asleep == EVENT and not core.looks]
+        wishes = [moment for moment in wishes if moment < FAR]
         hope = hardware.goes_on or any(self._interrupts.can_come(core) for core in running)
         if wishes or hope:
             self._waits.wait(running, min([hardware.clock.next_event, *wishes]))
@@ -322,13 +372,20 @@ class Turns:
         if self._hopeless > HOPELESS or all(core.asleep != IDLE_LOOP for core in running):
             self._over(running)
 
+    def _looks_again(self, core: Core) -> bool:
+        """Whether a core that rests may find something to do in the next round."""
+        if core.asleep == IDLE_LOOP or (core.asleep == EVENT and (core.looks or core.event)):
+            return True
+        return self._interrupts.wake(core)
+
     def _over(self, running: list[Core]) -> None:
         """Nothing will ever happen again: the program has ended, or it hangs."""
         hardware = self._hardware
         hardware.frames.finish()
+        self.parking.remind(at_once=True)
         if self._end.is_reached:
             return
-        crashes = [core.crash for core in running if core.asleep == Outcome.STORM.value]
+        crashes = [core.crash for core in running if core.asleep == STORM]
         if crashes and crashes[0] is not None:
             self._end.crash(crashes[0], reported=True)
             return

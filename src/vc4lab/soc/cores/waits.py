@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vc4lab.soc.clock import FAR
 from vc4lab.soc.cores.cores import IDLE_LOOP, POLLING, Core
-from vc4lab.soc.cores.outcome import Outcome
+from vc4lab.soc.cores.outcome import EVENT, INTERRUPT, SELF, Outcome
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.native import SPINS
 from vc4lab.soc.run_end import RunEnd
 
-LOOKING = (IDLE_LOOP, Outcome.WAIT_FOR_EVENT.value)
-"""What a core looks up from at every event."""
+LOOKING = (IDLE_LOOP, EVENT)
+"""What a core looks up from at every event (from a wfe only if it `looks`)."""
 
 
 class Waits:
@@ -100,9 +101,12 @@ class Waits:
         """Instructions that the cores would execute if they looked again, None if not known."""
         turn = 0
         for core in running:
-            if core.asleep == Outcome.BRANCH_TO_SELF.value:
+            if core.asleep == SELF:
                 turn += SPINS - 1 if len(running) == 1 else 0
-            elif core.asleep != Outcome.WAIT_FOR_INTERRUPT.value:
+            elif core.asleep == EVENT and not core.looks:
+                if core.stream_at < FAR:
+                    return None
+            elif core.asleep != INTERRUPT:
                 if not core.steady.turn or core.asleep == POLLING:
                     return None
                 turn += core.steady.turn

@@ -140,12 +140,12 @@ class LocalBlock(Block):
             for mailbox in range(4):
                 if lines >> mailbox & 0x11 and self._mailboxes[4 * core + mailbox]:
                     found |= 2 if lines >> mailbox & 0x10 else 1
-        routed = self.GPU_ROUTING
+        routed = values[0x0C]
         if core == routed & 3 and self._interrupts.pending_irq:
             found |= 1
         if core == routed >> 2 & 3 and self._interrupts.pending_fiq:
             found |= 2
-        control = self.LOCAL_CONTROL
+        control = values[0x34]
         if control & self.FIRED and control & self.INTERRUPT:
             route = self.LOCAL_ROUTING & 7
             if route & 3 == core:
@@ -175,6 +175,14 @@ class LocalBlock(Block):
             return
         self._mailboxes[index] |= value
         self._attention()
+
+    def start_of(self, core: int) -> int:
+        """What mailbox 3 of a core holds: to a parked one, where it begins."""
+        return self._mailboxes[4 * core + START_MAILBOX]
+
+    def take_start(self, core: int) -> None:
+        """The firmware's stub clears that mailbox before it leaves for there."""
+        self._mailboxes[4 * core + START_MAILBOX] = 0
 
     def on_read_MAILBOX_CLEAR(self, index: int) -> int:
         return self._mailboxes[index]

@@ -96,12 +96,13 @@ def rows(machine: Machine) -> Iterator[Row]:
         name = f"core{core.number}"
         scheduling = (
             *("parked", "asleep", "event", "wish", "wake_at", "vain", "naps", "nap", "probes"),
+            *("looks", "stream_at", "returns"),
         )
         yield Row(name, core, scheduling)
         yield Row(f"{name}.cpu", core.cpu, ("exceptions_taken",))
         timer = core.cpu.links.timer
         if timer is not None:
-            rate = ("_prescaler", "_since", "_count_then", "frequency")
+            rate = ("_prescaler", "_since", "_count_then", "frequency", "streams")
             yield Row(f"{name}.timer", timer, rate)
     for bus in machine.hardware.buses:
         yield Row(f"bus {bus.name}", bus, ("_last", "accesses"))

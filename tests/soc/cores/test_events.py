@@ -1,0 +1,136 @@
+"""What wakes a core from its wfe, and what does not."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS
+from vc4lab.soc.clock import Clock
+from vc4lab.soc.cores.generic_timer import GenericTimer
+from vc4lab.soc.machine import Machine
+from vc4lab.soc.native import SliceCounter
+from vc4lab.soc.run_end import Stop
+from vc4lab.soc.states.state import load_state, save_state
+
+KERNEL = Path(__file__).parent.parent / "kernels64" / "events.img"
+SENT, EXCLUSIVE, STREAM, UNSENT_ADDRESS, LOCAL = 1, 2, 4, 8, 16
+MAILBOX = (
+    0xE3A00101,  # mov r0, #0x40000000
+    0xE28F1008,  # adr r1, 1f
+    0xE580109C,  # str r1, [r0, #0x9c]
+    0xE320F000,  # nop; a test puts sev here
+    0xEAFFFFFE,  # b .
+    0xE3A0A04D,  # 1: mov r10, #77
+    0xEAFFFFFE,  # b .
+)
+
+
+def machine(tmp_path, mode: int, **options) -> Machine:
+    image = bytearray(KERNEL.read_bytes())
+    struct.pack_into("<I", image, 4, mode)
+    (tmp_path / "kernel8.img").write_bytes(image)
+    return Machine(tmp_path, "pi3", **options)
+
+
+def wakes(tmp_path, mode: int, **options) -> bool:
+    """Whether core 1 has seen the word when the program is at its end."""
+    started = machine(tmp_path, mode, **options)
+    assert started.run(seconds=0.01).reason in (Stop.HALTED, Stop.SECONDS)
+    return started.cores[1].register(20) == 77
+
+
+def test_a_word_in_memory_wakes_no_core(tmp_path):
+    assert not wakes(tmp_path, 0)
+
+
+@pytest.mark.parametrize("mode", [SENT, STREAM, EXCLUSIVE | LOCAL])
+def test_what_wakes_a_core(tmp_path, mode):
+    assert wakes(tmp_path, mode)
+
+
+def test_a_local_event_is_taken_once(tmp_path):
+    started = machine(tmp_path, LOCAL)
+    started.run(seconds=0.01)
+    assert started.cores[1].register(21) == 2
+
+
+def test_forgiving_lets_a_core_look(tmp_path):
+    assert wakes(tmp_path, 0, forgiving=True)
+
+
+def test_the_stream_has_its_period():
+    """Bit 8 of a counter of 19.2 MHz rises each 512 ticks, first after 256, and falls between."""
+    clock = Clock(SliceCounter(), 1)
+    timer = GenericTimer(clock, lambda: None)
+    assert timer.next_in_stream() is None
+    timer.streams = [0x84, 0]
+    assert timer.next_in_stream() == -(-256 * 625 // 12)
+    clock.skip(timer.next_in_stream())
+    assert timer.next_in_stream() == pytest.approx(512 * 625 / 12, abs=60)
+    timer.streams = [0x8C, 0]
+    assert timer.next_in_stream() == pytest.approx(256 * 625 / 12, abs=60)
+    timer.streams = [0x84, 0x14]
+    assert timer.next_in_stream() < 4 * 625 // 12 + 60
+    timer.write_prescaler(0)
+    assert timer.next_in_stream() is None
+
+
+def test_the_address_of_a_parked_core_needs_an_event(tmp_path):
+    started = machine(tmp_path, UNSENT_ADDRESS)
+    result = started.run()
+    assert result.reason is Stop.HALTED
+    assert len(started.processors.running) == 1
+    [told] = started.reporter.items
+    assert told.code == "SOC-120"
+    assert "core 1" in told.message
+    assert "0xe0" in told.message
+    forgiven = machine(tmp_path, UNSENT_ADDRESS, forgiving=True)
+    forgiven.run(seconds=0.01)
+    assert len(forgiven.processors.running) == 2
+    assert not forgiven.reporter.items
+
+
+def mailed(tmp_path, sends: bool, **options) -> Machine:
+    words = list(MAILBOX)
+    if sends:
+        words[3] = 0xE320F004
+    (tmp_path / "kernel7.img").write_bytes(struct.pack(f"<{len(words)}I", *words))
+    started = Machine(tmp_path, "pi2", **options)
+    assert started.run().reason is Stop.HALTED
+    return started
+
+
+def test_a_mailbox_needs_an_event(tmp_path):
+    """The stub since July 2017; older firmware looked again and again."""
+    asleep = mailed(tmp_path, sends=False)
+    assert asleep.cores[1].register(10) == 0
+    assert [item.code for item in asleep.reporter.items] == ["SOC-120"]
+    assert asleep.local_bus.read(0xDC, 4) == 0x8014, "the stub has not taken it"
+    polling = DEFAULT_UNKNOWNS.with_(parked_cores="polling")
+    for sends, options in (
+        (True, {}),
+        (False, {"firmware": "2015"}),
+        (False, {"forgiving": True}),
+        (False, {"unknowns": polling}),
+    ):
+        started = mailed(tmp_path, sends, **options)
+        assert started.cores[1].register(10) == 77
+        assert started.local_bus.read(0xDC, 4) == 0
+        assert not started.reporter.items
+
+
+@pytest.mark.parametrize("mode", [SENT, STREAM])
+def test_a_core_asleep_in_a_saved_state(tmp_path, mode):
+    whole = machine(tmp_path, mode)
+    whole.run(seconds=60e-6)
+    save_state(whole, tmp_path / "state")
+    whole.run(seconds=0.001)
+    again = machine(tmp_path, mode)
+    load_state(again, tmp_path / "state")
+    again.run(seconds=0.001)
+    assert again.cores[1].register(20) == 77
+    assert again.cores[1].register(21) == whole.cores[1].register(21)
+    assert again.clock.now == whole.clock.now
