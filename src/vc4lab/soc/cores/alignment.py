@@ -256,7 +256,11 @@ def unaligned_aarch64(
 
 @staged
 def _unaligned(name: str, arguments: tuple[Value, ...]) -> None:
-    """An unaligned access that is checked: a fault, unless it is to Normal memory."""
+    """An unaligned access that is checked: a fault, unless it is to Normal memory.
+
+    What the memory's type leads to comes after the faults of the tables (ARM ARM, ARMv8-A D5.8.1),
+    which the engine looks for when it fills its TLB.
+    """
     processor, address, kind, regime, back = arguments
     faults = const(i32, 1)
     place = _core()
@@ -267,6 +271,10 @@ def _unaligned(name: str, arguments: tuple[Value, ...]) -> None:
             faults = const(i32, 0)
             if address.shr(32) == 0:
                 faults = load(i8, core.devices + address.shr(12)).zext(i32)
+            if faults != 0:
+                fill = imported(name.replace(*FILLS), i1, FILL)
+                no, one = const(i1, 0), const(i32, 1)
+                call_pointer(fill, i1, FILL, processor, address, one, kind, regime, no, back)
     if faults != 0:
         types = (ptr, i64, i32, i32, i64)
         function = imported(name, None, types)
@@ -293,6 +301,9 @@ def _store(name: str, arguments: tuple[Value, ...]) -> None:
 STORES = tuple(
     f"helper_{order}_stq_mmu_{suffix}" for order in ("le", "be") for suffix in ("arm", "aarch64")
 )
+FILLS = "do_unaligned_access", "tlb_fill"
+FILL = (ptr, i64, i32, i32, i32, i1, i64)
+"""The name of the engine's function that fills the TLB, and its types."""
 ACCESSES = tuple(
     (f"tcg_gen_qemu_{way}_{suffix}", suffix == "arm", way)
     for suffix in ("arm", "aarch64")
@@ -306,6 +317,8 @@ OTHERS = {
     "arm_cpu_do_unaligned_access_aarch64": unaligned_aarch64,
 }
 HELP = (
+    "arm_cpu_tlb_fill_arm",
+    "arm_cpu_tlb_fill_aarch64",
     "tcg_temp_new_internal_arm",
     "tcg_temp_free_internal_arm",
     "tcg_gen_andi_i32_arm",
