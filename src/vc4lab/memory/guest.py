@@ -67,7 +67,7 @@ class GuestMemory:
     guard
         Surround block and pad with address space that cannot be accessed, so that native code which
         leaves them ends in a segmentation fault at once (for tests). None: if the environment has
-        a VC4LAB_GUARD. Raises OSError where mprotect fails.
+        a VC4LAB_GUARD. Raises OSError where mprotect fails, MemoryError without address space.
     shared
         Files that lie at their places in the address space instead of private memory: other
         processes that map them see the same bytes.
@@ -89,8 +89,11 @@ class GuestMemory:
             guard = bool(os.environ.get("VC4LAB_GUARD"))
         margin = GUARD if guard else 0
         size = MEMORY_SIZE + PAD
-        self._map = lazy_zeros(size + 2 * margin)
-        lazy_zeros(LIBRARIES).close()
+        try:
+            self._map = lazy_zeros(size + 2 * margin)
+            lazy_zeros(LIBRARIES).close()
+        except OSError:  # not one about a file that is being read at the moment
+            raise MemoryError("no address space for guest RAM") from None
         self._bytes = memoryview(self._map)[margin : margin + size]
         self.base: int = ctypes.addressof(ctypes.c_char.from_buffer(self._bytes))
         """Host address of guest address 0: native address = base + (guest & MEMORY_MASK)."""

@@ -87,9 +87,10 @@ class GpuMemory:
             self.guest = GuestMemory()
             self.guest.lay_over(SharedFile(CLIENTS, MAX_CLIENT_BYTES, name=NAME))  # on trial
             self.guest.take_away(CLIENTS, MAX_CLIENT_BYTES)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
+            reason = getattr(error, "strerror", None) or "cannot allocate memory"
             raise NotPossible(
-                f"memory that programs can map is not available: {(error.strerror or '').lower()} "
+                f"memory that programs can map is not available: {reason.lower()} "
                 "(memfd_create, ftruncate or mmap; a sandbox or a limit, see ulimit -a)"
             ) from None
         self.clients = Allocator(CLIENTS, client_bytes)
