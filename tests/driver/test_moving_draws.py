@@ -1,0 +1,253 @@
+"""Draws that differ in which vertices they name: left to native code, and drawn as by the processor
+with everything prepared anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.driver import shaders
+from tests.driver.drawing import RGBA, Drawing, stencil_face
+from tests.driver.test_draw_walk import executed_by_python
+from tests.mesa.conftest import RunningServer
+
+from vc4lab.driver.queue.events import JobDrawn
+from vc4lab.driver.screen import VideoCoreScreen
+from vc4lab.mesa.protocol import messages
+from vc4lab.mesa.protocol.codes import Compare, Primitive, Stage, StencilOp
+from vc4lab.mesa.protocol.formats import Format
+from vc4lab.mesa.protocol.state_commands import (
+    SetIndexBuffer,
+    SetStencilRef,
+    SetVertexBuffers,
+    VertexBuffer,
+)
+from vc4lab.mesa.protocol.work_commands import Transfer3d
+
+COLUMNS, HEIGHT = 32, 8
+WIDTH = 4 * COLUMNS
+
+
+def strips() -> np.ndarray[Any, Any]:
+    """Four vertices for each column, of four pixels."""
+    rows = []
+    for number in range(COLUMNS):
+        left = 2 * number / COLUMNS - 1
+        rows += [(x, y, 0, 1) for x in (left, left + 2 / COLUMNS) for y in (-1, 1)]
+    return np.array(rows, np.float32)
+
+
+@pytest.fixture
+def target(drawing: Drawing) -> int:
+    handle = drawing.texture(WIDTH, HEIGHT, RGBA)
+    drawing.target(handle)
+    drawing.viewport(WIDTH, HEIGHT)
+    drawing.defaults()
+    drawing.shaders(shaders.POSITION_ONLY, shaders.UNIFORM_COLOUR)
+    drawing.vertices(strips(), 4)
+    return handle
+
+
+def drawn(drawing: Drawing, target: int) -> list[int]:
+    """The columns that have a colour."""
+    picture = drawing.get(target)
+    assert (picture[:, 1::4] == picture[:1, 1::4]).all()
+    return np.flatnonzero(picture[0, 1::4, 0]).tolist()
+
+
+def begin(drawing: Drawing) -> None:
+    drawing.clear(4)
+    drawing.constants(Stage.FRAGMENT, (1, 0, 0, 1))
+
+
+def test_arrays_from_other_vertices_on(
+    drawing: Drawing, target: int, gpu: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def frame(*columns: tuple[int, int]) -> list[int]:
+        begin(drawing)
+        for first, count in columns:
+            drawing.draw(Primitive.TRIANGLE_STRIP, 4 * count, 4 * first)
+        return drawn(drawing, target)
+
+    assert frame((0, 1)) == [0]
+    executed = executed_by_python(gpu, monkeypatch)
+    assert frame((3, 1), (30, 2), (7, 4)) == [3, 7, 8, 9, 10, 30, 31]
+    assert frame(*[(number, 1) for number in range(0, COLUMNS, 2)]) == [*range(0, COLUMNS, 2)]
+    assert not executed
+    # The last one names vertices that there are not.
+    assert frame((1, 1), (31, 2)) == [1]
+    assert len(executed) == 1
+    assert gpu.codes() == ["GL-005"]
+
+
+@pytest.mark.parametrize("kind", ["u1", "u2", "u4"])
+def test_indices_at_other_places(
+    drawing: Drawing, target: int, gpu: RunningServer, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Mesa adds a draw's first index to the offset of the index buffer, and sends both."""
+    numbers = np.arange(4 * COLUMNS).astype(kind)
+    buffer = drawing.buffer(numbers.tobytes(), 32)
+    size = numbers.itemsize
+
+    def frame(*columns: tuple[int, int], bias: int = 0) -> list[int]:
+        begin(drawing)
+        for first, count in columns:
+            drawing.client.submit(SetIndexBuffer(buffer, size, 4 * size * first))
+            drawing.draw(
+                Primitive.TRIANGLE_STRIP, 4 * count, 4 * first, indexed=1, index_bias=4 * bias
+            )
+        return drawn(drawing, target)
+
+    assert frame((0, 1)) == [0]
+    executed = executed_by_python(gpu, monkeypatch)
+    assert frame((5, 1), (9, 3), (31, 1)) == [5, 9, 10, 11, 31]
+    assert frame((5, 1), (8, 2), bias=-3) == [2, 5, 6]
+    # Other indices at the same place.
+    drawing.memory[buffer][:] = numbers[::-1].tobytes()
+    drawing.client.send(
+        messages.TransferPut2(buffer, 0, 0, 0, 0, numbers.nbytes, 1, 1, numbers.nbytes, 0)
+    )
+    assert frame((0, 1), (1, 1)) == [30, 31]
+    assert not executed
+    assert frame((2, 1), (31, 2)) == [29]  # beyond the end of the indices
+    assert frame((2, 1), (3, 1), bias=4) == []  # beyond that of the vertices
+    assert len(executed) == 3
+    assert gpu.codes() == ["GL-005"] * 3
+
+
+def test_indices_of_32_bits_far_from_0(
+    drawing: Drawing, target: int, gpu: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = 1 << 17
+    rows = np.zeros((far, 4), np.float32)
+    drawing.vertices(np.concatenate([rows, strips()]), 4)
+    buffer = drawing.buffer((far + np.arange(4 * COLUMNS, dtype=np.uint32)).tobytes(), 32)
+
+    def frame(*columns: int) -> list[int]:
+        begin(drawing)
+        for first in columns:
+            drawing.client.submit(SetIndexBuffer(buffer, 4, 16 * first))
+            drawing.draw(Primitive.TRIANGLE_STRIP, 4, 4 * first, indexed=1)
+        return drawn(drawing, target)
+
+    assert frame(0) == [0]
+    executed = executed_by_python(gpu, monkeypatch)
+    assert frame(17, 4, 30) == [4, 17, 30]
+    assert not executed
+    assert gpu.codes() == []
+
+
+def test_constants_by_index(
+    drawing: Drawing, target: int, gpu: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Look-ups of constants are addresses that native code puts in."""
+    vertex = """VERT
+DCL IN[0]
+DCL OUT[0], POSITION
+DCL OUT[1], GENERIC[0]
+DCL CONST[0..3]
+DCL TEMP[0], LOCAL
+DCL ADDR[0]
+IMM[0] INT32 {3, 0, 0, 0}
+  0: MOV OUT[0], IN[0]
+  1: F2I TEMP[0].x, CONST[0].xxxx
+  2: UARL ADDR[0].x, TEMP[0].xxxx
+  3: MOV OUT[1], CONST[ADDR[0].x+1]
+  4: END
+"""
+    drawing.shaders(vertex, shaders.VARYING_COLOUR)
+    table = [[0] * 4, [0.2] * 4, [0.4] * 4, [0.6] * 4]
+
+    def frame(index: int) -> int:
+        drawing.clear(4)
+        table[0][0] = index
+        drawing.constants(Stage.VERTEX, table)
+        drawing.draw(Primitive.TRIANGLE_STRIP, 4, 8)
+        return int(drawing.get(target)[0, 9, 0])
+
+    assert frame(0) == 51
+    executed = executed_by_python(gpu, monkeypatch)
+    assert [frame(index) for index in (1, 2, 0)] == [102, 153, 51]
+    assert not executed
+    assert gpu.codes() == []
+
+
+def jobs_of(gpu: RunningServer) -> list[JobDrawn]:
+    screen = gpu.screen
+    assert isinstance(screen, VideoCoreScreen)
+    found: list[JobDrawn] = []
+    screen.listeners.job.subscribe(found.append)
+    return found
+
+
+def test_uploads_beside_what_is_read(drawing: Drawing, target: int, gpu: RunningServer) -> None:
+    """Streams of vertices do not end a frame; to change what draws read still does."""
+    rows = strips()
+    buffer = drawing.buffer(bytes(rows.nbytes))
+    jobs = jobs_of(gpu)
+
+    def put(column: int, place: int) -> None:
+        at = 64 * column  # of the shared memory, which the server reads later
+        drawing.memory[buffer][at : at + 64] = rows[4 * column :][:4].tobytes()
+        box = 64 * place, 0, 0, 64, 1, 1
+        drawing.client.submit(Transfer3d(buffer, 0, 0, 0, 0, *box, offset=at, direction=1))
+
+    drawing.client.submit(SetVertexBuffers((VertexBuffer(16, 0, buffer),)))
+    begin(drawing)
+    for place, column in enumerate((3, 9, 27)):
+        put(column, place)
+        drawing.draw(Primitive.TRIANGLE_STRIP, 4, 4 * place)
+    assert drawn(drawing, target) == [3, 9, 27]
+    assert len(jobs) == 1
+    begin(drawing)
+    for column in (4, 6):
+        put(column, 1)
+        drawing.draw(Primitive.TRIANGLE_STRIP, 4, 4)
+    assert drawn(drawing, target) == [4, 6]
+    assert len(jobs) == 3
+    assert gpu.codes() == []
+
+
+def test_depth_alone_is_cleared_by_the_tile_buffer_where_the_stencil_is_one_value(
+    drawing: Drawing, gpu: RunningServer
+) -> None:
+    colour = drawing.texture(64, 64, RGBA)
+    depth = drawing.texture(64, 64, Format.S8_UINT_Z24_UNORM, bind=1)
+    drawing.target(colour, depth)
+    drawing.viewport(64, 64)
+    drawing.defaults()
+    drawing.shaders(shaders.POSITION_ONLY, shaders.UNIFORM_COLOUR)
+    drawing.constants(Stage.FRAGMENT, (1, 0, 0, 1))
+    square = np.array([[-1, -1, 0, 1], [1, -1, 0, 1], [-1, 1, 0, 1], [1, 1, 0, 1]])
+    left = square * [0.5, 1, 1, 1] - [0.5, 0, 0, 0]
+    jobs = jobs_of(gpu)
+
+    def equal_to(value: int, write: StencilOp) -> None:
+        drawing.depth(stencil_face(Compare.EQUAL, write))
+        drawing.client.submit(SetStencilRef(value, value))
+
+    def covered() -> int:
+        return int((drawing.get(colour)[..., 0] > 0).sum())
+
+    for stencil in (7, 3):
+        drawing.clear(7, (0, 0, 0, 0), 1.0, stencil)
+        drawing.get(colour)
+        drawing.clear(5, (0, 0, 0, 0), 1.0)  # the stencil keeps its value
+        equal_to(stencil, StencilOp.KEEP)
+        drawing.vertices(square, 4)
+        drawing.draw(Primitive.TRIANGLE_STRIP, 4)
+        assert covered() == 64 * 64
+    # A part of it becomes another value: from then on it is loaded.
+    equal_to(3, StencilOp.INCR)
+    drawing.vertices(left, 4)
+    drawing.draw(Primitive.TRIANGLE_STRIP, 4)
+    drawing.get(colour)
+    drawing.clear(5, (0, 0, 0, 0), 1.0)
+    equal_to(4, StencilOp.KEEP)
+    drawing.vertices(square, 4)
+    drawing.draw(Primitive.TRIANGLE_STRIP, 4)
+    assert covered() == 32 * 64
+    assert jobs
+    assert gpu.codes() == []
