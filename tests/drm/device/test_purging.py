@@ -49,7 +49,7 @@ def test_a_purged_buffers_place_is_another_ones(small: DrmDevice) -> None:
 
 
 def test_what_is_used_is_not_purged(small: DrmDevice) -> None:
-    """Mapped, in a frame buffer, exported now or once: it stays."""
+    """On the screen, exported now or once: it stays. Mapped or only in a frame buffer it goes."""
 
     def client() -> None:
         fd = open_card()
@@ -58,7 +58,10 @@ def test_what_is_used_is_not_purged(small: DrmDevice) -> None:
         mapped, once_shared = [create_bo(fd, size // 2) for _ in range(2)]
         view = map_bo(fd, mapped, size // 2)
         view[0:4] = b"mine"
-        add_fb(fd, 1024, 1024, 4096, framed)
+        fb = add_fb(fd, 1024, 1024, 4096, framed)
+        crtc, connector, _ = resources(fd)
+        mode = next(m for m in modes(fd, connector) if (m[1], m[6]) == (640, 480))
+        set_crtc(fd, crtc, connector, fb, mode)
         number = ioctl(fd, 0x2D, "IIi", shared, 2, -1)[2]
         os.close(ioctl(fd, 0x2D, "IIi", once_shared, 2, -1)[2])
         time.sleep(0.1)
@@ -66,10 +69,15 @@ def test_what_is_used_is_not_purged(small: DrmDevice) -> None:
         for handle in handles:
             assert ioctl(fd, 0x4B, "IIII", handle, 1, 0, 0)[2] == 1
         create_bo(fd, size)
-        assert refused(fd, 0x43, "IIII", size // 2, 0, 0, 0) == errno.ENOMEM
         kept = [ioctl(fd, 0x4B, "IIII", handle, 0, 0, 0)[2] for handle in handles]
-        assert kept == [1, 1, 1, 1, 0], kept
-        assert view[0:4] == b"mine"
+        assert kept == [0, 1, 1, 1, 0], kept
+        theirs = map_bo(fd, create_bo(fd, size // 2), size // 2)
+        theirs[0:6] = b"secret"
+        assert refused(fd, 0x43, "IIII", size // 2, 0, 0, 0) == errno.ENOMEM
+        assert view[0:4] == bytes(4), "zeros, and nothing of who has the memory now"
+        view[0:4] = b"mine"
+        assert theirs[0:6] == b"secret"
+        assert refused(fd, 0x44, "IIQ", mapped, 0, 0) == errno.EINVAL
         os.close(number)
 
     run_client(small, client)
@@ -107,9 +115,16 @@ def test_memory_that_was_mapped_when_its_buffer_went_is_used_again(small: DrmDev
 
 def test_a_buffer_whose_dma_buf_finds_no_descriptor_goes_with_its_handle(small: DrmDevice) -> None:
     def client() -> None:
-        fd, *_ = [open_card() for _ in range(100)]  # as many as there can be
+        import resource
+
+        fd, *_ = [open_card() for _ in range(100)]  # as many as its window has, and then
         handle = create_bo(fd, 12 << 20)
+        free = os.dup(0)
+        os.close(free)
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))  # as many as it may have
         assert refused(fd, 0x2D, "IIi", handle, 2, -1) == errno.EMFILE
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
         ioctl(fd, 0x09, "II", handle, 0, direction=1)
         create_bo(fd, 12 << 20)
 
@@ -238,3 +253,23 @@ def test_a_lack_of_memory_for_shaders_is_named(small: DrmDevice) -> None:
     (lack,) = small.reporter.items
     assert lack.code == "DRM-026"
     assert "no memory for a shader of 1048576 bytes: 63 of 63 MiB are in use, 63 by" in lack.message
+
+
+def test_a_buffer_that_went_is_not_shown(small: DrmDevice) -> None:
+    """Its frame buffer is there, but the flip is refused, as where Linux prepares a plane."""
+
+    def client() -> None:
+        fd = open_card()
+        crtc, fb, _, _ = show(fd)
+        handle = create_bo(fd, 640 * 480 * 4)
+        other = add_fb(fd, 640, 480, 2560, handle)
+        ioctl(fd, 0x4B, "IIII", handle, 1, 0, 0)
+        assert refused(fd, 0xB0, "IIIIQ", crtc, other, 1, 0, 0) == errno.EINVAL
+        while not refused(fd, 0x43, "IIII", 1 << 20, 0, 0, 0):
+            pass
+        assert ioctl(fd, 0x4B, "IIII", handle, 0, 0, 0)[2] == 0, "its frame buffer keeps it not"
+        assert refused(fd, 0xB0, "IIIIQ", crtc, other, 1, 0, 0) == errno.EINVAL
+        flip(fd, crtc, fb)
+        ioctl(fd, 0xAF, "I", other)
+
+    run_client(small, client)

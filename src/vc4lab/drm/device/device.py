@@ -147,6 +147,7 @@ class DrmDevice:
         commits = Commits(self.screen, self.vc4, self.v3d.unknowns)
         modifiers = MODIFIERS if device == "vc4" else (LINEAR,)
         self.frames = FrameBuffers(self.screen, self.buffers, modifiers)
+        self.buffers.shown = self.screen.buffers
         self.resources = Resources(self.screen)
         self.resources.before_probe = self._obey_status
         values = PropertyValues(self.screen, self.resources, self.syncobjs)

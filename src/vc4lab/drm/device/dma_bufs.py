@@ -7,16 +7,31 @@ import os
 import select
 import socket
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from vc4lab.drm.supervisor.descriptors import Opened, kept, sealed_file
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.gem import Buffers
     from vc4lab.drm.device.gem_objects import GemObject
     from vc4lab.drm.device.gpu import Gpu
 
 _FILL = bytes(1 << 16)
+
+
+class Exporter(Protocol):
+    """The buffers of the driver that made a dma-buf's."""
+
+    def hold(self, target: GemObject) -> GemObject:
+        """One more holder."""
+
+    def drop(self, target: GemObject) -> None:
+        """One holder less."""
+
+    def export(self, target: GemObject) -> DmaBuf:
+        """The dma-buf of a buffer."""
+
+    def dma_buf_released(self, buffer: DmaBuf) -> None:
+        """The last descriptor of a dma-buf is gone."""
 
 
 class DmaBuf(Opened):
@@ -24,7 +39,7 @@ class DmaBuf(Opened):
 
     is_sought = True
 
-    def __init__(self, target: GemObject, owner: Buffers) -> None:
+    def __init__(self, target: GemObject, owner: Exporter) -> None:
         self.object = target
         self.owner = owner
         """Those of the driver that made the buffer."""

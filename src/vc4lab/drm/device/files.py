@@ -4,56 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import heapq
 import os
 import struct
 from collections import deque
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING
 
+from vc4lab.drm.device.handles import Handles
+from vc4lab.drm.device.masters import Master
 from vc4lab.drm.supervisor.descriptors import Opened, kept
 from vc4lab.drm.uapi.results import Refused
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.fences import SyncObject
     from vc4lab.drm.device.gem_objects import GemObject
-    from vc4lab.drm.device.masters import Master
 
 MAX_EVENT_BYTES = 4096
 """Of events that wait in one file: the kernel refuses more with ENOMEM."""
 EVENT_VBLANK, EVENT_FLIP, EVENT_SEQUENCE = 1, 2, 3
 _EVENT = struct.Struct("<IIQIIII")
 _SEQUENCE = struct.Struct("<IIQqQ")
-
-T = TypeVar("T")
-
-
-class Handles(Generic[T]):
-    """Small numbers for objects, the lowest free one first, from 1 on."""
-
-    def __init__(self) -> None:
-        self.objects: dict[int, T] = {}
-        self.sets: dict[bytes, Any] = {}
-        """What is remembered of several numbers until one of them may mean another object."""
-        self._free: list[int] = []
-        self._next = 1
-
-    def add(self, thing: T) -> int:
-        """A number for it."""
-        if self._free:
-            number = heapq.heappop(self._free)
-        else:
-            number, self._next = self._next, self._next + 1
-        self.objects[number] = thing
-        self.sets.clear()
-        return number
-
-    def remove(self, number: int) -> T | None:
-        """Free a number; its object, or None."""
-        thing = self.objects.pop(number, None)
-        if thing is not None:
-            self.sets.clear()
-            heapq.heappush(self._free, number)
-        return thing
 
 
 class OpenFile(Opened):

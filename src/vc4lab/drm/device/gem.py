@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.drm.device.dma_bufs import DmaBuf
+from vc4lab.drm.device.dma_bufs import DmaBuf, Exporter
 from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.memory import PAGE, GpuMemory, OutOfMemory
 from vc4lab.drm.uapi.ioctls import Call, ioctl
@@ -44,7 +43,7 @@ class ImportedObject(GemObject):
     write_seqno = _of_exporter("write_seqno")
     attribute = _of_exporter("attribute")
 
-    def __init__(self, exporter: GemObject, owner: Buffers) -> None:
+    def __init__(self, exporter: GemObject, owner: Exporter) -> None:
         super().__init__(exporter.address, exporter.size, exporter.size, "imported")
         self.exporter = owner.hold(exporter)
         self.owner = owner
@@ -92,6 +91,8 @@ class Buffers:
         self._most_retired = RETIRED_BUFFERS
         self.mappings: Callable[[], list[tuple[int, int]]] = list
         """Ranges of the memory file that programs map, (start, end)."""
+        self.shown: Callable[[], Iterable[GemObject]] = tuple
+        """What the display reads."""
         self.finished: Callable[[], int] = lambda: 0
         """Sequence number of the last finished job."""
         self.let_go: Callable[[], None] = lambda: None
@@ -121,11 +122,16 @@ class Buffers:
         return GemObject(address, size, asked, kind, private=private)
 
     def _take(self, size: int, *, private: bool) -> int:
+        lack: OSError | None = None
         for attempt in (lambda: None, self.let_go, self.bury, self.reclaim, self.purge):
             attempt()
-            with contextlib.suppress(OutOfMemory):
+            try:
                 return self.memory.take(size, private=private)
-        raise NoRoom(size, private=private)
+            except OutOfMemory:
+                lack = None
+            except OSError as error:  # too few files, say, which what is freed gives back
+                lack = error
+        raise lack or NoRoom(size, private=private)
 
     def taken(self, file: OpenFile, *, private: bool) -> int:
         """Bytes of the buffers, of shaders or of all other kinds, that a file has handles of."""
@@ -182,19 +188,14 @@ class Buffers:
     def purge(self) -> None:
         """Take the memory of buffers whose owners said that they do not need it.
 
-        Linux also takes what programs map (they get SIGBUS then) or have several handles of; here
-        that stays.
+        Mapped or not: a program that maps one reads zeros from then on, where Linux sends SIGBUS.
+        What is on the screen stays, as does what was a dma-buf.
         """
-        finished = self.finished()
-        ranges = self.mappings()
+        finished, shown = self.finished(), {id(target) for target in self.shown()}
         for target in list(self.at.values()):
-            if (
-                target.is_needed
-                or target.is_shared
-                or target.holders > 1  # a frame buffer, say
-                or target.seqno > finished
-                or _overlaps(target, ranges)
-            ):
+            if target.is_needed or target.is_shared or target.seqno > finished:
+                continue
+            if id(target) in shown:
                 continue
             target.was_purged = True
             self.bytes -= target.size

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from vc4lab.drm.device.files import Handles
+from vc4lab.drm.device.handles import Handles
 
-if TYPE_CHECKING:
-    from vc4lab.drm.device.files import OpenFile
+
+class Client(Protocol):
+    """An open file that belongs to a master."""
+
+    is_authenticated: bool
+    was_let_in: bool
 
 
 class Master:
@@ -29,7 +33,7 @@ class Master:
         self.objects = set(objects or ())
         self.lessees: Handles[Master] = Handles()
         """The leases by number."""
-        self.clients: Handles[OpenFile] = Handles()
+        self.clients: Handles[Client] = Handles()
         """By the number with which they ask to be let in."""
         self.number = 0
         """Of a lease."""

@@ -115,6 +115,12 @@ class Commits:
         self.check(commit)
         if not commit.waits and screen.is_busy():
             raise Refused(errno.EBUSY, "the previous flip is still pending")
+        for plane in screen.planes:
+            number = commit.changes.get((plane.id, "FB_ID"), 0)
+            if number and number != plane.state["FB_ID"]:
+                buffer = screen.frame_buffers[number].buffer
+                if buffer.was_purged or not buffer.is_needed:
+                    raise invalid(f"{buffer} was marked as not needed by its owner")
         if commit.wants_event and commit.file is not None:
             commit.file.promise_event()
         commit.shows = any(name == "FB_ID" and value for (_, name), value in commit.changes.items())

@@ -236,6 +236,11 @@ class Screen:
         """What a plane shows."""
         return self.frame_buffers.get(plane.state["FB_ID"])
 
+    def buffers(self) -> list[GemObject]:
+        """What the planes read."""
+        frames = [self.frame_buffer_of(plane) for plane in self.planes]
+        return [frame.buffer for frame in frames if frame is not None]
+
     # -- time --------------------------------------------------------------------------------------
 
     @property
