@@ -49,9 +49,11 @@ TIME_STEP = 10_000
 """Nanoseconds a polled timer goes on per read, at most."""
 PART_OF_WAIT = 3
 """Each such step is at most 1/8 of the wait so far (a shift), so that short waits end in time."""
-SHORTEST_STEP, WISHED_STEP = 500, 2_000
-"""No step is shorter, so that a wait begins with some reads in a row; and a core in company does
-not end its turn for less than the second."""
+SHORTEST_STEP = 500
+"""No step is shorter, so that a wait begins with some reads in a row."""
+PART_IN_COMPANY, WISHED_STEP, LONGEST_WISH = 2, 4_000, 100_000
+"""A core in company ends its turn for 1/4 of the wait so far, within these bounds: turns of many
+cores that poll timers cost much."""
 BEATS = 1
 """Two equal distances between reads of a timer are a loop; the next other one leaves it."""
 TIME_IS_POLLED = 16
@@ -219,10 +221,16 @@ def note_time(
     else:
         polling.others = polling.others + 1
     if waiting & (polling.others == 0):
-        part = (now - polling.began) >> PART_OF_WAIT
-        least = select(time.company == 0, const(i64, SHORTEST_STEP), const(i64, WISHED_STEP))
-        if part >= least:
-            let_time_pass(time, core, now, min_(part, const(i64, TIME_STEP)))
+        waited = now - polling.began
+        if time.company == 0:
+            part = waited >> PART_OF_WAIT
+            if part >= SHORTEST_STEP:
+                let_time_pass(time, core, now, min_(part, const(i64, TIME_STEP)))
+        else:
+            part = waited >> PART_IN_COMPANY
+            if part >= WISHED_STEP:
+                time.wish = now + min_(part, const(i64, LONGEST_WISH))
+                core.limit = 0
 
 
 @staged
