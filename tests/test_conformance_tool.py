@@ -438,6 +438,9 @@ def test_the_part_about_igt_explains_differences(tmp_path: Path) -> None:
     text = igt_page.part(pairs, causes(tmp_path, row), "6.1", "host")
     assert "| kms_a | 2 | 1 | 1 | 1 |  | 1 |" in text
     assert "* `kms_a y`: SKIP here, SUCCESS in the guest: one CRTC" in text
+    assert "Not run" not in text
+    some = igt_page.part(pairs, causes(tmp_path), "6.1", "host", ["kms_b", "kms_c"])
+    assert "\nNot run this time: kms_b, kms_c.\n" in some
 
 
 def test_a_part_in_the_middle_is_replaced_alone() -> None:

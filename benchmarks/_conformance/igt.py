@@ -3,7 +3,7 @@
 igt-gpu-tools, built outside this repository, runs twice: its amd64 programs on the virtual DRM
 device of ``vc4lab drm``, its arm64 programs in the guest of ``vc4lab linux``, on Debian's vc4.ko.
 Each sub-test's result here is compared with the guest's. Writes its part of docs/conformance.md,
-only when every program has both results.
+only when every program has both results; with ``--only REGEX --page`` for some.
 
 ``IGT=DIR`` is a folder with two builds, ``amd64`` and ``arm64``, each with the folders ``tests``
 and ``lib`` as Meson fills them. The arm64 build's libraries are those of the packages that
@@ -262,6 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make conformance-igt", description=__doc__)
     parser.add_argument("builds", type=Path, metavar="DIR", help="the builds: amd64, arm64")
     parser.add_argument("--only", metavar="REGEX", help="these programs; no page is written")
+    parser.add_argument("--page", action="store_true", help="with --only: write it all the same")
     options = parser.parse_args(arguments)
     if why_not():
         print(f"Programs cannot run on a virtual GPU here: {why_not()}", file=sys.stderr)
@@ -292,8 +293,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     pairs = pairs_of(here.by_name, there.by_name, programs)
     causes = Causes(DATA / "causes-igt.toml")
-    text = part(pairs, causes, guest.kernel.release, host_text())
-    if options.only is None:
+    left_out = [name for name in builds.programs if name not in programs]
+    text = part(pairs, causes, guest.kernel.release, host_text(), left_out)
+    if options.only is None or options.page:
         PAGE.write_text(replace_part(PAGE.read_text(encoding="utf-8"), IGT_MARK, text), "utf-8")
         print(f"{PAGE} was written.")
     else:

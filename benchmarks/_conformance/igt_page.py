@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks._conformance.chip import Causes
 from benchmarks._conformance.page import FOLD
@@ -31,15 +31,21 @@ def differences(pairs: Pairs, causes: Causes) -> list[tuple[str, str, str]]:
     return found
 
 
-def part(pairs: Pairs, causes: Causes, release: str, host: str) -> str:
-    """The whole part."""
-    return "\n".join(_lines(pairs, causes, release, host)) + "\n"
+def part(
+    pairs: Pairs, causes: Causes, release: str, host: str, left_out: Sequence[str] = ()
+) -> str:
+    """The whole part. `left_out`: programs that were not run."""
+    return "\n".join(_lines(pairs, causes, release, host, left_out)) + "\n"
 
 
-def _lines(pairs: Pairs, causes: Causes, release: str, host: str) -> Iterator[str]:
+def _lines(
+    pairs: Pairs, causes: Causes, release: str, host: str, left_out: Sequence[str]
+) -> Iterator[str]:
     found = differences(pairs, causes)
     yield HEAD
     yield f"Guest: Linux {release}. Host: {host}."
+    if left_out:
+        yield f"\nNot run this time: {', '.join(left_out)}."
     yield ""
     yield "| program | sub-tests | same | differ | pass | fail | skip |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
