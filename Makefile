@@ -9,8 +9,9 @@ STAMP  := $(VENV)/.installed
 demo: env
 	$(BIN)/vc4lab demo
 
+# A process for each processor; the tests of a file stay together and share what they make.
 test: packages env lint types
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --dist loadfile
 
 lint: env
 	$(BIN)/ruff check src tests benchmarks examples
@@ -86,8 +87,7 @@ $(STAMP): requirements.lock pyproject.toml
 # was changed there, where uv is installed.
 lock:
 	uv pip compile requirements.lock -o requirements.lock --universal --python-version 3.11 \
-		--generate-hashes --no-annotate --custom-compile-command "make lock" --quiet \
-		--default-index https://pypi.org/simple
+		--generate-hashes --no-annotate --custom-compile-command "make lock" --quiet
 
 # What the tests like to have from Debian (cross compilers, programs they run); skipped with a
 # message elsewhere.
