@@ -107,6 +107,8 @@ class Arm32(Cpu):
     """MVBAR of a core without HYP mode."""
 
     def _make_engine(self, unicorn: Any) -> Any:
+        self._handlers: dict[int, int] = {}
+        """Vectors at 0 with the first word of a handler that was found there."""
         self._pairs: dict[int, NativePair] = {}
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_ARM)
         engine.ctl_set_cpu_model(getattr(arm, f"UC_CPU_ARM_{self.model}"))
@@ -337,8 +339,14 @@ class Arm32(Cpu):
     def _is_empty(self, vector: int) -> bool:
         if self.cpsr & THUMB:
             return super()._is_empty(vector)
+        word = self.memory.u32(vector)
+        if word == self._handlers.get(vector):
+            return False
         words = (self.memory.u32(at) for at in range(vector, vector + LONGEST_LEAD, 4))
-        return super()._is_empty(vector) or leads_to_nothing(words, self.cpsr)
+        if word == 0 or leads_to_nothing(words, self.cpsr):
+            return True
+        self._handlers[vector] = word
+        return False
 
     def _instruction(self, address: int) -> int:
         """The one at an address; of 32 bits in Thumb code the first half is the upper one."""

@@ -110,7 +110,7 @@ class Cpu(StrictCore):
         self._counts = ExceptionCounts()
         self.exception_taken: Listeners[ExceptionTaken] = Listeners()
         self._storm = FaultStorm(self._counts)
-        self.open_exceptions = OpenExceptions(self._counts)
+        self.open_exceptions = OpenExceptions(self._counts, counter)
         self.stale = False
         """Whether the code this core has executed may have been changed."""
         self._unicorn = unicorn
@@ -390,9 +390,10 @@ class Cpu(StrictCore):
         fault = abort.address if exception in ABORTED and abort is not NO_FAULT else None
         vector, low = self._enter(exception, address)
         self.refresh()
+        number = self._counts.taken + 1
         taken = Taken(exception, address, vector, status, fault)
-        first = self.open_exceptions.note(taken, self.cpsr, self.counter.count)
-        self.exceptions_taken += 1
+        first = self.open_exceptions.note(taken, self.cpsr, number)
+        self._counts.taken = number
         self.counter.add(INSTRUCTIONS_PER_EXCEPTION)
         unreadable = exception is ArmException.PREFETCH_ABORT and address == vector
         if unreadable or (low and self._is_empty(vector)):

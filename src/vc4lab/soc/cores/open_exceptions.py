@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from vc4lab.soc.cores.exceptions import IRQ_MASKED, MODE_MASK
 from vc4lab.soc.cores.outcome import ExceptionCounts, Taken
+from vc4lab.soc.native import SliceCounter
 
 NEAR = 10_000
 """Instructions within which two exceptions belong together where the state does not say so: from
 the vectors of AArch32 to a kernel at 0x8000 there are 8,192."""
 VECTOR_TABLE = 0x800
 """Bytes of AArch64's table; that of AArch32 is shorter."""
+
+
+NO_MODES: frozenset[int] = frozenset()
 
 
 class OpenExceptions:
@@ -25,10 +29,11 @@ class OpenExceptions:
     before; and where that says nothing either, for `NEAR` instructions.
     """
 
-    def __init__(self, counts: ExceptionCounts) -> None:
+    def __init__(self, counts: ExceptionCounts, counter: SliceCounter) -> None:
         self._counts = counts
+        self._counter = counter
         self._first: Taken | None = None
-        self._modes: set[int] = set()
+        self._modes: frozenset[int] = NO_MODES
         self._taken = 0
         self._at = 0
 
@@ -36,21 +41,30 @@ class OpenExceptions:
         """The core has its turn again; others have executed instructions since."""
         self._at = count
 
-    def note(self, taken: Taken, status: int, count: int) -> Taken | None:
-        """An exception is taken; `status` is CPSR or PSTATE in its handler.
+    def note(self, taken: Taken, status: int, number: int) -> Taken | None:
+        """An exception is taken, the `number`th; `status` is CPSR or PSTATE in its handler.
 
-        To be called before it is counted. Gives the first whose handler runs, None if this is it.
+        Gives the first exception whose handler runs, None if this is it.
         """
-        before = self.first(taken.status, count)
-        if before is None:
-            self._first = taken
-            self._modes.clear()
+        first, before = self._first, taken.status
+        if first is None or number != self._taken + 1:
+            runs = False
+        elif self._modes:
+            runs = before & MODE_MASK in self._modes
+        elif not first.status & IRQ_MASKED:
+            runs = bool(before & IRQ_MASKED)
+        else:
+            runs = self._counter.count - self._at <= NEAR
+        self._taken = number
+        if first is None or not runs:
+            self._first = first = taken
+            self._modes = NO_MODES
         mode = status & MODE_MASK
-        if mode != (before or taken).status & MODE_MASK:
-            self._modes.add(mode)
-        self._taken = self._counts.taken + 1
-        self._at = count
-        return before
+        if mode != first.status & MODE_MASK and mode not in self._modes:
+            self._modes |= {mode}
+        if not self._modes and first.status & IRQ_MASKED:
+            self._at = self._counter.count
+        return first if runs else None
 
     def first(self, status: int, count: int) -> Taken | None:
         """The first exception whose handler runs, None if none does."""
