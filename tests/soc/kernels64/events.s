@@ -34,7 +34,20 @@ second:
     tbz w28, #2, 1f
     mov x4, #0x84               // EVNTEN, bit 8 of the counter
     msr cntkctl_el1, x4
-1:  tbz w28, #4, 2f
+1:  tbz w28, #1, 5f             // a monitor watches over cached memory only
+    adr x4, table
+    msr ttbr0_el2, x4
+    mov x4, #0xff
+    msr mair_el2, x4
+    ldr x4, =0x80803520
+    msr tcr_el2, x4
+    isb
+    mrs x4, sctlr_el2
+    orr x4, x4, #1
+    orr x4, x4, #4
+    msr sctlr_el2, x4
+    isb
+5:  tbz w28, #4, 2f
     sevl
 2:  add x21, x21, #1
     wfe
@@ -46,6 +59,9 @@ second:
     cbz w2, 2b
 4:  mov x20, #77
     b .
-    .align 3
+    .ltorg
+    .align 6
+table:
+    .quad 0x741, 0, 0, 0        // the first GiB as normal memory
 flag:
     .word 0
