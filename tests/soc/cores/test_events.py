@@ -134,3 +134,13 @@ def test_a_core_asleep_in_a_saved_state(tmp_path, mode):
     assert again.cores[1].register(20) == 77
     assert again.cores[1].register(21) == whole.cores[1].register(21)
     assert again.clock.now == whole.clock.now
+
+
+def test_cores_in_wfe_cost_a_turn_for_what_wakes_them(tmp_path):
+    """Four timers of 1 kHz whose interrupts end with sev; each core sleeps in between."""
+    image = Path(__file__).parent.parent / "kernels" / "four_timers.img"
+    started = Machine(image, "pi2")
+    assert started.run(seconds=0.2).reason is Stop.SECONDS
+    for cpu in started.cores:
+        assert cpu.register(7) == pytest.approx(200, abs=3)
+    assert started.turns.slices < 1_500
