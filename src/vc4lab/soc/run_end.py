@@ -84,9 +84,7 @@ class RunEnd:
     def _crash_text(self, crash: UnhandledException) -> str:
         cpu, taken, first = self._hardware.cpu, crash.taken, crash.first
         if crash.why:
-            who = f"core {cpu.number}" if cpu.number else "the CPU"
-            place = self._hardware.places(taken.address)
-            return f"{who} makes no progress at {place}: {crash.why[1]}"
+            return f"{crash.why[1]}, at {self._hardware.places(taken.address)}"
         vector = f"0x{taken.vector:08x}"
         text = self._exception_text(taken)
         if not crash.storm:

@@ -21,6 +21,7 @@ class StrictCore(TrappedCode):
     """What of a core has to do with that."""
 
     engine: Any
+    number: int
     _ram_end: int
     links: CoreLinks
     _fault_status: FaultStatus
@@ -173,7 +174,8 @@ class StrictCore(TrappedCode):
             return False
         self.set_register(exclusives.result_register(word, **kind), 1)
         if self._failed_stores.grow(address):
-            why = "SOC-113", "a store-exclusive that never succeeds, in a loop that waits for it"
+            text = f"core {self.number} repeats a store-exclusive that never succeeds"
+            why = "SOC-113", text
             taken = Taken(ArmException.DATA_ABORT, address, 0, self.cpsr, target)
             loop = UnhandledException(taken, None, storm=True, why=why)
             self.counter.fail(loop)
