@@ -145,6 +145,16 @@ def test_an_aarch64_instruction(tmp_path, text):
     assert not _faulted(_run(tmp_path, "pi3", code, forgiving=True))
 
 
+def test_clearing_a_line_with_the_mmu_off(tmp_path):
+    """dc zva needs Normal memory, at any address."""
+    code = _words(*BASE64, 0xD50B7421, AGAIN64)
+    machine = _run(tmp_path, "pi3", code)
+    assert _faulted(machine)
+    machine = _run(tmp_path, "pi3", code, forgiving=True)
+    assert not _faulted(machine)
+    assert not any(machine.memory.read(DATA, 64))
+
+
 def _tables(
     machine_words: tuple[int, ...], section: int, other: tuple[int, int] | None = None
 ) -> bytes:

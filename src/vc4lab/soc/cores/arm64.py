@@ -48,6 +48,7 @@ from vc4lab.soc.cores.traps import (
     A64_READS,
     A64_TRAPS,
     HYP_REGISTERS,
+    ZERO_TRAPS,
     Action,
     Trap,
     means,
@@ -69,7 +70,7 @@ LEVEL = 3 << 2
 IRQ_VECTOR, FIQ_VECTOR = 0x080, 0x100
 EC_UNKNOWN, EC_HVC, EC_BRK, EC_MISALIGNED_PC = 0x00, 0x16, 0x3C, 0x22
 INTERRUPTS = (ArmException.IRQ, ArmException.FIQ)
-_EMULATED = A64_TRAPS + A64_READS + float_trap.FLOAT_TRAPS + exclusives.WIDE_TRAPS
+_EMULATED = A64_TRAPS + A64_READS + float_trap.FLOAT_TRAPS + exclusives.WIDE_TRAPS + ZERO_TRAPS
 SYSTEM_MASK, MSR, SYS = 0xFFF00000, 0xD5100000, 0xD5080000
 """Bits of system instructions, those of msr from a register, and (with bit 19) those of SYS."""
 UPPER_HALF = 1 << 63, (1 << 64) - 1
@@ -305,7 +306,8 @@ class Arm64(Cpu):
     def _traps_now(self) -> tuple[Trap, ...]:
         room = self._float_hooks < float_trap.MAX_HOOKS
         searched = room and not float_trap.allowed(self.system_register(CPACR), 0)
-        return self._exclusive_traps + (float_trap.FLOAT_TRAPS if searched else ())
+        zeros = () if self.links.forgiving or self._translates() else ZERO_TRAPS
+        return self._exclusive_traps + zeros + (float_trap.FLOAT_TRAPS if searched else ())
 
     def _meet_page(self, address: int) -> None:
         """Programs of a system whose own code is in the upper half are left alone.
@@ -420,6 +422,8 @@ class Arm64(Cpu):
         target = word & 31
         if not means(_EMULATED, action, word):
             return False
+        if action is Action.ZERO_LINE:
+            return self._zeroes_device_memory(address, self.register(target))
         if action is Action.EXCLUSIVE:
             base = word >> 5 & 31
             return self._meet_exclusive(word, address, self.register(base))

@@ -16,6 +16,9 @@ from vc4lab.soc.cores.outcome import Taken, UnhandledException
 from vc4lab.soc.cores.trapped_code import TrappedCode
 from vc4lab.soc.cores.traps import CoreLinks, Trap
 
+ZERO_SYNDROME = 1 << 8 | 1 << 6 | alignment.ALIGNMENT_FAULT
+"""Of cache maintenance, a write."""
+
 
 class StrictCore(TrappedCode):
     """What of a core has to do with that."""
@@ -139,6 +142,16 @@ class StrictCore(TrappedCode):
         if not control & SCTLR_M:
             return "the MMU is off, so that all memory is Device or Strongly-ordered memory"
         return "the instruction needs aligned addresses, or the page is Device memory"
+
+    def _zeroes_device_memory(self, address: int, target: int) -> bool:
+        """A dc zva of `target`: an alignment fault while the MMU is off; whether it is that."""
+        if self.system_control & SCTLR_M:
+            return False
+        why = "the MMU is off, so that all memory is Device memory, which dc zva cannot clear"
+        self.links.report("SOC-110", f"dc zva of 0x{target:08x}: {why}", address)
+        self._fault_status = FaultStatus(ZERO_SYNDROME, 0, target)
+        self.raise_exception(ArmException.DATA_ABORT, address)
+        return True
 
     # -- load- and store-exclusive -----------------------------------------------------------------
 

@@ -39,6 +39,7 @@ class Action(Enum):
     CACHE = "data cache maintenance"
     CACHE_RANGE = "data cache maintenance of a range (ARM1176)"
     MMU_SWITCH = "SCTLR, just before eret"
+    ZERO_LINE = "dc zva"
     EXCLUSIVE = "load- or store-exclusive"
     CONTROL = "SCTLR or HSCTLR"
     TRANSLATION = "a register of the MMU, or TLB maintenance"
@@ -148,6 +149,10 @@ A64_TRAPS = (
     Trap(0xFFFFFBFF, 0xD508711F, Action.CODE_CHANGED),  # ic iallu(is)
     Trap(0xFFFFFFE0, 0xD50B7520, Action.CODE_CHANGED),  # ic ivau
 )
+
+
+ZERO_TRAPS = (Trap(0xFFFFFFE0, 0xD50B7420, Action.ZERO_LINE),)
+"""Looked for in code that is met with the MMU off: it needs Normal memory."""
 
 
 def means(traps: tuple[Trap, ...], action: Action, word: int, thumb: bool = False) -> bool:
