@@ -32,6 +32,9 @@ class Serves(Runs, Protocol):
     def turns(self) -> int:
         """A number that changes once a second at least, as long as it serves."""
 
+    def wake(self) -> None:
+        """Let the main thread look up; from any thread."""
+
     def abandon(self) -> None:
         """End the programs; from any thread, while the main thread waits for something."""
 
@@ -57,6 +60,7 @@ class RunSignals:
         self._held: list[tuple[int, Any]] = []
         self._pipe: tuple[int, int] | None = None
         self._wakes_before = -1
+        self._blocked_before: set[int | signal.Signals] = set()
 
     def __enter__(self) -> RunSignals:
         for number, handler in (
@@ -72,11 +76,14 @@ class RunSignals:
             self._wakes_before = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
             args = self._serves, self._pipe[0]
             threading.Thread(target=self._watch, args=args, daemon=True).start()
+            numbers = [number for number, _ in self._held]
+            self._blocked_before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
         if self._pipe is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._blocked_before)
             signal.set_wakeup_fd(self._wakes_before)
             os.close(self._pipe[1])  # the thread that watches closes the other end
             self._pipe = None
@@ -84,12 +91,13 @@ class RunSignals:
             signal.signal(number, handler)
 
     def _watch(self, serves: Serves, end: int) -> None:
-        """Signals arrive here, too, whatever the main thread does meanwhile."""
+        """Signals arrive in this thread: the main one may be where none would wake it."""
         handled = {number for number, _ in self._held}
         while came := os.read(end, 1):
             number = came[0]
             if number not in handled:
                 continue
+            serves.wake()  # its handler is called there
             before, until = serves.turns, time.monotonic() + PATIENCE
             while not self._over.wait(0.1) and time.monotonic() < until:
                 if serves.turns == before:
