@@ -74,6 +74,18 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "timer_prescaler=crystal",
         ),
     },
+    "tests/soc/cores/test_alignment.py": {
+        "test_an_arm1176_as_armv6": ("arm1176_unaligned=armv6",),
+    },
+    "tests/soc/cores/test_events.py": {
+        "test_a_mailbox_needs_an_event": ("parked_cores=polling",),
+    },
+    "tests/soc/cores/test_exclusives.py": {
+        "test_what_a_cortex_a7_does_is_a_choice": ("exclusive_without_monitor=abort",),
+    },
+    "tests/soc/videocore/test_mailbox_time.py": {
+        "test_how_long_is_a_choice": ("mailbox_answer_time=10us", "mailbox_answer_time=1ms"),
+    },
     "tests/soc/videocore/test_framebuffer.py": {
         "test_small_depths": ("framebuffer_small_pixels=high",),
         "test_the_order_of_channel_1": ("framebuffer_order_channel_1=rgb",),

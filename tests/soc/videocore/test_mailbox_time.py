@@ -58,7 +58,10 @@ def test_messages_are_dealt_with_one_by_one(boot):
         pass_time(machine, 100_000)
 
 
-@pytest.mark.parametrize(("row", "time"), [("10us", 10_000), ("100us", 100_000), ("1ms", 10**6)])
+TIMES = {"10us": 10_000, "100us": 100_000, "1ms": 10**6}
+
+
+@pytest.mark.parametrize(("row", "time"), TIMES.items())
 def test_how_long_is_a_choice(boot, row, time):
     machine = boot(HALT, unknowns=DEFAULT_UNKNOWNS.with_(mailbox_answer_time=row))
     send(machine, POWER)

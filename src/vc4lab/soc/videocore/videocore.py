@@ -103,14 +103,14 @@ class VideoCore:
         width = self.config.integer("framebuffer_width", width)
         height = self.config.integer("framebuffer_height", height)
         depth = self.config.integer("framebuffer_depth", 16)
-        order = self._first_order("framebuffer_order")
+        order = self._first_order(self.unknowns["framebuffer_order"])
         return Geometry(width, height, width, height, depth, order=order).sane()
 
-    def _first_order(self, unknown: str) -> int:
-        """The pixel order of a program that chooses none: config.txt's, else an unknown's."""
+    def _first_order(self, usual: str) -> int:
+        """The pixel order of a program that chooses none: config.txt's, else the usual one."""
         if "framebuffer_swap" in self.config.values:
             return ORDERS["bgr" if self.config.flag("framebuffer_swap") else "rgb"]
-        return ORDERS[self.unknowns[unknown]]
+        return ORDERS[usual]
 
     # -- power -------------------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class VideoCore:
             depth=depth,
             x=x,
             y=y,
-            order=self._first_order("framebuffer_order_channel_1"),
+            order=self._first_order(self.unknowns["framebuffer_order_channel_1"]),
         )
         if depth <= 8:
             framebuffer.palette = [_from_rgb565(memory.u16(data + 40 + 2 * i)) for i in range(256)]
