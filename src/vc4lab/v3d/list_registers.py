@@ -6,7 +6,7 @@ Source: hardware reference 2.5, 2.6.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from vc4lab.bits import Bits, Layout
 from vc4lab.registers import Block, Register
@@ -14,7 +14,43 @@ from vc4lab.v3d.cle.thread import ThreadControl
 from vc4lab.v3d.memory_uses import Use
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.register_owner import RegisterOwner
+    from vc4lab.v3d.checks.hints import Lint
+    from vc4lab.v3d.cle.binning import BinningStage
+    from vc4lab.v3d.cle.thread import ListThread
+    from vc4lab.v3d.draws.frame import FrameRenderer
+    from vc4lab.v3d.events import V3DListeners
+    from vc4lab.v3d.progress import Progress
+    from vc4lab.v3d.unknowns import Unknowns
+    from vc4lab.v3d.user_programs.scheduler import UserPrograms
+
+
+class RegisterOwner(Protocol):
+    """A V3D, as its registers with behaviour see it."""
+
+    values: dict[str, int]
+    unknowns: Unknowns
+    listeners: V3DListeners
+    lint: Lint
+    threads: tuple[ListThread, ListThread]
+    binning: BinningStage
+    frames: FrameRenderer
+    programs: UserPrograms
+
+    @property
+    def progress(self) -> Progress | None:
+        """When the guest sees what is done; None: at once."""
+
+    def seems_busy(self, thread: int) -> bool:
+        """Whether the guest still sees a list thread work."""
+
+    def finish(self, thread: int, what: str) -> None:
+        """Let guest time go on until a list thread is through that is reset (`what`)."""
+
+    def start(self, thread: int) -> None:
+        """Begin a list thread's list."""
+
+    def run(self) -> None:
+        """Go on with the lists."""
 
 
 class ListCounters(Layout):

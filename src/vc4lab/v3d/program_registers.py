@@ -14,7 +14,7 @@ from vc4lab.v3d.vpm.errors import Errors
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
-    from vc4lab.v3d.register_owner import RegisterOwner
+    from vc4lab.v3d.list_registers import RegisterOwner
     from vc4lab.v3d.user_programs.qpu import ProgramRequest
 
 
