@@ -221,6 +221,16 @@ def test_the_program_s_tmp_is_its_own(tmp_path: Path) -> None:
         shutil.rmtree(here)
 
 
+def test_a_long_path_of_temporary_files(tmp_path: Path) -> None:
+    """A socket's own path has 107 bytes."""
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    command = [*GL, "--", sys.executable, str(PROGRAM)]
+    result = subprocess.run(command, capture_output=True, text=True, env=_folders_in(folder))
+    assert result.returncode == 0, result.stderr
+    assert ".virgl_test" in result.stdout
+
+
 def test_a_signal_ends_the_program(tmp_path: Path) -> None:
     """SIGTERM ends program and server; the folder is removed."""
     command = [*GL, "--", "sleep", "60"]

@@ -115,7 +115,7 @@ def test_lint_and_watch(tmp_path: Path, engine: str) -> None:
     assert text.count("QPU-061") == 1
     code, text = run(path, "-u", "5", "--strict", "--engine", engine)
     assert code == ExitCode.STRICT_STOP
-    assert "stopped (strict): QPU-061" in text
+    assert "stopped (strict): QPU-102" in text
     code, text = run(path, "--no-check", "--strict", "--engine", engine)
     assert code == ExitCode.OK
     assert "QPU-" not in text

@@ -14,10 +14,11 @@ from vc4lab.simd import Function, Target, build, eager, load, ptr, store, target
 from vc4lab.simd.types import Type
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of this folder's own, and only while its tests run: others come between them."""
     before = os.environ.get("VC4LAB_CACHE")
-    os.environ["VC4LAB_CACHE"] = str(tmp_path_factory.mktemp("objects"))
+    os.environ["VC4LAB_CACHE"] = str(tmp_path_factory.getbasetemp() / "objects")
     yield
     if before is None:
         del os.environ["VC4LAB_CACHE"]

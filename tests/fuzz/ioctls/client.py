@@ -114,6 +114,9 @@ class Hostile:
                 except OSError as error:
                     if error.errno not in KERNELS:
                         raise
+                except ValueError as error:  # its number is of another thread's dma-buf by now
+                    if "mmap length" not in str(error):
+                        raise
                 if self.fault is not None:
                     return
         except Exception as error:

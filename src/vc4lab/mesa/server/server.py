@@ -31,6 +31,22 @@ TURNS = 4
 """Frames of a client, at most, before others are looked at."""
 
 
+LONGEST_NAME = 107
+"""Bytes of a path that a socket of Unix takes."""
+
+
+def _bind(socket_: socket.socket, path: Path) -> None:
+    """Gives a socket its path, by way of its folder where the path is too long. Raises OSError."""
+    if len(os.fsencode(path)) <= LONGEST_NAME:
+        socket_.bind(str(path))
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        socket_.bind(f"/proc/self/fd/{folder}/{path.name}")
+    finally:
+        os.close(folder)
+
+
 class Server:
     """A listening socket and its clients; also as a context manager.
 
@@ -68,7 +84,7 @@ class Server:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)  # no other user may connect
         try:
-            self._socket.bind(str(path))
+            _bind(self._socket, path)
         except OSError:
             self._socket.close()
             raise
