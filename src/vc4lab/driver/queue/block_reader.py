@@ -68,7 +68,7 @@ class Uniforms(NamedTuple):
 
 
 def with_own_offsets(state: PipeState, data: bytes) -> PipeState:
-    """A state with the offsets of its vertex buffers, and behind them that of its index buffer if
+    """A state with the offsets of its vertex buffers, and after them that of its index buffer if
     it has one, as a block has them. Raises Malformed.
     """
     buffers, indices = state.vertex_buffers, state.index_buffer

@@ -67,7 +67,7 @@ class Draw(QueueCommand, number=1, name="draw"):
         10,
         hex=True,
         ref="offsets",
-        doc="address of a block: offsets of the vertex buffers, behind them of the index buffer if "
+        doc="address of a block: offsets of the vertex buffers, after them of the index buffer if "
         "there is one, in place of pipe_state's; 0: those",
     )
     pipe_state: int = word(11, hex=True, ref="pipe_state", doc="address of a block")

@@ -179,7 +179,7 @@ def _shader_state(c: Any, kept: Value) -> Value:
 
 @staged
 def _vertices(c: Any, place: Value, indices_place: Value, kept: Value) -> Value:
-    """A block with the offsets of vertex buffers, and behind them that of the index buffer; 0 if
+    """A block with the offsets of vertex buffers, and after them that of the index buffer; 0 if
     they are those of the pipe state.
     """
     number: Any

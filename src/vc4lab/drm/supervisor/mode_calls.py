@@ -19,7 +19,7 @@ _KEEP = 0xFFFFFFFF
 
 @dataclass(eq=False)
 class ModeCalls:
-    """Changes of who may open a node. The files behind it are never changed."""
+    """Changes of who may open a node. The host files that it stands for are never changed."""
 
     paths: PathCalls
     device: Device

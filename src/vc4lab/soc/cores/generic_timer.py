@@ -94,11 +94,11 @@ class GenericTimer:
     def next_in_stream(self) -> int | None:
         """Nanoseconds until the counter next sends its core an event; None: it does not."""
         waits = []
-        for control, behind in zip(self.streams, (self.offset, 0), strict=True):
+        for control, shift in zip(self.streams, (self.offset, 0), strict=True):
             if not control & STREAMS or not self._prescaler:
                 continue
             half = 1 << (control >> 4 & 15)
-            count = self.count - behind
+            count = self.count - shift
             phase = 0 if control & FALLS else half
             ticks = 2 * half - (count - phase) % (2 * half)
             waits.append(-(-ticks * NANOSECONDS * WHOLE // (TICKS * self._prescaler)))
