@@ -41,8 +41,11 @@ bench-compare: env
 
 # piglit and dEQP-GLES2 through Mesa's vc4 beside what boards do: docs/conformance.md. It takes about
 # an hour; stopped, it goes on: make conformance VC4_DRIVER=DIR DEQP=DIR [CONFORMANCE="--shards 1"].
+# Without DEQP piglit alone runs, and no page is written. GPU_FFT=DIR: that program's accuracy beside
+# what boards print, from its public sources (hello_fft of raspberrypi/userland; several folders).
 conformance: env
-	$(BIN)/python -m benchmarks._conformance $(if $(VC4_DRIVER),--driver "$(VC4_DRIVER)") $(if $(DEQP),--deqp "$(DEQP)") $(CONFORMANCE)
+	$(if $(GPU_FFT),$(BIN)/python -m benchmarks._conformance.gpu_fft $(GPU_FFT))
+	$(if $(and $(GPU_FFT),$(if $(VC4_DRIVER)$(DEQP),,alone)),,$(BIN)/python -m benchmarks._conformance $(if $(VC4_DRIVER),--driver "$(VC4_DRIVER)") $(if $(DEQP),--deqp "$(DEQP)") $(CONFORMANCE))
 
 # piglit through `vc4lab gl` beside llvmpipe after the same protocol: the other part of that page.
 conformance-gl: env

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from benchmarks._conformance import __main__ as command
 from benchmarks._conformance import igt, igt_page, linux, linux_page
-from benchmarks._conformance.chip import DATA, Causes, Chip, Settled
-from benchmarks._conformance.compare import Comparison, group_of
+from benchmarks._conformance.chip import DATA, Causes, Chip, Settled, Unsupported
+from benchmarks._conformance.compare import KINDS, Comparison, group_of, plain
 from benchmarks._conformance.gl_page import GL_MARK, Outcomes, part
 from benchmarks._conformance.page import Run, further_parts, page, replace_part
 from benchmarks._conformance.runs import Results, RunFailed, Runner
@@ -40,6 +40,12 @@ def causes(tmp_path: Path, text: str = "") -> Causes:
     return Causes(path)
 
 
+def unsupported(tmp_path: Path, text: str = "a\nspec@x@*\n") -> Unsupported:
+    path = tmp_path / "unsupported.txt"
+    path.write_text(text)
+    return Unsupported(path)
+
+
 def test_what_boards_do(chip: Chip) -> None:
     assert [chip.result(test) for test in (FAILS, PART, SKIPPED, FLAKY, PASSES)] == [
         "fail", "fail", "not run", "flaky", "pass",
@@ -63,14 +69,14 @@ def test_the_table_of_causes_is_sound() -> None:
     rows = Causes().rows
     assert rows
     for row in rows:
-        assert row.here in {"fails here", "passes here", "not run here"}
+        assert row.here in KINDS
         assert row.text
         assert not row.text.endswith(".")
 
 
 def test_differences_in_either_direction(chip: Chip, tmp_path: Path) -> None:
     results = {FAILS: "pass", PART: "notrun", PASSES: "dmesg-fail", FLAKY: "fail", "a": "skip"}
-    compared = Comparison(results | {"b": "warn"}, chip, causes(tmp_path))
+    compared = Comparison(results | {"b": "warn"}, chip, causes(tmp_path), unsupported(tmp_path))
     assert [(one.test, one.kind, one.here) for one in compared.differences] == [
         (PASSES, "fails here", "fail"), (FAILS, "passes here", "pass"),
         (PART, "not run here", "skip"),
@@ -79,6 +85,37 @@ def test_differences_in_either_direction(chip: Chip, tmp_path: Path) -> None:
     counts = dict(compared.groups())
     assert counts["shaders"]["differ"] == 1
     assert counts["shaders"]["agree"] == 0  # the flaky one is not compared
+
+
+def test_to_fail_and_to_crash_differ(chip: Chip, tmp_path: Path) -> None:
+    crashes = next(name for name, result in chip.fails.items() if result == "crash")
+    results = {FAILS: "crash", PART: "timeout", crashes: "fail"}
+    compared = Comparison(results, chip, causes(tmp_path), unsupported(tmp_path))
+    assert {one.test: one.kind for one in compared.differences} == dict.fromkeys(
+        results, "ends otherwise"
+    )
+    results = {FAILS: "fail", PART: "dmesg-fail", crashes: "crash"}
+    assert not Comparison(results, chip, causes(tmp_path), unsupported(tmp_path)).differences
+
+
+def test_a_capability_that_is_lost_shows(chip: Chip, tmp_path: Path) -> None:
+    results = {"a": "skip", "spec@X@y": "skip", "spec@z@new": "notrun", "b": "pass"}
+    listed = unsupported(tmp_path)
+    compared = Comparison(results, chip, causes(tmp_path), listed)
+    assert [(one.test, one.kind) for one in compared.differences] == [
+        ("spec@z@new", "not supported")
+    ]
+    assert compared.total()["ran"] == 1
+    assert compared.total()["agree"] == 1
+    suites = [{name: plain(result) for name, result in results.items()}, {"spec@X@z": "skip"}]
+    listed.record(suites, group_of)
+    assert listed.path.read_text() == "a\nspec@X@*\nspec@z@*\n"
+    suites[0]["spec@z@runs"] = "fail"
+    listed.record(suites, group_of)
+    assert listed.path.read_text() == "a\nspec@X@*\nspec@z@new\n"
+    again = Unsupported(listed.path)
+    assert Unsupported(tmp_path / "none").has("spec@z@new"), "nothing is compared without a list"
+    assert not Comparison(results, chip, causes(tmp_path), again).differences
 
 
 def test_groups() -> None:
@@ -236,11 +273,15 @@ def test_what_is_missing_is_said(
     assert command.main([]) == 2
     said = capsys.readouterr().err
     assert "The driver is missing: VC4_DRIVER=DIR" in said
+    assert command.main(["--driver", str(tmp_path), "--deqp", str(tmp_path)]) == 2
+    assert f"there is no {tmp_path}/vc4_dri.so" in capsys.readouterr().err
+    (tmp_path / command.DRIVER).touch()
+    assert command.main(["--driver", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
     assert "piglit is missing" in said
     assert "dEQP is missing: DEQP=DIR" in said
     assert command.main(["--driver", str(tmp_path), "--deqp", str(tmp_path)]) == 2
     said = capsys.readouterr().err
-    assert f"there is no {tmp_path}/vc4_dri.so" in said
     assert f"there is no {tmp_path}/modules/gles2/deqp-gles2" in said
 
 
@@ -250,6 +291,25 @@ def test_deqp_without_its_sources(tmp_path: Path, chip: Chip) -> None:
     program.touch()
     with pytest.raises(Missing, match="the mustpass list of dEQP is missing"):
         Deqp(tmp_path, chip)
+
+
+def test_one_suite_alone_runs_without_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = Pretended(["a", "b"])
+    (tmp_path / command.DRIVER).write_bytes(b"Mesa 22.3.6")
+    monkeypatch.setattr(command, "find_suites", lambda *_: ([suite], ["dEQP is missing: …."]))
+    monkeypatch.setattr(command, "WORK", tmp_path)
+    monkeypatch.setattr(command, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(command, "fingerprint", lambda *_: "pretended")
+    monkeypatch.setattr(
+        Runner, "run", lambda _, suite, results, cases, say: results.add({"a": "pass", "b": "fail"})
+    )
+    assert command.main(["--driver", str(tmp_path)]) == 0
+    assert not (tmp_path / "page.md").exists()
+    printed = capsys.readouterr().out
+    assert "pretended: 2 results, 2 ran, 1 of them as on the boards, 1 differ" in printed
+    assert "Some cases only: no page was written." in printed
 
 
 @pytest.mark.parametrize("complete", [True, False])
@@ -281,7 +341,7 @@ def test_the_page(chip: Chip, tmp_path: Path) -> None:
     suite = Pretended([FAILS, PASSES])
     results = {FAILS: "pass", PASSES: "pass", "spec@x@y": "skip", FLAKY: "pass"}
     results |= {f"shaders@n{number}": "fail" for number in range(9)}
-    run = Run(suite, Comparison(results, chip, causes(tmp_path)), ["f"])
+    run = Run(suite, Comparison(results, chip, causes(tmp_path), unsupported(tmp_path)), ["f"])
     rows = [Settled("that", re.compile("shaders@.*|spec@x@y"))]
     text = page([run], rows, "d", "h")
     assert "| that | 10 | 1 |" in text  # nine fail, one is flaky on boards, one not supported
@@ -290,7 +350,7 @@ def test_the_page(chip: Chip, tmp_path: Path) -> None:
     assert f"* `{FAILS}`: unexplained" in text
     assert "passed when run again alone: `f`" in text
     assert "| 1 groups without a supported test ||||||1 ||" in text
-    assert re.search(r"^\| pretended \| 2 \| 13 \| 2 \| 10 \|", text, re.M)
+    assert re.search(r"^\| pretended \| 2 \| 13 \| 12 \| 1 \| 10 \|", text, re.M)
 
 
 def test_the_data_say_where_they_are_from() -> None:

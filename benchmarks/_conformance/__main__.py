@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks._conformance.chip import Causes, Chip
-from benchmarks._conformance.compare import FAILED, Comparison, plain
+from benchmarks._conformance.chip import Causes, Chip, Unsupported
+from benchmarks._conformance.compare import FAILED, Comparison, group_of, plain
 from benchmarks._conformance.page import Run, further_parts, page
 from benchmarks._conformance.runs import Results, RunFailed, Runner, fingerprint
 from benchmarks._conformance.suites import PROFILES, Deqp, Missing, Piglit, Suite
@@ -23,6 +23,8 @@ PAGE = ROOT / "docs" / "conformance.md"
 WORK = ROOT / "out" / "conformance"
 NOT_COMPLETE = 3
 """Exit code: cases are without a result, no page was written."""
+LOST = 4
+"""Exit code: tests are not supported any more."""
 INCOMPLETE_OPTIONS = 2
 
 
@@ -32,6 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--driver", type=Path, metavar="DIR", help="folder with vc4_dri.so")
     parser.add_argument("--deqp", type=Path, metavar="DIR", help="build tree of VK-GL-CTS")
     parser.add_argument("--only", metavar="REGEX", help="these cases; no page is written")
+    parser.add_argument(
+        "--record-unsupported",
+        action="store_true",
+        help="tests that are not supported now are so from now on: write the list of them",
+    )
     parser.add_argument("--shards", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--timeout", type=int, default=120, help="seconds for a case")
     parser.add_argument("--engine", default="jit", choices=["jit", "interpreter"])
@@ -40,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     suites, missing = find_suites(options.driver, options.deqp, chip)
     if missing:
         print("\n".join(missing), file=sys.stderr)
+    if not suites:
         return INCOMPLETE_OPTIONS
     WORK.mkdir(parents=True, exist_ok=True)
     runner = Runner(
@@ -53,29 +61,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("Stopped; the same command goes on.", file=sys.stderr)
         return 130
-    if options.only is not None:
-        print("Some cases only: no page was written.")
-        return 0
-    if any(run is None for run in runs):
+    done = [run for run in runs if run is not None]
+    if len(done) < len(runs):
         print("Cases have no result: no page was written.", file=sys.stderr)
         return NOT_COMPLETE
-    done = [run for run in runs if run is not None]
+    if not Unsupported().recorded and not options.record_unsupported:
+        print("unsupported.txt is not there: a capability that is lost does not show.")
+    if options.only is not None or missing:
+        for run in done:
+            print(summary(run))
+        print("Some cases only: no page was written.")
+        return 0
+    if options.record_unsupported:
+        Unsupported().record([run.comparison.results for run in done], group_of)
+        print("unsupported.txt was written; the same command now writes the page.")
+        return 0
     text = page(done, Causes().settled, driver_text(options.driver), host_text())
     kept = further_parts(PAGE.read_text(encoding="utf-8")) if PAGE.is_file() else ""
     PAGE.write_text(f"{text}\n{kept}" if kept else text, encoding="utf-8")
     print(f"{PAGE} was written.")
+    lost = sum(one.kind == "not supported" for run in done for one in run.comparison.differences)
+    if lost:
+        print(f"{lost} tests are not supported any more: the page has them.", file=sys.stderr)
+        return LOST
     return 0
+
+
+def summary(run: Run) -> str:
+    """A line with what a suite came to."""
+    total = run.comparison.total()
+    return (
+        f"{run.suite.name}: {len(run.comparison.results)} results, {total['ran']} ran, "
+        f"{total['agree']} of them as on the boards, {total['differ']} differ"
+    )
 
 
 def find_suites(
     driver: Path | None, deqp: Path | None, chip: Chip
 ) -> tuple[list[Suite], list[str]]:
-    """The suites, and what is missing, each in a sentence."""
+    """The suites that can be run, and what is missing, each in a sentence."""
     missing = []
     if driver is None:
-        missing.append("The driver is missing: VC4_DRIVER=DIR is a folder with Mesa's vc4_dri.so.")
-    elif not (driver / DRIVER).is_file():
-        missing.append(f"The driver is missing: there is no {driver / DRIVER}.")
+        return [], ["The driver is missing: VC4_DRIVER=DIR is a folder with Mesa's vc4_dri.so."]
+    if not (driver / DRIVER).is_file():
+        return [], [f"The driver is missing: there is no {driver / DRIVER}."]
     makers: list[Callable[[], Suite]] = [
         *(lambda profile=profile: Piglit(profile, chip) for profile in PROFILES)  # type: ignore[misc]
     ]

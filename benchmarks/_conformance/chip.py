@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +50,39 @@ class Chip:
     def ran(self, tests: Iterable[str]) -> list[str]:
         """Those of `tests` that boards run."""
         return [test for test in tests if not self._skips.match(test)]
+
+
+class Unsupported:
+    """Tests that asked for something that the device lacks when `unsupported.txt` was recorded.
+
+    The boards' lists do not distinguish such tests from passed ones: without this list a device
+    that loses a capability would agree with them. A row is a name, or the group of tests (see
+    `group_of`) of which none was supported, with "@*" or ".*" after it. Without a list nothing is
+    compared.
+    """
+
+    def __init__(self, path: Path = DATA / "unsupported.txt") -> None:
+        self.path = path
+        self.recorded = path.is_file()
+        rows = path.read_text(encoding="utf-8").split("\n")[:-1] if self.recorded else []
+        self._names = {_key(row) for row in rows if not row.endswith("*")}
+        self._groups = tuple(_key(row[:-1]) for row in rows if row.endswith("*"))
+
+    def has(self, test: str) -> bool:
+        """Whether the device lacked what a test asks for."""
+        key = _key(test)
+        return not self.recorded or key in self._names or key.startswith(self._groups)
+
+    def record(self, results: Iterable[Mapping[str, str]], group_of: Callable[[str], str]) -> None:
+        """Write what these results, a mapping for each suite, say."""
+        rows = set()
+        for suite in results:
+            runs = {group_of(test) for test, result in suite.items() if result != "skip"}
+            for test in (test for test, result in suite.items() if result == "skip"):
+                group = group_of(test)
+                sign = test[len(group) : len(group) + 1]
+                rows.add(test if group in runs or not sign else f"{group}{sign}*")
+        self.path.write_text("".join(f"{row}\n" for row in sorted(rows)), encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,9 +18,10 @@ Raspberry Pi 3 boards do (the lists of Mesa 22.3.6's continuous integration, in
 `benchmarks/_conformance/data`). Written by `make conformance VC4_DRIVER=DIR DEQP=DIR`, only when
 every case has a result; *why* comes from `causes.toml` beside the lists.
 
-A test is listed below whenever it ends otherwise than on the boards. "Not supported" counts as
-agreeing where the boards' lists name no failure: they do not distinguish such tests from passed
-ones. Tests that are flaky on the boards are not compared.
+A test is listed below whenever it ends otherwise than on the boards; to fail and to crash are not
+the same. The boards' lists do not distinguish tests that are not supported from passed ones: "ran"
+counts those that are. A test that was supported when `unsupported.txt` was recorded and is not any
+more is a difference. Tests that are flaky on the boards are not compared.
 """
 COLUMNS = ("pass", "fail", "crash", "timeout", "warn", "skip")
 
@@ -61,17 +61,15 @@ def _lines(
     yield HEAD
     yield f"Driver: {driver}. Host: {host}."
     yield ""
-    yield "| suite | cases run | results | agree | differ | left out |"
-    yield "| --- | --- | --- | --- | --- | --- |"
+    yield "| suite | cases | results | ran | agree, of those that ran | differ | left out |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
     for run in runs:
-        total: Counter[str] = Counter()
-        for _, count in run.comparison.groups():
-            total += count
+        total = run.comparison.total()
         left_out = [(number, why) for why, number in run.suite.left_out.items() if number]
         out = "; ".join(f"{number}: {why}" for number, why in left_out)
         yield (
             f"| {run.suite.name} | {len(run.suite.cases)} | {len(run.comparison.results)} "
-            f"| {total['agree']} | {total['differ']} | {out} |"
+            f"| {total['ran']} | {total['agree']} | {total['differ']} | {out} |"
         )
     yield ""
     yield "piglit's results are more than its cases: parts of a test count, too."
@@ -128,7 +126,7 @@ def _suite_lines(run: Run) -> Iterator[str]:
     yield "| --- |" + " --- |" * (len(COLUMNS) + 1)
     unsupported = []
     for group, count in run.comparison.groups():
-        if count["skip"] == count["agree"] == count.total() - count["agree"]:
+        if not count["ran"] and not count["differ"]:
             unsupported.append(count["skip"])
             continue
         cells = " | ".join(str(count[name] or "") for name in (*COLUMNS, "differ"))
