@@ -15,7 +15,8 @@ HEAD = """\
 
 The messages of `vc4lab` about programs that would not work on a board as intended. Each message
 has a code, the address in guest memory, the instruction (with the function, if the program's ELF
-file is available) and a sentence; `vc4lab explain CODE` prints the whole entry with the cure. After
+file is available) and a sentence; `vc4lab explain CODE` prints the whole entry with the cure, and
+`vc4lab explain black screen` names those that fit what is seen. After
 an *error* a board stops, hangs or draws garbage (and `--strict` stops); a *warning* is probably not
 what was intended; a *hint* is about what works slowly or by luck.
 
