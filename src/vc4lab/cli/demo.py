@@ -39,8 +39,8 @@ def demo(
     from importlib.resources import as_file, files
 
     from vc4lab.cli.exit_codes import ExitCode
-    from vc4lab.cli.outputs import PictureOptions
-    from vc4lab.cli.session import run_session, say
+    from vc4lab.cli.outputs import PictureOptions, say
+    from vc4lab.cli.session import run_session
     from vc4lab.cli.settings import Settings
 
     try:

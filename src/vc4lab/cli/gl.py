@@ -43,7 +43,7 @@ def gl(
         ),
     ] = None,
     frames: Annotated[
-        tuple | None,
+        tuple | None,  # type: ignore[type-arg]
         typer.Option(
             help="N: end the program after so many pictures. A:B, with --capture: keep the frames "
             "from A to B; the program goes on.",

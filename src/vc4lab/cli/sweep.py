@@ -152,7 +152,8 @@ def time_point(point: Point) -> Outcome:
     from vc4lab.drm.recorded import timed_points
 
     module = work if is_capture(Path(point.run)) else timed_points
-    return module.time_point(point)
+    found: Outcome = module.time_point(point)
+    return found
 
 
 def _run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Snapshot:
         Raises Refused for formats that are no colours.
         """
         colours = pixels.unpack(self._blocks, self._layout)[0]
-        found: Any = np.rint(colours * 255).astype(np.uint8)
+        found: NDArray[np.uint8] = np.rint(colours * 255).astype(np.uint8)
         return found
 
     def image(self) -> Image:

@@ -225,7 +225,8 @@ class VideoCoreScreen:
             self._add(c.Dump(number), resource)
         if not self.listeners.see_commands:
             self.finish()
-            return resource.in_place(level, box)  # type: ignore[attr-defined]
+            result: np.ndarray[Any, Any] = resource.in_place(level, box)  # type: ignore[attr-defined]
+            return result
         layout = resource.layout
         shape = box.depth, layout.rows(box.height), layout.row_bytes(box.width)
         size = shape[0] * shape[1] * shape[2]
@@ -237,7 +238,7 @@ class VideoCoreScreen:
             return resource.get(level, box)
         self._add(c.ReadBack(number, level, tuple(box), address), resource)
         self.finish()
-        found: Any = self.memory.guest.array(address, size).reshape(shape)
+        found: np.ndarray[Any, Any] = self.memory.guest.array(address, size).reshape(shape)
         return found
 
     # -- work --------------------------------------------------------------------------------------

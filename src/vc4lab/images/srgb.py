@@ -28,4 +28,5 @@ def stored(linear_: ArrayLike) -> NDArray[Any]:
     """Stored colours of linear ones; what is not between 0 and 1 is clamped, NaN is 0."""
     x = np.clip(np.nan_to_num(np.asarray(linear_)), 0, 1)
     curved = (1 + OFFSET) * x ** (1 / EXPONENT) - OFFSET
-    return np.where(x <= LINEAR_EDGE, x * SLOPE, curved)
+    found: NDArray[Any] = np.where(x <= LINEAR_EDGE, x * SLOPE, curved)
+    return found

@@ -151,7 +151,10 @@ def texel_bit_addresses(
     order = np.array(SUBTILE_ORDER, dtype=np.int64)
     subtile = order[odd, ((utile_y >> 2) & 1) * 2 + ((utile_x >> 2) & 1)]
     address = TILE_BYTES * (tile_y * tiles_per_row + tile_x) + SUBTILE_BYTES * subtile
-    return (address + UTILE_BYTES * ((utile_y & 3) * 4 + (utile_x & 3))) * 8 + inner
+    found: NDArray[np.int64] = (
+        address + UTILE_BYTES * ((utile_y & 3) * 4 + (utile_x & 3))
+    ) * 8 + inner
+    return found
 
 
 @lru_cache(maxsize=8)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from vc4lab.simd.operators import Operators
 from vc4lab.simd.trace import current, staged_error
@@ -20,11 +19,11 @@ class Conversions(Operators):
 
     text: str
     _bits: int | None
-    _constant: ClassVar[Callable[..., Any]]
-    _select: ClassVar[Callable[..., Any]]
 
     if TYPE_CHECKING:
 
+        def _constant(self, *operands: Any) -> Self: ...
+        def _select(self, *operands: Any) -> Self: ...
         def _convert(self, op: str, to: Type) -> Self: ...
 
     def bitcast(self, to: Type) -> Self:
@@ -44,7 +43,7 @@ class Conversions(Operators):
         trace = current()
         if trace.eager:
             return self._convert("bitcast", to)
-        source = trace.casts.get(self.text, self)
+        source: Self = trace.casts.get(self.text, self)
         if to is source.type:
             return source
         result = source._convert("bitcast", to)

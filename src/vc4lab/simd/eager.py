@@ -336,7 +336,8 @@ class Eager:
         address = target._bits or 0
         known = _by_address.get(address)
         if known is not None and known.float_mode == CALLER_MODE:
-            return known.function(*args)
+            found: Value | None = known.function(*args)
+            return found
         values = [coerce(a, t).constant for a, t in zip(args, types, strict=True)]
         function: Any = known
         if function is None:

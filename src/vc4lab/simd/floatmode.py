@@ -68,7 +68,7 @@ def enter(trace: FunctionTrace, mode: str) -> None:
         restore(trace, str(_FPCR[mode]))
 
 
-def define_entry(module: ModuleTrace, symbol: str, function: Function, inner: str) -> None:
+def define_entry(module: ModuleTrace, symbol: str, function: Function[Any], inner: str) -> None:
     """The exported wrapper that runs @inner in the module's float mode."""
     with function_trace(module, symbol) as trace:
         saved = save(trace)
@@ -128,7 +128,8 @@ def call_pointer(
     trace = current()
     target = coerce(function, ptr)
     if trace.eager:
-        return trace.eager.call_pointer(target, returns, arg_types, args, float_mode)
+        found: Value | None = trace.eager.call_pointer(target, returns, arg_types, args, float_mode)
+        return found
     if len(args) != len(arg_types):
         raise staged_error(f"call_pointer: {len(arg_types)} types, {len(args)} arguments")
     if any(t.lanes for t in (*arg_types, *([returns] if returns else []))):
@@ -159,7 +160,8 @@ def imported(name: str, returns: Type | None, arg_types: tuple[Type, ...]) -> Va
     """
     eager = current().eager
     if eager:
-        return eager.imported(name)
+        found: Value = eager.imported(name)
+        return found
     types = ", ".join(_c_type(t) for t in arg_types)
     symbol = current().module.declare(name, f"{_c_type(returns, True)} @{{}} ({types})")
     return Value(ptr, f"@{symbol}")
@@ -169,7 +171,8 @@ def address_of(kernel: Function[Any]) -> Value:
     """The address of a function of this module, for others to call while the module is loaded."""
     eager = current().eager
     if eager:
-        return eager.address_of(kernel)
+        found: Value = eager.address_of(kernel)
+        return found
     return Value(ptr, f"@{function_in_module(current().module, kernel)}")
 
 
@@ -189,7 +192,8 @@ def call_with_flags(kernel: Function[R] | Callable[..., R], *args: Operand) -> t
         return call(kernel, *args) if isinstance(kernel, Function) else kernel(*args)
 
     if trace.eager:
-        return trace.eager.with_flags(called)
+        found: tuple[R, Value] = trace.eager.with_flags(called)
+        return found
     if _x86(trace):
         enter(trace, trace.module.float_mode)
         result = called()

@@ -125,7 +125,8 @@ def late_kernel(
     def body(*values: Value) -> Any:
         return getattr(import_module(module), name)(*values, **options)
 
-    return cast("Any", Function)(args, returns, body, name)
+    made: Function[Any] = cast("Any", Function)(args, returns, body, name)
+    return made
 
 
 def define(module: ModuleTrace, function: Function[Any], name: str, exported: bool = False) -> None:

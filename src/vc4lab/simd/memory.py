@@ -23,7 +23,8 @@ def load(type_: Type, p: Operand, align: int = 1) -> Value:
     """The value of type `type_` at address `p`; `align` is a promise in bytes."""
     trace, place = current(), _pointer(p)
     if trace.eager:
-        return trace.eager.load(type_, place)
+        found: Value = trace.eager.load(type_, place)
+        return found
     return Value(type_, trace.load(f"load {type_.text}, ptr {place.text}, align {align}"))
 
 
@@ -42,7 +43,8 @@ def alloca(what: Type | int, align: int = ALIGN) -> Value:
     """Uninitialised memory for a type or a number of bytes, until the function returns."""
     trace = current()
     if trace.eager:
-        return trace.eager.alloca(what if isinstance(what, int) else what.size, align)
+        found: Value = trace.eager.alloca(what if isinstance(what, int) else what.size, align)
+        return found
     text = f"[{what} x i8]" if isinstance(what, int) else what.text
     return Value(ptr, trace.alloca(text, align))
 
@@ -104,7 +106,8 @@ def table(type_: Type, numbers: Iterable[float]) -> Value:
         raise staged_error(f"a table holds scalars of at least a byte, not {type_}")
     trace = current()
     if trace.eager:
-        return trace.eager.table(type_, values)
+        found: Value = trace.eager.table(type_, values)
+        return found
     kind, text = _initial(type_, values)
     return Value(ptr, trace.module.table(kind, text, ALIGN, opaque=False))
 
@@ -144,7 +147,8 @@ def atomic_add(p: Operand, value: Operand) -> Value:
     v = as_value(value)
     eager = current().eager
     if eager:
-        return eager.atomic_add(_pointer(p), v)
+        found: Value = eager.atomic_add(_pointer(p), v)
+        return found
     text = f"atomicrmw add ptr {_pointer(p).text}, {v.type.text} {v.text} seq_cst"
     return Value(v.type, current().call(text))
 
@@ -174,7 +178,8 @@ def masked_load(type_: Type, p: Operand, mask: Mask, default: Operand = 0) -> Va
     d = coerce(default, type_)
     eager = current().eager
     if eager:
-        return eager.gather(type_, _pointer(p), None, m, d)
+        found: Value = eager.gather(type_, _pointer(p), None, m, d)
+        return found
     name = current().module.declare(
         f"llvm.masked.load.{_mangle(type_)}.p0",
         f"{type_.text} @{{}} (ptr, {m.type.text}, {type_.text})",
@@ -230,7 +235,10 @@ def gather(
     trace = current()
     if trace.eager:
         chosen = _mask(True if mask is None else mask, lanes)
-        return trace.eager.gather(type_, _pointer(base), offsets, chosen, coerce(default, type_))
+        found: Value = trace.eager.gather(
+            type_, _pointer(base), offsets, chosen, coerce(default, type_)
+        )
+        return found
     pointers = _pointers(base, offsets)
     m = _mask(True if mask is None else mask, lanes)
     if m.constant is False:

@@ -53,7 +53,7 @@ class NativeFunction:
         The same without a Python frame; valid as long as this object lives.
     """
 
-    def __init__(self, code: _Code, name: str, address: int, function: Function) -> None:
+    def __init__(self, code: _Code, name: str, address: int, function: Function[Any]) -> None:
         self._code = code
         self.name = name
         self.address = address
@@ -92,7 +92,7 @@ class NativeModule:
         self,
         name: str,
         image: bytes,
-        functions: Mapping[str, Function],
+        functions: Mapping[str, Function[Any]],
         imports: Mapping[str, NativeFunction | Address],
     ) -> None:
         self.name = name
@@ -200,7 +200,7 @@ def compile_ir(
         module.close()
 
 
-def trace_module(functions: Mapping[str, Function], target: Target, float_mode: str) -> str:
+def trace_module(functions: Mapping[str, Function[Any]], target: Target, float_mode: str) -> str:
     """The LLVM text of a module with these entry points."""
     module = ModuleTrace(target, float_mode)
     for name, function in functions.items():
@@ -232,7 +232,7 @@ def _undisturbed() -> Iterator[None]:
 
 def build(
     name: str,
-    functions: Mapping[str, Function],
+    functions: Mapping[str, Function[Any]],
     *,
     target: Target | None = None,
     float_mode: str = "qpu",
@@ -282,13 +282,13 @@ def build(
     return NativeModule(name, image, functions, imports or {})
 
 
-def _traced(functions: Mapping[str, Function], target: Target, float_mode: str) -> str:
+def _traced(functions: Mapping[str, Function[Any]], target: Target, float_mode: str) -> str:
     with _undisturbed():
         return trace_module(functions, target, float_mode)
 
 
 def thorough_image(
-    functions: Mapping[str, Function], *, target: Target | None = None, float_mode: str = "qpu"
+    functions: Mapping[str, Function[Any]], *, target: Target | None = None, float_mode: str = "qpu"
 ) -> bytes:
     """The object file of kernels, compiled by all of LLVM's optimisations, for `place`."""
     target = target or host_target()
@@ -298,7 +298,7 @@ def thorough_image(
 
 def place(
     name: str,
-    functions: Mapping[str, Function],
+    functions: Mapping[str, Function[Any]],
     image: bytes,
     *,
     key: str,
@@ -322,7 +322,7 @@ def seconds_since_build() -> float:
 
 def kept(
     name: str,
-    functions: Mapping[str, Function],
+    functions: Mapping[str, Function[Any]],
     *,
     key: str,
     target: Target | None = None,
@@ -334,7 +334,7 @@ def kept(
 
 
 def _key_slot(
-    name: str, functions: Mapping[str, Function], target: Target, float_mode: str, key: str
+    name: str, functions: Mapping[str, Function[Any]], target: Target, float_mode: str, key: str
 ) -> str:
     return _slot("key", name, key, float_mode, target, functions, cache.source_digest())
 
@@ -345,7 +345,7 @@ def _slot(
     content: str,
     float_mode: str,
     target: Target,
-    functions: Mapping[str, Function],
+    functions: Mapping[str, Function[Any]],
     sources: str,
 ) -> str:
     """The cache file for this content, processor and compiler."""

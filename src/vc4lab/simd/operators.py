@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from vc4lab.simd.types import Type, i1, i64, ptr
 
@@ -23,13 +22,13 @@ class Operators:
     __hash__ = object.__hash__
 
     type: Type
-    _arithmetic: ClassVar[Callable[..., Any]]
-    _compare: ClassVar[Callable[..., Any]]
-    _divide: ClassVar[Callable[..., Any]]
-    _offset: ClassVar[Callable[..., Any]]
 
     if TYPE_CHECKING:
 
+        def _arithmetic(self, *operands: Any) -> Self: ...
+        def _compare(self, *operands: Any) -> Self: ...
+        def _divide(self, *operands: Any) -> Self: ...
+        def _offset(self, *operands: Any) -> Self: ...
         def bitcast(self, to: Type) -> Self: ...
         def __pos__(self) -> Self: ...
         def _negate(self) -> Self: ...

@@ -252,7 +252,7 @@ class _Function(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         function = "and_" if isinstance(node.op, ast.And) else "or_"
-        values = [self.visit(v) for v in node.values]
+        values: list[ast.expr] = [self.visit(v) for v in node.values]
         result = values[-1]
         for value in reversed(values[:-1]):
             result = call_of(f"{RUNTIME}.{function}", value, thunk(result))

@@ -8,13 +8,14 @@ import linecache
 import textwrap
 from collections.abc import Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from vc4lab.simd.names import bound, children, exposed, item_roots
 
 _DISCARD = "_vc4_discard"
 _PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 _LOCATED = (ast.expr, ast.stmt, ast.arg)
+Tree = TypeVar("Tree")
 
 
 def syntax_of(function: FunctionType) -> ast.Module:
@@ -64,7 +65,7 @@ def _definition(lines: list[str], start: int) -> list[str]:
     return lines[start:]
 
 
-def locate(tree: Any, at: ast.AST) -> Any:
+def locate(tree: Tree, at: ast.AST) -> Tree:
     """Gives every generated node the place where `at` begins; what has one is not entered again.
 
     The beginning only: Python reports parts of a node of several lines at its last one, and a
@@ -72,7 +73,7 @@ def locate(tree: Any, at: ast.AST) -> Any:
     """
     line, column = getattr(at, "lineno", None), getattr(at, "col_offset", None)
     place = dict(zip(_PLACE, (line, column, line, column), strict=True))
-    todo = [tree]
+    todo: list[Any] = [tree]
     while todo:
         node = todo.pop()
         if "lineno" in node.__dict__:

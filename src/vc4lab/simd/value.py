@@ -159,7 +159,8 @@ def arithmetic(int_op: str, float_op: str, a: Operand, b: Operand, hint: str = "
             op, y = "shl", const_bits(type_, y._bits.bit_length() - 1)
     trace = current()
     if trace.eager:
-        return trace.eager.arithmetic(op, x, y)
+        found: Value = trace.eager.arithmetic(op, x, y)
+        return found
     return Value(type_, trace.once(f"{op} {type_.text} {x.text}, {y.text}"))
 
 
@@ -175,7 +176,8 @@ def compare(int_op: str, float_op: str, a: Operand, b: Operand) -> Value:
     kind = "fcmp" if type_.is_float else "icmp"
     eager = current().eager
     if eager:
-        return eager.compare(kind, op, x, y)
+        found: Value = eager.compare(kind, op, x, y)
+        return found
     return _compared(result, kind, op, type_.text, x.text, y.text)
 
 
@@ -199,7 +201,8 @@ def unordered(x: Value, y: Value) -> Value:
     """Whether one of two floats is NaN."""
     eager = current().eager
     if eager:
-        return eager.compare("fcmp", "uno", x, y)
+        found: Value = eager.compare("fcmp", "uno", x, y)
+        return found
     return _compared(i1.like(x.type), "fcmp", "uno", x.type.text, x.text, y.text)
 
 
@@ -238,7 +241,8 @@ def divide(op: str, a: Operand, b: Operand) -> Value:
         return -x if op == "sdiv" else const(x.type, 0)
     trace = current()
     if trace.eager:
-        return trace.eager.divide(op, x, y)
+        found: Value = trace.eager.divide(op, x, y)
+        return found
     return Value(x.type, trace.once(f"{op} {x.type.text} {x.text}, {y.text}"))
 
 
@@ -249,7 +253,8 @@ def offset_pointer(base: Value, offset: Operand) -> Value:
         raise staged_error(f"a pointer moves by integers (bytes), not {step.type}")
     trace = current()
     if trace.eager:
-        return trace.eager.offset_pointer(base, step)
+        found: Value = trace.eager.offset_pointer(base, step)
+        return found
     if step._bits is not None and not step.type.lanes and not base.type.lanes:
         # one step from where the pointer comes from, not a chain
         number = step._bits - (step._bits >> (step.type.bits - 1) << step.type.bits)
@@ -267,7 +272,8 @@ def offset_pointer(base: Value, offset: Operand) -> Value:
 def select(condition: Operand, a: Any, b: Any) -> Value:
     """`a` where `condition` (i1 for the whole value, or a mask per lane) holds, else `b`."""
     if not isinstance(condition, Value):
-        return a if condition else b
+        chosen: Value = a if condition else b
+        return chosen
     if condition.type.elem is not i1:
         raise staged_error(f"select wants an i1 or a mask, not {condition.type}")
     x, y = unify(a, b, "values of select")
@@ -280,7 +286,8 @@ def select(condition: Operand, a: Any, b: Any) -> Value:
         return x if condition._bits else y
     trace = current()
     if trace.eager:
-        return trace.eager.select(condition, x, y)
+        found: Value = trace.eager.select(condition, x, y)
+        return found
     if x.text == y.text:
         return x
     c = f"{condition.type.text} {condition.text}"
@@ -348,7 +355,8 @@ class Value(Conversions):
     def _convert(self, op: str, to: Type) -> Value:
         trace = current()
         if trace.eager:
-            return trace.eager.convert(op, self, to)
+            found: Value = trace.eager.convert(op, self, to)
+            return found
         return Value(to, trace.once(f"{op} {self.type.text} {self.text} to {to.text}"))
 
     # -- lanes
@@ -359,8 +367,9 @@ class Value(Conversions):
             return const_bits(self.type.elem, self._bits)
         trace = current()
         if trace.eager:
-            return trace.eager.lane(self, index)
-        same = trace.splats.get(self.text)
+            found: Value = trace.eager.lane(self, index)
+            return found
+        same: Value | None = trace.splats.get(self.text)
         if same is not None:
             return same
         text = trace.once(f"extractelement {self.type.text} {self.text}, {position}")
@@ -372,7 +381,8 @@ class Value(Conversions):
         new = coerce(value, self.type.elem)
         eager = current().eager
         if eager:
-            return eager.insert(self, index, new)
+            found: Value = eager.insert(self, index, new)
+            return found
         text = f"insertelement {self.type.text} {self.text}, {new.type.text} {new.text}, {position}"
         return Value(self.type, current().once(text))
 

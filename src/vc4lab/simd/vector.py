@@ -22,7 +22,8 @@ def _intrinsic(
     """A call of `llvm.name.<type>`."""
     trace = current()
     if trace.eager:
-        return trace.eager.intrinsic(name, result, *operands)
+        found: Value = trace.eager.intrinsic(name, result, *operands)
+        return found
     kind = tag or operands[0].type
     prefix = f"v{kind.lanes}" if kind.lanes else ""
     types = ", ".join([o.type.text for o in operands] + (["i1"] if extra else []))
@@ -58,7 +59,8 @@ def shuffle(a: Value, b: Value | Sequence[int], lanes: Sequence[int] | None = No
         return const_bits(result, a._bits)
     eager = current().eager
     if eager:
-        return eager.shuffle(a, second, order)
+        found: Value = eager.shuffle(a, second, order)
+        return found
     index = ", ".join(f"i32 {i}" for i in order)
     t = a.type.text
     text = f"shufflevector {t} {a.text}, {t} {second.text}, <{len(order)} x i32> <{index}>"
@@ -75,7 +77,8 @@ def permute(x: Value, index: Value) -> Value:
         return shuffle(x, [index._bits % lanes] * lanes)
     eager = current().eager
     if eager:
-        return eager.permute(x, index)
+        found: Value = eager.permute(x, index)
+        return found
     if lanes == 16 and x.type.bits == 32 and level in ("avx512", "avx2"):
         as_int = x.bitcast(i32)
         if level == "avx512":
@@ -198,7 +201,8 @@ def _mask_integer(mask: Value) -> Value:
         return const(whole, -mask._bits)
     eager = current().eager
     if eager:
-        return eager.mask_integer(mask, whole)
+        found: Value = eager.mask_integer(mask, whole)
+        return found
     return Value(whole, current().once(f"bitcast {mask.type.text} {mask.text} to {whole.text}"))
 
 

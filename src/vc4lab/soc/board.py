@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -236,7 +237,7 @@ def _hertz(value: int) -> str:
     return f"{value / 1e6:g} MHz"
 
 
-_ROWS = (
+_ROWS: tuple[tuple[str, Callable[[Board], str]], ...] = (
     ("board", lambda b: b.title),
     ("chip", lambda b: b.chip.upper()),
     ("cores", lambda b: f"{b.cores} × {_CORE_NAMES[b.midr, b.cpu]}"),

@@ -115,7 +115,8 @@ def wake_self(engine: Engine, clock: Value) -> None:
 @staged
 def instance_of(engine: Engine, kind: int, number: Any) -> Value:
     """An instance, by its kind and its number in the kind."""
-    return load(i32, engine.firsts + 4 * int(kind)) + number
+    found: Value = load(i32, engine.firsts + 4 * int(kind)) + number
+    return found
 
 
 @staged

@@ -12,7 +12,8 @@ from __future__ import annotations
 import struct
 
 from vc4lab.capture.errors import CaptureError
-from vc4lab.driver.capture.state_text import parse_float, real_text
+from vc4lab.driver.capture.state_text import parse_float
+from vc4lab.driver.queue.text import real_text
 
 HEADER = "name,x,y,z,w"
 _SMALLEST = 1 << 23

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def is_editable(layout: Layout) -> bool:
 
 def texels(rows: NDArray[np.uint8], layout: Layout) -> NDArray[np.uint8]:
     """Rows of bytes as (row, column, RGBA). Raises Refused for what are no colours."""
-    found: Any = np.rint(pixels.unpack(rows[None], layout)[0] * 255).astype(np.uint8)
+    found: NDArray[np.uint8] = np.rint(pixels.unpack(rows[None], layout)[0] * 255).astype(np.uint8)
     return found
 
 
@@ -61,7 +61,8 @@ def _grey(rows: NDArray[np.uint8], layout: Layout) -> NDArray[np.uint8] | None:
     shift = 0
     for letter, width in layout.channels:
         if letter == "Z" and width >= 8:
-            found: Any = (words >> np.uint32(shift + width - 8) & 0xFF).astype(np.uint8)
+            high = words >> np.uint32(shift + width - 8) & 0xFF
+            found: NDArray[np.uint8] = high.astype(np.uint8)
             return found
         shift += width
     return None

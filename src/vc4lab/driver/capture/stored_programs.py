@@ -112,7 +112,8 @@ def stored_compiler(capture: Capture, otherwise: Compiler) -> Compiler:
         if stored is None:
             return None
         stored.is_used = True
-        return stored.made
+        made: CompiledShader | CompiledVertex = stored.made
+        return made
 
     def fragment(text: str, key: FragmentKey) -> CompiledShader:
         made = found(text, key)

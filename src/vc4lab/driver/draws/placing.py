@@ -419,7 +419,8 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
             length += batch.length
         s.length = length
         s.draws = s.draws + 1
-    return has_room
+    found: Value = has_room
+    return found
 
 
 @kernel(args=(ptr, ptr, i32, i32, i32, i32, i32, i32, i32), returns=i1)

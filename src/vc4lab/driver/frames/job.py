@@ -17,7 +17,7 @@ from vc4lab.driver.gpu.runner import Lists
 from vc4lab.images.tiling import round_up
 from vc4lab.records import declarations as d
 from vc4lab.records import states
-from vc4lab.records.codes import BlockSize
+from vc4lab.records.codes import BlockSize, ListData, ListPrimitive
 from vc4lab.records.control import build
 
 if TYPE_CHECKING:
@@ -169,7 +169,8 @@ class FrameJob:
         """What `target.depth` is in."""
         assert self.framebuffer.zsbuf is not None
         resource: Any = self.framebuffer.zsbuf.resource
-        return resource
+        found: GpuResource = resource
+        return found
 
     @property
     def begins_the_same(self) -> bool:
@@ -251,8 +252,8 @@ def _begin(tile_lists: int, columns: int, rows: int, *, is_sampled: bool) -> byt
 
 
 _TRIANGLES = {
-    "type": states.codes.ListPrimitive.TRIANGLES,
-    "data": states.codes.ListData.INDEX16,
+    "type": ListPrimitive.TRIANGLES,
+    "data": ListData.INDEX16,
 }
 _END = build(d.IncrementSemaphore) + build(d.Flush)
 assert BlockSize.B32.size == FIRST_BLOCK

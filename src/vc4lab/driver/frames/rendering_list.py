@@ -8,7 +8,7 @@ from functools import lru_cache
 from vc4lab.driver.frames.target import Attachment, FrameTarget
 from vc4lab.driver.gpu.resource import TILE_BYTES
 from vc4lab.records import declarations as d
-from vc4lab.records.codes import TileBuffer
+from vc4lab.records.codes import TileBuffer, Tiling
 from vc4lab.records.control import build
 
 FIRST_BLOCK = 32
@@ -141,7 +141,7 @@ class _TileRecords:
         return out + build(d.StoreFull, **stores[-1], last_tile=is_last)
 
 
-_NO_SURFACE = Attachment(0, d.codes.Tiling.RASTER)
+_NO_SURFACE = Attachment(0, Tiling.RASTER)
 _KEEPS_ALL = build(
     d.StoreGeneral, disable_colour_clear=1, disable_zs_clear=1, disable_vg_mask_clear=1
 )

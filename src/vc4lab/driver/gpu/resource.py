@@ -236,7 +236,7 @@ class GpuResource(Resource):
 
     def bytes_of(self, first: int, count: int) -> NDArray[np.uint8]:
         """Bytes of a buffer, in place."""
-        found: Any = self._memory.guest.array(self.address + first, count)
+        found: NDArray[np.uint8] = self._memory.guest.array(self.address + first, count)
         return found
 
     def _move(self, number: int, box: Box, blocks: NDArray[np.uint8], *, to_tiles: bool) -> None:

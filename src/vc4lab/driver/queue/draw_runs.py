@@ -141,7 +141,7 @@ def _word(place: Value, number: Value | int) -> Value:
 @staged
 def _take(c: Any, size: Value) -> Value:
     """Bytes of the arena: their address."""
-    address = (c.arena + ALIGNMENT - 1) & -ALIGNMENT
+    address: Value = (c.arena + ALIGNMENT - 1) & -ALIGNMENT
     c.arena = address + size
     return address
 

@@ -181,7 +181,8 @@ def _is_current(sink: Any, draw: Any, count: Value) -> Value:
         seen: Any = Seen.at(draw.seen + number.zext(i64) * Seen.size)
         changed |= load(i64, seen.counter) ^ seen.changes
     is_here = (draw.framebuffer == sink.framebuffer) & ((sink.aside == 0) | (count == 0))
-    return is_here & (changed == 0)
+    found: Value = is_here & (changed == 0)
+    return found
 
 
 @kernel(args=(ptr,), returns=None)

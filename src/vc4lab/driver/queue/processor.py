@@ -332,7 +332,7 @@ class Processor:
         size = shape[0] * shape[1] * shape[2]
         if size > resource.size:
             raise Refused("GL-005", f"{resource} does not hold {box}")
-        found: Any = self.memory.guest.array(address, size).reshape(shape)
+        found: np.ndarray[Any, Any] = self.memory.guest.array(address, size).reshape(shape)
         return found
 
 

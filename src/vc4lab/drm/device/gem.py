@@ -123,7 +123,9 @@ class Buffers:
 
     def _take(self, size: int, *, private: bool) -> int:
         lack: OSError | None = None
-        for attempt in (lambda: None, self.let_go, self.bury, self.reclaim, self.purge):
+        ways = (self.let_go, self.bury, self.reclaim, self.purge)
+        attempts: tuple[Callable[[], object], ...] = (lambda: None, *ways)
+        for attempt in attempts:
             attempt()
             try:
                 return self.memory.take(size, private=private)

@@ -24,6 +24,7 @@ from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import IndexType
 from vc4lab.records.control import bytes_reader, parse_record
+from vc4lab.records.payload import Payload
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, gl_record_size
 from vc4lab.records.states import GlShaderState
 from vc4lab.records.texture import Texture0, Texture1, TextureType
@@ -111,7 +112,7 @@ class JobFindings:
             )
         self._refuse(code, text, "9.2")
 
-    def _warn_of_index(self, payload: d.Payload | None) -> None:
+    def _warn_of_index(self, payload: Payload | None) -> None:
         if isinstance(payload, d.IndexedPrimitives):
             highest = payload.maximum_index
         else:

@@ -151,4 +151,5 @@ def _seconds(caller: Caller, address: int, unit: float) -> float | None:
     if not address:
         return None
     seconds, fraction = struct.unpack("<qq", caller.read(address, 16))
-    return max(0.0, float(seconds) + fraction * unit)
+    found: float | None = max(0.0, float(seconds) + fraction * unit)
+    return found

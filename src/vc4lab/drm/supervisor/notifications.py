@@ -102,7 +102,8 @@ class Listener:
         mode = os.O_CLOEXEC if close_on_exec else 0
         data = bytearray(_ADDITION.pack(call.id, flags, descriptor, number or 0, mode))
         try:
-            return fcntl.ioctl(self.descriptor, _ADD_FD, data, True)
+            found: int | None = fcntl.ioctl(self.descriptor, _ADD_FD, data, True)
+            return found
         except OSError as error:
             if error.errno == errno.ENOENT:
                 return None

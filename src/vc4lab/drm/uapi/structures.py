@@ -75,14 +75,16 @@ class Structure:
             taken = f"list(v[{place}:{place + count}])" if count else f"v[{place}]"
             lines.append(f" r.{name} = {taken}")
             place += count or 1
-        return _written(
-            "\n".join(["def done(v):", " r = made()", *lines, " return r"]), self._class
-        )
+        text = "\n".join(["def done(v):", " r = made()", *lines, " return r"])
+        fill: Callable[[tuple[Any, ...]], Any] = _written(text, self._class)
+        return fill
 
     @cached_property
     def _pack(self) -> Callable[[Any], bytes]:
         fields = ", ".join(f"{'*' if count else ''}v.{name}" for name, count in self._counts)
-        return _written(f"def done(v):\n return made({fields})", self._struct.pack)
+        text = f"def done(v):\n return made({fields})"
+        pack: Callable[[Any], bytes] = _written(text, self._struct.pack)
+        return pack
 
     def parse(self, data: bytes | bytearray | memoryview) -> Any:
         """The values in exactly `size` bytes."""

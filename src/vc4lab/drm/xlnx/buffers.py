@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from vc4lab.drm.cpu_memory.profiles import Attribute
+from vc4lab.drm.device.dma_bufs import DmaBuf
 from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import Buffers, DmaBuf, ImportedObject, check_dumb
+from vc4lab.drm.device.gem import Buffers, ImportedObject, check_dumb
 from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.memory import GpuMemory
 from vc4lab.drm.uapi.ioctls import Call

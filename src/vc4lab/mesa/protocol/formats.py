@@ -200,7 +200,8 @@ def unorm_of(number: int) -> int:
     """Of a format in sRGB the one whose colours are linear; others are their own."""
     known = Format._value2member_map_.get(number)
     name = known.name if known is not None else ""
-    return Format.__members__.get(name.replace("_SRGB", "_UNORM"), number)
+    found: int = Format.__members__.get(name.replace("_SRGB", "_UNORM"), number)
+    return found
 
 
 def _kind(name: str) -> str:

@@ -213,7 +213,8 @@ def _find(c: Any, state: Value, here: Value, count: Value, kind: Value) -> Value
             if same == 0:
                 slot = (slot + 1) & c.mask
                 looking = const(i1, True)
-    return slot
+    found: Value = slot
+    return found
 
 
 @staged

@@ -14,18 +14,16 @@ from enum import IntFlag, auto
 from functools import lru_cache
 from typing import Final
 
-from vc4lab.qpu.isa.encoding import (
-    Alu,
-    Branch,
+from vc4lab.qpu.isa.encoding import Alu, Branch, Instruction, Semaphore
+from vc4lab.qpu.isa.operations import (
+    LOAD_R4_SIGNALS,
+    MUL_PACKS,
     BranchCondition,
     Condition,
-    Instruction,
     MulOp,
     Mux,
-    Semaphore,
     Signal,
 )
-from vc4lab.qpu.isa.operations import LOAD_R4_SIGNALS, MUL_PACKS
 from vc4lab.qpu.isa.registers import (
     ACCUMULATOR_WRITE,
     READ_NAMES,

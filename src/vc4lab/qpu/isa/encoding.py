@@ -253,7 +253,8 @@ class Branch(Instruction):
     def target(self, address: int, register: int = 0) -> int:
         """Byte address (32 bit) jumped to from an instruction at ``address``."""
         base = address + LINK_OFFSET if self.relative else 0
-        return (self.immediate + base + (register if self.register else 0)) & 0xFFFFFFFF
+        found: int = (self.immediate + base + (register if self.register else 0)) & 0xFFFFFFFF
+        return found
 
 
 def words_of(code: bytes) -> tuple[int, ...]:

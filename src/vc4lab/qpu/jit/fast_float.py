@@ -155,7 +155,8 @@ class FastSemantics(Semantics):
     def colour_byte(self, word: FastWord) -> FastWord:
         """The byte in bits 7:0; those above are anything."""
         if not word.clean or word.number is not None:  # constants fold in the integer form
-            return super().colour_byte(word)
+            found: FastWord = super().colour_byte(word)
+            return found
         # Beside 2**15 the integer part of a float is in its byte 1. Truncating sums keep "at least
         # a half": this is round half up, like the integer form.
         half = 0.5 if self.settings["colour_rounding"] == "nearest" else 0.0

@@ -62,7 +62,7 @@ class GuardedSemantics(FastSemantics):
 
 
 @lru_cache
-def _exact(name: str, infinity_order: str) -> Function:
+def _exact(name: str, infinity_order: str) -> Function[Any]:
     """The operation with its full semantics, as a function of two words."""
     settings = {**DEFAULTS, "infinity_order": infinity_order}
 

@@ -223,7 +223,8 @@ class SimdOps(Ops):
 
     def bits(self, word: Word) -> Value:
         """The i32x16 value of a word."""
-        return word
+        found: Value = word
+        return found
 
     def adopt(self, value: Any, source: str = "") -> Word:
         """A word from an environment's i32x16 or f32x16 value."""

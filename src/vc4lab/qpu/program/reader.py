@@ -16,10 +16,10 @@ from vc4lab.qpu.isa.encoding import (
     END_DELAY_SLOTS,
     INSTRUCTION_BYTES,
     Branch,
-    BranchCondition,
     Instruction,
     words_of,
 )
+from vc4lab.qpu.isa.operations import BranchCondition
 from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.registers import Write
 from vc4lab.qpu.program.program import DEFAULT_LIMIT, Problem, Program

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vc4lab.qpu.isa.encoding import (
-    NOP_WORD,
+from vc4lab.qpu.isa.encoding import NOP_WORD, Alu
+from vc4lab.qpu.isa.operations import (
+    MUL_PACKS,
+    ROTATE_BY_R5,
     SMALL_IMMEDIATES,
-    Alu,
+    AddOp,
     Condition,
+    MulOp,
     Mux,
     Signal,
 )
-from vc4lab.qpu.isa.operations import MUL_PACKS, ROTATE_BY_R5, AddOp, MulOp
 from vc4lab.qpu.isa.registers import REGFILE_SIZE
 from vc4lab.qpu.text.expressions import Symbols
 from vc4lab.qpu.text.mnemonics import (

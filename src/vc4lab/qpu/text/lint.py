@@ -21,7 +21,6 @@ from vc4lab.qpu.isa.encoding import (
     END_DELAY_SLOTS,
     INSTRUCTION_BYTES,
     Branch,
-    BranchCondition,
     Instruction,
 )
 from vc4lab.qpu.isa.hazards import (
@@ -35,6 +34,7 @@ from vc4lab.qpu.isa.hazards import (
     SINGLES,
     Hazard,
 )
+from vc4lab.qpu.isa.operations import BranchCondition
 from vc4lab.qpu.isa.registers import TMU_WRITES
 
 _LOST: Final = ("r0", "r1", "r2", "r3", "flags")

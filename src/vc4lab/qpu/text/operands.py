@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from vc4lab.qpu.isa.encoding import Condition, Mux
-from vc4lab.qpu.isa.operations import ROTATE_BY_R5
+from vc4lab.qpu.isa.operations import ROTATE_BY_R5, Condition, Mux
 from vc4lab.qpu.text.expressions import ExpressionError, Symbols, Value, evaluate, to_word
 from vc4lab.qpu.text.mnemonics import (
     ACCUMULATORS,

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from vc4lab.qpu.isa.encoding import (
-    LINK_OFFSET,
-    Branch,
-    BranchCondition,
-    Condition,
-    LoadImmediate,
-    LoadMode,
-    Semaphore,
-    Signal,
-)
-from vc4lab.qpu.isa.operations import MUL_PACKS
+from vc4lab.qpu.isa.encoding import LINK_OFFSET, Branch, LoadImmediate, Semaphore
+from vc4lab.qpu.isa.operations import MUL_PACKS, BranchCondition, Condition, LoadMode, Signal
 from vc4lab.qpu.isa.registers import REGFILE_SIZE
 from vc4lab.qpu.text.expressions import ExpressionError, Symbols, Value, to_word
 from vc4lab.qpu.text.mnemonics import (

@@ -346,7 +346,8 @@ def polled_last(kept: bytes | None) -> int | None:
     words = memoryview(kept).cast("q")
     if words[POLLS] <= PATIENCE or not words[KNOWN]:
         return None
-    return words[SEEN + words[KNOWN] - 1]
+    found: int | None = words[SEEN + words[KNOWN] - 1]
+    return found
 
 
 assert FAR > FURTHEST

@@ -178,7 +178,8 @@ class Lines:
         pages = np.flatnonzero(self.pages)
         per_page = 1 << PAGE_SHIFT - self.shift
         lines = (pages[:, None] * per_page + np.arange(per_page)).ravel()
-        return lines[self.flags[lines] & flag != 0]
+        found: np.ndarray = lines[self.flags[lines] & flag != 0]
+        return found
 
     def of(self, address: int, size: int) -> slice:
         """The lines of a range; it ends at the end of the RAM."""

@@ -13,6 +13,7 @@ from unicorn import arm_const as arm
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.soc.cores import alignment, exclusives, hyp, memory_types
+from vc4lab.soc.cores.alignment_words import CHECKED, FREE, LEGACY
 from vc4lab.soc.cores.arm32_words import (
     condition_met,
     do_timer,
@@ -246,14 +247,14 @@ class Arm32(Cpu):
     def _mode_of(self, control: int, *, hypervisor: bool = False) -> int:
         """What is checked with a value of SCTLR, or of HSCTLR."""
         if control & SCTLR_A:
-            return alignment.CHECKED
+            return CHECKED
         old = self.model == "1176"
         if old and not control & SCTLR_U:
-            return alignment.LEGACY
+            return LEGACY
         if not control & SCTLR_M:
-            return alignment.FREE if old else alignment.CHECKED
+            return FREE if old else CHECKED
         if hypervisor or (old and not control & SCTLR_XP):
-            return alignment.FREE
+            return FREE
         return self._mode_with_tables()
 
     def _device_spans(self) -> Iterator[memory_types.Span]:
@@ -271,7 +272,7 @@ class Arm32(Cpu):
         return self._mode == USER
 
     def _treats_as_old(self, pc: int) -> bool:
-        old = self.alignment.mode_of(alignment.SYSTEM[0]) == alignment.LEGACY
+        old = self.alignment.mode_of(alignment.SYSTEM[0]) == LEGACY
         if old and self.alignment.treat_as_old(pc):
             self._old_place = pc
             return True

@@ -15,6 +15,7 @@ from unicorn import arm64_const as a64
 
 from vc4lab.soc.cores import alignment, exclusives, float_trap, memory_types, mmu_switch
 from vc4lab.soc.cores.a53_registers import A53Registers
+from vc4lab.soc.cores.alignment_words import CHECKED, FREE
 from vc4lab.soc.cores.arm64_entry import (
     HCR,
     MASKED,
@@ -212,10 +213,10 @@ class Arm64(Cpu):
             (3, alignment.MONITOR),
         ):
             control = self.system_register(SCTLR[level])
-            mode = alignment.CHECKED
+            mode = CHECKED
             if control & SCTLR_M and not control & SCTLR_A:
                 here = level == max(self.level, 1)
-                mode = self._mode_with_tables() if here else alignment.FREE
+                mode = self._mode_with_tables() if here else FREE
             modes |= dict.fromkeys(regimes, mode)
         return modes
 

@@ -89,7 +89,8 @@ class GenericTimer:
     def count(self) -> int:
         """CNTPCT"""
         crystal = (self._clock.now - self._since) * TICKS
-        return self._count_then + crystal * self._prescaler // (NANOSECONDS * WHOLE)
+        found: int = self._count_then + crystal * self._prescaler // (NANOSECONDS * WHOLE)
+        return found
 
     def next_in_stream(self) -> int | None:
         """Nanoseconds until the counter next sends its core an event; None: it does not."""

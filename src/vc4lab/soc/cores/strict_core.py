@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vc4lab.soc.cores import alignment, exclusives, memory_types
+from vc4lab.soc.cores.alignment_words import BY_PAGE, FREE
 from vc4lab.soc.cores.engine_calls import FaultStatus
 from vc4lab.soc.cores.exceptions import SCTLR_A, SCTLR_M, ArmException
 from vc4lab.soc.cores.outcome import Taken, UnhandledException
@@ -73,7 +74,7 @@ class StrictCore(TrappedCode):
     def _mode_with_tables(self) -> int:
         """What is checked with the MMU on: by page, where the tables make RAM Device memory."""
         self._devices.mark(list(self._device_spans()))
-        return alignment.BY_PAGE if self._devices.reach_below(self._ram_end) else alignment.FREE
+        return BY_PAGE if self._devices.reach_below(self._ram_end) else FREE
 
     def control_written(self) -> None:
         """The instruction that is about to be executed writes SCTLR: look at it afterwards."""

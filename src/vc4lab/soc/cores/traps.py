@@ -194,7 +194,8 @@ def timer_read(links: CoreLinks, crm: int, op2: int, level: int = 0) -> int | No
         return timer.offset
     if crm == 0:
         if op2 == 0:
-            return timer.frequency
+            found: int | None = timer.frequency
+            return found
         links.time_polled()
         return timer.count_of(VIRTUAL if op2 == 2 else PHYSICAL) if op2 < 3 else None
     unit = TIMER_UNITS.get((level, crm))

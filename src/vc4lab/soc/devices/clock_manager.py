@@ -9,6 +9,7 @@ drivers/clk/bcm/clk-bcm2835.c, whose names these are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from vc4lab.diagnostics import Reporter
@@ -134,7 +135,7 @@ class Plls(Storage):
         """`arm`, `core`, `v3d`: Hz of the clocks that are made from PLLs B, C and A."""
         super().__init__()
         self._reporter = reporter
-        self.changed = lambda: None
+        self.changed: Callable[[], None] = lambda: None
         """Called when one was switched on or off."""
         self._set("PLLA", 2 * _multiple(v3d), {"CORE": 2} if all_run else {}, runs=all_run)
         self._set("PLLB", 2 * arm, {"ARM": 2})

@@ -118,7 +118,8 @@ def domain(vc: VideoCore, number: int, _state: int) -> tuple[int, int]:
 @tag(0x00038030, "set power domain", "u32 domain, u32 state", "u32 domain, u32 state")
 def set_domain(vc: VideoCore, number: int, state: int) -> tuple[int, int]:
     vc.set_domain(number, state)
-    return domain(vc, number, state)
+    found: tuple[int, int] = domain(vc, number, state)
+    return found
 
 
 @tag(0x00030012, "enable QPU", "u32 enable", "u32 status")

@@ -22,6 +22,7 @@ from vc4lab.timing.frames import columns as cols
 from vc4lab.timing.frames.columns import Table, starts
 from vc4lab.timing.frames.frame import Binning, Frame
 from vc4lab.timing.frames.merging import merged
+from vc4lab.v3d.state.work_records import LIST_COUNTERS
 
 Numbers = NDArray[np.int64]
 
@@ -226,7 +227,8 @@ def _spread(begins: Numbers, order: Numbers) -> Numbers:
     """Of groups that begin there all members, group by group in another order."""
     counts = np.diff(begins)[order]
     within = np.arange(counts.sum()) - np.repeat(starts(counts)[:-1], counts)
-    return np.repeat(begins[:-1][order], counts) + within
+    found: Numbers = np.repeat(begins[:-1][order], counts) + within
+    return found
 
 
 def _count(frame: Frame, listed: Listed, lists: Table, blocks: Table, new_list: Numbers) -> None:
@@ -235,7 +237,7 @@ def _count(frame: Frame, listed: Listed, lists: Table, blocks: Table, new_list: 
     firsts = starts(frame.lists["primitives"])[:-1]
     there = (frame.lists["primitives"] > 0).nonzero()[0]
     owner = new_list[listed.number[firsts[there]]]
-    for name in cols.LIST_COUNTERS:
+    for name in LIST_COUNTERS:
         lists[name] = np.bincount(owner, frame.lists[name][there], count)
     of_block = _owner_of_blocks(frame, listed, new_list)
     lists["blocks"] = np.bincount(of_block, minlength=count)

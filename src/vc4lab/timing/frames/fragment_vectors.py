@@ -82,4 +82,5 @@ def _chunks(ends: NDArray[np.bool_]) -> NDArray[np.int64]:
     last = ends.nonzero()[0]
     begins = np.concatenate([[0], last[:-1] + 1])
     within = np.arange(len(ends)) - np.repeat(begins, np.diff(np.append(begins, len(ends))))
-    return (within % QUADS == 0).nonzero()[0]
+    found: NDArray[np.int64] = (within % QUADS == 0).nonzero()[0]
+    return found

@@ -155,7 +155,8 @@ def quads_of(lanes: NDArray[Any]) -> NDArray[Any]:
 def count_bits(words: NDArray[Any]) -> NDArray[np.int64]:
     """How many bits each 16-bit word has."""
     table = np.array([number.bit_count() for number in range(256)], np.int64)
-    return table[words & 0xFF] + table[words >> 8]
+    found: NDArray[np.int64] = table[words & 0xFF] + table[words >> 8]
+    return found
 
 
 def named(job: str, frames: Sequence[Frame]) -> list[tuple[str, Frame]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from vc4lab.timing.frames.columns import Table, point_at
 from vc4lab.timing.graphics.state import Work
@@ -40,7 +39,7 @@ class Tables:
 
     def work(self, thread: int, shared: Named) -> Work:
         """Where the tables of a list thread are, and those of all frames; keep them as long."""
-        work: Any = Work()
+        work: Work = Work()
         tables = {**shared, **(self.rendered if thread else self.binned)}
         point_at(work, tables)
         for name in tables.keys() & _COUNTED.keys():

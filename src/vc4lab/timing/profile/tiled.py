@@ -66,7 +66,8 @@ def _tiled(
     row = np.minimum(offset // stride, height - 1)
     line = texels[row, np.minimum(column, width - 1)] // (LINE * 8)
     found = (base >> TILE_BITS << TILE_BITS) // LINE + line
-    return (found & LINE_MASK | quad << QUAD_SHIFT).astype(np.uint32)
+    result: NDArray[np.uint32] = (found & LINE_MASK | quad << QUAD_SHIFT).astype(np.uint32)
+    return result
 
 
 def _screen_x(

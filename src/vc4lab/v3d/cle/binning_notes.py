@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from vc4lab.memory.streams import append
 from vc4lab.records.declarations import TileBinningMode
+from vc4lab.records.states import RenderState
 from vc4lab.simd import Value, const, i32, i64, load, select, staged, store
 from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.ptb.context import COUNTERS, BinnerContext
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_ARRAY
-from vc4lab.v3d.state.render_state import RenderState
 
 
 def _note(w: bc.BinningContext, op: Value) -> bc.Note:

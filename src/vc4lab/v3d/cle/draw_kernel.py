@@ -12,7 +12,7 @@ from vc4lab.memory.pointers import host
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.declarations import IndexedPrimitives
 from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS, GlShaderRecord, NvShaderRecord
-from vc4lab.records.states import GlShaderState, NvShaderState
+from vc4lab.records.states import GlShaderState, NvShaderState, RenderState
 from vc4lab.simd import (
     Value,
     call,
@@ -38,10 +38,8 @@ from vc4lab.v3d.ptb.context import DONE, BinnerContext
 from vc4lab.v3d.ptb.draw import begin_draw, primitive_type
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY, MAX_LENGTH, PRIMITIVE_TYPE
 from vc4lab.v3d.state.native_records import whole_record
-from vc4lab.v3d.state.render_state import RenderState
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
-from vc4lab.v3d.vertex.context import COORDINATE_ROWS, VERTEX_BATCH
-from vc4lab.v3d.vertex.nv import NvContext
+from vc4lab.v3d.vertex.context import COORDINATE_ROWS, VERTEX_BATCH, NvContext
 from vc4lab.v3d.vertex.shader_lookup import (
     arrays_named,
     field,

@@ -15,9 +15,9 @@ from vc4lab.v3d.ptb import binner as ptb
 from vc4lab.v3d.ptb.context import DONE
 from vc4lab.v3d.state.record_notes import MAX_NOTES as MAX_RECORDS
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
-from vc4lab.v3d.vertex.context import COORDINATE_ROWS, VERTEX_BATCH
+from vc4lab.v3d.vertex.context import COORDINATE_ROWS, VERTEX_BATCH, NvContext
 from vc4lab.v3d.vertex.fetch import range_function
-from vc4lab.v3d.vertex.nv import NvContext, copy_function
+from vc4lab.v3d.vertex.nv import copy_function
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def _native(recording: bool = False, works: bool = False) -> NativeModule:
 
 @cache
 def _execute(recording: bool, works: bool) -> Callable[[int], int]:
-    return _native(recording, works)["execute"].call
+    found: Callable[[int], int] = _native(recording, works)["execute"].call
+    return found
 
 
 def _function(number: int) -> NativeFunction:

@@ -13,7 +13,8 @@ from vc4lab.v3d.draws.context import PIPELINE, PREPARED, ROOM, VERTICES, Prepare
 from vc4lab.v3d.draws.pipeline_table import MadePipeline, PipelineTable
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.tiles.job import Draw
-from vc4lab.v3d.vertex.nv import NvContext, copy_function
+from vc4lab.v3d.vertex.context import NvContext
+from vc4lab.v3d.vertex.nv import copy_function
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
 from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS, GlShaderRecord, NvShaderRecord
-from vc4lab.records.states import GlShaderState, NvShaderState
+from vc4lab.records.states import GlShaderState, NvShaderState, RenderState
 from vc4lab.simd import (
     Value,
     call,
@@ -34,11 +34,11 @@ from vc4lab.v3d.draws import context as dc
 from vc4lab.v3d.draws.context import PipelineEntry, PrepareContext, ProgramEntry
 from vc4lab.v3d.draws.pipeline_table import HASH_PRIME, HASH_SHIFT, HASH_START
 from vc4lab.v3d.memory_uses import Use
-from vc4lab.v3d.state.render_state import RenderState, clip_box, rht_boundary
+from vc4lab.v3d.state.render_state import clip_box, rht_boundary
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.tile_lists.scan_context import EXPANDED, DrawEntry
 from vc4lab.v3d.tiles.job import DrawCall
-from vc4lab.v3d.vertex.nv import NvContext
+from vc4lab.v3d.vertex.context import NvContext
 from vc4lab.v3d.vertex.shader_lookup import (
     LARGEST_RECORD,
     arrays_named,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.records.states import RenderState
 from vc4lab.simd import Struct
 from vc4lab.v3d.draws.context import PipelineEntry, PrepareContext, ProgramEntry
-from vc4lab.v3d.state.render_state import RenderState
 from vc4lab.v3d.state.shader_record import known_places
 from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME, FNV_START
 

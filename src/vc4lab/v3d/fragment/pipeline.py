@@ -70,7 +70,7 @@ class Pipeline:
         return fragment_pipeline(replace(self.key, engine="exact"))
 
 
-def draw_function(key: FragmentKey) -> Function:
+def draw_function(key: FragmentKey) -> Function[Any]:
     """The native function of a pipeline, not yet compiled."""
     program = key.whole_program
 

@@ -75,7 +75,7 @@ class QuadLayout(TileLayout):
 PACKED = QuadLayout()
 
 
-def shade_queue(key: FragmentKey, program: Program) -> Function:
+def shade_queue(key: FragmentKey, program: Program) -> Function[Any]:
     """Function (context, params, quads, owners, records, count) that shades what is in a queue.
 
     It returns the status in bits 7:0, and in bits 31:16 lanes with floats that only the exact

@@ -33,7 +33,7 @@ from vc4lab.simd import (
     unroll,
     vec,
 )
-from vc4lab.simd.struct import Field
+from vc4lab.simd.members import Field
 from vc4lab.simd.trace import current
 from vc4lab.v3d.pse import batch as tb
 from vc4lab.v3d.pse.batch import CoveredBlock, TriangleBatch, TriangleGroup, block_bytes

@@ -58,11 +58,11 @@ VG_KERNELS = {ListPrimitive.RHT: "vg_trapezoids", ListPrimitive.TRIANGLES: "vg_t
 """Native function of VG primitives by what they are in compressed lists."""
 
 
-def _late(module: str, name: str, *args: Type, returns: Type | None = None) -> Function:
+def _late(module: str, name: str, *args: Type, returns: Type | None = None) -> Function[Any]:
     return late_kernel(f"vc4lab.v3d.ptb.{module}", name, args, returns)
 
 
-_GROUPS: dict[str, dict[str, Function]] = {
+_GROUPS: dict[str, dict[str, Function[Any]]] = {
     "frame": {
         "set_state": _late("state_records", "set_state", ptr, ptr),
         "update_limits": _late("state_records", "update_limits", ptr),

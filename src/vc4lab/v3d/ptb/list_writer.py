@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import Branch, Return
+from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_BRANCH, ESCAPE_END
 from vc4lab.simd import (
     Value,
     call,
@@ -33,13 +34,7 @@ from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.ptb.overwritten import keep
 from vc4lab.v3d.state.native_records import RECORD_SLOT
-from vc4lab.v3d.tile_lists.primitive_decoder import (
-    CLIPPED_LIST,
-    COMPRESSED_LIST,
-    ESCAPE_ABSOLUTE,
-    ESCAPE_BRANCH,
-    ESCAPE_END,
-)
+from vc4lab.v3d.tile_lists.primitive_decoder import CLIPPED_LIST, COMPRESSED_LIST
 
 BRANCH, RETURN = Branch.id, Return.id
 

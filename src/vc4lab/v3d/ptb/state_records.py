@@ -12,6 +12,7 @@ from vc4lab.records.states import (
     LineWidth,
     PointSize,
     PrimitiveListFormat,
+    RenderState,
     RhtXBoundary,
     ViewportOffset,
 )
@@ -37,12 +38,7 @@ from vc4lab.simd import (
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinnerContext
 from vc4lab.v3d.state.native_records import RECORD_SLOT, is_one_of
-from vc4lab.v3d.state.render_state import (
-    RenderState,
-    apply_record_native,
-    rht_boundary,
-    unlimited,
-)
+from vc4lab.v3d.state.render_state import apply_record_native, rht_boundary, unlimited
 
 
 @staged

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.records.states import RenderState
 from vc4lab.simd import Value, abs_, const, i16, i32, i64, max_, min_, select, splat, staged
 from vc4lab.v3d.ptb.context import DONE, BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import append_line, append_point, append_triangle, ready
-from vc4lab.v3d.state.render_state import (
-    CLOCKWISE_IS_FORWARD,
-    ENABLE_FORWARD,
-    ENABLE_REVERSE,
-    RenderState,
-)
+from vc4lab.v3d.state.render_state import CLOCKWISE_IS_FORWARD, ENABLE_FORWARD, ENABLE_REVERSE
 from vc4lab.v3d.tile_lists.primitive_decoder import POINTS
 
 

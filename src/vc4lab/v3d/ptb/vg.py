@@ -11,6 +11,7 @@ from typing import Any
 
 from vc4lab.memory.pointers import host
 from vc4lab.records.codes import VgPrimitive
+from vc4lab.records.primitives import ESCAPE_ABSOLUTE
 from vc4lab.simd import (
     Value,
     const,
@@ -31,7 +32,6 @@ from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import fits, ready, room
 from vc4lab.v3d.ptb.tiles import bin_triangle, faces_away
-from vc4lab.v3d.tile_lists.primitive_decoder import ESCAPE_ABSOLUTE
 
 RHT, RHT_STRIP, TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = (int(kind) for kind in VgPrimitive)
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from vc4lab.v3d.state.render_state import STATE_BYTES, RenderState, state_from_bytes
+from vc4lab.records.states import RenderState
+from vc4lab.v3d.state.render_state import STATE_BYTES, state_from_bytes
 from vc4lab.v3d.tile_lists import scan_context as sc
 from vc4lab.v3d.tile_lists.scan_context import EXPANDED, DrawEntry, Expansion, Segment
 

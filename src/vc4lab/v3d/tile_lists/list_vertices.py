@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from vc4lab.memory.pointers import host
 from vc4lab.memory.streams import Stream, StreamMemory, append
 from vc4lab.records.primitives import ESCAPE_BRANCH
-from vc4lab.records.states import TRIANGLES_16_BIT
+from vc4lab.records.states import TRIANGLES_16_BIT, RenderState
 from vc4lab.simd import (
     Function,
     NativeFunction,
@@ -36,7 +36,6 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.v3d.state.render_state import RenderState
 from vc4lab.v3d.tile_lists import primitive_decoder as pd
 from vc4lab.v3d.tile_lists.scan_context import EXPANDED, MAX_VERTICES, DrawEntry, Segment
 

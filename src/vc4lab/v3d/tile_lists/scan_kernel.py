@@ -18,6 +18,7 @@ from vc4lab.records.payload import (
     Primitives,
     Semaphore,
 )
+from vc4lab.records.states import RenderState
 from vc4lab.records.use import STATE_RECORD_BYTES, ids_of, records_of
 from vc4lab.simd import (
     Function,
@@ -39,7 +40,7 @@ from vc4lab.simd import (
     unroll,
 )
 from vc4lab.v3d.state.native_records import is_one_of, note_record, size_among
-from vc4lab.v3d.state.render_state import STATE_WORDS, RenderState, apply_record_native
+from vc4lab.v3d.state.render_state import STATE_WORDS, apply_record_native
 from vc4lab.v3d.tile_lists import scan_context as sc
 from vc4lab.v3d.tile_lists.draw_table import find_draw
 from vc4lab.v3d.tile_lists.list_scanners import LIST_SCANNERS, discard_list

@@ -43,7 +43,8 @@ def _native_scan(all_formats: bool, recording: bool) -> NativeFunction:
     """The scan; nearly every frame has only indexed triangles, which compile much faster."""
 
     def body(context: Value) -> Value:
-        from vc4lab.v3d.tile_lists.scan_kernel import LIST_SCANNERS, make_scan
+        from vc4lab.v3d.tile_lists.list_scanners import LIST_SCANNERS
+        from vc4lab.v3d.tile_lists.scan_kernel import make_scan
 
         formats = tuple(LIST_SCANNERS) if all_formats else (TRIANGLES_16_BIT,)
         return make_scan(formats, recording)(context)

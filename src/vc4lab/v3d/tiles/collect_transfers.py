@@ -71,7 +71,8 @@ def _surface(c: CollectContext, payload: Value) -> Value:
         found = c.surface_count
         store(c.surfaces + found * 8, wanted)
         c.surface_count = found + 1
-    return found
+    number: Value = found
+    return number
 
 
 @staged

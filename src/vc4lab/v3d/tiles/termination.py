@@ -71,7 +71,7 @@ class TerminationTrial:
         """The frame's operations, without those that write to memory."""
         frame = self._frame
         count = tj.OP_WORDS * frame.chains[frame.count]
-        ops = (ctypes.c_uint32 * max(count, 1))()
+        ops: ctypes.Array[ctypes.c_uint32] = (ctypes.c_uint32 * max(count, 1))()
         ctypes.memmove(ops, frame.job.ops, 4 * count)
         for place in range(0, count, tj.OP_WORDS):
             if ops[place] in (tj.OP_STORE, tj.OP_STORE_FULL):

@@ -105,7 +105,7 @@ def sample(
 
 
 @lru_cache(maxsize=256)
-def _shared_function(kind: TextureKind, uses_r: bool, uses_b: bool, records: bool) -> Function:
+def _shared_function(kind: TextureKind, uses_r: bool, uses_b: bool, records: bool) -> Function[Any]:
     def body(descriptor: Value, memory_base: Value, s: Value, t: Value, *extra: Value) -> Any:
         rest = iter(extra)
         zero = const(i32x16, 0)

@@ -15,7 +15,7 @@ from vc4lab.v3d.user_programs.needs import SEMAPHORE_LIMIT, Need
 from vc4lab.v3d.user_programs.state import QpuState, SharedState, vpm_bytes
 from vc4lab.v3d.vpm import golden as vpm
 from vc4lab.v3d.vpm import setup as vs
-from vc4lab.v3d.vpm.shader_rows import GenericSetup, ReadQueue, first_address, next_address
+from vc4lab.v3d.vpm.shader_rows import LANES, GenericSetup, ReadQueue, first_address, next_address
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -54,7 +54,7 @@ class UserEnvironment(Environment):
         self.reads = ReadQueue()
         self.generic_write = GenericSetup()
         self.write_address = 0
-        self.flags = np.zeros(vs.LANES, np.uint32)
+        self.flags = np.zeros(LANES, np.uint32)
         self.reverse = 0
         self.pending: tuple[dict[str, Words], dict[str, Words]] = ({}, {})
         self.parameters: tuple[list[int], list[int]] = ([], [])
@@ -93,7 +93,7 @@ class UserEnvironment(Environment):
     # -- uniforms and numbers ------------------------------------------------------------------
 
     def uniform(self) -> Words:
-        return np.full(vs.LANES, self.next_uniform(), np.uint32)
+        return np.full(LANES, self.next_uniform(), np.uint32)
 
     def next_uniform(self) -> int:
         """The next word of the stream; after its end 0."""
@@ -115,22 +115,22 @@ class UserEnvironment(Environment):
             self.left = None
 
     def element_number(self) -> Words:
-        return np.arange(vs.LANES, dtype=np.uint32)
+        return np.arange(LANES, dtype=np.uint32)
 
     def qpu_number(self) -> Words:
-        return np.full(vs.LANES, self.number, np.uint32)
+        return np.full(LANES, self.number, np.uint32)
 
     def x_coord(self) -> Words:
-        return np.arange(vs.LANES, dtype=np.uint32) & np.uint32(1)
+        return np.arange(LANES, dtype=np.uint32) & np.uint32(1)
 
     def y_coord(self) -> Words:
-        return np.arange(vs.LANES, dtype=np.uint32) >> np.uint32(1) & np.uint32(1)
+        return np.arange(LANES, dtype=np.uint32) >> np.uint32(1) & np.uint32(1)
 
     def ms_flags(self) -> Words:
         return self.flags.copy()
 
     def rev_flag(self) -> Words:
-        return np.full(vs.LANES, self.reverse, np.uint32)
+        return np.full(LANES, self.reverse, np.uint32)
 
     def set_ms_flags(self, value: Words, mask: Lanes) -> None:
         self.flags = np.where(mask, value & 15, self.flags).astype(np.uint32)
@@ -187,7 +187,7 @@ class UserEnvironment(Environment):
         """A transfer is complete when the write that starts it is."""
 
     def dma_busy(self, side: str) -> Words:
-        return np.zeros(vs.LANES, np.uint32)
+        return np.zeros(LANES, np.uint32)
 
     # -- texture unit --------------------------------------------------------------------------
 
@@ -221,11 +221,11 @@ class UserEnvironment(Environment):
         words = self.parameters[unit]
         self.sampled(words)
         kind, descriptor = describe_texture(*padded(words), len(words), unknowns=self.unknowns)
-        zero = np.zeros(vs.LANES, np.uint32)
+        zero = np.zeros(LANES, np.uint32)
         coordinates = [self.pending[unit].get(name, zero) for name in "strb"]
         found = self._texels(unit, kind, descriptor, coordinates)
-        for at in range(0, len(found), vs.LANES):
-            self.results[unit].append(found[at : at + vs.LANES])
+        for at in range(0, len(found), LANES):
+            self.results[unit].append(found[at : at + LANES])
 
     def _texels(
         self,

@@ -149,7 +149,8 @@ class Experiment:
     def _word(self, text: str, qpu: int) -> int:
         total, at, text = 0, 0, text.strip()
         try:
-            return struct.unpack("<I", struct.pack("<f", _float(text)))[0]
+            found: int = struct.unpack("<I", struct.pack("<f", _float(text)))[0]
+            return found
         except ValueError:
             pass
         except OverflowError:

@@ -15,12 +15,11 @@ from vc4lab.qpu.isa.encoding import (
     BRANCH_DELAY_SLOTS,
     Alu,
     Branch,
-    Condition,
     Instruction,
     LoadImmediate,
     Semaphore,
 )
-from vc4lab.qpu.isa.operations import FLOAT_INPUT_ADD_OPS, AddOp, MulOp, Mux
+from vc4lab.qpu.isa.operations import FLOAT_INPUT_ADD_OPS, AddOp, Condition, MulOp, Mux
 from vc4lab.qpu.isa.registers import REGFILE_SIZE, SFU_WRITES, TMU_WRITES, Read, Write
 
 LONGEST = 4096

@@ -221,7 +221,8 @@ class VertexInterpreter:
             return False
         batches = context.batches
         try:
-            return pipeline.shade(context) == ENDLESS
+            found: bool = pipeline.shade(context) == ENDLESS
+            return found
         except Unsupported:  # the interpreter raises it, too
             return False
         finally:

@@ -147,7 +147,8 @@ def same_code(memory: Value, address: Value, copy: Value, size: Value) -> Value:
     while (done < size) & same:
         same = load(i64, place + done) == load(i64, copy + done)
         done = done + 8
-    return same
+    found: Value = same
+    return found
 
 
 @staged

@@ -8,6 +8,7 @@ The VPM is a block of host memory, 64 bytes a row. `address` is a setup's combin
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from vc4lab.simd import (
     Function,
@@ -101,7 +102,7 @@ def write_vector(vpm: Value, word: Value, address: Value, value: Value, lanes: V
 
 
 @lru_cache(maxsize=2)
-def reader(extension: str) -> Function:
+def reader(extension: str) -> Function[Any]:
     """`read_vector` as a function of its own: it is large, and programs read often."""
 
     def body(vpm: Value, word: Value, address: Value) -> Value:
@@ -111,7 +112,7 @@ def reader(extension: str) -> Function:
 
 
 @lru_cache(maxsize=1)
-def writer() -> Function:
+def writer() -> Function[Any]:
     """`write_vector` as a function of its own."""
 
     def body(vpm: Value, word: Value, address: Value, value: Value, lanes: Value) -> None:

@@ -101,7 +101,8 @@ def is_packed(setup: StoreSetup, stride: StoreStride, choice: str) -> bool:
     """
     if choice == "ignored" or not stride.block_mode:
         return False
-    return int(setup) & STORE_SHAPE_BITS != UNPACKED_SHAPE
+    found: bool = int(setup) & STORE_SHAPE_BITS != UNPACKED_SHAPE
+    return found
 
 
 def first_sub_index(width: Width, number: int, layout: str) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vc4lab.qpu.isa.accesses import accesses
+from vc4lab.qpu.isa.accesses import Kind, accesses
 from vc4lab.qpu.isa.builder import NOP, with_signal
 from vc4lab.qpu.isa.encoding import END_DELAY_SLOTS
-from vc4lab.qpu.isa.hazards import PLACEMENTS, Kind, Where
+from vc4lab.qpu.isa.hazards import PLACEMENTS, Where
 from vc4lab.qpu.isa.operations import Signal
 
 

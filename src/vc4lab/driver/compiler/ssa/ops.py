@@ -50,12 +50,14 @@ def _choose(a: Floats, b: Floats, first: NDArray[np.bool_]) -> Floats:
 def _to_int(value: Floats) -> NDArray[np.int32]:
     """Towards 0; what does not fit is the nearest that does, and no number is 0."""
     whole = np.nan_to_num(np.trunc(value.astype(np.float64)), nan=0.0)
-    return np.clip(whole, -(2.0**31), 2.0**31 - 1).astype(np.int32)
+    found: NDArray[np.int32] = np.clip(whole, -(2.0**31), 2.0**31 - 1).astype(np.int32)
+    return found
 
 
 def _to_uint(value: Floats) -> Words:
     whole = np.nan_to_num(np.trunc(value.astype(np.float64)), nan=0.0)
-    return np.clip(whole, 0, 2.0**32 - 1).astype(np.uint32)
+    found: Words = np.clip(whole, 0, 2.0**32 - 1).astype(np.uint32)
+    return found
 
 
 def _divide(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from vc4lab.drm.kernel.native.context import EXTENDED, USE_BYTES, Finding, JobCo
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import BlockSize, IndexType
 from vc4lab.records.control import RECORDS
+from vc4lab.records.payload import Payload
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, MAX_ATTRIBUTES
 from vc4lab.records.states import (
     ConfigurationBits,
@@ -64,9 +65,10 @@ MAX_INDEX = 0xFFFF
 _INITIAL_BLOCK, _BLOCK = BlockSize.B32, BlockSize.B128
 
 
-def _byte(kind: type[d.Payload], name: str) -> int:
+def _byte(kind: type[Payload], name: str) -> int:
     """Byte of a field in its record, the id not counted."""
-    return 1 + kind.layout_fields[name].lo // 8
+    found: int = 1 + kind.layout_fields[name].lo // 8
+    return found
 
 
 _MODE = d.TileBinningMode

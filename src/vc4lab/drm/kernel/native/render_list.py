@@ -6,7 +6,8 @@ from typing import Any
 
 from vc4lab.drm.kernel.native.bin_list import copy_bytes
 from vc4lab.drm.kernel.native.context import RenderContext
-from vc4lab.drm.kernel.rendering import FULL_RES_TILE, TILE_LIST_BLOCK
+from vc4lab.drm.kernel.rendering import TILE_LIST_BLOCK
+from vc4lab.images.pixels import FULL_RES_TILE
 from vc4lab.records import declarations as d
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.simd import Value, i8, i32, i64, kernel, load, ptr, select, store, table

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from vc4lab.soc.devices.dma_transfer import ADDRESS_MASK, BUS_PERIPHERALS
+from vc4lab.memory.guest import BUS_PERIPHERALS
+from vc4lab.soc.devices.dma_transfer import ADDRESS_MASK
 from vc4lab.soc.videocore.vpu.forms import LR, SP
 from vc4lab.soc.videocore.vpu.instructions import Instruction, class_of, decode
 from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory

@@ -25,7 +25,8 @@ _ROUND = (1 << FRACTION) - 1
 @staged
 def _place(attributes: Attributes, number: Any) -> Value:
     """The place of a batch that was taken: number 0 is the oldest."""
-    return ((attributes.head + number) & (TAKEN - 1)).sext(i64)
+    found: Value = ((attributes.head + number) & (TAKEN - 1)).sext(i64)
+    return found
 
 
 @staged

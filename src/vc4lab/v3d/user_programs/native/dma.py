@@ -40,14 +40,8 @@ from vc4lab.simd import (
 from vc4lab.v3d.unknowns import Unknowns
 from vc4lab.v3d.user_programs.budget import DMA_START_COST
 from vc4lab.v3d.user_programs.state import FINDING_OUTSIDE_RAM, QpuState, SharedState
-from vc4lab.v3d.vpm.setup import (
-    DMA_ROWS,
-    LANES,
-    ROW_BYTES,
-    STORE_SHAPE_BITS,
-    UNPACKED_SHAPE,
-    VPM_BYTES,
-)
+from vc4lab.v3d.vpm.setup import DMA_ROWS, STORE_SHAPE_BITS, UNPACKED_SHAPE, VPM_BYTES
+from vc4lab.v3d.vpm.shader_rows import LANES, ROW_BYTES
 
 
 def _or(value: Value, zero: int) -> Value:

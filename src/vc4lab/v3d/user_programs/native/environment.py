@@ -42,7 +42,7 @@ from vc4lab.v3d.user_programs.native import vpm as native_vpm
 from vc4lab.v3d.user_programs.needs import SEMAPHORE_LIMIT, need_of
 from vc4lab.v3d.user_programs.state import QpuState, SharedState, Status, Unit
 from vc4lab.v3d.vpm.access import next_address, reader
-from vc4lab.v3d.vpm.setup import ROW_BYTES
+from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 REFUSALS = (
     "a varying read",
@@ -149,13 +149,16 @@ class StagedUserEnvironment(ResumableEnvironment):
         return nothing, nothing
 
     def tlb_colour_load(self) -> Value:
-        return self.refuse("a TLB colour load")
+        nothing: Value = self.refuse("a TLB colour load")
+        return nothing
 
     def tlb_alpha_load(self) -> Value:
-        return self.refuse("a TLB alpha mask load")
+        nothing: Value = self.refuse("a TLB alpha mask load")
+        return nothing
 
     def tlb_coverage_load(self) -> Value:
-        return self.refuse("a TLB coverage load")
+        nothing: Value = self.refuse("a TLB coverage load")
+        return nothing
 
     def zeroed(self) -> None:
         self.stop(Status.ZEROED)

@@ -10,12 +10,8 @@ from vc4lab.simd import Value, i1, i32, i32x16, kernel, mask_bits, ptr, select, 
 from vc4lab.v3d.user_programs import state as st
 from vc4lab.v3d.user_programs.state import QpuState, SharedState
 from vc4lab.v3d.vpm.access import HORIZONTAL, element_offsets, first_address, write_vector
-from vc4lab.v3d.vpm.setup import (
-    LOAD_STRIDE_KIND,
-    ROW_BYTES,
-    STORE_KIND,
-    STORE_STRIDE_KIND,
-)
+from vc4lab.v3d.vpm.setup import LOAD_STRIDE_KIND, STORE_KIND, STORE_STRIDE_KIND
+from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 
 def is_rows(setup: Value) -> Value:

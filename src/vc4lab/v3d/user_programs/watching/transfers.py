@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from vc4lab.v3d.unknowns import Unknowns
 from vc4lab.v3d.vpm.setup import (
     DMA_ROWS,
-    LANES,
-    ROW_BYTES,
     VPM_BYTES,
     LoadSetup,
     LoadStride,
@@ -21,6 +19,7 @@ from vc4lab.v3d.vpm.setup import (
     first_sub_index,
     mode_width,
 )
+from vc4lab.v3d.vpm.shader_rows import LANES, ROW_BYTES
 
 _WORD = 0xFFFFFFFF
 
