@@ -14,8 +14,9 @@ test: packages env lint types
 	$(BIN)/python -m pytest -n logical --dist loadfile
 
 lint: env
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples tools
+	$(BIN)/ruff format --check src tests benchmarks examples tools
+	$(BIN)/python tools/sizes.py
 
 types: env
 	$(BIN)/mypy

@@ -46,7 +46,7 @@ CANNOT_START = frozenset(
 """What execve and fork say of a program, or of a host that has no room for it."""
 
 
-def drm(
+def drm(  # noqa: C901
     program: Annotated[
         list[str] | None,
         typer.Argument(metavar="-- PROGRAM [ARGUMENTS]", help="The program and its arguments."),

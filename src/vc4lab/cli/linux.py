@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vc4lab.linux.boots import LinuxBoot
 
 
-def linux(
+def linux(  # noqa: C901
     program: Annotated[
         list[str] | None,
         typer.Argument(

@@ -38,7 +38,7 @@ def is_qemu(arguments: Sequence[str]) -> bool:
     )
 
 
-def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:  # noqa: C901
     """QEMU's arguments as those of `vc4lab boot`, and sentences about what was left out.
 
     Our own options (two dashes) and paths pass unchanged. Raises ValueError with a sentence.

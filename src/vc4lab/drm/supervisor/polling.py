@@ -98,7 +98,7 @@ class PollCalls:
         """Whether the kernel's answer might be wrong. Sockets bring dma-bufs at any number."""
         return any(number in WINDOW for number in numbers) or self.device.draws_shared()
 
-    def _wait(
+    def _wait(  # noqa: C901
         self,
         caller: Caller,
         wanted: list[tuple[int, int]],

@@ -174,7 +174,7 @@ def _draw_record(scanners: Scanners, context: Value, tile: Value, address: Value
 
 
 @staged
-def _scan_tile(
+def _scan_tile(  # noqa: C901
     scanners: Scanners, draw_record: Function[Value], recording: bool, context: Value, tile: Value
 ) -> Value:
     """Scan one tile's list, or one piece of rendering list; state carries on in the context.

@@ -66,7 +66,7 @@ def _is_used(op: Op) -> bool:
     return op.target not in SFU_WRITES and not only_flags
 
 
-def _edges_of(op: Op, inside: set[Op]) -> None:
+def _edges_of(op: Op, inside: set[Op]) -> None:  # noqa: C901
     """What must come before an operation, and how long."""
     before: dict[Op, int] = {}
 

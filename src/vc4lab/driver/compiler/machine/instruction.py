@@ -103,7 +103,7 @@ class Slot:
 
     # ---------------------------------------------------------------- operands
 
-    def plan(self, op: Op, is_add: bool, now: int, may_read_uniform: bool) -> Plan | Move | None:
+    def plan(self, op: Op, is_add: bool, now: int, may_read_uniform: bool) -> Plan | Move | None:  # noqa: C901
         """How the operation's operands are read here; None: not in this instruction."""
         code = op.add if is_add else op.mul
         assert code is not None
