@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -80,6 +81,71 @@ def test_arrays_fill_the_rows(arrays: tuple[tuple[int, int], ...], codes: set[st
 
 def test_nothing_is_said_of_rows_that_are_not_read() -> None:
     assert not found(read_setup(1) + write_setup() + COPY, 3, 1, (4, 0))
+
+
+EITHER = """
+    nop ; nop ; ldtmu0
+    brr.allz -, other
+    nop
+    nop
+    nop
+{first}
+    brr -, after
+    nop
+    nop
+    nop
+other:
+{second}
+after:
+"""
+LOOP = """
+    mov ra0, 3
+    nop
+l:  mov vpm, vpm ; nop
+    sub.setf ra0, ra0, 1
+    nop
+    brr.allnz -, l
+    nop
+    nop
+    nop
+"""
+
+
+def either(first: str, second: str) -> str:
+    return EITHER.format(first=first, second=second)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows_in", "rows_out", "codes"),
+    [
+        (read_setup(3) + write_setup() + either(COPY * 3, COPY * 3), 3, 3, set()),
+        (read_setup(2) + write_setup() + either(COPY * 3, COPY * 3), 3, 3, {"VTX-007"}),
+        (read_setup(2) + write_setup() + either(COPY * 2, COPY * 3), 3, 2, set()),
+        (read_setup(3) + write_setup() + either(COPY * 2, COPY), 3, 3, {"VTX-008", "VTX-004"}),
+        (read_setup(3) + write_setup() + either(COPY * 3, COPY), 3, 3, set()),
+        (read_setup(3) + write_setup() + either(COPY * 3, COPY * 3), 3, 2, {"VTX-006"}),
+        (read_setup(3) + write_setup() + LOOP, 3, 3, set()),
+        (read_setup(3) + write_setup() + LOOP, 3, 20, set()),
+        (write_setup() + LOOP, 3, 3, {"VTX-007"}),
+        (read_setup(1) + write_setup() + "x: brr -, ra1\nnop\nnop\nnop\n", 1, 3, set()),
+    ],
+)
+def test_what_is_wrong_on_all_ways_is_found(
+    text: str, rows_in: int, rows_out: int, codes: set[str]
+) -> None:
+    assert found(text, rows_in, rows_out) == codes
+
+
+def test_too_many_ways_end_in_silence() -> None:
+    body = read_setup(0) + write_setup() + "mov r0, vpm ; nop\n" * 2
+    skips = "".join(
+        f"brr.anyz -, s{number}\nnop\nnop\nnop\nldi vw_setup, 0x{0x1A00 | number:x}\n"
+        f"mov vpm, r0 ; nop\ns{number}:\n"
+        for number in range(30)
+    )
+    begin = time.process_time()
+    assert not found(body + skips, 2, 1)
+    assert time.process_time() - begin < 2
 
 
 # -- in a frame ----------------------------------------------------------------------------------
