@@ -84,6 +84,7 @@ def test_a_machine_by_keywords():
     assert options.unknowns == OTHERS.with_(
         hyp_start="svc",
         monitor_call="undefined",
+        framebuffer_alpha="mode",
         framebuffer_order_channel_1="rgb",
         parked_cores="polling",
     )

@@ -88,6 +88,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "tests/soc/videocore/test_framebuffer.py": {
         "test_small_depths": ("framebuffer_small_pixels=high",),
+        "test_whether_alpha_counts": ("framebuffer_alpha=mode",),
         "test_the_order_of_channel_1": ("framebuffer_order_channel_1=rgb",),
     },
     "tests/soc/cores/test_hyp.py": {

@@ -35,6 +35,19 @@ BOARD_UNKNOWNS = [
         "A comment in FreeBSD's driver names both; the mailbox documentation does not say",
     ),
     Unknown(
+        "framebuffer_alpha",
+        "Does the alpha mode of a 32-bit framebuffer (tag 0x48007) have an effect?",
+        {
+            "ignored": "no: framebuffer_ignore_alpha=1 is the default (since November 2016)",
+            "mode": "yes, as framebuffer_ignore_alpha=0 in config.txt has it",
+        },
+        "ignored",
+        "Set alpha mode 0 on a board and fill one half with alpha 0, the other with 255.",
+        "The default is named by the firmware's maintainer (raspberrypi/firmware, issue 685), not "
+        "what becomes of the tag. Ultibo's programs set mode 0 and draw windows of alpha 255 and "
+        "pictures of alpha 0 side by side, and their authors show both",
+    ),
+    Unknown(
         "framebuffer_order",
         "Which pixel order has a framebuffer whose program never sets one (tag 0x48006)?",
         _ORDERS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.soc.videocore.framebuffer import ALPHA_IGNORED, ALPHA_REVERSED, Framebuffer
+from vc4lab.soc.videocore.framebuffer import ALPHA_REVERSED, Framebuffer
 
 MAX_LOOKS = 16
 """Pictures that are looked at."""
@@ -81,7 +81,7 @@ class DisplayLint:
         """Whether nothing of a picture is to be seen because all of it is transparent."""
         framebuffer = self._framebuffer
         mode = framebuffer.geometry.alpha_mode
-        if framebuffer.geometry.depth != 32 or mode >= ALPHA_IGNORED:
+        if not framebuffer.has_alpha:
             return
         if not any(data[part::4].strip(b"\0") for part in range(3)):
             return

@@ -23,6 +23,7 @@ FIRMWARES: Mapping[str, Mapping[str, str]] = {
         "parked_cores": "polling",
         "monitor_call": "undefined",  # it belongs to the stub, which there is none of
         "framebuffer_address": "physical",
+        "framebuffer_alpha": "mode",
         "framebuffer_order_channel_1": "rgb",
     },
 }

@@ -134,12 +134,36 @@ def test_other_depths_become_32(boot, depth):
     assert machine.videocore.framebuffer.geometry.depth == 32
 
 
+ALPHA_COUNTS = "framebuffer_ignore_alpha=0\n"
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("config", "options", "counts"),
+    [
+        ("", {}, False),
+        ("framebuffer_ignore_alpha=1\n", {"firmware": "2015"}, False),
+        ("", {"firmware": "2015"}, True),
+        ("", {"unknowns": DEFAULT_UNKNOWNS.with_(framebuffer_alpha="mode")}, True),
+        (ALPHA_COUNTS, {}, True),
+    ],
+)
+def test_whether_alpha_counts(boot, mode, config, options, counts):
+    """Windows of alpha 255 beside a picture of alpha 0, as Ultibo's programs have them."""
+    machine = boot(HALT, config=config, **options)
+    image = show(machine, 32, bytes((7, 7, 7, 0, 7, 7, 7, 255)), alpha_mode=mode)
+    shown = [image.getpixel((x, 0)) != (0, 0, 0) for x in range(2)]
+    assert shown == ([mode == 0, mode == 1] if counts and mode < 2 else [True, True])
+    machine.display_lint.picture()
+    assert not machine.reporter.has("SOC-089")
+
+
 @pytest.mark.parametrize(
     ("mode", "levels"), [(0, [200, 100, 0]), (1, [0, 99, 200]), (2, [200, 200, 200])]
 )
 @pytest.mark.parametrize("order", [0, 1])
 def test_alpha_over_black(boot, mode, levels, order):
-    machine = boot(HALT)
+    machine = boot(HALT, config=ALPHA_COUNTS)
     data = bytes((200, 0, 200, 0, 200, 0, 200, 127, 200, 0, 200, 255))
     image = show(machine, 32, data, alpha_mode=mode, order=order)
     pixels = [image.getpixel((x, 0)) for x in range(3)]
@@ -187,7 +211,7 @@ def test_cursors_that_make_no_sense(boot, width, height, address, hot):
 
 @pytest.mark.parametrize(("mode", "alpha"), [(0, 255), (1, 0)])
 def test_a_transparent_picture_is_told(boot, mode, alpha):
-    machine = boot(HALT)
+    machine = boot(HALT, config=ALPHA_COUNTS)
     show(machine, 32, bytes((200, 0, 0, alpha)) * 16, alpha_mode=mode)
     machine.display_lint.picture()
     assert machine.reporter.has("SOC-089")
@@ -198,7 +222,7 @@ def test_a_transparent_picture_is_told(boot, mode, alpha):
     [(0, (9, 0, 0, 0)), (1, (200, 0, 0, 200)), (2, (9, 0, 0, 0)), (1, (0, 0, 0, 9))],
 )
 def test_other_pictures_are_not(boot, mode, pixel):
-    machine = boot(HALT)
+    machine = boot(HALT, config=ALPHA_COUNTS)
     show(machine, 32, bytes(pixel) * 16, alpha_mode=mode)
     machine.display_lint.picture()
     assert not machine.reporter.has("SOC-089")

@@ -384,7 +384,9 @@ ENTRIES = [
         "SOC-089",
         "Fully transparent picture",
         "With alpha mode 0 a pixel is opaque if its alpha is 0, with mode 1 if it is 255. The "
-        "picture's alpha values are the opposite, so the black screen below shows.",
+        "picture's alpha values are the opposite, so the black screen below shows: where "
+        "config.txt says framebuffer_ignore_alpha=0, or with firmware of 2015 (the unknown "
+        "framebuffer_alpha).",
         _MAILBOX + ", set alpha mode (0x00048007)",
         "Set alpha mode 2 (ignored), or write the other alpha values into the pixels.",
         Severity.WARNING,

@@ -125,8 +125,16 @@ class Framebuffer:
     cursor: Cursor = field(default_factory=Cursor)
     composition: Composition | None = None
     """What is shown instead while it is on."""
+    ignores_alpha: bool = True
+    """Whether the alpha mode has no effect."""
     low_first: bool = True
     """With less than 8 bits a pixel: whether a byte's first pixel is in its low bits."""
+
+    @property
+    def has_alpha(self) -> bool:
+        """Whether pixels may be transparent."""
+        g = self.geometry
+        return g.depth == 32 and g.alpha_mode < ALPHA_IGNORED and not self.ignores_alpha
 
     @property
     def address(self) -> int:
@@ -268,7 +276,7 @@ class Framebuffer:
             order = g.order if self.order_told else RGB
             picture.putpalette(_palette_bytes(self.palette, order))
             return picture.convert("RGB")
-        if g.depth == 32 and g.alpha_mode < ALPHA_IGNORED:
+        if self.has_alpha:
             return _over_black(Image, size, data, g)
         modes = {24: ("BGR", "RGB"), 32: ("BGRX", "RGBX")}
         # "BGR;16" is the library's name for red in the top five bits.

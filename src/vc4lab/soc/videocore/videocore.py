@@ -59,6 +59,7 @@ class VideoCore:
         self.overscan = self._overscan_of_config()
         alias = board.alias if unknowns["framebuffer_address"] == "bus" else 0
         self.framebuffer = Framebuffer(memory, self.pool, reporter, alias, self._default_geometry())
+        self.framebuffer.ignores_alpha = self._ignores_alpha()
         self.framebuffer.low_first = unknowns["framebuffer_small_pixels"] == "low"
         self.clock_rates = rates_at_start(board, config, reporter)
         self.clock_states = dict.fromkeys(self.clock_rates, 1)
@@ -111,6 +112,12 @@ class VideoCore:
         if "framebuffer_swap" in self.config.values:
             return ORDERS["bgr" if self.config.flag("framebuffer_swap") else "rgb"]
         return ORDERS[usual]
+
+    def _ignores_alpha(self) -> bool:
+        """Whether the alpha mode has no effect: config.txt's word, else the firmware's default."""
+        if "framebuffer_ignore_alpha" in self.config.values:
+            return self.config.flag("framebuffer_ignore_alpha")
+        return self.unknowns["framebuffer_alpha"] == "ignored"
 
     # -- power -------------------------------------------------------------------------------------
 
