@@ -412,11 +412,11 @@ class Hardware:
                     timer=timers[number] if board.local is not None else None,
                     cycles=lambda: self.clock.now * board.arm_clock // NANOSECONDS,
                     time_polled=self.bus.time_polled,
-                    send_event=cores.send_event,
                     code_changed=cores.code_maintained,
                     report=self.report,
                     forgiving=self.forgiving,
                     bus=self.bus.address,
+                    events=cores.events.address,
                 ),
                 number,
             )

@@ -78,6 +78,7 @@ class SliceState(Struct):
     company = i64
     maintained = i64
     limit_before = i64
+    end = i64
 
 
 COUNT = SliceState.count.offset // 8
@@ -94,6 +95,7 @@ STATUS = SliceState.status.offset // 8
 CODE_CHANGED = SliceState.code_changed.offset // 8
 COMPANY = SliceState.company.offset // 8
 MAINTAINED = SliceState.maintained.offset // 8
+END = SliceState.end.offset // 8
 """Members of the state, as `words_of` numbers them."""
 NOWHERE = -1
 """No address of a block."""

@@ -6,22 +6,21 @@ read as 0, and writes are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from unicorn import arm_const as arm
 
-from vc4lab.memory import MEMORY_MASK
 from vc4lab.soc.cores import alignment, exclusives, hyp, memory_types
 from vc4lab.soc.cores.alignment_words import CHECKED, FREE, LEGACY
 from vc4lab.soc.cores.arm32_words import (
+    THUMB_WAITS,
+    YIELD_THUMB,
     condition_met,
     do_timer,
     is_monitor_call,
     is_monitor_vectors,
     is_security_register,
-    is_wait,
-    is_yield,
     leads_to_nothing,
 )
 from vc4lab.soc.cores.code_pages import PAGE
@@ -52,7 +51,8 @@ from vc4lab.soc.cores.exceptions import (
     ExceptionEntry,
 )
 from vc4lab.soc.cores.hyp_core import HypCore
-from vc4lab.soc.cores.native_counter import NativeCounter, NativePair
+from vc4lab.soc.cores.native_counter import NativeCounter
+from vc4lab.soc.cores.native_places import NativePlace
 from vc4lab.soc.cores.traps import (
     ARM_TRAPS,
     HYP_MISTAKE_TRAPS,
@@ -110,7 +110,6 @@ class Arm32(Cpu):
     def _make_engine(self, unicorn: Any) -> Any:
         self._handlers: dict[int, int] = {}
         """Vectors at 0 with the first word of a handler that was found there."""
-        self._pairs: dict[int, NativePair] = {}
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_ARM)
         engine.ctl_set_cpu_model(getattr(arm, f"UC_CPU_ARM_{self.model}"))
         return engine
@@ -163,28 +162,19 @@ class Arm32(Cpu):
         mistakes = HYP_MISTAKE_TRAPS if self.in_hyp else ()
         return self._exclusive_traps + HYP_TRAPS + IDENTITY_TRAPS + mistakes
 
-    def _meet_page(self, address: int) -> None:
-        super()._meet_page(address)
-        for place, pair in self._pairs.items():
-            code = self._host_address(place) if (place ^ address) < PAGE else None
-            if code is not None:
-                pair.move(code)
-
     def _hook_place(self, place: int, action: Action) -> None:
         self._exclusive_hooks += action is Action.EXCLUSIVE
-        code = self._host_address(place) if action is Action.TIMER_PAIR else None
-        if code is None or self._counter is None:
-            super()._hook_place(place, action)
-            return
-        trap = self._trap(action)
-        pair = self._counter.place(code, lambda at, size: trap(self.engine, at, size, None))
-        self._pairs[place] = pair
-        self.calls.add_hook(self._unicorn.UC_HOOK_CODE, *pair.hook, span=(place, place))
+        super()._hook_place(place, action)
 
-    def _host_address(self, place: int) -> int | None:
-        """Where the host has the word at an address, if that is in RAM."""
-        physical = self.translate(place)
-        return None if physical is None else self.memory.base + (physical & MEMORY_MASK)
+    @property
+    def _native_places(self) -> Mapping[Action, Callable[..., NativePlace]]:
+        counter = self._counter
+        if counter is None:
+            return {}
+        return {Action.TIMER_PAIR: counter.pair, Action.TIMER: counter.single}
+
+    def _hook_invalid(self) -> None:
+        self.calls.add_hook(self._unicorn.UC_HOOK_INSN_INVALID, *self._events.invalid)
 
     def _install_hooks(self) -> None:
         super()._install_hooks()
@@ -193,9 +183,8 @@ class Arm32(Cpu):
         routing = () if self.model == "1176" else (hyp.HCR,)
         self._place = self.calls.batch(self.SYSTEM, (self.PC, self.STATUS, *routing))
         if timer is not None and bus:
-            write = self.calls.address_of("uc_reg_write")
             numbers = arm.UC_ARM_REG_R0, arm.UC_ARM_REG_PC
-            self._counter = NativeCounter(bus, timer, write, *numbers)
+            self._counter = NativeCounter(bus, timer, self.calls, *numbers)
 
     # -- registers ---------------------------------------------------------------------------------
 
@@ -387,10 +376,10 @@ class Arm32(Cpu):
     def _on_invalid(self, engine: Any, _data: Any) -> bool:
         pc, cpsr, *_routing = self._place.read()
         thumb = bool(cpsr & THUMB)
-        word = self.fetch(pc - 2, 2) if thumb else self.fetch(pc - 4)
-        if is_wait(word, thumb):
+        word = self.fetch(pc - 2, 2) if thumb else 0
+        if word in THUMB_WAITS:
             self._waits_for_event = True
-            self.yields = is_yield(word, thumb)
+            self.yields = word == YIELD_THUMB
             engine.emu_stop()
             return True
         if not thumb and self._steps_over(pc):

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, timer_read, timer_write
 
-CONDITION = 0xF << 28
-WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0x0320F002, 0xBF20, 0x0320F001, 0xBF10
+THUMB_WAITS = WFE_THUMB, YIELD_THUMB = 0xBF20, 0xBF10
+"""WFE and YIELD; those of A32: `native_events.py`."""
 READS = 1 << 20
 """Of mrc, mcr, mrrc and mcrr: which way."""
 PAIRS = {
@@ -24,18 +24,6 @@ COUNTS = (0, 1)
 """Those of them that cannot be written."""
 EMPTY_WORDS = 16
 """So many zeros in a row are no program."""
-
-
-def is_wait(word: int, thumb: bool) -> bool:
-    """WFE or YIELD; of 16 bits in Thumb code."""
-    if thumb:
-        return word in (WFE_THUMB, YIELD_THUMB)
-    return word & ~CONDITION in (WFE_ARM, YIELD_ARM)
-
-
-def is_yield(word: int, thumb: bool) -> bool:
-    """YIELD alone."""
-    return word == YIELD_THUMB if thumb else word & ~CONDITION == YIELD_ARM
 
 
 def is_monitor_call(word: int, thumb: bool) -> bool:

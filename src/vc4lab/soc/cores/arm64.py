@@ -8,7 +8,7 @@ looks at the new level.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from unicorn import arm64_const as a64
@@ -44,6 +44,7 @@ from vc4lab.soc.cores.exceptions import (
 from vc4lab.soc.cores.generic_timer import FREQUENCY
 from vc4lab.soc.cores.native_counter import ON_SYSTEM_INSTRUCTION, NativeCounter
 from vc4lab.soc.cores.native_entry import EC_DATA, EC_PREFETCH, EC_SVC, IL, NativeEntry
+from vc4lab.soc.cores.native_places import NativePlace
 from vc4lab.soc.cores.outcome import Outcome
 from vc4lab.soc.cores.traps import (
     A64_READS,
@@ -85,6 +86,11 @@ def _kind_of(word: int) -> int | None:
     return int(a64.UC_ARM64_INS_SYS) if word & 0xFFF80000 == SYS else None
 
 
+def _is_unit(word: int) -> bool:
+    """Whether it is msr of CNTP_*_EL0 or CNTV_*_EL0."""
+    return word & 0xFFFFFE00 == MSR | 0xBE200
+
+
 class Arm64(Cpu):
     """Cortex-A53 in AArch64 state."""
 
@@ -98,6 +104,7 @@ class Arm64(Cpu):
     STATE = (*NAMES, a64.UC_ARM64_REG_PSTATE)
     affinity = 0x80000000
     start_level = 2
+    _counter: NativeCounter | None = None
     _float_hooks = 0
     _float_forbidden = False
     _is_breakpoint = False
@@ -122,8 +129,7 @@ class Arm64(Cpu):
         if timer is None or not self.links.bus:
             self._pages.more_traps += A64_READS
             return
-        write_register = self.calls.address_of("uc_reg_write")
-        self._counter = NativeCounter(self.links.bus, timer, write_register, other=self._read_other)
+        self._counter = NativeCounter(self.links.bus, timer, self.calls, other=self._read_other)
         hook = self._counter.hook
         self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *hook, a64.UC_ARM64_INS_MRS)
 
@@ -304,6 +310,10 @@ class Arm64(Cpu):
     # -- code that is looked at, and hooks in it ---------------------------------------------------
 
     @property
+    def _native_places(self) -> Mapping[Action, Callable[..., NativePlace]]:
+        return {Action.WAIT_FOR_EVENT: self._events.wfe}
+
+    @property
     def _traps_now(self) -> tuple[Trap, ...]:
         room = self._float_hooks < float_trap.MAX_HOOKS
         searched = room and not float_trap.allowed(self.system_register(CPACR), 0)
@@ -338,7 +348,9 @@ class Arm64(Cpu):
             super()._hook_place(place, action)
             return
         function, state = self.counter.maintenance_hook, self.counter.address
-        if action is not Action.CODE_CHANGED or action in self._watchers:
+        if self._counter is not None and _is_unit(self.fetch(place)):
+            function, state = self._counter.write_hook
+        elif action is not Action.CODE_CHANGED or action in self._watchers:
             callback = ON_SYSTEM_INSTRUCTION(lambda *_details: self._does(action, place))
             self._callbacks.append(callback)
             function, state = ctypes.cast(callback, ctypes.c_void_p).value or 0, 0

@@ -13,6 +13,16 @@ from vc4lab.soc.clock import FAR
 from vc4lab.soc.cores.code_pages import forget_addresses
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.idle import IdleLoop
+from vc4lab.soc.cores.native_events import (
+    CALM,
+    EVENTS,
+    NAP,
+    NAPS,
+    RETURNS,
+    RUNNING,
+    STUB,
+    Events,
+)
 from vc4lab.soc.cores.outcome import InterruptStorm, UnhandledException
 from vc4lab.soc.cores.steady import SteadyWait
 from vc4lab.soc.native import SliceCounter
@@ -25,33 +35,24 @@ LONGEST_NAP = 8
 """Rounds for which a core in a wfe loop is left alone while others work."""
 
 
-SOON = 5_000
-"""Instructions after an event until a core that runs alone gives the others a turn."""
-
-
 class Core:
     """A core and what it waits for."""
 
-    def __init__(self, cpu: Cpu, parked: bool) -> None:
+    def __init__(self, cpu: Cpu, events: Events) -> None:
         self.cpu = cpu
         self.number = cpu.number
-        self.parked = parked
+        self._shared, self._own = events.words, cpu.events.words
+        self._bit = 1 << cpu.number
         self.idle = IdleLoop(cpu)
         self.steady = SteadyWait(cpu)
         self.asleep = ""
-        self.event = False
-        """The event register: sev or sevl has set it, and no wfe has taken it since."""
         self.looks = True
         """Asleep in wfe: whether it looks up now and then, as if an event had come."""
         self.stream_at = FAR
         """In wfe: the moment at which its timer sends it an event."""
-        self.returns = 0
-        """Exceptions that it had taken when it came to its last wfe."""
         self.wish = 0
         """The moment until which it polls."""
         self.wake_at = 0
-        self.naps = 0
-        self.nap = 0
         self.probes = 0
         """Slices that are kept short because it waited for memory to change a moment ago."""
         self.vain = 0
@@ -67,11 +68,58 @@ class Core:
         self.began = 0
         """Device accesses and instructions when its turn began."""
 
+    @property
+    def parked(self) -> bool:
+        """Whether it has not been started yet."""
+        return not self._shared[RUNNING] & self._bit
+
+    @parked.setter
+    def parked(self, parked: bool) -> None:
+        running = self._shared[RUNNING]
+        self._shared[RUNNING] = running & ~self._bit if parked else running | self._bit
+
+    @property
+    def event(self) -> bool:
+        """The event register: sev or sevl has set it, and no wfe has taken it since."""
+        return self._shared[EVENTS] & self._bit != 0
+
+    @event.setter
+    def event(self, event: bool) -> None:
+        events = self._shared[EVENTS]
+        self._shared[EVENTS] = events | self._bit if event else events & ~self._bit
+
+    @property
+    def returns(self) -> int:
+        """Exceptions that it had taken when it came to its last wfe."""
+        return self._own[RETURNS]
+
+    @returns.setter
+    def returns(self, count: int) -> None:
+        self._own[RETURNS] = count
+
+    @property
+    def naps(self) -> int:
+        """Rounds for which it is left alone, while it waits; `nap` is what is left of them."""
+        return self._shared[NAPS + self.number]
+
+    @naps.setter
+    def naps(self, rounds: int) -> None:
+        self._shared[NAPS + self.number] = rounds
+
+    @property
+    def nap(self) -> int:
+        """Rounds that are left of `naps`."""
+        return self._shared[NAP + self.number]
+
+    @nap.setter
+    def nap(self, rounds: int) -> None:
+        self._shared[NAP + self.number] = rounds
+
     def rest(self, how: str) -> None:
         """It waits; the longer, the more seldom it is asked again."""
         self.asleep = how
-        self.naps = min(self.naps + 1, LONGEST_NAP)
-        self.nap = self.naps
+        naps = min(self.naps + 1, LONGEST_NAP)
+        self.naps = self.nap = naps
 
 
 class Cores:
@@ -81,8 +129,8 @@ class Cores:
     ----------
     current
         The core whose turn it is.
-    calm
-        Turns of one core while all others rested, since an event or interrupt was sent.
+    events
+        The cores' event registers.
     """
 
     current: Core
@@ -99,12 +147,23 @@ class Cores:
         self._counter = counter
         self._bus = bus
         self.all: list[Core] = []
-        self.calm = 0
+        self.events = Events(counter.address, lambda: self.event_sent())
+
+    @property
+    def calm(self) -> int:
+        """Turns of one core while all others rested, since an event or interrupt was sent."""
+        return self.events.words[CALM]
+
+    @calm.setter
+    def calm(self, turns: int) -> None:
+        self.events.words[CALM] = turns
 
     def add(self, cpus: list[Cpu]) -> None:
         """The board's cores are made."""
-        self.all = [Core(cpu, parked=True) for cpu in cpus]
+        self.all = [Core(cpu, self.events) for cpu in cpus]
         self.current = self.all[0]
+        if self.stub_waits:
+            self.events.words[STUB] = (1 << len(cpus)) - 1
 
     # -- starting ----------------------------------------------------------------------------------
 
@@ -162,24 +221,6 @@ class Cores:
             core.wake_at = core.wish = 0
             core.vain = 0
             core.polls = None
-
-    def send_event(self, local: bool = False) -> None:
-        """SEV: cores in wfe go on, the others' next wfe does not wait. SEVL (`local`): its own."""
-        if local:
-            self.current.event = True
-            return
-        if self.calm:
-            self.calm = 0
-            self._counter.limit = min(self._counter.limit, self._counter.count + SOON)
-        parked = False
-        for core in self.all:
-            if core.parked:
-                parked = True
-            else:
-                core.event = True
-                core.nap = core.naps = 0
-        if parked and self.stub_waits:
-            self.event_sent()
 
     # -- what they do ------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vc4lab.listeners import Listeners
-from vc4lab.memory import GuestMemory
+from vc4lab.memory import MEMORY_MASK, GuestMemory
 from vc4lab.soc.cores.code_pages import CodePages
 from vc4lab.soc.cores.engine_calls import MONITOR_AT_32, MONITOR_AT_64, NO_FAULT, EngineCalls
 from vc4lab.soc.cores.exceptions import (
@@ -29,6 +29,7 @@ from vc4lab.soc.cores.exceptions import (
     ArmException,
     ExceptionTaken,
 )
+from vc4lab.soc.cores.native_events import ENABLED, NativeEvents
 from vc4lab.soc.cores.open_exceptions import OpenExceptions
 from vc4lab.soc.cores.outcome import (
     ABORTED,
@@ -122,13 +123,8 @@ class Cpu(StrictCore):
         self._pages = CodePages(self.engine, memory, counter, wide=self.WIDE)
         self.calls = EngineCalls(self.engine)
         self._state = self.calls.batch(self.SYSTEM, self.STATE)
-        self._watchers = {
-            Action.SEND_EVENT: lambda address: self.links.send_event(False),
-            Action.SEND_LOCAL_EVENT: lambda address: self.links.send_event(True),
-            Action.EVENT_STREAM: self._set_event_stream,
-        }
-        self.yields = False
-        """Whether what it waits by is a yield, which no core sleeps in."""
+        self._watchers = {Action.EVENT_STREAM: self._set_event_stream}
+        self._places = {}
         self._pending: tuple[ArmException, int] | None = None
         self._fault_status = NO_FAULT
         self.on_stop: Callable[[], bool] | None = None
@@ -270,10 +266,30 @@ class Cpu(StrictCore):
         timer.streams[bool(level & HYP_REGISTERS)] = value
 
     def _install_hooks(self) -> None:
-        unicorn = self._unicorn
         self._block_hook = self._hook_blocks()
         self._hook_exceptions()
-        self.engine.hook_add(unicorn.UC_HOOK_INSN_INVALID, self._on_invalid)
+        self._events = NativeEvents(
+            self.links.events,
+            self.number,
+            self._counts,
+            self.calls,
+            (self.PC, self.STATUS),
+            self.memory.base,
+            self._meets_invalid,
+        )
+        self._hook_invalid()
+
+    def _hook_invalid(self) -> None:
+        self.engine.hook_add(self._unicorn.UC_HOOK_INSN_INVALID, self._on_invalid)
+
+    def _meets_invalid(self) -> bool:
+        """The engine cannot execute an instruction, nor can native code."""
+        try:
+            return self._on_invalid(self.engine, None)
+        except BaseException as error:
+            self.counter.fail(error)
+            self.engine.emu_stop()
+            return True
 
     def _hook_blocks(self) -> int:
         counter = self.counter
@@ -309,6 +325,7 @@ class Cpu(StrictCore):
         """
         counter = self.counter
         counter.limit = limit
+        self._events.words[ENABLED] = self.on_stop is None and not self.links.forgiving
         self.alignment.enter()
         self.look_at_control()
         self._storm.resume(counter.count)
@@ -322,7 +339,7 @@ class Cpu(StrictCore):
             self._waits_for_event = False
             counter.forget_spins()
             try:
-                self.engine.emu_start(self._entry(), self.LAST_ADDRESS)
+                self.calls.start(self._entry(), self.LAST_ADDRESS)
             except self._unicorn.UcError as error:
                 self._on_engine_error(error)
             self.refresh()
@@ -419,6 +436,15 @@ class Cpu(StrictCore):
         if place is None:
             return 0
         return self.memory.u16(place) if size == 2 else self.memory.u32(place)
+
+    def _host_address(self, place: int) -> int | None:
+        physical = self.translate(place)
+        return None if physical is None else self.memory.base + (physical & MEMORY_MASK)
+
+    @property
+    def events(self) -> NativeEvents:
+        """Its hooks at wfe, sev and sevl."""
+        return self._events
 
     def translate(self, address: int) -> int | None:
         """The physical address of a virtual one as the core sees it now, None if none is."""

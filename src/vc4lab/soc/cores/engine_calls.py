@@ -6,6 +6,8 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from unicorn import UcError
+
 KNOWN_VERSION = (2, 1)
 """The offsets below were found in this version of the engine."""
 PLACES_AT, COUNT_AT = 56, 12
@@ -101,10 +103,27 @@ class EngineCalls:
 
         self._library = ctypes.CDLL(binding.uclib._name)
         self._handle = ctypes.c_void_p(engine._uch.value)
+        self._start = self._library.uc_emu_start
+        self._start.argtypes = (ctypes.c_void_p, *(ctypes.c_uint64,) * 3, ctypes.c_size_t)
         self._engine = engine
         self._version = binding.uc_version()[:2]
         self._context: Any = None
         """The engine's copy of its state that the status of aborts is read from."""
+
+    def start(self, begin: int, end: int) -> None:
+        """Let the core run; as the binding does it, in half of its time.
+
+        Raises
+        ------
+        UcError, and what a hook in Python has raised.
+        """
+        engine = self._engine
+        engine._hook_exception = None
+        error = self._start(self._handle, begin, end, 0, 0)
+        if error:
+            raise UcError(error)
+        if engine._hook_exception is not None:
+            raise engine._hook_exception
 
     def address_of(self, name: str) -> int:
         """Host address of one of the engine's functions."""

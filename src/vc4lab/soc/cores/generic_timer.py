@@ -8,11 +8,12 @@ the crystal (or half of the ARM's clock) through the local block's prescaler (`l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from vc4lab.simd import Struct, i64
+from vc4lab.simd import Array, Struct, i64
 from vc4lab.soc.clock import Clock, Event
+from vc4lab.soc.native import words_of
 
 FREQUENCY = 19_200_000
 """The crystal, and what the firmware leaves in CNTFRQ."""
@@ -36,7 +37,7 @@ class Pace(Struct):
     """How the counter counts, for native code, too: since when, and how far it was then.
 
     It has `whole` ticks in each of the crystal's and `prescaler` more in 2**31 of them. CNTVOFF is
-    `behind`, CNTFRQ `frequency`.
+    `behind`, CNTFRQ `frequency`; `control` and `compare` are CNT*_CTL and CNT*_CVAL of the units.
     """
 
     whole = i64
@@ -45,6 +46,14 @@ class Pace(Struct):
     count_then = i64
     behind = i64
     frequency = i64
+    control = Array(i64, len(UNITS))
+    compare = Array(i64, len(UNITS))
+
+
+def _words(name: str) -> slice:
+    """An array of a `Pace` as `words_of` numbers its members."""
+    first = Pace.offset(name) // 8
+    return slice(first, first + len(UNITS))
 
 
 def _pace(name: str) -> Any:
@@ -57,16 +66,24 @@ def _pace(name: str) -> Any:
     return property(read, write)
 
 
+def _signed(value: int) -> int:
+    """A number of 64 bits as memory has it."""
+    value &= LONG
+    return value - (value >> 63 << 64)
+
+
 class GenericTimer:
     """CNT*_CTL, CNT*_CVAL and CNT*_TVAL of a core; `attention` is called when a timer fires."""
 
     def __init__(self, clock: Clock, attention: Callable[[], None]) -> None:
         self._clock = clock
         self._attention = attention
-        self._control = [0 for _unit in UNITS]
-        self._compare = [0 for _unit in UNITS]
         self._events: list[Event | None] = [None for _unit in UNITS]
         self.pace = Pace(whole=1, frequency=FREQUENCY)
+        words = words_of(self.pace)
+        self._control, self._compare = words[_words("control")], words[_words("compare")]
+        self.lowered: Callable[[], None] = lambda: None
+        """Called when a unit was set so that it asks for no interrupt now."""
         self.streams = [0, 0]
         """CNTKCTL, CNTHCTL: when the counter wakes a core in wfe."""
 
@@ -113,7 +130,7 @@ class GenericTimer:
     @offset.setter
     def offset(self, value: int) -> None:
         self.pace.behind = value - (value >> 63 << 64)
-        self._schedule(VIRTUAL)
+        self.schedule(VIRTUAL)
 
     def count_of(self, unit: int) -> int:
         """What a unit compares with: CNTPCT or CNTVCT."""
@@ -126,13 +143,13 @@ class GenericTimer:
         self._count_then, self._since = self.count, self._clock.now
         self._prescaler = value
         for unit in UNITS:
-            self._schedule(unit)
+            self.schedule(unit)
 
     def write_count(self, value: int) -> None:
         """The counter goes on from another value."""
         self._count_then, self._since = value & LONG >> 1, self._clock.now
         for unit in UNITS:
-            self._schedule(unit)
+            self.schedule(unit)
 
     def level(self, unit: int) -> bool:
         """Whether the timer asks for its interrupt."""
@@ -143,7 +160,7 @@ class GenericTimer:
         return self._met(unit) if event is None else self._clock.now >= event.at
 
     def _met(self, unit: int) -> bool:
-        return self.count_of(unit) >= self._compare[unit]
+        return self.count_of(unit) >= self._compare[unit] & LONG
 
     @property
     def armed(self) -> bool:
@@ -158,16 +175,16 @@ class GenericTimer:
     def write_control(self, unit: int, value: int) -> None:
         """CNT*_CTL"""
         self._control[unit] = value & (ENABLE | MASKED)
-        self._schedule(unit)
+        self.schedule(unit)
 
     def read_compare(self, unit: int) -> int:
         """CNT*_CVAL"""
-        return self._compare[unit]
+        return self._compare[unit] & LONG
 
     def write_compare(self, unit: int, value: int) -> None:
         """CNT*_CVAL"""
-        self._compare[unit] = value & LONG
-        self._schedule(unit)
+        self._compare[unit] = _signed(value)
+        self.schedule(unit)
 
     def read_value(self, unit: int) -> int:
         """CNT*_TVAL: ticks to go, as a 32-bit number."""
@@ -179,17 +196,33 @@ class GenericTimer:
         signed = value - (value >> 31 << 32)
         self.write_compare(unit, self.count_of(unit) + signed)
 
-    def _schedule(self, unit: int) -> None:
+    @property
+    def settings(self) -> tuple[list[int], list[int]]:
+        """CNT*_CTL and CNT*_CVAL of all units, as they are saved."""
+        return self._control.tolist(), [value & LONG for value in self._compare]
+
+    def restore(self, control: Sequence[int], compare: Sequence[int]) -> None:
+        """Set them."""
+        for unit in UNITS:
+            self._control[unit] = control[unit] & (ENABLE | MASKED)
+            self._compare[unit] = _signed(compare[unit])
+            self.schedule(unit)
+
+    def schedule(self, unit: int) -> None:
+        """What a unit is set to has changed: when does it ask for its interrupt?"""
         event = self._events[unit]
         if event is not None:
             event.cancel()
             self._events[unit] = None
         if self._control[unit] & (ENABLE | MASKED) == ENABLE:
-            to_go = self._compare[unit] - self.count_of(unit)
+            to_go = (self._compare[unit] & LONG) - self.count_of(unit)
             ticks = self.count + to_go - self._count_then
             speed = TICKS * self._prescaler
-            if speed > 0 and not self._met(unit):
+            met = self._met(unit)
+            if speed > 0 and not met:
                 moment = self._since - (-ticks * NANOSECONDS * WHOLE // speed)
                 self._events[unit] = self._clock.at(moment, self._attention)
-            elif self._met(unit):
+            if met:
                 self._attention()
+                return
+        self.lowered()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from vc4lab.soc.cores.code_pages import PAGE, CodePages, Hook
 from vc4lab.soc.cores.engine_calls import EngineCalls
 from vc4lab.soc.cores.exceptions import THUMB
+from vc4lab.soc.cores.native_events import WAITS, YIELDS, NativeEvents
+from vc4lab.soc.cores.native_places import NativePlace
 from vc4lab.soc.cores.traps import Action, Trap
 from vc4lab.soc.native import SliceCounter
 
@@ -19,11 +21,14 @@ class TrappedCode(ABC):
     WIDE: bool
     counter: SliceCounter
     calls: EngineCalls
+    engine: Any
     cpsr: int
     _pages: CodePages
+    _events: NativeEvents
+    _places: dict[int, NativePlace]
+    """The trapped instructions that native code does, by address."""
     _watchers: dict[Action, Callable[[int], None]]
     """Called before an instruction instead of doing it here, with its address."""
-    _waits_for_event = False
     _onward: int | None = None
     """Where a trapped instruction goes on, if not after itself."""
 
@@ -38,6 +43,24 @@ class TrappedCode(ABC):
     @abstractmethod
     def translate(self, address: int) -> int | None:
         """The physical address of a virtual one as the core sees it now, None if none is."""
+
+    @property
+    def _waits_for_event(self) -> bool:
+        """Whether it has come to an instruction that waits for an event."""
+        return self._events.words[WAITS] != 0
+
+    @_waits_for_event.setter
+    def _waits_for_event(self, waits: bool) -> None:
+        self._events.words[WAITS] = waits
+
+    @property
+    def yields(self) -> bool:
+        """Whether what it waits by is a yield, which no core sleeps in."""
+        return self._events.words[YIELDS] != 0
+
+    @yields.setter
+    def yields(self, yields: bool) -> None:
+        self._events.words[YIELDS] = yields
 
     @property
     def executes_thumb(self) -> bool:
@@ -64,21 +87,51 @@ class TrappedCode(ABC):
             self._hook_place(place, action)
         if found:
             self._pages.forget_translations(address & ~(PAGE - 1))
+        for place, native in self._places.items():
+            code = self._host_address(place) if (place ^ address) < PAGE else None
+            if code is not None:
+                native.move(code)
+
+    @abstractmethod
+    def _host_address(self, place: int) -> int | None:
+        """Where the host has the word at an address, if that is in RAM."""
 
     def _hook_place(self, place: int, action: Action) -> None:
-        """Stop before the instruction at an address to do it here."""
-        if action is Action.CODE_CHANGED:
-            from unicorn import UC_HOOK_CODE
+        """Stop before the instruction at an address, in native code if that can do it."""
+        from unicorn import UC_HOOK_CODE
 
-            counter, span = self.counter, (place, place)
-            self.calls.add_hook(UC_HOOK_CODE, counter.code_hook, counter.address, span=span)
-            return
-        self._pages.hook(place, self._trap(action))
+        hook = self._native_hook(place, action)
+        if hook is None:
+            self._pages.hook(place, self._trap(action))
+        else:
+            self.calls.add_hook(UC_HOOK_CODE, *hook, span=(place, place))
+
+    def _native_hook(self, place: int, action: Action) -> tuple[int, int] | None:
+        """Host addresses of what the engine calls at a trapped instruction, and of its state."""
+        if action is Action.CODE_CHANGED:
+            return self.counter.code_hook, self.counter.address
+        if action is Action.SEND_EVENT:
+            return self._events.sev
+        if action is Action.SEND_LOCAL_EVENT:
+            return self._events.sevl
+        make = self._native_places.get(action)
+        code = None if make is None else self._host_address(place)
+        if make is None or code is None:
+            return None
+        trap = self._trap(action)
+        native = make(code, lambda address, size: trap(None, address, size, None))
+        self._places[place] = native
+        return native.hook
+
+    @property
+    def _native_places(self) -> Mapping[Action, Callable[..., NativePlace]]:
+        """What makes a hook that does such an instruction in native code."""
+        return {}
 
     def _trap(self, action: Action) -> Hook:
         watcher = self._watchers.get(action)
 
-        def on_instruction(engine: Any, address: int, size: int, _data: Any) -> None:
+        def on_instruction(_engine: Any, address: int, size: int, _data: Any) -> None:
             try:
                 if watcher is not None:
                     watcher(address)
@@ -89,7 +142,7 @@ class TrappedCode(ABC):
                     onward, self._onward = self._onward, None
                     self.set_pc(address + size if onward is None else onward)
                     if self._waits_for_event:
-                        engine.emu_stop()
+                        self.engine.emu_stop()
             except BaseException as error:
                 self.counter.fail(error)
 

@@ -170,7 +170,6 @@ class CoreLinks:
     timer: GenericTimer | None
     cycles: Callable[[], int]
     time_polled: Callable[[], None]
-    send_event: Callable[[bool], None]
     code_changed: Callable[[], None]
     report: Callable[[str, str, int], None]
     """For mistakes that only a core notices: code, sentence, address."""
@@ -178,6 +177,8 @@ class CoreLinks:
     """Whether accesses work that a core would not do (`GpuOptions.forgiving`)."""
     bus: int = 0
     """Host address of the `BusState` that counts what is polled."""
+    events: int = 0
+    """That of the `EventState` of all cores."""
 
 
 TIMER_UNITS = {(0, 2): PHYSICAL, (0, 3): VIRTUAL, (HYP_REGISTERS, 2): HYPERVISOR}

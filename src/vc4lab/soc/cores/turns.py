@@ -25,6 +25,7 @@ from vc4lab.soc.cores.outcome import (
 from vc4lab.soc.cores.parking import Parking
 from vc4lab.soc.cores.waits import Waits
 from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.native import END
 from vc4lab.soc.run_end import RunEnd
 from vc4lab.soc.watchdog import pending_lines
 
@@ -122,6 +123,7 @@ class Turns:
         self.slices += 1
         hardware.clock.something_happened()
         end = hardware.counter.count + longest
+        hardware.counter.words[END] = end
         try:
             while True:
                 self._interrupts.deliver(core)

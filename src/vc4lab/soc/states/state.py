@@ -85,7 +85,7 @@ def save_state(
         "scheduler": [snapshot_core(core) for core in machine.processors.all],
         "polls": machine.bus.polls.kept.hex(),
         "events": _pending_events(machine),
-        "timers": [[t._control, t._compare, [t.offset]] for t in _generic_timers(machine)],
+        "timers": [[*t.settings, [t.offset]] for t in _generic_timers(machine)],
         "display": _snapshot_display(machine),
         "pages": pages,
         "checksums": checksums(machine.memory, pages),
@@ -225,10 +225,7 @@ def _restore(
     _restore_events(machine, events)
     for timer, (control, compare, offset) in zip(timers, settings, strict=True):
         timer.offset = offset
-        timer._control[:] = [value & 3 for value in control]
-        timer._compare[:] = compare
-        for unit in UNITS:
-            timer._schedule(unit)
+        timer.restore(control, compare)
 
 
 def _check_timer(
