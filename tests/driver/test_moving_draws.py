@@ -18,6 +18,7 @@ from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol import messages
 from vc4lab.mesa.protocol.codes import Compare, Primitive, Stage, StencilOp
 from vc4lab.mesa.protocol.formats import Format
+from vc4lab.mesa.protocol.objects import VertexElement, VertexElements
 from vc4lab.mesa.protocol.state_commands import (
     SetIndexBuffer,
     SetStencilRef,
@@ -25,6 +26,8 @@ from vc4lab.mesa.protocol.state_commands import (
     VertexBuffer,
 )
 from vc4lab.mesa.protocol.work_commands import Transfer3d
+from vc4lab.records.control import parse_list
+from vc4lab.records.states import GlShaderState
 
 COLUMNS, HEIGHT = 32, 8
 WIDTH = 4 * COLUMNS
@@ -250,4 +253,103 @@ def test_depth_alone_is_cleared_by_the_tile_buffer_where_the_stencil_is_one_valu
     drawing.draw(Primitive.TRIANGLE_STRIP, 4)
     assert covered() == 32 * 64
     assert jobs
+    assert gpu.codes() == []
+
+
+def shader_states(gpu: RunningServer) -> list[int]:
+    """How many shader states the binning list of each job has, as jobs come."""
+    screen = gpu.screen
+    assert isinstance(screen, VideoCoreScreen)
+    found: list[int] = []
+
+    def job(event: JobDrawn) -> None:
+        start, end = event.lists[:2]
+        records = parse_list(screen.memory.guest.read, start, end)
+        found.append(sum(one.id == GlShaderState.id for one in records))
+
+    screen.listeners.job.subscribe(job)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "shifts"), [("", True), ("u1", False), ("u2", True), ("u4", True)]
+)
+def test_arrays_that_begin_whole_vertices_later(
+    drawing: Drawing,
+    target: int,
+    gpu: RunningServer,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    shifts: bool,
+) -> None:
+    """The shader state of the draw before holds, with other first vertices or indices."""
+    buffer = drawing.buffer(bytes(8) + strips().tobytes() + strips().tobytes())
+    if kind:
+        indices = drawing.buffer(np.arange(4 * COLUMNS).astype(kind).tobytes(), 32)
+        drawing.client.submit(SetIndexBuffer(indices, int(kind[1]), 0))
+
+    def frame(*columns: int, bytes_more: int = 8, **fields: Any) -> list[int]:
+        begin(drawing)
+        for column in columns:
+            place = VertexBuffer(16, 64 * column + bytes_more, buffer)
+            drawing.client.submit(SetVertexBuffers((place,)))
+            drawing.draw(Primitive.TRIANGLE_STRIP, 4, indexed=int(bool(kind)), **fields)
+        return drawn(drawing, target)
+
+    assert frame(0) == [0]
+    executed = executed_by_python(gpu, monkeypatch)
+    states = shader_states(gpu)
+    assert frame(3, 5, 3, 30) == [3, 5, 30]
+    assert states.pop() == (1 if shifts else 4)
+    assert frame(9, 7, 8) == [7, 8, 9]  # vertex 0 is the first one that a record names
+    assert states.pop() == (2 if shifts else 3)
+    if kind:
+        assert frame(4, 2, 4, index_bias=8) == [4, 6]
+        assert states.pop() == (2 if shifts else 3)
+    assert not executed
+    # Half a vertex on: x and y are the z and w of the vertex before.
+    begin(drawing)
+    for more in (8, 16):
+        drawing.client.submit(SetVertexBuffers((VertexBuffer(16, 64 * 6 + more, buffer),)))
+        drawing.draw(Primitive.TRIANGLE_STRIP, 4, indexed=int(bool(kind)))
+    assert drawn(drawing, target) == [6]
+    assert states.pop() == 2
+    assert gpu.codes() == []
+
+
+def test_arrays_of_which_one_begins_later(
+    drawing: Drawing, target: int, gpu: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shader state holds only if all arrays begin as many vertices later."""
+    greens = np.repeat(np.arange(COLUMNS, dtype=np.float32) / 255, 4)
+    colours = np.stack([np.ones_like(greens), greens], 1)
+    drawing.bind(
+        VertexElements(
+            (
+                VertexElement(0, 0, 0, Format.R32G32B32A32_FLOAT),
+                VertexElement(0, 0, 1, Format.R32G32_FLOAT),
+            )
+        )
+    )
+    buffers = drawing.buffer(strips().tobytes()), drawing.buffer(colours.tobytes())
+    drawing.shaders(shaders.VARYING, shaders.VARYING_COLOUR)
+
+    def frame(*columns: tuple[int, int]) -> dict[int, int]:
+        begin(drawing)
+        for column, colour in columns:
+            first = VertexBuffer(16, 64 * column, buffers[0])
+            second = VertexBuffer(8, 32 * colour, buffers[1])
+            drawing.client.submit(SetVertexBuffers((first, second)))
+            drawing.draw(Primitive.TRIANGLE_STRIP, 4)
+        picture = drawing.get(target)
+        return {one: int(picture[0, 4 * one + 1, 1]) for one in drawn(drawing, target)}
+
+    assert frame((1, 1)) == {1: 1}
+    executed = executed_by_python(gpu, monkeypatch)
+    states = shader_states(gpu)
+    assert frame((2, 5), (4, 7), (9, 12)) == {2: 5, 4: 7, 9: 12}
+    assert states.pop() == 1
+    assert frame((2, 5), (4, 6), (4, 8), (5, 8)) == {2: 5, 4: 8, 5: 8}
+    assert states.pop() == 4
+    assert not executed
     assert gpu.codes() == []

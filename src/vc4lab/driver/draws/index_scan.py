@@ -1,4 +1,4 @@
-"""Indices of a draw, natively: the lowest and the highest of them, 32-bit ones made 16."""
+"""Indices of a draw, natively: the lowest and the highest of them, and less a number as 16 bits."""
 
 from __future__ import annotations
 
@@ -66,11 +66,15 @@ def _range_of(place: Value, count: Value, size: int) -> tuple[Value, Value]:
 
 
 @staged
-def narrow(to: Value, place: Value, count: Value, shift: Value) -> None:
-    """`count` indices of 32 bits less `shift`, as 16 bits; up to 32 bytes more are written."""
+def shifted(to: Value, place: Value, count: Value, less: Value, size: Value) -> None:
+    """`count` indices of 32 or 16 bits less a number, as 16 bits; up to 32 bytes more go there."""
     number: Any = const(i32, 0)
-    lanes = splat(shift)
+    lanes = splat(less)
     while number.ult(count):
-        words = load(i32x16, place + number.zext(i64) * 4)
-        store(to + number.zext(i64) * 2, (words - lanes).trunc(i16x16))
+        if size == 4:
+            words = load(i32x16, place + number.zext(i64) * 4)
+            store(to + number.zext(i64) * 2, (words - lanes).trunc(i16x16))
+        else:
+            shorts = load(i16x16, place + number.zext(i64) * 2)
+            store(to + number.zext(i64) * 2, shorts - lanes.trunc(i16x16))
         number += LANES

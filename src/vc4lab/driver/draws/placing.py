@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from vc4lab.driver.draws.index_scan import BLOCK, index_range, narrow
+from vc4lab.driver.draws.index_scan import BLOCK, index_range, shifted
 from vc4lab.driver.draws.plans import HEAD, PLAN_WORDS
 from vc4lab.driver.draws.primitives import MAX_INDEX, MAX_VERTICES
 from vc4lab.memory.pointers import host, word_at
@@ -51,6 +51,9 @@ assert 1 + d.VertexArrayPrimitives.length.lo // 8 == LENGTH_AT
 assert 1 + d.VertexArrayPrimitives.first.lo // 8 == FIRST_AT
 KNOWN = 256
 """Records by their ids."""
+MOST_SHIFTED = 256
+"""Indices of a draw that are written anew so that its vertices count from where those of the draw
+before do: its shader state holds then."""
 
 
 class Piece(Struct):
@@ -279,16 +282,38 @@ def _offset(memory: Value, offsets: Value, number: Value, own: Value) -> tuple[V
     return found, is_known
 
 
-@staged
-def _named(s: Any, draw: Any, vertices: Vertices, free: Value) -> tuple[Value, ...]:
-    """The vertices that a draw names: whether it can be drawn so; the lowest and the highest; the
-    one that index 0 is; the first one, or where its indices are; the highest index; bytes that its
-    indices take from address `free` on.
+class Named(NamedTuple):
+    """The vertices that a draw names.
+
+    Attributes
+    ----------
+    good
+        Whether it can be drawn so (i1).
+    lowest, highest
+        Of its vertices.
+    base
+        The vertex that index 0 is.
+    place
+        Guest address of its indices.
+    low, high
+        The lowest and the highest of them; without indices those of its vertices.
     """
+
+    good: Value
+    lowest: Value
+    highest: Value
+    base: Value
+    place: Value
+    low: Value
+    high: Value
+
+
+@staged
+def _named(s: Any, draw: Any, vertices: Vertices) -> Named:
+    """The vertices that a draw names; indices of 32 bits count from the lowest one if need be."""
     good = const(i1, True)
-    lowest, highest = vertices.start, vertices.start + vertices.length - 1
-    base, first = const(i32, 0), vertices.start
-    maximum, taken = const(i32, 0), const(i32, 0)
+    low, high = vertices.start, vertices.start + vertices.length - 1
+    base, place = const(i32, 0), const(i32, 0)
     if vertices.moves:
         end = vertices.start.zext(i64) + vertices.length.zext(i64)
         good = draw.least.ule(vertices.length)
@@ -302,23 +327,41 @@ def _named(s: Any, draw: Any, vertices: Vertices, free: Value) -> tuple[Value, .
             end = offset.zext(i64) + count.zext(i64) * size.zext(i64)
             good &= good_offset & (end <= draw.index_limit.zext(i64))
             if good:
-                first = draw.index_base + offset
-                place = host(s.memory, first)
-                low, high = index_range(place, count, size)
+                place = draw.index_base + offset
+                low, high = index_range(host(s.memory, place), count, size)
                 base = vertices.bias
-                lowest, highest = base + low, base + high
-                maximum = high
-                if size == 4:
-                    shift = select(high.ugt(MAX_INDEX), low, const(i32, 0))
-                    maximum = high - shift
-                    base += shift
-                    taken = (count * 2 + BLOCK + 15) & -16
-                    good = maximum.ule(MAX_INDEX) & count.ult(s.arena_end - free)
-                    good &= taken <= s.arena_end - free
-                    if good:
-                        first = free
-                        narrow(host(s.memory, free), place, count, shift)
-    return good, lowest, highest, base, first, maximum, taken
+                if high.ugt(MAX_INDEX):
+                    base += low
+                    high -= low
+                    low = const(i32, 0)
+                    good = high.ule(MAX_INDEX)
+    return Named(good, base + low, base + high, base, place, low, high)
+
+
+@staged
+def _ahead(s: Any, draw: Any, vertices: Vertices, named: Named) -> tuple[Value, Value]:
+    """Whether the shader state of the draw before holds for the vertices of a draw of the same
+    plan and constants, and by how many vertices its arrays begin later than that draw's.
+    """
+    number: Any
+    plan = host(s.memory, s.last_address)
+    holds, ahead, is_known = const(i1, True), const(i32, 0), const(i1, False)
+    for number in range(draw.move_count):
+        move: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
+        begin, _ = _first_byte(s, move, vertices)
+        array = begin + move.base + named.base * move.stride
+        distance = array - load(i32, word_at(plan, move.word))
+        if (is_known == 0) & (move.stride != 0):
+            ahead = distance // move.stride
+            is_known = const(i1, True)
+        holds &= distance == ahead * move.stride
+    low, high = named.low + ahead, named.high + ahead
+    if draw.kind == ARRAYS:
+        holds &= (low >= 0) & (high >= 0) & (high < MAX_VERTICES)
+    elif ahead != 0:
+        holds &= (low >= 0) & (high >= 0) & (high <= MAX_INDEX) & (draw.index_size != 1)
+        holds &= vertices.length.ule(MOST_SHIFTED)
+    return holds, ahead
 
 
 @staged
@@ -351,33 +394,41 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
     address = (s.arena + 4 * PLAN_WORDS - 1) & -(4 * PLAN_WORDS)
     size = draw.word_count * 4
     has_room = (size <= s.arena_end - address) & (draw.most_bytes <= s.capacity - s.length)
-    end = address + size
-    base, first, maximum = const(i32, 0), const(i32, 0), const(i32, 0)
-    lowest, highest, taken = const(i32, 0), const(i32, 0), const(i32, 0)
-    # With the same uniforms, and arrays where they were, its shader state holds: it is set already.
-    holds = vertices.moves & (s.last == draw.serial)
-    holds &= (s.last_vertex == blocks[0]) & (s.last_fragment == blocks[1])
-    plan = host(s.memory, s.last_address)
+    named = _named(s, draw, vertices)
+    has_room &= named.good
+    lowest, highest = named.lowest, named.highest
     if has_room:
-        good, lowest, highest, base, first, maximum, taken = _named(s, draw, vertices, end)
-        has_room = good
         for number in range(moves):
             move: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
             begin, is_known = _first_byte(s, move, vertices)
             span = (highest - lowest).zext(i64) * move.stride.zext(i64) + move.vertex_bytes.zext(
                 i64
             )
-            array = begin + move.base + base * move.stride
-            if holds:
-                holds = load(i32, word_at(plan, move.word)) == array
             begin += lowest * move.stride
             has_room &= is_known & (begin.zext(i64) + span <= move.limit.zext(i64))
-        holds &= taken == 0
-        end += taken
+    # With the same uniforms, and arrays where they were or some vertices from there, its shader
+    # state holds: it is set already.
+    holds = has_room & vertices.moves & (s.last == draw.serial)
+    holds &= (s.last_vertex == blocks[0]) & (s.last_fragment == blocks[1])
+    ahead = const(i32, 0)
+    if holds:
+        holds, ahead = _ahead(s, draw, vertices, named)
+        ahead = select(holds, ahead, const(i32, 0))
+    end = select(holds, s.arena, address + size)
+    first = select(draw.kind == ARRAYS, named.low + ahead, named.place)
+    is_indexed = vertices.moves & (draw.kind == INDEXED)
+    is_written = is_indexed & ((draw.index_size == 4) | (ahead != 0))
+    if has_room & is_written:
+        first = (end + 15) & -16
+        taken = vertices.length * 2 + BLOCK
+        has_room = vertices.length.ult(s.arena_end - first) & (taken <= s.arena_end - first)
+        if has_room:
+            less = named.base - vertices.bias - ahead
+            shifted(host(s.memory, first), host(s.memory, named.place), vertices.length, less,
+                    draw.index_size)  # fmt: skip
+            end = first + taken
     if has_room:
-        if holds:
-            end = s.arena
-        else:
+        if holds == 0:
             _fill(s.memory, draw, address, blocks, s.zeros)
             s.last = select(vertices.moves, draw.serial, const(i32, 0))
             s.last_vertex = blocks[0]
@@ -387,11 +438,11 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
             moved: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
             begin, _ = _first_byte(s, moved, vertices)
             if holds == 0:
-                array = begin + moved.base + base * moved.stride
+                array = begin + moved.base + named.base * moved.stride
                 store(word_at(host(s.memory, address), moved.word), array)
             length = (highest - lowest) * moved.stride + moved.vertex_bytes
             _use(s, moved.used, begin + lowest * moved.stride, length)
-        if vertices.moves & (draw.kind == INDEXED) & (taken == 0):
+        if is_indexed & (is_written == 0):
             _use(s, draw.index_used, first - draw.index_base, vertices.length * draw.index_size)
         s.arena = end
         length = s.length
@@ -415,7 +466,7 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
                 store(record + LENGTH_AT, vertices.length)
                 store(record + FIRST_AT, first)
                 if draw.kind == INDEXED:
-                    store(record + MAXIMUM_AT, maximum)
+                    store(record + MAXIMUM_AT, named.high + ahead)
             length += batch.length
         s.length = length
         s.draws = s.draws + 1
