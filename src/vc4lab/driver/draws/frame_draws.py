@@ -12,6 +12,7 @@ import numpy as np
 from vc4lab.driver.draws.placing import (
     FIXED,
     KNOWN,
+    MOST_CHANGES,
     SHADER_STATE_BYTES,
     Move,
     Piece,
@@ -182,12 +183,13 @@ def _signed(word: int) -> int:
 
 
 class KeptDraws(NamedTuple):
-    """The draws of a frame that waits: its records, their number, the number of the frame, and the
-    values of state records that count at its end.
+    """The draws of a frame that waits: its records, their number, changes of state in them, the
+    number of the frame, and the values of state records that count at its end.
     """
 
     records: bytes
     draws: int
+    changes: int
     job: int
     known: bytes
 
@@ -215,11 +217,12 @@ class FrameDraws:
         sink.last = 0
         known = sink.address + Sink.offset("known")
         if kept is None:
-            sink.length = sink.draws = 0
+            sink.length = sink.draws = sink.changes = 0
             self._jobs = sink.job = self._jobs % MOST_JOBS + 1
             ctypes.memset(known, 0xFF, _KNOWN_BYTES)
         else:
             sink.length, sink.draws, sink.job = len(kept.records), kept.draws, kept.job
+            sink.changes = kept.changes
             self._body[: sink.length] = np.frombuffer(kept.records, np.uint8)
             ctypes.memmove(known, kept.known, _KNOWN_BYTES)
 
@@ -231,7 +234,7 @@ class FrameDraws:
         """What the frame at hand has, for `begin`."""
         sink = self.sink
         known = ctypes.string_at(sink.address + Sink.offset("known"), _KNOWN_BYTES)
-        return KeptDraws(self.records, sink.draws, sink.job, known)
+        return KeptDraws(self.records, sink.draws, sink.changes, sink.job, known)
 
     def end(self) -> None:
         """No frame is at hand; its records stay until the next one begins."""
@@ -264,6 +267,11 @@ class FrameDraws:
         added = bool(self._native(self.sink.address, placed.address, *blocks, 1, *words))
         self.give_arena()
         return added
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its list has as many changes of state as the chip counts."""
+        return self.sink.changes >= MOST_CHANGES
 
     def changes(self) -> None:
         """The plan of a draw is another one for once: no draw is the same as the one before."""

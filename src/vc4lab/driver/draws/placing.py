@@ -36,6 +36,7 @@ from vc4lab.simd import (
     umax,
     umin,
 )
+from vc4lab.v3d.ptb.context import STATE_LIMIT
 
 SHADER_STATE = int(states.GlShaderState.id)
 SHADER_STATE_BYTES = 5
@@ -49,6 +50,9 @@ LENGTH_AT, FIRST_AT, MAXIMUM_AT = (
 highest index."""
 assert 1 + d.VertexArrayPrimitives.length.lo // 8 == LENGTH_AT
 assert 1 + d.VertexArrayPrimitives.first.lo // 8 == FIRST_AT
+MOST_CHANGES = STATE_LIMIT - 16
+"""Of state in a list; a frame with more becomes several (HW-2116). Some records stand at its
+begin."""
 KNOWN = 256
 """Records by their ids."""
 MOST_SHIFTED = 256
@@ -192,6 +196,10 @@ class Sink(Struct):
     framebuffer = i32
     job = i32
     draws = i32
+    changes = i32
+    """Of state in its list, which the chip's binner counts."""
+    batch = i32
+    """Of the draw at hand, the first primitive record that no frame has yet; 0: all have one."""
     zeros = i32
     """The address of a word that is 0."""
     turn = i32
@@ -386,7 +394,10 @@ def _first_byte(s: Any, move: Any, vertices: Vertices) -> tuple[Value, Value]:
 
 @staged
 def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Vertices) -> Value:
-    """Add a draw; whether there was room, and its vertices are inside of their buffers."""
+    """Add a draw; whether there was room, and its vertices are inside of their buffers.
+
+    Where the list has changes of state enough, `Sink.batch` says what is left of it.
+    """
     number: Any
     s: Any = Sink.at(sink)
     draw: Any = Placed.at(placed)
@@ -445,7 +456,8 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
         if is_indexed & (is_written == 0):
             _use(s, draw.index_used, first - draw.index_base, vertices.length * draw.index_size)
         s.arena = end
-        length = s.length
+        before = s.length
+        length = before
         for number in range(draw.record_count):
             piece: Any = Piece.at(draw.records + number.zext(i64) * Piece.size)
             known = word_at(s.known, piece.first)
@@ -453,7 +465,11 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
                 store(known, piece.second)
                 _copy(s.body + length.zext(i64), piece.data, piece.length)
                 length += piece.length
-        for number in range(draw.batch_count):
+        last = umin(draw.batch_count, s.batch + umax(MOST_CHANGES - s.changes, const(i32, 1)))
+        s.changes = s.changes + select(holds, (length != before).zext(i32), last - s.batch)
+        next_batch = s.batch
+        s.batch = select(last < draw.batch_count, last, const(i32, 0))
+        for number in range(next_batch, last):
             batch: Any = Piece.at(draw.batches + number.zext(i64) * Piece.size)
             if holds == 0:
                 to = s.body + length.zext(i64)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vc4lab.driver.draws.placing import Placed, Seen, Sink, Vertices, place
+from vc4lab.driver.draws.placing import MOST_CHANGES, Placed, Seen, Sink, Vertices, place
 from vc4lab.driver.queue.blocks import STAGE_PARTS
 from vc4lab.driver.queue.commands import Draw
 from vc4lab.memory.pointers import host, word_at
@@ -180,8 +180,10 @@ def _is_current(sink: Any, draw: Any, count: Value) -> Value:
     for number in range(count):
         seen: Any = Seen.at(draw.seen + number.zext(i64) * Seen.size)
         changed |= load(i64, seen.counter) ^ seen.changes
+    # Others are for the processor, which begins another frame.
+    has_room = sink.changes + draw.batch_count <= MOST_CHANGES
     is_here = (draw.framebuffer == sink.framebuffer) & ((sink.aside == 0) | (count == 0))
-    found: Value = is_here & (changed == 0)
+    found: Value = has_room & is_here & (changed == 0)
     return found
 
 

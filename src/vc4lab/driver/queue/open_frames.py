@@ -6,7 +6,7 @@ copy, a sync. While another frame buffer is bound a frame waits, so that it may 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +119,22 @@ class OpenFrames:
         job.go_on()
         self.job = job
         return job
+
+    def parts(self, framebuffer: Framebuffer) -> Iterator[FrameJob]:
+        """The frame that goes to these surfaces, for a draw; and more of them for what is left of
+        the draw where the list of one has as much as the chip takes. Raises Refused.
+        """
+        draws = self.frame_draws
+        draws.sink.batch = 0
+        while True:
+            job = self.begin(framebuffer)
+            if draws.is_full:
+                self.flush()
+                job = self.begin(framebuffer)
+            yield job
+            if not draws.sink.batch:
+                return
+            self.flush()
 
     def begin_with(self, job: FrameJob) -> None:
         """Another frame begins, and is this one: there is none at hand, and none aside."""

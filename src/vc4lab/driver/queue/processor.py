@@ -184,22 +184,24 @@ class Processor:
         shared, uniforms = self.blocks.shared(command.pipe_state, command.shader_state)
         reads = shared.reads
         self._frames.will_read(reads)
-        job = self._frames.begin(shared.state.framebuffer)
         place = command.vertices
 
         def whole() -> PipeState:
             return self.blocks.moved(self.blocks.whole(shared, uniforms), place)
 
         moved = self.blocks.moved(shared.state, place) if place else None
-        if self.draws.add_shared(job, shared, uniforms, command, whole, moved):
+        is_drawn = False
+        for job in self._frames.parts(shared.state.framebuffer):
+            if not self.draws.add_shared(job, shared, uniforms, command, whole, moved):
+                continue
+            is_drawn = True
             job.reads.update(shared.textures if self.draws.is_moved else reads)
             job.drawn.append(number)
             repeats = self.draws.repeats
             if repeats is not None and shared.lasts and job.writes.keys().isdisjoint(reads):
                 self.walk.learn(repeats, shared, moves=self.draws.is_moved)
-            if self.listeners.draw.subscriptions and self.draws.pipeline is not None:
-                event = DrawAdded(number, command, whole(), self.draws.pipeline)
-                self.listeners.draw.emit(event)
+        if is_drawn and self.listeners.draw.subscriptions and self.draws.pipeline is not None:
+            self.listeners.draw.emit(DrawAdded(number, command, whole(), self.draws.pipeline))
 
     def clear(self, command: c.Clear) -> None:
         """Fill surfaces, as the first thing of a frame or later."""
@@ -284,14 +286,14 @@ class Processor:
             self._frames.finish()
             self.blits.forget()
         blit = self.blits.of(command, target, source)
-        job = self._frames.begin(blit.state.framebuffer)
-        if blit.covers_target and not job.has_work:
-            job.clear(COLOUR0, 0, 0, 0)  # nothing has to be loaded
-        try:
-            blit.prepared = self.draws.add(job, blit.state, blit.draw, blit.prepared)
-        except CompileError as reason:
-            raise Refused("GL-016", str(reason)) from None
-        job.reads[source.number] = source
+        for job in self._frames.parts(blit.state.framebuffer):
+            if blit.covers_target and not job.has_work:
+                job.clear(COLOUR0, 0, 0, 0)  # nothing has to be loaded
+            try:
+                blit.prepared = self.draws.add(job, blit.state, blit.draw, blit.prepared)
+            except CompileError as reason:
+                raise Refused("GL-016", str(reason)) from None
+            job.reads[source.number] = source
 
     def upload(self, command: c.Upload) -> None:
         """Memory → resource."""

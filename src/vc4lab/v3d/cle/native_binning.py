@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.memory import lazy_zeros
 from vc4lab.simd import NativeFunction, NativeModule, build, i32, late_kernel, ptr
 from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.cle.binned_draws import BinnedDraws
@@ -92,9 +93,8 @@ class NativeBinning:
         self._nv.memory = memory.base
         shaders.attach(context, memory.base, addresses)
         context.binner, context.nv = binner.context.address, self._nv.address
-        # untouched pages cost nothing
-        self._memory = (ctypes.c_char * (MAX_VERTICES + _OUTPUT_BYTES + 64))()
-        context.used = (ctypes.addressof(self._memory) + 63) & ~63
+        self._memory = lazy_zeros(MAX_VERTICES + _OUTPUT_BYTES + 64)
+        context.used = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         context.output = context.used + MAX_VERTICES
 
     def run(self, here: int, end: int, notes: RecordNotes) -> tuple[int, int]:

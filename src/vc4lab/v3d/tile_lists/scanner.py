@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import struct
+from array import array
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.memory import lazy_zeros
 from vc4lab.records.states import TRIANGLES_16_BIT
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
 from vc4lab.v3d.state.record_notes import MAX_NOTES, NOTE_BYTES
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.state.record_notes import RecordNotes
 
+_HASH = struct.Struct("<I")
 _STATE_AT = ScanContext.state.offset
 
 _NO_EXPANSIONS = (ctypes.c_char * Expansion.size)()
@@ -164,7 +168,7 @@ class ListScanner:
         global _met_all_formats
         context = self.context
         if status == sc.NEED_DRAWS:
-            self._grow_draws(context.draw_capacity * 2)
+            self._grow_draws(context.draw_capacity * 4)
         elif status == sc.NEED_SEGMENTS:
             self._grow_segments(context.segment_capacity * 2)
         elif status == sc.NEED_EXPANSION and self._expand is not None:
@@ -193,26 +197,28 @@ class ListScanner:
     def _grow_draws(self, count: int) -> None:
         """Room for `count` draws; used maps of existing draws stay where they are."""
         c = self.context
-        more = count - c.draw_capacity
+        before = c.draw_capacity
         self._draws = _grown(self._draws, count * DrawEntry.size)
-        maps = (ctypes.c_char * (more * sc.MAX_VERTICES + 64))()
-        self._maps.append(maps)
-        start = (ctypes.addressof(maps) + 63) & ~63
-        for k in range(more):
-            used = (c.draw_capacity + k) * DrawEntry.size + DrawEntry.used.offset
-            ctypes.c_uint64.from_buffer(self._draws, used).value = start + k * sc.MAX_VERTICES
+        # A map is touched only where vertices are used.
+        self._maps.append(lazy_zeros((count - before) * sc.MAX_VERTICES + 64))
+        maps = ctypes.addressof(ctypes.c_char.from_buffer(self._maps[-1]))
+        places = range(maps, maps + (count - before) * sc.MAX_VERTICES, sc.MAX_VERTICES)
+        data, view = array("Q", places).tobytes(), memoryview(self._draws).cast("B")
+        for byte in range(8):
+            first = before * DrawEntry.size + DrawEntry.used.offset + byte
+            view[first : count * DrawEntry.size : DrawEntry.size] = data[byte::8]
         c.draws = self.result.draw_entries = ctypes.addressof(self._draws)
         c.draw_capacity = count
         size = 1 << (count * 2 - 1).bit_length()
         self._table = (ctypes.c_int32 * size)()
-        mask = size - 1
-        for k in range(c.draw_count):
-            place = k * DrawEntry.size + DrawEntry.hash.offset
-            slot = ctypes.c_uint32.from_buffer(self._draws, place).value & mask
-            while self._table[slot]:
+        table, mask = self._table, size - 1
+        for number in range(1, c.draw_count + 1):
+            place = (number - 1) * DrawEntry.size + DrawEntry.hash.offset
+            slot = _HASH.unpack_from(self._draws, place)[0] & mask
+            while table[slot]:
                 slot = (slot + 1) & mask
-            self._table[slot] = k + 1
-        c.table, c.table_mask = ctypes.addressof(self._table), mask
+            table[slot] = number
+        c.table, c.table_mask = ctypes.addressof(table), mask
 
     def _grow_segments(self, count: int) -> None:
         """Room for `count` segments."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
+from vc4lab.memory import lazy_zeros
 from vc4lab.v3d.golden.fragment import batch_callback
 from vc4lab.v3d.state.tile_context import COUNTERS, QUEUE_BYTES, TileContext
 from vc4lab.v3d.tiles.work_memory import WorkMemory
@@ -18,7 +19,7 @@ class Worker:
         self.address: int = self.context.address
         totals = self.address + TileContext.totals.offset
         self.totals = (ctypes.c_int64 * len(COUNTERS)).from_address(totals)
-        self.queue = (ctypes.c_char * QUEUE_BYTES)()  # untouched memory costs nothing
+        self.queue = (ctypes.c_char * QUEUE_BYTES).from_buffer(lazy_zeros(QUEUE_BYTES))
         self.context.batch = ctypes.addressof(self.queue)
         self.context.callback = batch_callback()
         self.work: WorkMemory | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from functools import lru_cache
 
+from vc4lab.memory import lazy_zeros
 from vc4lab.optimisations import SHARED_SHADING
 from vc4lab.simd import (
     NativeModule,
@@ -122,7 +123,7 @@ class Sharing:
             team.on_first_helper(self._begin)
 
     def _begin(self) -> None:
-        self._room = (ctypes.c_char * (self._size + 64))()  # untouched memory costs nothing
-        self.state.contexts = (ctypes.addressof(self._room) + 63) & ~63
+        self._room = lazy_zeros(self._size + 64)
+        self.state.contexts = ctypes.addressof(ctypes.c_char.from_buffer(self._room))
         for name, function in _native().functions.items():
             setattr(self.state, name, function.address)
