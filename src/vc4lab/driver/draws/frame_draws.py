@@ -271,7 +271,7 @@ class FrameDraws:
     @property
     def is_full(self) -> bool:
         """Whether its list has as many changes of state as the chip counts."""
-        return self.sink.changes >= MOST_CHANGES
+        return bool(self.sink.changes >= MOST_CHANGES)
 
     def changes(self) -> None:
         """The plan of a draw is another one for once: no draw is the same as the one before."""

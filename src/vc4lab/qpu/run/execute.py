@@ -82,6 +82,10 @@ class Core:
         """A word in the form the environment expects."""
         return value
 
+    def export_mask(self, mask: Mask | None) -> Mask:
+        """Lanes of a write (None: all) in the form the environment expects."""
+        return self.ops.always() if mask is None else mask
+
     def flag(self, name: str) -> Mask:
         mask = self.flags.get(name)
         return self._no_lane() if mask is None else mask
@@ -316,8 +320,8 @@ class Core:
                 self.written(f"{file}{address}", word, mask)
             if address == Write.UNIFORMS_ADDRESS and self._pointer_always_moves:
                 mask = None
-            lanes = self.ops.always() if mask is None else mask
-            write_peripheral(self.env, self.settings, file, address, self.export(word), lanes, site)
+            exported = self.export(word), self.export_mask(mask)
+            write_peripheral(self.env, self.settings, file, address, *exported, site)
 
     def _r5_mask(self, mask: Mask, sources: tuple[int, ...]) -> Mask:
         """Lanes of r5 that a conditional write changes."""

@@ -53,6 +53,7 @@ class Interpreter:
     """
 
     ops: type[NumpyOps] = NumpyOps
+    core_type: type[Core] = Core
     last = 0
     """Index of the instruction executed last."""
 
@@ -69,7 +70,7 @@ class Interpreter:
         self.program = program
         self.more = more
         self.env = env
-        self.core = Core(Semantics(self.ops(), settings), env)
+        self.core = self.core_type(Semantics(self.ops(), settings), env)
         self.settings = settings
         self.address = program.address
         self.count = 0

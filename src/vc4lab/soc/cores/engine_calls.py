@@ -121,7 +121,7 @@ class EngineCalls:
         engine._hook_exception = None
         error = self._start(self._handle, begin, end, 0, 0)
         if error:
-            raise UcError(error)
+            raise UcError(error)  # type: ignore[no-untyped-call]
         if engine._hook_exception is not None:
             raise engine._hook_exception
 

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 from array import array
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from vc4lab.bits import signed32
 from vc4lab.qpu.run.environment import Unsupported
+from vc4lab.simd import const, ptr
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.user_programs.budget import BUDGET_HINT, GOLDEN_BUDGET
-from vc4lab.v3d.user_programs.environment import PermanentStall, UserEnvironment
+from vc4lab.v3d.user_programs.environment import REFUSALS, environment_of
 from vc4lab.v3d.user_programs.needs import Need, need_of
-from vc4lab.v3d.user_programs.recording.golden import (
-    RecordedEnvironment,
-    RecordedWatchedEnvironment,
-)
-from vc4lab.v3d.user_programs.state import Setups
-from vc4lab.v3d.user_programs.watching.environment import Halted, WatchedEnvironment
+from vc4lab.v3d.user_programs.recording.format import RESERVE, ROOM
+from vc4lab.v3d.user_programs.state import STALLS, QpuState, Setups, Status
 
 if TYPE_CHECKING:
-    from vc4lab.memory import GuestMemory
     from vc4lab.qpu.program.program import Program
+    from vc4lab.qpu.run.plan import Plan
     from vc4lab.v3d.unknowns import Unknowns
     from vc4lab.v3d.user_programs.code import UserProgram
-    from vc4lab.v3d.user_programs.state import QpuState, SharedState
+    from vc4lab.v3d.user_programs.state import SharedState
+    from vc4lab.v3d.user_programs.watching.environment import WatchedQpu
     from vc4lab.v3d.user_programs.watching.watch import Note, Watch
 
 UNLIMITED = 1023
@@ -89,8 +90,6 @@ class Qpu:
     recorded. serial: its number among all programs started. state: what kernels know of it.
     """
 
-    state: QpuState
-
     def __init__(self, start: QpuStart, budget: int) -> None:
         """budget: of the engine, if the start has none."""
         self.number, self.request, self.source = start.number, start.request, start.source
@@ -103,9 +102,25 @@ class Qpu:
         self.site = 0
         self.instructions = 0
         self.end_reported = False
-        self.watch: Watch | None = None
-        self.recorded = False
+        self.recorded = start.recorded
         self.serial = 0
+        request = start.request
+        self.state = QpuState(
+            number=start.number,
+            uniforms=signed32(request.uniforms),
+            uniforms_left=request.length if request.limited else -1,
+        )
+        if self.recorded:
+            room = mmap.mmap(-1, ROOM + RESERVE)  # costs nothing until it is written
+            self._record = memoryview(room)
+            self.state.record = ctypes.addressof(ctypes.c_char.from_buffer(room))
+            self.state.record_room = ROOM
+        self.watch = start.watch
+        self.watched_qpu: WatchedQpu | None = None
+        if start.watch is not None:
+            from vc4lab.v3d.user_programs.watching.environment import WatchedQpu
+
+            self.watched_qpu = WatchedQpu(start.watch, self.state)
 
     @property
     def parallel(self) -> bool:
@@ -137,11 +152,15 @@ class Qpu:
 
     def record_words(self) -> int:
         """How many words were recorded since `take_record`."""
-        return 0
+        return int(self.state.recorded) // 4
 
     def take_record(self) -> array[int]:
         """What was recorded since the last call, see `recording/format.py`."""
-        return array("I")
+        record = array("I")
+        if self.state.recorded:
+            record.frombytes(self._record[: self.state.recorded])
+            self.state.recorded = 0
+        return record
 
     def dma_setups(self) -> Setups:
         """Its DMA setup and stride registers now."""
@@ -162,6 +181,22 @@ class Qpu:
             stored_rows=state.stored_rows,
             stored=state.stored,
         )
+
+    def settle(self, status: int) -> None:
+        """Its environment ended it, or will not go on now, with a `Status`."""
+        state = self.state
+        if status == Status.ENDED:
+            self.run_state = RunState.ENDED
+        elif status == Status.STUCK:
+            self.run_state, self.reason = RunState.STUCK, STALLS[state.detail]
+        elif status == Status.REFUSED:
+            self.stop("QPU-040", f"{REFUSALS[state.detail]} is not available to this program")
+        elif status == Status.HALTED:
+            self.halt()
+        elif status == Status.ZEROED:
+            self.stop("QPU-047", self.program.zeroed(self.site))
+        else:
+            self.check_budget(state.dma_time)
 
     def stop(self, code: str, reason: str) -> None:
         self.run_state, self.code, self.reason = RunState.STOPPED, code, reason
@@ -207,66 +242,70 @@ class Qpu:
         return f"waits for {what} of semaphore {number} (now {value})"
 
 
+class _Left(Exception):  # noqa: N818 - a state of the program
+    """The program ends in the middle of an instruction; its environment's status says why."""
+
+
+def _leave() -> None:
+    raise _Left
+
+
 class GoldenQpu(Qpu):
     """The golden interpreter, one instruction a turn."""
 
-    def __init__(self, start: QpuStart, memory: GuestMemory) -> None:
-        from vc4lab.qpu.run.interpreter import Interpreter
+    def __init__(self, start: QpuStart) -> None:
+        from vc4lab.qpu.run.staged import EagerInterpreter, eager_run
 
         super().__init__(start, GOLDEN_BUDGET)
-        request, unknowns, watched = start.request, start.unknowns, start.source.watched
-        length = request.length if request.limited else None
-        state = start.shared, memory, start.number, request.uniforms, length, unknowns
-        recorded = self.recorded = start.recorded
-        self.env: UserEnvironment
-        if start.watch is None or watched is None:
-            self.env = RecordedEnvironment(*state) if recorded else UserEnvironment(*state)
-        else:
-            self.watch = start.watch
-            kind = RecordedWatchedEnvironment if recorded else WatchedEnvironment
-            self.env = kind(*state, start.watch, watched)
-        self.state = self.env.state
-        self.machine = Interpreter(self.program, self.env, settings=unknowns, more=self._grow)
+        source, unknowns = start.source, start.unknowns
+        stops = source.allowed is not None and source.allowed.stops
+        self._run = eager_run
+        with eager_run():
+            self.env = environment_of(
+                const(ptr, start.shared.address), const(ptr, self.state.address), self.program,
+                unknowns, start.request.limited, source.watched, stops, start.recorded,
+            )  # fmt: skip
+            self.env.textured = frozenset((0, 1))  # of code that is not known yet
+            self.env.finish = _leave  # type: ignore[method-assign]
+            self.machine = EagerInterpreter(
+                self.program, self.env, settings=unknowns, more=self._grow
+            )
+        self._watch()
 
     def _grow(self, address: int) -> Program | None:
         """Execution goes to an address where the program is not known."""
         grown = self.source.grow(address)
         if grown is not None:
             self.program = grown
-            if isinstance(self.env, WatchedEnvironment) and self.source.watched is not None:
-                self.env.watched = self.source.watched
+            self._watch()
         return grown
 
-    def record_words(self) -> int:
-        return len(self.env.record) if isinstance(self.env, RecordedEnvironment) else 0
-
-    def take_record(self) -> array[int]:
-        if not isinstance(self.env, RecordedEnvironment):
-            return array("I")
-        record, self.env.record = array("I", self.env.record), []
-        return record
+    def _watch(self) -> None:
+        """All code that is known is watched."""
+        watched = self.env.watched = self.source.watched
+        if self.watched_qpu is not None and watched is not None:
+            self.watched_qpu.use(watched)
 
     def advance(self) -> bool:
         machine = self.machine
         site = machine.follow()
         self.site = machine.program.left_by(machine.last) if site is None else site
-        need = None if site is None else need_of(machine.plans[site])
-        if need is not None and not self.env.possible(need):
+        with self._run():
+            return self._step(None if site is None else machine.plans[site])
+
+    def _step(self, p: Plan | None) -> bool:
+        machine = self.machine
+        if p is not None and (need := need_of(p)) and not self.env.may_execute(p).constant:
             self.run_state, self.need = RunState.WAITING, need
             return False
         self.run_state, self.need = RunState.READY, None
         try:
             machine.step()
-        except PermanentStall as stall:
-            self.run_state, self.reason = RunState.STUCK, str(stall)
-            return False
-        except Halted:
-            self.halt()
+        except _Left:
+            self.settle(self.env.status.get().constant)
             return False
         except Unsupported as verdict:
-            zeroed = verdict.code == "QPU-047"
-            text = self.program.zeroed(self.site) if zeroed else verdict.message
-            self.stop(verdict.code, text)
+            self.stop(verdict.code, verdict.message)
             return False
         self.instructions = machine.count
         if machine.finished == "end":

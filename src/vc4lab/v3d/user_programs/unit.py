@@ -71,8 +71,7 @@ class ComputeUnit:
         self._executor: Executor | None = None
         self._textures_met = TextureFindings(reporter, unknowns)
         self._last: dict[int, Qpu] = {}  # what ran last on each QPU, if DMA setups are kept
-        if self.engine == "jit":
-            self._textures = TextureSlots(self.shared, self._textures_met, unknowns)
+        self._textures = TextureSlots(self.shared, self._textures_met, unknowns)
 
     def start(self, number: int, request: ProgramRequest) -> Qpu:
         """A QPU with the program that the request asks for; it has not executed anything."""
@@ -112,9 +111,7 @@ class ComputeUnit:
             text = f"{verdict.code}: {verdict.message}"
             self.reporter.report("QPU-057", text, address=request.code, block="QPU")
             begin = begin._replace(budget=self.budget or uncompiled_budget(len(program)))
-        golden = GoldenQpu(begin, self.memory)
-        golden.env.sampled = self._textures_met.add
-        return golden
+        return GoldenQpu(begin)
 
     def _watch(self, request: ProgramRequest) -> Watch | None:
         if self.allowed is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vc4lab.qpu.jit.region import Region
 from vc4lab.qpu.jit.resumable import emit_resumable
 from vc4lab.simd import Function, NativeFunction, Target, Value, build, i32, ptr
-from vc4lab.v3d.user_programs.native.environment import StagedUserEnvironment
+from vc4lab.v3d.user_programs.environment import environment_of
 
 if TYPE_CHECKING:
     from vc4lab.v3d.unknowns import Unknowns
@@ -33,20 +33,7 @@ def compile_user_program(
 
     def body(shared: Value, qpu: Value) -> Value:
         state_of = shared, qpu, program, unknowns, limited
-        if watched is None and not recorded:
-            env = StagedUserEnvironment(*state_of)
-        elif watched is None:
-            from vc4lab.v3d.user_programs.recording.native import StagedRecordedEnvironment
-
-            env = StagedRecordedEnvironment(*state_of)
-        elif not recorded:
-            from vc4lab.v3d.user_programs.watching.native import StagedWatchedEnvironment
-
-            env = StagedWatchedEnvironment(*state_of, watched, stops)
-        else:
-            from vc4lab.v3d.user_programs.recording.native import StagedRecordedWatchedEnvironment
-
-            env = StagedRecordedWatchedEnvironment(*state_of, watched, stops)
+        env = environment_of(*state_of, watched, stops, recorded)
         if region.is_part:  # what other regions leave in the TMUs' queues is not known here
             env.textured = frozenset((0, 1))
         state = env.qpu

@@ -1,44 +1,36 @@
-"""What a user program sees in native code while its way is recorded: as `golden.py`."""
+"""What a user program sees while its way is recorded."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd import Value, call, const, i32, i64, load, store, var
+from vc4lab.simd import Value, call, const, i32, i64, load, store
+from vc4lab.v3d.user_programs.environment import UserEnvironment
 from vc4lab.v3d.user_programs.native import tmu as native_tmu
-from vc4lab.v3d.user_programs.native.environment import StagedUserEnvironment
 from vc4lab.v3d.user_programs.recording.format import MAX_LINES, Kind, header
-from vc4lab.v3d.user_programs.watching.native import StagedWatchedEnvironment
+from vc4lab.v3d.user_programs.watching.environment import WatchedEnvironment
 
 if TYPE_CHECKING:
     from vc4lab.simd.operators import Operand
 
 
-class StagedRecordedEnvironment(StagedUserEnvironment):
-    """As `StagedUserEnvironment`; writes the record at `QpuState.record`."""
+class RecordedEnvironment(UserEnvironment):
+    """As `UserEnvironment`; writes the record at `QpuState.record`."""
 
     records_branches = True
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.recorded = var(i32, self.qpu.recorded)
-
-    def leave(self) -> None:
-        super().leave()
-        self.qpu.recorded = self.recorded.get()
-
     def may_continue(self) -> Value:
-        return super().may_continue() & (self.recorded.get() < self.qpu.record_room)
+        return super().may_continue() & (self.qpu.recorded < self.qpu.record_room)
 
     def _note(self, kind: Kind, *words: Operand, unit: int = 0, site: int | None = None) -> None:
-        at = self.recorded.get()
+        at = self.qpu.recorded
         place = self.qpu.record + at
         store(place, header(self.site if site is None else site, kind, unit))
         size = 4
         for word in words:
             store(place + size, word)
             size += word.type.size if isinstance(word, Value) else 4
-        self.recorded.set(at + size)
+        self.qpu.recorded = at + size
 
     def branched(self, site: int, target: Any) -> None:
         if target is None:
@@ -73,15 +65,15 @@ class StagedRecordedEnvironment(StagedUserEnvironment):
 
     def _sample(self, unit: int, value: Value) -> None:
         self._note(Kind.TEXTURE, load(i32, self._unit(unit).parameters), 0, unit=unit)
-        end = self.recorded.get()
+        end = self.qpu.recorded
         lines = self.qpu.lines
         place = self.qpu.record + end
         lines.base, lines.used, lines.room = place, const(i64, 0), const(i64, 4 * MAX_LINES)
         call(native_tmu.sample_recorded, self.shared_address, self.qpu_address, unit, value)
         used = lines.used.trunc(i32)
         store(place - 4, used.shr(2))
-        self.recorded.set(end + used)
+        self.qpu.recorded = end + used
 
 
-class StagedRecordedWatchedEnvironment(StagedRecordedEnvironment, StagedWatchedEnvironment):
+class RecordedWatchedEnvironment(RecordedEnvironment, WatchedEnvironment):
     """Both recorded and watched."""
