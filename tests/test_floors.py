@@ -19,7 +19,7 @@ FLOORS = (
     {"qpu", "records"},
     {"v3d"},
     {"timing"},
-    {"mesa"},
+    {"kernels", "mesa"},
     {"driver", "drm", "soc"},
     {"linux"},
     {"cli", "examples", "pytest_plugin", "viewer"},

@@ -8,10 +8,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vc4lab.drm.device.device import DrmDevice
+    from vc4lab.kernels import Kernel
     from vc4lab.linux.running import Linux
     from vc4lab.soc.machine import Machine
 
-__all__ = ["DrmDevice", "Linux", "Machine", "__version__", "examples"]
+__all__ = ["DrmDevice", "Kernel", "Linux", "Machine", "__version__", "examples"]
 __version__ = "0.1.0"
 
 
@@ -25,6 +26,10 @@ def __getattr__(name: str) -> Any:
         from vc4lab.drm.device.device import DrmDevice
 
         return DrmDevice
+    if name == "Kernel":
+        from vc4lab.kernels import Kernel
+
+        return Kernel
     if name == "Linux":
         from vc4lab.linux.running import Linux
 
