@@ -120,6 +120,42 @@ def test_an_answer_goes_only_to_memory_that_the_program_may_write(device: DrmDev
     run_client(device, client)
 
 
+def test_a_question_comes_only_from_memory_that_the_program_may_read(device: DrmDevice) -> None:
+    """Without any rights, at the border of that, and right after the rights have gone."""
+
+    def client() -> None:
+        fd = open_card("renderD128")
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ioctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p]
+        libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        page = mmap.PAGESIZE
+        held = mmap.mmap(-1, 2 * page, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        place = ctypes.addressof(ctypes.c_char.from_buffer(held))
+        handles = [create_bo(fd, 4096) for _ in range(3)]
+        close = 1 << 30 | 8 << 16 | ord("d") << 8 | 0x09  # has no answer
+        for at, handle in zip((0, page - 4, page), handles, strict=True):
+            held[at : at + 8] = struct.pack("<II", handle, 0)
+            if at == 0:
+                assert libc.ioctl(fd, close, place) == 0
+        time.sleep(0.1)
+        assert libc.mprotect(place + page, page, 0) == 0
+        for at in (page - 4, page):
+            assert libc.ioctl(fd, close, place + at) == -1
+            assert ctypes.get_errno() == errno.EFAULT
+        rights = mmap.PROT_READ | mmap.PROT_WRITE
+        assert libc.mprotect(place + page, page, rights) == 0
+        assert libc.ioctl(fd, close, place + page) == 0, "it was not closed before"
+        # a path in such memory
+        held[0:14] = b"/dev/dri/card0"
+        libc.open.argtypes = [ctypes.c_void_p, ctypes.c_int]
+        time.sleep(0.1)
+        assert libc.mprotect(place, page, 0) == 0
+        assert libc.open(place, os.O_RDWR) == -1
+        assert ctypes.get_errno() == errno.EFAULT
+
+    run_client(device, client)
+
+
 def test_sync_objects_and_sync_files(device: DrmDevice) -> None:
     def client() -> None:
         fd, other = open_card("renderD128"), open_card("renderD128")

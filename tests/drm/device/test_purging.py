@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -273,3 +275,40 @@ def test_a_buffer_that_went_is_not_shown(small: DrmDevice) -> None:
         ioctl(fd, 0xAF, "I", other)
 
     run_client(small, client)
+
+
+def test_mappings_that_are_gone_do_not_use_up_the_host_s_files() -> None:
+    """Each mapping has a description of its buffer's file; after many had to be kept, those that
+    are gone are looked for again only when files are short."""
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (1000, 1000))\n"
+        "from tests.drm.device.test_purging import maps_many\n"
+        "from tests.support.drm_client import run_client\n"
+        "from vc4lab.drm.device.device import DrmDevice\n"
+        "with DrmDevice(paced=False, threads=1) as device:\n"
+        "    print(run_client(device, maps_many), end='')\n"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (out.returncode, out.stdout) == (0, "done\n"), out.stderr
+
+
+def maps_many() -> None:
+    fd = open_card("renderD128")
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+    libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    for _ in range(3):
+        held = []
+        for _ in range(345):
+            handle = create_bo(fd, 4096)
+            offset = ioctl(fd, 0x44, "IIQ", handle, 0, 0)[2]
+            held.append((handle, libc.mmap(None, 4096, 3, mmap.MAP_SHARED, fd, offset)))
+        time.sleep(1.2)  # all are looked at, and held
+        held.pop()  # the newest stays
+        for handle, place in held:
+            libc.munmap(place, 4096)
+            ioctl(fd, 0x09, "II", handle, 0, direction=1)
+    print("done")

@@ -194,7 +194,8 @@ class DrmDevice:
         for driver in self.drivers.values():
             driver.buffers.finished = lambda: self.gpu.finished
             driver.buffers.let_go = self.vc4.let_go
-            driver.buffers.bury = driver.core.bury = self.supervisor.let_go
+            driver.core.bury = self.supervisor.let_go
+            driver.buffers.bury = partial(self.supervisor.let_go, whole=True)
             driver.buffers.mappings = partial(mapped_ranges, self.memory.inodes)
         self.cpu_memory: CpuMemory | None = None
         """Accounts of reads and writes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 
 from vc4lab.drm.supervisor.descriptors import Opened, kept
@@ -14,17 +15,22 @@ _lock = threading.Lock()
 
 
 class Fence:
-    """Done or not yet; callbacks run once, in the thread that is done."""
+    """Done or not yet; callbacks run once, in the thread that is done.
 
-    __slots__ = ("_callbacks", "is_done")
+    `moment` is when it was done, in seconds of time.monotonic.
+    """
+
+    __slots__ = ("_callbacks", "is_done", "moment")
 
     def __init__(self, *, done: bool = False) -> None:
+        self.moment = time.monotonic() if done else 0.0
         self.is_done = done
         self._callbacks: list[Callable[[], None]] | None = None
 
     def signal(self) -> None:
         """It is done."""
         with _lock:
+            self.moment = time.monotonic()
             self.is_done = True
             callbacks, self._callbacks = self._callbacks, None
         for callback in callbacks or ():

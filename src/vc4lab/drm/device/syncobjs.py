@@ -174,7 +174,7 @@ class SyncObjects:
             if values.num_fences:
                 one = _FENCE_INFO.make(
                     obj_name=b"vc4lab", driver_name=b"vc4", status=state,
-                    timestamp_ns=time.monotonic_ns() if state else 0,
+                    timestamp_ns=int(fence.moment * 1e9) if state else 0,
                 )  # fmt: skip
                 caller.write(values.fences, _FENCE_INFO.pack(one))
             values.name, values.status, values.num_fences = b"vc4lab", state, 1

@@ -18,6 +18,8 @@ from vc4lab.scanout.scaling import SCALE_BITS
 if TYPE_CHECKING:
     from vc4lab.drm.device.vc4 import Vc4
 
+DPMS_ON, DPMS_OFF = 0, 3
+"""Linux's atomic drivers know no levels between."""
 FLIP_EVENT, FLIP_ASYNC = 1, 2
 """Flags of a page flip and of an atomic change."""
 LONGEST_FLIP = 5.0
@@ -125,10 +127,10 @@ class Commits:
             commit.file.promise_event()
         commit.shows = any(name == "FB_ID" and value for (_, name), value in commit.changes.items())
         was_active = screen.is_active
-        if not was_active and not commit.changes.get((screen.crtc.id, "ACTIVE")):
+        self._apply(commit)
+        if not screen.is_active:  # there is no vblank to wait for
             commit.immediately = True
             commit.shows = False
-        self._apply(commit)
         if not was_active and screen.is_active:  # what its planes had is seen again
             commit.shows = any(screen.frame_buffer_of(plane) for plane in screen.planes)
         for plane in screen.planes:
@@ -147,8 +149,10 @@ class Commits:
             (name in ("FB_ID", "ACTIVE", "MODE_ID")) and not value
             for (_, name), value in commit.changes.items()
         )
-        if gone and screen.is_active:
+        was_active, power = screen.is_active, self._power(screen)
+        if gone and was_active:
             screen.leave()
+        screen.catch_up(time.monotonic())  # with the period of the mode until now
         old = screen.crtc.state["MODE_ID"]
         things = {t.id: t for t in (screen.crtc, screen.connector, *screen.planes)}
         for (number, name), value in commit.changes.items():
@@ -157,3 +161,11 @@ class Commits:
         if old != screen.crtc.state["MODE_ID"] and blob is not None and blob.owner is None:
             if old != screen.in_formats:
                 del screen.blobs[old]
+        if was_active and not screen.is_active:
+            screen.end_waits()
+        if self._power(screen) != power:  # as drm_atomic_helper_update_legacy_modeset_state
+            screen.connector.state["DPMS"] = DPMS_ON if screen.is_active else DPMS_OFF
+
+    @staticmethod
+    def _power(screen: Screen) -> tuple[int, int]:
+        return screen.crtc.state["ACTIVE"], screen.connector.state["CRTC_ID"]

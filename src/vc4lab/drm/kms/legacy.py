@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from vc4lab.drm.device.files import EVENT_SEQUENCE
 from vc4lab.drm.kms import objects as o
-from vc4lab.drm.kms.commits import FLIP_ASYNC, FLIP_EVENT, Commit, Commits
+from vc4lab.drm.kms.commits import DPMS_OFF, FLIP_ASYNC, FLIP_EVENT, Commit, Commits
 from vc4lab.drm.kms.formats import FORMATS
 from vc4lab.drm.kms.frames import FrameBuffers, Part
 from vc4lab.drm.kms.modes import CRTC_FIELDS, MODE
@@ -236,11 +236,19 @@ class Legacy:
             raise invalid(f"object {number} has no property {prop_id}")
         commit = Commit(call.file)
         self.values.take(call, commit, thing, prop, value)
-        if prop.name == "DPMS":
-            thing.state[prop.name] = value
-            if self.screen.crtc.state["MODE_ID"]:
-                self.screen.crtc.state["ACTIVE"] = int(value == 0)
+        return self._set_power(commit, value) if prop.name == "DPMS" else self.commits.make(commit)
+
+    def _set_power(self, commit: Commit, level: int) -> Later | None:
+        """On or off, as a change of the CRTC that is waited for; nothing for what it is already.
+        Source: Linux drivers/gpu/drm/drm_atomic_uapi.c, drm_atomic_connector_commit_dpms."""
+        screen, level = self.screen, level and DPMS_OFF
+        if screen.connector.state["DPMS"] == level:
             return None
+        commit.set(screen.connector, DPMS=level)
+        if not screen.connector.state["CRTC_ID"]:
+            screen.connector.state["DPMS"] = level
+            return None
+        commit.set(screen.crtc, ACTIVE=int(not level))
         return self.commits.make(commit)
 
     # -- vblank ------------------------------------------------------------------------------------
@@ -268,14 +276,19 @@ class Legacy:
             a.sequence = (screen.sequence if screen.wait_for(waiter) else wanted) & o.U32
             return None
 
+        waits = not passed(screen.sequence, wanted)
+
         def fill() -> int | None:
             screen.tick(
                 time.monotonic()
             )  # flips of a vblank are through before programs hear of it
-            if not passed(screen.sequence, wanted) and screen.is_active:
+            came = passed(screen.sequence, wanted)
+            if not came and screen.is_active:
                 return None
-            a.sequence = screen.sequence & o.U32
-            a.tval_sec, a.tval_usec = int(screen.moment), int(screen.moment % 1 * 1e6)
+            at = wanted if waits and came else screen.sequence  # though it may be seen late
+            moment = screen.moment_of(at)
+            a.sequence = at & o.U32
+            a.tval_sec, a.tval_usec = int(moment), int(moment % 1 * 1e6)
             return 0
 
         if fill() is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -69,6 +70,8 @@ class Flip:
     """Whether a plane has a new picture."""
     immediately: bool = False
     done: bool = False
+    handed_at: int = 0
+    """The last vblank before it was handed over."""
     ready_at: int | None = None
     """The last vblank before it was handed over and its fences were done: it is for the next."""
 
@@ -253,7 +256,8 @@ class Screen:
         return self._period[1]
 
     def catch_up(self, now: float) -> None:
-        """Count the vblanks that have passed."""
+        """Count the vblanks that have passed. What is seen late, since the host was busy, has the
+        number and the moment of the vblank that it belongs to all the same."""
         count = int((now - self.moment) / self.period + 1e-9)
         if count > 0:
             self.sequence += count
@@ -277,7 +281,27 @@ class Screen:
         self._see_ready()
         self.catch_up(now)
         self.alarms = [moment for moment in self.alarms if moment > now]
+        if not self.paced:
+            self._show_due()
+        due = [w for w in self.waiters if passed(self.sequence, w.sequence)]
+        due.sort(key=self._when_due)  # as they would have come in time
+        for waiter in due:
+            self.waiters.remove(waiter)
+            at = self._when_due(waiter)
+            if self.paced:
+                self._show_due(at)
+            self._answer(waiter, at)
+        self._show_due()
+
+    def _when_due(self, waiter: Waiter) -> int:
+        """The vblank that a program has waited for."""
+        return self.sequence - ((self.sequence - waiter.sequence) & o.U64)
+
+    def _show_due(self, before: int | None = None) -> None:
+        """Show the flips that are due, or those of vblanks before that one."""
         while self.flips and self._is_due(self.flips[0]):
+            if before is not None and self._last_before(self.flips[0]) + 1 >= before:
+                return
             flip = self.flips.pop(0)
             if flip.file is None and self.paced and self.flips and self._is_due(self.flips[0]):
                 continue  # what was drawn into is seen with the flip
@@ -288,11 +312,7 @@ class Screen:
                 at = self._last_before(flip) + 1  # though this may be looked at late
             if flip.file is not None and not flip.immediately:
                 self._flipped_at = at
-            self._show(flip, self._moment_of(at) if self.paced else now, at)
-        for waiter in list(self.waiters):
-            if passed(self.sequence, waiter.sequence):
-                self.waiters.remove(waiter)
-                self._answer(waiter, self.sequence - ((self.sequence - waiter.sequence) & o.U64))
+            self._show(flip, self.moment_of(at) if self.paced else time.monotonic(), at)
 
     def _is_due(self, flip: Flip) -> bool:
         """Whether a flip can be shown at the vblank that has been."""
@@ -309,16 +329,22 @@ class Screen:
         used = self._flipped_at if flip.file is not None else 0
         return max(flip.ready_at or 0, used)
 
-    def _moment_of(self, sequence: int) -> float:
+    def moment_of(self, sequence: int) -> float:
         """When a vblank was."""
         return self.moment - (self.sequence - sequence) * self.period
 
+    def _sequence_at(self, moment: float) -> int:
+        """The last vblank before a moment that has been."""
+        return self.sequence - max(0, math.ceil((self.moment - moment) / self.period - 1e-9))
+
     def _see_ready(self) -> None:
-        """Note since when flips only wait for a vblank."""
+        """Note since when flips only wait for a vblank: since their last fence was done, whenever
+        that is seen."""
         for flip in self.flips:
             if flip.ready_at is None and all(fence.is_done for fence in flip.fences):
                 self.catch_up(time.monotonic())
-                flip.ready_at = self.sequence
+                done = [self._sequence_at(fence.moment) for fence in flip.fences]
+                flip.ready_at = max(flip.handed_at, *done) if done else flip.handed_at
 
     def wait_for(self, waiter: Waiter) -> bool:
         """A program's event at a vblank; whether that has been. Raises Refused (ENOMEM)."""
@@ -331,7 +357,7 @@ class Screen:
 
     def _answer(self, waiter: Waiter, sequence: int) -> None:
         """The event that a program waits for, of that vblank."""
-        moment = self._moment_of(sequence)
+        moment = self.moment_of(sequence)
         waiter.file.add_event(waiter.kind, waiter.user, moment, sequence, self.crtc.id)
 
     def _show(self, flip: Flip, moment: float, sequence: int) -> None:
@@ -349,10 +375,20 @@ class Screen:
 
     def add_flip(self, flip: Flip) -> None:
         """A flip becomes visible at the next vblank after its fences are done."""
+        self.catch_up(time.monotonic())
+        flip.handed_at = self.sequence
         self.flips.append(flip)
         self._see_ready()
         if flip.shows and self.handed_over.subscriptions:
             self.handed_over.emit(HANDED_OVER)
+
+    def end_waits(self) -> None:
+        """The CRTC has been switched off: programs get the events that they wait for at once, of
+        the last vblank. Source: Linux drivers/gpu/drm/drm_vblank.c, drm_crtc_vblank_off."""
+        self.catch_up(time.monotonic())
+        waiters, self.waiters = self.waiters, []
+        for waiter in waiters:
+            self._answer(waiter, self.sequence)
 
     def leave(self) -> None:
         """What is shown goes away after this. Changes keep their order: a picture that is handed

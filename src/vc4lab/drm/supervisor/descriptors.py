@@ -285,15 +285,16 @@ class Descriptors:
 
     # -- letting go --------------------------------------------------------------------------------
 
-    def sweep(self) -> list[Opened]:
+    def sweep(self, *, whole: bool = False) -> list[Opened]:
         """Forget descriptions that no program holds; what had its last one is returned.
 
         Of an object with many, each mapping of a buffer has one, only the newest are looked at
-        until there are twice as many as at the last full look.
+        until there are twice as many as at the last full look, or with `whole`: each keeps a file
+        of memory open.
         """
         gone = []
         for opened, descriptions in list(self._of.items()):
-            if len(descriptions) > self._look_at.get(opened, _FEW):
+            if whole or len(descriptions) > self._look_at.get(opened, _FEW):
                 for description in [d for d in descriptions if not _is_held(d)]:
                     self._drop(description)
                 self._look_at[opened] = max(_FEW, 2 * len(descriptions))

@@ -313,12 +313,13 @@ class Supervisor:
             until = sweep_at
         return max(0.0, (self.waiting.first_moment(now, until) - now) * 1000.0)
 
-    def let_go(self) -> None:
-        """Release what programs closed, or held when they ended, without waiting for the next look.
+    def let_go(self, *, whole: bool = False) -> None:
+        """Release what programs closed, or held when they ended, without waiting for the next look;
+        `whole`: also each mapping's file, where files or memory are short.
 
         Linux has done that before a program's parent hears of its end. From this thread only.
         """
-        for opened in self.descriptors.sweep():
+        for opened in self.descriptors.sweep(whole=whole):
             self.device.released(opened)
 
     def _sweep(self) -> None:

@@ -6,25 +6,21 @@ when it fails, and a caller asks whether a call still waits before it trusts wha
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
-import time
 from collections.abc import Container
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from vc4lab.drm.supervisor.filters import WINDOW
+from vc4lab.drm.supervisor.memory_rights import PAGE, KnownPages, read_memory, write_memory
 from vc4lab.drm.supervisor.notifications import RESTART
 from vc4lab.drm.uapi.results import Refused
 
 KEPT_FILES = 128
 """So many threads' memory files stay open, and so many files about descriptors."""
 MAX_PATH = 4096
-_PAGE = 4096
-KNOWN_FOR, KNOWN_PAGES = 0.02, 4096
-"""Seconds for which a page counts as writable after it was written, and how many are kept."""
 
 
 class KeptFiles:
@@ -39,7 +35,7 @@ class KeptFiles:
         self.memories: dict[int, int] = {}
         self.descriptors: dict[tuple[int, int], int] = {}
         """By thread and descriptor."""
-        self.writable = WritablePages()
+        self.readable, self.writable = KnownPages(), KnownPages()
 
     def keep(self, kept: dict[Any, int], key: Any, file: int) -> None:
         """One more, and perhaps the oldest one less."""
@@ -67,59 +63,6 @@ class KeptFiles:
         for kept in (self.memories, self.descriptors):
             for key in list(kept):
                 self.drop(kept, key)
-
-
-class WritablePages:
-    """Pages of threads that were written a moment ago: looking at their rights takes five times as
-    long as writing, and each ioctl writes to the same place.
-    """
-
-    def __init__(self) -> None:
-        self._known: set[tuple[int, int]] = set()
-        self._since = 0.0
-
-    def holds(self, tid: int, pages: range) -> bool:
-        """Whether all of these are known."""
-        now = time.monotonic()
-        if now - self._since > KNOWN_FOR or len(self._known) > KNOWN_PAGES:
-            self._known.clear()
-            self._since = now
-            return False
-        return all((tid, page) in self._known for page in pages)
-
-    def add(self, tid: int, pages: range) -> None:
-        """They were written."""
-        self._known.update((tid, page) for page in pages[:KNOWN_PAGES])
-
-
-class _Vector(ctypes.Structure):
-    """struct iovec."""
-
-    _fields_ = (("base", ctypes.c_void_p), ("size", ctypes.c_size_t))
-
-
-def write_memory(tid: int, address: int, data: bytes) -> int | None:
-    """process_vm_writev: the bytes that were stored; 0: none, None: it is not possible here."""
-    if not 0 <= address < 1 << 64:
-        return 0
-    held = ctypes.create_string_buffer(data, len(data))
-    mine = _Vector(ctypes.addressof(held), len(data))
-    other = _Vector(address, len(data))
-    count: int = _process_vm_writev()(tid, ctypes.byref(mine), 1, ctypes.byref(other), 1, 0)
-    if count < 0:
-        return 0 if ctypes.get_errno() in (errno.EFAULT, errno.EINVAL, errno.ESRCH) else None
-    return count
-
-
-@cache
-def _process_vm_writev() -> Any:
-    function = ctypes.CDLL(None, use_errno=True).process_vm_writev
-    function.restype = ctypes.c_ssize_t
-    function.argtypes = (
-        *(ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong),
-        *(ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong),
-    )
-    return function
 
 
 class Task:
@@ -152,7 +95,16 @@ class Task:
         self._kept.drop(self._kept.memories, self.tid)
 
     def read_some(self, address: int, size: int) -> bytes:
-        """Up to `size` bytes: fewer where the mapping ends. Raises Refused (EFAULT) for none."""
+        """Up to `size` bytes: fewer where readable memory ends. Raises Refused (EFAULT)."""
+        last = (address + size - 1) // PAGE
+        if size and not self._kept.readable.holds(self.tid, address // PAGE, last):
+            data = read_memory(self.tid, address, size)
+            if data is not None:
+                if not data:
+                    raise Refused(errno.EFAULT, f"no readable memory at 0x{address:x}")
+                if len(data) == size:
+                    self._kept.readable.add(self.tid, address // PAGE, last)
+                return data
         for _ in range(2):
             try:
                 data = os.pread(self._memory(), size, address)
@@ -164,15 +116,7 @@ class Task:
         raise Refused(errno.EFAULT, f"no memory at 0x{address:x}")
 
     def read(self, address: int, size: int) -> bytes:
-        """Exactly `size` bytes. Raises Refused (EFAULT)."""
-        file = self._kept.memories.get(self.tid)
-        if file is not None:
-            try:
-                data = os.pread(file, size, address)
-            except (OSError, OverflowError):
-                data = b""
-            if len(data) == size:
-                return data
+        """Exactly `size` bytes, where the program itself could read them. Raises Refused (EFAULT)."""
         data = self.read_some(address, size)
         while len(data) < size:
             data += self.read_some(address + len(data), size - len(data))
@@ -182,16 +126,16 @@ class Task:
         """Store bytes where the program itself could. Raises Refused (EFAULT)."""
         if not data:
             return
-        pages = range(address // _PAGE, (address + len(data) - 1) // _PAGE + 1)
-        if not self._kept.writable.holds(self.tid, pages):
+        first, last = address // PAGE, (address + len(data) - 1) // PAGE
+        if not self._kept.writable.holds(self.tid, first, last):
             self._write_checked(address, data)
-            self._kept.writable.add(self.tid, pages)
+            self._kept.writable.add(self.tid, first, last)
             return
         self._write_unchecked(address, data)
 
     def _write_unchecked(self, address: int, data: bytes) -> None:
         done = 0
-        for _ in range(2 + len(data) // _PAGE):
+        for _ in range(2 + len(data) // PAGE):
             if done == len(data):
                 return
             try:
