@@ -8,6 +8,7 @@ from vc4lab.drm.cpu_memory.profiles import Attribute
 from vc4lab.drm.uapi.submit import Buffer
 
 if TYPE_CHECKING:
+    from vc4lab.drm.device.fences import Fence
     from vc4lab.drm.kernel.shaders import Stream
 
 
@@ -19,6 +20,8 @@ class GemObject:
     """The last job that uses it."""
     write_seqno: int = 0
     """The last job that draws into it."""
+    fences: tuple[tuple[Fence, bool], ...] = ()
+    """Those that programs have attached to it; whether each stands for writing."""
     faults_from_start = False
     """Whether a mapping of its dma-buf shows its beginning whatever the offset."""
 
@@ -44,6 +47,10 @@ class GemObject:
         """What a shader takes, found when its buffer was made."""
         self.submit = Buffer(0, address, size, shader=private)
         """As jobs see it."""
+
+    def attached(self, *, writes: bool) -> list[Fence]:
+        """Fences of programs that are not done, those of writing or all; from any thread."""
+        return [fence for fence, own in self.fences if not fence.is_done and (own or not writes)]
 
     @property
     def root(self) -> GemObject:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import select
 import stat
-import struct
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from vc4lab.drm.cpu_memory.accounts import CpuMemory
 from vc4lab.drm.device.core import SYS_ADMIN
-from vc4lab.drm.device.dma_bufs import DmaBuf
+from vc4lab.drm.device.dma_bufs import DmaBuf, DmaBufCalls
 from vc4lab.drm.device.drivers import Driver, Trace
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem_objects import GemObject
@@ -27,17 +26,14 @@ from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
 from vc4lab.drm.supervisor.descriptors import Opened
 from vc4lab.drm.supervisor.file_status import FileStatus
 from vc4lab.drm.supervisor.supervisor import Supervisor
-from vc4lab.drm.uapi.numbers import DMA_BUF_TYPE, SYNC_FILE_TYPE
+from vc4lab.drm.uapi.numbers import SYNC_FILE_TYPE
 from vc4lab.drm.uapi.results import Refused
 from vc4lab.memory import SharedFile
 
 FIRST_INODE = 2000
-DMA_BUF_SYNC = 0x40086200
-DMA_BUF_NAME = DMA_BUF_TYPE, 1
 _READABLE = select.POLLIN | select.POLLRDNORM
 _ALWAYS = _READABLE | select.POLLOUT | select.POLLWRNORM
 """What poll says of a file that has no word in it, as a sync object's."""
-_SYNC_WRITE, _SYNC_END, _SYNC_FLAGS = 2, 4, 7
 
 
 @dataclass
@@ -66,6 +62,10 @@ class OpenFiles:
     input: Input | None = None
     cpu_memory: CpuMemory | None = None
     supervisor: Supervisor = field(init=False)
+    dma_bufs: DmaBufCalls = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dma_bufs = DmaBufCalls(self.gpu, self.syncobjs, lambda: self.supervisor.wake())
 
     def open(self, name: str, caller: Caller) -> OpenFile | EvdevFile:
         if self.input is not None and name in self.input.nodes:
@@ -117,25 +117,9 @@ class OpenFiles:
         if type(opened) is OpenFile:
             return self.drivers[opened.node].ioctl(opened, caller, request, argument, self.trace)
         if isinstance(opened, DmaBuf):
-            return self._dma_buf_ioctl(opened, caller, request, argument)
+            return self.dma_bufs.ioctl(opened, caller, request, argument)
         if isinstance(opened, EvdevFile) and self.input is not None:
             return self.input.ioctl(opened, caller, request, argument)
-        raise Refused(errno.ENOTTY)
-
-    def _dma_buf_ioctl(self, opened: DmaBuf, caller: Caller, request: int, argument: int) -> Answer:
-        """Waiting for the GPU before the processor looks, and names."""
-        if request == DMA_BUF_SYNC:
-            (flags,) = struct.unpack("<Q", caller.read(argument, 8))
-            if flags & ~_SYNC_FLAGS or not flags & 3:
-                raise Refused(errno.EINVAL)
-            if flags & _SYNC_END:
-                return 0  # processor and GPU see the same bytes
-            # readers wait for the last job that draws into it, writers for all that use it
-            target = opened.object
-            seqno = target.seqno if flags & _SYNC_WRITE else target.write_seqno
-            return self.gpu.wait(seqno) or 0
-        if (request >> 8 & 0xFF, request & 0xFF) == DMA_BUF_NAME:
-            return 0
         raise Refused(errno.ENOTTY)
 
     def plain_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> Answer:
@@ -212,10 +196,13 @@ class OpenFiles:
         return _ALWAYS
 
     def draws_shared(self) -> bool:
-        if self.gpu.finished >= self.gpu.submitted:
-            return False
+        finished = self.gpu.finished
         exports = (driver.buffers.exports for driver in self.drivers.values())
-        return any(target.seqno > self.gpu.finished for shared in exports for target in shared)
+        return any(
+            target.seqno > finished or (target.fences and target.attached(writes=False))
+            for shared in exports
+            for target in shared
+        )
 
     def take_events(self, opened: Opened, room: int) -> bytes:
         return opened.take_events(room) if isinstance(opened, OpenFile) else b""

@@ -138,6 +138,8 @@ class Commits:
             fence = self.vc4.fence_of(frame.buffer) if frame else None
             if fence is not None:
                 commit.fences.append(fence)
+            if frame is not None:  # Linux drivers/gpu/drm/drm_gem_atomic_helper.c
+                commit.fences += frame.buffer.root.attached(writes=True)
         screen.add_flip(commit)
         if not commit.waits:
             return None

@@ -116,7 +116,7 @@ class Task:
         raise Refused(errno.EFAULT, f"no memory at 0x{address:x}")
 
     def read(self, address: int, size: int) -> bytes:
-        """Exactly `size` bytes, where the program itself could read them. Raises Refused (EFAULT)."""
+        """Exactly `size` bytes, where the program may read them. Raises Refused (EFAULT)."""
         data = self.read_some(address, size)
         while len(data) < size:
             data += self.read_some(address + len(data), size - len(data))
