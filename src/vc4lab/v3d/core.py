@@ -159,7 +159,7 @@ class V3D:
             self.check_programs()
 
     def check_programs(self) -> None:
-        """From now on the lint looks at shaders that are met for the first time, and binning lists
+        """From now on the lint looks at programs that are met for the first time, and binning lists
         must initialise their tile state or have cleared it.
 
         That is for a board's programs, which bring both with them; drivers are known for both.
@@ -167,6 +167,7 @@ class V3D:
         self.binning.native.context.checks_state = 1
         vertices = self.frames.preparer.vertices
         self._pipelines.lints = vertices.lints = self.binning.coordinates.lints = LINTED
+        self.programs.lints = LINTED
 
     def seems_busy(self, thread: int) -> bool:
         """Whether a list thread is through, but its time is not over."""

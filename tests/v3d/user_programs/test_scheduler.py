@@ -54,6 +54,33 @@ def test_sequence_of_hello_fft(engine: str) -> None:
     assert not chip.v3d.reporter.items
 
 
+TOO_EARLY = "mov ra0, unif\nmov r0, ra0\n" + NOTHING
+DATA_BETWEEN = f"brr -, on\nnop\nnop\nnop\n.quad 0x1234567\n{TOO_EARLY}on: {NOTHING}"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("text", "codes"), [(TOO_EARLY, ["QPU-101"]), (NOTHING, []), (DATA_BETWEEN, [])]
+)
+def test_a_boards_programs_are_checked_once(engine: str, text: str, codes: list[str]) -> None:
+    chip = Chip(engine)
+    chip.load(text)
+    for _ in range(2):  # a driver's programs are not
+        chip["SRQUA"], chip["SRQPC"] = UNIFORMS, CODE
+        chip.v3d.settle()
+    assert not chip.v3d.reporter.items
+    board = Chip(engine)
+    board.load(text)
+    board.v3d.check_programs()
+    for _ in range(3):
+        board["SRQUA"], board["SRQPC"] = UNIFORMS, CODE
+        board.v3d.settle()
+    assert [item.code for item in board.v3d.reporter.items] == codes
+    for item in board.v3d.reporter.items:
+        assert item.address == CODE + 8
+        assert "in a user program: ra0" in item.message
+
+
 def test_interrupt_line_without_a_look() -> None:
     chip = Chip()
     chip.load(WRITE_NUMBER)

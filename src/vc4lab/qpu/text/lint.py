@@ -35,7 +35,7 @@ from vc4lab.qpu.isa.hazards import (
     Hazard,
 )
 from vc4lab.qpu.isa.operations import BranchCondition
-from vc4lab.qpu.isa.registers import TMU_WRITES
+from vc4lab.qpu.isa.registers import TMU_WRITES, Write
 
 _LOST: Final = ("r0", "r1", "r2", "r3", "flags")
 """What does not survive a thread switch."""
@@ -101,6 +101,29 @@ def parts(words: Sequence[int]) -> Iterator[Part]:
             start = stop
     if start < len(instructions):
         yield Part(instructions, touched, start, len(instructions))
+
+
+def reached(words: Sequence[int]) -> frozenset[int]:
+    """Indices of the instructions that execution can come to from the first one on.
+
+    A call comes back; where else a branch to a register leads is not known.
+    """
+    instructions = [Instruction.decode(word) for word in words]
+    part = Part(instructions, [accesses(word) for word in words], 0, len(words))
+    found: set[int] = set()
+    todo = [0]
+    while todo:
+        index = todo.pop()
+        if index in found or index >= part.stop:
+            continue
+        found.add(index)
+        todo += part.successors(index)
+        instruction = instructions[index]
+        if isinstance(instruction, Branch) and any(
+            address != Write.NOP for _, address in instruction.write_addresses()
+        ):
+            todo.append(index + BRANCH_DELAY_SLOTS + 1)
+    return frozenset(found)
 
 
 class Part:

@@ -63,18 +63,23 @@ def check_varyings(
     return enough
 
 
-def lint_shader(program: Program, kind: str, reporter: Reporter) -> None:
-    """Reports what the lint finds in a shader. kind: "fragment", "vertex" or "coordinate"."""
+def lint_program(program: Program, kind: str, reporter: Reporter) -> None:
+    """Reports what the lint finds in a program. kind: "fragment shader", for example.
+
+    Words that no way through the program leads to need not be instructions.
+    """
     if program.pieces:  # distances between instructions of two pieces are not those of the text
         return
     for finding in _findings(program.words):
-        text = f"in a {kind} shader: {finding.message}"
+        text = f"in a {kind}: {finding.message}"
         reporter.report(finding.code, text, address=program.address_of(finding.index))
 
 
 @lru_cache(maxsize=256)
 def _findings(words: tuple[int, ...]) -> list[Finding]:
     """A program is drawn with in several states."""
-    from vc4lab.qpu.text.lint import lint
+    from vc4lab.qpu.text.lint import lint, reached
 
-    return lint(words)
+    findings = lint(words)
+    inside = reached(words) if findings else frozenset()
+    return [finding for finding in findings if finding.index in inside]

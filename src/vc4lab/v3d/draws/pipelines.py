@@ -14,7 +14,7 @@ from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.states import ConfigurationBits, PrimitiveListFormat
-from vc4lab.v3d.checks.shaders import check_varyings, lint_shader
+from vc4lab.v3d.checks.shaders import check_varyings, lint_program
 from vc4lab.v3d.events import ProgramKind
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
 from vc4lab.v3d.job_time import RASTER_LOOKUPS
@@ -105,7 +105,7 @@ class DrawPipelines:
             raise Unsupported("FRG-008", text, program.address)
         if self.lints > 0:
             self.lints -= 1
-            lint_shader(program, "fragment", self.reporter)
+            lint_program(program, "fragment shader", self.reporter)
 
     def forget(self) -> None:
         """No pipeline is remembered; between two frames."""

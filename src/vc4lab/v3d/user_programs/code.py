@@ -53,7 +53,8 @@ class UserProgram:
 
     program: what is known of it; grows when it goes where it was not read yet. read: memory.
     waits: whether it has a mutex or semaphore instruction. verdict: why it cannot be compiled.
-    allowed: what it may touch, if it is watched. compiled: regions that were to be compiled.
+    allowed: what it may touch, if it is watched. linted: the lint has seen it. compiled: regions
+    that were to be compiled.
     """
 
     program: Program
@@ -62,6 +63,7 @@ class UserProgram:
     waits: bool = False
     verdict: Unsupported | None = None
     allowed: Allowed | None = None
+    linted: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     _regions: dict[tuple[bool, bool, Place | None], NativeRegion] = field(default_factory=dict)
     compiled: int = 0

@@ -74,6 +74,8 @@ class UserPrograms:
         """Decides when the end of a program is visible, where there is guest time."""
         self.last_end = 0
         """When the programs that have ended last are visible."""
+        self.lints = 0
+        """How many programs are checked by the lint when they are met for the first time."""
         self._unit: ComputeUnit | None = None
         self._seen: str | None = None
         self._told: str | None = None
@@ -89,6 +91,7 @@ class UserPrograms:
             self._unit = ComputeUnit(
                 self.memory, self.reporter, self.options, self.allowed, self.listeners
             )
+            self._unit.lints = self.lints
         return self._unit
 
     # -- registers ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from vc4lab import interruption
 from vc4lab.qpu.run.environment import uncompiled_budget
 from vc4lab.qpu.text.disassembler import disassemble
+from vc4lab.v3d.checks.shaders import lint_program
 from vc4lab.v3d.events import ProgramKind, ProgramRecorded, V3DListeners
 from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.user_programs import state as st
@@ -68,6 +69,8 @@ class ComputeUnit:
         self.code = CodeCache(memory, unknowns, allowed)
         self.errors = 0  # bits of ERRSTAT
         self.started = 0
+        self.lints = 0
+        """How many more programs are checked by the lint when they are met for the first time."""
         self._executor: Executor | None = None
         self._textures_met = TextureFindings(reporter, unknowns)
         self._last: dict[int, Qpu] = {}  # what ran last on each QPU, if DMA setups are kept
@@ -95,6 +98,9 @@ class ComputeUnit:
                 self.reporter.report(
                     problem.code, problem.message, address=problem.address, block="QPU"
                 )
+        if self.lints > 0 and not code.linted:
+            self.lints, code.linted = self.lints - 1, True
+            lint_program(program, "user program", self.reporter)
         shared, unknowns, watch = self.shared, self.unknowns, self._watch(request)
         begin = QpuStart(number, request, code, shared, unknowns, self.budget, watch, recorded)
         if self.engine == "jit":

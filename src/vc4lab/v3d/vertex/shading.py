@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vc4lab.qpu.run.environment import COMPILER_ONLY_CODES, Unsupported, left_text
-from vc4lab.v3d.checks.shaders import lint_shader
+from vc4lab.v3d.checks.shaders import lint_program
 from vc4lab.v3d.events import ProgramKind
 from vc4lab.v3d.services import VERTICES, Services
 from vc4lab.v3d.tmu.late_textures import LateTextures
@@ -186,7 +186,7 @@ class VertexStage:
         kind = ProgramKind.VERTEX if self._is_vertex else ProgramKind.COORDINATE
         if self.lints > 0:
             self.lints -= 1
-            lint_shader(program, kind.name.lower(), self.reporter)
+            lint_program(program, f"{kind.name.lower()} shader", self.reporter)
         interpreted, what = replace(key, engine="uncompiled"), "a vertex or coordinate shader"
         start = perf_counter()
         _, pipeline = runnable_pipeline(
