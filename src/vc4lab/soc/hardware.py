@@ -55,6 +55,7 @@ from vc4lab.soc.sd.emmc import Emmc
 from vc4lab.soc.sd.sd_card import SdCard
 from vc4lab.soc.sd.sdhost import SdHost
 from vc4lab.soc.videocore.clock_rates import CORE, PIXEL, V3D_CLOCK, VEC
+from vc4lab.soc.videocore.clock_rates import UART as UART_CLOCK
 from vc4lab.soc.videocore.edid import edid_block
 from vc4lab.soc.videocore.framebuffer import Screen
 from vc4lab.soc.videocore.mailbox import ANSWER_NS, Mailbox
@@ -217,7 +218,7 @@ class Hardware:
         self._connect_uarts()
         self.smi = Smi(self.interrupts)
         self.power = PowerManager(clock, reporter)
-        self.timer = SystemTimer(clock, self.interrupts)
+        self.timer = SystemTimer(clock, self.interrupts, reporter)
         rates = self.videocore.clock_rates
         main = board.arm_clock, rates[CORE], rates[V3D_CLOCK]
         plls = Plls(reporter, *main, all_run=unknowns["pll_start"] == "all")
@@ -315,8 +316,11 @@ class Hardware:
             uart = PL011_FUNCTION
         ready = asked or not uart.startswith("(")
         line = self.serial, self.interrupts, self.gpio, self.reporter
-        self.uart = Uart(*line)
-        self.mini_uart = Auxiliary(*line, ready and "alt5" in uart)
+        clock, rates = self.clock, self.videocore.clock_rates
+        self.uart = Uart(*line, lambda: clock.now, lambda: rates[UART_CLOCK])
+        self.mini_uart = Auxiliary(
+            *line, lambda: clock.now, lambda: rates[CORE], ready and "alt5" in uart
+        )
         if asked and "alt0" in uart:
             self.uart.CR |= UART_ENABLE
         if ready:

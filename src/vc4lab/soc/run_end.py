@@ -14,10 +14,16 @@ from vc4lab.soc.cores.outcome import (
     Taken,
     UnhandledException,
 )
-from vc4lab.soc.debug.instructions import instruction_text, is_missing, loops_without_load
+from vc4lab.soc.debug.instructions import (
+    FLOAT_SWITCHES,
+    float_is_off,
+    instruction_text,
+    is_missing,
+    loops_without_load,
+)
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.result import Inspectable, RunResult, Stop
-from vc4lab.soc.watchdog import pending_lines, registers_of_another_board
+from vc4lab.soc.watchdog import NOTHING_PENDING, pending_lines, registers_of_another_board
 
 VECTOR = 0x80
 """Bytes for a handler at a vector of AArch64."""
@@ -62,7 +68,7 @@ class RunEnd:
 
     def hang(self, text: str) -> None:
         """The program no longer makes progress."""
-        text += self._about_loops() + self._about_exceptions()
+        text += self._about_loops() + self._about_masks() + self._about_exceptions()
         text += self._hardware.linked_for_zero.about()
         self.finish(Stop.HANG, text)
         self._hardware.report("SOC-040", text, self._hardware.cpu.pc)
@@ -108,6 +114,13 @@ class RunEnd:
                 f"; this is an instruction of ARMv7, which a {self._hardware.board.title} does not "
                 "have: the program was built for a Pi 2 or 3"
             )
+        if taken.exception is ArmException.UNDEFINED and "_el3" in text:
+            text += (
+                "; registers of EL3 are there for a kernel that is entered in EL3, as with "
+                "kernel_old=1 in config.txt: the firmware's stub leaves EL3 before the kernel"
+            )
+        if taken.exception is ArmException.UNDEFINED and float_is_off(cpu, taken.address):
+            text += "; the floating-point unit is off: " + FLOAT_SWITCHES
         if crash.has_no_handler and (first or taken).exception not in FAULTS:
             text += f"; {cpu.sets_vectors_by}"
         return text + cpu.about_vectors + self._hardware.linked_for_zero.about()
@@ -137,6 +150,19 @@ class RunEnd:
                     "that an interrupt handler or another core changes must be volatile, or the "
                     "compiler reads it only once"
                 )
+        return ""
+
+    def _about_masks(self) -> str:
+        """Which interrupts would come if the waiting core did not mask them."""
+        for core in self._hardware.processors.running:
+            if core.asleep == IDLE_LOOP and not core.cpu.accepts(ArmException.IRQ):
+                lines = pending_lines(self._hardware, core.number)
+                if lines != NOTHING_PENDING:
+                    unmask = "msr daifclr, #2" if core.cpu.WIDE else "cpsie i"
+                    return (
+                        f"; an interrupt is pending ({lines}), but the core masks interrupts: "
+                        f"{unmask} lets them in"
+                    )
         return ""
 
     def _about_exceptions(self) -> str:

@@ -53,6 +53,9 @@ def line_name(line: int) -> str:
     return LINE_NAMES.get(line, "a device")
 
 
+NOTHING_PENDING = "no longer pending"
+
+
 def pending_lines(hardware: Hardware, core: int) -> str:
     """Names of the lines that ask a core for an interrupt now."""
     local, interrupts = hardware.local, hardware.interrupts
@@ -65,7 +68,7 @@ def pending_lines(hardware: Hardware, core: int) -> str:
         basic = interrupts.basic_lines & interrupts.basic_enabled
         names += [LINE_NAMES.get(n, f"line {n}") for n in range(64) if lines >> n & 1]
         names += [name for bit, name in enumerate(BASIC_NAMES) if basic >> bit & 1]
-    return ", ".join(names) or "no longer pending"
+    return ", ".join(names) or NOTHING_PENDING
 
 
 class Watchdog:

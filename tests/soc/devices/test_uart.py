@@ -100,3 +100,90 @@ def test_enable_uart_makes_the_line_ready(boot, board, at):
     machine.bus.write(at, 4, ord("x"))
     assert machine.uart.text == "x"
     assert not hints(machine)
+
+
+# -- the line's speed ------------------------------------------------------------------------------
+
+IBRD, FBRD, DMACR = 0x24, 0x28, 0x48
+FIFO_ON, ALL_ON = 0x70, 0x301
+AUX_ENABLES, IO, LSR, BAUD = 0x215004, 0x215040, 0x215054, 0x215068
+
+
+@pytest.fixture
+def sending(uart):
+    uart[IBRD], uart[FBRD], uart[LCRH], uart[CR] = 26, 3, FIFO_ON, ALL_ON
+    return uart
+
+
+def codes(machine):
+    found = (item.code for item in machine.reporter.items)
+    return [code for code in found if code in ("SOC-130", "SOC-131")]
+
+
+@pytest.mark.parametrize(("lcrh", "holds"), [(FIFO_ON, 16), (0x60, 1)])
+def test_bytes_that_a_full_fifo_loses(machine, sending, lcrh, holds):
+    sending[LCRH] = lcrh
+    for _ in range(holds + 1):  # one of them is on the line
+        sending[DR] = 65
+    assert not codes(machine)
+    for _ in range(40):
+        sending[DR] = 65
+    assert codes(machine) == ["SOC-130"]
+    assert machine.serial.text == "A" * (holds + 41)
+
+
+@pytest.mark.parametrize("look", [FR, RIS, MIS])
+def test_a_program_that_looks_loses_nothing(machine, sending, look):
+    for _ in range(100):
+        assert sending[look] is not None
+        sending[DR] = 65
+    assert not codes(machine)
+
+
+def test_a_program_that_takes_its_time_loses_nothing(machine, sending):
+    for _ in range(60):
+        sending[DR] = 65
+        machine.clock.skip(87_000)
+    assert not codes(machine)
+
+
+def test_dma_waits_for_room(machine, sending):
+    sending[DMACR] = 2
+    for _ in range(60):
+        sending[DR] = 65
+    assert not codes(machine)
+
+
+@pytest.mark.parametrize(("look", "found"), [(True, []), (False, ["SOC-130"])])
+def test_the_mini_uarts_fifo(machine, look, found):
+    machine.bus.write(AUX_ENABLES, 4, 1)
+    machine.bus.write(BAUD, 4, 270)
+    for _ in range(30):
+        if look:
+            machine.bus.read(LSR, 4)
+        machine.bus.write(IO, 4, 66)
+    assert codes(machine) == found
+    assert machine.serial.text == "B" * 30
+
+
+@pytest.mark.parametrize(
+    ("divisors", "config", "found"),
+    [
+        ((26, 3), "", []),
+        ((312, 32), "", []),
+        ((1, 0), "", []),
+        ((0, 0), "", []),
+        ((1, 40), "", ["SOC-131"]),
+        ((1, 40), "init_uart_clock=3000000\n", []),
+        ((26, 3), "init_uart_clock=3000000\n", ["SOC-131"]),
+        ((7, 0), "", ["SOC-131"]),
+    ],
+)
+def test_rates_that_no_terminal_knows(boot, divisors, config, found):
+    machine = boot(HALT, config=config)
+    for at, value in zip((IBRD, FBRD, CR, DR, DR), (*divisors, ALL_ON, 65, 65), strict=True):
+        machine.bus.read(UART + FR, 4)
+        machine.bus.write(UART + at, 4, value)
+    assert codes(machine) == found
+    if divisors == (1, 40) and found:
+        assert "115385 baud" in machine.reporter.items[-1].message

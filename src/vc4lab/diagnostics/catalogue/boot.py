@@ -236,4 +236,16 @@ ENTRIES = [
         "is that overlay's, until an empty `dtoverlay=` line.",
         Severity.HINT,
     ),
+    Entry(
+        "BOOT-034",
+        "The kernel's code is for the other instruction set",
+        "A Pi 3 runs AArch64 code (32-bit words, 64-bit registers) or AArch32 code (that of a Pi 1 "
+        "or 2), and the firmware decides by the kernel's name or arm_64bit= which it enters. The "
+        "first instructions of this kernel are those of the other one; they mean something else "
+        "here, and one of the first few is undefined.",
+        "Raspberry Pi documentation, config.txt, arm_64bit and kernel",
+        "Name AArch64 kernels kernel8.img, AArch32 kernels kernel7.img (Pi 2 and 3) or kernel.img "
+        "(Pi 1 and Zero).",
+        Severity.WARNING,
+    ),
 ]

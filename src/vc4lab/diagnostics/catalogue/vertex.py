@@ -64,10 +64,13 @@ ENTRIES = [
         "VTX-007",
         "Vertex shader reads a row that no set-up asks for",
         "A coordinate or vertex shader reads the VPM more often than its read set-ups (vr_setup) "
-        "ask for. The FIFO stays empty, so the QPU waits forever and with it the list: BFC or RFC "
-        "never counts. vc4lab leaves the draw out (with --forgiving the row is 0).",
-        "AG100-R p. 55, VPM reads; vc4asm's notes on the VPM FIFO; Mesa vc4 sets the FIFO up "
-        "before the first read, because it starts uninitialised",
+        "ask for. A read of an empty FIFO blocks, as was measured, and nothing fills it, so the "
+        "QPU waits forever and with it the list: BFC or RFC never counts. Only what an earlier "
+        "program on the same QPU asked for and left unread (VTX-008) could end the wait, by "
+        "chance. vc4lab leaves the draw out (with --forgiving the row is 0).",
+        "AG100-R p. 55, VPM reads; vc4asm, VideoCore IV addendum (measured: reads block while the "
+        "FIFO is empty, and one more than the set-ups ask for is a deadlock); Mesa vc4 sets the "
+        "FIFO up before the first read, because it starts uninitialised",
         "Bits 23:20 of the read set-up are the number of rows (0 means 16): as many as the shader "
         "reads, in several set-ups if there are more than 16.",
     ),

@@ -99,6 +99,14 @@ def why_nothing(address: int, peripherals: int) -> tuple[str, str]:
     return "SOC-002", ""
 
 
+FIRST_PUSHES = 0xFFFFF000
+"""From here on a program writes whose stack pointer is 0 when it pushes first."""
+NO_STACK = (
+    " (the stack pointer was 0, as if never set: what is pushed goes to the last addresses; set sp "
+    "before the first function is called)"
+)
+
+
 class OpenBus:
     """Answers 0 to every read from `start` on, swallows writes, and says so."""
 
@@ -132,6 +140,8 @@ class OpenBus:
     def _report(self, address: int, what: int) -> None:
         region = address >> REGION_BITS << REGION_BITS
         code, why = why_nothing(region, self._peripherals)
+        if address >= FIRST_PUSHES:
+            why = NO_STACK
         try:
             place = self._place(self._counter.block)
             self._reporter.report(

@@ -13,6 +13,7 @@ from vc4lab.soc.boot.boot_plan import arm_memory
 from vc4lab.soc.boot.card import BareImage, Card
 from vc4lab.soc.boot.config_txt import Config
 from vc4lab.soc.boot.foreign_file import foreign_file
+from vc4lab.soc.boot.instruction_set import seems_wide
 from vc4lab.soc.boot.linux_image import (
     ALIGNMENT,
     GZIP,
@@ -165,11 +166,24 @@ def _read_kernel(
         raise boot_error(reporter, "BOOT-004", f"{text} at 0x{address:x}")
     if not any(image[:64]):
         reporter.report("BOOT-007", f"{title} begins with zeros", block="firmware")
+    if linux is None and seems_wide(image) is not None and seems_wide(image) != wide:
+        reporter.report("BOOT-034", f"{title} {_wrong_set(wide, board)}", block="firmware")
     if linux is not None and (address - linux.address) % ALIGNMENT:
         text = f"{title} is loaded to 0x{address:x}, but is made for 0x{linux.address:x} or "
         text += "multiples of 2 MiB from there"
         reporter.report("BOOT-017", text, address=address, block="firmware")
     return kernel
+
+
+def _wrong_set(wide: bool, board: Board) -> str:
+    """What is wrong with code for the other instruction set, after the file's name."""
+    if wide:
+        return (
+            "begins with AArch32 code, but is entered in AArch64: call it kernel7.img, or write "
+            "arm_64bit=0 into config.txt"
+        )
+    cure = "call it kernel8.img" if board.cpu64 else f"a {board.title} cannot run it, a Pi 3 can"
+    return f"begins with AArch64 code, but is entered in AArch32: {cure}"
 
 
 def _why_not(linux: LinuxImage, board: Board) -> str:

@@ -39,6 +39,28 @@ def is_missing(cpu: Cpu, address: int) -> bool:
     return found is not None and any(found.group_name(g) in SINCE_ARMV7 for g in found.groups)
 
 
+FLOAT_SWITCHES = (
+    "give access to coprocessors 10 and 11 (CPACR bits 23:20, with HYP mode before it HCPTR), then "
+    "set FPEXC.EN (vmsr fpexc, bit 30)"
+)
+FPEXC_ENABLE = 1 << 30
+
+
+def float_is_off(cpu: Cpu, address: int) -> bool:
+    """Whether it is an AArch32 floating-point or NEON instruction, and these are not enabled."""
+    if cpu.WIDE:
+        return False
+    from unicorn.arm_const import UC_ARM_REG_FPEXC
+
+    found = _decoded(cpu, _code(cpu, address), address)
+    return (
+        found is not None
+        and found.mnemonic.startswith("v")
+        and not found.mnemonic.startswith(("vmrs", "vmsr"))
+        and not cpu.engine.reg_read(UC_ARM_REG_FPEXC) & FPEXC_ENABLE
+    )
+
+
 def _code(cpu: Cpu, address: int) -> bytes:
     halves = [cpu.fetch(address + 2 * n, 2) for n in range(2)]
     return b"".join(half.to_bytes(2, "little") for half in halves)

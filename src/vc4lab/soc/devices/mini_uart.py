@@ -13,6 +13,7 @@ from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.gpio import Gpio
 from vc4lab.soc.devices.interrupts import MINI_UART, InterruptController
+from vc4lab.soc.devices.line_speed import SendQueue
 from vc4lab.soc.devices.serial import Header, SerialPort
 
 AUX_IDENTITY = 0x61757830
@@ -53,9 +54,13 @@ class Auxiliary(Block):
         interrupts: InterruptController,
         gpio: Gpio,
         reporter: Reporter,
+        now: Callable[[], int],
+        clock_rate: Callable[[], int],
         enabled: bool = False,
     ) -> None:
         super().__init__()
+        self._clock_rate = clock_rate
+        self._queue = SendQueue("the mini UART", reporter, now)
         self.port = port
         self._interrupts = interrupts
         self._reporter = reporter
@@ -99,6 +104,7 @@ class Auxiliary(Block):
             return
         if self.CNTL & TX_ENABLE:
             self._header.sends()
+            self._queue.sent(self._clock_rate() / 8 / (self.BAUD + 1), FIFO)
             self.port.send(value)
             return  # it is gone at once: no line of the block changes
         if self._held_count < FIFO:
@@ -138,6 +144,7 @@ class Auxiliary(Block):
         return self.BAUD >> 8 if self.LCR & BAUD_ACCESS else self.IER
 
     def on_read_IIR(self) -> int:
+        self._queue.looked()
         if self._receives:
             return 0xC4
         return 0xC2 if self._wants_more else 0xC1
@@ -167,11 +174,13 @@ class Auxiliary(Block):
     # -- status ------------------------------------------------------------------------------------
 
     def on_read_LSR(self) -> int:
+        self._queue.looked()
         empty = 0x40 if not self._held_count else 0
         space = 0x20 if self._held_count < FIFO else 0
         return empty | space | int(self._has_data)
 
     def on_read_STAT(self) -> int:
+        self._queue.looked()
         held = self._held_count
         level = min(self.port.pending, FIFO) if self._has_data else 0
         value = level << 16 | held << 24 | bool(level) | (0 if level else 1 << 2)

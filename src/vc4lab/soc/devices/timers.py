@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Rate, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.devices.interrupts import BASIC, BASIC_ARM_TIMER, SYSTEM_TIMER, InterruptController
 
 MICROSECOND = 1_000
+OF_THE_FIRMWARE = (0, 2)
+"""Channels of the system timer."""
 LOW, HIGH = Rate(1, MICROSECOND), Rate(1, MICROSECOND, 32)
 SHORTEST_PERIOD = 5_000
 """Nanoseconds between two ARM timer interrupts at least, so that time can pass for the guest."""
@@ -23,10 +26,11 @@ class SystemTimer(Block):
     CHI = Register(0x08, access="r", poll=Poll.TIME, rate=HIGH, doc="high word")
     COMPARE = Register(0x0C, count=4)
 
-    def __init__(self, clock: Clock, interrupts: InterruptController) -> None:
+    def __init__(self, clock: Clock, interrupts: InterruptController, reporter: Reporter) -> None:
         super().__init__()
         self._clock = clock
         self._interrupts = interrupts
+        self._reporter = reporter
         self._events: list[Event | None] = [None] * 4
 
     def on_read_CLO(self) -> int:
@@ -42,6 +46,13 @@ class SystemTimer(Block):
                 self._interrupts.set_line(SYSTEM_TIMER + channel, False)
 
     def on_write_COMPARE(self, channel: int, value: int) -> None:
+        if channel in OF_THE_FIRMWARE:
+            self._reporter.report(
+                "SOC-132",
+                f"compare register {channel} of the system timer is written, which the firmware "
+                "uses for itself; 1 and 3 are the program's",
+                block=self.NAME,
+            )
         self.values[self.registers["COMPARE"].offsets()[channel]] = value
         event = self._events[channel]
         if event is not None:

@@ -6,12 +6,14 @@ Source: ARM PrimeCell UART (PL011) Technical Reference Manual r1p5, 2.8 (interru
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.gpio import Gpio
 from vc4lab.soc.devices.interrupts import UART0, InterruptController
+from vc4lab.soc.devices.line_speed import RateCheck, SendQueue
 from vc4lab.soc.devices.serial import Header, SerialPort
 
 RX, TX, RX_TIMEOUT = 1 << 4, 1 << 5, 1 << 6
@@ -21,6 +23,7 @@ TRIGGERS = (2, 4, 8, 12, 14)
 """IFLS bits 5:3: so many received bytes raise RX; fewer raise RX_TIMEOUT, as no more come."""
 FIFO_ENABLE = 1 << 4
 ENABLE, LOOPBACK, TX_ENABLE, RX_ENABLE = 1, 1 << 7, 1 << 8, 1 << 9
+TRANSMIT_DMA = 1 << 1
 FUNCTION = "alt0"
 
 
@@ -58,9 +61,18 @@ class Uart(Block):
     CELL_ID = Register(0xFF0, access="r", count=4)
 
     def __init__(
-        self, port: SerialPort, interrupts: InterruptController, gpio: Gpio, reporter: Reporter
+        self,
+        port: SerialPort,
+        interrupts: InterruptController,
+        gpio: Gpio,
+        reporter: Reporter,
+        now: Callable[[], int],
+        clock_rate: Callable[[], int],
     ) -> None:
         super().__init__()
+        self._clock_rate = clock_rate
+        self._queue = SendQueue("the PL011", reporter, now)
+        self._rate_check = RateCheck(reporter)
         self.port = port
         self._interrupts = interrupts
         self._header = Header(gpio, reporter, "the PL011", FUNCTION)
@@ -93,9 +105,18 @@ class Uart(Block):
         else:
             enabled = self.CR & (ENABLE | TX_ENABLE) == ENABLE | TX_ENABLE
             self._header.sends("" if enabled else f"it is not enabled (CR is 0x{self.CR:03x})")
+            self._look_at_speed()
             self.port.send(value)
         self._sent = TX
         self._update()
+
+    def _look_at_speed(self) -> None:
+        """What the line's speed means for the byte that is sent."""
+        clock, divisor = self._clock_rate(), self.IBRD + (self.FBRD & 63) / 64
+        self._rate_check.sends(clock, divisor)
+        if divisor >= 1 and not self.DMACR & TRANSMIT_DMA:
+            depth = FIFO if self.LCRH & FIFO_ENABLE else 1
+            self._queue.sent(clock / 16 / divisor, depth)
 
     def on_read_DR(self) -> int:
         value = self._looped.popleft() if self._looped else self.port.receive()
@@ -103,6 +124,7 @@ class Uart(Block):
         return value
 
     def on_read_FR(self) -> int:
+        self._queue.looked()
         received = self._received
         value = TX_EMPTY | (0 if received else RX_EMPTY)
         full = FIFO if self.LCRH & FIFO_ENABLE else 1
@@ -111,6 +133,7 @@ class Uart(Block):
     # -- interrupts --------------------------------------------------------------------------------
 
     def on_read_RIS(self) -> int:
+        self._queue.looked()
         received = self._received
         trigger = TRIGGERS[min(self.IFLS >> 3 & 7, 4)] if self.LCRH & FIFO_ENABLE else 1
         value = self._sent
@@ -122,6 +145,7 @@ class Uart(Block):
         return self.on_read_RIS() & self.IMSC
 
     def on_write_ICR(self, value: int) -> None:
+        self._queue.looked()
         self._sent &= ~value
         self._update()
 

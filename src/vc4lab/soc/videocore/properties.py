@@ -205,11 +205,12 @@ class PropertyChannel:
                 break
             room = memory.u32(at + 4)
             if room > end - at - 12:
-                self._bad(at, f"tag 0x{number:08x} with a value of {room} bytes, past the end")
+                past = f"past the end: the message's first word gives {size} bytes (not words)"
+                self._bad(at, f"tag 0x{number:08x} with a value of {room} bytes, {past}")
                 return places, False
             places.append(_Place(number, at + 12, room))
             at += 12 + (room + 3 & ~3)
-        self._bad(address, "a property message without an end tag (a word of 0)", "SOC-013")
+        self._bad(address, f"a property message without an end tag{_about(size)}", "SOC-013")
         return places, True
 
     def _apply_display(self, places: list[_Place]) -> None:
@@ -255,3 +256,8 @@ class PropertyChannel:
 
     def _bad(self, address: int, text: str, code: str = "SOC-011") -> None:
         self.vc.reporter.report(code, text, address=address, block="mailbox")
+
+
+def _about(size: int) -> str:
+    """What a message that ends too early says of its size."""
+    return f" (a word of 0) within the {size} bytes that its first word gives; it counts bytes"
