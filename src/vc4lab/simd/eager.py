@@ -8,7 +8,8 @@ A debugger steps such a kernel line by line. Native code gives the same bits, ex
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -27,8 +28,8 @@ from vc4lab.simd.value import Lanes, Value, coerce, const, const_bits
 TARGET = Target("eager", "eager", "", "eager")
 """Not a processor: what asks for an instruction-set level takes its portable way."""
 
-_WORDS = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-_SIGNED = {np.dtype(f"u{n}"): np.dtype(f"i{n}") for n in (1, 2, 4, 8)}
+WORDS = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+SIGNED = {np.dtype(f"u{n}"): np.dtype(f"i{n}") for n in (1, 2, 4, 8)}
 _FLOATS = {32: np.float32, 64: np.float64}
 
 
@@ -113,14 +114,14 @@ class Eager:
         type_ = value.type
         if isinstance(value, Lanes):
             if value.words.__class__ is list:
-                value.words = np.array(value.words, _WORDS[type_.bits])
+                value.words = np.array(value.words, WORDS[type_.bits])
             return value.words
         bits = value._bits
         if bits is None:
             if value.text != "poison":
                 raise staged_error(f"{value!r} is of another run")
             bits = 0
-        return np.full(type_.lanes or 1, bits, _WORDS[type_.bits])
+        return np.full(type_.lanes or 1, bits, WORDS[type_.bits])
 
     @staticmethod
     def value(type_: Type, words: Any) -> Value:
@@ -132,7 +133,7 @@ class Eager:
         return self.floats.operand(self.words(value).view(_FLOATS[value.type.bits]))
 
     def _from_floats(self, type_: Type, numbers: Any) -> Value:
-        return self.value(type_, self.floats.result(numbers).view(_WORDS[type_.bits]))
+        return self.value(type_, self.floats.result(numbers).view(WORDS[type_.bits]))
 
     # -- numbers
     def arithmetic(self, op: str, x: Value, y: Value) -> Value:
@@ -142,7 +143,7 @@ class Eager:
             return self._from_floats(type_, self.floats.compute(eager_floats.BINARY[op], a, b))
         a, b = self.words(x), self.words(y)
         if op == "ashr":
-            result = (a.view(_SIGNED[a.dtype]) >> b.view(_SIGNED[a.dtype])).view(a.dtype)
+            result = (a.view(SIGNED[a.dtype]) >> b.view(SIGNED[a.dtype])).view(a.dtype)
         else:
             result = _INTEGER[op](a, b)
         return self.value(type_, result)
@@ -150,7 +151,7 @@ class Eager:
     def divide(self, op: str, x: Value, y: Value) -> Value:
         a, b = self.words(x), self.words(y)
         if op[0] == "s":
-            signed = _SIGNED[a.dtype]
+            signed = SIGNED[a.dtype]
             p, q = a.view(signed).astype(object), b.view(signed).astype(object)
         else:
             p, q = a.astype(object), b.astype(object)
@@ -174,7 +175,7 @@ class Eager:
             return self.value(result, held | nan if test[0] == "u" else held & ~nan)
         a, b = self.words(x), self.words(y)
         if test[0] == "s":
-            a, b = a.view(_SIGNED[a.dtype]), b.view(_SIGNED[b.dtype])
+            a, b = a.view(SIGNED[a.dtype]), b.view(SIGNED[b.dtype])
         return self.value(result, _COMPARE[test.lstrip("su")](a, b))
 
     def select(self, condition: Value, x: Value, y: Value) -> Value:
@@ -188,17 +189,15 @@ class Eager:
         if op in ("zext", "trunc"):
             if to.bits == 1:
                 return self.value(to, (words & words.dtype.type(1)).astype(bool))
-            return self.value(to, words.astype(_WORDS[to.bits]))
+            return self.value(to, words.astype(WORDS[to.bits]))
         if op == "sext":
             if x.type.bits == 1:
                 wide = -words.astype(np.int64)
             else:
-                wide = words.view(_SIGNED[words.dtype]).astype(np.int64)
-            return self.value(to, wide.astype(_WORDS[to.bits]))
+                wide = words.view(SIGNED[words.dtype]).astype(np.int64)
+            return self.value(to, wide.astype(WORDS[to.bits]))
         if op in ("sitofp", "uitofp"):
-            numbers = (
-                words if op[0] == "u" or x.type.bits == 1 else words.view(_SIGNED[words.dtype])
-            )
+            numbers = words if op[0] == "u" or x.type.bits == 1 else words.view(SIGNED[words.dtype])
             return self._from_floats(to, self.floats.convert(numbers, _FLOATS[to.bits]))
         if op in ("fpext", "fptrunc"):
             return self._from_floats(to, self.floats.convert(self.numbers(x), _FLOATS[to.bits]))
@@ -221,9 +220,9 @@ class Eager:
             return self._from_floats(result, self.floats.compute(function, *numbers))
         arrays = [self.words(x) for x in operands]
         if name in _SIGNED_LANES:
-            arrays = [a.view(_SIGNED[a.dtype]) for a in arrays]
+            arrays = [a.view(SIGNED[a.dtype]) for a in arrays]
         made = _INTRINSICS[name](*arrays)
-        return self.value(result, made.astype(made.dtype, copy=False).view(_WORDS[result.bits]))
+        return self.value(result, made.astype(made.dtype, copy=False).view(WORDS[result.bits]))
 
     # -- lanes
     def lane(self, x: Value, index: Operand) -> Value:
@@ -251,14 +250,18 @@ class Eager:
 
     # -- memory
     def offset_pointer(self, base: Value, step: Value) -> Value:
+        if base._bits is not None and step._bits is not None and not step.type.lanes:
+            sign = 1 << (step.type.bits - 1)
+            number = base._bits + (step._bits ^ sign) - sign
+            return const_bits(base.type, number & ((1 << 64) - 1))
         a, b = self.words(base), self.words(step)
-        result = a + b.view(_SIGNED[b.dtype]).astype(np.int64).view(np.uint64)
+        result = a + b.view(SIGNED[b.dtype]).astype(np.int64).view(np.uint64)
         return self.value(_with_lanes(ptr, max(base.type.lanes, step.type.lanes)), result)
 
     def load(self, type_: Type, place: Value) -> Value:
         data = ctypes.string_at(place._bits or 0, type_.size)
         if type_.lanes:
-            return Lanes(type_, "", np.frombuffer(data, _WORDS[type_.bits]))
+            return Lanes(type_, "", np.frombuffer(data, WORDS[type_.bits]))
         return const_bits(type_, int.from_bytes(data, "little") & ((1 << type_.bits) - 1))
 
     def store(self, place: Value, value: Value) -> None:
@@ -297,7 +300,7 @@ class Eager:
         if offsets is None:
             return [(int(n), start + int(n) * size) for n in lanes]
         steps = self.words(offsets)
-        steps = steps.view(_SIGNED[steps.dtype])
+        steps = steps.view(SIGNED[steps.dtype])
         return [(int(n), (start + int(steps[n])) & ((1 << 64) - 1)) for n in lanes]
 
     def alloca(self, size: int, align: int) -> Value:
@@ -310,7 +313,7 @@ class Eager:
         data = words.tobytes()
         known = self._tables.get(data)
         if known is None:
-            known = self._tables[data] = self.alloca(len(data), 64)
+            known = self._tables[data] = Eager.alloca(self, len(data), 64)
             ctypes.memmove(known._bits or 0, data, len(data))
         return known
 
@@ -355,6 +358,14 @@ class Eager:
         return result, const(i32, raised)
 
 
+@contextmanager
+def running(eager: Eager | None = None) -> Iterator[Eager]:
+    """Staged code that is called here is carried out at once."""
+    eager = eager or Eager("default", {})
+    with entered(eager.trace):
+        yield eager
+
+
 def _with_lanes(type_: Type, lanes: int) -> Type:
     return vec(type_.elem, lanes) if lanes else type_.elem
 
@@ -383,8 +394,8 @@ def _bitcast(words: Any, mine: Type, to: Type) -> Any:
         whole = np.zeros(to.size, np.uint8)
         packed = np.packbits(bits[:size], bitorder="little")
         whole[: len(packed)] = packed
-        return whole.view(_WORDS[to.bits])
-    return np.ascontiguousarray(words).view(_WORDS[to.bits])
+        return whole.view(WORDS[to.bits])
+    return np.ascontiguousarray(words).view(WORDS[to.bits])
 
 
 def _whole(numbers: Any, bits: int) -> Any:
@@ -392,7 +403,7 @@ def _whole(numbers: Any, bits: int) -> Any:
     limit = 2.0 ** (bits - 1)
     inside = (numbers < limit) & (numbers >= -limit)
     signed = np.dtype(f"i{bits // 8}")
-    return np.where(inside, numbers, 0).astype(np.int64).astype(signed).view(_WORDS[bits])
+    return np.where(inside, numbers, 0).astype(np.int64).astype(signed).view(WORDS[bits])
 
 
 def _count_leading(words: Any) -> Any:

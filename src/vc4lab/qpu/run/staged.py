@@ -6,16 +6,21 @@ known, and a debugger steps through its source.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from vc4lab.qpu.isa.ops import Mask, Word
 from vc4lab.qpu.run.execute import Core
 from vc4lab.qpu.run.interpreter import Interpreter
+from vc4lab.qpu.run.wide import WideEnvironment, WideInterpreter, rows_of
 from vc4lab.simd import Value, const, i32x16, mask16
-from vc4lab.simd.eager import Eager
-from vc4lab.simd.trace import entered
+from vc4lab.simd.eager import Eager, running
 from vc4lab.simd.value import Lanes
+
+if TYPE_CHECKING:
+    from vc4lab.qpu.run.wide import Rows
+    from vc4lab.simd.eager_wide import WideEager
 
 
 class EagerCore(Core):
@@ -25,18 +30,40 @@ class EagerCore(Core):
         return Eager.words(value) if isinstance(value, Value) else value
 
     def export(self, value: Word) -> Value:
-        return Lanes(i32x16, "", value)
+        return Lanes(i32x16, "", _lanes(value))
 
     def export_mask(self, mask: Mask | None) -> Value:
-        return const(mask16, True) if mask is None else Lanes(mask16, "", mask)
+        return const(mask16, True) if mask is None else Lanes(mask16, "", _lanes(mask))
+
+
+def _lanes(words: Any) -> Any:
+    """All 16 of them."""
+    return words if words.shape[-1] > 1 else np.broadcast_to(words, (*words.shape[:-1], 16))
 
 
 class EagerInterpreter(Interpreter):
-    """Everything it does, and its environment, is done inside an `eager_run`."""
+    """All that it and its environment do is done in an eager run."""
 
     core_type = EagerCore
 
 
-def eager_run() -> AbstractContextManager[Any]:
-    """Where staged code is carried out at once, with Python's arithmetic."""
-    return entered(Eager("default", {}).trace)
+class EagerWideEnvironment(WideEnvironment):
+    """An environment of staged code. run: what carries it out."""
+
+    run: WideEager
+
+
+class EagerWideInterpreter(WideInterpreter):
+    """Many runs of a program at once."""
+
+    env: EagerWideEnvironment
+    core_type = EagerCore
+
+    def advance(self, budget: int) -> list[WideInterpreter]:
+        with running(self.env.run):
+            return super().advance(budget)
+
+
+def part_of(value: Value, rows: Rows) -> Value:
+    """The value in some of the runs."""
+    return Lanes(value.type, "", rows_of(Eager.words(value), rows))

@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.intp]
     """Numbers of blocks."""
+    Words = NDArray[np.uint32]
+    Lanes = NDArray[np.bool_]
 
 
 PROBE_AFTER = 1 << 10
 """Instructions after which one block goes ahead alone: if it never ends, the rest need not try."""
-
-
-class Diverged(Exception):  # noqa: N818 - not an error: the blocks are run one by one
-    """The environment cannot go on with blocks that want different things."""
 
 
 class WideEnvironment(Environment):
@@ -89,7 +87,7 @@ class WideInterpreter(Interpreter):
 
     def part(self, rows: Rows) -> WideInterpreter:
         """This moment of some of the blocks."""
-        new = object.__new__(WideInterpreter)
+        new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         new.env = self.env.select(rows)
         new.core = _core_of(self.core, new.env, rows)
@@ -119,7 +117,7 @@ class WideInterpreter(Interpreter):
 
 def _core_of(core: Core, env: Environment, rows: Rows) -> Core:
     """The state of some of the blocks."""
-    new = Core(core.semantics, env, core.used_flags)
+    new = type(core)(core.semantics, env, core.used_flags)
     new.values = {key: rows_of(word, rows) for key, word in core.values.items()}
     new.old = {key: rows_of(word, rows) for key, word in core.old.items()}
     new.sfu = [(left, rows_of(word, rows)) for left, word in core.sfu]
@@ -136,12 +134,13 @@ def run_wide(
     *,
     settings: Settings = DEFAULTS,
     budget: int = GOLDEN_BUDGET,
+    kind: type[WideInterpreter] = WideInterpreter,
 ) -> None:
     """Runs all blocks of `env` to their end.
 
     Each group that blocks part into is finished before the next one begins. Raises what the
     environment raises: `Unsupported`, or `Diverged`, with nothing done to the outside.
     """
-    groups = [WideInterpreter(program, env, settings=settings)]
+    groups = [kind(program, env, settings=settings)]
     while groups:
         groups.extend(reversed(groups.pop().advance(budget)))

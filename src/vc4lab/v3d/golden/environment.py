@@ -17,7 +17,8 @@ from vc4lab.qpu.isa.operations import Mux, Signal
 from vc4lab.qpu.isa.registers import Read, Write
 from vc4lab.qpu.run.environment import Noted
 from vc4lab.qpu.run.numpy_ops import lane_of
-from vc4lab.qpu.run.wide import Diverged, WideEnvironment, rows_of
+from vc4lab.qpu.run.wide import WideEnvironment, rows_of
+from vc4lab.simd.eager_wide import Diverged
 from vc4lab.v3d.golden import tlb
 from vc4lab.v3d.golden.tlb import TileAccess
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 
     from vc4lab.qpu.program.program import Program
     from vc4lab.qpu.run.plan import Plan
+    from vc4lab.qpu.run.wide import Lanes, Words
     from vc4lab.v3d.golden.draw import GoldenDraw
     from vc4lab.v3d.state.tile_context import FragmentKey
-    from vc4lab.v3d.vpm.golden import Lanes, Words
 
     Rows = NDArray[np.intp]
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vc4lab.qpu.run.environment import GOLDEN_BUDGET
-from vc4lab.qpu.run.wide import Diverged, run_wide
+from vc4lab.qpu.run.wide import run_wide
+from vc4lab.simd.eager_wide import Diverged
 from vc4lab.v3d.golden.environment import AccessTable, QueueEnvironment, program_traits
 from vc4lab.v3d.golden.tlb import AccessKey, tile_accesses
 from vc4lab.v3d.state.tile_context import (
@@ -27,8 +28,8 @@ from vc4lab.v3d.tlb.depth import DepthTest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from vc4lab.qpu.run.wide import Words
     from vc4lab.v3d.golden.draw import GoldenDraw
-    from vc4lab.v3d.vpm.golden import Words
 
     Rows = NDArray[np.intp]
 

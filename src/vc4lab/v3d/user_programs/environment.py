@@ -25,7 +25,6 @@ from vc4lab.simd import (
     i64,
     iota,
     load,
-    mask_bits,
     select,
     splat,
     staged,
@@ -277,7 +276,7 @@ class UserEnvironment(ResumableEnvironment):
         else:
             call(
                 native_vpm.write_general,
-                self.shared_address, self.qpu_address, setup, at, value, mask_bits(mask),
+                self.shared_address, self.qpu_address, setup, at, value, mask,
             )  # fmt: skip
         qpu.write_address = next_address(setup, at)
 

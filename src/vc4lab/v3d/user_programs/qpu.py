@@ -254,13 +254,14 @@ class GoldenQpu(Qpu):
     """The golden interpreter, one instruction a turn."""
 
     def __init__(self, start: QpuStart) -> None:
-        from vc4lab.qpu.run.staged import EagerInterpreter, eager_run
+        from vc4lab.qpu.run.staged import EagerInterpreter
+        from vc4lab.simd.eager import running
 
         super().__init__(start, GOLDEN_BUDGET)
         source, unknowns = start.source, start.unknowns
         stops = source.allowed is not None and source.allowed.stops
-        self._run = eager_run
-        with eager_run():
+        self._run = running
+        with running():
             self.env = environment_of(
                 const(ptr, start.shared.address), const(ptr, self.state.address), self.program,
                 unknowns, start.request.limited, source.watched, stops, start.recorded,

@@ -10,12 +10,10 @@ import copy
 import ctypes
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.bits import signed32
-from vc4lab.memory import MEMORY_MASK
 from vc4lab.qpu.run.environment import (
     PROVEN_BUDGET,
     UNPROVEN_BUDGET,
@@ -23,35 +21,25 @@ from vc4lab.qpu.run.environment import (
     Unsupported,
     uncompiled_budget,
 )
-from vc4lab.qpu.run.wide import Diverged, WideEnvironment, rows_of, run_wide
-from vc4lab.simd import build
-from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment, texture_numbers
-from vc4lab.v3d.vertex.context import DONE, ENDLESS, LEFT, STARVES, VertexContext, VertexKey
+from vc4lab.qpu.run.staged import EagerWideEnvironment, EagerWideInterpreter, part_of
+from vc4lab.qpu.run.wide import run_wide
+from vc4lab.simd import Cell, build, const, i32, i32x16, load, ptr
+from vc4lab.simd.eager import Eager, running
+from vc4lab.simd.eager_wide import Diverged, WideEager
+from vc4lab.simd.value import Lanes, Value, const_bits
+from vc4lab.v3d.vertex.context import DONE, ENDLESS, LEFT, VertexContext, VertexKey
 from vc4lab.v3d.vertex.fetch import fetch_kernel
-from vc4lab.v3d.vpm import golden as vpm
-from vc4lab.v3d.vpm.shader_rows import (
-    LANES,
-    ROW_BYTES,
-    WHOLE_ROWS,
-    WINDOW_ROWS,
-    GenericSetup,
-    ReadQueue,
-    check_setup,
-    first_address,
-    next_address,
-)
+from vc4lab.v3d.vertex.shader import CellEnvironment
+from vc4lab.v3d.vpm.shader_rows import LANES, ROW_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vc4lab.qpu.program.program import Program
-    from vc4lab.v3d.vpm.golden import Lanes, Words
+    from vc4lab.qpu.run.wide import Words
 
 MAX_WIDE_BATCHES = 256
 """Batches that are run together."""
-
-
-_ZERO = np.zeros(1, np.uint32)
 
 
 class _Ended(Exception):  # noqa: N818 - a verdict on the program
@@ -62,127 +50,74 @@ class _Ended(Exception):  # noqa: N818 - a verdict on the program
         self.status = status
 
 
-class InterpretedVertices(TexturingEnvironment, WideEnvironment):
-    """VPM and uniforms of some batches; words are numpy arrays as `WideOps` has them.
+class InterpretedVertices(CellEnvironment, EagerWideEnvironment):
+    """VPM and uniforms of some batches, side by side.
 
-    inputs: rows of attributes, shape (batches, rows, 16); outputs: the VPM of all batches, shape
-    (all batches, bytes), of which `places` belong to these.
+    inputs: rows of attributes, of shape (batches, rows, 16).
     """
 
     def __init__(self, of: VertexInterpreter, context: VertexContext, inputs: Words) -> None:
-        self.of, self.context = of, context
         self.blocks = len(inputs)
-        self.places = np.arange(self.blocks)
-        self.inputs = np.zeros((self.blocks, WINDOW_ROWS * ROW_BYTES), np.uint8)
-        rows = np.ascontiguousarray(inputs).view(np.uint8).reshape(self.blocks, -1)
-        self.inputs[:, : rows.shape[1]] = rows
-        self.outputs = np.zeros((self.blocks, WINDOW_ROWS * ROW_BYTES), np.uint8)
-        self.stream = int(context.uniforms)
-        self.reads = ReadQueue()
-        self.write_setup, self.write_address = GenericSetup(WHOLE_ROWS), 0
-        self.requests = self._new_requests()
+        self.run = WideEager("default", np.arange(self.blocks))
+        self.late, self.memory = context.late, context.memory
+        with running(self.run):
+            super().__init__(const(ptr, context.address), of.program, inputs, of.key)
+
+    def fill(self, rows: Words) -> None:
+        data = np.ascontiguousarray(rows).view(np.uint8).reshape(self.blocks, -1)
+        self._window(self.inputs)[:, : data.shape[1]] = data
 
     def select(self, rows: NDArray[np.intp]) -> InterpretedVertices:
         new = copy.copy(self)
-        new.blocks, new.places, new.inputs = len(rows), self.places[rows], self.inputs[rows]
-        new.reads = copy.deepcopy(self.reads)
-        new.requests = new._new_requests()
+        for name, value in vars(self).items():
+            if isinstance(value, Cell):
+                setattr(new, name, copy.copy(value))
+        new.blocks, new.run = len(rows), self.run.some(rows)
+        new.requests = new._texture_units()
         shape, values = self.requests.noted()
-        new.requests.recall(Noted(shape, tuple(rows_of(value, rows) for value in values)))
+        new.requests.recall(Noted(shape, tuple(part_of(value, rows) for value in values)))
         return new
 
-    def uniform(self) -> Words:
-        place = self.context.memory + (self.stream & MEMORY_MASK)
-        self.stream += 4
-        return np.array([ctypes.c_uint32.from_address(place).value], np.uint32)
+    def _window(self, place: Value) -> NDArray[np.uint8]:
+        """The bytes of a VPM, for each batch."""
+        found = self.run.bytes_at(place)
+        assert found is not None
+        return found[0]
 
-    def uniforms_address(self, value: Words, relative: bool, mask: Lanes) -> None:
-        if _one(mask):
-            self.stream = _one(value) + (self.stream if relative else 0)
+    def written(self) -> NDArray[np.uint8]:
+        """The VPM after the program, for each batch."""
+        return self._window(self.outputs)
 
-    def vpm_setup(self, side: str, value: Words) -> None:
-        word = _one(value)
-        setup = check_setup(word, self.site)
-        if side == "read":
-            self.reads.setup(word)
-        else:
-            self.write_setup, self.write_address = setup, first_address(setup)
-
-    def vpm_read(self) -> Words:
-        found = self.reads.next()
-        if found is None:
-            if not self.of.key.forgiving:
-                raise _Ended(STARVES)
-            return _ZERO
-        return vpm.read(self.inputs, *found, self.of.key.unknowns["vpm_read_extension"])
-
-    def vpm_write(self, value: Words, mask: Lanes) -> None:
-        offsets, size = vpm.places(self.write_setup, self.write_address)
-        places = self.places[:, None]
-        for byte in range(size):
-            there = places, offsets + byte
-            part = (value >> np.uint32(8 * byte)).astype(np.uint8)
-            self.outputs[there] = part if mask.all() else np.where(mask, part, self.outputs[there])
-        self.write_address = next_address(self.write_setup, self.write_address)
-
-    def _new_requests(self) -> Requests[Words]:
-        return Requests(
-            self.of.numbers,
-            len(self.of.key.textures),
-            sample=self._sample,
-            lookup=self._lookup,
-            take_uniform=self.uniform,
-            zero=lambda: _ZERO,
-        )
-
-    def _sample(
-        self, number: int, coordinates: list[Words], parameters: list[Words]
-    ) -> list[Words]:
-        from vc4lab.v3d.tmu.kernels import sample_many
-        from vc4lab.v3d.tmu.late_textures import late_textures_at
-
-        kind, context = self.of.key.textures[number], self.context
-        if kind is None:
-            table = late_textures_at(context.late)
-            return table.sample(context.memory, coordinates, parameters, self.blocks)
-        descriptor = context.textures[number]
-        return sample_many(kind, descriptor, context.memory, coordinates, self.blocks)
-
-    def _lookup(self, addresses: Words) -> Words:
-        from vc4lab.v3d.tmu.kernels import lookup_at
-
-        return lookup_at(self.context.memory, addresses)
-
-    def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
-        super().tmu_write(unit, register, np.array(value, np.uint32), mask, site)
-
-    def element_number(self) -> Words:
-        return np.arange(LANES, dtype=np.uint32)
-
-    def qpu_number(self) -> Words:
-        return _ZERO
-
-    def host_interrupt(self, value: Words, mask: Lanes) -> None:
-        if bool(np.any((value != 0) & mask)):
-            ctypes.c_uint8.from_address(self.context.interrupts).value = 1
+    def stop_unless(self, condition: Value, status: int) -> None:
+        if not condition.constant:
+            raise _Ended(status)
 
     def loop_limit(self) -> None:
         raise _Ended(ENDLESS)
 
-    def left_program(self, target: int) -> None:
-        self.context.left = signed32(target)
+    def left_program(self, target: Any) -> None:
+        super().left_program(const_bits(i32, target))
         raise _Ended(LEFT)
 
-    def refuse(self, what: str) -> NoReturn:
-        raise Unsupported("VTX-002", f"{what} in a vertex shader", self.site)
+    def _sample(
+        self, number: int, coordinates: list[Value], parameters: list[Value]
+    ) -> tuple[Value, ...]:
+        from vc4lab.v3d.tmu.kernels import sample_many
+        from vc4lab.v3d.tmu.late_textures import late_textures_at
 
+        kind, words = self.key.textures[number], [Eager.words(value) for value in coordinates]
+        if kind is None:
+            given = [Eager.words(value) for value in parameters]
+            found = late_textures_at(self.late).sample(self.memory, words, given, self.blocks)
+        else:
+            descriptor = load(ptr, self.context.textures + 8 * number).constant
+            found = sample_many(kind, descriptor, self.memory, words, self.blocks)
+        return tuple(Lanes(i32x16, "", word) for word in found)
 
-def _one(value: Words | Lanes) -> int:
-    """Lane 0, if it is the same in all batches. Raises Diverged."""
-    first = value[..., 0]
-    if (first != first.flat[0]).any():
-        raise Diverged
-    return int(first.flat[0])
+    def _lookup(self, addresses: Value) -> Value:
+        from vc4lab.v3d.tmu.kernels import lookup_at
+
+        return Lanes(i32x16, "", lookup_at(self.memory, Eager.words(addresses)))
 
 
 class VertexInterpreter:
@@ -197,7 +132,6 @@ class VertexInterpreter:
         self.program = program
         self.alone = key.engine != "interpreter"
         """Whether there is no compiled code to find out if the program ends."""
-        self.numbers = texture_numbers(program)
         layout = f"{key.attributes} {key.total_size}"
         self.fetch = build("fetch", {"fetch": fetch_kernel(key)}, key=layout)["fetch"]
 
@@ -267,5 +201,6 @@ class VertexInterpreter:
     def _run(self, context: VertexContext, inputs: Words, budget: int) -> NDArray[np.uint8]:
         """The VPM after the program, for each batch."""
         env = InterpretedVertices(self, context, inputs)
-        run_wide(self.program, env, settings=self.key.unknowns, budget=budget)
-        return env.outputs
+        settings = self.key.unknowns
+        run_wide(self.program, env, settings=settings, budget=budget, kind=EagerWideInterpreter)
+        return env.written()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
@@ -13,7 +12,6 @@ from vc4lab.qpu.jit.emitter import emit_program
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Noted, Unsupported
 from vc4lab.simd import (
-    Cell,
     Value,
     address_of,
     alloca,
@@ -125,38 +123,36 @@ class _VertexEnvironment(TexturingEnvironment):
         self.requests.recall(noted)
 
     def _texture_units(self) -> Requests[Value]:
-        kinds = self.key.textures
-
-        def look(
-            number: int, coordinates: list[Value], parameters: list[Value]
-        ) -> tuple[Value, ...]:
-            from vc4lab.v3d.tmu.late_textures import sample_late
-            from vc4lab.v3d.tmu.sampler import sample
-
-            kind = kinds[number]
-            if kind is None:
-                lanes = [_word(value) for value in coordinates]
-                return (sample_late(self.context.late, lanes, parameters),)
-            descriptor = load(ptr, self.context.textures + 8 * number)
-            shared = kinds.count(kind) > 1
-            words = [_word(value) for value in coordinates]
-            memory = self.context.memory  # here and not once for all: this may be in a branch
-            found = sample(kind, descriptor, memory, *words, shared=shared)
-            return found if isinstance(found, tuple) else (found,)
-
-        def lookup(addresses: Value) -> Value:
-            from vc4lab.v3d.tmu.sampler import direct_lookup
-
-            return direct_lookup(self.context.memory, _word(addresses))
-
         return Requests(
             texture_numbers(self.program),
-            len(kinds),
-            sample=look,
-            lookup=lookup,
+            len(self.key.textures),
+            sample=self._sample,
+            lookup=self._lookup,
             take_uniform=self.take_parameter,
             zero=lambda: const(i32x16, 0),
         )
+
+    def _sample(
+        self, number: int, coordinates: list[Value], parameters: list[Value]
+    ) -> tuple[Value, ...]:
+        from vc4lab.v3d.tmu.late_textures import sample_late
+        from vc4lab.v3d.tmu.sampler import sample
+
+        kinds = self.key.textures
+        kind = kinds[number]
+        words = [_word(value) for value in coordinates]
+        if kind is None:
+            return (sample_late(self.context.late, words, parameters),)
+        descriptor = load(ptr, self.context.textures + 8 * number)
+        shared = kinds.count(kind) > 1
+        memory = self.context.memory  # here and not once for all: this may be in a branch
+        found = sample(kind, descriptor, memory, *words, shared=shared)
+        return found if isinstance(found, tuple) else (found,)
+
+    def _lookup(self, addresses: Value) -> Value:
+        from vc4lab.v3d.tmu.sampler import direct_lookup
+
+        return direct_lookup(self.context.memory, _word(addresses))
 
     def take_parameter(self) -> Value | None:
         """The texture unit takes a word of the stream; what it is if that is not known before."""
@@ -177,6 +173,10 @@ class _VertexEnvironment(TexturingEnvironment):
     def host_interrupt(self, value: Value, mask: Value) -> None:
         place, asked = self.context.interrupts, any_((_word(value) != 0) & mask)
         store(place, select(asked, const(i8, 1), load(i8, place)))
+
+    def stop_unless(self, condition: Value, status: int) -> None:
+        """What is shaded does not count if an i1 is false."""
+        self.stopped.set(select(condition, self.stopped.get(), const(i32, status)))
 
     def loop_limit(self) -> None:
         before = self.stopped.get()
@@ -226,99 +226,90 @@ class CellEnvironment(_VertexEnvironment):
     accesses other than whole rows.
     """
 
-    def __init__(self, context: Value, program: Program, rows: FetchedRows, key: VertexKey) -> None:
+    def __init__(self, context: Value, program: Program, rows: Any, key: VertexKey) -> None:
         super().__init__(context, program, key)
         self.inputs = alloca(WINDOW_ROWS * ROW_BYTES)
         self.outputs = alloca(WINDOW_ROWS * ROW_BYTES)
+        self.fill(rows)
+        self.whole_rows = only_whole_rows(program)
+        self.read_setup, self.read_address, self.left = var(i32, 0), var(i32, 0), var(i32, 0)
+        self.next_setup, self.next_left = var(i32, 0), var(i32, 0)
+        """The read setup in force and the one after it; vectors left of each."""
+        self.write_setup, self.write_address = var(i32, WHOLE_ROWS), var(i32, 0)
+
+    def fill(self, rows: Any) -> None:
+        """Before the program begins: attributes, and nothing that it wrote."""
         zero = splat(const(i32, 0))
         for row in unroll(WINDOW_ROWS):
             store(self.inputs + row * ROW_BYTES, rows[row] if row < len(rows) else zero)
             store(self.outputs + row * ROW_BYTES, zero)
-        self.whole_rows = only_whole_rows(program)
-        self.reading = _Reading(*(var(i32, 0) for _ in range(5)))
-        self.write_setup, self.write_address = var(i32, WHOLE_ROWS), var(i32, 0)
 
     def vpm_setup(self, side: str, value: Value) -> None:
         word = value[0]
         if word.constant is not None:
             check_setup(int(word.constant) & 0xFFFFFFFF, self.site)
         else:
-            refused = word.shr(30) != 0
-            self.stopped.set(select(refused, const(i32, REFUSED), self.stopped.get()))
+            self.stop_unless(word.shr(30) == 0, REFUSED)
         if side == "read":
-            _take_read_setup(self.reading, word)
+            self._take_read_setup(word)
         else:
             self.write_setup.set(word)
             self.write_address.set(first_address(word))
 
+    @staged
+    def _take_read_setup(self, word: Value) -> None:
+        """A setup is taken while at most one vector of the earlier ones is outstanding."""
+        number = word.shr(20) & 15
+        number = select(number == 0, const(i32, 16), number)
+        left = self.left.get()
+        if left + self.next_left.get() <= 1:
+            if left == 0:
+                self.read_setup.set(word)
+                self.read_address.set(first_address(word))
+                self.left.set(number)
+            else:
+                self.next_setup.set(word)
+                self.next_left.set(number)
+
     def vpm_read(self) -> Value:
-        reading = self.reading
-        asked = reading.left.get() != 0
+        asked = self.left.get() != 0
         if not self.key.forgiving:
-            self.stopped.set(select(asked, self.stopped.get(), const(i32, STARVES)))
-        word, address = reading.setup.get(), reading.address.get()
+            self.stop_unless(asked, STARVES)
+        word, address = self.read_setup.get(), self.read_address.get()
         if self.whole_rows:
             found = read_row(self.inputs, address)
         else:
             extension = self.key.unknowns["vpm_read_extension"]
             found = call(reader(extension), self.inputs, word, address)
-        _advance_read(reading)
+        self._advance_read()
         return select(splat(asked), found, splat(const(i32, 0)))
+
+    @staged
+    def _advance_read(self) -> None:
+        """One vector was read."""
+        left = self.left.get()
+        if left > 1:
+            self.left.set(left - 1)
+            self.read_address.set(next_address(self.read_setup.get(), self.read_address.get()))
+        else:
+            following = self.next_setup.get()
+            self.read_setup.set(following)
+            self.read_address.set(first_address(following))
+            self.left.set(self.next_left.get())
+            self.next_left.set(0)
 
     def vpm_write(self, value: Value, mask: Value) -> None:
         word, address = self.write_setup.get(), self.write_address.get()
         if self.whole_rows:
             write_row(self.outputs, address, _word(value), mask)
         else:
-            call(writer(), self.outputs, word, address, _word(value), mask_bits(mask))
+            call(writer(), self.outputs, word, address, _word(value), mask)
         self.write_address.set(next_address(word, address))
 
     def finish(self, target: Value, rows: int) -> None:
         """Copy the output rows."""
         for row in unroll(rows):
             store(target + row * ROW_BYTES, load(i32x16, self.outputs + row * ROW_BYTES))
-
-
-@dataclass
-class _Reading:
-    """The read setup in force and the one after it, as staged cells."""
-
-    setup: Cell
-    address: Cell
-    left: Cell
-    next_setup: Cell
-    next_left: Cell
-
-
-@staged
-def _take_read_setup(reading: _Reading, word: Value) -> None:
-    """A setup is taken while at most one vector of the earlier ones is outstanding."""
-    number = word.shr(20) & 15
-    number = select(number == 0, const(i32, 16), number)
-    left = reading.left.get()
-    if left + reading.next_left.get() <= 1:
-        if left == 0:
-            reading.setup.set(word)
-            reading.address.set(first_address(word))
-            reading.left.set(number)
-        else:
-            reading.next_setup.set(word)
-            reading.next_left.set(number)
-
-
-@staged
-def _advance_read(reading: _Reading) -> None:
-    """One vector was read."""
-    left = reading.left.get()
-    if left > 1:
-        reading.left.set(left - 1)
-        reading.address.set(next_address(reading.setup.get(), reading.address.get()))
-    else:
-        following = reading.next_setup.get()
-        reading.setup.set(following)
-        reading.address.set(first_address(following))
-        reading.left.set(reading.next_left.get())
-        reading.next_left.set(0)
 
 
 def _word(value: Value) -> Value:

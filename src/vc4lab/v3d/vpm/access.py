@@ -1,8 +1,8 @@
 """Generic VPM access as staged code: vectors in every mode, setup word known only at run time.
 
 The VPM is a block of host memory, 64 bytes a row. `address` is a setup's combined number ({Y, B},
-{Y, H} or Y, for vertical access {Y5:4, X, …}), as advanced by the stride; the golden form is
-`golden.py`. Source: hardware reference 5.2-5.3, AG100-R tables 31-33.
+{Y, H} or Y, for vertical access {Y5:4, X, …}), as advanced by the stride; the interpreter runs all
+this eagerly. Source: hardware reference 5.2-5.3, AG100-R tables 31-33.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ from vc4lab.simd import (
     i32x16,
     iota,
     load,
+    mask16,
     ptr,
+    scatter,
     select,
     splat,
     staged,
     store,
 )
+from vc4lab.simd.eager import running
+from vc4lab.simd.value import const_bits
 from vc4lab.v3d.vpm.shader_rows import LANES, ROW_BYTES, WINDOW_ROWS
 
 HORIZONTAL, _LANED = 1 << 11, 1 << 10
@@ -86,19 +90,24 @@ def read_vector(vpm: Value, word: Value, address: Value, extension: str) -> Valu
 
 
 @staged
-def write_vector(vpm: Value, word: Value, address: Value, value: Value, lanes: Value) -> None:
-    """Write the low bits of the lanes whose bit is set in `lanes` (i32)."""
+def write_vector(vpm: Value, word: Value, address: Value, value: Value, mask: Value) -> None:
+    """Write the low bits of the lanes in `mask`."""
     offsets = element_offsets(word, address)
     shift = width_shift(word)
-    for lane in range(LANES):
-        if (lanes.shr(lane) & 1) != 0:
-            place = vpm + offsets[lane]
-            if shift == 2:
-                store(place, value[lane].trunc(i8))
-            elif shift == 1:
-                store(place, value[lane].trunc(i16))
-            else:
-                store(place, value[lane])
+    if shift == 2:
+        scatter(vpm, offsets, value.trunc(i8), mask)
+    elif shift == 1:
+        scatter(vpm, offsets, value.trunc(i16), mask)
+    else:
+        scatter(vpm, offsets, value, mask)
+
+
+@lru_cache(maxsize=4096)
+def vector_places(word: int, address: int) -> frozenset[int]:
+    """Byte offsets in the VPM of a vector's elements, for Python: a set-up word and an address."""
+    with running() as eager:
+        offsets = element_offsets(const_bits(i32, word), const_bits(i32, address))
+        return frozenset(eager.words(offsets).tolist())
 
 
 @lru_cache(maxsize=2)
@@ -115,10 +124,10 @@ def reader(extension: str) -> Function[Any]:
 def writer() -> Function[Any]:
     """`write_vector` as a function of its own."""
 
-    def body(vpm: Value, word: Value, address: Value, value: Value, lanes: Value) -> None:
-        write_vector(vpm, word, address, value, lanes)
+    def body(vpm: Value, word: Value, address: Value, value: Value, mask: Value) -> None:
+        write_vector(vpm, word, address, value, mask)
 
-    return Function((ptr, i32, i32, i32x16, i32), None, body, name="vpm_write")
+    return Function((ptr, i32, i32, i32x16, mask16), None, body, name="vpm_write")
 
 
 def read_row(vpm: Value, address: Value) -> Value:

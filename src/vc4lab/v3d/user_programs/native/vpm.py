@@ -1,4 +1,4 @@
-"""The VPM in native code: setup words, generic access. Same results as `../../vpm/golden.py`.
+"""The VPM of user programs: setup words, generic access.
 
 Whole rows (horizontal, 32 bit), which nearly all programs use, are inlined; other modes go through
 one function that looks at the setup word for each lane.
@@ -6,7 +6,7 @@ one function that looks at the setup word for each lane.
 
 from __future__ import annotations
 
-from vc4lab.simd import Value, i1, i32, i32x16, kernel, mask_bits, ptr, select, splat, staged
+from vc4lab.simd import Value, any_, i1, i32, i32x16, kernel, mask16, ptr, select, splat, staged
 from vc4lab.v3d.user_programs import state as st
 from vc4lab.v3d.user_programs.state import QpuState, SharedState
 from vc4lab.v3d.vpm.access import HORIZONTAL, element_offsets, first_address, write_vector
@@ -19,16 +19,16 @@ def is_rows(setup: Value) -> Value:
     return (setup & (HORIZONTAL | 1 << 9)) == (HORIZONTAL | 1 << 9)
 
 
-@kernel(args=(ptr, ptr, i32, i32, i32x16, i32))
+@kernel(args=(ptr, ptr, i32, i32, i32x16, mask16))
 def write_general(
-    shared: Value, qpu: Value, setup: Value, address: Value, value: Value, bits: Value
+    shared: Value, qpu: Value, setup: Value, address: Value, value: Value, mask: Value
 ) -> None:
-    """A vector in any mode; `bits`: the lanes to write."""
+    """A vector in any mode."""
     common, state = SharedState.at(shared), QpuState.at(qpu)
-    inside = mask_bits(element_offsets(setup, address) < splat(common.rows * ROW_BYTES))
-    if (bits & ~inside) != 0:
+    inside = element_offsets(setup, address) < splat(common.rows * ROW_BYTES)
+    if any_(mask & ~inside):
         state.findings = state.findings | st.FINDING_VPM_WRITE
-    write_vector(common.vpm, setup, address, value, bits & inside)
+    write_vector(common.vpm, setup, address, value, mask & inside)
 
 
 @kernel(args=(ptr, i32))

@@ -19,9 +19,8 @@ from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import CONSUMERS, MAX_DISTANCE, PRODUCERS
 from vc4lab.qpu.text.lint import Finding, Part, between, pairs, singles
 from vc4lab.v3d.user_programs.watching.transfers import load_places, load_rows, store_rows
-from vc4lab.v3d.vpm import golden as vpm_golden
+from vc4lab.v3d.vpm.access import vector_places
 from vc4lab.v3d.vpm.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
-from vc4lab.v3d.vpm.shader_rows import GenericSetup
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
@@ -202,8 +201,7 @@ class Watch:
         """A vector is read from the VPM."""
         if not self.loads:
             return
-        offsets, _ = vpm_golden.places(GenericSetup(setup), address)
-        wanted = {int(offset) >> 2 for offset in offsets}
+        wanted = {offset >> 2 for offset in vector_places(setup, address)}
         if any(wanted & self._words(word) for word in self.loads):
             text = "the VPM is read where a DMA load may still write; read vr_wait first"
             self.note("QPU-065", site, text)

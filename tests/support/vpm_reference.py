@@ -1,6 +1,6 @@
-"""The golden VPM: generic block access in every mode, on a numpy block of bytes.
+"""Generic VPM access, byte by byte as hardware reference 5.2 and 5.3 describe it.
 
-`access.py` is the same as staged code. Source: hardware reference 5.2-5.3.
+Independent of the staged code that all engines run: what it is compared with.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from vc4lab.v3d.vpm.shader_rows import LANES, PER_WORD, ROW_BYTES, WINDOW_ROWS, 
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    Words = NDArray[np.uint32]
-    Lanes = NDArray[np.bool_]
 
 
 def places(setup: GenericSetup, address: int) -> tuple[NDArray[np.int64], int]:
@@ -38,14 +35,11 @@ def places(setup: GenericSetup, address: int) -> tuple[NDArray[np.int64], int]:
 def read(
     vpm: NDArray[np.uint8], setup: GenericSetup, address: int, extension: str
 ) -> NDArray[np.uint32]:
-    """A vector. extension: of 8- and 16-bit elements, the unknown "vpm_read_extension".
-
-    With many VPMs side by side (another dimension in front) a vector of each.
-    """
+    """A vector. extension: of 8- and 16-bit elements, the unknown "vpm_read_extension"."""
     offsets, size = places(setup, address)
-    result = np.zeros((*vpm.shape[:-1], LANES), np.uint32)
+    result = np.zeros(LANES, np.uint32)
     for byte in range(size):
-        result |= vpm[..., offsets + byte].astype(np.uint32) << np.uint32(8 * byte)
+        result |= vpm[offsets + byte].astype(np.uint32) << np.uint32(8 * byte)
     if extension == "sign":
         unused = 32 - 8 * size
         result = ((result << np.uint32(unused)).view(np.int32) >> unused).view(np.uint32)
@@ -56,17 +50,11 @@ def write(
     vpm: NDArray[np.uint8],
     setup: GenericSetup,
     address: int,
-    value: Words,
-    mask: Lanes,
-    rows: int = WINDOW_ROWS,
-) -> bool:
-    """Write the low bits of the lanes in `mask`; False if some lie beyond the first `rows` rows and
-    are not written.
-    """
+    value: NDArray[np.uint32],
+    mask: NDArray[np.bool_],
+) -> None:
+    """Write the low bits of the lanes in `mask`."""
     offsets, size = places(setup, address)
-    words = np.asarray(value, np.uint32)
-    inside = offsets < rows * ROW_BYTES
-    chosen = np.asarray(mask, bool) & inside
     for byte in range(size):
-        vpm[offsets[chosen] + byte] = (words[chosen] >> np.uint32(8 * byte)).astype(np.uint8)
-    return not bool(np.any(mask & ~inside))
+        part = (value[mask] >> np.uint32(8 * byte)).astype(np.uint8)
+        vpm[offsets[mask] + byte] = part
