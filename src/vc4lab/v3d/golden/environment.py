@@ -16,13 +16,12 @@ import numpy as np
 from vc4lab.qpu.isa.operations import Mux, Signal
 from vc4lab.qpu.isa.registers import Read, Write
 from vc4lab.qpu.run.environment import Noted
-from vc4lab.qpu.run.numpy_ops import lane_of
 from vc4lab.qpu.run.wide import WideEnvironment, rows_of
 from vc4lab.simd.eager_wide import Diverged
 from vc4lab.v3d.golden import tlb
 from vc4lab.v3d.golden.tlb import TileAccess
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
-from vc4lab.v3d.tlb.samples import ALL_SAMPLES, ColourAccesses
+from vc4lab.v3d.tlb.samples import ColourAccesses
 from vc4lab.v3d.tmu.kernels import lookup_at, sample_many
 from vc4lab.v3d.tmu.late_textures import late_textures_at
 from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment
@@ -256,10 +255,7 @@ class QueueEnvironment(TexturingEnvironment, WideEnvironment):
         return self._lanes(self._column("reverse", 1))
 
     def set_ms_flags(self, value: Words, mask: Lanes) -> None:
-        choice = self.shared.key.unknowns["ms_flags_write"]
-        if choice != "nothing":
-            bits = np.uint32(1 if self.shared.key.one_flag else ALL_SAMPLES)
-            self._note(tlb.WRITE_FLAGS, value & bits, mask, (0, int(choice == "tlb_z")))
+        self._note(tlb.WRITE_FLAGS, value, mask)
 
     def set_rev_flag(self, value: Words, mask: Lanes) -> None:
         self._note(tlb.WRITE_REVERSE, value, mask)
@@ -329,8 +325,7 @@ class QueueEnvironment(TexturingEnvironment, WideEnvironment):
         self._note(tlb.WRITE_Z, value, mask)
 
     def tlb_stencil(self, value: Words) -> None:
-        lane = int(self.shared.key.unknowns["stencil_setup_lane"])
-        self._note(tlb.WRITE_STENCIL, lane_of(value, lane)[..., None], None)
+        self._note(tlb.WRITE_STENCIL, value, None)
 
     def tlb_colour(self, value: Words, mask: Lanes, all_samples: bool) -> None:
         self._note(tlb.WRITE_COLOUR, value, mask, self.accesses.write(all_samples))

@@ -16,14 +16,13 @@ from vc4lab.qpu.run.environment import GOLDEN_BUDGET
 from vc4lab.qpu.run.wide import run_wide
 from vc4lab.simd.eager_wide import Diverged
 from vc4lab.v3d.golden.environment import AccessTable, QueueEnvironment, program_traits
-from vc4lab.v3d.golden.tlb import AccessKey, tile_accesses
+from vc4lab.v3d.golden.tlb import tile_accesses
 from vc4lab.v3d.state.tile_context import (
     COUNTERS,
     FragmentBatch,
     FragmentQueue,
     TileContext,
 )
-from vc4lab.v3d.tlb.depth import DepthTest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,9 +71,7 @@ class Shared:
         self.done: list[QueueEnvironment] = []
         """Groups at their end whose accesses are still to be made."""
         self.traits = program_traits(draw.program)
-        test = DepthTest(key.layout, key.depth_function, key.z_update)
-        coverage = key.coverage_reads if self.traits.coverage else None
-        self.native = tile_accesses(AccessKey(test, key.counting, key.vg_mask, coverage))
+        self.native = tile_accesses(key.accesses, self.traits.coverage)
         self.column("stencil", 8)[:] = 0
 
     def column(self, name: str, count: int = 16, start: int = 0) -> Words:

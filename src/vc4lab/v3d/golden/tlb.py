@@ -1,4 +1,7 @@
-"""The staged TLB functions of the pipelines, compiled on their own for the golden interpreter."""
+"""The tile buffer's side of a fragment program, compiled on its own for the golden interpreter.
+
+What an access does is what the environment of compiled programs does with it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from vc4lab.qpu.program.program import Program
 from vc4lab.simd import (
     Function,
     NativeFunction,
@@ -17,22 +21,20 @@ from vc4lab.simd import (
     i32x16,
     load,
     ptr,
-    select,
-    splat,
     staged,
     store,
     var,
 )
+from vc4lab.v3d.fragment.counting import CountingEnvironment
+from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment
 from vc4lab.v3d.state.tile_context import (
     FragmentBatch,
     FragmentKey,
     FragmentQueue,
     TileContext,
 )
-from vc4lab.v3d.state.tile_layout import PLANE_BYTES, SAMPLE_BYTES, TileLayout
-from vc4lab.v3d.tlb.depth import DepthTest, sample_depth, z_test
-from vc4lab.v3d.tlb.samples import any_lane, colour_write, flags_word, sample_masks
-from vc4lab.v3d.tlb.stencil import STENCIL_CELLS, StencilState, stencil_matches
+from vc4lab.v3d.tlb.samples import flags_word, sample_masks
+from vc4lab.v3d.tlb.stencil import STENCIL_CELLS, StencilState
 
 WRITE_Z, WRITE_COLOUR, WRITE_MASK, WRITE_STENCIL, WRITE_FLAGS, WRITE_REVERSE = range(6)
 LOAD_COLOUR, LOAD_MASK, LOAD_COVERAGE = range(6, 9)
@@ -59,36 +61,26 @@ class TileAccess(Struct):
     masks = ptr
 
 
-@dataclass(frozen=True)
-class AccessKey:
-    """What `tile_accesses` is compiled for."""
-
-    test: DepthTest
-    counting: bool
-    vg_mask: bool
-    coverage: FragmentKey | None
-    """`FragmentKey.coverage_reads` of a program that reads coverage."""
-
-
 @lru_cache(maxsize=64)
-def tile_accesses(parts: AccessKey) -> NativeFunction:
+def tile_accesses(key: FragmentKey, coverage: bool) -> NativeFunction:
     """Native `(context, queue, accesses, count, rows, first, end)`.
 
     Blocks `first` … `end` - 1 of `rows` (numbers of blocks of the queue; `values` and `masks` have
-    their order) make their accesses one block after the other.
+    their order) make their accesses one block after the other. key: `FragmentKey.accesses`;
+    coverage: of a program that reads it.
     """
 
     def body(*arguments: Value) -> Any:
-        return _all_blocks(parts, *arguments)
+        return _all_blocks(key, coverage, *arguments)
 
     entry = Function((ptr, ptr, ptr, i32, ptr, i32, i32), None, body, name="accesses")
-    return build("tlb", {"accesses": entry}, key=f"tlb-{parts!r}")["accesses"]
+    return build("tlb", {"accesses": entry}, key=f"tlb-{key!r} {coverage}")["accesses"]
 
 
 @staged
 def _all_blocks(
-    parts: AccessKey, context_pointer: Value, queue: Value, accesses: Value, count: Value,
-    rows: Value, first: Value, end: Value,
+    key: FragmentKey, coverage: bool, context_pointer: Value, queue: Value, accesses: Value,
+    count: Value, rows: Value, first: Value, end: Value,
 ) -> None:  # fmt: skip
     context = TileContext.at(context_pointer)
     while first < end:
@@ -98,140 +90,95 @@ def _all_blocks(
         while number < count:
             access = TileAccess.at(accesses + number * TileAccess.size)
             values, masks = access.values + first * _LANE_BYTES, access.masks + first * _LANE_BYTES
-            _one(parts, context, batch, access, values, masks)
+            _one(key, coverage, context, batch, access, values, masks)
             number = number + 1
         first = first + 1
 
 
 @staged
 def _one(
-    parts: AccessKey,
-    context: TileContext,
-    batch: FragmentBatch,
-    access: TileAccess,
-    values: Value,
-    masks: Value,
-) -> None:
+    key: FragmentKey, coverage: bool, context: TileContext, batch: FragmentBatch,
+    access: TileAccess, values: Value, masks: Value,
+) -> None:  # fmt: skip
     kind = access.kind
+    block = _block(key, context, batch)
+    single = _Access(access.sample, access.word)
+    value, mask = load(i32x16, values), load(i32x16, masks) != 0
     if kind == WRITE_Z:
-        _z(parts, context, batch, values, masks)
+        block.tlb_z(value, mask)
+        _keep_flags(block, batch)
     elif kind == WRITE_COLOUR:
-        _colour(parts, context, batch, access, values, masks)
+        if access.sample == EACH_SAMPLE:
+            block.accesses = _Access(None, access.word)
+            block.tlb_colour(value, mask, True)
+        else:
+            block.accesses = single
+            block.tlb_colour(value, mask, False)
     elif kind == LOAD_COLOUR:
-        place = access.word * PLANE_BYTES + access.sample * SAMPLE_BYTES
-        store(values, parts.test.layout.load_block(_place(context, batch, "colour") + place))
+        block.accesses = single
+        store(values, block.tlb_colour_load())
     elif kind == WRITE_STENCIL:
-        _stencil(batch, load(i32, values))
+        block.tlb_stencil(value)
+        for k, name in enumerate(STENCIL_CELLS):
+            store(batch.stencil + 4 * k, getattr(block.stencil, name).get())
     elif kind == WRITE_FLAGS:
-        _set_flags(parts.test.layout, batch, access.word, values, masks)
+        block.set_ms_flags(value, mask)
+        _keep_flags(block, batch)
     elif kind == WRITE_REVERSE:
-        batch.reverse = select(load(i32, masks) != 0, load(i32, values) & 1, batch.reverse)
-    if parts.vg_mask:
-        if kind == WRITE_MASK:
-            _mask(parts, context, batch, values, masks)
-        elif kind == LOAD_MASK:
-            store(values, parts.test.layout.load_block(_place(context, batch, "mask")))
-    if parts.coverage is not None:
-        if kind == LOAD_COVERAGE:
-            from vc4lab.v3d.pse.coverage_pipe import load_coverage
-
-            flags = _flags(batch, parts.test.layout)
-            store(values, load_coverage(parts.coverage, _place(context, batch, "zs"), flags))
+        block.set_rev_flag(value, mask)
+        batch.reverse = block.reverse.get().zext(i32)
+    elif key.vg_mask and kind == WRITE_MASK:
+        block.tlb_alpha_mask(value, mask)
+    elif key.vg_mask and kind == LOAD_MASK:
+        store(values, block.tlb_alpha_load())
+    elif coverage and kind == LOAD_COVERAGE:
+        store(values, block.tlb_coverage_load())
 
 
-def _place(context: TileContext, batch: FragmentBatch, plane: str) -> Value:
-    return context.field_ptr(plane) + batch.place
+@dataclass
+class _Access:
+    """In place of `ColourAccesses`: the program has counted."""
+
+    sample: Value | None
+    word: Value
+
+    def load(self) -> tuple[Value | None, Value]:
+        return self.sample, self.word
+
+    def write(self, all_samples: bool) -> tuple[Value | None, Value]:
+        return self.sample, self.word
 
 
-def _lane_mask(pointer: Value) -> Value:
-    return load(i32x16, pointer) != 0
+def _block(key: FragmentKey, context: TileContext, batch: FragmentBatch) -> FragmentEnvironment:
+    """The environment of a program as a block's accesses have left it."""
+    nothing = const(i32x16, 0)
+
+    def masks(name: str) -> list[Value]:
+        return sample_masks(load(i32x16, batch.field_ptr(name)), key.layout.samples)
+
+    def plane(name: str) -> Value:
+        return context.field_ptr(name) + batch.place
+
+    steps = [load(i32, batch.z_steps + 4 * k) for k in range(4)] if key.multisample else None
+    inputs = BlockInputs(
+        nothing, nothing, masks("flags"), batch.reverse != 0, nothing, nothing, [],
+        plane("colour"), plane("zs"), plane("mask"), steps,
+    )  # fmt: skip
+    zero = const(i32, 0)
+    constants = DrawConstants(key, Program(()), zero, zero, [])
+    block: FragmentEnvironment
+    if key.counting:
+        block = counting = CountingEnvironment(constants, inputs, var(i32), context)
+        counting.valid = batch.valid
+    else:
+        block = FragmentEnvironment(constants, inputs, var(i32))
+    if key.unknowns["ms_flags_write"] == "tlb_z":
+        block.asked = [var(mask.type, mask) for mask in masks("asked")]
+    cells = (var(i32, load(i32, batch.stencil + 4 * k)) for k in range(len(STENCIL_CELLS)))
+    block.stencil = StencilState(*cells)
+    return block
 
 
-def _flags(batch: FragmentBatch, layout: TileLayout, name: str = "flags") -> list[Value]:
-    return sample_masks(load(i32x16, batch.field_ptr(name)), layout.samples)
-
-
-def _stencil_cells(batch: FragmentBatch) -> StencilState:
-    place = batch.stencil
-    count = len(STENCIL_CELLS)
-    return StencilState(*(var(i32, load(i32, place + 4 * k)) for k in range(count)))
-
-
-def _z(
-    parts: AccessKey, context: TileContext, batch: FragmentBatch, values: Value, masks: Value
-) -> None:
-    test, wanted = parts.test, _lane_mask(masks)
-    reverse = batch.reverse != 0
-    z = load(i32x16, values)
-    left, drawn, taking, matched = [], [], [], []
-    before = _flags(batch, test.layout)
-    for number, flags in enumerate(_flags(batch, test.layout, "asked")):
-        step = None
-        if test.layout.multisample:
-            step = load(i32, batch.z_steps + 4 * number)
-        place = _place(context, batch, "zs") + SAMPLE_BYTES * number
-        taking.append(flags & wanted)
-        if parts.counting:
-            cells = _stencil_cells(batch)
-            lanes = stencil_matches(cells, reverse, test.layout, place)
-            matched.append(lanes & flags & wanted)
-        passed = z_test(
-            test, _stencil_cells(batch), reverse, place, sample_depth(z, step), flags & wanted
-        )
-        left.append(passed | (flags & ~wanted))
-        drawn.append(passed | (before[number] & ~wanted))
-    store(batch.asked, flags_word(left))
-    store(batch.flags, flags_word(drawn))
-    if parts.counting:
-        from vc4lab.v3d.fragment.counting import count_depth
-
-        count_depth(context, any_lane(taking), any_lane(matched), any_lane(left) & wanted)
-
-
-def _stencil(batch: FragmentBatch, word: Value) -> None:
-    state = _stencil_cells(batch)
-    state.setup(word)
-    for k, name in enumerate(STENCIL_CELLS):
-        store(batch.stencil + 4 * k, getattr(state, name).get())
-
-
-@staged
-def _set_flags(
-    layout: TileLayout, batch: FragmentBatch, only_asked: Value, values: Value, masks: Value
-) -> None:
-    place = batch.asked
-    word = flags_word(sample_masks(load(i32x16, values), layout.samples))
-    word = select(_lane_mask(masks), word, load(i32x16, place))
-    store(place, word)
-    if only_asked == 0:
-        store(batch.flags, word)
-
-
-def _colour(
-    parts: AccessKey,
-    context: TileContext,
-    batch: FragmentBatch,
-    access: TileAccess,
-    values: Value,
-    masks: Value,
-) -> None:
-    layout, wanted = parts.test.layout, _lane_mask(masks)
-    colour = _place(context, batch, "colour") + access.word * PLANE_BYTES
-    sample = access.sample
-    if parts.counting:
-        from vc4lab.v3d.fragment.counting import count_colour
-
-        count_colour(context, batch.valid, any_lane(_flags(batch, layout)) & wanted)
-    for number, flags in enumerate(_flags(batch, layout)):
-        chosen = splat((sample == number) | (sample == EACH_SAMPLE))
-        place = colour + SAMPLE_BYTES * number
-        colour_write(layout, place, load(i32x16, values), flags & wanted & chosen)
-
-
-def _mask(
-    parts: AccessKey, context: TileContext, batch: FragmentBatch, values: Value, masks: Value
-) -> None:
-    layout, words = parts.test.layout, load(i32x16, values) & 255
-    for number, flags in enumerate(_flags(batch, layout)):
-        place = _place(context, batch, "mask") + SAMPLE_BYTES * number
-        colour_write(layout, place, words, flags & _lane_mask(masks))
+def _keep_flags(block: FragmentEnvironment, batch: FragmentBatch) -> None:
+    store(batch.flags, flags_word([cell.get() for cell in block.flags]))
+    store(batch.asked, flags_word([cell.get() for cell in block.asked]))

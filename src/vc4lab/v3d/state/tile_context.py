@@ -307,12 +307,16 @@ class FragmentKey:
         return not self.multisample and self.unknowns["ms_flags_single"] == "one"
 
     @property
-    def coverage_reads(self) -> FragmentKey:
-        """A key with nothing but what reading coverage depends on."""
+    def accesses(self) -> FragmentKey:
+        """A key with nothing but what accesses to the tile buffer depend on."""
         return FragmentKey(
             (),
+            depth_function=self.depth_function,
+            z_update=self.z_update,
             multisample=self.multisample,
             wide_colour=self.wide_colour,
+            vg_mask=self.vg_mask,
+            counting=self.counting,
             coverage_mask=self.coverage_mask,
             coverage_leave=self.coverage_leave,
             unknowns=self.unknowns,
