@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from vc4lab.simd import Function, build, cache, i32, targets
+from vc4lab.simd import Function, build, cache, i32, native, targets
 from vc4lab.simd.target import host_target
 
 NAME = "ab" * 32
@@ -95,13 +95,15 @@ def test_planted_code_is_not_executed(folder):
     """An object that is whole in itself, in a folder that everyone may write to."""
     function = Function((i32,), i32, lambda x: x * 3)
     build("planted", {"f": function}, key="1")
-    (path,) = folder.glob("*/*.o")
+    paths = {*folder.glob("*/*.o")}  # by key, and by text
     wrong = Function((i32,), i32, lambda x: x * 5)
     build("planted", {"f": wrong}, key="2")
-    (other,) = {*folder.glob("*/*.o")} - {path}
-    image = cache.read(other.stem)
+    others = {*folder.glob("*/*.o")} - paths
+    assert len(paths) == len(others) == 2
+    image = cache.read(others.pop().stem)
     assert image is not None
-    cache.write(path.stem, image)
+    for path in paths:
+        cache.write(path.stem, image)
     assert build("planted", {"f": function}, key="1")["f"](1) == 5  # that much trust there is
     folder.chmod(0o777)
     assert build("planted", {"f": function}, key="1")["f"](1) == 3
@@ -258,16 +260,50 @@ def test_a_key_skips_tracing(tmp_path, monkeypatch):
     assert len(traced) == 4 + len(others)
 
 
+def test_changed_sources_compile_only_what_they_changed(tmp_path, monkeypatch):
+    """A key holds for one state of the sources; the same LLVM text is never compiled twice."""
+    monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path))
+    compiled = []
+    compile_ir = native.compile_ir
+
+    def counted(*args):
+        compiled.append(1)
+        return compile_ir(*args)
+
+    monkeypatch.setattr(native, "compile_ir", counted)
+    for state, factor, count in (("a", 3, 1), ("b", 3, 1), ("c", 5, 2), ("b", 3, 2), ("d", 3, 2)):
+        monkeypatch.setattr(cache, "source_digest", lambda state=state: state)
+        function = Function((i32,), i32, lambda x, factor=factor: x * factor)
+        assert build("k", {"f": function}, key="content")["f"](7) == 7 * factor
+        assert len(compiled) == count
+    for how in ({"combine": False}, {"quick": True}, {"float_mode": "default"}):
+        count += 1
+        build("k", {"f": function}, key=f"content {how}", **how)
+        assert len(compiled) == count
+
+
 def test_damaged_and_unwritable_caches_are_ignored(tmp_path, monkeypatch):
     monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path))
     function = Function((i32,), i32, lambda x: x * 3)
     build("k", {"f": function}, key="d")
-    (path,) = tmp_path.glob("*/*.o")
-    whole = path.read_bytes()
-    for damage in (b"", whole[:50], whole[:-1], whole[:200] + b"!" + whole[201:], b"x" + whole[1:]):
-        path.write_bytes(damage)
+    wholes = {path: path.read_bytes() for path in tmp_path.glob("*/*.o")}  # by key, and by text
+    assert len(wholes) == 2
+    for damage in (
+        lambda _: b"",
+        lambda whole: whole[:50],
+        lambda whole: whole[:-1],
+        lambda whole: whole[:200] + b"!" + whole[201:],
+        lambda whole: b"x" + whole[1:],
+    ):
+        for path, whole in wholes.items():  # one of the two
+            path.write_bytes(damage(whole))
+            assert build("k", {"f": function}, key="d")["f"](5) == 15
+            path.write_bytes(whole)
+        for path, whole in wholes.items():
+            path.write_bytes(damage(whole))
         assert build("k", {"f": function}, key="d")["f"](5) == 15
-        assert path.read_bytes() == whole
+        assert {path: path.read_bytes() for path in wholes} == wholes
+    path = next(iter(wholes))
     monkeypatch.setenv("VC4LAB_CACHE", str(path))  # a file, not a directory
     assert build("k", {"f": function}, key="d")["f"](5) == 15
     monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path))
@@ -289,7 +325,7 @@ def test_processes_sharing_a_cache(tmp_path):
     processes = [subprocess.Popen([sys.executable, str(script)], env=environment) for _ in range(2)]
     assert [p.wait(300) for p in processes] == [0, 0]
     files = [p for p in (tmp_path / "objects").rglob("*") if p.is_file()]
-    assert len(files) == 10
+    assert len(files) == 10 + 1  # the text of all of them is the same
     assert all(p.suffix == ".o" for p in files)
 
 

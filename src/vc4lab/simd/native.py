@@ -249,7 +249,8 @@ def build(
         target: the processor, the host if None.
         float_mode: "qpu" = round toward zero, denormals are zero; "default" = IEEE as C has it;
             "caller" = what it is when an entry point is called, which must be one of the two.
-        key: names the content; if the disk cache has its object, nothing is traced.
+        key: names the content; if the disk cache has its object, nothing is traced. The key holds
+            for one state of the sources: after a change the LLVM text finds the object again.
         imports: the functions of other modules that these kernels call by `imported(name, …)`.
         combine: run LLVM's instruction combining. Straight-line code hardly gains (tracing and
             code generation simplify it already) and compiles a fifth faster without; values
@@ -271,14 +272,14 @@ def build(
         if image is not None:
             return NativeModule(name, image, functions, imports or {})
     ir = _traced(functions, target, float_mode)
-    if slot is None:
-        slot = _slot("ir", f"{combine} {quick}", ir, "", target, functions, "")
-        image = cache.read(slot)
-        if image is not None:
-            return NativeModule(name, image, functions, imports or {})
-    image = compile_ir(ir, target, combine, quick)
-    _newest[0] = time.monotonic()
-    cache.write(slot, image)
+    text_slot = _slot("ir", f"{combine} {quick}", ir, "", target, functions, "")
+    image = cache.read(text_slot)
+    if image is None:
+        image = compile_ir(ir, target, combine, quick)
+        _newest[0] = time.monotonic()
+        cache.write(text_slot, image)
+    if slot is not None:
+        cache.write(slot, image)
     return NativeModule(name, image, functions, imports or {})
 
 
