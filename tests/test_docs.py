@@ -6,7 +6,9 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import pytest
+import typer
 from tests.support.host_tools import need
 from tests.support.supervised import need_supervisor
 from typer.testing import CliRunner
@@ -23,8 +25,8 @@ PAGES = [
 ]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 COMMAND = re.compile(r"^ *vc4lab (\w+ .*?)(?:\s+#.*)?$", re.M)
-NOT_RUN = ("drm ", "gl ")
-"""They start other programs, which need not be here."""
+NOT_RUN = ("drm ", "gl ", "linux ")
+"""They start other programs or systems, which need not be here: only their options are read."""
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -39,12 +41,15 @@ PYTHON = [
     for page in PAGES
     for number, block in enumerate(blocks(page, "python"))
 ]
-COMMANDS = [
-    pytest.param(line, id=f"{page.stem}: {line[:60]}")
+LINES = {
+    line: f"{page.stem}: {line[:60]}"
     for page in PAGES
     for block in blocks(page, "")
     for line in COMMAND.findall(block)
-    if "…" not in line and not line.startswith(NOT_RUN)
+    if "…" not in line
+}
+COMMANDS = [
+    pytest.param(line, id=name) for line, name in LINES.items() if not line.startswith(NOT_RUN)
 ]
 
 
@@ -61,6 +66,7 @@ def _checkout(tmp_path, monkeypatch):
 def test_there_is_something_to_test():
     assert len(PYTHON) >= 6
     assert len(COMMANDS) >= 12
+    assert len(LINES) >= len(COMMANDS) + 10
 
 
 @pytest.mark.parametrize("block", PYTHON)
@@ -93,6 +99,25 @@ def test_commands(line):
     result = CliRunner().invoke(app, words)
     assert "Usage:" not in result.output, result.output
     assert result.exit_code in ((0, 3) if words[0] == "boot" else (0,)), result.output
+
+
+def test_options_of_commands_that_start_programs(tmp_path, monkeypatch):
+    """They are read as the command line is; what they name of the user's is made up."""
+    for name in ("program", "sdcard.img", "guest"):
+        (tmp_path / name).write_bytes(b"")
+    group = typer.main.get_command(app)
+    assert isinstance(group, click.Group)
+    context, wrong = click.Context(group), {}
+    for line in LINES:
+        if line.startswith(NOT_RUN):
+            name, *words = shlex.split(line)
+            try:
+                command = group.get_command(context, name)
+                assert command is not None
+                command.make_context(name, words)
+            except click.ClickException as error:
+                wrong[line] = error.format_message()
+    assert not wrong
 
 
 NAMING = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,11 +35,13 @@ FOLDERS = sorted(
 )
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> tuple[str, ...]:
     """Each module of vc4lab or name in one that a file imports, wherever in it, without `vc4lab.`.
 
     Of `from vc4lab.a import b`, a.b.
     """
+    found = []
     for node in ast.walk(ast.parse(path.read_text())):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -49,7 +51,8 @@ def imports(path: Path) -> Iterator[str]:
         for name in names:
             package, _, rest = name.partition(".")
             if package == "vc4lab" and rest:
-                yield rest
+                found.append(rest)
+    return tuple(found)
 
 
 @pytest.mark.parametrize("folder", [name for name in FOLDERS if name not in FREE])
@@ -77,6 +80,7 @@ def test_only_the_driver_and_faces_know_mesa() -> None:
     assert knowing <= {"mesa", "driver", "cli"}
 
 
+@cache
 def graph() -> dict[str, set[str]]:
     """Which modules each module imports, also for types only."""
     paths = {}
