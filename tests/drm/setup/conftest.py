@@ -154,7 +154,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     tools.mkdir()
     for name, text in (("apt-get", APT), ("dpkg-deb", DPKG)):
         script = tools / name
-        script.write_text(f"#!{sys.executable}\n{text.format(world=str(tmp_path))}")
+        script.write_text(f"#!{sys.executable} -IS\n{text.format(world=str(tmp_path))}")
         script.chmod(0o755)
     keyring = tmp_path / "keyring"
     keyring.write_text("")
