@@ -4,14 +4,24 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types bench bench-compare conformance conformance-gl conformance-linux conformance-igt soak soak-linux gallery fuzz examples clean packages peer env lock
+.PHONY: demo test test-fast slow-tests check lint types bench bench-compare conformance conformance-gl conformance-linux conformance-igt soak soak-linux gallery fuzz examples clean packages peer env lock
 
 demo: env
 	$(BIN)/vc4lab demo
 
-# A process for each processor; the tests of a file stay together and share what they make.
+# A process for each processor, each with a part of the files in their order: what tests of a folder
+# compile and record is shared in a process. One that has finished takes half of what another has left.
 test: packages env lint types
-	$(BIN)/python -m pytest -n logical --dist loadfile
+	$(BIN)/python -m pytest -n logical --dist worksteal
+
+# While working: without the rows of tests/slow.txt, a tenth of the items and most of the time.
+test-fast: env
+	$(BIN)/python -m pytest -n logical --dist worksteal -m "not slow"
+
+# The table of slow tests, from the times of a whole run.
+slow-tests: env
+	$(BIN)/python -m pytest -n logical --dist worksteal --durations=0 --durations-min=0.02 > out/durations.txt; \
+		$(BIN)/python tools/slow_tests.py out/durations.txt
 
 lint: env
 	$(BIN)/ruff check src tests benchmarks examples tools
