@@ -11,13 +11,10 @@ from tests.driver.small_scene import COLOUR, SmallScene, server_and_drawing, squ
 from vc4lab.driver.capture.model import Capture
 from vc4lab.driver.capture.recorder import Recorder
 from vc4lab.driver.queue.commands import Draw, command_at
-from vc4lab.driver.queue.draw_runs import BLOCKS_OF_DRAW, WORDS_OF_DRAW
 from vc4lab.driver.queue.events import QueueBegun
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol.codes import Primitive, Stage
-from vc4lab.mesa.protocol.limits import VERTEX_BUFFERS
 from vc4lab.mesa.protocol.state_commands import SetVertexBuffers, VertexBuffer
-from vc4lab.mesa.state.draw_run import KEPT_WORDS
 
 FRAMES = 4
 
@@ -111,10 +108,3 @@ def test_streamed_vertices_in_the_queue_and_in_captures(tmp_path: Path) -> None:
     for mine, one in zip(pixels, wanted, strict=True):
         assert (mine == one).all()
     assert all((pixels[0] != one).any() for one in pixels[1:])
-
-
-def test_every_word_of_a_draw_has_a_source() -> None:
-    """But for the addresses, which are the last ones; its blocks have room."""
-    assert [bool(one) for one in WORDS_OF_DRAW] == [True] * 10 + [False] * 3
-    assert BLOCKS_OF_DRAW >= 4 * (1 + 2 * (3 + 2)) + 4 * (1 + VERTEX_BUFFERS) + 4 * 15 + 2 * 4
-    assert KEPT_WORDS >= 9 + 1 + VERTEX_BUFFERS

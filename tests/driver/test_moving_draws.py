@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.driver import shaders
 from tests.driver.drawing import RGBA, Drawing, stencil_face
-from tests.driver.test_draw_walk import executed_by_python
+from tests.driver.test_draw_rows import executed_by_python
 from tests.mesa.conftest import RunningServer
 
 from vc4lab.driver.queue.events import JobDrawn

@@ -1,8 +1,8 @@
 """The hardware layer below Mesa: resources in GPU memory, work through the command queue.
 
-Commands are written to the queue in GPU memory as they come, with their state and data beside
-them; the command processor executes them when a client waits for the result, or when the memory
-for one frame is used up.
+The command processor executes commands as they come. Where something listens to them, they are
+written to the queue in GPU memory, with their state and data beside them, and are executed when a
+client waits for the result, or when the memory for one frame is used up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from vc4lab.driver.gpu.resource import GpuResource
 from vc4lab.driver.gpu.runner import Runner
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.block_writer import BlockWriter, resources_of
-from vc4lab.driver.queue.draw_runs import DrawRuns
 from vc4lab.driver.queue.events import QueueListeners
 from vc4lab.driver.queue.processor import Processor
 from vc4lab.mesa.protocol.codes import QueryType
@@ -41,9 +40,9 @@ QUEUE_BYTES = 1 << 20
 """Of commands between two runs of the processor."""
 RESERVE = 48 << 20
 """Bytes of the arena that stay for lists and data which the processor makes of the commands."""
+LEAST_LEFT = RESERVE // 2
+"""Those that a run of draws leaves."""
 MOST_GONE = 64 << 20
-MOST_HEADS = 1 << 12
-MOST_TURNS = 1 << 30
 _HALT = c.Halt().encode_command()
 _TIMES = (QueryType.TIMESTAMP, QueryType.TIME_ELAPSED, QueryType.TIMESTAMP_DISJOINT)
 
@@ -72,24 +71,17 @@ class VideoCoreScreen:
             weakref.WeakValueDictionary()
         )
         self._numbers = 0
-        self.processor = Processor(
-            self.memory, self.runner, compiler, self._resource, self.listeners
-        )
         self.writer = BlockWriter(self.memory)
-        self._runs = DrawRuns(self.memory, self.writer)
-        self._turn = 1
-        """Of the queue."""
+        self.processor = Processor(
+            self.memory, self.runner, compiler, self._resource, self.writer, self.listeners
+        )
+        self._begun = 0.0
+        """When the first command came that is executed and not done; 0: there is none."""
         self._queue = bytearray()
         self._gone = 0
         """Bytes of buffers that clients need no longer, since state was forgotten."""
         self._used: dict[int, GpuResource] = {}
         """Resources that waiting commands name."""
-        self._states: list[PipeState] = []
-        """States of waiting draws, which keep their resources."""
-        self._named: set[int] = set()
-        """Pipe states whose resources are among them."""
-        self._heads: dict[int, tuple[DrawVbo, bytes]] = {}
-        """Draws of the queue without their addresses, by the ids of Gallium's."""
 
     def _resource(self, number: int) -> GpuResource:
         found = self._resources.get(number)
@@ -121,34 +113,53 @@ class VideoCoreScreen:
         self.writer.forget()
         self.processor.forget(resource)
 
-    def _add(self, command: c.QueueCommand, *resources: Resource) -> None:
+    @property
+    def _is_queued(self) -> bool:
+        """Whether commands go to the queue, and are not executed at once."""
+        return bool(self._queue) or self.listeners.see_commands
+
+    def _begin(self) -> None:
+        """A command is executed next."""
+        if not self._begun:
+            self._begun = time.monotonic()
+            self.processor.begin()
+
+    def _do(self, command: c.QueueCommand, *resources: Resource) -> None:
+        """Execute a command that names these, now or with the queue."""
+        if not self._is_queued:
+            self._begin()
+            self.processor.execute(command)
+            return
         self._queue += command.encode_command()
         for one in resources:
             self._used[one.number] = one  # type: ignore[attr-defined,assignment]
 
-    def _make_room(self, size: int = 0) -> None:
-        """Let what waits be done if the memory for it is used up."""
-        if len(self._queue) > QUEUE_BYTES or self.memory.arena.left < RESERVE + size:
+    def _make_room(self, size: int = 0) -> bool:
+        """Let what waits be done if the memory for it is used up; whether it was."""
+        is_full = len(self._queue) > QUEUE_BYTES or self.memory.arena.left < RESERVE + size
+        if is_full:
             self.finish()
+        return is_full
 
     def finish(self) -> None:
-        if not self._queue:
+        begun, self._begun = self._begun, 0.0
+        if not self._queue and not begun:
             return
-        data = bytes(self._queue) + _HALT
-        self._queue.clear()
         try:
-            self.processor.run(self.memory.keep(data), len(data))
+            if self._queue:
+                data = bytes(self._queue) + _HALT
+                self._queue.clear()
+                self.processor.run(self.memory.keep(data), len(data))
+            else:
+                self.processor.finish(begun)
         except OutOfMemory as reason:
             self.reporter.report("GL-006", str(reason), block="GL")
         finally:
             self._used.clear()
-            self._states.clear()
             self._reset()
 
     def _reset(self) -> None:
         """What lay beside the queue is not needed any more."""
-        self._named.clear()
-        self._turn = self._turn % MOST_TURNS + 1
         self.memory.arena.reset()
         self.writer.reset()
 
@@ -165,10 +176,13 @@ class VideoCoreScreen:
     # -- transfers ---------------------------------------------------------------------------------
 
     def upload(self, transfer: Transfer) -> None:
-        if not self._queue and not self.listeners.see_commands:
+        if not self._is_queued:
             data = bytes_for_buffer(transfer)
             if data is not None:  # streams of vertices are many of them
-                transfer.resource.put_bytes(transfer.box.x, data)  # type: ignore[attr-defined]
+                resource: Any = transfer.resource
+                if self._begun:
+                    self.processor.will_put(resource, transfer.box)
+                resource.put_bytes(transfer.box.x, data)
                 return
         self._put(transfer.resource, transfer.level, transfer.box, shared_part(transfer))
 
@@ -182,8 +196,10 @@ class VideoCoreScreen:
     def _put(self, resource: Resource, level: int, box: Box, rows: np.ndarray[Any, Any]) -> None:
         if not rows.size:
             return
-        if not self._queue and not self.listeners.see_commands:
-            resource.put(level, box, rows)  # before all that comes, without a copy beside the queue
+        if not self._is_queued:
+            if self._begun:
+                self.processor.will_put(resource, box)  # type: ignore[arg-type]
+            resource.put(level, box, rows)
             return
         self._make_room(rows.nbytes)
         try:
@@ -195,7 +211,7 @@ class VideoCoreScreen:
             return
         self.memory.guest.array(address, rows.nbytes).reshape(rows.shape)[...] = rows
         number = resource.number  # type: ignore[attr-defined]
-        self._add(c.Upload(number, level, tuple(box), address), resource)
+        self._do(c.Upload(number, level, tuple(box), address), resource)
 
     def download(self, transfer: Transfer) -> None:
         resource, level, box = transfer.resource, transfer.level, transfer.box
@@ -222,8 +238,8 @@ class VideoCoreScreen:
         resource.check(level, box)
         number = resource.number  # type: ignore[attr-defined]
         if resource.is_window and (box.width, box.height) == (resource.width, resource.height):
-            self._add(c.Dump(number), resource)
-        if not self.listeners.see_commands:
+            self._do(c.Dump(number), resource)
+        if not self._is_queued:
             self.finish()
             result: np.ndarray[Any, Any] = resource.in_place(level, box)  # type: ignore[attr-defined]
             return result
@@ -236,7 +252,7 @@ class VideoCoreScreen:
         except OutOfMemory:
             self.finish()
             return resource.get(level, box)
-        self._add(c.ReadBack(number, level, tuple(box), address), resource)
+        self._do(c.ReadBack(number, level, tuple(box), address), resource)
         self.finish()
         found: np.ndarray[Any, Any] = self.memory.guest.array(address, size).reshape(shape)
         return found
@@ -245,65 +261,51 @@ class VideoCoreScreen:
 
     def clear(self, framebuffer: Framebuffer, command: Clear) -> None:
         self._make_room()
-        self._keep(framebuffer)
+        surfaces = (*framebuffer.cbufs, framebuffer.zsbuf)
         place = self.writer.framebuffer(framebuffer)
-        self._add(c.Clear(place, command.buffers, command.color, command.depth, command.stencil))
-
-    def _keep(self, framebuffer: Framebuffer) -> None:
-        for surface in (*framebuffer.cbufs, framebuffer.zsbuf):
-            if surface is not None:
-                self._used[surface.resource.number] = surface.resource  # type: ignore[attr-defined,assignment]
+        self._do(
+            c.Clear(place, command.buffers, command.color, command.depth, command.stencil),
+            *[one.resource for one in surfaces if one is not None],
+        )
 
     def draw(self, state: PipeState, command: DrawVbo) -> None:
         self._make_room()
-        pipe_state = self.writer.pipe_state(state)
-        textures = state.vertex.views, state.fragment.views
-        if pipe_state not in self._named or any(textures):
-            # Until the queue is done, a block has one place: draws of it name the same resources.
-            self._named.add(pipe_state)
-            self._keep(state.framebuffer)
-            for bound in resources_of(state):
-                self._used[bound.number] = bound
-        places = c.DRAW_PLACES.pack(pipe_state, self.writer.shader_state(state))
-        self._queue += self._draw_head(command) + places
+        pipe_state, shader_state = self.writer.pipe_state(state), self.writer.shader_state(state)
+        self._do(c.draw(command, 0, pipe_state, shader_state), *self._resources_of(state))
+
+    @staticmethod
+    def _resources_of(state: PipeState) -> list[Any]:
+        """Those that a draw reads and writes."""
+        surfaces = (*state.framebuffer.cbufs, state.framebuffer.zsbuf)
+        written = [one.resource for one in surfaces if one is not None]
+        return written + resources_of(state)
 
     def draw_run(self, run: DrawRun) -> None:
-        self._make_room(self._runs.room(run))
-        data, states = self._runs.write(run, self._turn)
-        self._states += states
-        self._queue += data
+        self._make_room()
+        if not self._is_queued:
+            self._begin()
+            self.processor.draw_run(run, LEAST_LEFT, self._make_room_and_begin)
+            return
+        for state in run.states:
+            for one in self._resources_of(state):
+                self._used[one.number] = one
+        rows = self.processor.rows
+        rows.begin(run)
+        while rows.left:
+            self._make_room()
+            self._queue += rows.command()
+        rows.end()
 
-    def _draw_head(self, command: DrawVbo) -> bytes:
-        """A draw's bytes before its addresses. Equal draws are mostly one object."""
-        known = self._heads.get(id(command))
-        if known is None:
-            if len(self._heads) >= MOST_HEADS:
-                self._heads.clear()
-            made = c.Draw(
-                mode=command.mode,
-                start=command.start,
-                count=command.count,
-                instances=command.instance_count,
-                start_instance=command.start_instance,
-                index_bias=command.index_bias,
-                restart_index=command.restart_index,
-                min_index=command.min_index,
-                max_index=command.max_index,
-                indexed=bool(command.indexed),
-                primitive_restart=bool(command.primitive_restart),
-                vertices=0,
-                pipe_state=0,
-                shader_state=0,
-            )
-            head = made.encode_command()[: -c.DRAW_PLACES.size]
-            # The command is kept: its id stays its own.
-            known = self._heads[id(command)] = command, head
-        return known[1]
+    def _make_room_and_begin(self) -> bool:
+        """In a run: what waits is done if the memory for it is used up; whether it was."""
+        is_full = self._make_room()
+        self._begin()
+        return is_full
 
     def blit(self, command: Blit, target: Resource, source: Resource) -> None:
         self._make_room()
         numbers = target.number, source.number  # type: ignore[attr-defined]
-        self._add(
+        self._do(
             c.Blit(
                 command.mask, command.filter, command.scissor_enable,
                 command.render_condition_enable, command.alpha_blend, command.scissor,
@@ -318,7 +320,7 @@ class VideoCoreScreen:
         numbers = target.number, source.number  # type: ignore[attr-defined]
         box = command.x, command.y, command.z, command.width, command.height, command.depth
         place = command.dstx, command.dsty, command.dstz
-        self._add(
+        self._do(
             c.Copy(numbers[0], command.dst_level, place, numbers[1], command.src_level, box),
             *(target, source),
         )

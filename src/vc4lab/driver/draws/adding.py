@@ -14,7 +14,7 @@ from vc4lab.driver.draws.frame_draws import Vertices
 from vc4lab.driver.draws.lowering import DrawLowering
 from vc4lab.driver.draws.pipeline import MAX_KNOWN
 from vc4lab.driver.draws.vertices import ShaderRecords, attributes, sources
-from vc4lab.mesa.state.pipe import index_offset_of, offsets_of
+from vc4lab.mesa.state.pipe import buffer_offsets
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.pipeline import Pipeline
@@ -37,10 +37,6 @@ _kind = attrgetter(
     "mode", "instances", "start_instance", "restart_index", "indexed", "primitive_restart"
 )
 """The same without what says which vertices it has."""
-
-
-def _offsets(state: PipeState) -> tuple[int, ...]:
-    return (*offsets_of(state.vertex_buffers), index_offset_of(state.index_buffer))
 
 
 class DrawAdder:
@@ -96,13 +92,14 @@ class DrawAdder:
         vertex buffers. `repeats` is what the same draw adds again.
         """
         self.repeats = None
-        vertices = Vertices(draw.start, draw.count, draw.index_bias, draw.vertices)
+        offsets = buffer_offsets(moved or shared.state)
+        vertices = Vertices(draw.start, draw.count, draw.index_bias, offsets)
         kind = _kind(draw)
         known: PreparedDraw | None = shared.moving.get(kind)
         if known is not None and known.moves:
             if self._add_known(job, known, uniforms, whole, vertices=vertices):
                 return True
-        key = _numbers(draw), None if moved is None else _offsets(moved)
+        key = _numbers(draw), None if moved is None else offsets
         made: PreparedDraw | None = shared.prepared.get(key)
         lasts, others = True, None
         if made is None and moved is None and key not in shared.prepared:

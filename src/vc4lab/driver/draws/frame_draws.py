@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vc4lab.bits import signed32
 from vc4lab.driver.draws.placing import (
     FIXED,
     KNOWN,
@@ -21,6 +22,7 @@ from vc4lab.driver.draws.placing import (
     native_place,
 )
 from vc4lab.driver.gpu.memory import OutOfMemory
+from vc4lab.mesa.protocol.limits import VERTEX_BUFFERS
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.plans import DrawPlan
@@ -75,9 +77,9 @@ class Moving(NamedTuple):
         Rows of `placing.Move`.
     buffer_count
         How many vertex buffers the state has.
-    index_size, index_base, index_limit, index_offset, index_used
-        Of the index buffer: bytes of an index, the resource's address and bytes, the state's
-        offset, where `placing.Used` is.
+    index_size, index_base, index_limit, index_used
+        Of the index buffer: bytes of an index, the resource's address and bytes, where
+        `placing.Used` is.
     seen
         What was looked at, and how often it had changed, although vertices are others.
     """
@@ -89,20 +91,19 @@ class Moving(NamedTuple):
     index_size: int = 0
     index_base: int = 0
     index_limit: int = 0
-    index_offset: int = 0
     index_used: int = 0
     seen: tuple[tuple[Any, int], ...] = ()
 
 
 class Vertices(NamedTuple):
-    """A draw's own vertices: the first one, how many, what is added to indices, and the address of
-    a block with the offsets of its buffers, 0: the state's.
+    """A draw's own vertices: the first one, how many, what is added to indices, and the offsets of
+    its vertex buffers and after them of its index buffer.
     """
 
     start: int
     length: int
     bias: int
-    offsets: int
+    offsets: tuple[int, ...]
 
 
 class PlacedDraw:
@@ -124,7 +125,7 @@ class PlacedDraw:
         self._seen = np.array(seen_rows, np.uint64)
         moving = moving or FIXED_DRAW
         assert seen[: len(moving.seen)] == moving.seen
-        moves = b"".join(_MOVE.pack(*map(_signed, one[:-1]), one[-1]) for one in moving.arrays)
+        moves = b"".join(_MOVE.pack(*map(signed32, one[:-1]), one[-1]) for one in moving.arrays)
         self._moves = np.frombuffer(moves, np.uint8)
         self.block = Placed(
             moves=self._moves.ctypes.data,
@@ -132,9 +133,8 @@ class PlacedDraw:
             kind=moving.kind,
             least=moving.least,
             index_size=moving.index_size,
-            index_base=_signed(moving.index_base),
+            index_base=signed32(moving.index_base),
             index_limit=moving.index_limit,
-            index_offset=_signed(moving.index_offset),
             buffer_count=moving.buffer_count,
             index_used=moving.index_used,
             serial=next(_SERIALS) % MOST_TURNS + 1,
@@ -171,15 +171,11 @@ def _pieces(rows: list[tuple[int, int, bytes]]) -> tuple[Any, int]:
     address = whole.ctypes.data
     parts = []
     for first, second, record in rows:
-        parts.append(_PIECE.pack(_signed(first), second, address + at, len(record), 0))
+        parts.append(_PIECE.pack(signed32(first), second, address + at, len(record), 0))
         at += len(record)
     made = b"".join(parts) + data
     whole[: len(made)] = np.frombuffer(made, np.uint8)
     return whole, address
-
-
-def _signed(word: int) -> int:
-    return word - (1 << 32) if word >> 31 == 1 else word
 
 
 class KeptDraws(NamedTuple):
@@ -201,6 +197,7 @@ class FrameDraws:
         self._memory = memory
         self._native = native_place()
         self._body = np.zeros(FIRST_BODY, np.uint8)
+        self._offsets = np.zeros(VERTEX_BUFFERS + 1, np.uint32)
         self._jobs = 0
         self.sink = Sink(
             memory=memory.guest.base,
@@ -249,24 +246,31 @@ class FrameDraws:
         """It has added them."""
         self._memory.arena.next = self.sink.arena
 
-    def add(self, placed: PlacedDraw, blocks: tuple[int, int]) -> None:
-        """Add a draw with the blocks of its constants, 0: none. Raises OutOfMemory."""
-        self.make_room(placed)
-        self.take_arena()
-        if not self._native(self.sink.address, placed.address, *blocks, 0, 0, 0, 0, 0):
-            raise OutOfMemory(f"a draw with {4 * placed.block.word_count} bytes of uniforms")
-        self.give_arena()
+    def add(
+        self, placed: PlacedDraw, blocks: tuple[int, int], vertices: Vertices | None = None
+    ) -> bool:
+        """Add a draw with the blocks of its constants, 0: none. Raises OutOfMemory.
 
-    def add_moved(self, placed: PlacedDraw, blocks: tuple[int, int], vertices: Vertices) -> bool:
-        """The same with vertices of its own. False: they are not inside of their buffers, a
-        record cannot name them, or there is no room.
+        vertices: its own; False if they are not inside of their buffers, a record cannot name
+        them, or there is no room.
         """
         self.make_room(placed)
         self.take_arena()
-        words = map(_signed, vertices)
-        added = bool(self._native(self.sink.address, placed.address, *blocks, 1, *words))
+        constants: list[int] = []
+        for block in blocks:
+            size = self._memory.guest.u32(block) if block else 0
+            constants += self._memory.host(block + 4) if block else 0, size, block and block + 4
+        named: tuple[int, ...] = 0, 0, 0, 0
+        if vertices is not None:
+            self._offsets[: len(vertices.offsets)] = vertices.offsets
+            named = 1, *map(signed32, vertices[:3])
+        added = self._native(
+            self.sink.address, placed.address, *constants, *named, self._offsets.ctypes.data
+        )
         self.give_arena()
-        return added
+        if not added and vertices is None:
+            raise OutOfMemory(f"a draw with {4 * placed.block.word_count} bytes of uniforms")
+        return bool(added)
 
     @property
     def is_full(self) -> bool:

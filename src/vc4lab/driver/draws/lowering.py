@@ -147,12 +147,10 @@ class DrawLowering:
         least, buffers = LEAST[draw.mode], len(state.vertex_buffers)
         if not draw.indexed or state.index_buffer is None:
             return Moving(ARRAYS, least, arrays, buffers, seen=seen)
-        resource, size, offset = state.index_buffer
+        resource, size, _ = state.index_buffer
         found: Any = resource
         used = ctypes.addressof(found.used)
-        return Moving(
-            INDEXED, least, arrays, buffers, size, found.address, found.size, offset, used, seen
-        )
+        return Moving(INDEXED, least, arrays, buffers, size, found.address, found.size, used, seen)
 
     def _pipeline(
         self, state: PipeState, target: FrameTarget, kind: Primitives, *, is_outline: bool

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ from vc4lab.simd import (
     store,
     umax,
     umin,
+    var,
 )
 from vc4lab.v3d.ptb.context import STATE_LIMIT
 
@@ -80,8 +82,6 @@ class Move(Struct):
     """Its vertex buffer; -1: it has none, and is where it is."""
     relative = i32
     """Bytes from the buffer's offset to vertex 0; offsets wrap."""
-    own = i32
-    """The buffer's offset, where the draw has none of its own."""
     base = i32
     """The resource's address."""
     stride = i32
@@ -89,6 +89,7 @@ class Move(Struct):
     """Of a vertex, that are read."""
     limit = i32
     """The resource's bytes."""
+    spare = i32
     used = ptr
     """What waiting draws read of it; 0: it is never written."""
 
@@ -166,10 +167,9 @@ class Placed(Struct):
     index_base = i32
     """Address and bytes of the indices' resource."""
     index_limit = i32
-    index_offset = i32
-    """Of the index buffer, where the draw has none of its own."""
     buffer_count = i32
     """Vertex buffers: after their offsets a draw has that of its index buffer."""
+    spare2 = i32
     serial = i32
     """Another one for each prepared draw, never 0."""
     index_used = ptr
@@ -206,9 +206,6 @@ class Sink(Struct):
     """Of the frames that wait: another one when all are drawn."""
     last = i32
     """The serial number of the list's last draw, if that may come again with its plan; 0: none."""
-    last_vertex = i32
-    last_fragment = i32
-    """The blocks of its constants."""
     last_address = i32
     """Of its plan."""
     aside = i32
@@ -217,11 +214,52 @@ class Sink(Struct):
     """The values of state records, by their ids; -1: not set."""
 
 
+class Constants(NamedTuple):
+    """Constant buffer 0 of a stage: the host's address of its words, 0: there is none, and all are
+    0; its bytes; its address in GPU memory, which look-ups need (0: it is not there).
+    """
+
+    words: Value
+    size: Value
+    address: Value
+
+
+@staged
+def _own_words(
+    plan: Any, constants: tuple[Constants, Constants], zeros: Value, take: Callable[..., Any]
+) -> None:
+    """Give each word of a plan that follows from constants to `take`, with its place."""
+    at: Any
+    for stage, one in enumerate(constants):
+        pairs = plan.fragment_pairs if stage else plan.vertex_pairs
+        for at in range(plan.fragment_count if stage else plan.vertex_count):
+            pair = pairs + at.zext(i64) * 8
+            place, source = load(i32, pair), load(i32, pair + 4) * 4
+            word = load(i32, word_at(plan.words, place))
+            if source + 4 <= one.size:
+                word = load(i32, one.words + source.zext(i64))
+            take(place, word)
+    vertex, fragment = constants
+    for at in range(plan.look_up_count):
+        look_up: Any = LookUp.at(plan.look_ups + at.zext(i64) * LookUp.size)
+        is_fragment = look_up.is_fragment != 0
+        address = select(is_fragment, fragment.address, vertex.address)
+        left = select(is_fragment, fragment.size, vertex.size) - 4 - look_up.value
+        is_inside = (address != 0) & (left >= 0)
+        found = select(look_up.is_limit != 0, left, address + look_up.value)
+        otherwise = select(look_up.is_limit != 0, const(i32, 0), zeros)
+        take(look_up.word, select(is_inside, found, otherwise))
+
+
 @staged
 def _fill(
-    memory: Value, plan: Any, address: Value, blocks: tuple[Value, Value], zeros: Value
+    memory: Value,
+    plan: Any,
+    address: Value,
+    constants: tuple[Constants, Constants],
+    zeros: Value,
 ) -> None:
-    """Put a plan at an address. `blocks`: those of constants, 0: none, of which all words are 0."""
+    """Put a plan at an address."""
     at: Any
     place = host(memory, address)
     for at in range(0, plan.word_count, PLAN_WORDS):
@@ -229,27 +267,21 @@ def _fill(
     for at in range(plan.relocation_count):
         word = word_at(place, load(i32, word_at(plan.relocations, at)))
         store(word, load(i32, word) + address)
-    for stage in (0, 1):
-        block = blocks[stage]
-        pairs = plan.fragment_pairs if stage else plan.vertex_pairs
-        pair_count = plan.fragment_count if stage else plan.vertex_count
-        if block != 0:
-            size = load(i32, host(memory, block))
-            for at in range(pair_count):
-                pair = pairs + at.zext(i64) * 8
-                source = load(i32, pair + 4) * 4
-                if source + 4 <= size:
-                    word = load(i32, host(memory, block + 4 + source))
-                    store(word_at(place, load(i32, pair)), word)
+    _own_words(plan, constants, zeros, lambda at, word: store(word_at(place, at), word))
 
-    for at in range(plan.look_up_count):
-        one: Any = LookUp.at(plan.look_ups + at.zext(i64) * LookUp.size)
-        block = select(one.is_fragment != 0, blocks[1], blocks[0])
-        left = load(i32, host(memory, block)) - 4 - one.value
-        is_inside = (block != 0) & (left >= 0)
-        found = select(one.is_limit != 0, left, block + 4 + one.value)
-        otherwise = select(one.is_limit != 0, const(i32, 0), zeros)
-        store(word_at(place, one.word), select(is_inside, found, otherwise))
+
+@staged
+def _has_same(s: Any, plan: Any, constants: tuple[Constants, Constants]) -> Value:
+    """Whether the plan that was placed last has the words that these constants give."""
+    differs = var(i32)
+    differs.set(const(i32, 0))
+    place = host(s.memory, s.last_address)
+
+    def take(at: Value, word: Value) -> None:
+        differs.set(differs.get() | (word ^ load(i32, word_at(place, at))))
+
+    _own_words(plan, constants, s.zeros, take)
+    return differs.get() == 0
 
 
 @staged
@@ -269,7 +301,7 @@ class Vertices(NamedTuple):
     start, length, bias
         Its first vertex, how many there are, what is added to indices.
     offsets
-        The address of a block with the offsets of its buffers; 0: as they were.
+        The host's address of the offsets of its vertex buffers, and of its index buffer.
     """
 
     moves: Value
@@ -277,17 +309,6 @@ class Vertices(NamedTuple):
     length: Value
     bias: Value
     offsets: Value
-
-
-@staged
-def _offset(memory: Value, offsets: Value, number: Value, own: Value) -> tuple[Value, Value]:
-    """The offset of a buffer, and whether the block has it."""
-    block = host(memory, offsets)
-    is_known = (offsets == 0) | (number < 0) | (number * 4 + 4).ule(load(i32, block))
-    found = own
-    if is_known & (offsets != 0) & (number >= 0):
-        found = load(i32, word_at(block + 4, number))
-    return found, is_known
 
 
 class Named(NamedTuple):
@@ -329,11 +350,9 @@ def _named(s: Any, draw: Any, vertices: Vertices) -> Named:
             good &= end <= MAX_VERTICES
         else:
             size, count = draw.index_size, vertices.length
-            offset, good_offset = _offset(
-                s.memory, vertices.offsets, draw.buffer_count, draw.index_offset
-            )
+            offset = load(i32, word_at(vertices.offsets, draw.buffer_count))
             end = offset.zext(i64) + count.zext(i64) * size.zext(i64)
-            good &= good_offset & (end <= draw.index_limit.zext(i64))
+            good &= end <= draw.index_limit.zext(i64)
             if good:
                 place = draw.index_base + offset
                 low, high = index_range(host(s.memory, place), count, size)
@@ -356,8 +375,7 @@ def _ahead(s: Any, draw: Any, vertices: Vertices, named: Named) -> tuple[Value, 
     holds, ahead, is_known = const(i1, True), const(i32, 0), const(i1, False)
     for number in range(draw.move_count):
         move: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
-        begin, _ = _first_byte(s, move, vertices)
-        array = begin + move.base + named.base * move.stride
+        array = _first_byte(move, vertices) + move.base + named.base * move.stride
         distance = array - load(i32, word_at(plan, move.word))
         if (is_known == 0) & (move.stride != 0):
             ahead = distance // move.stride
@@ -386,14 +404,18 @@ def _use(s: Any, place: Value, first: Value, length: Value) -> None:
 
 
 @staged
-def _first_byte(s: Any, move: Any, vertices: Vertices) -> tuple[Value, Value]:
-    """Where vertex 0 of an array is in its resource, and whether the block has that."""
-    offset, is_known = _offset(s.memory, vertices.offsets, move.buffer, move.own)
-    return offset + move.relative, is_known
+def _first_byte(move: Any, vertices: Vertices) -> Value:
+    """Where vertex 0 of an array is in its resource."""
+    begin: Value = move.relative
+    if move.buffer >= 0:
+        begin += load(i32, word_at(vertices.offsets, move.buffer))
+    return begin
 
 
 @staged
-def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Vertices) -> Value:
+def place(
+    sink: Value, placed: Value, constants: tuple[Constants, Constants], vertices: Vertices
+) -> Value:
     """Add a draw; whether there was room, and its vertices are inside of their buffers.
 
     Where the list has changes of state enough, `Sink.batch` says what is left of it.
@@ -411,16 +433,17 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
     if has_room:
         for number in range(moves):
             move: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
-            begin, is_known = _first_byte(s, move, vertices)
+            begin = _first_byte(move, vertices)
             span = (highest - lowest).zext(i64) * move.stride.zext(i64) + move.vertex_bytes.zext(
                 i64
             )
             begin += lowest * move.stride
-            has_room &= is_known & (begin.zext(i64) + span <= move.limit.zext(i64))
+            has_room &= begin.zext(i64) + span <= move.limit.zext(i64)
     # With the same uniforms, and arrays where they were or some vertices from there, its shader
     # state holds: it is set already.
     holds = has_room & vertices.moves & (s.last == draw.serial)
-    holds &= (s.last_vertex == blocks[0]) & (s.last_fragment == blocks[1])
+    if holds:
+        holds = _has_same(s, draw, constants)
     ahead = const(i32, 0)
     if holds:
         holds, ahead = _ahead(s, draw, vertices, named)
@@ -440,14 +463,12 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
             end = first + taken
     if has_room:
         if holds == 0:
-            _fill(s.memory, draw, address, blocks, s.zeros)
+            _fill(s.memory, draw, address, constants, s.zeros)
             s.last = select(vertices.moves, draw.serial, const(i32, 0))
-            s.last_vertex = blocks[0]
-            s.last_fragment = blocks[1]
             s.last_address = address
         for number in range(moves):
             moved: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
-            begin, _ = _first_byte(s, moved, vertices)
+            begin = _first_byte(moved, vertices)
             if holds == 0:
                 array = begin + moved.base + named.base * moved.stride
                 store(word_at(host(s.memory, address), moved.word), array)
@@ -490,18 +511,23 @@ def place(sink: Value, placed: Value, blocks: tuple[Value, Value], vertices: Ver
     return found
 
 
-@kernel(args=(ptr, ptr, i32, i32, i32, i32, i32, i32, i32), returns=i1)
+@kernel(args=(ptr, ptr, *(ptr, i32, i32) * 2, i32, i32, i32, i32, ptr), returns=i1)
 def _place_one(
-    sink: Value, placed: Value, vertex: Value, fragment: Value,
+    sink: Value, placed: Value,
+    vertex: Value, vertex_size: Value, vertex_address: Value,
+    fragment: Value, fragment_size: Value, fragment_address: Value,
     moves: Value, start: Value, count: Value, bias: Value, offsets: Value,
 ) -> Value:  # fmt: skip
-    vertices = Vertices(moves != 0, start, count, bias, offsets)
-    return place(sink, placed, (vertex, fragment), vertices)
+    constants = (
+        Constants(vertex, vertex_size, vertex_address),
+        Constants(fragment, fragment_size, fragment_address),
+    )
+    return place(sink, placed, constants, Vertices(moves != 0, start, count, bias, offsets))
 
 
 @cache
 def native_place() -> NativeFunction:
-    """`place` for Python: sink, placed, blocks of both stages' constants, `Vertices`."""
+    """`place` for Python: sink, placed, both stages' `Constants`, `Vertices`."""
     return build("gl_placing", {"place": _place_one}, float_mode="caller", key="gl_placing")[
         "place"
     ]

@@ -217,8 +217,7 @@ def moves(
 ) -> tuple[tuple[int, ...], ...]:
     """Rows of `placing.Move` for the arrays of a shader record at a place of a plan.
 
-    For what `lies_elsewhere`; of the state, offsets of vertex buffers count only where a draw has
-    none of its own.
+    For what `lies_elsewhere`; offsets of vertex buffers are each draw's own.
     """
     assert state.vertex_elements is not None
     rows: list[tuple[int, ...]] = []
@@ -227,15 +226,13 @@ def moves(
         if source is not None:
             element = state.vertex_elements.elements[slot.element]
             buffer = element.vertex_buffer_index
-            bound = state.vertex_buffers[buffer]
-            own = 0 if bound is None else bound.state.offset
             resource = source.resource
-            where = buffer, element.src_offset, own, resource.address
-            limits = source.stride, source.size, resource.size
+            where = buffer, element.src_offset, resource.address
+            limits = source.stride, source.size, resource.size, 0
             rows.append((word, *where, *limits, ctypes.addressof(resource.used)))
         elif slot.element == VERTEX_NUMBER:
             first, size = fixed.numbers
-            rows.append((word, -1, 0, 0, first, WORD_BYTES, WORD_BYTES, size, 0))
+            rows.append((word, -1, 0, first, WORD_BYTES, WORD_BYTES, size, 0, 0))
     return tuple(rows)
 
 

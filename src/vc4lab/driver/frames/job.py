@@ -149,10 +149,7 @@ class FrameJob:
 
         vertices: its own; False if they are not where they may be.
         """
-        if vertices is not None:
-            return self._draws.add_moved(placed, blocks, vertices)
-        self._draws.add(placed, blocks)
-        return True
+        return self._draws.add(placed, blocks, vertices)
 
     def changes(self) -> None:
         """A draw's plan is changed, for once."""

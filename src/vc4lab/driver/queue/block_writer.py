@@ -115,16 +115,22 @@ class BlockWriter:
                 self._states[key] = known
         return known[1]
 
-    def shader_state(self, state: PipeState) -> int:
-        """The same of both stages' shaders, uniforms, textures and samplers."""
+    def shader_state(
+        self, state: PipeState, constants: tuple[tuple[bytes, ...], ...] | None = None
+    ) -> int:
+        """The same of both stages' shaders, uniforms, textures and samplers.
+
+        constants: of both stages, where they are not the state's.
+        """
         data = b""
-        for stage in (state.vertex, state.fragment):
+        stages = state.vertex, state.fragment
+        of_stages = constants or tuple(one.constants for one in stages)
+        for stage, buffers in zip(stages, of_stages, strict=True):
             data += self.stage_words(stage)
-            constants = stage.constants
-            if len(constants) == 1:
-                data += _ONE_BUFFER.pack(1, self.frame_block(constants[0]) if constants[0] else 0)
+            if len(buffers) == 1:
+                data += _ONE_BUFFER.pack(1, self.frame_block(buffers[0]) if buffers[0] else 0)
             else:
-                places = [self.frame_block(values) if values else 0 for values in constants]
+                places = [self.frame_block(values) if values else 0 for values in buffers]
                 data += struct.pack(f"<{1 + len(places)}I", len(places), *places)
         return self.frame_block(data)
 

@@ -9,7 +9,7 @@ something that lies beside the queue; captures have numbers of their own there.
 from __future__ import annotations
 
 import struct
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from vc4lab.mesa.protocol.codes import Filter, Primitive
 from vc4lab.mesa.protocol.fields import (
@@ -25,6 +25,9 @@ from vc4lab.mesa.protocol.fields import (
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.mesa.protocol.payload import Payload
 from vc4lab.mesa.protocol.state_commands import Scissor
+
+if TYPE_CHECKING:
+    from vc4lab.mesa.protocol.work_commands import DrawVbo
 
 COMMANDS: dict[int, type[QueueCommand]] = {}
 """The declarations by number."""
@@ -74,9 +77,24 @@ class Draw(QueueCommand, number=1, name="draw"):
     shader_state: int = word(12, hex=True, ref="shader_state", doc="address of a block")
 
 
-DRAW_PLACES = struct.Struct("<II")
-"""The words that end a draw: its `pipe_state` and `shader_state`."""
-assert [*Draw.specs][-2:] == ["pipe_state", "shader_state"]
+def draw(asked: DrawVbo, vertices: int, pipe_state: int, shader_state: int) -> Draw:
+    """Gallium's draw, with the addresses of its blocks."""
+    return Draw(
+        mode=asked.mode,
+        start=asked.start,
+        count=asked.count,
+        instances=asked.instance_count,
+        start_instance=asked.start_instance,
+        index_bias=asked.index_bias,
+        restart_index=asked.restart_index,
+        min_index=asked.min_index,
+        max_index=asked.max_index,
+        indexed=bool(asked.indexed),
+        primitive_restart=bool(asked.primitive_restart),
+        vertices=vertices,
+        pipe_state=pipe_state,
+        shader_state=shader_state,
+    )
 
 
 class Clear(QueueCommand, number=2, name="clear"):

@@ -1,4 +1,4 @@
-"""The command processor: reads the queue in GPU memory and does what its commands say.
+"""The command processor: does what commands say, one after the other or a queue in GPU memory.
 
 What clears and draws are collected in until they are drawn: `open_frames.py`.
 """
@@ -22,7 +22,7 @@ from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.block_reader import BlockReader
 from vc4lab.driver.queue.counts import FrameCounts
-from vc4lab.driver.queue.draw_walk import DrawWalk
+from vc4lab.driver.queue.draw_rows import DrawRows
 from vc4lab.driver.queue.events import (
     CommandExecuted,
     DrawAdded,
@@ -39,12 +39,16 @@ from vc4lab.mesa.store.resources import Box, Refused
 from vc4lab.mesa.store.samples import pairs, planes
 
 if TYPE_CHECKING:
+    from vc4lab.driver.draws.prepared import PreparedDraw
     from vc4lab.driver.draws.programs import Compiler
     from vc4lab.driver.gpu.memory import GpuMemory
     from vc4lab.driver.gpu.resource import GpuResource
     from vc4lab.driver.gpu.runner import Runner
     from vc4lab.driver.pictures import Snapshot
+    from vc4lab.driver.queue.block_reader import SharedState
+    from vc4lab.driver.queue.block_writer import BlockWriter
     from vc4lab.driver.queue.events import QueueListeners
+    from vc4lab.mesa.state.draw_run import DrawRun
     from vc4lab.mesa.state.pipe import Framebuffer, PipeState
 
 _FULL_DEPTH = 0xFFFFFF
@@ -66,6 +70,7 @@ class Processor:
         runner: Runner,
         compiler: Compiler,
         resources: Callable[[int], GpuResource],
+        writer: BlockWriter,
         listeners: QueueListeners,
     ) -> None:
         self.memory = memory
@@ -74,27 +79,30 @@ class Processor:
         self.listeners = listeners
         self.blocks = BlockReader(memory, resources)
         self.frame_draws = FrameDraws(memory)
-        self.walk = DrawWalk(memory, self.frame_draws)
+        self.rows = DrawRows(memory, writer, self.frame_draws)
         self.draws = DrawAdder(memory, compiler, self.report)
         self.counts = FrameCounts()
         self.blits = BlitDraws(memory)
         self._frames = OpenFrames(memory, runner, self.frame_draws, listeners, self.counts)
         self._openings: dict[bytes, FrameJob] = {}
         """Frames as clears begin them, by the clears' bytes."""
+        self._states: dict[int, SharedState] = {}
+        """Of waiting draws, which keep their resources, by their ids."""
+
+    def begin(self) -> None:
+        """Commands come, after all of before are done."""
+        if self.blocks.reset():
+            self._openings.clear()
 
     def run(self, address: int, size: int) -> None:
         """Execute the queue at an address, up to its halt. Raises what `--strict` raises."""
         begun = time.monotonic()
         data = self.memory.guest.read(address, size)
-        if self.blocks.reset():
-            self._openings.clear()
-        self.walk.begin()
+        self.begin()
         if self.listeners.queue.subscriptions:
             self.listeners.queue.emit(QueueBegun(address, size))
-        place = self._open(data)
+        place = 0
         while True:
-            if not (self.listeners.command.subscriptions or self.listeners.draw.subscriptions):
-                place = self._walk(address + place, address + size) - address
             try:
                 command, after = c.command_at(data, place)
             except Malformed as reason:
@@ -105,36 +113,56 @@ class Processor:
             place = after
             if isinstance(command, c.Halt):
                 break
-            self._execute(command)
+            self.execute(command)
+        self.finish(begun)
+
+    def finish(self, begun: float) -> None:
+        """Draw all that waits. `begun`: before its first command (time.monotonic)."""
         self._frames.finish()
+        self._states.clear()
         if self.listeners.done.subscriptions:
             self.listeners.done.emit(QueueDone(begun))
 
-    def _open(self, data: bytes) -> int:
-        """Begin the frame as the queue's first clear does, if that is known; the byte after it."""
-        opening = self._openings.get(data[:CLEAR_BYTES])
-        if opening is None or self.listeners.command.subscriptions:
-            return 0
-        if not opening.begins_the_same:
-            return 0
-        self._frames.begin_with(opening.again())
-        return CLEAR_BYTES
+    def draw_run(self, run: DrawRun, reserve: int, make_room: Callable[[], bool]) -> None:
+        """Draw and clear as a run says. `make_room`: has all done if the arena has less left than
+        some bytes, more than `reserve`; whether it had to.
+        """
+        rows = self.rows
+        rows.begin(run)
+        while True:
+            self._add_known(*rows.add(reserve))
+            if not rows.left:
+                break
+            if make_room():
+                continue
+            data = rows.command()
+            if not self._open(data):
+                self.execute(c.command_at(data, 0)[0])
+        rows.end()
 
-    def _walk(self, start: int, end: int) -> int:
-        """Add known draws from an address on to the frame; the address of what comes next."""
-        counts = self.counts
-        after, drawn, fresh = self.walk.run(start, end, counts.draw_of_frame + 1)
-        job = self._frames.job
-        if drawn and job is not None:
-            counts.draws += len(drawn)
-            counts.draw_of_frame += len(drawn)
-            job.drawn += drawn
+    def _open(self, data: bytes) -> bool:
+        """Begin a frame as a clear does, by its bytes, if that is known; whether it is."""
+        opening = self._openings.get(data) if self._frames.is_empty else None
+        if opening is None or not opening.begins_the_same:
+            return False
+        self._frames.begin_with(opening.again())
+        return True
+
+    def _add_known(self, draws: int, fresh: list[tuple[PreparedDraw, SharedState]]) -> None:
+        """Known draws are in the frame at hand."""
+        counts, job = self.counts, self._frames.job
+        if draws and job is not None:
+            first = counts.draw_of_frame + 1
+            counts.draws += draws
+            counts.draw_of_frame += draws
+            job.drawn += range(first, first + draws)
             for made, shared in fresh:
+                self._states[id(shared)] = shared
                 job.reads.update(shared.textures if made.moving else shared.reads)
                 job.depth(made)
-        return after
 
-    def _execute(self, command: c.QueueCommand) -> None:
+    def execute(self, command: c.QueueCommand) -> None:
+        """Do what a command says. Raises what `--strict` raises."""
         try:
             _HANDLERS[type(command)](self, command)
         except Refused as reason:
@@ -155,7 +183,7 @@ class Processor:
         self._openings.clear()
         self.blocks.forget()
         self.draws.lowering.forget()
-        self.walk.forget()
+        self.rows.forget()
         self.blits.forget()
 
     def report(self, code: str, text: str) -> None:
@@ -195,11 +223,12 @@ class Processor:
             if not self.draws.add_shared(job, shared, uniforms, command, whole, moved):
                 continue
             is_drawn = True
+            self._states[id(shared)] = shared
             job.reads.update(shared.textures if self.draws.is_moved else reads)
             job.drawn.append(number)
             repeats = self.draws.repeats
             if repeats is not None and shared.lasts and job.writes.keys().isdisjoint(reads):
-                self.walk.learn(repeats, shared, moves=self.draws.is_moved)
+                self.rows.learn(repeats, shared, moves=self.draws.is_moved)
         if is_drawn and self.listeners.draw.subscriptions and self.draws.pipeline is not None:
             self.listeners.draw.emit(DrawAdded(number, command, whole(), self.draws.pipeline))
 
@@ -298,11 +327,15 @@ class Processor:
     def upload(self, command: c.Upload) -> None:
         """Memory → resource."""
         resource, box = self.resources(command.resource), Box(*command.box)
+        self.will_put(resource, box)
+        resource.put(command.level, box, self._rows(resource, box, command.address))
+
+    def will_put(self, resource: GpuResource, box: Box) -> None:
+        """A box is written: what waits and needs its texels as they are comes before."""
         if resource.is_buffer:
             self._frames.will_write(resource, box.x, box.x + box.width)
         else:
             self._frames.will_use(resource)
-        resource.put(command.level, box, self._rows(resource, box, command.address))
 
     def read_back(self, command: c.ReadBack) -> None:
         """Resource → memory."""
@@ -338,7 +371,6 @@ class Processor:
         return found
 
 
-CLEAR_BYTES = 4 * (1 + c.Clear.fixed)
 MOST_OPENINGS = 64
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vc4lab.mesa.protocol.fields import WORD
 from vc4lab.mesa.protocol.work_commands import Clear, DrawVbo
 from vc4lab.mesa.state import walk
-from vc4lab.mesa.state.pipe import offsets_of, with_index_offset, with_offsets
+from vc4lab.mesa.state.pipe import buffer_offsets, with_index_offset, with_offsets
 
 if TYPE_CHECKING:
     from vc4lab.mesa.state.pipe import PipeState
@@ -70,13 +70,12 @@ class DrawRun(NamedTuple):
         """Each with its whole state, as objects."""
         for number in range(self.length):
             row: Any = walk.Row.python.from_address(self.rows + number * walk.Row.size)
-            state = self.state(row.state, row.buffers, row.indices)
+            state = self._state(row)
             place = row.draw * WORD
             if self.data[place - WORD] == Clear.number:
                 yield state, Clear.decode(self.data, place, walk.CLEAR_WORDS)
                 continue
-            vertex = self._constants(0, row.vertex, row.vertex_words)
-            fragment = self._constants(1, row.fragment, row.fragment_words)
+            vertex, fragment = self.constants_of(row)
             yield (
                 replace(
                     state,
@@ -86,20 +85,34 @@ class DrawRun(NamedTuple):
                 DrawVbo.decode(self.data, place, walk.DRAW_WORDS),
             )
 
-    def state(self, number: int, place: int, indices_place: int) -> PipeState:
-        """A state, with the buffers of these places where they are."""
-        state = self.states[number]
-        buffers = state.vertex_buffers
-        offsets = self.offsets if place < 0 else offsets_at(self.data, place, len(buffers))
-        offset = self.index_offset
-        if indices_place >= 0:
-            offset = index_offset_at(self.data, indices_place)
-        indices = with_index_offset(state.index_buffer, offset)
-        if offsets == offsets_of(buffers) and indices is state.index_buffer:
-            return state
-        return replace(state, vertex_buffers=with_offsets(buffers, offsets), index_buffer=indices)
+    def offsets_of(self, row: Any) -> tuple[int, ...]:
+        """`pipe.buffer_offsets` of a row."""
+        state, offsets, index_offset = self.states[row.state], self.offsets, self.index_offset
+        if row.buffers >= 0:
+            offsets = offsets_at(self.data, row.buffers, len(state.vertex_buffers))
+        if row.indices >= 0:
+            index_offset = index_offset_at(self.data, row.indices)
+        return *offsets, 0 if state.index_buffer is None else index_offset
 
-    def _constants(self, stage: int, place: int, words: int) -> tuple[bytes, ...]:
-        if place < 0:
-            return self.constants[stage]
-        return (self.data[place * WORD : (place + words) * WORD],)
+    def constants_of(self, row: Any) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+        """Those of the vertex and of the fragment stage of a row."""
+        vertex, fragment = self.constants
+        if row.vertex >= 0:
+            end = row.vertex + row.vertex_words
+            vertex = (self.data[row.vertex * WORD : end * WORD],)
+        if row.fragment >= 0:
+            end = row.fragment + row.fragment_words
+            fragment = (self.data[row.fragment * WORD : end * WORD],)
+        return vertex, fragment
+
+    def _state(self, row: Any) -> PipeState:
+        """The state of a row, with its buffers where they are."""
+        state: PipeState = self.states[row.state]
+        offsets = self.offsets_of(row)
+        if offsets == buffer_offsets(state):
+            return state
+        return replace(
+            state,
+            vertex_buffers=with_offsets(state.vertex_buffers, offsets[:-1]),
+            index_buffer=with_index_offset(state.index_buffer, offsets[-1]),
+        )

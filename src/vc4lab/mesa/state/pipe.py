@@ -115,6 +115,11 @@ def with_index_offset(indices: IndexBuffer | None, offset: int) -> IndexBuffer |
     return IndexBuffer(indices.resource, indices.index_size, offset)
 
 
+def buffer_offsets(state: PipeState) -> tuple[int, ...]:
+    """Where vertex buffers begin in their resources, and after them the index buffer."""
+    return *offsets_of(state.vertex_buffers), index_offset_of(state.index_buffer)
+
+
 @dataclass(frozen=True)
 class Framebuffer:
     """What is drawn to (pipe_framebuffer_state)."""

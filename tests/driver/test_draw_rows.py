@@ -12,8 +12,9 @@ from tests.driver.drawing import BGRA, RGBA, Drawing
 from tests.driver.small_scene import WINDOW, server_and_drawing
 from tests.mesa.conftest import RunningServer
 
+from vc4lab.driver.draws.vertices import ShaderRecords
 from vc4lab.driver.queue.commands import Clear, Draw, QueueCommand
-from vc4lab.driver.queue.draw_walk import DrawWalk
+from vc4lab.driver.queue.draw_rows import DrawRows
 from vc4lab.driver.queue.processor import _HANDLERS
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol import messages
@@ -26,6 +27,9 @@ from vc4lab.mesa.protocol.state_commands import (
     SetVertexBuffers,
     VertexBuffer,
 )
+from vc4lab.records.control import parse_list
+from vc4lab.records.shader import ATTRIBUTE_SIZE, GL_FIXED_SIZE
+from vc4lab.records.states import GlShaderState
 
 SIZE = 64
 FRAMES = 6
@@ -73,6 +77,28 @@ class Scene:
         return [drawing.get(self.other), drawing.get(self.window)]
 
 
+def readable(screen: VideoCoreScreen, start: int, end: int) -> bytes:
+    """A list without addresses of what lasts a frame, and the arrays of its shader records."""
+    memory = screen.memory
+    places = range(memory.arena.start, memory.arena.end)
+    made = b""
+    for one in parse_list(memory.guest.read, start, end):
+        payload = one.payload
+        assert payload is not None
+        address = int(getattr(payload, "address", 0))
+        if address in places:
+            if isinstance(payload, GlShaderState):
+                count = (int(payload.attributes) - 1) % 8 + 1
+                size = GL_FIXED_SIZE + count * ATTRIBUTE_SIZE
+                record = np.frombuffer(memory.guest.read(address, size), np.uint32).copy()
+                assert {int(record[word]) in places for word in ShaderRecords.UNIFORMS} == {True}
+                record[[*ShaderRecords.UNIFORMS]] = 0
+                made += record.tobytes()
+            payload = payload.replace(address=0)
+        made += bytes([one.id]) + payload.to_bytes()
+    return made
+
+
 def drawn(folder: Path, *, by_processor: bool) -> tuple[list[bytes], list[Any], list[int], Any]:
     """Binning lists of all jobs, pictures, draws of each job; what was known in the end."""
     folder.mkdir()
@@ -84,8 +110,7 @@ def drawn(folder: Path, *, by_processor: bool) -> tuple[list[bytes], list[Any], 
         assert isinstance(screen, VideoCoreScreen)
 
         def job(event: Any) -> None:
-            start, end = event.lists[:2]
-            lists.append(screen.memory.guest.read(start, end - start))
+            lists.append(readable(screen, *event.lists[:2]))
             draws.extend(event.draws)
 
         screen.listeners.job.subscribe(job)
@@ -97,7 +122,7 @@ def drawn(folder: Path, *, by_processor: bool) -> tuple[list[bytes], list[Any], 
         counts = screen.processor.counts
         assert (counts.draws, counts.left_out) == (8 * FRAMES, 0)
         assert not server.reporter.counts
-        known = list(screen.processor.walk._known)
+        known = list(screen.processor.rows.known)
     finally:
         server.close()
     return lists, pictures, draws, known
@@ -266,7 +291,7 @@ def test_streamed_vertices_are_left_to_the_walk(
 
 def test_tables_that_are_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are emptied; nothing is drawn wrongly."""
-    monkeypatch.setattr(DrawWalk, "MOST", 3)
+    monkeypatch.setattr(DrawRows, "MOST", 3)
     lists, pictures, _, _ = drawn(tmp_path / "few", by_processor=False)
     others, wanted, _, _ = drawn(tmp_path / "processor", by_processor=True)
     assert lists == others
