@@ -12,6 +12,7 @@ from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.text.assembler import AssemblyError, assemble
 from vc4lab.qpu.text.disassembler import disassemble, disassemble_program
 from vc4lab.qpu.text.lint import lint
+from vc4lab.qpu.text.outputs import c_source
 
 _TOKENS = """
 mov fadd fsub fmul add sub shr asr ror shl min max and or xor not clz v8adds v8subs mul24 v8muld
@@ -78,7 +79,7 @@ class AssemblerFuzzer(Fuzzer):
         except AssemblyError:
             return
         assert assembly.listing() is not None
-        assert assembly.to_c("name")
+        assert c_source(assembly, "name")
         lint(assembly.words)
 
 

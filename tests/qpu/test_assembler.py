@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from vc4lab.qpu.text.assembler import Assembly, AssemblyError, assemble
 from vc4lab.qpu.text.disassembler import disassemble
+from vc4lab.qpu.text.outputs import c_source
 
 VPM_PROGRAM = """
 .set vw_layout, function vw_layout(a, b, c) { return (c | 0xa00 | a << 12 | b << 20); } vw_layout
@@ -158,7 +159,7 @@ def test_outputs() -> None:
     listing = assembly.listing().splitlines()
     assert listing[0] == "entry:"
     assert listing[1] == "  00000000: 100210e715827d80  mov rb3, unif"
-    source = assembly.to_c("shader")
+    source = c_source(assembly, "shader")
     assert "#define SHADER_ENTRY 0x0u" in source
     assert "SHADER_EXIT" not in source  # not exported
     assert "0x15827d80, 0x100210e7, /* mov rb3, unif */" in source

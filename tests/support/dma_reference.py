@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vc4lab.qpu.isa.vpm_setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 from vc4lab.v3d.unknowns import Unknowns
 from vc4lab.v3d.user_programs.state import Setups
 from vc4lab.v3d.user_programs.watching.transfers import (
@@ -18,15 +19,7 @@ from vc4lab.v3d.user_programs.watching.transfers import (
     load_rows,
     store_rows,
 )
-from vc4lab.v3d.vpm.setup import (
-    LoadSetup,
-    LoadStride,
-    StoreSetup,
-    StoreStride,
-    first_sub_index,
-    is_packed,
-    mode_width,
-)
+from vc4lab.v3d.vpm.setup import first_sub_index, is_packed, mode_width
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vc4lab.v3d.vpm.shader_rows import LANES, PER_WORD, ROW_BYTES, WINDOW_ROWS, GenericSetup
+from vc4lab.qpu.isa.vpm_setup import GenericSetup
+from vc4lab.v3d.vpm.shader_rows import LANES, PER_WORD, ROW_BYTES, WINDOW_ROWS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

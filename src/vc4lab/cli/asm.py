@@ -1,17 +1,24 @@
-"""`vc4lab asm`: QPU assembly text → binary, hex words or a C array."""
+"""`vc4lab asm`: QPU assembly text → binary, hex, arrays of C and Python, `.word` lines, ELF."""
 
 from __future__ import annotations
 
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.options import FILE
 from vc4lab.files import read_source, why, write_file
+
+if TYPE_CHECKING:
+    from vc4lab.qpu.text.assembly import Assembly
+
+
+LARGEST_SOURCE = 4 << 20
+"""Bytes of a source."""
 
 
 class Format(StrEnum):
@@ -20,6 +27,30 @@ class Format(StrEnum):
     BIN = "bin"
     HEX = "hex"
     C = "c"
+    PYTHON = "python"
+    GAS = "gas"
+    ELF = "elf"
+
+
+_BY_SUFFIX = {
+    ".h": Format.C, ".c": Format.C, ".hex": Format.HEX, ".py": Format.PYTHON,
+    ".s": Format.GAS, ".o": Format.ELF, ".elf": Format.ELF,
+}  # fmt: skip
+
+DialectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect",
+        help="qpuasm or vc4asm; default: as the source shows it.",
+        metavar="NAME",
+    ),
+]
+IncludeOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "-I", "--include", help="Folder with files to .include; may be repeated.", parser=FILE
+    ),
+]
 
 
 def asm(
@@ -31,12 +62,17 @@ def asm(
     format_: Annotated[
         Format | None,
         typer.Option(
-            "--format", help="Default: by the output's name (.h/.c: c, .hex: hex, else bin)."
+            "--format",
+            help="Default: by the output's name (.h/.c: c, .py: python, .s: gas, .o: elf, "
+            ".hex: hex, else bin).",
         ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="Name of the C array; default: the output's name.")
+        str | None,
+        typer.Option("--name", help="Name of the array or symbol; default: the output's name."),
     ] = None,
+    dialect: DialectOption = None,
+    include: IncludeOption = None,
     listing: Annotated[
         bool, typer.Option("--listing", help="Print addresses, words and source instead.")
     ] = False,
@@ -44,43 +80,20 @@ def asm(
         bool, typer.Option("--lint/--no-lint", help="Check the instruction restrictions.")
     ] = True,
 ) -> None:
-    """Assemble a QPU program (the dialect of hermanhermitage's qpuasm.js).
+    """Assemble a QPU program, in the dialect of qpuasm.js or of vc4asm.
 
     Broken instruction restrictions are shown as warnings.
     """
-    from vc4lab.cli.messages import note
-    from vc4lab.diagnostics.catalogue import severity_of
-    from vc4lab.qpu.text.assembler import MAX_SOURCE, AssemblyError, assemble
-    from vc4lab.qpu.text.lint import lint
-
     shown = "<stdin>" if file == "-" else file
-    try:
-        assembly = assemble(read_source(file, MAX_SOURCE).decode("utf-8-sig"))
-    except OSError as error:
-        raise failed(f"{shown}: {why(error)}") from None
-    except UnicodeDecodeError as error:
-        raise failed(f"{shown}: not a text file (byte {error.start} is not UTF-8)") from None
-    except AssemblyError as error:
-        raise failed(error.shown(shown)) from None
+    assembly = read_assembly(file, dialect, include)
     if warn:
-        for finding in lint(assembly.words, assembly.raw):
-            line, text = assembly.lines[finding.index]
-            message = f"{finding.code}: {finding.message}: {text}"
-            severity = severity_of(finding.code)
-            note(severity)
-            typer.echo(f"{shown}:{line}: {severity.name.lower()} {message}", err=True)
+        _lint(assembly, shown)
     suffix = output.suffix.lower() if output else ""
     if format_ is None:
-        by_suffix = {".h": Format.C, ".c": Format.C, ".hex": Format.HEX}
-        format_ = by_suffix.get(suffix, Format.BIN if output else Format.HEX)
+        format_ = _BY_SUFFIX.get(suffix, Format.BIN if output else Format.HEX)
+    result = _formatted(assembly, format_, name or (output.stem if output else "qpu"), shown)
     if listing:
         result = assembly.listing().encode()
-    elif format_ == Format.C:
-        result = assembly.to_c(_identifier(name or (output.stem if output else "qpu"))).encode()
-    elif format_ == Format.HEX:
-        result = "".join(f"{word:016x}\n" for word in assembly.words).encode()
-    else:
-        result = assembly.bytes
     if output is None:
         sys.stdout.buffer.write(result)
         sys.stdout.flush()
@@ -91,7 +104,53 @@ def asm(
         raise failed(f"{output}: {why(error)}", ExitCode.OUTPUT) from None
 
 
-def _identifier(text: str) -> str:
-    """A C name made of a file name."""
-    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
-    return f"_{name}" if not name or name[0].isdigit() else name
+def read_assembly(
+    file: str, dialect: str | None, include: list[Path] | None, limit: int = LARGEST_SOURCE
+) -> Assembly:
+    """The program of a source file, or the end of the command with its mistakes."""
+    from vc4lab.qpu.dialects.choose import assemble_source
+    from vc4lab.qpu.text.syntax import AssemblyError
+
+    shown = "<stdin>" if file == "-" else file
+    path = "" if file == "-" else file
+    try:
+        text = read_source(file, limit).decode("utf-8-sig")
+        assembly = assemble_source(text, dialect=dialect, path=path, folders=include or ())
+    except OSError as error:
+        raise failed(f"{shown}: {why(error)}") from None
+    except UnicodeDecodeError as error:
+        raise failed(f"{shown}: not a text file (byte {error.start} is not UTF-8)") from None
+    except AssemblyError as error:
+        raise failed(error.shown(shown)) from None
+    for note in assembly.notes:
+        typer.echo(f"{note.file or shown}:{note.line}: note: {note.message}", err=True)
+    return assembly
+
+
+def _formatted(assembly: Assembly, kind: Format, name: str, source: str) -> bytes:
+    from vc4lab.qpu.text.elf import elf_object
+    from vc4lab.qpu.text.outputs import c_source, gnu_source, hex_words, identifier, python_source
+
+    name = identifier(name)
+    if kind == Format.BIN:
+        return assembly.bytes
+    if kind == Format.ELF:
+        return elf_object(assembly, name, source)
+    if kind == Format.HEX:
+        return hex_words(assembly).encode()
+    writers = {Format.C: c_source, Format.PYTHON: python_source, Format.GAS: gnu_source}
+    return writers[kind](assembly, name).encode()
+
+
+def _lint(assembly: Assembly, shown: str) -> None:
+    from vc4lab.cli.messages import note
+    from vc4lab.diagnostics.catalogue import severity_of
+    from vc4lab.qpu.text.lint import lint
+
+    for finding in lint(assembly.words, assembly.raw):
+        line, text = assembly.lines[finding.index]
+        message = f"{finding.code}: {finding.message}: {text}"
+        severity = severity_of(finding.code)
+        note(severity)
+        place = assembly.file(finding.index) or shown
+        typer.echo(f"{place}:{line}: {severity.name.lower()} {message}", err=True)

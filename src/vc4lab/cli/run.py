@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli import options as common
+from vc4lab.cli.asm import DialectOption, IncludeOption, read_assembly
 from vc4lab.cli.exit_codes import ExitCode, failed, stopped
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.cli.timing_options import (
@@ -79,6 +80,8 @@ def run(
         ),
     ] = True,
     unknown: common.UnknownOption = None,
+    dialect: DialectOption = None,
+    include: IncludeOption = None,
     timing: Annotated[
         bool, typer.Option("--timing", help="Say how long the chip takes for it, and why.")
     ] = False,
@@ -97,7 +100,7 @@ def run(
 
     reporter = reporter_of(strict)
     timer = _timer(timing, chip, board, as_json)
-    source = _read(program, entry)
+    source = _read(program, entry, dialect, include)
     reporter.listeners.append(source.show)
     try:
         experiment = Experiment(
@@ -182,33 +185,34 @@ class _Source:
         return f"line {line[0]}, " if line is not None else ""
 
 
-def _read(path: Path, entry: str | None) -> _Source:
-    from vc4lab.qpu.text.assembler import AssemblyError, assemble
-
-    if entry is not None and path.suffix.lower() in (BINARY, HEX):
-        raise failed(f"{path}: words have no labels, so --entry {entry!r} is not possible")
-    try:
-        data = read_file(path, LARGEST_PROGRAM)
-        if path.suffix.lower() == BINARY:
-            return _Source(path, data)
-        text = data.decode("utf-8-sig")
-        if path.suffix.lower() == HEX:
-            words = [int(word, 16) for word in text.split()]
-            return _Source(path, b"".join(word.to_bytes(8, "little") for word in words))
-        assembly = assemble(text)
-    except OSError as error:
-        raise failed(f"{path}: {why(error)}") from None
-    except UnicodeDecodeError as error:
-        raise failed(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
-    except AssemblyError as error:
-        raise failed(error.shown(str(path))) from None
-    except (ValueError, OverflowError):
-        raise failed(f"{path}: expected one hexadecimal 64-bit word per line") from None
+def _read(
+    path: Path, entry: str | None, dialect: str | None, include: list[Path] | None
+) -> _Source:
+    if path.suffix.lower() in (BINARY, HEX):
+        if entry is not None:
+            raise failed(f"{path}: words have no labels, so --entry {entry!r} is not possible")
+        return _read_words(path)
+    assembly = read_assembly(str(path), dialect, include, LARGEST_PROGRAM)
     if entry is not None and entry not in assembly.labels:
         known = ", ".join(assembly.labels) or "none"
         raise failed(f"{path}: there is no label {entry!r} (known: {known})")
     start = assembly.labels[entry] if entry is not None else 0
     return _Source(path, assembly.bytes, start, assembly.lines, assembly.raw)
+
+
+def _read_words(path: Path) -> _Source:
+    try:
+        data = read_file(path, LARGEST_PROGRAM)
+        if path.suffix.lower() == BINARY:
+            return _Source(path, data)
+        words = [int(word, 16) for word in data.decode("utf-8-sig").split()]
+        return _Source(path, b"".join(word.to_bytes(8, "little") for word in words))
+    except OSError as error:
+        raise failed(f"{path}: {why(error)}") from None
+    except UnicodeDecodeError as error:
+        raise failed(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
+    except (ValueError, OverflowError):
+        raise failed(f"{path}: expected one hexadecimal 64-bit word per line") from None
 
 
 def _print(report: Report, engine: str) -> None:

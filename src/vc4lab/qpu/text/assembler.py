@@ -1,7 +1,7 @@
 """The QPU assembler: text in the dialect of hermanhermitage's qpuasm.js → instruction words.
 
     assembly = assemble(text)      # raises AssemblyError with lines, columns and what is allowed
-    assembly.words, assembly.labels["entry"], assembly.to_c("shader")
+    assembly.words, assembly.labels["entry"], assembly.listing()
 
 Beyond qpuasm.js: ``li`` and ``load_imm`` for ``ldi``, ``mov`` of a large immediate becomes ``ldi``,
 branches without a link register, two link registers, ``src << n`` (rotate down), ``read reg``
@@ -12,10 +12,10 @@ branches without a link register, two link registers, ``src << n`` (rotate down)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, WORD_MASK
+from vc4lab.qpu.text.assembly import Assembly
 from vc4lab.qpu.text.encoder import AluEncoder
 from vc4lab.qpu.text.expressions import Macro, Value, parse_macro
 from vc4lab.qpu.text.mnemonics import BRANCHES, LOADS, SEMAPHORES
@@ -37,69 +37,6 @@ from vc4lab.qpu.text.syntax import (
 )
 
 DIRECTIVES: Final = (".global", ".set", ".quad")
-
-
-@dataclass(frozen=True)
-class Assembly:
-    """An assembled program. ``labels`` and ``symbols`` hold byte addresses and ``.set`` values."""
-
-    words: tuple[int, ...]
-    labels: Mapping[str, int]
-    address: int = 0
-    exported: tuple[str, ...] = ()
-    symbols: Mapping[str, Value] = field(default_factory=dict)
-    lines: tuple[tuple[int, str], ...] = ()  # source line number and text of each word
-    raw: frozenset[int] = frozenset()  # indices of words given by ``.quad``
-
-    def __repr__(self) -> str:
-        labels = ", ".join(list(self.labels)[:5]) + (", …" if len(self.labels) > 5 else "")
-        return f"<Assembly of {len(self.words)} instructions, labels: {labels or 'none'}>"
-
-    @property
-    def bytes(self) -> bytes:
-        """The words, little-endian."""
-        return b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in self.words)
-
-    def _label_at(self) -> dict[int, list[str]]:
-        found: dict[int, list[str]] = {}
-        for name, address in self.labels.items():
-            found.setdefault(address, []).append(name)
-        return found
-
-    def listing(self) -> str:
-        """Address, word and source text of every instruction, labels in between."""
-        labels = self._label_at()
-        rows = []
-        for index, word in enumerate(self.words):
-            address = self.address + INSTRUCTION_BYTES * index
-            rows += [f"{name}:" for name in labels.get(address, ())]
-            rows.append(f"  {address:08x}: {word:016x}  {self._text(index)}".rstrip())
-        end = self.address + INSTRUCTION_BYTES * len(self.words)
-        return "\n".join([*rows, *(f"{name}:" for name in labels.get(end, ()))]) + "\n"
-
-    def _text(self, index: int) -> str:
-        return self.lines[index][1] if index < len(self.lines) else ""
-
-    def to_c(self, name: str = "qpu_program") -> str:
-        """C source: an aligned array ``name`` of 32-bit halves, and ``NAME_LABEL`` offsets."""
-        rows = [
-            "/* Made by vc4lab asm; do not edit. */",
-            "#include <stdint.h>",
-            "",
-        ]
-        for label, address in self.labels.items():
-            if not self.exported or label in self.exported:
-                macro = f"{name}_{label}".upper().replace(".", "_").replace("$", "_")
-                rows.append(f"#define {macro} 0x{address - self.address:x}u")
-        rows += ["", f"static const uint32_t {name}[] __attribute__((aligned(16))) = {{"]
-        labels = self._label_at()
-        for index, word in enumerate(self.words):
-            for label in labels.get(self.address + INSTRUCTION_BYTES * index, ()):
-                rows.append(f"    /* {label}: */")
-            comment = self._text(index).replace("*/", "* /").replace("/*", "/ *")
-            comment = comment.encode("ascii", "replace").decode()
-            rows.append(f"    0x{word & 0xFFFFFFFF:08x}, 0x{word >> 32:08x}, /* {comment} */")
-        return "\n".join([*rows, "};", ""])
 
 
 def assemble(

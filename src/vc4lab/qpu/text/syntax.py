@@ -21,6 +21,7 @@ MAX_INSTRUCTIONS: Final = 1 << 17
 """Instructions of a program: a megabyte of code."""
 
 _SHOWN_COLUMNS: Final = 120
+_SHOWN_CALLERS: Final = 4
 _HINT_CHOICES: Final = 2000
 """Names among which similar ones are looked for; more would take seconds."""
 
@@ -32,12 +33,17 @@ _COMMENT: Final = re.compile(r"/\*|//|#")
 
 @dataclass(frozen=True)
 class SourceError(Exception):
-    """One mistake: line and column count from 1."""
+    """One mistake: line and column count from 1.
+
+    file: where the line is, if not in the source itself; within: what led there, macros and files.
+    """
 
     line: int
     column: int
     message: str
     source: str = ""
+    file: str = ""
+    within: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"line {self.line}, column {self.column}: {self.message}"
@@ -46,11 +52,16 @@ class SourceError(Exception):
         """Message with the source line (of a long one the part around) and a mark under the
         place.
         """
+        name = self.file or name
         where = f"{name}:{self.line}:{self.column}: " if name else f"{self}".split(self.message)[0]
+        if not self.source:
+            return f"{where}{self.message}"
         start = max(0, self.column - _SHOWN_COLUMNS // 2)
         start = 0 if len(self.source) <= _SHOWN_COLUMNS else start
         line = self.source[start : start + _SHOWN_COLUMNS].expandtabs(1)
-        return f"{where}{self.message}\n    {line}\n    {' ' * (self.column - 1 - start)}^"
+        mark = f"    {line}\n    {' ' * (self.column - 1 - start)}^"
+        around = self.within[:_SHOWN_CALLERS]
+        return "\n".join([f"{where}{self.message}", mark, *(f"    {place}" for place in around)])
 
 
 class AssemblyError(ValueError):

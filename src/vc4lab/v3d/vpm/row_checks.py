@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from vc4lab.qpu.isa.encoding import Branch, LoadImmediate
 from vc4lab.qpu.isa.registers import Read, Write
+from vc4lab.qpu.isa.vpm_setup import GenericSetup
 from vc4lab.qpu.run.plan import plan
 from vc4lab.v3d.vpm.shader_rows import (
     WHOLE_ROWS,
     WINDOW_ROWS,
-    GenericSetup,
     ReadQueue,
     first_address,
     next_address,

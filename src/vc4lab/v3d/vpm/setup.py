@@ -1,4 +1,4 @@
-"""VPM and DMA setup words, declared once, and where each element of a block lies in the VPM.
+"""DMA setup words in use, and where each element of a block lies in the VPM.
 
 The VPM is seen as bytes: word column X of row Y is at 64 * Y + 4 * X. A block's elements are
 numbered by *sub-index*: element `sub` of width w bytes, counted from the word at (Y, X), lies w *
@@ -10,59 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vc4lab.bits import Bits, Layout
+from vc4lab.qpu.isa.vpm_setup import StoreSetup, StoreStride
 from vc4lab.v3d.vpm.shader_rows import LANES, ROW_BYTES
 
 DMA_ROWS = 128
 """Rows that the 7-bit Y of a DMA setup reaches; the window of a program has the first 64."""
 
 VPM_BYTES = DMA_ROWS * ROW_BYTES
-
-
-class StoreSetup(Layout, width=32):
-    """VDW basic: VPM to memory (AG100-R table 34)."""
-
-    kind = Bits(31, 30, doc="2")
-    units = Bits(29, 23, doc="rows in memory, 0 = 128")
-    depth = Bits(22, 16, doc="elements in a row, 0 = 128")
-    laned = Bits(15)
-    horizontal = Bits(14)
-    y = Bits(13, 7)
-    x = Bits(6, 3)
-    mode = Bits(2, 0, doc="0: 32 bit; 2, 3: 16 bit, half; 4-7: 8 bit, byte")
-
-
-class StoreStride(Layout, width=32):
-    """VDW stride (table 35; the width of the stride is vc4asm's measurement)."""
-
-    kind = Bits(31, 30, doc="3")
-    block_mode = Bits(16, doc="1: rows packed in the VPM, says the guide; see is_packed")
-    stride = Bits(15, 0, doc="bytes between the end of a row and the start of the next")
-
-
-class LoadSetup(Layout, width=32):
-    """VDR basic: memory to VPM (table 36)."""
-
-    is_load = Bits(31, doc="1")
-    mode = Bits(30, 28, doc="0: 32 bit; 2, 3: 16 bit, half; 4-7: 8 bit, byte; 1: LoadStride")
-    memory_pitch = Bits(27, 24, doc="8 * 2**n bytes; 0: as LoadStride says")
-    row_length = Bits(23, 20, doc="0 = 16")
-    rows = Bits(19, 16, doc="0 = 16")
-    vpm_pitch = Bits(15, 12, doc="0 = 16")
-    vertical = Bits(11)
-    y = Bits(10, 4)
-    x = Bits(3, 0)
-
-
-class LoadStride(Layout, width=32):
-    """VDR extended stride (table 37; boards have a bit more than its 12:0)."""
-
-    kind = Bits(31, 28, doc="9")
-    pitch = Bits(13, 0, doc="bytes from the start of a row to the start of the next")
-
-
-STORE_KIND, STORE_STRIDE_KIND = 2, 3
-LOAD_STRIDE_KIND = 9
 
 
 @dataclass(frozen=True)

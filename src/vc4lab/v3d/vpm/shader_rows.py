@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.bits import Bits, Layout
 from vc4lab.qpu.isa.encoding import LoadImmediate
 from vc4lab.qpu.isa.registers import Write
+from vc4lab.qpu.isa.vpm_setup import GenericSetup
 from vc4lab.qpu.run.environment import Unsupported
 
 if TYPE_CHECKING:
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
 WINDOW_ROWS = 64
 LANES = 16
 ROW_BYTES = 4 * LANES
-
-
-class GenericSetup(Layout, width=32):
-    """A generic VPM read or write setup (AG100-R Table 31 and 33)."""
-
-    address = Bits(7, 0)
-    size = Bits(9, 8, doc="0: 8 bit, 1: 16 bit, 2: 32 bit")
-    laned = Bits(10)
-    horizontal = Bits(11)
-    stride = Bits(17, 12, doc="0 = 64")
-    number = Bits(23, 20, doc="vectors to read, 0 = 16")
-    kind = Bits(31, 30, doc="0: generic block access")
 
 
 MAX_READS = 16

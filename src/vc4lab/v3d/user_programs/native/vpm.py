@@ -6,11 +6,11 @@ one function that looks at the setup word for each lane.
 
 from __future__ import annotations
 
+from vc4lab.qpu.isa.vpm_setup import LOAD_STRIDE_KIND, STORE_KIND, STORE_STRIDE_KIND
 from vc4lab.simd import Value, any_, i1, i32, i32x16, kernel, mask16, ptr, select, splat, staged
 from vc4lab.v3d.user_programs import state as st
 from vc4lab.v3d.user_programs.state import QpuState, SharedState
 from vc4lab.v3d.vpm.access import HORIZONTAL, element_offsets, first_address, write_vector
-from vc4lab.v3d.vpm.setup import LOAD_STRIDE_KIND, STORE_KIND, STORE_STRIDE_KIND
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vc4lab.qpu.isa.vpm_setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 from vc4lab.v3d.unknowns import Unknowns
 from vc4lab.v3d.vpm.setup import (
     DMA_ROWS,
     VPM_BYTES,
-    LoadSetup,
-    LoadStride,
-    StoreSetup,
-    StoreStride,
     Width,
     first_sub_index,
     mode_width,

@@ -17,10 +17,10 @@ from vc4lab.memory import MEMORY_MASK
 from vc4lab.qpu.isa.accesses import accesses
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import CONSUMERS, MAX_DISTANCE, PRODUCERS
+from vc4lab.qpu.isa.vpm_setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 from vc4lab.qpu.text.lint import Finding, Part, between, pairs, singles
 from vc4lab.v3d.user_programs.watching.transfers import load_places, load_rows, store_rows
 from vc4lab.v3d.vpm.access import vector_places
-from vc4lab.v3d.vpm.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program

@@ -1,0 +1,1 @@
+"""The dialect of vc4asm: macros, functions, expressions over registers, joined instructions."""
