@@ -485,6 +485,49 @@ def test_builds_of_igt(tmp_path: Path) -> None:
     assert place == tmp_path / "arm64" / "tests" / "vc4" / "vc4_wait_bo"
 
 
+def test_sub_tests_that_a_run_did_not_end_are_run_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(igt, "WORK", tmp_path)
+    asked: list[tuple[str, str | None]] = []
+    flaky = iter(("FAIL", "SUCCESS"))
+
+    def one(name: str, test: str | None) -> igt.Ran:
+        asked.append((name, test))
+        if name == "kms_lost":  # the kernel gave up: not a word of what was printed
+            found = {"-": "NONE"} if test is None else {test: "SUCCESS"}
+        elif test is None:
+            found = {"done": "SUCCESS", "flaky": "FAIL", "broken": "FAIL", "slow": "NONE"}
+        elif test == "flaky":
+            found = {"flaky": next(flaky)}
+        else:
+            found = {"broken": "FAIL"} if test == "broken" else {"-": "NONE"}
+        return igt.Ran(found, f"output of {test}", True)
+
+    def tests_of(name: str) -> list[str]:
+        return ["a"] if name == "kms_lost" else ["done", "flaky", "broken", "slow", "never"]
+
+    results = Results(tmp_path / "results.jsonl")
+    igt.run("device", one, results, ["kms_a", "kms_lost"], tests_of, tries=3)
+    alone = [test for name, test in asked if name == "kms_a" and test is not None]
+    assert alone == ["flaky"] * 2 + ["broken"] * 2 + ["slow"] * 3 + ["never"] * 3
+    expected = {
+        "kms_a done": "SUCCESS", "kms_a flaky": "SUCCESS", "kms_a broken": "FAIL",
+        "kms_a slow": "NONE", "kms_a never": "NONE", "kms_lost a": "SUCCESS",
+    }  # fmt: skip
+    pairs = igt.pairs_of(results.by_name, {}, ["kms_a", "kms_lost"])
+    assert {name: result for name, (result, _) in pairs.items()} == expected
+    assert igt.passed_later(results.by_name, pairs) == ["kms_a flaky"]
+    assert "== flaky\noutput of flaky\n" in (tmp_path / "device" / "kms_a.txt").read_text()
+    asked.clear()
+    igt.run("device", one, results, ["kms_a", "kms_lost"], tests_of, tries=3)
+    assert not asked, "what is known is not run again"
+    half = Results(tmp_path / "half.jsonl")  # stopped after the whole run
+    half.add({"kms_a done": "SUCCESS", "kms_a flaky": "SUCCESS", "kms_a": "begun"})
+    igt.run("guest", one, half, ["kms_a"], tests_of)
+    assert [test for _, test in asked] == ["broken", "slow", "never"]
+
+
 def test_the_part_about_igt_explains_differences(tmp_path: Path) -> None:
     device = {"kms_a x": "SUCCESS", "kms_a y": "SKIP", "kms_a": "ran", "kms_ab z": "FAIL"}
     guest = {"kms_a x": "SUCCESS", "kms_a y": "SUCCESS", "kms_a": "ran"}
@@ -501,6 +544,11 @@ def test_the_part_about_igt_explains_differences(tmp_path: Path) -> None:
     assert "Not run" not in text
     some = igt_page.part(pairs, causes(tmp_path), "6.1", "host", ["kms_b", "kms_c"])
     assert "\nNot run this time: kms_b, kms_c.\n" in some
+    told = igt_page.part(pairs, causes(tmp_path), "6.1", "host", (), ["kms_a x"], "At night.")
+    assert "\nGuest: Linux 6.1. Host: host. At night.\n" in told
+    assert "\nPassed here, alone, after having failed: `kms_a x`.\n" in told
+    row = "[[cause]]\nhere = 'SKIP (FAIL|SUCCESS)'\ntests = 'kms_a y'\ntext = 'either'\n"
+    assert igt_page.differences(pairs, causes(tmp_path, row))[0][2] == "either"
 
 
 def test_a_part_in_the_middle_is_replaced_alone() -> None:

@@ -118,6 +118,6 @@ class Causes:
     def of(self, test: str, here: str) -> str:
         """The sentence; "unexplained" where the table has none."""
         for row in self.rows:
-            if row.here == here and row.tests.fullmatch(test):
+            if re.fullmatch(row.here, here) and row.tests.fullmatch(test):
                 return row.text
         return "unexplained"

@@ -14,8 +14,9 @@ HEAD = f"""{IGT_MARK}
 igt-gpu-tools 2.2, built outside this repository: each sub-test of the core, DRM, KMS, sync object
 and vc4 programs, the amd64 build on the virtual device of `vc4lab drm`, the arm64 build in the
 guest of `vc4lab linux` on Debian's own vc4.ko. Written by `make conformance-igt IGT=DIR`, only when
-every program has both results; *why* comes from `causes-igt.toml`. Tests that measure time fail on
-a host that is busy.
+every program has both results; *why* comes from `causes-igt.toml`. A sub-test that a program did
+not come to within its time, or did not end, is run alone; one that fails on the virtual device too,
+three times at most, since tests that measure time fail on a host that is busy.
 """
 Pairs = Mapping[str, tuple[str, str]]
 """By program and sub-test: the result on the device, the result in the guest."""
@@ -32,18 +33,35 @@ def differences(pairs: Pairs, causes: Causes) -> list[tuple[str, str, str]]:
 
 
 def part(
-    pairs: Pairs, causes: Causes, release: str, host: str, left_out: Sequence[str] = ()
+    pairs: Pairs,
+    causes: Causes,
+    release: str,
+    host: str,
+    left_out: Sequence[str] = (),
+    again: Sequence[str] = (),
+    note: str = "",
 ) -> str:
-    """The whole part. `left_out`: programs that were not run."""
-    return "\n".join(_lines(pairs, causes, release, host, left_out)) + "\n"
+    """The whole part. `left_out`: programs that were not run; `again`: sub-tests that passed on the
+    virtual device after they had failed; `note`: how these runs were made."""
+    return (
+        "\n".join(_lines(pairs, causes, f"{release}. Host: {host}", left_out, again, note)) + "\n"
+    )
 
 
 def _lines(
-    pairs: Pairs, causes: Causes, release: str, host: str, left_out: Sequence[str]
+    pairs: Pairs,
+    causes: Causes,
+    where: str,
+    left_out: Sequence[str],
+    again: Sequence[str],
+    note: str,
 ) -> Iterator[str]:
     found = differences(pairs, causes)
     yield HEAD
-    yield f"Guest: Linux {release}. Host: {host}."
+    yield f"Guest: Linux {where}." + (f" {note}" if note else "")
+    if again:
+        names = ", ".join(f"`{name}`" for name in again)
+        yield f"\nPassed here, alone, after having failed: {names}."
     if left_out:
         yield f"\nNot run this time: {', '.join(left_out)}."
     yield ""
