@@ -128,6 +128,8 @@ def test_the_peripherals_of_another_board(run: Run) -> None:
     [
         (0x7E201000, "SOC-003", "this one at 0x20201000"),
         (0xC0000000, "SOC-003", "RAM is at 0x00000000"),
+        (0xFE201000, "SOC-003", "where a Raspberry Pi 4 has its peripherals"),
+        (0xFC201000, "SOC-003", "RAM is at 0x3c201000"),
         (0x3F000000, "SOC-002", "Pi 2 or 3"),
         (0x50000000, "SOC-002", "as a bus address"),
         (0x30000000, "SOC-002", ""),

@@ -36,6 +36,8 @@ REGION_BITS = 20
 REGIONS = 1 << 32 - REGION_BITS
 READ, WRITTEN = 0, 1
 SAY = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int32)
+OF_A_PI_4 = 0xFE000000
+"""From here on a Raspberry Pi 4 has its peripherals, and those of its ARM cores."""
 OTHER_BASES = ((0x20000000, "Pi Zero or 1"), (0x3F000000, "Pi 2 or 3"))
 
 
@@ -86,6 +88,12 @@ def why_nothing(address: int, peripherals: int) -> tuple[str, str]:
         return "SOC-003", (
             f" (a peripheral's bus address: the ARM's peripherals are at 0x{peripherals:08x}, "
             f"this one at 0x{meant:08x})"
+        )
+    if address >= OF_A_PI_4:
+        return "SOC-003", (
+            f" (where a Raspberry Pi 4 has its peripherals; this board's are at "
+            f"0x{peripherals:08x}. As a bus address it would be RAM at "
+            f"0x{address & 0x3FFFFFFF:08x})"
         )
     if address >> 30 in (2, 3):
         return "SOC-003", f" (the RAM is at 0x{address & 0x3FFFFFFF:08x})"
