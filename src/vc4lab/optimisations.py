@@ -89,6 +89,10 @@ UNTOUCHED_TILES = Optimisation(
     "untouched-tiles", "v3d/tiles/untouched.py", "",
     "tiles loaded and stored without a draw: glmark2's desktop with blur 5 %",
 )  # fmt: skip
+NATIVE_TURNS = Optimisation(
+    "native-turns", "soc/cores/native_turns.py", "",
+    "four cores that wait by wfe or poll their counters, with timer interrupts: TODO",
+)  # fmt: skip
 STEADY_WAITS = Optimisation(
     "steady-waits", "soc/cores/steady.py", "",
     "guests that wait by wfe or watch a word: 0.1 % of a core with --realtime, without it 2 to 3 %",
@@ -97,7 +101,8 @@ STEADY_WAITS = Optimisation(
 TABLE = (
     PACKED_QUADS, PAIRED_BATCHES, WHOLE_UTILES, NEIGHBOUR_UTILES, TILE_TABLES, COMPRESSED_BLOCKS,
     EARLY_DEPTH, SCALED_DEPTHS, FUSED_BYTES, INDEX_RUNS, SHARED_SHADING, PLACED_HELPERS,
-    THOROUGH_BUILDS, UNTOUCHED_TILES, STEADY_WAITS,
+    THOROUGH_BUILDS, UNTOUCHED_TILES, NATIVE_TURNS,
+    STEADY_WAITS,
 )  # fmt: skip
 
 _unknown = set(WITHOUT.split(",")) - {"", *(row.name for row in TABLE)}

@@ -232,7 +232,7 @@ def test_a_core_released_by_its_mailbox_runs_from_there(boot):
     machine = boot("hello")
     machine.local_bus.write(0x9C, 4, 0x8000)
     assert machine.cores[1].pc == 0, "the stub waits for an event"
-    machine.processors.send_event()
+    machine.processors.events.send()
     assert machine.run().reason is Stop.HALTED
     assert sorted(machine.uart.text) == sorted(2 * "hello from the ARM\n")
 

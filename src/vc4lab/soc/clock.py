@@ -34,6 +34,7 @@ class TimeState(Struct):
     company = i64
     wish = i64
     changes = i64
+    marker = i64
 
 
 SKIPPED = TimeState.skipped.offset // 8
@@ -43,6 +44,7 @@ SHARE = TimeState.share.offset // 8
 COMPANY = TimeState.company.offset // 8
 WISH = TimeState.wish.offset // 8
 CHANGES = TimeState.changes.offset // 8
+MARKER = TimeState.marker.offset // 8
 """Members of the state, as `words_of` numbers them."""
 MANY = 64
 """Events that were taken back may stay in the queue."""
@@ -91,7 +93,7 @@ class Clock:
         self.counter = counter
         self.ns_per_instruction = ns_per_instruction
         self._state = TimeState(
-            next_event=FAR, share=1, ns_per_instruction=ns_per_instruction, wish=-1
+            next_event=FAR, share=1, ns_per_instruction=ns_per_instruction, wish=-1, marker=FAR
         )
         self.address: int = self._state.address
         """The host's address of the `TimeState`."""
@@ -209,6 +211,16 @@ class Clock:
         """Moment of the next event, `FAR` if there is none."""
         return self._words[NEXT_EVENT]
 
+    @property
+    def marker(self) -> int:
+        """A moment at which the slice ends as at an event, although none happens; else `FAR`."""
+        return self._words[MARKER]
+
+    @marker.setter
+    def marker(self, moment: int) -> None:
+        self._words[MARKER] = moment
+        self.look_ahead()
+
     def next_noticed(self) -> int:
         """Moment of the next event that has an effect somewhere in the machine, else `FAR`."""
         moments = (
@@ -223,7 +235,8 @@ class Clock:
         queue = self._queue
         while queue and queue[0][2].cancelled:
             heapq.heappop(queue)
-        self._words[NEXT_EVENT] = min(queue[0][0], FAR) if queue else FAR
+        marker = self._words[MARKER]
+        self._words[NEXT_EVENT] = min(queue[0][0], marker) if queue else marker
 
     def note_cancelled(self) -> None:
         """An event was taken back. Many of them go at once: a program may set a timer anew again

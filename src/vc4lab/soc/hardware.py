@@ -84,12 +84,15 @@ class Hardware:
         For debuggers: called before each slice.
     has_caches
         Whether a model of the caches sees each access.
+    is_paced
+        Whether guest time is held back to the wall clock's.
     forgiving
         Whether what a board would refuse, or get wrong, works (`GpuOptions.forgiving`).
     """
 
     before_slice: Callable[[], None] | None = None
     has_caches = False
+    is_paced = False
 
     def __init__(
         self,

@@ -235,6 +235,7 @@ class Machine:
     @pace.setter
     def pace(self, pace: Pace | None) -> None:
         self._pace = pace
+        self.hardware.is_paced = pace is not None
         # The next vsync is soon enough, and a loop that waits for a key costs little until then.
         self.bus.asks_about_input = pace is None
 

@@ -48,6 +48,7 @@ def page_table() -> ctypes.Array[ctypes.c_uint8]:
 
 
 _NOTHING_SEEN = page_table()
+_NOWHERE_SEEN = ctypes.addressof(_NOTHING_SEEN)
 
 
 def page_index(address: int) -> int:
@@ -79,6 +80,7 @@ class SliceState(Struct):
     maintained = i64
     limit_before = i64
     end = i64
+    noted = i64
 
 
 COUNT = SliceState.count.offset // 8
@@ -96,6 +98,8 @@ CODE_CHANGED = SliceState.code_changed.offset // 8
 COMPANY = SliceState.company.offset // 8
 MAINTAINED = SliceState.maintained.offset // 8
 END = SliceState.end.offset // 8
+RAM, PAGES_AT, SEEN_AT = (SliceState.offset(name) // 8 for name in ("ram", "pages", "seen"))
+NOTED = SliceState.noted.offset // 8
 """Members of the state, as `words_of` numbers them."""
 NOWHERE = -1
 """No address of a block."""
@@ -246,9 +250,9 @@ class SliceCounter:
         self._state = SliceState(maintained=NOWHERE)
         self.address: int = self._state.address
         """Host address of the shared state."""
-        self.watch_pages(_NOTHING_SEEN)
         self.words = self._words = words_of(self._state)
         """The members of the `SliceState`, for frequent reads."""
+        self.watch_pages(_NOTHING_SEEN)
         self.fault: BaseException | None = None
 
     @property
@@ -284,12 +288,12 @@ class SliceCounter:
 
         `ram` is the host's address of the guest's RAM.
         """
+        words = self.words
         self._seen = seen
-        self._state.ram = ram
-        self._state.pages = ctypes.addressof(seen)
+        words[RAM] = ram
+        words[PAGES_AT] = ctypes.addressof(seen)
         # With all pages unseen the hook looks closer at every block.
-        masks = self._state.masks
-        self._state.seen = ctypes.addressof(_NOTHING_SEEN if masks else seen)
+        words[SEEN_AT] = _NOWHERE_SEEN if words[MASKS] else words[PAGES_AT]
 
     def met_new_page(self) -> bool:
         """Whether that has happened since the last call."""
@@ -326,8 +330,13 @@ class SliceCounter:
         """Whether that has happened."""
         return self._words[UNMASKED] != 0
 
+    def note(self) -> None:
+        """Python has had to do with an instruction: it looks when the engine comes back."""
+        self._words[NOTED] = 1
+
     def fail(self, error: BaseException) -> None:
         """Keep an error of a device until the slice has ended; it cannot cross native code."""
+        self.note()
         if self.fault is None:
             self.fault = error
         self.stop()

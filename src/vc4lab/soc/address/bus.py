@@ -291,6 +291,7 @@ class Bus:
         self._native["own_time"](self.address)
 
     accesses = _shared("accesses", "Reads and writes of the CPU.")
+    own_reads = _shared("own_reads", "Reads of counters that the cores have themselves.")
     _last = _shared("last", "Offset of the register that was polled last.")
 
     def _poll_kind(self, offset: int) -> Poll:

@@ -68,6 +68,7 @@ class BusState(Struct):
     """What the native side of a bus and Python share; `step` is that of Python's last answer."""
 
     accesses = i64
+    own_reads = i64
     last = i64
     base = i64
     step = i64
@@ -180,6 +181,7 @@ def write(engine: Value, offset: Value, size: Value, value: Value, state: Value)
 @staged
 def note_own_time(bus: BusState) -> None:
     """A read of a core's own counter, which is answered elsewhere."""
+    bus.own_reads = bus.own_reads + 1
     polling = PollState.at(bus.polling)
     time, core = TimeState.at(bus.time), SliceState.at(bus.slice)
     address = const(i64, OWN_TIME)

@@ -281,7 +281,8 @@ class Polls:
         self._state = _nothing(patience=0)
         self._words = words_of(self._state)
         self._bytes = memoryview(self._state).cast("B")
-        self._fresh = bytes(_nothing(POLLS_BEFORE_SKIP))
+        self.fresh = bytes(_nothing(POLLS_BEFORE_SKIP))
+        """What a core that polls nothing has."""
         self.address: int = self._state.address
 
     def exchange(self, kept: bytes | None) -> bytes:
@@ -290,14 +291,14 @@ class Polls:
         words[LAST_COUNT] -= count
         words[TIMER_COUNT] -= count
         old = bytes(self._bytes)
-        self._bytes[:] = kept or self._fresh
+        self._bytes[:] = kept or self.fresh
         words[LAST_COUNT] += count
         words[TIMER_COUNT] += count
         return old
 
     def forget(self) -> None:
         """The core sleeps, so that it does not poll."""
-        self._bytes[:] = self._fresh
+        self._bytes[:] = self.fresh
 
     @property
     def waits(self) -> bool:

@@ -409,6 +409,7 @@ class Alignment:
 
     def __init__(self, *, checks: bool) -> None:
         self._state = CoreAlignment()
+        self._nowhere = Running()
         self.works = checks and _installed()
         """Whether it checks: the engine can be made to, or every access works."""
         if not self.works:
@@ -418,6 +419,17 @@ class Alignment:
         """The core is about to run, in this thread."""
         if self.works or _kept:
             _enter(self._state.address)
+
+    @property
+    def address(self) -> int:
+        """Host address of its `CoreAlignment`."""
+        return self._state.address
+
+    def running_place(self) -> int:
+        """Host address of the word that says which core runs in this thread."""
+        if not (self.works or _kept):
+            return self._nowhere.address
+        return _running.address + 8 * (2 * _slots[threading.get_ident()] + 1)
 
     def choose(self, modes: dict[int, int]) -> bool:
         """Set what is checked by MMU index, FREE where nothing is said; whether that is new."""

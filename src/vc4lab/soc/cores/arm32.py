@@ -184,7 +184,9 @@ class Arm32(Cpu):
         self._place = self.calls.batch(self.SYSTEM, (self.PC, self.STATUS, *routing))
         if timer is not None and bus:
             numbers = arm.UC_ARM_REG_R0, arm.UC_ARM_REG_PC
-            self._counter = NativeCounter(bus, timer, self.calls, *numbers)
+            self._counter = NativeCounter(
+                bus, timer, self.calls, *numbers, changed=self._timer_written
+            )
 
     # -- registers ---------------------------------------------------------------------------------
 
@@ -357,6 +359,7 @@ class Arm32(Cpu):
             self._write(register, value)
 
     def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
+        self.counter.note()
         pc, cpsr, *_routing = self._place.read()
         if number == ENGINE_SVC:
             thumb = cpsr & THUMB

@@ -129,7 +129,13 @@ class Arm64(Cpu):
         if timer is None or not self.links.bus:
             self._pages.more_traps += A64_READS
             return
-        self._counter = NativeCounter(self.links.bus, timer, self.calls, other=self._read_other)
+        self._counter = NativeCounter(
+            self.links.bus,
+            timer,
+            self.calls,
+            other=self._read_other,
+            changed=self._timer_written,
+        )
         hook = self._counter.hook
         self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *hook, a64.UC_ARM64_INS_MRS)
 
@@ -155,6 +161,7 @@ class Arm64(Cpu):
 
     def _take_notice(self, number: int) -> None:
         """Of an exception that native code does not take."""
+        self.counter.note()
         try:
             self._on_interrupt_hook(self.engine, number, None)
         except BaseException as error:
@@ -303,6 +310,7 @@ class Arm64(Cpu):
         engine.emu_stop()
 
     def _on_invalid(self, engine: Any, _data: Any) -> bool:
+        self.counter.note()
         self._pending = (ArmException.UNDEFINED, self.engine_pc)
         engine.emu_stop()
         return True
@@ -358,6 +366,7 @@ class Arm64(Cpu):
 
     def _does(self, action: Action, address: int) -> bool:
         """Do a system instruction; whether the engine is to leave it out."""
+        self.counter.note()
         try:
             watcher = self._watchers.get(action)
             if watcher is None:

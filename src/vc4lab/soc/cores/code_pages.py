@@ -90,6 +90,7 @@ class CodePages:
         counter = self._counter
         counter.add(-max(counter.block + counter.size - address >> 2, 0))
         self._released.append(address)
+        counter.note()
         self._engine.emu_stop()
 
     def remove_released(self) -> bool:

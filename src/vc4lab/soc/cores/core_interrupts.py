@@ -26,6 +26,25 @@ class CoreInterrupts:
         interrupts = hardware.interrupts
         return PENDING[interrupts.pending_irq | interrupts.pending_fiq << 1]
 
+    def look(self, cores: list[Core]) -> bool:
+        """Note in each core what waits for it; whether an interrupt waits for any, masked or not.
+
+        `wakes` looks at that only.
+        """
+        found = False
+        for core in cores:
+            core.pending = pending = self._pending(core)
+            if pending:
+                found = True
+        return found
+
+    def wakes(self, core: Core) -> bool:
+        """As `wake`, when `look` was called last."""
+        pending = core.pending
+        if not pending or core.asleep == INTERRUPT:
+            return bool(pending)
+        return any(core.cpu.accepts(kind) for kind in pending)
+
     def can_come(self, core: Core) -> bool:
         """Whether anything can happen to a core; a masked interrupt ends only a wfi."""
         hardware = self._hardware

@@ -12,9 +12,11 @@ from vc4lab.soc.boot.boot_plan import BootPlan
 from vc4lab.soc.clock import FAR
 from vc4lab.soc.cores.code_pages import forget_addresses
 from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.exceptions import ArmException
 from vc4lab.soc.cores.idle import IdleLoop
 from vc4lab.soc.cores.native_events import (
     CALM,
+    CURRENT,
     EVENTS,
     NAP,
     NAPS,
@@ -46,6 +48,8 @@ class Core:
         self.idle = IdleLoop(cpu)
         self.steady = SteadyWait(cpu)
         self.asleep = ""
+        self.pending: tuple[ArmException, ...] = ()
+        """The interrupts that wait for it, as the present round began."""
         self.looks = True
         """Asleep in wfe: whether it looks up now and then, as if an event had come."""
         self.stream_at = FAR
@@ -61,7 +65,7 @@ class Core:
         """What it polls, while others have their turn."""
         self.polled = False
         """Whether there were device accesses in its last turn."""
-        self.activity = (0, 0, 0)
+        self.activity = (0, 0, 0, 0)
         self.interrupt_storm = InterruptStorm()
         self.crash: UnhandledException | None = None
         """The exception that it takes again and again."""
@@ -127,13 +131,9 @@ class Cores:
 
     Attributes
     ----------
-    current
-        The core whose turn it is.
     events
         The cores' event registers.
     """
-
-    current: Core
 
     def __init__(self, plan: BootPlan, counter: SliceCounter, bus: Bus) -> None:
         self.others: Callable[[], object] = lambda: None
@@ -147,7 +147,18 @@ class Cores:
         self._counter = counter
         self._bus = bus
         self.all: list[Core] = []
+        self._running: tuple[int, list[Core]] = 0, []
+        """Which cores run, as bits and as a list."""
         self.events = Events(counter.address, lambda: self.event_sent())
+
+    @property
+    def current(self) -> Core:
+        """The core whose turn it is."""
+        return self.all[self.events.words[CURRENT]]
+
+    @current.setter
+    def current(self, core: Core) -> None:
+        self.events.words[CURRENT] = core.number
 
     @property
     def calm(self) -> int:
@@ -161,7 +172,6 @@ class Cores:
     def add(self, cpus: list[Cpu]) -> None:
         """The board's cores are made."""
         self.all = [Core(cpu, self.events) for cpu in cpus]
-        self.current = self.all[0]
         if self.stub_waits:
             self.events.words[STUB] = (1 << len(cpus)) - 1
 
@@ -227,7 +237,10 @@ class Cores:
     @property
     def running(self) -> list[Core]:
         """The cores that are not parked."""
-        return [core for core in self.all if not core.parked]
+        bits = self.events.words[RUNNING]
+        if bits != self._running[0]:
+            self._running = bits, [core for core in self.all if not core.parked]
+        return self._running[1]
 
     @property
     def polled(self) -> Polled | None:

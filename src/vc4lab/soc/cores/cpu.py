@@ -14,6 +14,7 @@ from the real core and what is done about it:
 
 from __future__ import annotations
 
+import ctypes
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +22,13 @@ from typing import Any
 from vc4lab.listeners import Listeners
 from vc4lab.memory import MEMORY_MASK, GuestMemory
 from vc4lab.soc.cores.code_pages import CodePages
-from vc4lab.soc.cores.engine_calls import MONITOR_AT_32, MONITOR_AT_64, NO_FAULT, EngineCalls
+from vc4lab.soc.cores.engine_calls import (
+    MONITOR_AT_32,
+    MONITOR_AT_64,
+    NO_FAULT,
+    EngineCalls,
+    RegisterBatch,
+)
 from vc4lab.soc.cores.exceptions import (
     INSTRUCTIONS_PER_EXCEPTION,
     SCTLR_C,
@@ -29,6 +36,7 @@ from vc4lab.soc.cores.exceptions import (
     ArmException,
     ExceptionTaken,
 )
+from vc4lab.soc.cores.native_entry import batch_members
 from vc4lab.soc.cores.native_events import ENABLED, NativeEvents
 from vc4lab.soc.cores.open_exceptions import OpenExceptions
 from vc4lab.soc.cores.outcome import (
@@ -91,6 +99,8 @@ class Cpu(StrictCore):
     """Those of r0..r15 or x0..x30, sp."""
     STATE: tuple[int, ...]
     """Those of the integer registers and the flags."""
+    _place: RegisterBatch
+    """PC and STATUS, and what else `refresh` reads."""
 
     def __init__(
         self,
@@ -126,6 +136,7 @@ class Cpu(StrictCore):
         self._watchers = {Action.EVENT_STREAM: self._set_event_stream}
         self._places = {}
         self._pending: tuple[ArmException, int] | None = None
+        self._error = 0
         self._fault_status = NO_FAULT
         self.on_stop: Callable[[], bool] | None = None
         """For debuggers: called when the engine has come back; True: go on where it stands."""
@@ -252,7 +263,7 @@ class Cpu(StrictCore):
     @property
     def monitors_memory(self) -> bool:
         """Whether it waits for a write where it has looked by a load-exclusive."""
-        return self.calls.monitors(MONITOR_AT_64 if self.WIDE else MONITOR_AT_32)
+        return self.calls.monitors(self.monitor_place)
 
     def _set_event_stream(self, address: int) -> None:
         """A write of CNTKCTL or CNTHCTL; the engine does it, too."""
@@ -282,8 +293,18 @@ class Cpu(StrictCore):
     def _hook_invalid(self) -> None:
         self.engine.hook_add(self._unicorn.UC_HOOK_INSN_INVALID, self._on_invalid)
 
+    def _timer_written(self, unit: int) -> None:
+        """Native code has set a unit of its generic timer."""
+        self.counter.note()
+        try:
+            if self.links.timer is not None:
+                self.links.timer.schedule(unit)
+        except BaseException as error:
+            self.counter.fail(error)
+
     def _meets_invalid(self) -> bool:
         """The engine cannot execute an instruction, nor can native code."""
+        self.counter.note()
         try:
             return self._on_invalid(self.engine, None)
         except BaseException as error:
@@ -323,9 +344,28 @@ class Cpu(StrictCore):
         UnhandledException
             The guest met an exception without a handler.
         """
+        self._begin(limit)
+        return self._go_on(started=False)
+
+    def finish(self, error: int) -> Outcome:
+        """Go on after native code has let the engine run; `error`: the number of what ended it."""
+        self._error = error
+        return self._go_on(started=True)
+
+    def allow_events(self) -> None:
+        """Let native code go on after a wfe with an event, if Python need not see each one."""
+        self._events.words[ENABLED] = self.on_stop is None and not self.links.forgiving
+
+    @property
+    def needs_python(self) -> bool:
+        """Whether something is to be looked at before it runs."""
+        return self.stale or self._control_written or self.on_stop is not None
+
+    def _begin(self, limit: int) -> None:
+        """Before the engine runs, with what is this core's."""
         counter = self.counter
         counter.limit = limit
-        self._events.words[ENABLED] = self.on_stop is None and not self.links.forgiving
+        self.allow_events()
         self.alignment.enter()
         self.look_at_control()
         self._storm.resume(counter.count)
@@ -335,11 +375,19 @@ class Cpu(StrictCore):
             self.stale = False
             self._pages.drop_changed()
             self._bound_hook()
+
+    def _go_on(self, started: bool) -> Outcome:
+        """Let the engine run until the slice ends; `started`: it has run already."""
+        counter = self.counter
         while True:
-            self._waits_for_event = False
-            counter.forget_spins()
             try:
-                self.calls.start(self._entry(), self.LAST_ADDRESS)
+                if started:
+                    started = False
+                    self.calls.look_at_end(self._error)
+                else:
+                    self._waits_for_event = False
+                    counter.forget_spins()
+                    self.calls.start(self._entry(), self.LAST_ADDRESS)
             except self._unicorn.UcError as error:
                 self._on_engine_error(error)
             self.refresh()
@@ -427,8 +475,10 @@ class Cpu(StrictCore):
     @property
     def lost(self) -> bool:
         """Whether the next instructions are zeros, or what was there at power-on (MMU off)."""
-        empty = not any(self.memory.view(self.pc, EMPTY))
-        return (empty or self.memory.is_untouched(self.pc, EMPTY)) and not self._translates()
+        memory, pc = self.memory, self.pc
+        empty = not any(memory.view(pc, EMPTY))
+        untouched = empty if memory.noise is None else empty or memory.is_untouched(pc, EMPTY)
+        return untouched and not self._translates()
 
     def fetch(self, address: int, size: int = 4) -> int:
         """The code at a virtual address; 0 where nothing is mapped."""
@@ -440,6 +490,21 @@ class Cpu(StrictCore):
     def _host_address(self, place: int) -> int | None:
         physical = self.translate(place)
         return None if physical is None else self.memory.base + (physical & MEMORY_MASK)
+
+    @property
+    def place(self) -> dict[str, int]:
+        """Where native code reads its PC, its status and HCR, as a `Batch`."""
+        return batch_members(self._place)
+
+    @property
+    def page_table(self) -> int:
+        """Host address of the table of pages that it has executed."""
+        return ctypes.addressof(self._pages.seen)
+
+    @property
+    def monitor_place(self) -> int:
+        """Where the engine's copy of its state has the monitor of load-exclusive."""
+        return MONITOR_AT_64 if self.WIDE else MONITOR_AT_32
 
     @property
     def events(self) -> NativeEvents:

@@ -103,6 +103,7 @@ class EngineCalls:
 
         self._library = ctypes.CDLL(binding.uclib._name)
         self._handle = ctypes.c_void_p(engine._uch.value)
+        self.handle: int = engine._uch.value
         self._start = self._library.uc_emu_start
         self._start.argtypes = (ctypes.c_void_p, *(ctypes.c_uint64,) * 3, ctypes.c_size_t)
         self._engine = engine
@@ -117,13 +118,15 @@ class EngineCalls:
         ------
         UcError, and what a hook in Python has raised.
         """
-        engine = self._engine
-        engine._hook_exception = None
-        error = self._start(self._handle, begin, end, 0, 0)
+        self._engine._hook_exception = None
+        self.look_at_end(self._start(self._handle, begin, end, 0, 0))
+
+    def look_at_end(self, error: int) -> None:
+        """The core has run: raise what ended that, if something did; `error`: its number."""
         if error:
             raise UcError(error)  # type: ignore[no-untyped-call]
-        if engine._hook_exception is not None:
-            raise engine._hook_exception
+        if self._engine._hook_exception is not None:
+            raise self._engine._hook_exception
 
     def address_of(self, name: str) -> int:
         """Host address of one of the engine's functions."""

@@ -82,8 +82,6 @@ class GenericTimer:
         self.pace = Pace(whole=1, frequency=FREQUENCY)
         words = words_of(self.pace)
         self._control, self._compare = words[_words("control")], words[_words("compare")]
-        self.lowered: Callable[[], None] = lambda: None
-        """Called when a unit was set so that it asks for no interrupt now."""
         self.streams = [0, 0]
         """CNTKCTL, CNTHCTL: when the counter wakes a core in wfe."""
 
@@ -108,6 +106,11 @@ class GenericTimer:
         crystal = (self._clock.now - self._since) * TICKS
         found: int = self._count_then + crystal * self._prescaler // (NANOSECONDS * WHOLE)
         return found
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether the counter sends its core events."""
+        return bool((self.streams[0] | self.streams[1]) & STREAMS)
 
     def next_in_stream(self) -> int | None:
         """Nanoseconds until the counter next sends its core an event; None: it does not."""
@@ -224,5 +227,3 @@ class GenericTimer:
                 self._events[unit] = self._clock.at(moment, self._attention)
             if met:
                 self._attention()
-                return
-        self.lowered()

@@ -284,6 +284,8 @@ class NativeCounter:
     other
         Python for a read of the registers that native code leaves to it (AArch64): whether it is
         done.
+    changed
+        Called with a unit that was written.
     """
 
     def __init__(
@@ -294,10 +296,12 @@ class NativeCounter:
         first: int = 0,
         pc: int = 0,
         other: Callable[[], bool] = lambda: False,
+        *,
+        changed: Callable[[int], None],
     ) -> None:
         self._timer = timer
         self._other = ON_SYSTEM_INSTRUCTION(lambda *_details: other())
-        self._changed = ON_CHANGE(timer.schedule)
+        self._changed = ON_CHANGE(changed)
         self._state = CounterState(
             bus=bus,
             read_register=calls.address_of("uc_reg_read"),

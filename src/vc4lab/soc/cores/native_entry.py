@@ -203,7 +203,8 @@ def _module() -> Any:
     return build("soc_entry", kernels, float_mode="default", key="soc-entry")
 
 
-def _batch(batch: RegisterBatch) -> dict[str, int]:
+def batch_members(batch: RegisterBatch) -> dict[str, int]:
+    """What a `Batch` says of a `RegisterBatch`."""
     numbers, places, values, count = batch.addresses
     return {"numbers": numbers, "places": places, "values": values, "count": count}
 
@@ -245,7 +246,7 @@ class NativeEntry:
         )
         parts = self._state.before, self._state.svc, self._state.fault
         for part, batch in zip(parts, self._batches, strict=True):
-            for name, value in _batch(batch).items():
+            for name, value in batch_members(batch).items():
                 setattr(part, name, value)
 
     def allow(self, allowed: bool) -> None:

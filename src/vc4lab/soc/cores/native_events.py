@@ -54,13 +54,15 @@ class EventState(Struct):
     """What the cores of a board share.
 
     `events` has the event registers, `running` the cores that are not parked, bit n for core n;
-    `calm` counts turns of one core while all others rested. `naps` are the rounds for which a
-    waiting core is left alone, `nap` what is left of them. `stub` has the cores that the firmware's
-    stub starts at an event: Python hears of each event while one of them is parked.
+    `current` is the number of the core whose turn it is. `calm` counts turns of one core while all
+    others rested. `naps` are the rounds for which a waiting core is left alone, `nap` what is left
+    of them. `stub` has the cores that the firmware's stub starts at an event: Python hears of each
+    event while one of them is parked.
     """
 
     slice = ptr
     running = i64
+    current = i64
     events = i64
     calm = i64
     stub = i64
@@ -99,8 +101,8 @@ def _index(struct: type[Struct], name: str) -> int:
     return struct.offset(name) // 8
 
 
-RUNNING, EVENTS, CALM, STUB = (
-    _index(EventState, name) for name in ("running", "events", "calm", "stub")
+RUNNING, CURRENT, EVENTS, CALM, STUB = (
+    _index(EventState, name) for name in ("running", "current", "events", "calm", "stub")
 )
 NAPS, NAP = _index(EventState, "naps"), _index(EventState, "nap")
 RETURNS, WAITS, YIELDS, ENABLED = (
@@ -276,6 +278,7 @@ class NativeEvents:
             status_register=status,
         )
         self.words = words_of(self._state)
+        self.address: int = self._state.address
 
     def _hook(self, name: str) -> tuple[int, int]:
         return int(_hooks()[name].address), self._state.address

@@ -82,6 +82,7 @@ class StrictCore(TrappedCode):
             return
         self._control_written = True
         self._limit_before = self.counter.limit
+        self.counter.note()
         self.counter.stop()
 
     def control_restored(self) -> None:

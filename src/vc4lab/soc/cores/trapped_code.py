@@ -132,6 +132,7 @@ class TrappedCode(ABC):
         watcher = self._watchers.get(action)
 
         def on_instruction(_engine: Any, address: int, size: int, _data: Any) -> None:
+            self.counter.note()
             try:
                 if watcher is not None:
                     watcher(address)

@@ -11,9 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vc4lab.registers import Poll
-from vc4lab.soc.clock import FAR, Event
+from vc4lab.soc.clock import FAR
 from vc4lab.soc.cores.core_interrupts import CoreInterrupts
 from vc4lab.soc.cores.cores import IDLE_LOOP, MASKED_WAIT, POLLING, Core
+from vc4lab.soc.cores.native_rounds import NativeTurns
+from vc4lab.soc.cores.native_turns import (
+    ALL_WAIT,
+    ALONE,
+    CALM,
+    LONGEST_POLL,
+    LONGEST_SLICE,
+    QUIET,
+    TURN,
+    TURN_ENDS,
+)
 from vc4lab.soc.cores.outcome import (
     EVENT,
     INTERRUPT,
@@ -29,28 +40,12 @@ from vc4lab.soc.native import END
 from vc4lab.soc.run_end import RunEnd
 from vc4lab.soc.watchdog import pending_lines
 
-LONGEST_SLICE = 500_000
-"""Instructions after which Python looks at a core in any case."""
 PROBE, PROBES = 5_000, 16
 """A core that waited for memory to change gets so many shorter slices: it may wait again."""
-TURN = 20_000
-"""Instructions of a turn when several cores run."""
-ALONE = 200_000
-"""Nanoseconds that a core runs while all others rest, before they may look again."""
-LONGEST_POLL = 200_000
-"""Nanoseconds for which a polling core is left alone while others work."""
-CALM = 4
-"""Both grow to 2**CALM times that while only one core works, and no event is sent."""
 LOOKS = 2
 """Rounds without work in which every waiting core looks again."""
-QUIET = 4
-"""Rounds without work after which time skips."""
 HOPELESS = 200
 """So many rounds of loops that watch memory, and of nothing else, are a hang."""
-
-
-def _nothing() -> None:
-    pass
 
 
 def _longer(time: int, calm: int) -> int:
@@ -76,6 +71,7 @@ class Turns:
         self._interrupts = CoreInterrupts(hardware)
         self._waits = Waits(hardware, end, rest)
         self.parking = Parking(hardware)
+        self._native = NativeTurns(hardware)
         self._quiet = 0
         self._hopeless = 0
         self._events_seen = 0
@@ -112,22 +108,46 @@ class Turns:
         hardware.counter.keeps_company(len(running) > 1)
         if len(running) == 1:
             self._alone(running[0])
-        else:
+            return
+        pending = self._interrupts.look(running)
+        if pending or self.parking.watches or not self._native.serve(running):
             self._round(running)
+        else:
+            self._native_rounds(running)
 
-    def _slice(self, core: Core, longest: int) -> Outcome | None:
-        """Run one core; None if it crashed."""
+    def _native_rounds(self, running: list[Core]) -> None:
+        """Rounds in native code, and the end of the one that it leaves to Python."""
+        native = self._native
+        where = native.run(running, self._quiet, self._hopeless)
+        self._quiet, self._hopeless = native.quiet
+        self.slices += native.slices
+        if native.rounds:
+            self._events_seen = self._hardware.clock.events_run
+        if where == TURN_ENDS:
+            self._take_turns(running, [native.begun, *native.rest], native.alone, begun=True)
+        elif where == ALL_WAIT:
+            self._none_works(running)
+
+    def _slice(self, core: Core, longest: int, begun: bool = False) -> Outcome | None:
+        """Run one core; None if it crashed. `begun`: native code has let its engine run."""
         hardware = self._hardware
-        self._cores.current = core
-        core.asleep = ""
-        self.slices += 1
-        hardware.clock.something_happened()
-        end = hardware.counter.count + longest
-        hardware.counter.words[END] = end
+        if begun:
+            end = hardware.counter.words[END]
+        else:
+            self._cores.current = core
+            core.asleep = ""
+            self.slices += 1
+            hardware.clock.something_happened()
+            end = hardware.counter.count + longest
+            hardware.counter.words[END] = end
         try:
             while True:
-                self._interrupts.deliver(core)
-                outcome = self._waits.execute(core, min(hardware.clock.limit, end))
+                if begun:
+                    begun = False
+                    outcome = core.cpu.finish(self._native.error)
+                else:
+                    self._interrupts.deliver(core)
+                    outcome = self._waits.execute(core, min(hardware.clock.limit, end))
                 if self._end.is_reached:
                     break
                 if not hardware.counter.unmasked and not self._goes_on(core, outcome, end):
@@ -226,7 +246,7 @@ class Turns:
             return
         core.polls = None
         hardware.bus.polls.forget()
-        if (wait := timer.next_in_stream()) is not None:
+        if timer.has_streams and (wait := timer.next_in_stream()) is not None:
             core.stream_at = hardware.clock.now + wait
 
     def _goes_on(self, core: Core, outcome: Outcome, end: int) -> bool:
@@ -262,26 +282,40 @@ class Turns:
 
     def _round(self, running: list[Core]) -> None:
         hardware = self._hardware
-        clock, polls = hardware.clock, hardware.bus.polls
-        worked = 0
+        clock = hardware.clock
         self._stirred = clock.events_run != self._events_seen
         self._events_seen = clock.events_run
         ready = [core for core in running if self._ready(core)]
-        marker = self._marker(running, ready[0]) if len(ready) == 1 else None
+        alone = len(ready) == 1
+        if alone:
+            clock.marker = self._marker(running, ready[0])
+        self._take_turns(running, ready, alone)
+
+    def _take_turns(
+        self, running: list[Core], ready: list[Core], alone: bool, begun: bool = False
+    ) -> None:
+        """A turn of each core that is ready; `begun`: native code has begun that of the first."""
+        clock, polls = self._hardware.clock, self._hardware.bus.polls
+        worked = self._native.worked if begun else 0
         for core in ready:
-            if self._end.is_reached:
+            if self._end.is_reached and not begun:
+                clock.marker = FAR
                 return
-            clock.company = marker is None
-            clock.wish = None
-            before = polls.exchange(core.polls)
-            self._waits.begin_turn(core)
-            outcome = self._slice(core, TURN if marker is None else LONGEST_SLICE)
+            if begun:
+                before = self._native.before
+            else:
+                clock.company = not alone
+                clock.wish = None
+                before = polls.exchange(core.polls)
+                self._waits.begin_turn(core)
+            outcome = self._slice(core, LONGEST_SLICE if alone else TURN, begun)
+            begun = False
             clock.company = False
-            polls_in_vain = marker is not None and self._polls_in_vain()
+            polls_in_vain = alone and self._polls_in_vain()
             core.polls = polls.exchange(before)
             core.polled = self._waits.touched(core)
-            if marker is not None:
-                marker.cancel()
+            if alone:
+                clock.marker = FAR
             if outcome is None:
                 return
             if polls_in_vain and outcome is Outcome.LIMIT:
@@ -289,7 +323,7 @@ class Turns:
             worked += self._works(core, outcome)
         if self._end.is_reached:
             return
-        if worked and marker is not None:
+        if worked and alone:
             self._calm += 1
         elif worked > 1:
             self._calm = 0
@@ -299,13 +333,13 @@ class Turns:
         else:
             self._none_works(running)
 
-    def _marker(self, running: list[Core], working: Core) -> Event:
-        """An event that ends the slice of a core that runs while all others rest."""
+    def _marker(self, running: list[Core], working: Core) -> int:
+        """The moment that ends the slice of a core that runs while all others rest."""
         clock = self._hardware.clock
         resting = [core for core in running if core is not working]
         moments = [core.wake_at for core in resting if core.asleep == POLLING]
         moments += [core.stream_at for core in resting if core.asleep == EVENT and not core.looks]
-        return clock.at(min([clock.now + _longer(ALONE, self._calm), *moments]), _nothing)
+        return min([clock.now + _longer(ALONE, self._calm), *moments])
 
     def _polls_in_vain(self) -> bool:
         """Whether a core that ran alone polls what only an event or another core can change.
@@ -320,7 +354,7 @@ class Turns:
 
     def _ready(self, core: Core) -> bool:
         """Whether a core gets a turn."""
-        if not core.asleep or self._interrupts.wake(core):
+        if not core.asleep or self._interrupts.wakes(core):
             return True
         if core.asleep == INTERRUPT:
             return False
@@ -366,8 +400,8 @@ class Turns:
         wishes = [core.wish for core in running if core.asleep == POLLING]
         wishes += [core.stream_at for core in running if core.asleep == EVENT and not core.looks]
         wishes = [moment for moment in wishes if moment < FAR]
-        hope = hardware.goes_on or any(self._interrupts.can_come(core) for core in running)
-        if wishes or hope:
+        hope = wishes or any(self._interrupts.can_come(core) for core in running)
+        if hope or hardware.goes_on:
             self._waits.wait(running, min([hardware.clock.next_event, *wishes]))
             return
         self._hopeless += 1

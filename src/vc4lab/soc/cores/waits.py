@@ -58,10 +58,12 @@ class Waits:
                     return outcome
             if outcome is not Outcome.LIMIT or counter.count >= limit:
                 return outcome
+        elif counter.count >= limit:
+            return Outcome.LIMIT
         return cpu.run(limit)
 
     def touched(self, core: Core) -> bool:
-        """Whether there were device accesses or exceptions in the core's turn."""
+        """Whether it had to do with devices, its counter or exceptions in its turn."""
         return self._activity(core) != core.activity
 
     def note(self, core: Core) -> None:
@@ -69,9 +71,10 @@ class Waits:
         count = self._hardware.counter.count - core.began
         core.steady.rested(count, touched=self.touched(core))
 
-    def _activity(self, core: Core) -> tuple[int, int, int]:
+    def _activity(self, core: Core) -> tuple[int, int, int, int]:
         hardware = self._hardware
-        return hardware.bus.accesses, hardware.local_bus.accesses, core.cpu.exceptions_taken
+        bus, taken = hardware.bus, core.cpu.exceptions_taken
+        return bus.accesses, hardware.local_bus.accesses, bus.own_reads, taken
 
     # -- all of them -------------------------------------------------------------------------------
 

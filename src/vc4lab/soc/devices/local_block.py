@@ -12,6 +12,7 @@ control register are those of Linux's irq-bcm2836.c, too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
@@ -35,6 +36,16 @@ EDGE_NS = 625, 24
 """The local timer counts both edges of the crystal, 38.4 MHz: 24 of them in 625 ns."""
 START_MAILBOX = 3
 BY_TWO, APB = 1 << 9, 1 << 8
+
+
+@cache
+def _units(lines: int) -> tuple[tuple[int, int], ...]:
+    """Which units interrupt a core, given its timer lines, by an IRQ (1) or an FIQ (2)."""
+    return tuple(
+        (unit, 2 if lines >> bit & 0x10 else 1)
+        for bit, unit in enumerate(TIMER_UNITS)
+        if lines >> bit & 0x11
+    )
 
 
 class LocalBlock(Block):
@@ -132,9 +143,9 @@ class LocalBlock(Block):
         lines = values[0x40 + 4 * core]
         if lines:
             timer = self._timers[core]
-            for bit, unit in enumerate(TIMER_UNITS):
-                if lines >> bit & 0x11 and timer.level(unit):
-                    found |= 2 if lines >> bit & 0x10 else 1
+            for unit, kind in _units(lines):
+                if timer.level(unit):
+                    found |= kind
         lines = values[0x50 + 4 * core]
         if lines:
             for mailbox in range(4):

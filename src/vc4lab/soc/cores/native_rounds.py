@@ -1,0 +1,223 @@
+"""Where turns in native code begin, and what Python takes back from them (`native_turns.py`).
+
+They begin only where no interrupt is pending and nothing has to be seen by Python.
+"""
+
+from __future__ import annotations
+
+from vc4lab.optimisations import NATIVE_TURNS
+from vc4lab.simd import Struct
+from vc4lab.soc.address.polling import PollState
+from vc4lab.soc.clock import FAR
+from vc4lab.soc.cores.cores import POLLING, Core
+from vc4lab.soc.cores.exceptions import THUMB
+from vc4lab.soc.cores.native_events import MOST_CORES
+from vc4lab.soc.cores.native_turns import (
+    AWAKE,
+    IN_WFE,
+    IN_WFI,
+    POLLS,
+    TURN_ENDS,
+    CoreTurn,
+    TurnState,
+    module,
+)
+from vc4lab.soc.cores.outcome import EVENT, INTERRUPT
+from vc4lab.soc.hardware import Hardware
+
+HOW = {"": AWAKE, INTERRUPT: IN_WFI, POLLING: POLLS, EVENT: IN_WFE}
+NAMES = {number: name for name, number in HOW.items()}
+"""What a core does between its turns, here and there."""
+POLLS_AT = CoreTurn.offset("polls")
+
+
+def _first(struct: type[Struct], name: str) -> int:
+    """A member as `words_of` numbers it."""
+    return struct.offset(name) // 8
+
+
+QUIET_AT, HOPELESS_AT, ROUNDS, SLICES, CORE, REST, WORKED, ALONE_AT, ERROR = (
+    _first(TurnState, name)
+    for name in (
+        *("quiet", "hopeless", "rounds", "slices", "core", "rest", "worked", "alone", "error"),
+    )
+)
+ACCESSES, LOCAL_ACCESSES, OWN_READS, TAKEN, BEGAN = (
+    _first(TurnState, name)
+    for name in ("accesses", "local_accesses", "own_reads", "taken", "began")
+)
+SLEEPS, WISH, WAKE_AT, VAIN, RAN, HAS_WORKED, POLLED = (
+    _first(CoreTurn, name)
+    for name in ("sleeps", "wish", "wake_at", "vain", "ran", "worked", "polled")
+)
+
+
+class NativeTurns:
+    """The rounds of a board.
+
+    Attributes
+    ----------
+    begun
+        The core whose slice Python is to finish.
+    rest
+        The cores whose turn comes after it in the same round.
+    alone
+        Whether it runs while all others rest.
+    before
+        What `Polls.exchange` gave when its turn began.
+    worked
+        How many cores before it have worked in that round.
+    error
+        The engine's number of what ended its run, 0 for nothing.
+    """
+
+    begun: Core
+    rest: list[Core]
+    alone: bool
+    before: bytes
+    worked: int
+    error: int
+
+    def __init__(self, hardware: Hardware) -> None:
+        self._hardware = hardware
+        self._cores = hardware.processors.all
+        watches = hardware.board.cpu64 is not None
+        known = not watches or all(core.cpu.calls.context for core in self._cores)
+        fits = 1 < len(self._cores) <= MOST_CORES
+        self._serves = NATIVE_TURNS.serves() and known and fits and not hardware.forgiving
+        if self._serves:
+            self._set_up(watches)
+
+    def _set_up(self, watches: bool) -> None:
+        hardware, cores = self._hardware, self._cores
+        bus, local_bus, clock = hardware.bus, hardware.local_bus, hardware.clock
+        address_of = cores[0].cpu.calls.address_of
+        self._state = state = TurnState(
+            slice=clock.counter.address,
+            time=clock.address,
+            events=hardware.processors.events.address,
+            polling=bus.polls.address,
+            bus=bus.address,
+            local_bus=local_bus.address,
+            start=address_of("uc_emu_start"),
+            read=address_of("uc_reg_read_batch"),
+            save=address_of("uc_context_save"),
+            ram=hardware.memory.base,
+        )
+        self._bytes = memoryview(state).cast("B")
+        self._words = self._bytes.cast("q")
+        self._fresh = bus.polls.fresh
+        self._bytes[TurnState.offset("fresh") :][: PollState.size] = self._fresh
+        for core in cores:
+            cpu = core.cpu
+            turn = state.cores[core.number]
+            turn.engine = cpu.calls.handle
+            turn.end_address = cpu.LAST_ADDRESS - ((cpu.LAST_ADDRESS >> 63) << 64)
+            turn.thumb = 0 if cpu.WIDE else THUMB
+            turn.pages, turn.alignment = cpu.page_table, cpu.alignment.address
+            turn.own = cpu.events.address
+            for name, value in cpu.place.items():
+                setattr(turn.place, name, value)
+            if watches:
+                turn.context, turn.monitor = cpu.calls.context, cpu.monitor_place
+
+    def serve(self, running: list[Core]) -> bool:
+        """Whether rounds can begin in native code: some core waits, and all is as it should be.
+
+        No interrupt waits for any of them (`CoreInterrupts.look`).
+        """
+        hardware = self._hardware
+        if not self._serves or hardware.is_watched or hardware.is_paced:
+            return False
+        waits = False
+        for core in running:
+            how = HOW.get(core.asleep)
+            cpu = core.cpu
+            if how is None or cpu.needs_python or core.steady.wants_proof:
+                return False
+            if how == IN_WFE and (core.looks or core.stream_at < FAR):
+                return False
+            timer = cpu.links.timer
+            if timer is None or timer.has_streams:
+                return False
+            waits |= how in (POLLS, IN_WFE)
+        return waits
+
+    def run(self, running: list[Core], quiet: int, hopeless: int) -> int:
+        """Rounds, as long as native code can do them: where Python goes on."""
+        words, view = self._words, self._bytes
+        words[QUIET_AT], words[HOPELESS_AT] = quiet, hopeless
+        words[SLICES] = words[ROUNDS] = 0
+        running[0].cpu.alignment.enter()
+        self._state.running_place = running[0].cpu.alignment.running_place()
+        for core in running:
+            at = self._at(core)
+            words[at + SLEEPS] = HOW[core.asleep]
+            words[at + WISH], words[at + WAKE_AT] = core.wish, core.wake_at
+            words[at + VAIN] = core.vain
+            words[at + RAN] = words[at + HAS_WORKED] = 0
+            view[8 * at + POLLS_AT :][: PollState.size] = core.polls or self._fresh
+            core.cpu.allow_events()
+        where = int(module()["take_turns"](self._state.address))
+        begun = words[CORE] if where == TURN_ENDS else None
+        for core in running:
+            at = self._at(core)
+            if words[at + RAN]:
+                self._take_back(core, at, begun == core.number)
+        if begun is not None:
+            self._hand_over(running, begun)
+        return where
+
+    @property
+    def quiet(self) -> tuple[int, int]:
+        """`Turns._quiet` and `_hopeless` after the last `run`."""
+        return self._words[QUIET_AT], self._words[HOPELESS_AT]
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that the last `run` has begun."""
+        return self._words[ROUNDS]
+
+    @property
+    def slices(self) -> int:
+        """Turns that the last `run` has begun."""
+        return self._words[SLICES]
+
+    def _at(self, core: Core) -> int:
+        """Where the words of its `CoreTurn` begin."""
+        return (TurnState.offset("cores") + core.number * CoreTurn.size) // 8
+
+    def _take_back(self, core: Core, at: int, begun: bool) -> None:
+        """What a core that has had turns waits for now."""
+        words = self._words
+        core.cpu.refresh()
+        core.vain = words[at + VAIN]
+        core.wish, core.wake_at = words[at + WISH], words[at + WAKE_AT]
+        if words[at + HAS_WORKED]:
+            core.steady.forget()
+            core.idle.forget()
+        if begun:
+            return
+        core.asleep = NAMES[words[at + SLEEPS]]
+        core.looks = False
+        core.polled = words[at + POLLED] != 0
+        kept = bytes(self._bytes[8 * at + POLLS_AT :][: PollState.size])
+        core.polls = None if core.asleep == EVENT else kept
+
+    def _hand_over(self, running: list[Core], number: int) -> None:
+        """A core's slice has ended in another way than in a wait."""
+        words = self._words
+        self.begun = core = self._cores[number]
+        core.asleep = ""
+        core.activity = (
+            *(words[ACCESSES], words[LOCAL_ACCESSES]),
+            *(words[OWN_READS], words[TAKEN]),
+        )
+        core.began = words[BEGAN]
+        core.cpu.open_exceptions.resume(core.began)
+        later = words[REST] << number + 1
+        self.rest = [other for other in running if later >> other.number & 1]
+        self.alone = words[ALONE_AT] != 0
+        self.worked, self.error = words[WORKED], words[ERROR]
+        at = TurnState.offset("base")
+        self.before = bytes(self._bytes[at : at + PollState.size])
