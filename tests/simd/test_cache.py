@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from vc4lab import optimisations
 from vc4lab.simd import Function, build, cache, i32, native, targets
 from vc4lab.simd.target import host_target
 
@@ -276,6 +277,11 @@ def test_changed_sources_compile_only_what_they_changed(tmp_path, monkeypatch):
         function = Function((i32,), i32, lambda x, factor=factor: x * factor)
         assert build("k", {"f": function}, key="content")["f"](7) == 7 * factor
         assert len(compiled) == count
+    monkeypatch.setattr(optimisations, "WITHOUT", "early-depth")
+    slots = {path.name for path in tmp_path.glob("*/*.o")}
+    build("k", {"f": function}, key="content")
+    assert len(compiled) == count
+    assert len({path.name for path in tmp_path.glob("*/*.o")} - slots) == 1, "a key of its own"
     for how in ({"combine": False}, {"quick": True}, {"float_mode": "default"}):
         count += 1
         build("k", {"f": function}, key=f"content {how}", **how)

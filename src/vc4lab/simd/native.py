@@ -337,7 +337,8 @@ def kept(
 def _key_slot(
     name: str, functions: Mapping[str, Function[Any]], target: Target, float_mode: str, key: str
 ) -> str:
-    return _slot("key", name, key, float_mode, target, functions, cache.source_digest())
+    sources = f"{cache.source_digest()} without {optimisations.WITHOUT}"
+    return _slot("key", name, key, float_mode, target, functions, sources)
 
 
 def _slot(
@@ -355,4 +356,4 @@ def _slot(
     exports = ";".join(f"{n}:{f.args}->{f.returns}" for n, f in functions.items())
     version = f"{llvmlite.__version__} {PASSES}"
     parts = (kind, name, content, float_mode, target.digest, exports, sources, version)
-    return cache.digest(*parts, optimisations.WITHOUT)
+    return cache.digest(*parts)
