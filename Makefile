@@ -14,7 +14,7 @@ demo: env
 test: packages env lint types
 	$(BIN)/python -m pytest -n logical --dist worksteal
 
-# While working: without the rows of tests/slow.txt, a tenth of the items and most of the time.
+# While working: without the rows of tests/slow.txt, a sixth of the items and most of the time.
 test-fast: env
 	$(BIN)/python -m pytest -n logical --dist worksteal -m "not slow"
 
