@@ -20,6 +20,7 @@ test-fast: env
 
 # The table of slow tests, from the times of a whole run.
 slow-tests: env
+	mkdir -p out
 	$(BIN)/python -m pytest -n logical --dist worksteal --durations=0 --durations-min=0.02 > out/durations.txt; \
 		$(BIN)/python tools/slow_tests.py out/durations.txt
 
