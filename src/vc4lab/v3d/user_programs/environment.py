@@ -336,24 +336,3 @@ class UserEnvironment(ResumableEnvironment):
 
     def scoreboard_unlock(self) -> None:
         pass
-
-
-def environment_of(
-    shared: Value, qpu: Value, program: Program, unknowns: Unknowns, limited: bool,
-    watched: Watched | None, stops: bool, recorded: bool,
-) -> UserEnvironment:  # fmt: skip
-    """The environment of a program that is watched, recorded, both or neither."""
-    kind: type[UserEnvironment] = UserEnvironment
-    if recorded and watched is not None:
-        from vc4lab.v3d.user_programs.recording.environment import RecordedWatchedEnvironment
-
-        kind = RecordedWatchedEnvironment
-    elif recorded:
-        from vc4lab.v3d.user_programs.recording.environment import RecordedEnvironment
-
-        kind = RecordedEnvironment
-    elif watched is not None:
-        from vc4lab.v3d.user_programs.watching.environment import WatchedEnvironment
-
-        kind = WatchedEnvironment
-    return kind(shared, qpu, program, unknowns, limited, watched, stops)

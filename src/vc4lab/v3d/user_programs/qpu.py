@@ -14,8 +14,9 @@ from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.simd import const, ptr
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.user_programs.budget import BUDGET_HINT, GOLDEN_BUDGET
-from vc4lab.v3d.user_programs.environment import REFUSALS, environment_of
+from vc4lab.v3d.user_programs.environment import REFUSALS
 from vc4lab.v3d.user_programs.needs import Need, need_of
+from vc4lab.v3d.user_programs.recording.environment import environment_of
 from vc4lab.v3d.user_programs.recording.format import RESERVE, ROOM
 from vc4lab.v3d.user_programs.state import STALLS, QpuState, Setups, Status
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vc4lab.qpu.jit.region import Region
 from vc4lab.qpu.jit.resumable import emit_resumable
 from vc4lab.simd import Function, NativeFunction, Target, Value, build, i32, ptr
-from vc4lab.v3d.user_programs.environment import environment_of
+from vc4lab.v3d.user_programs.recording.environment import environment_of
 
 if TYPE_CHECKING:
     from vc4lab.v3d.unknowns import Unknowns

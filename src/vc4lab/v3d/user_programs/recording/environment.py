@@ -1,4 +1,4 @@
-"""What a user program sees while its way is recorded."""
+"""What a user program sees while its way is recorded; which environment a program has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from vc4lab.v3d.user_programs.recording.format import MAX_LINES, Kind, header
 from vc4lab.v3d.user_programs.watching.environment import WatchedEnvironment
 
 if TYPE_CHECKING:
+    from vc4lab.qpu.program.program import Program
     from vc4lab.simd.operators import Operand
+    from vc4lab.v3d.unknowns import Unknowns
+    from vc4lab.v3d.user_programs.watching.watch import Watched
 
 
 class RecordedEnvironment(UserEnvironment):
@@ -77,3 +80,18 @@ class RecordedEnvironment(UserEnvironment):
 
 class RecordedWatchedEnvironment(RecordedEnvironment, WatchedEnvironment):
     """Both recorded and watched."""
+
+
+def environment_of(
+    shared: Value, qpu: Value, program: Program, unknowns: Unknowns, limited: bool,
+    watched: Watched | None, stops: bool, recorded: bool,
+) -> UserEnvironment:  # fmt: skip
+    """The environment of a program that is watched, recorded, both or neither."""
+    kind: type[UserEnvironment] = UserEnvironment
+    if recorded and watched is not None:
+        kind = RecordedWatchedEnvironment
+    elif recorded:
+        kind = RecordedEnvironment
+    elif watched is not None:
+        kind = WatchedEnvironment
+    return kind(shared, qpu, program, unknowns, limited, watched, stops)
