@@ -19,6 +19,7 @@ from vc4lab.soc.machine import Machine
 from vc4lab.soc.pace import Pace
 from vc4lab.soc.result import RunResult, Stop
 
+KERNELS = Path(__file__).parents[1] / "tests" / "soc"
 TURNS = 2
 """Of each measurement; the best counts."""
 LOOP_ACCESSES, POLLS = 2 * 0x40000, 0x100000
@@ -86,6 +87,21 @@ class _Board:
         return (time.process_time() - used) / (time.perf_counter() - started)
 
 
+def _four_cores(board: str, wide: bool) -> float:
+    """CPU seconds in a guest second of four cores with 2,000 timer interrupts a second each.
+
+    They sleep in wfe, and share a lock.
+    """
+    image = (KERNELS / ("kernels64" if wide else "kernels") / "four_locks.img").read_bytes()
+    machine = _machine(image, board, wide)
+    machine.run(seconds=0.2)
+    used = time.process_time()
+    result = machine.run(seconds=1)
+    if result.reason is not Stop.SECONDS:
+        raise RuntimeError(f"the four cores do not go on: {result.message}")
+    return time.process_time() - used
+
+
 def _memory_of_a_boot() -> float:
     """MiB resident at most in `vc4lab boot`."""
     with tempfile.TemporaryDirectory() as folder:
@@ -140,5 +156,8 @@ def run() -> list[dict[str, Any]]:
         for loop, what in IDLE:
             if loop in (A64 if wide else A32) and (loop != "four" or machine.board.cores > 1):
                 row(f"{title}, --realtime: {what}", 100 * board.idle(loop), "% of a core")
+    for name, wide in (("pi2", False), ("pi3", False), ("pi3", True)):
+        title = _Board(name, wide).title
+        row(f"{title}, four cores, 8,000 interrupts a second", _four_cores(name, wide), "s/guest s")
     row("pi2, resident memory", _memory_of_a_boot(), "MiB")
     return rows

@@ -35,6 +35,7 @@ USED_BY = {
     "thorough-builds": SMOOTH,
     "untouched-tiles": TEXTURED,
     "steady-waits": "wfe",
+    "native-turns": "four_locks",
 }
 
 

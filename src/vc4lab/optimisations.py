@@ -91,7 +91,7 @@ UNTOUCHED_TILES = Optimisation(
 )  # fmt: skip
 NATIVE_TURNS = Optimisation(
     "native-turns", "soc/cores/native_turns.py", "",
-    "four cores that wait by wfe or poll their counters, with timer interrupts: TODO",
+    "cores that wait again: Ultibo's four that poll their counters 90 %, those in wfe 5 %",
 )  # fmt: skip
 STEADY_WAITS = Optimisation(
     "steady-waits", "soc/cores/steady.py", "",

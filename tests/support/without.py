@@ -1,7 +1,7 @@
 """What a process draws and executes, as JSON: run as a program, with pieces left out or not.
 
-Arguments are names of recorded runs, whose last job may be drawn again, or of loops in which a
-guest waits. Of each: a digest of the
+Arguments are names of recorded runs, whose last job may be drawn again, of loops in which a guest
+waits, or of test kernels. Of each: a digest of the
 result (all buffers after each job; time and registers), and one of how it came about (machine code;
 what threads share; slices of the cores).
 """
@@ -27,6 +27,7 @@ from vc4lab.simd import NativeModule
 from vc4lab.soc.machine import Machine
 from vc4lab.v3d.core import V3D
 
+KERNELS = Path(__file__).parents[1] / "soc" / "kernels"
 RUNS = Path(__file__).parents[1] / "data" / "vc4-jobs"
 TWO_THREADS = "two threads: "
 """Before the name of a run that two threads draw."""
@@ -95,6 +96,15 @@ def waited(name: str) -> tuple[str, str]:
     return repr(look(machine)), str(machine.turns.slices)
 
 
+def taken_turns(name: str) -> tuple[str, str]:
+    """Of a guest whose cores share a lock, or poll; how many of their turns are native code."""
+    machine = Machine(KERNELS / f"{name}.img", "pi2")
+    machine.run(seconds=0.05)
+    cores = [(cpu.pc, cpu.state(), cpu.exceptions_taken) for cpu in machine.cores]
+    result = cores, machine.clock.now, machine.counter.count, machine.turns.slices
+    return repr(result), str(machine.turns.native_slices > 0)
+
+
 def main(names: list[str]) -> dict[str, tuple[str, str]]:
     """Of each name its result and how that came about."""
     images: list[bytes] = []
@@ -110,6 +120,8 @@ def main(names: list[str]) -> dict[str, tuple[str, str]]:
     for name in names:
         if name in IDLE:
             found[name] = waited(name)
+        elif (KERNELS / f"{name}.img").exists():
+            found[name] = taken_turns(name)
         elif name.startswith(AGAIN):
             found[name] = drawn_again(name)
         else:

@@ -144,3 +144,75 @@ def test_cores_in_wfe_cost_a_turn_for_what_wakes_them(tmp_path):
     for cpu in started.cores:
         assert cpu.register(7) == pytest.approx(200, abs=3)
     assert started.turns.slices < 1_500
+
+
+FOUR = Path(__file__).parents[1]
+LOCKS = ("kernels", "four_locks", "pi2"), ("kernels64", "four_locks", "pi3")
+
+
+def four_cores(tmp_path, folder, name, board, native=True) -> Machine:
+    wide = folder == "kernels64"
+    image = (FOUR / folder / f"{name}.img").read_bytes()
+    (tmp_path / ("kernel8.img" if wide else "kernel7.img")).write_bytes(image)
+    started = Machine(tmp_path, board)
+    started.turns._native._serves &= native
+    return started
+
+
+@pytest.mark.parametrize(("folder", "name", "board"), [*LOCKS, ("kernels", "four_locks", "pi3")])
+def test_cores_that_share_a_lock(tmp_path, folder, name, board):
+    """Each is interrupted 2000 times a second, and counts once for that under a lock."""
+    started = four_cores(tmp_path, folder, name, board)
+    assert started.run(seconds=0.1).reason is Stop.SECONDS
+    wide = started.cores[0].WIDE
+    counts = [cpu.register(20 if wide else 8) for cpu in started.cores]
+    assert counts == pytest.approx([200] * 4, abs=2)
+    shared = started.cores[0].register(11)
+    assert started.memory.u32(shared) == pytest.approx(sum(counts), abs=4)
+    assert started.turns.slices < 2_500
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "board"), [*LOCKS, ("kernels", "poll_company", "pi2"),
+                                  ("kernels", "four_timers", "pi2")]
+)  # fmt: skip
+def test_native_turns_are_those_of_python(tmp_path, folder, name, board):
+    def end(native: bool):
+        started = four_cores(tmp_path, folder, name, board, native)
+        started.run(seconds=0.03)
+        assert (started.turns.native_slices > 0) is native
+        cores = [(cpu.pc, cpu.cpsr, cpu.state(), cpu.exceptions_taken) for cpu in started.cores]
+        waits = [(core.asleep, core.wish, core.vain, core.event) for core in started.processors.all]
+        counts = started.counter.count, started.turns.slices, started.bus.accesses
+        return cores, waits, counts, started.clock.now, bytes(started.memory.view(0, 1 << 22))
+
+    assert end(native=True) == end(native=False)
+
+
+def test_timers_of_aarch64_are_set_and_read(tmp_path):
+    """cntp_tval, cntp_cval and cntp_ctl, written and read; then what Python has of them."""
+    words = (
+        0xD2807D00,  # mov x0, #1000
+        0xD51BE200,  # msr cntp_tval_el0, x0
+        0xD53BE241,  # mrs x1, cntp_cval_el0
+        0xD53BE202,  # mrs x2, cntp_tval_el0
+        0x92800003,  # mov x3, #-1
+        0xD51BE343,  # msr cntv_cval_el0, x3
+        0xD53BE344,  # mrs x4, cntv_cval_el0
+        0xD2800065,  # mov x5, #3
+        0xD51BE325,  # msr cntv_ctl_el0, x5
+        0xD53BE326,  # mrs x6, cntv_ctl_el0
+        0xD51BE33F,  # msr cntv_ctl_el0, xzr
+        0xD51BE23F,  # msr cntp_ctl_el0, xzr
+        0xD53BE227,  # mrs x7, cntp_ctl_el0
+        0x14000000,  # b .
+    )
+    (tmp_path / "kernel8.img").write_bytes(struct.pack(f"<{len(words)}I", *words))
+    started = Machine(tmp_path, "pi3")
+    assert started.run(seconds=0.001).reason is Stop.HALTED
+    register = started.cores[0].register
+    timer = started.cores[0].links.timer
+    assert 990 <= register(2) <= 1000 <= register(1)
+    assert register(4) == (1 << 64) - 1
+    assert (register(6), register(7)) == (3, 0)
+    assert timer.settings == ([0, 0, 0], [register(1), (1 << 64) - 1, 0])

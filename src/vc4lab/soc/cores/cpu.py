@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vc4lab.listeners import Listeners
-from vc4lab.memory import MEMORY_MASK, GuestMemory
+from vc4lab.memory import GuestMemory
 from vc4lab.soc.cores.code_pages import CodePages
 from vc4lab.soc.cores.engine_calls import (
     MONITOR_AT_32,
@@ -37,7 +37,7 @@ from vc4lab.soc.cores.exceptions import (
     ExceptionTaken,
 )
 from vc4lab.soc.cores.native_entry import batch_members
-from vc4lab.soc.cores.native_events import ENABLED, NativeEvents
+from vc4lab.soc.cores.native_events import NativeEvents
 from vc4lab.soc.cores.open_exceptions import OpenExceptions
 from vc4lab.soc.cores.outcome import (
     ABORTED,
@@ -174,10 +174,6 @@ class Cpu(StrictCore):
     def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
         """The engine met an exception: `_pending` is set and the engine stopped."""
 
-    @abstractmethod
-    def _on_invalid(self, engine: Any, _data: Any) -> bool:
-        """The engine cannot decode an instruction."""
-
     @property
     def about_vectors(self) -> str:
         """What is good to know where an exception met no handler."""
@@ -293,25 +289,6 @@ class Cpu(StrictCore):
     def _hook_invalid(self) -> None:
         self.engine.hook_add(self._unicorn.UC_HOOK_INSN_INVALID, self._on_invalid)
 
-    def _timer_written(self, unit: int) -> None:
-        """Native code has set a unit of its generic timer."""
-        self.counter.note()
-        try:
-            if self.links.timer is not None:
-                self.links.timer.schedule(unit)
-        except BaseException as error:
-            self.counter.fail(error)
-
-    def _meets_invalid(self) -> bool:
-        """The engine cannot execute an instruction, nor can native code."""
-        self.counter.note()
-        try:
-            return self._on_invalid(self.engine, None)
-        except BaseException as error:
-            self.counter.fail(error)
-            self.engine.emu_stop()
-            return True
-
     def _hook_blocks(self) -> int:
         counter = self.counter
         stop, read = (self.calls.address_of(name) for name in ("uc_emu_stop", "uc_reg_read"))
@@ -351,10 +328,6 @@ class Cpu(StrictCore):
         """Go on after native code has let the engine run; `error`: the number of what ended it."""
         self._error = error
         return self._go_on(started=True)
-
-    def allow_events(self) -> None:
-        """Let native code go on after a wfe with an event, if Python need not see each one."""
-        self._events.words[ENABLED] = self.on_stop is None and not self.links.forgiving
 
     @property
     def needs_python(self) -> bool:
@@ -487,10 +460,6 @@ class Cpu(StrictCore):
             return 0
         return self.memory.u16(place) if size == 2 else self.memory.u32(place)
 
-    def _host_address(self, place: int) -> int | None:
-        physical = self.translate(place)
-        return None if physical is None else self.memory.base + (physical & MEMORY_MASK)
-
     @property
     def place(self) -> dict[str, int]:
         """Where native code reads its PC, its status and HCR, as a `Batch`."""
@@ -505,11 +474,6 @@ class Cpu(StrictCore):
     def monitor_place(self) -> int:
         """Where the engine's copy of its state has the monitor of load-exclusive."""
         return MONITOR_AT_64 if self.WIDE else MONITOR_AT_32
-
-    @property
-    def events(self) -> NativeEvents:
-        """Its hooks at wfe, sev and sevl."""
-        return self._events
 
     def translate(self, address: int) -> int | None:
         """The physical address of a virtual one as the core sees it now, None if none is."""

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vc4lab.memory import MEMORY_MASK, GuestMemory
 from vc4lab.soc.cores.code_pages import PAGE, CodePages, Hook
 from vc4lab.soc.cores.engine_calls import EngineCalls
 from vc4lab.soc.cores.exceptions import THUMB
-from vc4lab.soc.cores.native_events import WAITS, YIELDS, NativeEvents
+from vc4lab.soc.cores.native_events import ENABLED, WAITS, YIELDS, NativeEvents
 from vc4lab.soc.cores.native_places import NativePlace
-from vc4lab.soc.cores.traps import Action, Trap
+from vc4lab.soc.cores.traps import Action, CoreLinks, Trap
 from vc4lab.soc.native import SliceCounter
 
 
@@ -20,6 +21,9 @@ class TrappedCode(ABC):
 
     WIDE: bool
     counter: SliceCounter
+    memory: GuestMemory
+    links: CoreLinks
+    on_stop: Callable[[], bool] | None
     calls: EngineCalls
     engine: Any
     cpsr: int
@@ -35,6 +39,10 @@ class TrappedCode(ABC):
     @abstractmethod
     def _emulate(self, action: Action, address: int) -> bool:
         """Do a trapped instruction; whether to go on after it (else the engine executes it)."""
+
+    @abstractmethod
+    def _on_invalid(self, engine: Any, _data: Any) -> bool:
+        """The engine cannot decode an instruction."""
 
     @abstractmethod
     def set_pc(self, address: int) -> None:
@@ -92,9 +100,37 @@ class TrappedCode(ABC):
             if code is not None:
                 native.move(code)
 
-    @abstractmethod
     def _host_address(self, place: int) -> int | None:
-        """Where the host has the word at an address, if that is in RAM."""
+        physical = self.translate(place)
+        return None if physical is None else self.memory.base + (physical & MEMORY_MASK)
+
+    @property
+    def events(self) -> NativeEvents:
+        """Its hooks at wfe, sev and sevl."""
+        return self._events
+
+    def allow_events(self) -> None:
+        """Let native code go on after a wfe with an event, if Python need not see each one."""
+        self._events.words[ENABLED] = self.on_stop is None and not self.links.forgiving
+
+    def _timer_written(self, unit: int) -> None:
+        """Native code has set a unit of its generic timer."""
+        self.counter.note()
+        try:
+            if self.links.timer is not None:
+                self.links.timer.schedule(unit)
+        except BaseException as error:
+            self.counter.fail(error)
+
+    def _meets_invalid(self) -> bool:
+        """The engine cannot execute an instruction, nor can native code."""
+        self.counter.note()
+        try:
+            return self._on_invalid(self.engine, None)
+        except BaseException as error:
+            self.counter.fail(error)
+            self.engine.emu_stop()
+            return True
 
     def _hook_place(self, place: int, action: Action) -> None:
         """Stop before the instruction at an address, in native code if that can do it."""

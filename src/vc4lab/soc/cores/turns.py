@@ -79,6 +79,8 @@ class Turns:
         """Whether an event has happened since the last round."""
         self.slices = 0
         """How often a core was run, for measurements."""
+        self.native_slices = 0
+        """How often of these by native code."""
 
     @property
     def _calm(self) -> int:
@@ -121,6 +123,7 @@ class Turns:
         where = native.run(running, self._quiet, self._hopeless)
         self._quiet, self._hopeless = native.quiet
         self.slices += native.slices
+        self.native_slices += native.slices
         if native.rounds:
             self._events_seen = self._hardware.clock.events_run
         if where == TURN_ENDS:
