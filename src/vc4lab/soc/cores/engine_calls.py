@@ -125,8 +125,9 @@ class EngineCalls:
         """The core has run: raise what ended that, if something did; `error`: its number."""
         if error:
             raise UcError(error)  # type: ignore[no-untyped-call]
-        if self._engine._hook_exception is not None:
-            raise self._engine._hook_exception
+        raised, self._engine._hook_exception = self._engine._hook_exception, None
+        if raised is not None:
+            raise raised
 
     def address_of(self, name: str) -> int:
         """Host address of one of the engine's functions."""

@@ -210,8 +210,8 @@ def take_turn(state: Value, number: Value, alone: Value) -> Value:
     core.ran = 1
     time.changes = time.changes + 1
     slice_.end = count + select(alone, const(i64, LONGEST_SLICE), const(i64, TURN))
-    left = min_(time.next_event - time.skipped, const(i64, FURTHEST)) * time.share
-    slice_.limit = min_(left.udiv(time.ns_per_instruction) + 1, slice_.end)
+    left = max_(const(i64, 0), min_(time.next_event - time.skipped, const(i64, FURTHEST)))
+    slice_.limit = min_((left * time.share).udiv(time.ns_per_instruction) + 1, slice_.end)
     counts.last = count
     slice_.ram, slice_.seen, slice_.pages = turns.ram, core.pages, core.pages
     slice_.masks, slice_.masked, slice_.unmasked = 0, 0, 0
