@@ -189,6 +189,15 @@ def test_an_arm1176_allocates_no_lines_for_stores(run: Run) -> None:
     assert machine.memory.u32(SURFACE) == GREEN
 
 
+def test_a_store_at_the_end_of_a_line_changes_that_line_only(run: Run) -> None:
+    machine = run("check", store(CACHED + 252, 5))
+    data = machine.caches.data
+    first, last = data.line(CACHED), data.line(CACHED + 252)
+    assert data.line(CACHED + 256) == last + 1
+    dirty = [n for n in range(first, last + 9) if data.lines.flags[n] & DIRTY]
+    assert dirty == [last]
+
+
 @pytest.mark.parametrize("run", ["zero"], indirect=True)
 def test_a_range_of_an_arm1176(run: Run) -> None:
     stores = [step for n in range(130) for step in store(CACHED + 32 * n, 5)]
