@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import pytest
+
 from vc4lab.soc.clock import MANY
 from vc4lab.soc.machine import Machine
 
@@ -41,3 +43,19 @@ def test_a_timer_that_is_set_again_and_again_needs_no_more_room(
         for timer in TIMERS:
             machine.bus.write(timer, 4, PASSWORD | 0xFFFFF - number)
     assert len(queue) <= 2 * MANY + len(TIMERS)
+
+
+@pytest.mark.parametrize(("ahead", "wait"), [(0, 1 << 32), (1, 1), (-1, (1 << 32) - 1)])
+def test_a_compare_register_matches_when_the_counter_comes_to_it(
+    boot: Callable[..., Machine], ahead: int, wait: int
+) -> None:
+    """What the counter has already passed, or is, comes after it has gone round."""
+    machine = boot(HALT)
+    clock = machine.hardware.clock
+    clock.skip(5_000_000)
+    now = machine.bus.read(0x3004, 4)
+    machine.bus.write(0x3010, 4, (now + ahead) & 0xFFFFFFFF)
+    for count, matched in ((wait - 1, 0), (1, 1)):
+        clock.skip(count * 1000)
+        clock.run_due()
+        assert machine.bus.read(0x3000, 4) >> 1 & 1 == matched
