@@ -35,6 +35,7 @@ BASE = {
     "demo": ["--headless"],
     "asm": [LANES],
     "disasm": [HELLO],
+    "lint": [LANES],
     "compile": [SHADER],
     "run": [LANES, "-m", "out=64", "-u", "5, out"],
     "drm": ["--", "true"],
@@ -182,8 +183,9 @@ TEXTS = {
         "--screenshot": ["x.nofmt", "noending"],
         "--record": ["x.nofmt", "noending"],
     },
-    "asm": {},
-    "disasm": {"--offset": ["0x100000"]},
+    "asm": {"--dialect": ["x", ""]},
+    "disasm": {"--offset": ["0x100000"], "--symbol": ["x", ""]},
+    "lint": {"--dialect": ["x", ""]},
     "compile": {"--stage": ["vertex", "none"]},
     "run": {
         "-u": [
@@ -196,6 +198,7 @@ TEXTS = {
         "-d": ["x", "out:hex:-1", f"out:hex:{HUGE}", "out:hex:x", "out:oct"],
         "-o": ["x=y", "out", "out="],
         "--entry": ["x", ""],
+        "--dialect": ["x", ""],
         "--unknown": ["x", "x=y", "", "=", "fill_rule="],
     },
     "drm": {

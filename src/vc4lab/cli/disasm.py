@@ -1,8 +1,10 @@
-"""`vc4lab disasm`: QPU instruction words → text that `vc4lab asm` takes back."""
+"""`vc4lab disasm`: QPU instruction words → text that `vc4lab asm` makes the same words of."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,6 +13,14 @@ from vc4lab.cli.exit_codes import failed
 from vc4lab.cli.options import Address, limits
 from vc4lab.files import read_source, why
 from vc4lab.ranges import ADDRESS, COUNT, OFFSET
+
+
+class Dialect(StrEnum):
+    """What `disasm` writes."""
+
+    QPUASM = "qpuasm"
+    VC4ASM = "vc4asm"
+
 
 LINES_AT_ONCE = 1024
 _HEX = re.compile(
@@ -21,7 +31,9 @@ LARGEST_INPUT = 16 << 20
 
 
 def disasm(
-    file: Annotated[str, typer.Argument(help="Binary file, - for standard input.")],
+    file: Annotated[
+        str, typer.Argument(help="Binary or ELF file, C or assembly source; - for standard input.")
+    ],
     offset: Annotated[
         int,
         typer.Option(help="Byte offset to start at.", parser=Address(OFFSET), metavar="0x100"),
@@ -43,26 +55,46 @@ def disasm(
             help="Address of the input's first byte.", parser=Address(ADDRESS), metavar="0x8000"
         ),
     ] = 0,
+    symbol: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of an ELF symbol, of a C array, or of a label before .word lines.",
+            metavar="NAME",
+        ),
+    ] = None,
+    dialect: Annotated[
+        Dialect, typer.Option(help="Dialect of the text.", case_sensitive=False)
+    ] = Dialect.QPUASM,
+    blocks: Annotated[
+        bool,
+        typer.Option(
+            "--blocks",
+            help="Labels, basic blocks with the registers they use, uniforms and textures.",
+        ),
+    ] = False,
 ) -> None:
     """Disassemble QPU instructions."""
     from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, words_of
-    from vc4lab.qpu.text.disassembler import disassemble
 
     try:
         data = read_source(file, LARGEST_INPUT)
     except OSError as error:
         raise failed(f"{file}: {why(error)}") from None
-    if hex_:
-        data = _from_hex(data.decode("utf-8", "replace"))
+    data, address = _code(file, data, symbol, hex_, address)
     words = words_of(data[offset:])
     if not words:
         size = f"{len(data)} bytes"
         raise failed(f"{file}: no whole instruction at offset {offset} of {size}")
+    if blocks:
+        from vc4lab.qpu.dialects.blocks import program_text
+
+        typer.echo(program_text(words[:count], dialect.value, address + offset), nl=False)
+        return
+    line = _line_of(dialect)
     lines = []
     for index, word in enumerate(words[:count]):
         at = address + offset + INSTRUCTION_BYTES * index
-        lines.append(f"/* {at:08x}: {word & 0xFFFFFFFF:08x} {word >> 32:08x} */  "
-                     f"{disassemble(word, at & 0xFFFFFFFF)}")  # fmt: skip
+        lines.append(line(word, at))
         if len(lines) == LINES_AT_ONCE:
             typer.echo("\n".join(lines))
             lines.clear()
@@ -71,6 +103,55 @@ def disasm(
     left = len(data[offset:]) % INSTRUCTION_BYTES
     if left and (count is None or count > len(words)):
         typer.echo(f"{file}: the last {left} bytes are not a whole instruction", err=True)
+
+
+def words_of_file(file: str, symbol: str | None) -> tuple[int, ...]:
+    """The words of a binary, hex or ELF file, or the end of the command."""
+    from vc4lab.qpu.isa.encoding import words_of
+
+    try:
+        data = read_source(file, LARGEST_INPUT)
+    except OSError as error:
+        raise failed(f"{file}: {why(error)}") from None
+    data, _ = _code(file, data, symbol, file.lower().endswith(".hex"), 0)
+    if not data or len(data) % 8:
+        raise failed(f"{file}: {len(data)} bytes are no whole number of instructions")
+    return words_of(data)
+
+
+def _line_of(dialect: Dialect) -> Callable[[int, int], str]:
+    """A line with address, word and text."""
+    if dialect == Dialect.VC4ASM:
+        from vc4lab.qpu.dialects.vc4asm.disassembler import disassemble
+
+        def shown(word: int, at: int) -> str:
+            mark = f"# {at:08x}: {word & 0xFFFFFFFF:08x} {word >> 32:08x}"
+            return f"{disassemble(word):<56}  {mark}"
+
+        return shown
+    from vc4lab.qpu.text.exact import disassemble_exactly
+
+    return lambda word, at: (
+        f"/* {at:08x}: {word & 0xFFFFFFFF:08x} {word >> 32:08x} */  "
+        f"{disassemble_exactly(word, at & 0xFFFFFFFF)}"
+    )
+
+
+def _code(
+    file: str, data: bytes, symbol: str | None, is_hex: bool, address: int
+) -> tuple[bytes, int]:
+    """The words in a file, and their address."""
+    from vc4lab.qpu.text.containers import ELF_MAGIC, NotFound, elf_code, text_code
+
+    try:
+        if data.startswith(ELF_MAGIC):
+            code, place = elf_code(data, symbol)
+            return code, address or place
+        if symbol is not None:
+            return text_code(data.decode("utf-8", "replace"), symbol), address
+    except NotFound as error:
+        raise failed(f"{file}: {error}") from None
+    return (_from_hex(data.decode("utf-8", "replace")) if is_hex else data), address
 
 
 def _from_hex(text: str) -> bytes:

@@ -27,6 +27,7 @@ COMMANDS = (
     "demo",
     "asm",
     "disasm",
+    "lint",
     "compile",
     "run",
     "replay",

@@ -8,6 +8,8 @@ from pathlib import Path
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.recorded.listing import JobListing
+from vc4lab.qpu.dialects.blocks import program_text
+from vc4lab.qpu.dialects.choose import assemble_source
 from vc4lab.qpu.program.reader import program_at
 from vc4lab.qpu.text.lint import lint
 from vc4lab.records.control import parse_list
@@ -25,7 +27,8 @@ class _Programs(JobListing):
         return iter(())
 
 
-def test_recorded_shaders_are_clean() -> None:
+def recorded() -> set[tuple[int, ...]]:
+    """The programs of all recorded jobs."""
     found: set[tuple[int, ...]] = set()
     for path in sorted(RUNS.iterdir()):
         if not path.is_dir() or path.name == "blobs":
@@ -39,4 +42,17 @@ def test_recorded_shaders_are_clean() -> None:
                 for _ in listing.shader_lines(record):
                     pass
     assert len(found) > 40
+    return found
+
+
+def test_recorded_shaders_come_back_from_text() -> None:
+    """In both dialects, with labels, blocks and comments: the same words."""
+    for words in recorded():
+        for dialect in ("qpuasm", "vc4asm"):
+            text = program_text(words, dialect)
+            assert assemble_source(text, dialect=dialect).words == words
+
+
+def test_recorded_shaders_are_clean() -> None:
+    found = recorded()
     assert [finding for words in found for finding in lint(words)] == []

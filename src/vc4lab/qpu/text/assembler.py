@@ -5,7 +5,8 @@
 
 Beyond qpuasm.js: ``li`` and ``load_imm`` for ``ldi``, ``mov`` of a large immediate becomes ``ldi``,
 branches without a link register, two link registers, ``src << n`` (rotate down), ``read reg``
-(trigger a read that is not used), ``pm0``/``pm1`` as a last slot, ``.quad`` for raw words.
+(trigger a read that is not used), ``pm0``/``pm1`` as a last slot, ``.quad`` for raw words,
+``with field=value, …`` after all slots for bits that have no effect.
 ``src >> n`` rotates upward (lane i goes to lane i+n), as in qpuasm.js and vc4asm.
 """
 
@@ -20,7 +21,7 @@ from vc4lab.qpu.text.encoder import AluEncoder
 from vc4lab.qpu.text.expressions import Macro, Value, parse_macro
 from vc4lab.qpu.text.mnemonics import BRANCHES, LOADS, SEMAPHORES
 from vc4lab.qpu.text.operands import NotSmall, value_of
-from vc4lab.qpu.text.special import encode_branch, encode_load, is_only_move
+from vc4lab.qpu.text.special import encode_branch, encode_load, is_only_move, with_fields
 from vc4lab.qpu.text.syntax import (
     MAX_ERRORS,
     MAX_INSTRUCTIONS,
@@ -28,6 +29,7 @@ from vc4lab.qpu.text.syntax import (
     AssemblyError,
     Line,
     Mistake,
+    Slot,
     SourceError,
     Text,
     parse_slot,
@@ -206,8 +208,14 @@ class _Assembler:
 
     def instruction(self, body: Text) -> int:
         slots = [parse_slot(piece) for piece in split_outside(body, ";") if piece.text]
+        fields = slots.pop() if slots and slots[-1].name == "with" else None
         if not slots:
             raise Mistake("expected an operation", body.column)
+        if fields is not None:
+            return with_fields(self._word(slots, body), fields, self.symbols)
+        return self._word(slots, body)
+
+    def _word(self, slots: list[Slot], body: Text) -> int:
         first = next((s for s in slots if s.name != "nop"), slots[0])
         if first.name in BRANCHES:
             return encode_branch(slots, self.symbols, self.address - INSTRUCTION_BYTES)
@@ -219,7 +227,7 @@ class _Assembler:
             for slot in slots:
                 encoder.take(slot)
             word = encoder.encode()
-            if not self.symbols.asked:
+            if not self.symbols.asked and "with" not in body.text:
                 self.known[body.text] = word
             return word
         except NotSmall:

@@ -54,9 +54,23 @@ SIGNALS: Final = {name: signal for signal, name in SIGNAL_NAMES.items()} | {
     "loadc_end": Signal.LOAD_COLOUR_END,
 }
 
+FURTHER: Final = ("read", "with", "pm0", "pm1")
+"""What may stand in a slot after the operations."""
+
 OPERATION_NAMES: Final = tuple(
     name
-    for name in (*ADD_OPS, *MUL_OPS, *SIGNALS, *LOADS, *SEMAPHORES, *BRANCHES, "read", "pm0", "pm1")
+    for name in (
+        *ADD_OPS,
+        *MUL_OPS,
+        *SIGNALS,
+        *LOADS,
+        *SEMAPHORES,
+        *BRANCHES,
+        "read",
+        "with",
+        "pm0",
+        "pm1",
+    )
     if not name.startswith("addop")
 )
 """What a programmer may write as an operation: not the reserved codes, which have names as well."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vc4lab.qpu.isa.encoding import LINK_OFFSET, Branch, LoadImmediate, Semaphore
+from vc4lab.qpu.isa.encoding import LINK_OFFSET, Branch, Instruction, LoadImmediate, Semaphore
 from vc4lab.qpu.isa.operations import MUL_PACKS, BranchCondition, Condition, LoadMode, Signal
 from vc4lab.qpu.isa.registers import REGFILE_SIZE
 from vc4lab.qpu.text.expressions import ExpressionError, Symbols, Value, to_word
@@ -30,6 +30,24 @@ from vc4lab.qpu.text.syntax import Mistake, Slot, Text, unknown
 def is_only_move(slots: list[Slot]) -> bool:
     """Whether the instruction only moves, so that a load immediate could do it."""
     return all(slot.name == "mov" for slot in slots if slot.name != "nop")
+
+
+def with_fields(word: int, slot: Slot, symbols: Symbols) -> int:
+    """A word with fields set by their names, as disassembly gives those without any effect."""
+    instruction = Instruction.decode(word)
+    for operand in slot.operands:
+        name, equals, _ = operand.text.partition("=")
+        name = name.strip()
+        if not equals:
+            raise Mistake("write with field=value", operand.column)
+        fields = type(instruction).layout_fields
+        if name not in fields:
+            raise unknown("field", name, fields, operand.column)
+        number = value_of(operand.part(operand.text.index("=") + 1), symbols)
+        if not isinstance(number, int) or not 0 <= number < 1 << fields[name].width:
+            raise Mistake(f"{name} has {fields[name].width} bits", operand.column)
+        instruction = Instruction.decode(instruction.replace(**{name: number}).encode())
+    return instruction.encode()
 
 
 def encode_branch(slots: list[Slot], symbols: Symbols, address: int) -> int:
