@@ -41,7 +41,7 @@ DialectOption = Annotated[
     str | None,
     typer.Option(
         "--dialect",
-        help="qpuasm or vc4asm; default: as the source shows it.",
+        help="qpuasm, vc4asm or qpu-asm; default: as the source shows it.",
         metavar="NAME",
     ),
 ]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from vc4lab.qpu.dialects.vc4asm import assembler as vc4asm
 from vc4lab.qpu.text import assembler as qpuasm
 from vc4lab.qpu.text.assembly import Assembly
 from vc4lab.qpu.text.syntax import AssemblyError, SourceError, unknown
@@ -26,12 +25,21 @@ def _qpuasm(text: str, path: str, folders: Folders, symbols: Mapping[str, Number
 
 
 def _vc4asm(text: str, path: str, folders: Folders, symbols: Mapping[str, Number]) -> Assembly:
-    return vc4asm.assemble(text, path=path, folders=folders, symbols=symbols)
+    from vc4lab.qpu.dialects.vc4asm.assembler import assemble
+
+    return assemble(text, path=path, folders=folders, symbols=symbols)
+
+
+def _qpu_asm(text: str, path: str, folders: Folders, symbols: Mapping[str, Number]) -> Assembly:
+    from vc4lab.qpu.dialects.qpu_asm import assemble
+
+    return assemble(text, path=path, folders=folders, symbols=symbols)
 
 
 DIALECTS: Final[dict[str, Callable[[str, str, Folders, Mapping[str, Number]], Assembly]]] = {
     "qpuasm": _qpuasm,
     "vc4asm": _vc4asm,
+    "qpu-asm": _qpu_asm,
 }
 """Name of each dialect -> its assembler. The first is taken where a text is of several."""
 
@@ -44,6 +52,11 @@ _MARKS: Final = {
         | \.if(?:z|nz|n|nn|c|cc|zs|zc|ns|nc|cs)\b | \.(?:un)?pack\d | \binterrupt\b
         | \bmutex_(?:acq|rel)\b | \b(?:sacq|srel)\s*\(?\ *\d
         | \b(?:vpm_setup|v[dr][wr]_setup_[01]p?)\s*\(""",
+        re.VERBOSE | re.MULTILINE,
+    ),
+    "qpu-asm": re.compile(
+        r"""^\s*(?:define|include|undefine)\(` | ^\s*nop\.tend\b | \bnop\s+r[ab]39\s*,\s*r[ab]39
+        | ^\s*br[ar](?:\.[znc][fesc])?\s+r[ab]39\s*, | \.(?:ldtmu[01]|tend)\s+r""",
         re.VERBOSE | re.MULTILINE,
     ),
     "qpuasm": re.compile(
