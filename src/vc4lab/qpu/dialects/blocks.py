@@ -16,9 +16,9 @@ from vc4lab.qpu.isa.encoding import (
     END_DELAY_SLOTS,
     INSTRUCTION_BYTES,
     Branch,
-    BranchCondition,
     Instruction,
 )
+from vc4lab.qpu.isa.operations import BranchCondition
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.text.exact import disassemble_exactly
 
