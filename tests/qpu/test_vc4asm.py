@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from vc4lab.qpu.dialects.choose import assemble_source, detect
 from vc4lab.qpu.dialects.vc4asm.assembler import assemble
@@ -169,6 +171,7 @@ def test_lines_join() -> None:
         (".func f(a)\n.if a > 1\na - 1\n.else\n7\n.endif\n.endf\nmov r0, f(9)", "mov r0, 8"),
         (".macro m\n.lset x, 3\nmov r0, x\n.endm\n.set x, 5\nm\nmov r1, x", "mov r0, 3\nmov r1, 5"),
         (".local\n.lset x, 1\n.endloc\n.ifset x\nnop\n.endif\nnop", "nop"),
+        (".macro m, a\n.local\nmov a, 1\n.endm\nm r1\n.ifset a\nnop\n.endif", "mov r1, 1"),
         (".set r, ra1\nmov r + 2, r.8a", "mov ra3, ra1.8a"),
         ("nop\nmov r0, 1\nmov r1, 2\n.back 2\nthrend\n.endb", "nop\nthrend\nmov r0, 1\nmov r1, 2"),
         (":a mov r0, 1\nnop\n.clone :a, 1\nbrr -, r:a", ":a mov r0, 1\nnop\nmov r0, 1\nbrr -, r:a"),
@@ -322,3 +325,37 @@ def test_dialects_are_detected() -> None:
     assert assemble_source("mov r0, ra1.8ai").dialect == "vc4asm"  # only there
     with pytest.raises(AssemblyError, match="unknown dialect 'vc5asm'; did you mean vc4asm"):
         assemble_source("nop", dialect="vc5asm")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '.include "vc4.qinc"', ".set a, ra1\nmov a, 1", ":l\nbrr -, :l",
+        "mov vr_setup, vpm_setup(1,1,h32(0))",
+        ".macro m\nnop\n.endm\nm", ".rep i, 4\nnop\n.endr", ".if 1\nnop\n.elseif 0\n.endif",
+        ".const a, 1\n.unset a", ".local\n.endloc", "mov.ifz r0, r1", "mov.ifnc r0, r1",
+        "mov interrupt, 1", "mov -, mutex_acq\nmov mutex_rel, 0", "mov -, sacq(1)",
+        "mov r0, ra1.unpack8a\nmov.pack8a ra1, r0", ".int 5", ".short 5", ".assert 1",
+        "mov r0, [0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3]", "mov sfu_recip, r0", "mov r0, vary_rd",
+        "mov uni_addr, r0",
+    ],
+)  # fmt: skip
+def test_each_construct_shows_its_dialect(text: str) -> None:
+    assemble_source(text)
+
+
+PIECES = [
+    *"()[],;:.+-*/%<>=!&|^~#\"' \n\t", "r0", "ra1", "rb2", "mov ", "add ", "brr ", "ldi ", "nop",
+    ".8a", ".ifz", ".setf", ".rep i, 3\n", ".endr\n", ".macro m, a\n", ".endm\n", "m ", ".if ",
+    ".endif\n", ".back 1\n", ".endb\n", ".set x, ", "x", "h32(", "0x1f", "1.5", "7", ".int ",
+    ".local\n", ".endloc\n", ".func f(a)\n", ".endf\n", "f(", "1f", ":1 ", "r:", "unif", "<< ",
+]  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
+def test_any_text_is_words_or_mistakes(text: str) -> None:
+    try:
+        assemble(text)
+    except AssemblyError as error:
+        error.shown("x.qasm")

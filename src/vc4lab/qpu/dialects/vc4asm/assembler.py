@@ -244,6 +244,7 @@ class Pass(Reading):
             self.fail(Mistake(f"more than {MAX_CALLS} function calls", column))
             raise Stop
         line = self.line
+        depth = len(self.scopes)
         with_names = dict(zip(function.parameters, arguments, strict=True))
         self.enter(Scope(name, with_names, called=self.here()), column)
         try:
@@ -259,7 +260,7 @@ class Pass(Reading):
                 raise Mistake(f"in {name}, line {self.line.number}: {mistake}", column) from mistake
             raise
         finally:
-            self.scopes.pop()
+            del self.scopes[depth:]
             self.line = line
 
     def value_of_block(self, function: Macro, column: int) -> Value:
@@ -317,12 +318,12 @@ class Pass(Reading):
 
     def run_in(self, scope: Scope, lines: Sequence[SourceLine], column: int = 0) -> None:
         """Execute lines in a scope of their own."""
-        line = self.line
+        line, depth = self.line, len(self.scopes)
         self.enter(scope, column)
         try:
             self.block(lines)
         finally:
-            self.scopes.pop()
+            del self.scopes[depth:]  # also what .local left open
             self.line = line
 
     def include(self, path: Path, column: int) -> None:

@@ -183,16 +183,17 @@ class Directives:
                 values.append(self.one.expressions.read(cursor))
         cursor.finish()
         scope = Scope("the loop", called=self.one.here())
-        line = self.one.line
+        line, depth = self.one.line, len(self.one.scopes)
         self.one.enter(scope, 0)
         try:
             for value in values:
+                del self.one.scopes[depth + 1 :]
                 scope.values[name.text] = value
                 self.one.line = line
                 self.one.executed += 1
                 self.one.block(body)
         finally:
-            self.one.scopes.pop()
+            del self.one.scopes[depth:]
 
     def local(self, cursor: Cursor) -> None:
         cursor.finish()
