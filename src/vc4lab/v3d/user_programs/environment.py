@@ -38,7 +38,7 @@ from vc4lab.v3d.user_programs.native import tmu as native_tmu
 from vc4lab.v3d.user_programs.native import vpm as native_vpm
 from vc4lab.v3d.user_programs.needs import SEMAPHORE_LIMIT, need_of
 from vc4lab.v3d.user_programs.state import QpuState, SharedState, Status, Unit
-from vc4lab.v3d.vpm.access import next_address, reader
+from vc4lab.v3d.vpm.access import next_address, one_was_read, reader
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 if TYPE_CHECKING:
@@ -249,18 +249,15 @@ class UserEnvironment(ResumableEnvironment):
 
     @staged
     def vpm_read(self) -> Value:
-        qpu = self.qpu
-        if qpu.read_left == 0:
-            more = call(native_vpm.more_to_read, self.qpu_address, cold=True)
-            self.stop_unless(more, Status.STUCK, st.NO_VPM_DATA)
-        setup, at = qpu.read_setup, qpu.read_address
+        reads = self.qpu.reads
+        self.stop_unless(reads.left != 0, Status.STUCK, st.NO_VPM_DATA)
+        setup, at = reads.setup, reads.vector
         self.reading(setup, at)
         if native_vpm.is_rows(setup):
             words = load(i32x16, self.vpm + at * ROW_BYTES, 64)
         else:
             words = call(reader(self.unknowns["vpm_read_extension"]), self.vpm, setup, at)
-        qpu.read_address = next_address(setup, at)
-        qpu.read_left = qpu.read_left - 1
+        one_was_read(reads)
         return words
 
     def reading(self, setup: Value, address: Value) -> None:

@@ -11,6 +11,7 @@ from vc4lab.qpu.jit.resumable import SAVED_VECTORS
 from vc4lab.simd import Array, Struct, i8, i32, i32x16, i64, nested, ptr
 from vc4lab.v3d.tmu.texture_slots import TextureSlot
 from vc4lab.v3d.user_programs.needs import SEMAPHORES
+from vc4lab.v3d.vpm.access import Reads
 from vc4lab.v3d.vpm.setup import VPM_BYTES
 
 RESULTS = 16
@@ -110,11 +111,7 @@ class QpuState(Struct):
     rev_flag = i32
     uniforms = i32
     uniforms_left = i32
-    read_setup = i32
-    read_address = i32
-    read_left = i32
-    next_setup = i32
-    next_left = i32
+    reads = nested(Reads)
     write_setup = i32
     write_address = i32
     load_setup = i32

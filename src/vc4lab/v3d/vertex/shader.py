@@ -31,7 +31,6 @@ from vc4lab.simd import (
     ptr,
     select,
     splat,
-    staged,
     store,
     table,
     unroll,
@@ -49,10 +48,13 @@ from vc4lab.v3d.vertex.context import (
 from vc4lab.v3d.vertex.driver import BATCH_ARGS, SHADE, description
 from vc4lab.v3d.vertex.fetch import FetchedRows
 from vc4lab.v3d.vpm.access import (
+    Reads,
     first_address,
     next_address,
+    one_was_read,
     read_row,
     reader,
+    take_setup,
     write_row,
     writer,
 )
@@ -232,9 +234,9 @@ class CellEnvironment(_VertexEnvironment):
         self.outputs = alloca(WINDOW_ROWS * ROW_BYTES)
         self.fill(rows)
         self.whole_rows = only_whole_rows(program)
-        self.read_setup, self.read_address, self.left = var(i32, 0), var(i32, 0), var(i32, 0)
-        self.next_setup, self.next_left = var(i32, 0), var(i32, 0)
-        """The read setup in force and the one after it; vectors left of each."""
+        self.reads = Reads.at(alloca(Reads.size))
+        for name in Reads.fields:
+            setattr(self.reads, name, 0)
         self.write_setup, self.write_address = var(i32, WHOLE_ROWS), var(i32, 0)
 
     def fill(self, rows: Any) -> None:
@@ -251,52 +253,24 @@ class CellEnvironment(_VertexEnvironment):
         else:
             self.stop_unless(word.shr(30) == 0, REFUSED)
         if side == "read":
-            self._take_read_setup(word)
+            take_setup(self.reads, word)
         else:
             self.write_setup.set(word)
             self.write_address.set(first_address(word))
 
-    @staged
-    def _take_read_setup(self, word: Value) -> None:
-        """A setup is taken while at most one vector of the earlier ones is outstanding."""
-        number = word.shr(20) & 15
-        number = select(number == 0, const(i32, 16), number)
-        left = self.left.get()
-        if left + self.next_left.get() <= 1:
-            if left == 0:
-                self.read_setup.set(word)
-                self.read_address.set(first_address(word))
-                self.left.set(number)
-            else:
-                self.next_setup.set(word)
-                self.next_left.set(number)
-
     def vpm_read(self) -> Value:
-        asked = self.left.get() != 0
+        reads = self.reads
+        asked = reads.left != 0
         if not self.key.forgiving:
             self.stop_unless(asked, STARVES)
-        word, address = self.read_setup.get(), self.read_address.get()
+        word, address = reads.setup, reads.vector
         if self.whole_rows:
             found = read_row(self.inputs, address)
         else:
             extension = self.key.unknowns["vpm_read_extension"]
             found = call(reader(extension), self.inputs, word, address)
-        self._advance_read()
+        one_was_read(reads)
         return select(splat(asked), found, splat(const(i32, 0)))
-
-    @staged
-    def _advance_read(self) -> None:
-        """One vector was read."""
-        left = self.left.get()
-        if left > 1:
-            self.left.set(left - 1)
-            self.read_address.set(next_address(self.read_setup.get(), self.read_address.get()))
-        else:
-            following = self.next_setup.get()
-            self.read_setup.set(following)
-            self.read_address.set(first_address(following))
-            self.left.set(self.next_left.get())
-            self.next_left.set(0)
 
     def vpm_write(self, value: Value, mask: Value) -> None:
         word, address = self.write_setup.get(), self.write_address.get()

@@ -12,6 +12,7 @@ from typing import Any
 
 from vc4lab.simd import (
     Function,
+    Struct,
     Value,
     const,
     gather,
@@ -31,7 +32,7 @@ from vc4lab.simd import (
 )
 from vc4lab.simd.eager import running
 from vc4lab.simd.value import const_bits
-from vc4lab.v3d.vpm.shader_rows import LANES, ROW_BYTES, WINDOW_ROWS
+from vc4lab.v3d.vpm.shader_rows import LANES, MAX_READS, ROW_BYTES, WINDOW_ROWS
 
 HORIZONTAL, _LANED = 1 << 11, 1 << 10
 
@@ -54,6 +55,44 @@ def next_address(word: Value, address: Value) -> Value:
     stride = (word >> 12) & 63
     stride = select(stride == 0, const(i32, 64), stride)
     return (address + stride) & ((const(i32, WINDOW_ROWS) << width_shift(word)) - 1)
+
+
+class Reads(Struct):
+    """Read setups in flight: the one in force, the number of its next vector, how many are left of
+    it, and the setup after it.
+    """
+
+    setup = i32
+    vector = i32
+    left = i32
+    next_setup = i32
+    next_left = i32
+
+
+@staged
+def take_setup(reads: Reads, word: Value) -> Value:
+    """A read setup; false (i1) if it is ignored, while more than one vector is outstanding."""
+    taken = reads.left + reads.next_left <= 1
+    number = word.shr(20) & 15
+    number = select(number == 0, MAX_READS, number)
+    if taken:
+        if reads.left == 0:
+            reads.setup, reads.vector, reads.left = word, first_address(word), number
+        else:
+            reads.next_setup, reads.next_left = word, number
+    return taken
+
+
+@staged
+def one_was_read(reads: Reads) -> None:
+    """Goes on to the next vector, after the last one of a setup to the setup that waits."""
+    if reads.left > 1:
+        reads.left = reads.left - 1
+        reads.vector = next_address(reads.setup, reads.vector)
+    else:
+        reads.setup, reads.vector = reads.next_setup, first_address(reads.next_setup)
+        reads.left = reads.next_left
+        reads.next_left = 0
 
 
 @staged

@@ -7,10 +7,16 @@ one function that looks at the setup word for each lane.
 from __future__ import annotations
 
 from vc4lab.qpu.isa.vpm_setup import LOAD_STRIDE_KIND, STORE_KIND, STORE_STRIDE_KIND
-from vc4lab.simd import Value, any_, i1, i32, i32x16, kernel, mask16, ptr, select, splat, staged
+from vc4lab.simd import Value, any_, i32, i32x16, kernel, mask16, ptr, splat
 from vc4lab.v3d.user_programs import state as st
 from vc4lab.v3d.user_programs.state import QpuState, SharedState
-from vc4lab.v3d.vpm.access import HORIZONTAL, element_offsets, first_address, write_vector
+from vc4lab.v3d.vpm.access import (
+    HORIZONTAL,
+    element_offsets,
+    first_address,
+    take_setup,
+    write_vector,
+)
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 
@@ -36,44 +42,14 @@ def setup_read(qpu: Value, word: Value) -> None:
     """A write of vr_setup."""
     state = QpuState.at(qpu)
     if word.shr(30) == 0:
-        number = (word >> 20) & 15
-        number = select(number == 0, 16, number)
-        if state.read_left + state.next_left > 1:
+        if ~take_setup(state.reads, word):
             state.findings = state.findings | st.FINDING_SETUP_IGNORED
-        else:
-            if (state.read_left == 0) & (state.next_left != 0):
-                take_next(state)
-            if state.read_left == 0:
-                state.read_setup = word
-                state.read_address = first_address(word)
-                state.read_left = number
-            else:
-                state.next_setup = word
-                state.next_left = number
     elif word.shr(30) == 1:
         state.findings = state.findings | st.FINDING_SETUP_RESERVED
     elif word.shr(28) == LOAD_STRIDE_KIND:
         state.load_stride = word
     else:
         state.load_setup = word
-
-
-@staged
-def take_next(state: QpuState) -> None:
-    """The waiting read setup becomes the current one."""
-    state.read_setup = state.next_setup
-    state.read_address = first_address(state.next_setup)
-    state.read_left = state.next_left
-    state.next_left = 0
-
-
-@kernel(args=(ptr,), returns=i1)
-def more_to_read(qpu: Value) -> Value:
-    """After the last vector of a setup: goes on to the waiting one, if there is one."""
-    state = QpuState.at(qpu)
-    if state.next_left != 0:
-        take_next(state)
-    return state.read_left != 0
 
 
 @kernel(args=(ptr, i32))

@@ -126,7 +126,7 @@ class WatchedQpu:
             watch.texture(site, _word(value))
         elif event == WatchEvent.READ:
             watch.loads = {_word(state.loads[n]) for n in range(min(state.loading, NOTES))}
-            watch.vpm_read(site, _word(qpu.read_setup), value)
+            watch.vpm_read(site, _word(qpu.reads.setup), value)
         elif event == WatchEvent.END:
             watch.store = state.store - 1
             watch.ended()
