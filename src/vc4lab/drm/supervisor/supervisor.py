@@ -38,6 +38,7 @@ from vc4lab.drm.supervisor.started import (
     raise_limit,
 )
 from vc4lab.drm.supervisor.targets import KeptFiles
+from vc4lab.drm.supervisor.timer import Timer
 from vc4lab.drm.supervisor.uevents import Uevents
 from vc4lab.drm.supervisor.waiting_calls import WaitingCalls
 from vc4lab.drm.uapi.results import Later, Refused
@@ -95,6 +96,10 @@ class Supervisor:
         """Calls whose answers come later."""
         self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poller.register(self._woken, select.POLLIN)
+        self._timer = Timer()
+        """Readable when the device has something to do, such as a vblank."""
+        if self._timer.descriptor >= 0:
+            self._poller.register(self._timer.descriptor, select.POLLIN)
         self._stop = False
         self.uevents = Uevents()
         """Where programs hear of what is plugged in and out."""
@@ -190,6 +195,9 @@ class Supervisor:
             self._poller.unregister(self._woken)
             os.close(self._woken)
             self._woken = -1
+            if self._timer.descriptor >= 0:
+                self._poller.unregister(self._timer.descriptor)
+                self._timer.close()
             self.files.polls.close()
 
     def watch(self, descriptor: int, ready: Callable[[], None]) -> None:
@@ -275,6 +283,8 @@ class Supervisor:
                     self.files.sweep_at = 0.0
             elif descriptor == self._woken:
                 os.eventfd_read(descriptor)
+            elif descriptor == self._timer.descriptor:
+                pass  # it is set anew before the next wait
             elif descriptor in self._watched:
                 self._watched[descriptor]()
             else:
@@ -306,6 +316,7 @@ class Supervisor:
     def _pause(self, now: float, longest: float, event: float | None) -> float:
         """Milliseconds until something is due."""
         until = now + longest
+        self._timer.set(event)
         if event is not None and event < until:
             until = event
         sweep_at = self.files.sweep_at
