@@ -115,7 +115,6 @@ def test_strict_stops_the_server(drawing: Drawing, gpu: RunningServer) -> None:
     handle = drawing.texture(64, 64, Format.L8_UNORM)
     drawing.target(handle)
     drawing.clear(4, (1, 1, 1, 1))
-    fence(drawing)
     until(lambda: gpu.problems)
     (problem,) = gpu.problems
     assert isinstance(problem, StrictStop)

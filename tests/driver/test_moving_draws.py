@@ -353,3 +353,108 @@ def test_arrays_of_which_one_begins_later(
     assert states.pop() == 4
     assert not executed
     assert gpu.codes() == []
+
+
+@pytest.mark.parametrize("kind", ["", "u2"])
+def test_instances_of_other_vertices(
+    drawing: Drawing, target: int, gpu: RunningServer, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Each instance has a shader record, and an attribute that steps by instances."""
+    steps = np.array([(2 * number / COLUMNS, 0, 0, 0) for number in range(COLUMNS)], np.float32)
+    buffers = drawing.buffer(strips().tobytes()), drawing.buffer(steps.tobytes())
+    vector = Format.R32G32B32A32_FLOAT
+    drawing.bind(VertexElements((VertexElement(0, 0, 0, vector), VertexElement(0, 2, 1, vector))))
+    drawing.shaders(
+        """VERT
+DCL IN[0]
+DCL IN[1]
+DCL OUT[0], POSITION
+  0: ADD OUT[0], IN[0], IN[1]
+  1: END
+""",
+        shaders.UNIFORM_COLOUR,
+    )
+    if kind:
+        indices = drawing.buffer(np.arange(4 * COLUMNS).astype(kind).tobytes(), 32)
+        drawing.client.submit(SetIndexBuffer(indices, int(kind[1]), 0))
+
+    def frame(column: int, step: int, first: int = 0, count: int = 4) -> list[int]:
+        begin(drawing)
+        places = VertexBuffer(16, 64 * column, buffers[0]), VertexBuffer(16, 16 * step, buffers[1])
+        drawing.client.submit(SetVertexBuffers(places))
+        more = {"indexed": 1, "index_bias": first} if kind else {"start": first}
+        drawing.draw(Primitive.TRIANGLE_STRIP, count, instance_count=4, **more)
+        return drawn(drawing, target)
+
+    assert frame(0, 0) == [0, 1]
+    executed = executed_by_python(gpu, monkeypatch)
+    assert frame(3, 2) == [5, 6]
+    assert frame(7, 0, 8) == [9, 10]
+    assert frame(20, 3, 4, 8) == [24, 25, 26]
+    assert not executed
+    assert frame(0, COLUMNS - 1) == []  # the second step is not in the buffer
+    assert len(executed) == 1
+    assert gpu.codes() == ["GL-005"]
+
+
+@pytest.mark.parametrize("kind", ["u1", "u2", "u4"])
+def test_restarts_at_other_indices(
+    drawing: Drawing, target: int, gpu: RunningServer, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Which parts there are follows from the indices at hand, in each frame and at each place."""
+    end = 200
+    far = 1 << 17 if kind == "u4" else 0
+    drawing.vertices(np.concatenate([np.zeros((far, 4), np.float32), strips()]), 4)
+    buffer = drawing.buffer(bytes(4096), 32)
+    size = int(kind[1])
+
+    def put(numbers: list[int]) -> None:
+        data = np.array([one if one == end else one + far for one in numbers], kind).tobytes()
+        drawing.memory[buffer][: len(data)] = data
+        drawing.client.send(
+            messages.TransferPut2(buffer, 0, 0, 0, 0, len(data), 1, 1, len(data), 0)
+        )
+
+    def column(number: int) -> list[int]:
+        return [*range(4 * number, 4 * number + 4)]
+
+    def frame(*parts: tuple[int, int], bias: int = 0) -> list[int]:
+        begin(drawing)
+        for first, count in parts:
+            drawing.client.submit(SetIndexBuffer(buffer, size, size * first))
+            drawing.draw(
+                Primitive.TRIANGLE_STRIP, count, first, indexed=1, index_bias=bias,
+                primitive_restart=1, restart_index=end,
+            )  # fmt: skip
+        return drawn(drawing, target)
+
+    put([*column(3), end, *column(9), end, end, 1, 2, end, *column(20), end])
+    assert frame((0, 9)) == [3, 9]
+    executed = executed_by_python(gpu, monkeypatch)
+    assert frame((0, 9)) == [3, 9]
+    assert frame((0, 19)) == [3, 9, 20]
+    assert frame((5, 4), (14, 5)) == [9, 20]
+    assert frame((0, 9), bias=8) == [5, 11]
+    put([*column(1), *column(2), end, end, *column(5), end])
+    assert frame((0, 15)) == [1, 2, 5]
+    assert not executed
+    put([end] * 16)
+    assert frame((0, 16)) == []
+    assert gpu.codes() == []
+
+
+def test_many_restarts(drawing: Drawing, target: int, gpu: RunningServer) -> None:
+    """More records than a frame's list has room for at first."""
+    numbers = np.tile(np.array([0, 1, 2, 0xFFFF]), 30_000)
+    numbers[-4:-1] = 8, 9, 10
+    buffer = drawing.buffer(numbers.astype(np.uint16).tobytes(), 32)
+    drawing.client.submit(SetIndexBuffer(buffer, 2, 0))
+    for _ in range(2):
+        begin(drawing)
+        drawing.draw(
+            Primitive.TRIANGLES, len(numbers), 0, indexed=1, primitive_restart=1,
+            restart_index=0xFFFF,
+        )  # fmt: skip
+        picture = drawing.get(target)
+        assert {int(one) // 4 for one in np.flatnonzero(picture[..., 0].any(axis=0))} == {0, 2}
+    assert gpu.codes() == []

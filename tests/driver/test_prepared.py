@@ -156,9 +156,9 @@ def test_vertices_that_lie_elsewhere(
     prepared: list[int] = []
     prepare = lowering.prepare
 
-    def counted(*what: Any) -> Any:
+    def counted(*what: Any, **more: Any) -> Any:
         prepared.append(1)
-        return prepare(*what)
+        return prepare(*what, **more)
 
     monkeypatch.setattr(lowering, "prepare", counted)
     buffer = drawing.buffer(np.array([*LEFT, *RIGHT] * 8, np.float32).tobytes())

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.driver.draws.frame_draws import Vertices
 from vc4lab.driver.draws.lowering import DrawLowering
 from vc4lab.driver.draws.pipeline import MAX_KNOWN
-from vc4lab.driver.draws.vertices import ShaderRecords, attributes, sources
 from vc4lab.mesa.state.pipe import buffer_offsets
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class DrawAdder:
         if made is None or not made.is_valid:
             made, lasts = self._prepare(job.target, state, draw)
         if not made.draws_nothing:
-            self._add(job, made, (0, 0), ((), ()), {}, None)
+            self._add(job, made, (0, 0), ((), ()), None)
         return made if lasts else None
 
     def add_shared(
@@ -101,28 +100,20 @@ class DrawAdder:
                 return True
         key = _numbers(draw), None if moved is None else offsets
         made: PreparedDraw | None = shared.prepared.get(key)
-        lasts, others = True, None
-        if made is None and moved is None and key not in shared.prepared:
-            made = shared.elsewhere.get(key)
-            if made is not None and made.is_valid:
-                others = self._moved(made, shared.state)
-            if others is None:
-                made = None
-            else:
-                # If it comes again, it is worth being kept.
-                lasts = False
-                shared.prepared[key] = None
+        lasts = True
         if made is None or not made.is_valid:
             made, lasts = self._prepare(job.target, moved or shared.state, draw)
             if made.moves:
                 _keep(shared.moving, kind, made)
-            elif lasts:
+                if self._add_known(job, made, uniforms, whole, vertices=vertices):
+                    return True
+                if draw.primitive_restart:
+                    made, lasts = self._prepare(
+                        job.target, moved or shared.state, draw, may_move=False
+                    )
+            if lasts and not made.moves:
                 _keep(shared.prepared, key, made)
-            if lasts and made.arrays and moved is None:
-                _keep(shared.elsewhere, key, made)
-            if made.moves and self._add_known(job, made, uniforms, whole, vertices=vertices):
-                return True
-        return self._add_known(job, made, uniforms, whole, others or {}, lasts=lasts)
+        return self._add_known(job, made, uniforms, whole, lasts=lasts)
 
     def _add_known(
         self,
@@ -130,7 +121,6 @@ class DrawAdder:
         made: PreparedDraw,
         uniforms: Uniforms,
         whole: Whole,
-        changed: dict[int, int] | None = None,
         *,
         lasts: bool = True,
         vertices: Vertices | None = None,
@@ -147,30 +137,12 @@ class DrawAdder:
             state = whole()
             constants = state.vertex.constants, state.fragment.constants
         blocks = vertex[0] if vertex else 0, fragment[0] if fragment else 0
-        if not self._add(job, made, blocks, constants, changed or {}, vertices):
+        if not self._add(job, made, blocks, constants, vertices):
             return False
         self.is_moved = vertices is not None
         if lasts and not made.late and self.is_moved == made.moves:
             self.repeats = made
         return True
-
-    def _moved(self, made: PreparedDraw, state: PipeState) -> dict[int, int] | None:
-        """Words of a draw's plan with vertices that lie elsewhere; None: it is another draw.
-
-        Raises Refused.
-        """
-        slots = made.pipeline.vertex.compiled.attributes
-        arrays = sources(state, slots)
-        words: dict[int, int] = {}
-        assert made.arrays is not None
-        for batch, instance, place in made.arrays:
-            places = attributes(slots, arrays, batch, instance, self.memory, self.lowering.fixed)
-            if tuple(stride for _, stride in places) != made.strides:
-                return None
-            first = place // 4 + ShaderRecords.FIRST_ARRAY
-            for number, (address, _) in enumerate(places):
-                words[first + ShaderRecords.ARRAY_WORDS * number] = address
-        return words
 
     def _add(
         self,
@@ -178,17 +150,13 @@ class DrawAdder:
         made: PreparedDraw,
         blocks: tuple[int, int],
         constants: Any,
-        changed: dict[int, int],
         vertices: Vertices | None,
     ) -> bool:
-        """Add a draw; `changed`: words of its plan that are its own. Whether its vertices are where
-        they may be.
-        """
+        """Add a draw; whether its vertices are where they may be."""
         self.pipeline = made.pipeline
         placed = made.placed
         if made.late:
-            changed |= made.late_words(constants, self.memory)
-        if changed:
+            changed = made.late_words(constants, self.memory)
             # Native code has the words in memory before they go.
             head, _words = made.plan.with_words(changed)
             placed.put_head(head)
@@ -205,11 +173,11 @@ class DrawAdder:
         return added
 
     def _prepare(
-        self, target: FrameTarget, state: PipeState, draw: Draw
+        self, target: FrameTarget, state: PipeState, draw: Draw, *, may_move: bool = True
     ) -> tuple[PreparedDraw, bool]:
         """A draw, prepared, and whether it lasts: else it has data that last a frame."""
         start = self.memory.arena.next
-        made = self.lowering.prepare(target, state, draw)
+        made = self.lowering.prepare(target, state, draw, may_move=may_move)
         return made, self.memory.arena.next == start
 
 

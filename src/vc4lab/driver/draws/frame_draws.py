@@ -10,21 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vc4lab.bits import signed32
-from vc4lab.driver.draws.placing import (
-    FIXED,
-    KNOWN,
-    MOST_CHANGES,
-    SHADER_STATE_BYTES,
-    Move,
-    Piece,
-    Placed,
-    Sink,
-    native_place,
-)
+from vc4lab.driver.draws.placed import FIXED, KNOWN, Move, Piece, Placed, Sink
+from vc4lab.driver.draws.placing import MOST_CHANGES, SHADER_STATE_BYTES, native_place
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.mesa.protocol.limits import VERTEX_BUFFERS
+from vc4lab.records import declarations as d
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from vc4lab.driver.draws.plans import DrawPlan
     from vc4lab.driver.gpu.memory import GpuMemory
 
@@ -70,28 +64,31 @@ class Moving(NamedTuple):
     Attributes
     ----------
     kind
-        `placing.ARRAYS` or `INDEXED`.
+        `placed.ARRAYS` or `INDEXED`.
     least
         Vertices without which nothing is drawn.
     arrays
-        Rows of `placing.Move`.
+        Rows of `placed.Move`.
     buffer_count
         How many vertex buffers the state has.
     index_size, index_base, index_limit, index_used
         Of the index buffer: bytes of an index, the resource's address and bytes, where
-        `placing.Used` is.
+        `placed.Used` is.
+    restart
+        The index at which primitives end; None: at none.
     seen
         What was looked at, and how often it had changed, although vertices are others.
     """
 
     kind: int
     least: int
-    arrays: tuple[tuple[int, ...], ...]
+    arrays: Sequence[tuple[int, ...]]
     buffer_count: int
     index_size: int = 0
     index_base: int = 0
     index_limit: int = 0
     index_used: int = 0
+    restart: int | None = None
     seen: tuple[tuple[Any, int], ...] = ()
 
 
@@ -137,6 +134,8 @@ class PlacedDraw:
             index_limit=moving.index_limit,
             buffer_count=moving.buffer_count,
             index_used=moving.index_used,
+            restarts=moving.restart is not None,
+            restart=signed32(moving.restart or 0),
             serial=next(_SERIALS) % MOST_TURNS + 1,
             moving_seen_count=len(moving.seen),
             records=records_at,
@@ -254,7 +253,7 @@ class FrameDraws:
         vertices: its own; False if they are not inside of their buffers, a record cannot name
         them, or there is no room.
         """
-        self.make_room(placed)
+        self.make_room(placed, 0 if vertices is None else vertices.length)
         self.take_arena()
         constants: list[int] = []
         for block in blocks:
@@ -281,11 +280,15 @@ class FrameDraws:
         """The plan of a draw is another one for once: no draw is the same as the one before."""
         self.sink.last = 0
 
-    def make_room(self, placed: PlacedDraw) -> None:
-        """For a draw's records."""
-        sink = self.sink
-        if sink.capacity - sink.length < placed.block.most_bytes:
-            body = np.zeros(2 * sink.capacity + placed.block.most_bytes, np.uint8)
+    def make_room(self, placed: PlacedDraw, indices: int) -> None:
+        """For a draw's records, of which it has many where these indices have restarts."""
+        sink, block = self.sink, placed.block
+        size = block.most_bytes
+        if block.restarts:
+            runs = min(indices, block.index_limit) // block.least + 1
+            size += runs * block.batch_count * d.IndexedPrimitives.size
+        if sink.capacity - sink.length < size:
+            body = np.zeros(2 * sink.capacity + size, np.uint8)
             body[: sink.length] = self._body[: sink.length]
             self._body = body
             sink.body, sink.capacity = body.ctypes.data, len(body)

@@ -15,6 +15,7 @@ from vc4lab.simd import (
     i64,
     load,
     reduce_umax,
+    select,
     splat,
     staged,
     store,
@@ -28,20 +29,24 @@ BLOCK = 4 * LANES
 
 
 @staged
-def index_range(place: Value, count: Value, size: Value) -> tuple[Value, Value]:
-    """The lowest and the highest of `count` > 0 unsigned indices of 1, 2 or 4 bytes."""
+def index_range(
+    place: Value, count: Value, size: Value, restart: Value | None = None
+) -> tuple[Value, Value]:
+    """The lowest and the highest of `count` > 0 unsigned indices of 1, 2 or 4 bytes, except those
+    that are `restart`; if there are no others, -1 and 0.
+    """
     low, high = const(i32, -1), const(i32, 0)
     if size == 2:
-        low, high = _range_of(place, count, 2)
+        low, high = _range_of(place, count, 2, restart)
     elif size == 1:
-        low, high = _range_of(place, count, 1)
+        low, high = _range_of(place, count, 1, restart)
     else:
-        low, high = _range_of(place, count, 4)
+        low, high = _range_of(place, count, 4, restart)
     return low, high
 
 
 @staged
-def _range_of(place: Value, count: Value, size: int) -> tuple[Value, Value]:
+def _range_of(place: Value, count: Value, size: int, restart: Value | None) -> tuple[Value, Value]:
     per_turn = BLOCK // size
     mask = (1 << 8 * size) - 1 if size < 4 else -1
     low, high = const(i32, -1), const(i32, 0)
@@ -53,16 +58,51 @@ def _range_of(place: Value, count: Value, size: int) -> tuple[Value, Value]:
             words = load(i32x16, place + number.zext(i64) * size)
             for part in tuple(range(4 // size)):
                 one = words.shr(8 * size * part) & mask
-                lows, highs = umin(lows, one), umax(highs, one)
+                lowest, highest = _but(one, restart, lows * 0)
+                lows, highs = umin(lows, lowest), umax(highs, highest)
             number += per_turn
         low, high = ~reduce_umax(~lows), reduce_umax(highs)
     while number.ult(count):
-        at = place + number.zext(i64) * size
-        one = load({1: i8, 2: i16, 4: i32}[size], at)
-        index = one.zext(i32) if size < 4 else one
-        low, high = umin(low, index), umax(high, index)
+        index = _index(place, number, size)
+        lowest, highest = _but(index, restart, const(i32, 0))
+        low, high = umin(low, lowest), umax(high, highest)
         number += 1
     return low, high
+
+
+@staged
+def _but(index: Value, restart: Value | None, zero: Value) -> tuple[Value, Value]:
+    """Indices for the lowest and for the highest, where neither is to be `restart`."""
+    if restart is None:
+        return index, index
+    is_restart = index == restart
+    return select(is_restart, ~zero, index), select(is_restart, zero, index)
+
+
+@staged
+def _index(place: Value, number: Value, size: int) -> Value:
+    one = load({1: i8, 2: i16, 4: i32}[size], place + number.zext(i64) * size)
+    return one.zext(i32) if size < 4 else one
+
+
+@staged
+def until_restart(place: Value, first: Value, count: Value, size: Value, restart: Value) -> Value:
+    """How many indices from `first` on come before one that is `restart`, or before the end."""
+    number = first
+    going = number.ult(count)
+    while going:
+        index = const(i32, 0)
+        if size == 2:
+            index = _index(place, number, 2)
+        elif size == 1:
+            index = _index(place, number, 1)
+        else:
+            index = _index(place, number, 4)
+        going = index != restart
+        if going:
+            number += 1
+            going = number.ult(count)
+    return number - first
 
 
 @staged

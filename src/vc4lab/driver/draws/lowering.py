@@ -17,7 +17,7 @@ from vc4lab.driver.draws.pipeline import (
     kind_of,
     make_pipeline,
 )
-from vc4lab.driver.draws.placing import ARRAYS, INDEXED
+from vc4lab.driver.draws.placed import ARRAYS, INDEXED
 from vc4lab.driver.draws.polygon_mode import drawn_as, without
 from vc4lab.driver.draws.prepared import PreparedDraw
 from vc4lab.driver.draws.primitives import LEAST, Batch, batches
@@ -31,7 +31,6 @@ from vc4lab.driver.draws.vertices import (
     Instance,
     ShaderRecords,
     attributes,
-    lies_elsewhere,
     moves,
     sources,
 )
@@ -83,8 +82,13 @@ class DrawLowering:
         self._pipelines.clear()
         self.textures.forget()
 
-    def prepare(self, target: FrameTarget, state: PipeState, draw: Draw) -> PreparedDraw:
-        """A draw without its constants. Raises Refused, CompileError, OutOfMemory."""
+    def prepare(
+        self, target: FrameTarget, state: PipeState, draw: Draw, *, may_move: bool = True
+    ) -> PreparedDraw:
+        """A draw without its constants. Raises Refused, CompileError, OutOfMemory.
+
+        may_move: what is prepared of a draw with restarts may serve `moving` ones only.
+        """
         rasterizer, dsa = state.rasterizer, state.dsa
         if rasterizer is None or dsa is None or state.vertex_elements is None:
             raise Refused("GL-015", "rasterizer, depth state or vertex elements are not bound")
@@ -100,9 +104,11 @@ class DrawLowering:
         is_outline = kind is not kind_of(draw.mode)
         pipeline = self._pipeline(state, target, kind, is_outline=is_outline)
         is_first_flat = rasterizer.flatshade_first and is_flat(pipeline, rasterizer)
+        as_one = may_move and not (is_outline or is_first_flat)
         parts = batches(
-            draw, rasterizer, state.index_buffer, self.memory, is_first_flat=is_first_flat
-        )
+            draw, rasterizer, state.index_buffer, self.memory,
+            is_first_flat=is_first_flat, as_one=as_one,
+        )  # fmt: skip
         used = self.memory.arena.next
         indices: list[Any] = []
         if draw.indexed and state.index_buffer is not None:
@@ -125,32 +131,49 @@ class DrawLowering:
             bool(pipeline.stencil) or (writes_z and dsa.depth_writemask),
             pipeline=pipeline,
         )
-        self._shaded(made, state, draw, pipeline, parts, target.order)
+        places = self._shaded(made, state, draw, pipeline, parts, target.order)
         made.plan.close()
         copied = _as_seen(self.textures.copied(state))
         made.seen = (*copied, *_as_seen(indices))
         if self.memory.arena.next == used:
-            made.moving = self._moving(made, state, draw, copied)
+            made.moving = self._moving(made, state, draw, parts, places, copied)
+        if as_one and draw.indexed and draw.primitive_restart and made.moving is None:
+            return self.prepare(target, state, draw, may_move=False)
         return made
 
     def _moving(
-        self, made: PreparedDraw, state: PipeState, draw: Draw, seen: tuple[tuple[Any, int], ...]
+        self,
+        made: PreparedDraw,
+        state: PipeState,
+        draw: Draw,
+        parts: list[Batch],
+        places: list[tuple[Instance, int]],
+        seen: tuple[tuple[Any, int], ...],
     ) -> Moving | None:
-        """What other draws of the state may have otherwise; None: each is lowered for itself."""
-        if draw.instances != 1 or not made.arrays or len(made.batches) != 1:
-            return None
-        ((batch, _, place),) = made.arrays
-        if not batch.is_whole:
+        """What other draws of the state may have otherwise; None: each is lowered for itself.
+
+        places: of the shader records of instances in the plan.
+        """
+        if len(parts) != 1 or not parts[0].is_whole:
             return None
         slots = made.pipeline.vertex.compiled.attributes
-        arrays = moves(state, slots, sources(state, slots), place, self.fixed)
+        found_at = sources(state, slots)
+        arrays: list[tuple[int, ...]] = []
+        for instance, place in places:
+            rows = moves(state, slots, found_at, instance, place, self.fixed)
+            if rows is None:
+                return None
+            arrays += rows
         least, buffers = LEAST[draw.mode], len(state.vertex_buffers)
         if not draw.indexed or state.index_buffer is None:
             return Moving(ARRAYS, least, arrays, buffers, seen=seen)
         resource, size, _ = state.index_buffer
         found: Any = resource
         used = ctypes.addressof(found.used)
-        return Moving(INDEXED, least, arrays, buffers, size, found.address, found.size, used, seen)
+        restart = draw.restart_index if draw.primitive_restart else None
+        return Moving(
+            INDEXED, least, arrays, buffers, size, found.address, found.size, used, restart, seen
+        )
 
     def _pipeline(
         self, state: PipeState, target: FrameTarget, kind: Primitives, *, is_outline: bool
@@ -193,12 +216,15 @@ class DrawLowering:
         pipeline: Pipeline,
         parts: list[Batch],
         order: str,
-    ) -> None:
-        """Streams, shader records and primitive records."""
+    ) -> list[tuple[Instance, int]]:
+        """Streams, shader records and primitive records: where the shader records are in the plan,
+        each with its instance.
+        """
         fragment, values = self._streams(made, state, pipeline, order)
         slots = pipeline.vertex.compiled.attributes
         arrays = sources(state, slots)
         head = b""
+        records: list[tuple[Instance, int]] = []
         shader_state = SHADER_STATES[len(slots)]
         for number in range(draw.instances):
             if not number or pipeline.numbers_instances:
@@ -211,13 +237,10 @@ class DrawLowering:
                 is_extended = len(data) > EXTENDED_STRIDES
                 words = np.frombuffer(data + bytes(-len(data) % 4), np.uint32)
                 place = made.plan.add(words, ShaderRecords.UNIFORMS)
-                made.strides = tuple(stride for _, stride in places)
-                if made.arrays is not None and lies_elsewhere(arrays, batch, places):
-                    made.arrays.append((batch, instance, place))
-                else:
-                    made.arrays = None
+                records.append((instance, place))
                 state_of = EXTENDED_STATE if is_extended else shader_state
                 made.batches.append((state_of, place, batch.record))
+        return records
 
     def _streams(
         self, made: PreparedDraw, state: PipeState, pipeline: Pipeline, order: str

@@ -1,8 +1,4 @@
-"""Prepared draws into a frame, natively: their plans into memory, their records into its list.
-
-`Placed` is what of a prepared draw is the same each time, `Sink` the frame that is being made;
-`frame_draws.py` makes both.
-"""
+"""Prepared draws into a frame, natively: their plans into memory, their records into its list."""
 
 from __future__ import annotations
 
@@ -10,16 +6,25 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from vc4lab.driver.draws.index_scan import BLOCK, index_range, shifted
-from vc4lab.driver.draws.plans import HEAD, PLAN_WORDS
+from vc4lab.driver.draws.index_scan import BLOCK, index_range, shifted, until_restart
+from vc4lab.driver.draws.placed import (
+    ARRAYS,
+    INDEXED,
+    LookUp,
+    Move,
+    Piece,
+    Placed,
+    Seen,
+    Sink,
+    Used,
+)
+from vc4lab.driver.draws.plans import PLAN_WORDS
 from vc4lab.driver.draws.primitives import MAX_INDEX, MAX_VERTICES
 from vc4lab.memory.pointers import host, word_at
 from vc4lab.records import declarations as d
 from vc4lab.records import states
 from vc4lab.simd import (
-    Array,
     NativeFunction,
-    Struct,
     Value,
     build,
     const,
@@ -55,163 +60,9 @@ assert 1 + d.VertexArrayPrimitives.first.lo // 8 == FIRST_AT
 MOST_CHANGES = STATE_LIMIT - 16
 """Of state in a list; a frame with more becomes several (HW-2116). Some records stand at its
 begin."""
-KNOWN = 256
-"""Records by their ids."""
 MOST_SHIFTED = 256
 """Indices of a draw that are written anew so that its vertices count from where those of the draw
 before do: its shader state holds then."""
-
-
-class Piece(Struct):
-    """A record of a draw: a state record with its id and the number of its value, or a primitive
-    record, with the shader state before it (without an address) and its shader record's place."""
-
-    first = i32
-    second = i32
-    data = ptr
-    length = i32
-    spare = i32
-
-
-class Move(Struct):
-    """An array of a draw whose vertices are others each time."""
-
-    word = i32
-    """Of the plan: the array's address."""
-    buffer = i32
-    """Its vertex buffer; -1: it has none, and is where it is."""
-    relative = i32
-    """Bytes from the buffer's offset to vertex 0; offsets wrap."""
-    base = i32
-    """The resource's address."""
-    stride = i32
-    vertex_bytes = i32
-    """Of a vertex, that are read."""
-    limit = i32
-    """The resource's bytes."""
-    spare = i32
-    used = ptr
-    """What waiting draws read of it; 0: it is never written."""
-
-
-class Used(Struct):
-    """The bytes of a buffer that waiting draws read: from the first to the last of all of them."""
-
-    turn = i32
-    """Of the frames in which they do."""
-    low = i32
-    high = i32
-
-
-class LookUp(Struct):
-    """A word of the plan for memory look-ups of constant buffer 0."""
-
-    word = i32
-    value = i32
-    """Byte of the buffer."""
-    is_limit = i32
-    """Whether it is the largest offset from that byte that is inside; else its address."""
-    is_fragment = i32
-
-
-FIXED, ARRAYS, INDEXED = range(3)
-"""What may change of a draw: nothing; where its vertices are, and how many; the same with indices.
-"""
-
-
-class Seen(Struct):
-    """Where the changes of a resource are counted, and how many there were."""
-
-    counter = ptr
-    changes = i64
-
-
-class Placed(Struct):
-    """A prepared draw."""
-
-    words = ptr
-    relocations = ptr
-    """Words that hold a byte of the plan, and become its address."""
-    vertex_pairs = ptr
-    fragment_pairs = ptr
-    look_ups = ptr
-    word_count = i32
-    relocation_count = i32
-    vertex_count = i32
-    fragment_count = i32
-    look_up_count = i32
-    spare = i32
-    records = ptr
-    batches = ptr
-    seen = ptr
-    moves = ptr
-    record_count = i32
-    batch_count = i32
-    seen_count = i32
-    most_bytes = i32
-    """Of its records."""
-    number = i32
-    """Among those that a queue's draws are looked up in."""
-    framebuffer = i32
-    """For which it was prepared."""
-    job = i32
-    """The last one that it was added to."""
-    moving_seen_count = i32
-    """Of what was looked at, what counts although the draw moves."""
-    move_count = i32
-    kind = i32
-    """FIXED, ARRAYS or INDEXED: with one primitive record then."""
-    least = i32
-    """Vertices without which nothing is drawn."""
-    index_size = i32
-    index_base = i32
-    """Address and bytes of the indices' resource."""
-    index_limit = i32
-    buffer_count = i32
-    """Vertex buffers: after their offsets a draw has that of its index buffer."""
-    spare2 = i32
-    serial = i32
-    """Another one for each prepared draw, never 0."""
-    index_used = ptr
-    """As `Move.used`."""
-
-
-assert [*Placed.fields][:11] == [
-    "words", "relocations", "vertex_pairs", "fragment_pairs", "look_ups", "word_count",
-    "relocation_count", "vertex_count", "fragment_count", "look_up_count", "spare",
-]  # fmt: skip
-assert HEAD.size == Placed.offset("records")
-
-
-class Sink(Struct):
-    """The frame that draws are added to."""
-
-    memory = ptr
-    body = ptr
-    capacity = i32
-    length = i32
-    """Bytes of its records."""
-    arena = i32
-    arena_end = i32
-    framebuffer = i32
-    job = i32
-    draws = i32
-    changes = i32
-    """Of state in its list, which the chip's binner counts."""
-    batch = i32
-    """Of the draw at hand, the first primitive record that no frame has yet; 0: all have one."""
-    zeros = i32
-    """The address of a word that is 0."""
-    turn = i32
-    """Of the frames that wait: another one when all are drawn."""
-    last = i32
-    """The serial number of the list's last draw, if that may come again with its plan; 0: none."""
-    last_address = i32
-    """Of its plan."""
-    aside = i32
-    """How many other frames wait: what is in their surfaces must not be looked at yet."""
-    known = Array(i32, KNOWN)
-    """The values of state records, by their ids; -1: not set."""
 
 
 class Constants(NamedTuple):
@@ -355,13 +206,18 @@ def _named(s: Any, draw: Any, vertices: Vertices) -> Named:
             good &= end <= draw.index_limit.zext(i64)
             if good:
                 place = draw.index_base + offset
-                low, high = index_range(host(s.memory, place), count, size)
+                indices = host(s.memory, place)
+                if draw.restarts != 0:
+                    low, high = index_range(indices, count, size, draw.restart)
+                else:
+                    low, high = index_range(indices, count, size)
+                good = low.ule(high)
                 base = vertices.bias
                 if high.ugt(MAX_INDEX):
                     base += low
                     high -= low
                     low = const(i32, 0)
-                    good = high.ule(MAX_INDEX)
+                    good &= high.ule(MAX_INDEX)
     return Named(good, base + low, base + high, base, place, low, high)
 
 
@@ -413,6 +269,21 @@ def _first_byte(move: Any, vertices: Vertices) -> Value:
 
 
 @staged
+def is_current(sink: Any, draw: Any, count: Value) -> Value:
+    """Whether what a draw looked at, so many things, is as it was."""
+    number: Any
+    changed = const(i64, 0)
+    for number in range(count):
+        seen: Any = Seen.at(draw.seen + number.zext(i64) * Seen.size)
+        changed |= load(i64, seen.counter) ^ seen.changes
+    # Others are for the processor, which begins another frame.
+    has_room = sink.changes + draw.batch_count <= MOST_CHANGES
+    is_here = (draw.framebuffer == sink.framebuffer) & ((sink.aside == 0) | (count == 0))
+    answer: Value = has_room & is_here & (changed == 0)
+    return answer
+
+
+@staged
 def place(
     sink: Value, placed: Value, constants: tuple[Constants, Constants], vertices: Vertices
 ) -> Value:
@@ -429,6 +300,10 @@ def place(
     has_room = (size <= s.arena_end - address) & (draw.most_bytes <= s.capacity - s.length)
     named = _named(s, draw, vertices)
     has_room &= named.good
+    if vertices.moves & (draw.restarts != 0):
+        records = (vertices.length.udiv(draw.least) + 1).zext(i64) * draw.batch_count.zext(i64)
+        left = s.capacity - s.length - draw.most_bytes
+        has_room &= records * d.IndexedPrimitives.size <= left.zext(i64)
     lowest, highest = named.lowest, named.highest
     if has_room:
         for number in range(moves):
@@ -441,7 +316,7 @@ def place(
             has_room &= begin.zext(i64) + span <= move.limit.zext(i64)
     # With the same uniforms, and arrays where they were or some vertices from there, its shader
     # state holds: it is set already.
-    holds = has_room & vertices.moves & (s.last == draw.serial)
+    holds = has_room & vertices.moves & (s.last == draw.serial) & (draw.batch_count == 1)
     if holds:
         holds = _has_same(s, draw, constants)
     ahead = const(i32, 0)
@@ -486,6 +361,8 @@ def place(
                 store(known, piece.second)
                 _copy(s.body + length.zext(i64), piece.data, piece.length)
                 length += piece.length
+        restarts = vertices.moves & (draw.restarts != 0)
+        index_bytes = select(is_written, const(i32, 2), draw.index_size)
         last = umin(draw.batch_count, s.batch + umax(MOST_CHANGES - s.changes, const(i32, 1)))
         s.changes = s.changes + select(holds, (length != before).zext(i32), last - s.batch)
         next_batch = s.batch
@@ -497,14 +374,26 @@ def place(
                 store(to, const(i8, SHADER_STATE))
                 store(to + 1, batch.first | (address + batch.second))
                 length += SHADER_STATE_BYTES
-            record = s.body + length.zext(i64)
-            _copy(record, batch.data, batch.length)
-            if vertices.moves:
-                store(record + LENGTH_AT, vertices.length)
-                store(record + FIRST_AT, first)
-                if draw.kind == INDEXED:
-                    store(record + MAXIMUM_AT, named.high + ahead)
-            length += batch.length
+            run = const(i32, 0)
+            going = const(i1, True)
+            while going:
+                run_length = vertices.length
+                if restarts:
+                    run_length = until_restart(
+                        host(s.memory, named.place), run, vertices.length, draw.index_size,
+                        draw.restart,
+                    )  # fmt: skip
+                if (restarts == 0) | draw.least.ule(run_length):
+                    record = s.body + length.zext(i64)
+                    _copy(record, batch.data, batch.length)
+                    if vertices.moves:
+                        store(record + LENGTH_AT, run_length)
+                        store(record + FIRST_AT, first + run * index_bytes)
+                        if draw.kind == INDEXED:
+                            store(record + MAXIMUM_AT, named.high + ahead)
+                    length += batch.length
+                run += run_length + 1
+                going = restarts & run.ult(vertices.length)
         s.length = length
         s.draws = s.draws + 1
     found: Value = has_room

@@ -26,7 +26,7 @@ PLAN_WORDS = 16
 HEAD = struct.Struct("<5Q6i")
 """Addresses of a plan's words, of the words to relocate, of pairs of words of the plan and of
 constant buffer 0, for the vertex and the fragment stage, and of look-ups of that buffer
-(`placing.LookUp`); how many of each."""
+(`placed.LookUp`); how many of each."""
 
 
 class DrawPlan:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from vc4lab.driver.compiler.result import Uniform
     from vc4lab.driver.draws.pipeline import Pipeline
     from vc4lab.driver.draws.uniforms import StreamPlan, StreamValues
-    from vc4lab.driver.draws.vertices import Instance
     from vc4lab.driver.gpu.memory import GpuMemory
 
 
@@ -41,11 +40,6 @@ class PreparedDraw:
         Words of the plan that follow from constant buffers: stage 0 is that of vertices.
     uses_depth, writes_depth
         What the frame must load and store.
-    arrays
-        For each shader record with arrays that lie as the state says: its batch, its instance, its
-        place in the plan. None: some of its vertices are copies.
-    strides
-        Bytes from vertex to vertex of its arrays.
     moving
         What other draws of the state may have otherwise; None: it is prepared for its vertices.
     seen
@@ -60,8 +54,6 @@ class PreparedDraw:
     plan: DrawPlan = field(default_factory=DrawPlan)
     batches: list[tuple[int, int, bytes]] = field(default_factory=list)
     late: list[tuple[int, int, Uniform]] = field(default_factory=list)
-    arrays: list[tuple[Any, Instance, int]] | None = field(default_factory=list)
-    strides: tuple[int, ...] = ()
     moving: Moving | None = None
     seen: tuple[tuple[Any, int], ...] = ()
     pipeline: Any = None

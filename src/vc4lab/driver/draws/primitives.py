@@ -65,7 +65,8 @@ class Batch(NamedTuple):
     picked
         Vertices to be copied in this order, which are then its indices; None: as they lie.
     is_whole
-        Whether it is the draw as it stands: its vertices one after the other, or its index buffer.
+        Whether it stands for the draw: its vertices one after the other, or its index buffer with
+        all restarts.
     """
 
     record: bytes
@@ -83,10 +84,12 @@ def batches(
     memory: GpuMemory,
     *,
     is_first_flat: bool = False,
+    as_one: bool = False,
 ) -> list[Batch]:
     """The records of a draw. Raises Refused, OutOfMemory.
 
-    is_first_flat: it has flat colours, which come from the first vertex of each primitive.
+    is_first_flat: it has flat colours, which come from the first vertex of each primitive. as_one:
+    one record stands for it, whatever its restarts, if that is possible.
     """
     if draw.mode not in LEAST:
         raise Refused("GL-007", f"primitives of kind {draw.mode} were not announced")
@@ -100,7 +103,7 @@ def batches(
     if indices is None:
         raise Refused("GL-015", "an indexed draw without an index buffer")
     made: list[Batch] = []
-    for start, numbers in _runs(draw, indices, memory):
+    for start, numbers in _runs(draw, indices, memory, as_one=as_one):
         if len(numbers) < LEAST[draw.mode]:
             continue
         if mode != draw.mode:
@@ -109,7 +112,7 @@ def batches(
             made += _turned(draw, numbers.astype(np.int64) + draw.index_bias, memory)
         else:
             address = indices.resource.address + start  # type: ignore[attr-defined]
-            made += _index_batches(draw, numbers, address, memory)
+            made += _index_batches(draw, numbers, address, memory, is_whole=as_one)
     return made
 
 
@@ -142,9 +145,9 @@ def pieces(mode: Primitive, count: int) -> Iterator[tuple[int, int]]:
 
 
 def _runs(
-    draw: Draw, indices: IndexBuffer, memory: GpuMemory
+    draw: Draw, indices: IndexBuffer, memory: GpuMemory, *, as_one: bool
 ) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Byte offset and indices of each part between restarts."""
+    """Byte offset and indices of each part between restarts, or (`as_one`) of all of them."""
     resource: Any = indices.resource
     size = indices.index_size
     offset = indices.offset  # Mesa's driver has added the draw's start to it
@@ -155,6 +158,9 @@ def _runs(
         yield offset, numbers
         return
     ends = np.flatnonzero(numbers == draw.restart_index)
+    if as_one:
+        yield offset, np.delete(numbers, ends)
+        return
     first = 0
     for end in [*ends.tolist(), len(numbers)]:
         yield offset + first * size, numbers[first:end]
@@ -162,7 +168,7 @@ def _runs(
 
 
 def _index_batches(
-    draw: Draw, numbers: NDArray[Any], address: int, memory: GpuMemory
+    draw: Draw, numbers: NDArray[Any], address: int, memory: GpuMemory, *, is_whole: bool
 ) -> Iterator[Batch]:
     lowest, highest = int(numbers.min()), int(numbers.max())
     base = draw.index_bias
@@ -176,7 +182,6 @@ def _index_batches(
         address = memory.keep(short.tobytes())
         base, lowest, highest = base + shift, lowest - shift, highest - shift
     record = _index_record(draw.mode, kind, len(numbers), address, highest)
-    is_whole = not draw.primitive_restart
     yield Batch(record, base, base + lowest, base + highest, is_whole=is_whole)
 
 

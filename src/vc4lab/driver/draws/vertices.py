@@ -198,37 +198,33 @@ def _kept(
     return memory.keep(padded.tobytes()), stride
 
 
-def lies_elsewhere(
-    arrays: list[Source | None], batch: Batch, places: list[tuple[int, int]]
-) -> bool:
-    """Whether a record with its arrays at other addresses is the same draw of other buffers."""
-    is_copy = batch.picked is not None or any(
-        one is not None and (one.is_double or one.divisor) for one in arrays
-    )
-    return not is_copy and all(stride <= MAX_STRIDE for _, stride in places)
-
-
 def moves(
     state: PipeState,
     slots: tuple[AttributeSlot, ...],
     arrays: list[Source | None],
+    instance: Instance,
     place: int,
     fixed: FixedArrays,
-) -> tuple[tuple[int, ...], ...]:
-    """Rows of `placing.Move` for the arrays of a shader record at a place of a plan.
+) -> tuple[tuple[int, ...], ...] | None:
+    """Rows of `placed.Move` for the arrays of an instance's shader record at a place of a plan;
+    None: some are copies, or have no place for their strides.
 
-    For what `lies_elsewhere`; offsets of vertex buffers are each draw's own.
+    Offsets of vertex buffers are each draw's own.
     """
     assert state.vertex_elements is not None
     rows: list[tuple[int, ...]] = []
     for number, (slot, source) in enumerate(zip(slots, arrays, strict=True)):
         word = place // WORD_BYTES + ShaderRecords.FIRST_ARRAY + ShaderRecords.ARRAY_WORDS * number
         if source is not None:
-            element = state.vertex_elements.elements[slot.element]
-            buffer = element.vertex_buffer_index
-            resource = source.resource
-            where = buffer, element.src_offset, resource.address
-            limits = source.stride, source.size, resource.size, 0
+            if source.is_double or source.stride > MAX_STRIDE:
+                return None
+            element, resource = state.vertex_elements.elements[slot.element], source.resource
+            relative, stride = element.src_offset, source.stride
+            if source.divisor:
+                step = instance.first + instance.number // source.divisor
+                relative, stride = (relative + step * stride) % WORD, 0
+            where = element.vertex_buffer_index, relative, resource.address
+            limits = stride, source.size, resource.size, 0
             rows.append((word, *where, *limits, ctypes.addressof(resource.used)))
         elif slot.element == VERTEX_NUMBER:
             first, size = fixed.numbers

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MAX_BLOCK = 1 << 23
 """Bytes."""
-_VERTEX_BUFFERS = list(PIPE_PARTS).index("vertex_buffers")
 
 
 class SharedState:
@@ -42,17 +41,14 @@ class SharedState:
         Those that it reads as a whole, if of its buffers the bytes are known.
     prepared
         For what is made of it.
-    elsewhere
-        The same of draws that differ in where their vertices lie, and in nothing else.
     moving
         The same of draws whose vertices may be others.
     lasts
         Whether its blocks stay when the queue is done.
     """
 
-    def __init__(self, state: PipeState, elsewhere: dict[Any, Any], *, lasts: bool) -> None:
+    def __init__(self, state: PipeState, *, lasts: bool) -> None:
         self.state = state
-        self.elsewhere = elsewhere
         self.lasts = lasts
         self.reads: dict[int, Any] = {one.number: one for one in resources_of(state)}
         self.textures = {number: one for number, one in self.reads.items() if not one.is_buffer}
@@ -96,7 +92,6 @@ class BlockReader:
         self._lasting: dict[tuple[str, int], Any] = {}
         self._places: dict[tuple[str, int], Any] = {}
         self._shared: dict[tuple[int, ...], SharedState] = {}
-        self._elsewhere: dict[Any, dict[Any, Any]] = {}
         self._turn = memory.states.turn
 
     def reset(self) -> bool:
@@ -107,7 +102,6 @@ class BlockReader:
         self._turn = self.memory.states.turn
         self._lasting.clear()
         self._shared.clear()
-        self._elsewhere.clear()
         return True
 
     def forget(self) -> None:
@@ -116,7 +110,6 @@ class BlockReader:
         self._lasting.clear()
         self._places.clear()
         self._shared.clear()
-        self._elsewhere.clear()
 
     def bytes_at(self, address: int) -> bytes:
         """A block's bytes."""
@@ -203,26 +196,10 @@ class BlockReader:
                 vertex=self._stage(key[1 : 1 + parts]),
                 fragment=self._stage(key[1 + parts :]),
             )
-            known = SharedState(
-                made,
-                self._elsewhere_of(addresses, key[1:]),
-                lasts=all(map(self.lasts, filter(None, key))),
-            )
+            known = SharedState(made, lasts=all(map(self.lasts, filter(None, key))))
             if known.lasts:
                 self._shared[key] = known
         return known, uniforms
-
-    def _elsewhere_of(self, addresses: tuple[int, ...], stages: tuple[int, ...]) -> dict[Any, Any]:
-        """What states with other vertex buffers and the same other parts have in common."""
-        others = addresses[:_VERTEX_BUFFERS], addresses[_VERTEX_BUFFERS + 1 :], stages
-        if not all(self.lasts(one) for part in others for one in part if one):
-            return {}
-        known = self._elsewhere.get(others)
-        if known is None:
-            if len(self._elsewhere) >= MAX_KNOWN:
-                self._elsewhere.clear()
-            known = self._elsewhere[others] = {}
-        return known
 
     def _addresses(self, address: int) -> tuple[int, ...]:
         """Those of a pipe state's parts."""

@@ -8,22 +8,15 @@ changed since) the pass stops; the processor executes that row as a command, and
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.bits import signed32
-from vc4lab.driver.draws.placing import (
-    MOST_CHANGES,
-    Constants,
-    Placed,
-    Seen,
-    Sink,
-    Vertices,
-    place,
-)
+from vc4lab.driver.draws.placed import Placed, Sink
+from vc4lab.driver.draws.placing import Constants, Vertices, is_current, place
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.blocks import STAGE_PARTS
 from vc4lab.memory.pointers import host, word_at
@@ -89,6 +82,7 @@ _KEPT = struct.Struct(f"<{3 + STATE_WORDS}I")
 """A screen's words of a state (`DrawRun.kept`): the generation of the writer's blocks, the number
 of offsets of its buffers, the address of its frame buffer's block, those of its blocks."""
 OFFSETS, FRAMEBUFFER, BLOCKS = 1, 2, 3
+_OFFSETS = struct.Struct(f"<{VERTEX_BUFFERS + 1}I")
 assert _KEPT.size <= WORD * runs.KEPT_WORDS
 
 
@@ -122,7 +116,7 @@ class Pass(Struct):
     generation = i32
     fresh_count = i32
     vertex_place = i32
-    """Whose constants are in GPU memory for look-ups, as in `Row`, and where; 0: nowhere."""
+    """Whose constants are in GPU memory for look-ups, and where; 0: nowhere."""
     vertex_address = i32
     fragment_place = i32
     fragment_address = i32
@@ -188,21 +182,6 @@ def _find(p: Any, place: Value, words: int) -> Value:
 
 
 @staged
-def _is_current(sink: Any, draw: Any, count: Value) -> Value:
-    """Whether what a draw looked at, so many things, is as it was."""
-    number: Any
-    changed = const(i64, 0)
-    for number in range(count):
-        seen: Any = Seen.at(draw.seen + number.zext(i64) * Seen.size)
-        changed |= load(i64, seen.counter) ^ seen.changes
-    # Others are for the processor, which begins another frame.
-    has_room = sink.changes + draw.batch_count <= MOST_CHANGES
-    is_here = (draw.framebuffer == sink.framebuffer) & ((sink.aside == 0) | (count == 0))
-    is_current: Value = has_room & is_here & (changed == 0)
-    return is_current
-
-
-@staged
 def _read_offsets(p: Any, row: Any, count: Value) -> None:
     """The offsets of a row's buffers."""
     number: Any
@@ -263,7 +242,7 @@ def _add_one(p: Any, row: Any, draw: Value, slot: Value, moves: bool) -> Value:
     if added:
         known: Any = Placed.at(placed)
         sink: Any = Sink.at(p.sink)
-        added = _is_current(sink, known, known.moving_seen_count if moves else known.seen_count)
+        added = is_current(sink, known, known.moving_seen_count if moves else known.seen_count)
         if added:
             start, count, bias = (load(i32, draw + 4 * word) for word in OWN)
             vertices = Vertices(const(i1, moves), start, count, bias, p.offsets)
@@ -329,6 +308,9 @@ class DrawRows:
         )
         self._turn = memory.states.turn
         self._run: Any = None
+        self._offsets: tuple[int, ...] = ()
+        self._constants: tuple[tuple[bytes, ...], ...] = ()
+        """What rows have that have none of their own."""
 
     def forget(self) -> None:
         """Nothing is known any more."""
@@ -341,14 +323,20 @@ class DrawRows:
         here, self._run = self._pass, run
         here.data, here.rows, here.count, here.next = run.address, run.rows, run.length, 0
         here.kept = run.kept.ctypes.data
-        here.before[VERTEX_BUFFERS] = signed32(run.index_offset)
-        for number, offset in enumerate(run.offsets):
-            here.before[number] = signed32(offset)
-        first = [one[0] if one else b"" for one in run.constants]
-        self._constants = [np.frombuffer(one, np.uint8) for one in first]
-        vertex, fragment = self._constants
-        here.vertex, here.fragment = vertex.ctypes.data, fragment.ctypes.data
-        here.vertex_size, here.fragment_size = len(vertex), len(fragment)
+        offsets = *run.offsets, *[0] * (VERTEX_BUFFERS - len(run.offsets)), run.index_offset
+        if offsets != self._offsets:
+            self._offsets = offsets
+            ctypes.memmove(
+                here.address + Pass.before.offset, _OFFSETS.pack(*offsets), _OFFSETS.size
+            )
+        if run.constants != self._constants:
+            self._constants = run.constants
+            # They live as long as the pass has their addresses.
+            vertex, fragment = self._values = [
+                np.frombuffer(one[0] if one else b"", np.uint8) for one in run.constants
+            ]
+            here.vertex, here.fragment = vertex.ctypes.data, fragment.ctypes.data
+            here.vertex_size, here.fragment_size = len(vertex), len(fragment)
 
     def end(self) -> None:
         """The run is done."""
