@@ -284,7 +284,7 @@ def is_current(sink: Any, draw: Any, count: Value) -> Value:
 
 
 @staged
-def place(
+def place(  # noqa: C901 - one pass over what moves
     sink: Value, placed: Value, constants: tuple[Constants, Constants], vertices: Vertices
 ) -> Value:
     """Add a draw; whether there was room, and its vertices are inside of their buffers.
