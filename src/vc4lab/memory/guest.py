@@ -28,6 +28,8 @@ BUS_PERIPHERALS = 0x7E
 PAD = 1 << 16
 """Bytes after the block that native code may touch when an access starts at its very end."""
 
+FEW = 1024
+"""Up to so many bytes Python compares as quickly as C, which has to be called."""
 GUARD = 4 << 30
 """Bytes of inaccessible address space on each side of a guarded block: more than any 32-bit offset
 reaches."""
@@ -237,8 +239,10 @@ class GuestMemory:
     def is_untouched(self, address: int, size: int) -> bool:
         """Whether a range holds what it held at power-on."""
         start = address & MEMORY_MASK
+        if self.noise is None:
+            return not any(self.view(start, size))
         at = start % PERIOD
-        if self.noise and self.noise[0] <= start < self.noise[1] - size and at + size <= PERIOD:
+        if self.noise[0] <= start < self.noise[1] - size and at + size <= PERIOD:
             return self.holds(start, pattern(), at, size)
         return self.holds(start, self.at_power_on(start, size))
 
@@ -274,6 +278,8 @@ class GuestMemory:
         left = max(len(data) - at, 0)
         size = left if size is None else min(size, left)
         start = address & MEMORY_MASK
+        if size <= FEW and start + size <= MEMORY_SIZE:
+            return bytes(self._bytes[start : start + size]) == data[at : at + size]
         compare = _memcmp()
         if compare is None or start + size > MEMORY_SIZE:
             return self.read(address, size) == data[at : at + size]

@@ -49,7 +49,12 @@ ASK_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int64, ctypes.c_int32)
 ASK_WRITE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
 WORD = 0xFFFFFFFF
 LARGEST = (1 << 62) - 1
-STEP = BusState.step.offset // 8
+STEP, ANSWERS_AT = BusState.step.offset // 8, BusState.answers.offset // 8
+ANSWER_WORDS = Answer.size // 8
+REGISTER, GENERATION, VALUE, ANSWER_STEP = (
+    getattr(Answer, name).offset // 8 for name in ("register", "generation", "value", "step")
+)
+"""Members of the state and of an answer, as `words_of` numbers them."""
 
 
 class Polled(NamedTuple):
@@ -262,13 +267,15 @@ class Bus:
             owner = self._map.owner(offset)
             if offset in self._reads or owner is None or not owner[0].is_steady(owner[1]):
                 return
-        answer = self._answer(offset)
-        if answer.generation == ALWAYS:
+        words, at = self._words, ANSWERS_AT + ANSWER_WORDS * answer_slot(offset)
+        if words[at + GENERATION] == ALWAYS:
             return
         kind = self._poll_kind(offset)
-        answer.register, answer.value = offset, value & WORD
-        answer.generation = self.clock.changes
-        answer.step = ASK if kind is Poll.INPUT and self.asks_about_input else STEPS[kind]
+        words[at + REGISTER], words[at + VALUE] = offset, value & WORD
+        words[at + GENERATION] = self.clock.changes
+        words[at + ANSWER_STEP] = (
+            ASK if kind is Poll.INPUT and self.asks_about_input else STEPS[kind]
+        )
 
     def _answer(self, offset: int) -> Answer:
         """Where the native answer for a register is kept."""

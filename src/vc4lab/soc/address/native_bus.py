@@ -30,6 +30,7 @@ from vc4lab.simd import (
 from vc4lab.soc.address.polling import (
     OWN_TIME,
     PollState,
+    Read,
     forget_polls,
     guest_time,
     note_read,
@@ -87,18 +88,15 @@ def answer_slot(offset: Any) -> Any:
 
 
 @staged
-def compute(bus: BusState, answer: Answer) -> Value:
+def compute(now: Value, answer: Answer) -> Value:
     """The value of a register that follows guest time."""
-    time = TimeState.at(bus.time)
-    ticks = guest_time(time, SliceState.at(bus.slice).count) * answer.multiply
-    return ticks.udiv(answer.divide).shr(answer.shift) & 0xFFFFFFFF
+    return (now * answer.multiply).udiv(answer.divide).shr(answer.shift) & 0xFFFFFFFF
 
 
 @staged
-def holds(bus: BusState, answer: Answer, offset: Value) -> Value:
+def holds(time: TimeState, answer: Answer, offset: Value) -> Value:
     """Whether an answer is that of a register, and not old."""
-    changes = TimeState.at(bus.time).changes
-    fresh = (answer.generation == changes) | (answer.generation == ALWAYS)
+    fresh = (answer.generation == time.changes) | (answer.generation == ALWAYS)
     return (answer.register == offset) & fresh
 
 
@@ -111,31 +109,32 @@ def read_word(state: Value, offset: Value) -> Value:
     bus.accesses = bus.accesses + 1
     address = offset + bus.base
     read = note_read(polling, time, core, address)
-    again, waiting = read
-    if again:
+    if read.again:
         bus.last = offset
     answer = Answer.at(bus.answers + answer_slot(offset) * Answer.size)
+    now = read.now
     value = const(i64, 0)
     step = answer.step
-    if holds(bus, answer, offset) & ((waiting & (step == ASK)) == 0):
+    if holds(time, answer, offset) & ((read.waiting & (step == ASK)) == 0):
         if step == TIMED:
-            note_time(polling, time, core, address, again == 0, waiting)
+            now = note_time(polling, time, core, address, read)
         if answer.generation == ALWAYS:
-            value = compute(bus, answer)
+            value = compute(now, answer)
         else:
             value = answer.value
     else:
-        told = select(waiting, const(i32, WAITING), const(i32, 0)) | select(
-            again, const(i32, AGAIN), const(i32, 0)
+        told = select(read.waiting, const(i32, WAITING), const(i32, 0)) | select(
+            read.again, const(i32, AGAIN), const(i32, 0)
         )
         bus.step = 0
         answered: Any = call_pointer(bus.ask_read, i64, (i64, i32), offset, told)
         value = answered & 0xFFFFFFFF
         step = bus.step
-        if holds(bus, answer, offset) == 0:
+        if holds(time, answer, offset) == 0:
             time.changes = time.changes + 1
+        now = guest_time(time, core.count)
     if step != TIMED:
-        note_value(polling, time, core, read, value, step)
+        note_value(polling, time, core, read._replace(now=now), value, step)
     return value
 
 
@@ -179,16 +178,16 @@ def write(engine: Value, offset: Value, size: Value, value: Value, state: Value)
 
 
 @staged
-def note_own_time(bus: BusState) -> None:
-    """A read of a core's own counter, which is answered elsewhere."""
+def note_own_time(bus: BusState) -> Value:
+    """A read of a core's own counter, which is answered elsewhere: what the time is then."""
     bus.own_reads = bus.own_reads + 1
     polling = PollState.at(bus.polling)
     time, core = TimeState.at(bus.time), SliceState.at(bus.slice)
     address = const(i64, OWN_TIME)
-    again, waiting = note_read(polling, time, core, address)
-    if again:
+    read = note_read(polling, time, core, address)
+    if read.again:
         bus.last = address
-    note_time(polling, time, core, address, again == 0, waiting)
+    return note_time(polling, time, core, address, read)
 
 
 @kernel(args=(ptr,))
@@ -202,8 +201,9 @@ def timer(state: Value, offset: Value, told: Value) -> None:
     """A timer is read that Python answers; `told` as Python was."""
     bus = BusState.at(state)
     time, core = TimeState.at(bus.time), SliceState.at(bus.slice)
-    first, waiting = (told & AGAIN) == 0, (told & WAITING) != 0
-    note_time(PollState.at(bus.polling), time, core, offset + bus.base, first, waiting)
+    polling, now = PollState.at(bus.polling), guest_time(time, core.count)
+    read = Read((told & AGAIN) != 0, (told & WAITING) != 0, polling.slot, now)
+    note_time(polling, time, core, offset + bus.base, read)
 
 
 @cache

@@ -9,16 +9,21 @@ the only ones: the program measures a pause or a time-out with it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from vc4lab.simd import (
     Array,
     Struct,
     Value,
+    call,
     const,
     i1,
     i64,
+    kernel,
     load,
     max_,
     min_,
+    ptr,
     select,
     splat,
     staged,
@@ -110,11 +115,16 @@ def guest_time(time: TimeState, executed: Value) -> Value:
 
 
 @staged
-def take_access_time(time: TimeState, core: SliceState) -> None:
-    """The time of a device access passes; an event that is due by then ends the slice."""
+def take_access_time(time: TimeState, core: SliceState) -> Value:
+    """The time of a device access passes; an event that is due by then ends the slice.
+
+    Returns what the time is now.
+    """
     time.skipped = time.skipped + ACCESS_NS
-    if guest_time(time, core.count) >= time.next_event:
+    now = guest_time(time, core.count)
+    if now >= time.next_event:
         core.limit = 0
+    return now
 
 
 @staged
@@ -126,12 +136,32 @@ def forget_polls(polling: PollState) -> None:
     store(polling.seen, splat(const(i64, NO_REGISTER), POLLED_TOGETHER), 8)
 
 
+@kernel(args=(ptr, i64, i64), returns=i64)
+def begin_polling(state: Value, address: Value, distance: Value) -> Value:
+    """A register is read for the first time: its place among those that are polled."""
+    polling = PollState.at(state)
+    if (polling.known >= POLLED_TOGETHER) | (distance >= FAR_POLL):
+        forget_polls(polling)
+    slot: Value = polling.known
+    store(polling.seen + slot * 8, address, 8)
+    polling.known = slot + 1
+    polling.polls = 0
+    return slot
+
+
+class Read(NamedTuple):
+    """A read of a register at the time `now`: whether the program polls it, and so waits."""
+
+    again: Value
+    waiting: Value
+    slot: Value
+    now: Value
+
+
 @staged
-def note_read(
-    polling: PollState, time: TimeState, core: SliceState, address: Value
-) -> tuple[Value, Value]:
-    """Count a read of a register: whether the program polls it, and waits by doing so."""
-    take_access_time(time, core)
+def note_read(polling: PollState, time: TimeState, core: SliceState, address: Value) -> Read:
+    """Count a read of a register."""
+    now = take_access_time(time, core)
     executed = core.count
     distance = executed - polling.last_count
     polling.last_count = executed
@@ -142,6 +172,7 @@ def note_read(
             same = load(i64, polling.seen + index * 8) == address
             again = again | same
             slot = select(same, const(i64, index), slot)
+        polling.slot = slot
     again = again & (distance < FAR_POLL)
     waiting = const(i1, 0)
     if again:
@@ -149,113 +180,107 @@ def note_read(
         polling.polls = polls
         waiting = polls > PATIENCE
     else:
-        if (polling.known >= POLLED_TOGETHER) | (distance >= FAR_POLL):
-            forget_polls(polling)
-        slot = polling.known
-        store(polling.seen + slot * 8, address, 8)
-        polling.known = slot + 1
-        polling.polls = 0
-    polling.slot = slot
-    return again, waiting
+        slot = call(begin_polling, polling.pointer, address, distance)
+        polling.slot = slot
+    return Read(again, waiting, slot, now)
 
 
 @staged
 def note_value(
-    polling: PollState,
-    time: TimeState,
-    core: SliceState,
-    read: tuple[Value, Value],
-    value: Value,
-    step: Value,
+    polling: PollState, time: TimeState, core: SliceState, read: Read, value: Value, step: Value
 ) -> None:
     """What the `read` of a register that is no timer has given; `step` is its own."""
-    again, waiting = read
-    place = polling.values + polling.slot * 8
-    changed = again & (load(i64, place) != value)
-    store(place, value, 8)
-    polling.others = polling.others + 1
+    place = polling.values + read.slot * 8
+    changed = load(i64, place) != value
     if changed:
+        store(place, value, 8)
+    others = polling.others + 1
+    polling.others = others
+    if read.again & changed:
         polling.patience = max_(polling.known, const(i64, POLLS_BEFORE_SKIP))
-    elif waiting:
+    elif read.waiting:
         timed = polling.timer != NO_REGISTER
-        if (timed == 0) | (polling.others > TIME_IS_POLLED):
+        if (timed == 0) | (others > TIME_IS_POLLED):
             longest = select(timed, const(i64, TIME_STEP), const(i64, FAR))
-            lose_patience(polling, time, core, min_(step, longest))
+            lose_patience(polling, time, core, read.now, min_(step, longest))
 
 
 @staged
 def note_time(
-    polling: PollState,
-    time: TimeState,
-    core: SliceState,
-    address: Value,
-    first: Value,
-    waiting: Value,
-) -> None:
+    polling: PollState, time: TimeState, core: SliceState, address: Value, read: Read
+) -> Value:
     """A timer is read: before its value is computed, time goes on if the program waits.
 
     A program that waits again has left the loop of its last wait, which a distance shows that is
     unlike the equal ones before. Of several timers, as of the halves of one, that counts which
-    was the last to be read for the first time, or is read alone.
+    was the last to be read for the first time, or is read alone. Returns what the time is then.
     """
-    executed = core.count
-    now = guest_time(time, executed)
-    if polling.timer == NO_REGISTER:
-        polling.began = now
-    if first | ((polling.timer != address) & (polling.others >= TIME_IS_POLLED)):
-        polling.timer = address
-        polling.timer_count = executed
-        polling.beats = 0
-        polling.others = 0
-    elif polling.timer == address:
+    executed, now = core.count, read.now
+    waiting = read.waiting
+    if polling.timer == address:
         distance = executed - polling.timer_count
         polling.timer_count = executed
+        polling.others = 0
         if distance == polling.beat:
-            polling.beats = polling.beats + 1
+            polling.beats = BEATS
         else:
             if polling.beats >= BEATS:
                 polling.began = now
             polling.beat = distance
             polling.beats = 0
-        polling.others = 0
     else:
-        polling.others = polling.others + 1
-    if waiting & (polling.others == 0):
+        if polling.timer == NO_REGISTER:
+            polling.began = now
+        others: Value = polling.others + 1
+        if (read.again == 0) | (others > TIME_IS_POLLED):
+            polling.timer = address
+            polling.timer_count = executed
+            polling.beats = 0
+            others = const(i64, 0)
+        polling.others = others
+        waiting = waiting & (others == 0)
+    if waiting:
         waited = now - polling.began
         if time.company == 0:
             part = waited >> PART_OF_WAIT
             if part >= SHORTEST_STEP:
-                let_time_pass(time, core, now, min_(part, const(i64, TIME_STEP)))
+                now = skip_time(time, core, now, min_(part, const(i64, TIME_STEP)))
         else:
             part = waited >> PART_IN_COMPANY
             if part >= WISHED_STEP:
                 time.wish = now + min_(part, const(i64, LONGEST_WISH))
                 core.limit = 0
+    return now
 
 
 @staged
-def lose_patience(polling: PollState, time: TimeState, core: SliceState, step: Value) -> None:
+def lose_patience(
+    polling: PollState, time: TimeState, core: SliceState, now: Value, step: Value
+) -> None:
     """The program waits: after some patience skip to the next event, at most by `step`."""
     if polling.events_seen != time.events_run:
         polling.events_seen = time.events_run
         polling.patience = max_(polling.known, const(i64, POLLS_BEFORE_SKIP))
-    if polling.patience > 0:
-        polling.patience = polling.patience - 1
+    patience = polling.patience
+    if patience > 0:
+        polling.patience = patience - 1
+    elif time.company == 0:
+        skip_time(time, core, now, step)
     else:
-        let_time_pass(time, core, guest_time(time, core.count), step)
+        time.wish = now + max_(const(i64, 0), min_(time.next_event - now, step))
+        core.limit = 0
 
 
 @staged
-def let_time_pass(time: TimeState, core: SliceState, now: Value, step: Value) -> None:
-    """Skip from `now` to the next event, at most by `step`; in company end the turn until then."""
-    skip = max_(const(i64, 0), min_(time.next_event - now, step))
-    if time.company != 0:
-        time.wish = now + skip
-        core.limit = 0
-    else:
-        time.skipped = time.skipped + skip
-        rest = max_(const(i64, 0), min_(time.next_event - time.skipped, const(i64, FURTHEST)))
-        core.limit = min_(core.limit, (rest * time.share).udiv(time.ns_per_instruction))
+def skip_time(time: TimeState, core: SliceState, now: Value, step: Value) -> Value:
+    """Skip from `now` to the next event, at most by `step`; returns what the time is then."""
+    event, before = time.next_event, time.skipped
+    skip = max_(const(i64, 0), min_(event - now, step))
+    skipped = before + skip
+    time.skipped = skipped
+    rest = max_(const(i64, 0), min_(event - skipped, const(i64, FURTHEST)))
+    core.limit = min_(core.limit, (rest * time.share).udiv(time.ns_per_instruction))
+    return now + skip
 
 
 # -- Python ----------------------------------------------------------------------------------------

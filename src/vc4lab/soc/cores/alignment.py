@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import threading
 from functools import cache
+from threading import get_ident
 from typing import Any
 
 from vc4lab.simd import (
@@ -54,6 +55,7 @@ from vc4lab.soc.cores.alignment_words import (
     bits_wide,
 )
 from vc4lab.soc.cores.memory_types import DevicePages
+from vc4lab.soc.native import words_of
 
 REGIMES = 16
 """Of the engine's MMU indices."""
@@ -357,6 +359,7 @@ def is_alignment_fault(syndrome: int, status: int, *, wide: bool) -> bool:
 
 
 _running = Running()
+_running_words = words_of(_running)
 _slots: dict[int, int] = {}
 _lock = threading.Lock()
 
@@ -381,16 +384,13 @@ _kept: list[Any] = []
 """The replacements, for as long as the process lives."""
 
 
-def _enter(place: int) -> None:
-    """This thread runs the core whose `CoreAlignment` is at a host address."""
-    thread = threading.get_ident()
-    slot = _slots.get(thread)
-    if slot is None:
-        with _lock:
-            slot = _free_slot()
-            _slots[thread] = slot
-        _running.threads[2 * slot] = thread
-    _running.threads[2 * slot + 1] = place
+def _new_slot(thread: int) -> int:
+    """Where `_running` has a thread that it does not have yet."""
+    with _lock:
+        slot = _free_slot()
+        _slots[thread] = slot
+    _running_words[2 * slot] = thread
+    return slot
 
 
 def _free_slot() -> int:
@@ -410,6 +410,7 @@ class Alignment:
     def __init__(self, *, checks: bool) -> None:
         self._state = CoreAlignment()
         self._nowhere = Running()
+        self._address: int = self._state.address
         self.works = checks and _installed()
         """Whether it checks: the engine can be made to, or every access works."""
         if not self.works:
@@ -417,13 +418,18 @@ class Alignment:
 
     def enter(self) -> None:
         """The core is about to run, in this thread."""
-        if self.works or _kept:
-            _enter(self._state.address)
+        if not self.works and not _kept:
+            return
+        thread = get_ident()
+        slot = _slots.get(thread)
+        if slot is None:
+            slot = _new_slot(thread)
+        _running_words[2 * slot + 1] = self._address
 
     @property
     def address(self) -> int:
         """Host address of its `CoreAlignment`."""
-        return self._state.address
+        return self._address
 
     def running_place(self) -> int:
         """Host address of the word that says which core runs in this thread."""

@@ -374,7 +374,7 @@ class Arm32(Cpu):
             self._pending = (ArmException.MONITOR_CALL, pc - 4)
         else:
             self._pending = (ArmException.UNDEFINED, pc)
-        engine.emu_stop()
+        self.calls.stop()
 
     def _on_invalid(self, engine: Any, _data: Any) -> bool:
         pc, cpsr, *_routing = self._place.read()

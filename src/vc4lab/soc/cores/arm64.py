@@ -159,15 +159,6 @@ class Arm64(Cpu):
         )
         self.calls.add_hook(self._unicorn.UC_HOOK_INTR, *self._native.hook)
 
-    def _take_notice(self, number: int) -> None:
-        """Of an exception that native code does not take."""
-        self.counter.note()
-        try:
-            self._on_interrupt_hook(self.engine, number, None)
-        except BaseException as error:
-            self.counter.fail(error)
-            self.engine.emu_stop()
-
     def run(self, limit: int) -> Outcome:
         self._native.allow(self.on_stop is None and not self.exception_taken.subscriptions)
         return super().run(limit)

@@ -36,12 +36,13 @@ from vc4lab.soc.cores.exceptions import (
     ArmException,
     ExceptionTaken,
 )
-from vc4lab.soc.cores.native_entry import batch_members
+from vc4lab.soc.cores.native_entry import ON_EXCEPTION, batch_members
 from vc4lab.soc.cores.native_events import NativeEvents
 from vc4lab.soc.cores.open_exceptions import OpenExceptions
 from vc4lab.soc.cores.outcome import (
     ABORTED,
     FAULTS,
+    TAKEN,
     ExceptionCounts,
     FaultStorm,
     Outcome,
@@ -57,7 +58,7 @@ from vc4lab.soc.cores.traps import (
     CoreLinks,
     means,
 )
-from vc4lab.soc.native import SliceCounter
+from vc4lab.soc.native import SliceCounter, words_of
 
 TRANSLATIONS = 32 << 20
 """Bytes of translated code that a core's engine keeps (1 GiB by default); when they are
@@ -119,6 +120,7 @@ class Cpu(StrictCore):
         self.links = links
         self.number = number
         self._counts = ExceptionCounts()
+        self._count_words = words_of(self._counts)
         self.exception_taken: Listeners[ExceptionTaken] = Listeners()
         self._storm = FaultStorm(self._counts)
         self.open_exceptions = OpenExceptions(self._counts, counter)
@@ -220,11 +222,11 @@ class Cpu(StrictCore):
     @property
     def exceptions_taken(self) -> int:
         """Exceptions since power-on."""
-        return int(self._counts.taken)
+        return self._count_words[TAKEN]
 
     @exceptions_taken.setter
     def exceptions_taken(self, count: int) -> None:
-        self._counts.taken = count
+        self._count_words[TAKEN] = count
 
     def state(self) -> tuple[int, ...]:
         """The integer registers and the flags, to be compared."""
@@ -305,7 +307,20 @@ class Cpu(StrictCore):
             self._block_hook = self._hook_blocks()
 
     def _hook_exceptions(self) -> None:
-        self.engine.hook_add(self._unicorn.UC_HOOK_INTR, self._on_interrupt_hook)
+        self._exception_hook = ON_EXCEPTION(
+            lambda _engine, number, _state: self._take_notice(number)
+        )
+        function = ctypes.cast(self._exception_hook, ctypes.c_void_p).value or 0
+        self.calls.add_hook(self._unicorn.UC_HOOK_INTR, function, 0)
+
+    def _take_notice(self, number: int) -> None:
+        """Of an exception that native code does not take."""
+        self.counter.note()
+        try:
+            self._on_interrupt_hook(self.engine, number, None)
+        except BaseException as error:
+            self.counter.fail(error)
+            self.calls.stop()
 
     def repeat_memory(self, start: int) -> None:
         """RAM is found at this physical address (too)."""
@@ -425,13 +440,13 @@ class Cpu(StrictCore):
         if self.exception_taken.subscriptions:
             self.exception_taken.emit(ExceptionTaken(exception, address))
         status, abort = self.cpsr, self._fault_status
-        fault = abort.address if exception in ABORTED and abort is not NO_FAULT else None
+        fault = abort.address if abort is not NO_FAULT and exception in ABORTED else None
         vector, low = self._enter(exception, address)
         self.refresh()
-        number = self._counts.taken + 1
+        number = self._count_words[TAKEN] + 1
         taken = Taken(exception, address, vector, status, fault)
         first = self.open_exceptions.note(taken, self.cpsr, number)
-        self._counts.taken = number
+        self._count_words[TAKEN] = number
         self.counter.add(INSTRUCTIONS_PER_EXCEPTION)
         unreadable = exception is ArmException.PREFETCH_ABORT and address == vector
         if unreadable or (low and self._is_empty(vector)):

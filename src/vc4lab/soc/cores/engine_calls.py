@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from unicorn import UcError
@@ -55,7 +56,6 @@ class RegisterBatch:
     STEP = 8 * SLOT
 
     def __init__(self, read: Call, write: Call, coprocessor: int, names: Sequence[Name]) -> None:
-        self._read, self._write = read, write
         size = len(names)
         self._buffer = (ctypes.c_uint64 * (SLOT * size))()
         base = ctypes.addressof(self._buffer)
@@ -71,6 +71,9 @@ class RegisterBatch:
             if not isinstance(name, int):
                 (ctypes.c_uint32 * len(name)).from_address(at)[:] = list(name)
         self._size = size
+        self._read, self._write = (
+            partial(call, self._numbers, self._places, size) for call in (read, write)
+        )
         self._first = base + 8 * at_value
         self._values: Any = memoryview(self._buffer).cast("B").cast("Q")[at_value::SLOT]
 
@@ -82,7 +85,7 @@ class RegisterBatch:
 
     def read(self) -> list[int]:
         """The registers' values now."""
-        if self._read(self._numbers, self._places, self._size):
+        if self._read():
             raise RuntimeError("the CPU engine does not know a register")
         values: list[int] = self._values.tolist()
         return values
@@ -91,7 +94,7 @@ class RegisterBatch:
         """Write all of them, the first one first."""
         for slot, value in enumerate(values):
             self._values[slot] = value
-        if self._write(self._numbers, self._places, self._size):
+        if self._write():
             raise RuntimeError("the CPU engine does not know a register")
 
 
@@ -106,6 +109,8 @@ class EngineCalls:
         self.handle: int = engine._uch.value
         self._start = self._library.uc_emu_start
         self._start.argtypes = (ctypes.c_void_p, *(ctypes.c_uint64,) * 3, ctypes.c_size_t)
+        self.stop: Callable[[], int] = partial(self._library.uc_emu_stop, self._handle)
+        """Let the engine come back, as its binding does it, in half of the time."""
         self._engine = engine
         self._version = binding.uc_version()[:2]
         self._context: Any = None
@@ -194,14 +199,10 @@ class EngineCalls:
 
     def batch(self, coprocessor: int, names: Sequence[Name]) -> RegisterBatch:
         """These registers, to be read or written together."""
-        read, write = self._library.uc_reg_read_batch, self._library.uc_reg_write_batch
-        handle = self._handle
-        return RegisterBatch(
-            lambda *rest: int(read(handle, *rest)),
-            lambda *rest: int(write(handle, *rest)),
-            coprocessor,
-            names,
-        )
+        library, handle = self._library, self._handle
+        read = partial(library.uc_reg_read_batch, handle)
+        write = partial(library.uc_reg_write_batch, handle)
+        return RegisterBatch(read, write, coprocessor, names)
 
     @property
     def context(self) -> int:

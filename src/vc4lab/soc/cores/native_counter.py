@@ -96,11 +96,16 @@ class CounterState(Struct):
 
 
 @staged
-def count_of(counter: CounterState, virtual: Value) -> Value:
-    """`GenericTimer.count_of` of a unit."""
+def time_now(counter: CounterState) -> Value:
+    """Guest time in nanoseconds."""
     bus = BusState.at(counter.bus)
+    return guest_time(TimeState.at(bus.time), SliceState.at(bus.slice).count)
+
+
+@staged
+def count_of(counter: CounterState, virtual: Value, now: Value) -> Value:
+    """`GenericTimer.count_of` of a unit."""
     pace = Pace.at(counter.pace)
-    now = guest_time(TimeState.at(bus.time), SliceState.at(bus.slice).count)
     crystal = (now - pace.since) * TICKS
     below = (crystal & (WHOLE - 1)) * pace.prescaler
     ticks = crystal * pace.whole + crystal.shr(WHOLE_BITS) * pace.prescaler + below.shr(WHOLE_BITS)
@@ -111,8 +116,7 @@ def count_of(counter: CounterState, virtual: Value) -> Value:
 @staged
 def read_count(counter: CounterState, virtual: Value) -> None:
     """Leave it in `value`; reading it again and again is waiting."""
-    note_own_time(BusState.at(counter.bus))
-    counter.value = count_of(counter, virtual)
+    counter.value = count_of(counter, virtual, note_own_time(BusState.at(counter.bus)))
 
 
 @staged
@@ -126,10 +130,11 @@ def _of_unit(counter: CounterState, name: str, virtual: Value) -> Any:
 def read_unit(state: Value, virtual: Value, which: Value) -> None:
     """Leave CNT*_TVAL, CNT*_CTL or CNT*_CVAL of a unit in `value`, as `timer_read` gives it."""
     counter = CounterState.at(state)
+    now = time_now(counter)
     if which != CVAL:
-        note_own_time(BusState.at(counter.bus))
+        now = note_own_time(BusState.at(counter.bus))
     compare = load(i64, _of_unit(counter, "compare", virtual))
-    count = count_of(counter, virtual)
+    count = count_of(counter, virtual, now)
     if which == TVAL:
         counter.value = (compare - count) & WORD
     elif which == CTL:
@@ -146,7 +151,7 @@ def write_unit(state: Value, virtual: Value, which: Value, value: Value) -> None
     counter = CounterState.at(state)
     compare = _of_unit(counter, "compare", virtual)
     if which == TVAL:
-        store(compare, count_of(counter, virtual) + value.trunc(i32).sext(i64))
+        store(compare, count_of(counter, virtual, time_now(counter)) + value.trunc(i32).sext(i64))
     elif which == CTL:
         store(_of_unit(counter, "control", virtual), value & (ENABLE | MASKED))
     else:

@@ -18,7 +18,7 @@ VECTOR_TABLE = 0x800
 """Bytes of AArch64's table; that of AArch32 is shorter."""
 
 
-NO_MODES: frozenset[int] = frozenset()
+NO_MODES = 0
 
 
 class OpenExceptions:
@@ -33,7 +33,8 @@ class OpenExceptions:
         self._counts = counts
         self._counter = counter
         self._first: Taken | None = None
-        self._modes: frozenset[int] = NO_MODES
+        self._modes = NO_MODES
+        """A bit for each mode."""
         self._taken = 0
         self._at = 0
 
@@ -50,7 +51,7 @@ class OpenExceptions:
         if first is None or number != self._taken + 1:
             runs = False
         elif self._modes:
-            runs = before & MODE_MASK in self._modes
+            runs = bool(self._modes >> (before & MODE_MASK) & 1)
         elif not first.status & IRQ_MASKED:
             runs = bool(before & IRQ_MASKED)
         else:
@@ -60,8 +61,8 @@ class OpenExceptions:
             self._first = first = taken
             self._modes = NO_MODES
         mode = status & MODE_MASK
-        if mode != first.status & MODE_MASK and mode not in self._modes:
-            self._modes |= {mode}
+        if mode != first.status & MODE_MASK:
+            self._modes |= 1 << mode
         if not self._modes and first.status & IRQ_MASKED:
             self._at = self._counter.count
         return first if runs else None
@@ -72,7 +73,7 @@ class OpenExceptions:
         if first is None or self._counts.taken != self._taken:
             return None  # native code has taken others since
         if self._modes:
-            runs = status & MODE_MASK in self._modes
+            runs = bool(self._modes >> (status & MODE_MASK) & 1)
         elif not first.status & IRQ_MASKED:
             runs = bool(status & IRQ_MASKED)
         else:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from vc4lab.simd import Struct, i64
 from vc4lab.soc.cores.exceptions import ArmException
+from vc4lab.soc.native import words_of
 
-FAULTS = frozenset({ArmException.UNDEFINED, ArmException.PREFETCH_ABORT, ArmException.DATA_ABORT})
-ABORTED = frozenset({ArmException.PREFETCH_ABORT, ArmException.DATA_ABORT})
+FAULTS = (ArmException.UNDEFINED, ArmException.PREFETCH_ABORT, ArmException.DATA_ABORT)
+ABORTED = (ArmException.PREFETCH_ABORT, ArmException.DATA_ABORT)
 """Those that have the address of an access."""
 FAULT_DISTANCE, INTERRUPT_DISTANCE = 32, 200
 """Exceptions with fewer instructions between them belong together."""
@@ -86,15 +87,20 @@ class ExceptionCounts(Struct):
     last = i64
 
 
+TAKEN, LAST = ExceptionCounts.taken.offset // 8, ExceptionCounts.last.offset // 8
+"""Members of the state, as `words_of` numbers them."""
+
+
 class FaultStorm:
     """Counts the faults of a core that follow each other closely."""
 
     def __init__(self, counts: ExceptionCounts) -> None:
         self._counts = counts
+        self._words = words_of(counts)
 
     def resume(self, count: int) -> None:
         """The core has its turn again; others have executed instructions since."""
-        self._counts.last = count
+        self._words[LAST] = count
 
     def grows(self, count: int, at_vector: bool) -> bool:
         """A fault was taken; `at_vector`: by the instruction at its own vector. Is it a storm?"""
