@@ -128,6 +128,8 @@ class Hardware:
         self._make_blocks()
         self.cores = self._make_cores()
         self.processors.add(self.cores)
+        for bus in self.buses:
+            bus.look_at(self.cores[0].registers)
         self.processors.others = lambda: (self.v3d_bridge.writes, self.mailbox.messages)
 
     # -- state of the whole ------------------------------------------------------------------------

@@ -131,3 +131,57 @@ def test_what_has_changed_during_a_pause_is_seen_after_it(start, device, pause):
     spent = took(machine)
     assert machine.cpu.register(11) == 1, "the register has changed"
     assert DUE[device] - 2 <= spent <= DUE[device] + 1.125 * pause + 12
+
+
+COUNTED = struct.pack(
+    "<10I",
+    0xE59F0020,  # ldr r0, register
+    0xE59F1020,  # ldr r1, count
+    0xE59F3020,  # ldr r3, mask
+    0xE5902000,  # 1: ldr r2, [r0]
+    0xE1120003,  # tst r2, r3
+    0x1A000002,  # bne 2f
+    0xE2511001,  # subs r1, r1, #1
+    0x1AFFFFFA,  # bne 1b
+    0xE1A00000,  # nop
+    0xEAFFFFFE,  # 2: b 2b
+)
+TURN = 5 * 2 + 50
+"""Nanoseconds of a turn: five instructions and a device access."""
+
+
+def counted(register: int, count: int, mask: int) -> bytes:
+    return COUNTED + struct.pack("<III", register, count, mask)
+
+
+LIKE_TIMERS = {"PWM", "PCM"}
+"""They follow the time without events, and are waited for in steps."""
+
+
+@pytest.mark.parametrize("register", sorted(SILENT.keys() - LIKE_TIMERS))
+def test_a_time_out_by_counting_looks_takes_what_its_loop_takes(start, register):
+    machine = start(counted(P + SILENT[register], 20_000, 0))
+    machine.v3d_bridge.switch("domain", True)
+    assert machine.run(seconds=1).reason is Stop.HALTED
+    assert machine.cpu.register(1) == 0
+    assert machine.clock.now == pytest.approx(20_000 * TURN, rel=0.02)
+
+
+@pytest.mark.parametrize("microseconds", [40, 300, 20_000])
+def test_what_is_left_of_a_count_says_how_long_a_register_took(start, microseconds):
+    """Across a vsync, too."""
+    machine = start(counted(P + 0x3000, 1_000_000, 2))
+    machine.bus.poke(0x3010, microseconds)
+    assert machine.run(seconds=1).reason is Stop.HALTED
+    turns = 1_000_000 - machine.cpu.register(1)
+    assert turns == pytest.approx(1000 * microseconds / TURN, rel=0.02, abs=4)
+
+
+def test_a_loop_that_does_not_count_need_not_be_executed(start):
+    image = bytearray(counted(P + 0x3000, 1, 2))
+    image[24:28] = struct.pack("<I", 0xE1B01001)  # movs r1, r1
+    machine = start(bytes(image))
+    machine.bus.poke(0x3010, 10_000)
+    assert machine.run(seconds=1).reason is Stop.HALTED
+    assert machine.counter.count < 500
+    assert machine.clock.now == pytest.approx(10_000_000, rel=0.01)

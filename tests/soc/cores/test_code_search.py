@@ -9,7 +9,7 @@ import pytest
 
 from vc4lab.soc.cores.code_search import LONGEST, search
 from vc4lab.soc.cores.float_trap import FLOAT_TRAPS
-from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, HYP_TRAPS, THUMB_SEV, Action
+from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, HYP_TRAPS, Action
 
 
 def _compared(words, traps):
@@ -53,9 +53,10 @@ def test_arm(more):
 
 
 def test_thumb():
-    code = struct.pack("<6H", 0xBF00, THUMB_SEV, 0xEE07, 0x0F15, THUMB_SEV, 0xBF00)
+    code = struct.pack("<6H", 0xBF00, 0xBF40, 0xEE07, 0x0F15, 0xBF40, 0xBF50)
     found = search(code, (), wide=False)
-    assert found == [(4, Action.CODE_CHANGED), (2, Action.SEND_EVENT), (8, Action.SEND_EVENT)]
+    events = [(2, Action.SEND_EVENT), (8, Action.SEND_EVENT), (10, Action.SEND_LOCAL_EVENT)]
+    assert found == [(4, Action.CODE_CHANGED), *events]
 
 
 def test_the_ends():

@@ -216,3 +216,35 @@ def test_timers_of_aarch64_are_set_and_read(tmp_path):
     assert register(4) == (1 << 64) - 1
     assert (register(6), register(7)) == (3, 0)
     assert timer.settings == ([0, 0, 0], [register(1), (1 << 64) - 1, 0])
+
+
+ENTER_THUMB = struct.pack("<2I", 0xE28F0001, 0xE12FFF10)
+"""add r0, pc, #1; bx r0"""
+THUMB_WAITS = struct.pack("<5H", 0xBF20, 0x2401, 0xBF20, 0x2402, 0xE7FE)
+"""wfe; movs r4, #1; wfe; movs r4, #2; b ."""
+ARM_WAITS = struct.pack("<5I", 0xE320F002, 0xE3A04001, 0xE320F002, 0xE3A04002, 0xEAFFFFFE)
+LOCAL_EVENTS = {
+    "Thumb": ENTER_THUMB + struct.pack("<2H", 0x2400, 0xBF50) + THUMB_WAITS,
+    "ARM": struct.pack("<2I", 0xE3A04000, 0xE320F005) + ARM_WAITS,
+}
+
+
+def waits_passed(tmp_path, image: bytes, board: str) -> int:
+    """How many wfe a program came through."""
+    (tmp_path / "local.img").write_bytes(image)
+    started = Machine(tmp_path / "local.img", board)
+    started.run(seconds=0.01)
+    return started.cpu.register(4)
+
+
+@pytest.mark.parametrize(("board", "passes"), [("pi2", 0), ("pi3", 1)])
+@pytest.mark.parametrize("state", LOCAL_EVENTS)
+def test_sevl_is_an_event_where_the_core_knows_it(tmp_path, state, board, passes):
+    assert waits_passed(tmp_path, LOCAL_EVENTS[state], board) == passes
+
+
+@pytest.mark.parametrize("half", [0xBF40, 0xBF50])
+def test_what_looks_like_a_thumb_event_in_arm_code_is_none(tmp_path, half):
+    """mov r11, #256 and mov r11, #320"""
+    image = struct.pack("<2I", 0xE3A04000, 0xE3A00000 | half) + ARM_WAITS
+    assert waits_passed(tmp_path, image, "pi3") == 0

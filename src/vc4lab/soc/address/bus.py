@@ -30,7 +30,13 @@ from vc4lab.soc.address.native_bus import (
     answer_slot,
     functions,
 )
-from vc4lab.soc.address.polling import NO_REGISTER, OWN_TIME, Polls, polled_last
+from vc4lab.soc.address.polling import (
+    NO_REGISTER,
+    OWN_TIME,
+    CoreRegisters,
+    Polls,
+    polled_last,
+)
 from vc4lab.soc.clock import FAR, Clock
 from vc4lab.soc.native import words_of
 
@@ -49,6 +55,7 @@ ASK_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int64, ctypes.c_int32)
 ASK_WRITE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
 WORD = 0xFFFFFFFF
 LARGEST = (1 << 62) - 1
+REGISTERS = BusState.registers.offset // 8
 STEP, ANSWERS_AT = BusState.step.offset // 8, BusState.answers.offset // 8
 ANSWER_WORDS = Answer.size // 8
 REGISTER, GENERATION, VALUE, ANSWER_STEP = (
@@ -142,6 +149,11 @@ class Bus:
         self._native = functions()
         self._native_read = self._native["read"]
         self._native_write = self._native["write"]
+
+    def look_at(self, registers: CoreRegisters) -> None:
+        """Where the integer registers of the cores are found: a loop that counts is seen there."""
+        self._registers = registers
+        self._words[REGISTERS] = registers.address
 
     def attach(self, block: Block, offset: int | None = None) -> None:
         """Put a block at `offset` of the window (its own `OFFSET` if None)."""

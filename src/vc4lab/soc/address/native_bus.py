@@ -31,6 +31,7 @@ from vc4lab.soc.address.polling import (
     OWN_TIME,
     PollState,
     Read,
+    Reader,
     forget_polls,
     guest_time,
     note_read,
@@ -76,6 +77,7 @@ class BusState(Struct):
     polling = ptr
     slice = ptr
     time = ptr
+    registers = ptr
     ask_read = ptr
     ask_write = ptr
     answers = Array(Answer, ANSWERS)
@@ -100,8 +102,8 @@ def holds(time: TimeState, answer: Answer, offset: Value) -> Value:
     return (answer.register == offset) & fresh
 
 
-@kernel(args=(ptr, i64), returns=i64)
-def read_word(state: Value, offset: Value) -> Value:
+@kernel(args=(ptr, i64, ptr), returns=i64)
+def read_word(state: Value, offset: Value, engine: Value) -> Value:
     """A read of 32 bits."""
     bus = BusState.at(state)
     time, core = TimeState.at(bus.time), SliceState.at(bus.slice)
@@ -134,7 +136,8 @@ def read_word(state: Value, offset: Value) -> Value:
             time.changes = time.changes + 1
         now = guest_time(time, core.count)
     if step != TIMED:
-        note_value(polling, time, core, read._replace(now=now), value, step)
+        reader = Reader(engine, bus.registers)
+        note_value(polling, time, core, reader, read._replace(now=now), value, step)
     return value
 
 
@@ -154,12 +157,12 @@ def write_word(state: Value, offset: Value, value: Value) -> None:
 def read(engine: Value, offset: Value, size: Value, state: Value) -> Value:
     """The engine's callback for a load: a word, a part of one, or two."""
     if size == 4:
-        value = call(read_word, state, offset)
+        value = call(read_word, state, offset, engine)
     elif size == 8:
-        low = call(read_word, state, offset)
-        value = low | call(read_word, state, offset + 4) << 32
+        low = call(read_word, state, offset, engine)
+        value = low | call(read_word, state, offset + 4, engine) << 32
     else:
-        word = call(read_word, state, offset & ~3)
+        word = call(read_word, state, offset & ~3, engine)
         bits = size.zext(i64) * 8
         value = word.shr((offset & 3) * 8) & ((const(i64, 1) << bits) - 1)
     return value

@@ -4,7 +4,8 @@ A core that reads the same few registers, with nothing written between, waits. W
 says how far guest time may skip: for a status register to the next event, for a timer by a small
 step. A value that differs from the one read before may be what the core has waited for, so nothing
 is skipped until all has been looked at again. While a timer is among the registers, its steps are
-the only ones: the program measures a pause or a time-out with it.
+the only ones: the program measures a pause or a time-out with it. A loop that counts its looks
+measures a time-out, too: registers of the core differ from look to look, and nothing is skipped.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from vc4lab.simd import (
     Struct,
     Value,
     call,
+    call_pointer,
     const,
     i1,
+    i32,
     i64,
     kernel,
     load,
@@ -63,6 +66,10 @@ BEATS = 1
 """Two equal distances between reads of a timer are a loop; the next other one leaves it."""
 TIME_IS_POLLED = 16
 """Reads of other registers in a row after which the timer that was read is not waited for."""
+NOT_LOOKED, PLAIN, COUNTS = 0, -1, -2
+"""What is known of the core's registers: nothing, that they stay the same, that they change."""
+MIX = 0x5851F42D4C957F2D
+"""What a fingerprint of registers is multiplied by for each of them (Knuth's MMIX generator)."""
 LARGEST = 1 << 61
 """Counts of instructions in a saved state are below this."""
 FURTHEST = 1 << 58
@@ -76,6 +83,8 @@ class PollState(Struct):
     those that pass before time skips. `timer` is the timer among the registers: read at
     `timer_count` instructions, `beat` after the read before, as far as `beats` reads before; its
     wait has begun at `began` (ns), and `others` reads of other registers followed the last one.
+    `looked` says what is known of the core's registers, or at which place (plus 1) they gave their
+    `fingerprint`.
     """
 
     polls = i64
@@ -90,6 +99,8 @@ class PollState(Struct):
     began = i64
     others = i64
     slot = i64
+    looked = i64
+    fingerprint = i64
     seen = Array(i64, POLLED_TOGETHER)
     values = Array(i64, POLLED_TOGETHER)
 
@@ -99,7 +110,19 @@ POLLS, PATIENT, KNOWN, SLOT = (
 )
 LAST_COUNT, TIMER_COUNT = PollState.last_count.offset // 8, PollState.timer_count.offset // 8
 TIMER, SEEN = PollState.timer.offset // 8, PollState.seen.offset // 8
+LOOKED = PollState.looked.offset // 8
 """Members of the state, as `words_of` numbers them."""
+
+
+class CoreRegisters(Struct):
+    """How native code reads a core's integer registers: `RegisterBatch.addresses`."""
+
+    read = ptr
+    numbers = ptr
+    places = ptr
+    values = ptr
+    count = i64
+    step = i64
 
 
 # -- native ----------------------------------------------------------------------------------------
@@ -133,6 +156,7 @@ def forget_polls(polling: PollState) -> None:
     polling.polls = 0
     polling.known = 0
     polling.timer = NO_REGISTER
+    polling.looked = NOT_LOOKED
     store(polling.seen, splat(const(i64, NO_REGISTER), POLLED_TOGETHER), 8)
 
 
@@ -146,7 +170,15 @@ def begin_polling(state: Value, address: Value, distance: Value) -> Value:
     store(polling.seen + slot * 8, address, 8)
     polling.known = slot + 1
     polling.polls = 0
+    polling.looked = NOT_LOOKED
     return slot
+
+
+class Reader(NamedTuple):
+    """The core that reads: its engine (0: it is Python), and its `CoreRegisters`."""
+
+    engine: Value
+    registers: Value
 
 
 class Read(NamedTuple):
@@ -187,7 +219,13 @@ def note_read(polling: PollState, time: TimeState, core: SliceState, address: Va
 
 @staged
 def note_value(
-    polling: PollState, time: TimeState, core: SliceState, read: Read, value: Value, step: Value
+    polling: PollState,
+    time: TimeState,
+    core: SliceState,
+    reader: Reader,
+    read: Read,
+    value: Value,
+    step: Value,
 ) -> None:
     """What the `read` of a register that is no timer has given; `step` is its own."""
     place = polling.values + read.slot * 8
@@ -198,11 +236,12 @@ def note_value(
     polling.others = others
     if read.again & changed:
         polling.patience = max_(polling.known, const(i64, POLLS_BEFORE_SKIP))
+        polling.looked = NOT_LOOKED
     elif read.waiting:
         timed = polling.timer != NO_REGISTER
         if (timed == 0) | (others > TIME_IS_POLLED):
             longest = select(timed, const(i64, TIME_STEP), const(i64, FAR))
-            lose_patience(polling, time, core, read.now, min_(step, longest))
+            lose_patience(polling, time, core, reader, read, min_(step, longest))
 
 
 @staged
@@ -255,20 +294,61 @@ def note_time(
 
 @staged
 def lose_patience(
-    polling: PollState, time: TimeState, core: SliceState, now: Value, step: Value
+    polling: PollState,
+    time: TimeState,
+    core: SliceState,
+    reader: Reader,
+    read: Read,
+    step: Value,
 ) -> None:
-    """The program waits: after some patience skip to the next event, at most by `step`."""
+    """The program waits: after some patience skip to the next event, at most by `step`.
+
+    A loop that counts is executed: what its count is in the end depends on the time.
+    """
+    now = read.now
     if polling.events_seen != time.events_run:
         polling.events_seen = time.events_run
         polling.patience = max_(polling.known, const(i64, POLLS_BEFORE_SKIP))
+        polling.looked = NOT_LOOKED
     patience = polling.patience
     if patience > 0:
         polling.patience = patience - 1
-    elif time.company == 0:
-        skip_time(time, core, now, step)
-    else:
-        time.wish = now + max_(const(i64, 0), min_(time.next_event - now, step))
-        core.limit = 0
+    looked: Value = polling.looked
+    if looked >= NOT_LOOKED:
+        looked = call(look_at_registers, polling.pointer, reader.engine, reader.registers)
+    if (patience <= 0) & (looked == PLAIN):
+        if time.company == 0:
+            skip_time(time, core, now, step)
+        else:
+            time.wish = now + max_(const(i64, 0), min_(time.next_event - now, step))
+            core.limit = 0
+
+
+@kernel(args=(ptr, ptr, ptr), returns=i64)
+def look_at_registers(state: Value, engine: Value, place: Value) -> Value:
+    """Compare the core's registers with those at the last read of the same device register."""
+    polling = PollState.at(state)
+    looked = const(i64, PLAIN)
+    if (engine != 0) & (place != 0):
+        registers = CoreRegisters.at(place)
+        types = (ptr, ptr, ptr, i32)
+        count = registers.count
+        numbers, places = registers.numbers, registers.places
+        call_pointer(registers.read, i32, types, engine, numbers, places, count.trunc(i32))
+        fingerprint = const(i64, 0)
+        for number in range(count):
+            value = load(i64, registers.values + number * registers.step)
+            fingerprint = (fingerprint + value) * MIX
+        here = polling.slot + 1
+        looked = polling.looked
+        if looked == NOT_LOOKED:
+            polling.fingerprint = fingerprint
+            looked = here
+        elif looked == here:
+            same = fingerprint == polling.fingerprint
+            looked = select(same, const(i64, PLAIN), const(i64, COUNTS))
+    polling.looked = looked
+    return looked
 
 
 @staged
@@ -334,8 +414,9 @@ class Polls:
 
     @property
     def measures_time(self) -> bool:
-        """Whether a timer is among what is polled."""
-        return self._words[TIMER] != NO_REGISTER
+        """Whether a timer is among what is polled, or the program counts its looks."""
+        words = self._words
+        return words[TIMER] != NO_REGISTER or words[LOOKED] == COUNTS
 
     def polls(self, address: int) -> bool:
         """Whether a register is among what is polled."""
@@ -358,7 +439,9 @@ def checked(saved: bytes) -> bytes:
     words = memoryview(saved).cast("q")
     counts = words[LAST_COUNT], words[TIMER_COUNT], words[POLLS]
     inside = 0 <= words[KNOWN] <= POLLED_TOGETHER and 0 <= words[SLOT] < POLLED_TOGETHER
-    if not inside or not 0 <= words[PATIENT] <= PATIENCE:
+    if not inside or not COUNTS <= words[LOOKED] <= POLLED_TOGETHER:
+        raise ValueError("no poll state")
+    if not 0 <= words[PATIENT] <= PATIENCE:
         raise ValueError("no poll state")
     if any(abs(count) > LARGEST for count in counts):
         raise ValueError("no poll state")

@@ -163,6 +163,8 @@ class Arm32(Cpu):
         return self._exclusive_traps + HYP_TRAPS + IDENTITY_TRAPS + mistakes
 
     def _hook_place(self, place: int, action: Action) -> None:
+        if action is Action.SEND_LOCAL_EVENT and self.identity is None:
+            return  # a hint that ARMv6 and ARMv7 do not know is a nop
         self._exclusive_hooks += action is Action.EXCLUSIVE
         super()._hook_place(place, action)
 

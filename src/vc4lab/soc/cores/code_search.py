@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from vc4lab.simd import Value, build, const, i1, i8, i32, kernel, load, ptr, store
-from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, THUMB_SEV, Action, Trap
+from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, THUMB_EVENTS, Action, Trap
 
 LONGEST = 0x2000
 """Bytes that are searched at once, at most."""
@@ -35,7 +35,9 @@ def search(raw: bytes, more: tuple[Trap, ...], *, wide: bool) -> Places:
         return _matches(raw, more + A64_TRAPS)
     words, thumb = _by_state(more + ARM_TRAPS)
     found = _matches(raw, words) + _thumb_matches(raw, thumb)
-    return found + [(2 * at, Action.SEND_EVENT) for at in _halves(raw, THUMB_SEV)]
+    for half, action in THUMB_EVENTS.items():
+        found += [(2 * at, action) for at in _halves(raw, half)]
+    return found
 
 
 @cache

@@ -21,6 +21,7 @@ from typing import Any
 
 from vc4lab.listeners import Listeners
 from vc4lab.memory import GuestMemory
+from vc4lab.soc.address.polling import CoreRegisters
 from vc4lab.soc.cores.code_pages import CodePages
 from vc4lab.soc.cores.engine_calls import (
     MONITOR_AT_32,
@@ -231,6 +232,19 @@ class Cpu(StrictCore):
     def state(self) -> tuple[int, ...]:
         """The integer registers and the flags, to be compared."""
         return tuple(self._state.read())
+
+    @property
+    def registers(self) -> CoreRegisters:
+        """Where native code finds the integer registers and the flags."""
+        numbers, places, values, count = self._state.addresses
+        return CoreRegisters(
+            read=self.calls.address_of("uc_reg_read_batch"),
+            numbers=numbers,
+            places=places,
+            values=values,
+            count=count,
+            step=RegisterBatch.STEP,
+        )
 
     def register(self, number: int) -> int:
         """Value of r0..r15 or x0..x30, sp. Raises ValueError for another number."""

@@ -143,6 +143,20 @@ def _meet_sevl(engine: Value, address: Value, size: Value, state: Value) -> None
     shared.events = shared.events | core.bit
 
 
+@kernel(args=(ptr, i64, i32, ptr))
+def _meet_short_sev(engine: Value, address: Value, size: Value, state: Value) -> None:
+    """The same for SEV in Thumb code, whose half word may be part of an ARM instruction."""
+    if size == 2:
+        call(send_event, CoreEvents.at(state).shared)
+
+
+@kernel(args=(ptr, i64, i32, ptr))
+def _meet_short_sevl(engine: Value, address: Value, size: Value, state: Value) -> None:
+    """The same for SEVL."""
+    if size == 2:
+        call(_meet_sevl, engine, address, size, state)
+
+
 @staged
 def _comes_to_wait(core: CoreEvents) -> Value:
     """Whether a core sleeps in its wfe; if not, it has taken the event that lets it go on.
@@ -222,6 +236,8 @@ def _hooks() -> Any:
         "send_event": send_event,
         "sev": _meet_sev,
         "sevl": _meet_sevl,
+        "short sev": _meet_short_sev,
+        "short sevl": _meet_short_sevl,
         "invalid": _meet_invalid,
         "wfe": _meet_wfe,
     }
@@ -283,15 +299,16 @@ class NativeEvents:
     def _hook(self, name: str) -> tuple[int, int]:
         return int(_hooks()[name].address), self._state.address
 
-    @property
-    def sev(self) -> tuple[int, int]:
-        """For the engine: host addresses of the function for SEV and of its state."""
-        return self._hook("sev")
+    def sev(self, *, short: bool) -> tuple[int, int]:
+        """For the engine: host addresses of the function for SEV and of its state.
 
-    @property
-    def sevl(self) -> tuple[int, int]:
+        short: the instruction is Thumb code, of 16 bits.
+        """
+        return self._hook("short sev" if short else "sev")
+
+    def sevl(self, *, short: bool) -> tuple[int, int]:
         """The same for SEVL."""
-        return self._hook("sevl")
+        return self._hook("short sevl" if short else "sevl")
 
     @property
     def invalid(self) -> tuple[int, int]:

@@ -34,7 +34,7 @@ from vc4lab.simd import (
     unroll,
 )
 from vc4lab.soc.address.native_bus import BusState
-from vc4lab.soc.address.polling import FURTHEST, NO_REGISTER, PollState, guest_time
+from vc4lab.soc.address.polling import COUNTS, FURTHEST, NO_REGISTER, PollState, guest_time
 from vc4lab.soc.clock import FAR, TimeState
 from vc4lab.soc.cores.cores import LONGEST_NAP
 from vc4lab.soc.cores.engine_calls import NO_MONITOR, RegisterBatch
@@ -231,7 +231,8 @@ def take_turn(state: Value, number: Value, alone: Value) -> Value:
     plain = plain & (slice_.code_changed == 0) & (counts.taken == turns.taken)
     plain = plain & (bus.accesses == turns.accesses) & (slice_.unmasked == 0)
     plain = plain & (local_bus.accesses == turns.local_accesses)
-    measures = PollState.at(turns.polling).timer != NO_REGISTER
+    polling = PollState.at(turns.polling)
+    measures = (polling.timer != NO_REGISTER) | (polling.looked == COUNTS)
     reads = (bus.own_reads != turns.own_reads) & measures
     ends = const(i32, LOOK)
     if plain:

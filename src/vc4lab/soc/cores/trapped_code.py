@@ -12,7 +12,7 @@ from vc4lab.soc.cores.engine_calls import EngineCalls
 from vc4lab.soc.cores.exceptions import THUMB
 from vc4lab.soc.cores.native_events import ENABLED, WAITS, YIELDS, NativeEvents
 from vc4lab.soc.cores.native_places import NativePlace
-from vc4lab.soc.cores.traps import Action, CoreLinks, Trap
+from vc4lab.soc.cores.traps import THUMB_EVENTS, Action, CoreLinks, Trap
 from vc4lab.soc.native import SliceCounter
 
 
@@ -146,10 +146,10 @@ class TrappedCode(ABC):
         """Host addresses of what the engine calls at a trapped instruction, and of its state."""
         if action is Action.CODE_CHANGED:
             return self.counter.code_hook, self.counter.address
-        if action is Action.SEND_EVENT:
-            return self._events.sev
-        if action is Action.SEND_LOCAL_EVENT:
-            return self._events.sevl
+        if action in (Action.SEND_EVENT, Action.SEND_LOCAL_EVENT):
+            short = not self.WIDE and self.fetch(place, 2) in THUMB_EVENTS
+            events = self._events
+            return (events.sev if action is Action.SEND_EVENT else events.sevl)(short=short)
         make = self._native_places.get(action)
         code = None if make is None else self._host_address(place)
         if make is None or code is None:

@@ -123,7 +123,8 @@ IDENTITY_TRAPS = (
     Trap(0x0FFF0FFF, 0x0E100F10, Action.CORE_NAME),  # mrc p15, 0, rt, c0, c0, 0
 )
 """In HYP mode the engine gives its own numbers for these."""
-THUMB_SEV = 0xBF40
+THUMB_EVENTS = {0xBF40: Action.SEND_EVENT, 0xBF50: Action.SEND_LOCAL_EVENT}
+"""sev and sevl in Thumb code. In ARM code such a half word is part of something else."""
 HYP_REGISTERS = 4
 """Op1 of the system registers of HYP mode and EL2."""
 A64_READS = (

@@ -43,7 +43,7 @@ from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
 from vc4lab.v3d.state.power_on import is_idle
 
-FORMAT, VERSION = "vc4lab machine state", 15
+FORMAT, VERSION = "vc4lab machine state", 16
 LARGEST_TABLE = 64 << 20
 LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096
 DIRECTORY_END, DIRECTORY_END_REST = b"PK\5\6", 18
