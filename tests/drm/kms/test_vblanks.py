@@ -190,3 +190,26 @@ def test_dpms_is_a_change_of_the_crtc() -> None:
 
     with DrmDevice(threads=1) as device:
         run_client(device, client)
+
+
+def test_a_wait_from_now_on_ends_although_signals_interrupt_it() -> None:
+    """Linux has written back which vblank it is, so that a restart waits for the same."""
+
+    def client() -> None:
+        fd = open_card()
+        show(fd)
+        left = [150]
+
+        def rings(*_):
+            left[0] -= 1
+            if not left[0]:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+
+        signal.signal(signal.SIGALRM, rings)
+        signal.siginterrupt(signal.SIGALRM, False)
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        ioctl(fd, 0x3A, "IIqq", 1, 30, 0, 0)
+        print(left[0])
+
+    with DrmDevice(threads=1) as device:
+        assert int(run_client(device, client)) > 0

@@ -65,10 +65,12 @@ class Driver:
         known = data if request >> 30 & WRITE else None
 
         def finish(result: int) -> int:
+            nonlocal known
             if copied and result >= 0:
                 answer = structure.pack(call.args)
                 if answer != known:  # else the program has these bytes already
                     caller.write(argument, answer[:copied])
+                    known = answer
             return result
 
         try:
@@ -83,6 +85,7 @@ class Driver:
             if isinstance(result, Later):
                 if trace is not None:
                     trace(f"{opened}: {call.args} waits")
+                finish(0)  # a call that a signal interrupts begins anew with these
                 return _then(result, finish) if result.when is None else result
             answer = finish(result or 0)
         except Refused as refused:
