@@ -279,12 +279,51 @@ def is_current(sink: Any, draw: Any, count: Value) -> Value:
     # Others are for the processor, which begins another frame.
     has_room = sink.changes + draw.batch_count <= MOST_CHANGES
     is_here = (draw.framebuffer == sink.framebuffer) & ((sink.aside == 0) | (count == 0))
-    answer: Value = has_room & is_here & (changed == 0)
-    return answer
+    found: Value = has_room & is_here & (changed == 0)
+    return found
+
+
+class Runs(NamedTuple):
+    """Where primitive records find a draw's vertices: the guest address of its indices as they
+    are; the first vertex, or the address of those that are drawn; bytes of one; the highest one.
+    """
+
+    indices: Value
+    first: Value
+    index_bytes: Value
+    maximum: Value
 
 
 @staged
-def place(  # noqa: C901 - one pass over what moves
+def _add_runs(
+    s: Any, draw: Any, vertices: Vertices, batch: Any, length: Value, runs: Runs
+) -> Value:
+    """A primitive record, or one for each part between restarts; the bytes of records then."""
+    run = const(i32, 0)
+    going = const(i1, True)
+    restarts = vertices.moves & (draw.restarts != 0)
+    while going:
+        run_length = vertices.length
+        if restarts:
+            run_length = until_restart(
+                host(s.memory, runs.indices), run, vertices.length, draw.index_size, draw.restart
+            )
+        if (restarts == 0) | draw.least.ule(run_length):
+            record = s.body + length.zext(i64)
+            _copy(record, batch.data, batch.length)
+            if vertices.moves:
+                store(record + LENGTH_AT, run_length)
+                store(record + FIRST_AT, runs.first + run * runs.index_bytes)
+                if draw.kind == INDEXED:
+                    store(record + MAXIMUM_AT, runs.maximum)
+            length += batch.length
+        run += run_length + 1
+        going = restarts & run.ult(vertices.length)
+    return length
+
+
+@staged
+def place(
     sink: Value, placed: Value, constants: tuple[Constants, Constants], vertices: Vertices
 ) -> Value:
     """Add a draw; whether there was room, and its vertices are inside of their buffers.
@@ -361,8 +400,8 @@ def place(  # noqa: C901 - one pass over what moves
                 store(known, piece.second)
                 _copy(s.body + length.zext(i64), piece.data, piece.length)
                 length += piece.length
-        restarts = vertices.moves & (draw.restarts != 0)
         index_bytes = select(is_written, const(i32, 2), draw.index_size)
+        runs = Runs(named.place, first, index_bytes, named.high + ahead)
         last = umin(draw.batch_count, s.batch + umax(MOST_CHANGES - s.changes, const(i32, 1)))
         s.changes = s.changes + select(holds, (length != before).zext(i32), last - s.batch)
         next_batch = s.batch
@@ -374,26 +413,7 @@ def place(  # noqa: C901 - one pass over what moves
                 store(to, const(i8, SHADER_STATE))
                 store(to + 1, batch.first | (address + batch.second))
                 length += SHADER_STATE_BYTES
-            run = const(i32, 0)
-            going = const(i1, True)
-            while going:
-                run_length = vertices.length
-                if restarts:
-                    run_length = until_restart(
-                        host(s.memory, named.place), run, vertices.length, draw.index_size,
-                        draw.restart,
-                    )  # fmt: skip
-                if (restarts == 0) | draw.least.ule(run_length):
-                    record = s.body + length.zext(i64)
-                    _copy(record, batch.data, batch.length)
-                    if vertices.moves:
-                        store(record + LENGTH_AT, run_length)
-                        store(record + FIRST_AT, first + run * index_bytes)
-                        if draw.kind == INDEXED:
-                            store(record + MAXIMUM_AT, named.high + ahead)
-                    length += batch.length
-                run += run_length + 1
-                going = restarts & run.ult(vertices.length)
+            length = _add_runs(s, draw, vertices, batch, length, runs)
         s.length = length
         s.draws = s.draws + 1
     found: Value = has_room
