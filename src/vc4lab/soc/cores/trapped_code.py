@@ -49,6 +49,10 @@ class TrappedCode(ABC):
         """Go on at `address` (in the same instruction set)."""
 
     @abstractmethod
+    def fetch(self, address: int, size: int = 4) -> int:
+        """The instruction bytes at a virtual address."""
+
+    @abstractmethod
     def translate(self, address: int) -> int | None:
         """The physical address of a virtual one as the core sees it now, None if none is."""
 
