@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import pytest
+import typer
 from tests.support.elf import make_elf
 from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import COMMANDS, app
-from vc4lab.cli.options import FILE, Address, Number
+from vc4lab.cli.options import FILE, Address, FrameRange, Number
 
 ROOT = Path(__file__).parents[2]
 HELLO = ROOT / "tests" / "soc" / "kernels" / "hello.img"
@@ -138,6 +139,14 @@ def refused(found: Found, *values: object) -> None:
 def test_whole_numbers(option):
     least, most = option.info.min, option.info.max
     refused(option, least - 1, most + 1, HUGE, f"-{HUGE}", "x", "", "1.5", "inf")
+
+
+def test_frames_from_one_to_another():
+    for text, found in (("3", (0, 3)), ("3:3", (3, 3)), ("3:4", (3, 4))):
+        assert FrameRange()(text) == found
+    for text in ("4:3", "0", "3:", ":3", "x", "1:2:3"):
+        with pytest.raises(typer.BadParameter):
+            FrameRange()(text)
 
 
 @pytest.mark.parametrize("option", **named(NUMBERS))

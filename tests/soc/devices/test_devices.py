@@ -122,6 +122,14 @@ def test_gpio_inputs_read_as_they_are_pulled_and_driven(machine, bus):
     assert bus.read(GPIO + 0x34, 4) >> 17 & 1
 
 
+def test_an_output_is_low_whatever_pulls_or_drives_it(machine, bus):
+    machine.gpio.drive(1, 1)
+    bus.write(GPIO, 4, 1 | 1 << 3)
+    assert bus.read(GPIO + 0x34, 4) == 0x1FC
+    bus.write(GPIO + 0x1C, 4, 2)
+    assert bus.read(GPIO + 0x34, 4) == 0x1FE
+
+
 @pytest.mark.parametrize(("pin", "line"), [(17, 49), (30, 50), (47, 51)])
 def test_gpio_events_interrupt(machine, bus, pin, line):
     bank, bit = 4 * (pin // 32), 1 << pin % 32
