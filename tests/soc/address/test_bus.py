@@ -11,7 +11,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.address.bus import Bus, answer_slot
-from vc4lab.soc.address.polling import KNOWN, LAST_COUNT, PATIENT, SLOT, checked
+from vc4lab.soc.address.polls import KNOWN, LAST_COUNT, PATIENT, SLOT, checked
 from vc4lab.soc.clock import Clock
 from vc4lab.soc.debug.trace import Tracer, parse_categories
 from vc4lab.soc.native import SliceCounter

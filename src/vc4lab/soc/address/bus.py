@@ -34,9 +34,8 @@ from vc4lab.soc.address.polling import (
     NO_REGISTER,
     OWN_TIME,
     CoreRegisters,
-    Polls,
-    polled_last,
 )
+from vc4lab.soc.address.polls import Polls, polled_last
 from vc4lab.soc.clock import FAR, Clock
 from vc4lab.soc.native import words_of
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from vc4lab.files import size_text, written_whole
-from vc4lab.soc.address.polling import checked
+from vc4lab.soc.address.polls import checked
 from vc4lab.soc.clock import Event
 from vc4lab.soc.cores.generic_timer import UNITS
 from vc4lab.soc.devices.timers import ArmTimer

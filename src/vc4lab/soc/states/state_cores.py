@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vc4lab.soc.address.polling import checked
+from vc4lab.soc.address.polls import checked
 from vc4lab.soc.cores.cores import Core
 from vc4lab.soc.cores.idle import PLACES
 from vc4lab.soc.states.state_table import BadValue
