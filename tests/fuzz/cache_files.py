@@ -42,8 +42,7 @@ class CacheFuzzer(Fuzzer):
         if self.whole is None:
             with tempfile.TemporaryDirectory() as folder:
                 self._build(folder)
-                (path,) = Path(folder).rglob("*.o")
-                self.whole = path.read_bytes()
+                self.whole = min(Path(folder).rglob("*.o")).read_bytes()
         return self.whole
 
     def _build(self, folder: str) -> int:
@@ -61,11 +60,14 @@ class CacheFuzzer(Fuzzer):
         data = bytearray(self._object())
         with tempfile.TemporaryDirectory() as folder:
             assert self._build(folder) == 41
-            (path,) = Path(folder).rglob("*.o")
+            # The same object by its key and by its LLVM text: one of them, or both.
+            paths = sorted(Path(folder).rglob("*.o"))
+            assert len(paths) == 2
             for at, new in plan.edits:
                 if plan.scene == "damaged":
                     data[at : at + len(new)] = new
                 else:
                     data[at:] = new
-            path.write_bytes(data)
+            for path in paths[plan.edits[0][0] % 3 == 0 :]:
+                path.write_bytes(data)
             assert self._build(folder) == 41

@@ -90,8 +90,7 @@ def assemble_source(
     Parameters
     ----------
     dialect
-        Its name; None: as `detect` finds it, and where that finds none, the first that assembles
-        the text.
+        Its name; None: as `detect` finds it, else the first other one that assembles the text.
     path, folders
         The file that the text is from, and folders, in which included files are.
     symbols
@@ -103,17 +102,17 @@ def assemble_source(
         With the mistakes as the dialect names them.
     """
     known = dict(symbols or {})
-    if dialect is None:
-        dialect = detect(text)
-    if dialect is not None:
-        if dialect not in DIALECTS:
-            message = str(unknown("dialect", dialect, DIALECTS, 0))
-            raise AssemblyError([SourceError(1, 1, message)])
-        return replace(DIALECTS[dialect](text, path, folders, known), dialect=dialect)
+    if dialect is not None and dialect not in DIALECTS:
+        message = str(unknown("dialect", dialect, DIALECTS, 0))
+        raise AssemblyError([SourceError(1, 1, message)])
+    likely = dialect or detect(text)
+    names = [dialect] if dialect else sorted(DIALECTS, key=lambda name: name != likely)
     failures: list[AssemblyError] = []
-    for name, assembler in DIALECTS.items():
+    for name in names:
         try:
-            return replace(assembler(text, path, folders, known), dialect=name)
+            return replace(DIALECTS[name](text, path, folders, known), dialect=name)
         except AssemblyError as error:
             failures.append(error)
+    if likely:
+        raise failures[0]
     raise min(failures, key=lambda error: len(error.errors) + error.more)

@@ -51,6 +51,7 @@ from vc4lab.v3d.tmu.sampler import direct_lookup, sample
 
 if TYPE_CHECKING:
     from vc4lab.memory.touched_lines import TouchedLines
+    from vc4lab.v3d.unknowns import Unknowns
 
 INLINED_REQUESTS = 2
 """Programs with more requests of one texture kind call a function for them: they compile faster."""
@@ -143,6 +144,11 @@ class DrawConstants:
         )
 
 
+def flags_part(unknowns: Unknowns) -> bool:
+    """Whether MS_FLAGS that a program writes act on TLB_Z only."""
+    return unknowns["ms_flags_write"] == "tlb_z"
+
+
 class FragmentEnvironment(TexturingEnvironment):
     """The environment of one inlined fragment program; create one for each block traced."""
 
@@ -156,8 +162,7 @@ class FragmentEnvironment(TexturingEnvironment):
         """Lanes of each sample that colour writes take."""
         self.asked = self.flags
         """The same as MS_FLAGS has them, for TLB_Z; they part where a write acts only there."""
-        tested_first = constants.key.unknowns["ms_flags_write"] == "tlb_z"
-        if tested_first and constants.program.writes(Write.FLAGS):
+        if flags_part(constants.key.unknowns) and constants.program.writes(Write.FLAGS):
             self.asked = [var(mask16, mask) for mask in inputs.flags]
         self.reverse = var(i1, inputs.reverse)
         self.stencil: StencilState | None = None

@@ -26,7 +26,7 @@ from vc4lab.simd import (
     var,
 )
 from vc4lab.v3d.fragment.counting import CountingEnvironment
-from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment
+from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment, flags_part
 from vc4lab.v3d.state.tile_context import (
     FragmentBatch,
     FragmentKey,
@@ -172,7 +172,7 @@ def _block(key: FragmentKey, context: TileContext, batch: FragmentBatch) -> Frag
         counting.valid = batch.valid
     else:
         block = FragmentEnvironment(constants, inputs, var(i32))
-    if key.unknowns["ms_flags_write"] == "tlb_z":
+    if flags_part(key.unknowns):
         block.asked = [var(mask.type, mask) for mask in masks("asked")]
     cells = (var(i32, load(i32, batch.stencil + 4 * k)) for k in range(len(STENCIL_CELLS)))
     block.stencil = StencilState(*cells)
