@@ -8,6 +8,7 @@ import pty
 import random
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -55,6 +56,26 @@ def test_pictures_and_recordings_are_saved(number: signal.Signals, tmp_path: Pat
             assert picture.convert("L").getextrema()[1] > 100
         with Image.open(film) as frames:
             assert frames.size == (640, 480)
+
+
+@pytest.mark.parametrize("saving", [False, True])
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_while_a_debugger_is_waited_for(
+    number: signal.Signals, saving: bool, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    state = tmp_path / "end.state"
+    more = ("--save-state", state) if saving else ()
+    with started("boot", GEARS, "--headless", "--gdb", port, *more) as process:
+        assert process.stderr is not None
+        while "waiting for a debugger" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(number)
+        _out, said = process.communicate(timeout=60)
+    assert process.returncode == CODES[number], said
+    assert "Traceback" not in said
+    assert state.is_file() == saving
 
 
 def test_a_signal_while_all_cores_sleep(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import select
 import socket
 from collections.abc import Callable
 
+from vc4lab import interruption
 from vc4lab.ranges import PORT
 from vc4lab.soc.debug.breakpoints import StopEvent
 from vc4lab.soc.debug.gdb_commands import Commands, Core, Next
@@ -140,9 +141,13 @@ class GdbServer:
         self._drop()
 
     def _stand(self, *, for_a_client: bool = False) -> None:
-        """Answer the client until it lets the machine go on or is gone."""
+        """Answer the client until it lets the machine go on, is gone, or a signal ends the run."""
         self._running = False
         while not self._running:
+            if interruption.came():
+                interruption.look()
+                self._go_on_alone()  # the signal's owner ends the run at its next moment
+                return
             for_a_client = for_a_client and not self._attached
             if self._client is None and not for_a_client:
                 self._go_on_alone()
