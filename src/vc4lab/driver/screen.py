@@ -293,7 +293,8 @@ class VideoCoreScreen:
         rows.begin(run)
         while rows.left:
             self._make_room()
-            self._queue += rows.command()
+            command = rows.command()
+            self._queue += command if isinstance(command, bytes) else command.encode_command()
         rows.end()
 
     def _make_room_and_begin(self) -> bool:

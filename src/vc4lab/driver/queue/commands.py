@@ -9,7 +9,7 @@ something that lies beside the queue; captures have numbers of their own there.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from vc4lab.mesa.protocol.codes import Filter, Primitive
 from vc4lab.mesa.protocol.fields import (
@@ -25,9 +25,7 @@ from vc4lab.mesa.protocol.fields import (
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.mesa.protocol.payload import Payload
 from vc4lab.mesa.protocol.state_commands import Scissor
-
-if TYPE_CHECKING:
-    from vc4lab.mesa.protocol.work_commands import DrawVbo
+from vc4lab.mesa.protocol.work_commands import DrawVbo
 
 COMMANDS: dict[int, type[QueueCommand]] = {}
 """The declarations by number."""
@@ -95,6 +93,18 @@ def draw(asked: DrawVbo, vertices: int, pipe_state: int, shader_state: int) -> D
         pipe_state=pipe_state,
         shader_state=shader_state,
     )
+
+
+def draw_of(asked: bytes, vertices: int, pipe_state: int, shader_state: int) -> Draw:
+    """The same by the words of Gallium's draw."""
+    key = asked, vertices, pipe_state, shader_state
+    known = _known.get(key)
+    if known is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        known = _known[key] = draw(DrawVbo.decode(asked, 0, DrawVbo.lengths[0]), *key[1:])
+    assert isinstance(known, Draw)
+    return known
 
 
 class Clear(QueueCommand, number=2, name="clear"):
@@ -193,5 +203,6 @@ def command_at(data: Any, start: int) -> tuple[QueueCommand, int]:
 
 _HEADER = struct.Struct("<I")
 _MOST_KNOWN = 1 << 13
-_known: dict[bytes, QueueCommand] = {}
-"""Commands by their bytes: frames repeat, and a decoded command never changes."""
+_known: dict[bytes | tuple[bytes, int, int, int], QueueCommand] = {}
+"""Commands by their bytes, or by what a draw is made of: frames repeat, and a decoded command never
+changes."""

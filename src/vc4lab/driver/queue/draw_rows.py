@@ -395,8 +395,11 @@ class DrawRows:
         self._run.kept[number, : _KEPT.size // WORD] = np.frombuffer(data, np.uint32)
         return True
 
-    def command(self) -> bytes:
-        """The command of that row, which is executed in another way; the next one comes then."""
+    def command(self) -> bytes | c.Draw:
+        """The command of that row, which is executed in another way; the next one comes then.
+
+        A clear as its bytes, by which the frame that it begins is known.
+        """
         row, run, writer = self._row(), self._run, self._writer
         self._pass.next += 1
         state, place = run.states[row.state], row.draw * WORD
@@ -408,9 +411,9 @@ class DrawRows:
         if offsets != buffer_offsets(state):
             own = offsets if state.index_buffer is not None else offsets[:-1]
             vertices = writer.frame_block(struct.pack(f"<{len(own)}I", *own))
-        asked = DrawVbo.decode(run.data, place, DrawVbo.lengths[0])
         shader_state = writer.shader_state(state, run.constants_of(row))
-        return c.draw(asked, vertices, writer.pipe_state(state), shader_state).encode_command()
+        asked = run.data[place : place + DrawVbo.lengths[0] * WORD]
+        return c.draw_of(asked, vertices, writer.pipe_state(state), shader_state)
 
     def learn(self, made: PreparedDraw, shared: SharedState, *, moves: bool) -> None:
         """The draw that the pass has stopped at is this one, for the frame at hand.

@@ -135,9 +135,11 @@ class Processor:
                 break
             if make_room():
                 continue
-            data = rows.command()
-            if not self._open(data):
-                self.execute(c.command_at(data, 0)[0])
+            command = rows.command()
+            if isinstance(command, c.Draw):
+                self.execute(command)
+            elif not self._open(command):
+                self.execute(c.command_at(command, 0)[0])
         rows.end()
 
     def _open(self, data: bytes) -> bool:
