@@ -482,13 +482,6 @@ class Cpu(StrictCore):
         untouched = empty if memory.noise is None else empty or memory.is_untouched(pc, EMPTY)
         return untouched and not self._translates()
 
-    def fetch(self, address: int, size: int = 4) -> int:
-        """The code at a virtual address; 0 where nothing is mapped."""
-        place = self.translate(address)
-        if place is None:
-            return 0
-        return self.memory.u16(place) if size == 2 else self.memory.u32(place)
-
     @property
     def place(self) -> dict[str, int]:
         """Where native code reads its PC, its status and HCR, as a `Batch`."""

@@ -37,14 +37,15 @@ class Pace(Struct):
     """How the counter counts, for native code, too: since when, and how far it was then.
 
     It has `whole` ticks in each of the crystal's and `prescaler` more in 2**31 of them. CNTVOFF is
-    `behind`, CNTFRQ `frequency`; `control` and `compare` are CNT*_CTL and CNT*_CVAL of the units.
+    `virtual_offset`, CNTFRQ `frequency`; `control` and `compare` are the units' CNT*_CTL and
+    CNT*_CVAL.
     """
 
     whole = i64
     prescaler = i64
     since = i64
     count_then = i64
-    behind = i64
+    virtual_offset = i64
     frequency = i64
     control = Array(i64, len(UNITS))
     compare = Array(i64, len(UNITS))
@@ -128,11 +129,11 @@ class GenericTimer:
     @property
     def offset(self) -> int:
         """CNTVOFF"""
-        return int(self.pace.behind) & LONG
+        return int(self.pace.virtual_offset) & LONG
 
     @offset.setter
     def offset(self, value: int) -> None:
-        self.pace.behind = value - (value >> 63 << 64)
+        self.pace.virtual_offset = value - (value >> 63 << 64)
         self.schedule(VIRTUAL)
 
     def count_of(self, unit: int) -> int:

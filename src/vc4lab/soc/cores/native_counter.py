@@ -109,7 +109,7 @@ def count_of(counter: CounterState, virtual: Value, now: Value) -> Value:
     crystal = (now - pace.since) * TICKS
     below = (crystal & (WHOLE - 1)) * pace.prescaler
     ticks = crystal * pace.whole + crystal.shr(WHOLE_BITS) * pace.prescaler + below.shr(WHOLE_BITS)
-    offset = select(virtual, pace.behind, const(i64, 0))
+    offset = select(virtual, pace.virtual_offset, const(i64, 0))
     return pace.count_then + ticks.udiv(NANOSECONDS) - offset
 
 

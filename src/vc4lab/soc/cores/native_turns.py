@@ -94,7 +94,7 @@ class CoreTurn(Struct):
 
 
 class TurnState(Struct):
-    """All that the rounds need; `base` is what `polls` held, the one that is nobody's turn.
+    """All that the rounds need. `base` is what `polls` held before a core had its turn.
 
     When Python goes on in the middle of a round, `core` has ended its slice, which began at
     `accesses`, `local_accesses`, `own_reads`, `taken` and `began`; `rest` are the cores after it,

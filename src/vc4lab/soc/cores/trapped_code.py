@@ -49,12 +49,15 @@ class TrappedCode(ABC):
         """Go on at `address` (in the same instruction set)."""
 
     @abstractmethod
-    def fetch(self, address: int, size: int = 4) -> int:
-        """The instruction bytes at a virtual address."""
-
-    @abstractmethod
     def translate(self, address: int) -> int | None:
         """The physical address of a virtual one as the core sees it now, None if none is."""
+
+    def fetch(self, address: int, size: int = 4) -> int:
+        """The code at a virtual address; 0 where nothing is mapped."""
+        place = self.translate(address)
+        if place is None:
+            return 0
+        return self.memory.u16(place) if size == 2 else self.memory.u32(place)
 
     @property
     def _waits_for_event(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
 
 from vc4lab.qpu.dialects.vc4asm.assembler import assemble
 from vc4lab.qpu.isa.encoding import Alu, Branch, Instruction, LoadImmediate, Semaphore
@@ -23,8 +22,8 @@ from vc4lab.qpu.isa.operations import (
     Signal,
 )
 from vc4lab.qpu.isa.registers import READ_NAMES, WRITE_NAMES
+from vc4lab.qpu.text.disassembler import UNUSED, number_text, pack_place
 from vc4lab.qpu.text.disassembler import disassemble as plain_text
-from vc4lab.qpu.text.disassembler import number_text, pack_place
 from vc4lab.qpu.text.mnemonics import (
     ADD_NAMES,
     BRANCH_NAMES,
@@ -35,8 +34,6 @@ from vc4lab.qpu.text.mnemonics import (
     UNPACK_NAMES,
 )
 from vc4lab.qpu.text.syntax import AssemblyError
-
-UNUSED: Final = 39
 
 
 def disassemble(word: int, label: str = "") -> str:
