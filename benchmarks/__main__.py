@@ -24,9 +24,7 @@ import benchmarks
 def main(arguments: list[str]) -> int:
     console = Console(width=None if sys.stdout.isatty() else 120)
     names = arguments or sorted(
-        module.name
-        for module in pkgutil.iter_modules(benchmarks.__path__)
-        if not module.name.startswith("_")
+        module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_")
     )
     rows: list[dict[str, Any]] = []
     for name in names:

@@ -85,9 +85,7 @@ def lay_out(commit: str) -> Path:
     place = ROOT / "out" / "bench-compare" / name[:12]
     if not (place / "Makefile").exists():
         place.mkdir(parents=True, exist_ok=True)
-        archive = subprocess.run(
-            ["git", "archive", name], cwd=ROOT, check=True, capture_output=True
-        ).stdout
+        archive = subprocess.run(["git", "archive", name], cwd=ROOT, check=True, capture_output=True).stdout
         subprocess.run(["tar", "-x", "-C", str(place)], input=archive, check=True)
     subprocess.run(["make", "-s", "-C", str(place), "env"], check=True, stdout=subprocess.DEVNULL)
     return place
@@ -140,9 +138,7 @@ def report(console: Console, rows: list[Comparison]) -> None:
 def main(arguments: list[str]) -> int:
     """Exit code 1 if a row is worse."""
     modules = sorted(
-        module.name
-        for module in pkgutil.iter_modules(benchmarks.__path__)
-        if not module.name.startswith("_")
+        module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_")
     )
     parser = argparse.ArgumentParser(prog="bench-compare", description=__doc__)
     parser.add_argument("base", help="the commit to compare the working tree with")

@@ -14,10 +14,7 @@ def display(size: str = "800x600") -> Iterator[str | None]:
     reader, writer = os.pipe()
     command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", f"{size}x24", "-nolisten", "tcp"]
     server = subprocess.Popen(
-        [*command, "-noreset"],
-        pass_fds=[writer],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        [*command, "-noreset"], pass_fds=[writer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     os.close(writer)
     try:

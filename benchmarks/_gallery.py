@@ -78,9 +78,7 @@ NOTES = {
     "glmark2_texture_texture-filter_linear": (
         "Vertices are cut to 1/16 pixel, and the chip filters with fewer bits."
     ),
-    "glmark2_texture_texture-filter_nearest": (
-        "Texel edges: vertices cut to 1/16 pixel move them."
-    ),
+    "glmark2_texture_texture-filter_nearest": ("Texel edges: vertices cut to 1/16 pixel move them."),
     "glmark2_texture_texture-filter_mipmap": (
         "The recorded jobs only make the texture's levels 1 and 2 (shown); the driver would draw "
         "the scene after them."

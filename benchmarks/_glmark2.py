@@ -42,8 +42,7 @@ SCENES = (
     "desktop:blur-radius=5:effect=blur:passes=1:separable=true:windows=4",
     "desktop:effect=shadow:windows=4",
     "buffer:columns=200:interleave=false:update-dispersion=0.9:update-fraction=0.5:update-method=map",
-    "buffer:columns=200:interleave=false:update-dispersion=0.9:update-fraction=0.5"
-    ":update-method=subdata",
+    "buffer:columns=200:interleave=false:update-dispersion=0.9:update-fraction=0.5:update-method=subdata",
     "buffer:columns=200:interleave=true:update-dispersion=0.9:update-fraction=0.5:update-method=map",
     "ideas:speed=duration",
     "jellyfish",
@@ -105,9 +104,7 @@ def draw(made: DrmDevice, scene: str, seconds: float, folder: Path | None) -> fl
     for part in parts:
         command += ["-b", part]
     with tempfile.TemporaryFile("w+") as out:
-        made.run(
-            command, environment=environment, arm64=False, stdout=out, stderr=subprocess.DEVNULL
-        )
+        made.run(command, environment=environment, arm64=False, stdout=out, stderr=subprocess.DEVNULL)
         out.seek(0)
         text = out.read()
     wanted = ON_V3D if folder is not None else ON_PROCESSOR
@@ -132,10 +129,7 @@ def ratio_rows(what: str, ratios: list[float]) -> list[dict[str, Any]]:
     mean = exp(statistics.fmean(map(log, ratios)))
     found = ((f"{what}, geometric mean of {len(ratios)} scenes", mean),
              (f"{what}, lowest", min(ratios)))  # fmt: skip
-    return [
-        {"name": name, "value": value, "unit": "x llvmpipe", "ratio": value}
-        for name, value in found
-    ]
+    return [{"name": name, "value": value, "unit": "x llvmpipe", "ratio": value} for name, value in found]
 
 
 def beside(made: DrmDevice, scene: str, folder: Path) -> tuple[float, float] | None:

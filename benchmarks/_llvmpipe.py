@@ -75,9 +75,7 @@ class Llvmpipe:
     def cpu_time(self, scene: str) -> float | None:
         """CPU milliseconds a frame (user and system) of one core; None if glmark2 fails."""
         options = ["-b", f"{scene}:duration={_SHORT}", "-b", f"{scene}:duration={_LONG}"]
-        text = self._run(
-            "glmark2-es2", "-s", SIZE, "--off-screen", "--results", "fps:cpu", *options
-        )
+        text = self._run("glmark2-es2", "-s", SIZE, "--off-screen", "--results", "fps:cpu", *options)
         found = [tuple(map(float, groups)) for groups in _RESULT.findall(text)]
         if len(found) != 2:
             return None

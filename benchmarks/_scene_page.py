@@ -79,10 +79,7 @@ class Picture:
 def last_picture(frames: Sequence[Frame]) -> Sequence[Frame]:
     """The frames of the last picture: how many it takes is seen from what repeats in the second
     half of the run."""
-    kinds = [
-        (one.width, one.height, len(one.draws), len(one.programs), len(one.binnings))
-        for one in frames
-    ]
+    kinds = [(one.width, one.height, len(one.draws), len(one.programs), len(one.binnings)) for one in frames]
     half = len(kinds) // 2
     for count in range(1, half + 1):
         if kinds[-half:] == kinds[-half - count : -count]:
@@ -194,9 +191,7 @@ def module_plot(found: Mapping[tuple[str, str], Picture], chip: str) -> str:
     return bars(rows, 1, ("busy", "blocked", "starved"))
 
 
-def exercise(
-    pictures: Mapping[str, Sequence[Frame]],
-) -> Iterator[tuple[str, str, list[str]]]:
+def exercise(pictures: Mapping[str, Sequence[Frame]]) -> Iterator[tuple[str, str, list[str]]]:
     """Of each figure that an architect changes: its name, the plot and rows of a table."""
     chip = load_chip("videocore4")
     for name, values, label in EXERCISE:
@@ -206,9 +201,7 @@ def exercise(
         setting = read_setting(f"{name}={','.join(map(str, values))}", chip)
         for scene, frames in pictures.items():
             clocks = [
-                profiled(
-                    frames, changed(chip, {(setting.section, setting.key): value}), ask=False
-                ).clocks
+                profiled(frames, changed(chip, {(setting.section, setting.key): value}), ask=False).clocks
                 for value in setting.values
             ]
             speeds = [clocks[0] / one for one in clocks]
@@ -259,11 +252,7 @@ def main() -> None:
     parser.add_argument("recorded", type=Path)
     folder = parser.parse_args().recorded
     pictures = {scene: recorded(folder / scene) for scene in SCENES}
-    found = {
-        (scene, chip): profiled(pictures[scene], load_chip(chip))
-        for scene in SCENES
-        for chip in CHIPS
-    }
+    found = {(scene, chip): profiled(pictures[scene], load_chip(chip)) for scene in SCENES for chip in CHIPS}
     page = DOCS / "scenes.md"
     text = page.read_text()
     plain = {scene: found[scene, "videocore4"] for scene in SCENES}

@@ -117,9 +117,7 @@ class Watch:
             self._settle()
             row = {"minute": (time.monotonic() - self.begun) / 60, **look(self.device)}
             self.rows.append(row)
-            text = "  ".join(
-                f"{name} {value / UNITS.get(name, 1):.6g}" for name, value in row.items()
-            )
+            text = "  ".join(f"{name} {value / UNITS.get(name, 1):.6g}" for name, value in row.items())
             print(text, flush=True)
             if row["minute"] >= self.minutes:
                 self.device.supervisor.stop()

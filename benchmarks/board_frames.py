@@ -115,9 +115,7 @@ def rows_of(taken_by: Callable[[str], float]) -> list[dict[str, Any]]:
     """The rows. taken_by: milliseconds of a frame of a scene."""
     copy = taken_by(COPY)
     peer = "Pi 3, window of 800x600"
-    rows: list[dict[str, Any]] = [
-        {"name": "board: the copy of a window", "value": copy, "unit": "ms"}
-    ]
+    rows: list[dict[str, Any]] = [{"name": "board: the copy of a window", "value": copy, "unit": "ms"}]
     models: list[float] = []
     for scene, measured in MEASURED.items():
         model = 1000 / (taken_by(scene) + copy)
@@ -137,7 +135,5 @@ def rows_of(taken_by: Callable[[str], float]) -> list[dict[str, Any]]:
             max(m / b, b / m) for m, b in zip(models, boards, strict=True)
         ),
     }  # fmt: skip
-    rows += [
-        {"name": f"board: {name}", "value": value, "unit": ""} for name, value in summary.items()
-    ]
+    rows += [{"name": f"board: {name}", "value": value, "unit": ""} for name, value in summary.items()]
     return rows

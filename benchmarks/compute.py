@@ -86,10 +86,7 @@ def measure(threads: int, depth: int = DEPTH, rounds: int = 12) -> tuple[float, 
 def run() -> list[dict[str, Any]]:
     """Rows for one and for two threads, beside the published figures."""
     rows: list[dict[str, Any]] = []
-    peers = (
-        ("silicon (published)", PUBLISHED_SILICON),
-        ("emulator (published)", PUBLISHED_EMULATOR),
-    )
+    peers = (("silicon (published)", PUBLISHED_SILICON), ("emulator (published)", PUBLISHED_EMULATOR))
     for threads in (1, 2):
         rate, first = measure(threads)
         for peer, figure in peers:

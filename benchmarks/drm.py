@@ -68,9 +68,7 @@ def shaders(run: RecordedRun) -> dict[str, Any]:
     submit = run.jobs[-1].submit
     assert submit is not None
     found = [b for b in submit.buffers if b.shader]
-    total = sum(
-        cost(lambda at=b.address, size=b.size: analyse(run.memory, at, size)) for b in found
-    )
+    total = sum(cost(lambda at=b.address, size=b.size: analyse(run.memory, at, size)) for b in found)
     return {
         "name": f"DRM shader of {MANY}, once", "value": total / len(found), "unit": "us of CPU"
     }  # fmt: skip
@@ -87,10 +85,6 @@ def run() -> list[dict[str, Any]]:
         rows.append(row(path.name, recorded, submit))
         if path.name == MANY:
             large = row(f"{DRAWS} draws", recorded, many_draws(submit))
-            each = {
-                **large,
-                "name": "DRM job: each of these draws",
-                "value": large["value"] / DRAWS,
-            }
+            each = {**large, "name": "DRM job: each of these draws", "value": large["value"] / DRAWS}
             rows += [large, each, shaders(recorded)]
     return rows

@@ -43,9 +43,7 @@ def textured_quad(threads: int) -> float:
     job.memory.write(texture, os.urandom(TEXTURE_SIZE * TEXTURE_SIZE * 4))
     uniforms = job.put(struct.pack("<II", texture, TEXTURE_SIZE << 20 | TEXTURE_SIZE << 8))
     corners = ((0, 0), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT))
-    vertices = job.put(
-        b"".join(nv_vertex(x, y, 0.5, 1.0, 3 * y / HEIGHT, 3 * x / WIDTH) for x, y in corners)
-    )
+    vertices = job.put(b"".join(nv_vertex(x, y, 0.5, 1.0, 3 * y / HEIGHT, 3 * x / WIDTH) for x, y in corners))
     record = struct.pack("<BBBBIII", 1, 20, 0, 2, job.program(TEXTURED), uniforms, vertices)
     body = viewport(job) + build(65, address=job.put(record)) + build(33, mode=6, length=4)
     start, end, lists = job.binning(body)
@@ -82,9 +80,7 @@ def starts() -> tuple[float, float, float]:
         times = []
         for _ in range(4):
             before = time.perf_counter()
-            subprocess.run(
-                [*command, "--headless"], env=environment, check=True, capture_output=True
-            )
+            subprocess.run([*command, "--headless"], env=environment, check=True, capture_output=True)
             times.append(time.perf_counter() - before)
     measure = (
         "import json, resource, sys; from vc4lab.soc.machine import Machine;"

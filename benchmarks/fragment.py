@@ -20,13 +20,7 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.pse.samples import raster
 from vc4lab.v3d.state.surface import Surface
-from vc4lab.v3d.state.tile_context import (
-    STATUS_OK,
-    TRIANGLE_SETUPS,
-    DrawParams,
-    FragmentKey,
-    TileContext,
-)
+from vc4lab.v3d.state.tile_context import STATUS_OK, TRIANGLE_SETUPS, DrawParams, FragmentKey, TileContext
 from vc4lab.v3d.tiles.functions import triangle_setup
 from vc4lab.v3d.tiles.threads import TileThreads
 from vc4lab.v3d.tmu.state import describe_texture

@@ -140,9 +140,7 @@ def watched(scene: str, environment: dict[str, str]) -> Measured | None:
     spans = list(pairwise(steady if len(steady) > 1 else looks))
     # The median: a thread that ends takes its time out of the sum.
     python, server = (
-        statistics.median(
-            (after[of] - before[of]) / (after.clock - before.clock) for before, after in spans
-        )
+        statistics.median((after[of] - before[of]) / (after.clock - before.clock) for before, after in spans)
         for of in (1, 2)
     )
     return Measured(found, 1000 * python / found, 1000 * server / found)
@@ -167,9 +165,7 @@ def protocol(scene: str, environment: dict[str, str]) -> float | None:
 def theirs(scene: str, environment: dict[str, str]) -> float | None:
     """Frames a second of llvmpipe."""
     parts = glmark2.WARM_SECONDS, glmark2.SECONDS
-    done = subprocess.run(
-        command(scene, parts), env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command(scene, parts), env=environment, capture_output=True, text=True, check=False)
     return glmark2.rate(done.stdout, len(parts))
 
 

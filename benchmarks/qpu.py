@@ -123,24 +123,9 @@ def shader(seed: int = 1) -> tuple[Program, int]:
             w.pair(uniform=w.random.random() < 0.5 and uniforms < UNIFORMS)
             uniforms += w.words[-1] >> 12 & 63 == 32
     for index in range(8):  # use what is still in the register file
-        w.emit(
-            op_add=1,
-            cond_add=1,
-            raddr_a=2 + index,
-            add_a=6,
-            add_b=index & 3,
-            waddr_add=32 + (index & 3),
-        )
+        w.emit(op_add=1, cond_add=1, raddr_a=2 + index, add_a=6, add_b=index & 3, waddr_add=32 + (index & 3))
     for index in range(4):  # float to colour bytes
-        w.emit(
-            op_mul=4,
-            cond_mul=1,
-            mul_a=index,
-            mul_b=index,
-            waddr_mul=32,
-            pm=1,
-            pack=Pack.B8A + index,
-        )
+        w.emit(op_mul=4, cond_mul=1, mul_a=index, mul_b=index, waddr_mul=32, pm=1, pack=Pack.B8A + index)
     w.emit(op_add=21, cond_add=1, add_a=0, add_b=0, waddr_add=46)
     w.words += [NOP.replace(signal=3).encode(), NOP.value, NOP.value]
     return Program(tuple(w.words)), w.operations

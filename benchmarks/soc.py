@@ -116,9 +116,7 @@ def _memory_of_a_boot() -> float:
             "status = open('/proc/self/status').read()\n"
             "print('peak', status.split('VmHWM:')[1].split()[0])\n"
         )
-        result = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=True
-        )
+        result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
         return int(result.stdout.split("peak")[1]) / 1024
 
 

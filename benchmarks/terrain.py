@@ -78,9 +78,7 @@ class Terrain:
         indices = job.put(_indices())
         self.lists = [self._job(number, programs, indices) for number in range(JOBS)]
 
-    def _job(
-        self, number: int, programs: tuple[int, int, int], indices: int
-    ) -> tuple[int, int, int, int]:
+    def _job(self, number: int, programs: tuple[int, int, int], indices: int) -> tuple[int, int, int, int]:
         """CT0CA, CT0EA, CT1CA, CT1EA of a patch."""
         job = self.job
         matrix = [1, 0, 0, 0, 0, 1, 0.05, 0, 0, 0, 1, 0, 0, 0, 0, 1]
@@ -156,9 +154,5 @@ def run() -> list[dict[str, Any]]:
     name = f"terrain, {JOBS * COLUMNS * ROWS // 1000} k vertices in {JOBS} jobs"
     return [
         {"name": f"{name}, one core", "value": whole, "unit": "ms/frame"},
-        {
-            "name": f"{name}, Python's CPU time when watched",
-            "value": 100 * python / whole,
-            "unit": "%",
-        },
+        {"name": f"{name}, Python's CPU time when watched", "value": 100 * python / whole, "unit": "%"},
     ]

@@ -80,9 +80,7 @@ def rate(
     best = float("inf")
     for _ in range(repeats):
         start = time.perf_counter()
-        module["screen"](
-            descriptor.address, ram.base, sink.ctypes.data, *(float(step) for step in steps)
-        )
+        module["screen"](descriptor.address, ram.base, sink.ctypes.data, *(float(step) for step in steps))
         best = min(best, time.perf_counter() - start)
     return WIDTH * HEIGHT / best / 1e6
 

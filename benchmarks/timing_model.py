@@ -108,9 +108,7 @@ def run() -> list[dict[str, Any]]:
     if driver:
         with tempfile.TemporaryDirectory() as folder:
             recorded = [(name, record(name, driver, Path(folder))) for name in MEASURED]
-            return rows_of(
-                {name: in_a_process(path, PICTURES) for name, path in recorded}, 1, "800x601"
-            )
+            return rows_of({name: in_a_process(path, PICTURES) for name, path in recorded}, 1, "800x601")
     runs = [path for path in sorted(RUNS.iterdir()) if path.name.startswith("glmark2_")]
     scale = SMALL[0] * SMALL[1] / (SIZE[0] * SIZE[1])
     found = {path.name: in_a_process(path) for path in runs}

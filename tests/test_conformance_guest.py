@@ -160,9 +160,7 @@ def test_the_part_about_igt_explains_differences(tmp_path: Path) -> None:
     pairs = igt.pairs_of(device, guest, ["kms_a"])
     assert pairs == {"kms_a x": ("SUCCESS", "SUCCESS"), "kms_a y": ("SKIP", "SUCCESS")}
     row = "[[cause]]\nhere = 'SKIP SUCCESS'\ntests = 'kms_a y'\ntext = 'one CRTC'\n"
-    assert igt_page.differences(pairs, causes(tmp_path, row)) == [
-        ("kms_a y", "SKIP SUCCESS", "one CRTC")
-    ]
+    assert igt_page.differences(pairs, causes(tmp_path, row)) == [("kms_a y", "SKIP SUCCESS", "one CRTC")]
     assert igt_page.differences(pairs, causes(tmp_path))[0][2] == "unexplained"
     text = igt_page.part(pairs, causes(tmp_path, row), "6.1", "host")
     assert "| kms_a | 2 | 1 | 1 | 1 |  | 1 |" in text

@@ -44,9 +44,7 @@ def test_what_boards_do(chip: Chip) -> None:
     assert [chip.result(test) for test in (FAILS, PART, SKIPPED, FLAKY, PASSES)] == [
         "fail", "fail", "not run", "flaky", "pass",
     ]  # fmt: skip
-    assert chip.result("dEQP-GLES2.functional.shaders.loops.for_dynamic_iterations.x_vertex") == (
-        "not run"
-    )
+    assert chip.result("dEQP-GLES2.functional.shaders.loops.for_dynamic_iterations.x_vertex") == ("not run")
     assert chip.ran([FAILS, SKIPPED]) == [FAILS]
     assert FAILS not in chip.unseen([FAILS, PART])
     assert PART not in (name.lower() for name in chip.unseen([PART]))
@@ -85,9 +83,7 @@ def test_to_fail_and_to_crash_differ(chip: Chip, tmp_path: Path) -> None:
     crashes = next(name for name, result in chip.fails.items() if result == "crash")
     results = {FAILS: "crash", PART: "timeout", crashes: "fail"}
     compared = Comparison(results, chip, causes(tmp_path), unsupported(tmp_path))
-    assert {one.test: one.kind for one in compared.differences} == dict.fromkeys(
-        results, "ends otherwise"
-    )
+    assert {one.test: one.kind for one in compared.differences} == dict.fromkeys(results, "ends otherwise")
     results = {FAILS: "fail", PART: "dmesg-fail", crashes: "crash"}
     assert not Comparison(results, chip, causes(tmp_path), unsupported(tmp_path)).differences
 
@@ -96,9 +92,7 @@ def test_a_capability_that_is_lost_shows(chip: Chip, tmp_path: Path) -> None:
     results = {"a": "skip", "spec@X@y": "skip", "spec@z@new": "notrun", "b": "pass"}
     listed = unsupported(tmp_path)
     compared = Comparison(results, chip, causes(tmp_path), listed)
-    assert [(one.test, one.kind) for one in compared.differences] == [
-        ("spec@z@new", "not supported")
-    ]
+    assert [(one.test, one.kind) for one in compared.differences] == [("spec@z@new", "not supported")]
     assert compared.total()["ran"] == 1
     assert compared.total()["agree"] == 1
     suites = [{name: plain(result) for name, result in results.items()}, {"spec@X@z": "skip"}]
@@ -196,8 +190,7 @@ def test_what_the_simulator_reported_stands_beside_failed_cases(tmp_path: Path) 
     runner(tmp_path).run(suite, results, suite.cases, lambda _: None)
     said = (tmp_path / "results.said.txt").read_text()
     assert said == (
-        "== a\nblack\n== vc4lab, in the run of those above\n"
-        "DRM-016 [DRM]: p[7] job 3: no frame ended\n\n"
+        "== a\nblack\n== vc4lab, in the run of those above\nDRM-016 [DRM]: p[7] job 3: no frame ended\n\n"
     )
 
 
@@ -236,9 +229,7 @@ def test_results_of_piglit(tmp_path: Path) -> None:
     tests = tmp_path / "piglit" / "tests"
     tests.mkdir(parents=True)
     parts = {"X": "fail", "__type__": "Subtests"}
-    (tests / "0.json").write_text(
-        json.dumps({"a": {"result": "fail", "out": "why", "subtests": parts}})
-    )
+    (tests / "0.json").write_text(json.dumps({"a": {"result": "fail", "out": "why", "subtests": parts}}))
     (tests / "1.json").write_text(json.dumps({"b": {"result": "incomplete"}}))
     (tests / "2.json").write_text('{"c": {"res')
     outcome = Piglit.outcome(Piglit.__new__(Piglit), tmp_path)
@@ -365,9 +356,7 @@ def test_the_part_about_gl_is_kept_and_replaced() -> None:
 
 
 def test_the_part_about_gl_lists_what_only_fails_here(chip: Chip, tmp_path: Path) -> None:
-    table = (
-        "[[cause]]\nhere = 'not run here'\ntests = 'shaders@skipped'\ntext = 'no such feature'\n"
-    )
+    table = "[[cause]]\nhere = 'not run here'\ntests = 'shaders@skipped'\ntext = 'no such feature'\n"
     here = {PASSES: "fail", FAILS: "crash", "shaders@both": "fail", "shaders@skipped": "skip"}
     peer = {PASSES: "pass", FAILS: "pass", "shaders@both": "fail", "shaders@skipped": "pass"}
     text = part([(Pretended(list(here)), Outcomes(here, peer))], chip, causes(tmp_path, table))

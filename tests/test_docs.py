@@ -48,9 +48,7 @@ LINES = {
     for line in COMMAND.findall(block)
     if "…" not in line
 }
-COMMANDS = [
-    pytest.param(line, id=name) for line, name in LINES.items() if not line.startswith(NOT_RUN)
-]
+COMMANDS = [pytest.param(line, id=name) for line, name in LINES.items() if not line.startswith(NOT_RUN)]
 
 
 @pytest.fixture(autouse=True)
@@ -155,10 +153,7 @@ def test_files_and_folders_that_a_page_names_exist(page):
 def test_a_readme_has_a_line_for_each_file(page):
     """Names with .py; in drawings and in the first column of a table also without."""
     text = page.read_text(encoding="utf-8")
-    plain = [
-        *(block for _, block in FENCED.findall(text)),
-        *re.findall(r"^\| ([\w, ]+) \|", text, re.M),
-    ]
+    plain = [*(block for _, block in FENCED.findall(text)), *re.findall(r"^\| ([\w, ]+) \|", text, re.M)]
     named = {*re.findall(r"(\w+)\.py\b", text), *re.findall(r"\w+", " ".join(plain)), "__init__"}
     files = page.parent.rglob("*.py")
     own = (file for file in files if _readme_of(file) == page)

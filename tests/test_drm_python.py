@@ -78,11 +78,7 @@ def test_a_screen_is_unplugged_and_another_one_plugged_in() -> None:
             with open("/sys/class/drm/card0-HDMI-A-1/status") as file:
                 return found[11], found[4], found[12] > 0, file.read().strip()
 
-        for wanted in (
-            (1, 5, True, "connected"),
-            (2, 0, False, "disconnected"),
-            (1, 2, True, "connected"),
-        ):
+        for wanted in ((1, 5, True, "connected"), (2, 0, False, "disconnected"), (1, 2, True, "connected")):
             for _ in range(500):
                 if state() == wanted:
                     break

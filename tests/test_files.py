@@ -12,15 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from vc4lab.files import (
-    Unusable,
-    read_file,
-    read_source,
-    read_stream,
-    size_text,
-    write_file,
-    written_whole,
-)
+from vc4lab.files import Unusable, read_file, read_source, read_stream, size_text, write_file, written_whole
 
 
 def test_sizes_in_words():

@@ -29,9 +29,7 @@ V3D_README = SOURCES / "v3d" / "README.md"
 FREE = {"__init__", "__main__"}
 """The package itself, from which users import."""
 FOLDERS = sorted(
-    path.stem
-    for path in SOURCES.iterdir()
-    if path.suffix == ".py" or (path / "__init__.py").is_file()
+    path.stem for path in SOURCES.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()
 )
 
 

@@ -71,9 +71,7 @@ def test_the_fixture_shows_the_serial_line_of_a_failure(tmp_path):
         "def test_it(pi):\n    assert pi('kernel7.img').run().uart.text == 'bye'\n"
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", tmp_path]
-    run = subprocess.run(
-        [*command, tmp_path / "test_it.py"], capture_output=True, text=True, check=False
-    )
+    run = subprocess.run([*command, tmp_path / "test_it.py"], capture_output=True, text=True, check=False)
     assert run.returncode == 1, run.stdout + run.stderr
     assert "vc4lab: serial line" in run.stdout
     assert "hello from the ARM" in run.stdout
@@ -86,9 +84,7 @@ def test_objects_in_words(pi):
     assert repr(machine.screen) == "<Screen: black, the program has no framebuffer>"
     result = machine.run()
     assert repr(result).startswith("<RunResult HALTED: 0 frames, 0.000 s of guest time, the prog")
-    assert repr(machine.uart) == (
-        "<Uart <SerialPort: 19 bytes sent, last 'hello from the ARM\\n'>>"
-    )
+    assert repr(machine.uart) == ("<Uart <SerialPort: 19 bytes sent, last 'hello from the ARM\\n'>>")
     assert repr(machine.gpio) == "<Gpio 'gpio' at 0x200000 of the peripherals>"
     drawn = pi(KERNELS / "framebuffer.img")
     drawn.run(frames=1)

@@ -83,11 +83,7 @@ CASES: list[tuple[str, Callable[[Any], object], list[object]]] = [
     ("RecordedRun number", lambda v: RecordedRun(JOB, number=v), [-1, HUGE]),
     ("GuestMemory bytes", GuestMemory, [0, -1, HUGE]),
     ("GpuMemory bytes", GpuMemory, [0, -1, HUGE, 1.5, "1"]),
-    (
-        "modes",
-        modes_of,
-        ["", "x", "0x0", "640x480@0", "9" * 5000 + "x1", "x" * 5000, [640], [None]],
-    ),
+    ("modes", modes_of, ["", "x", "0x0", "640x480@0", "9" * 5000 + "x1", "x" * 5000, [640], [None]]),
     ("key", lambda v: Input().key(v, True), [-1, 0x300, HUGE, 1.5, "a", None]),
     ("button", lambda v: Input().button(v, True), [-1, 0x300, HUGE, 1.5, "left", []]),
     ("motion", lambda v: Input().motion(v, 0), [float("inf"), float("nan"), -1e16, HUGE, "1"]),
@@ -129,9 +125,7 @@ def test_values_that_are_refused(make, values):
         assert 10 < len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize(
-    ("make", "values"), [c[1:] for c in DEVICE_CASES], ids=[c[0] for c in DEVICE_CASES]
-)
+@pytest.mark.parametrize(("make", "values"), [c[1:] for c in DEVICE_CASES], ids=[c[0] for c in DEVICE_CASES])
 def test_values_that_a_device_refuses(make, values):
     need_supervisor()
     test_values_that_are_refused(make, values)

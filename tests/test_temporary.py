@@ -28,9 +28,7 @@ time.sleep(100)
 
 def started(parent: Path) -> tuple[subprocess.Popen[str], Path]:
     """A process that has a folder, and the folder."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDS, parent], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", HOLDS, parent], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     return process, Path(process.stdout.readline().strip())
 

@@ -19,9 +19,7 @@ TOLERANCE, SMALL = 1.01, (5, 50, 400)
 """What a folder may be above its row before the table must be written anew: a factor, or files,
 lines and tokens.
 """
-_UNCOUNTED = frozenset(
-    (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
-)
+_UNCOUNTED = frozenset((tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT))
 
 Sizes = tuple[int, int, int]
 """Files, lines, tokens."""

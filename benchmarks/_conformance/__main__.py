@@ -50,9 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not suites:
         return INCOMPLETE_OPTIONS
     WORK.mkdir(parents=True, exist_ok=True)
-    runner = Runner(
-        options.driver.resolve(), WORK, options.timeout, max(options.shards, 1), options.engine
-    )
+    runner = Runner(options.driver.resolve(), WORK, options.timeout, max(options.shards, 1), options.engine)
     try:
         runs = [run_suite(suite, runner, chip, options.only, say) for suite in suites]
     except RunFailed as failure:
@@ -96,9 +94,7 @@ def summary(run: Run) -> str:
     )
 
 
-def find_suites(
-    driver: Path | None, deqp: Path | None, chip: Chip
-) -> tuple[list[Suite], list[str]]:
+def find_suites(driver: Path | None, deqp: Path | None, chip: Chip) -> tuple[list[Suite], list[str]]:
     """The suites that can be run, and what is missing, each in a sentence."""
     missing = []
     if driver is None:
@@ -138,9 +134,7 @@ def run_suite(
     alone = Runner(runner.driver, runner.work, runner.timeout, 1, runner.engine, runner.simulator)
     alone.run(suite, again, failed, tell)
     second = again.by_name
-    flaky = [
-        test for test in first.unexpected() if test in second and plain(second[test]) not in FAILED
-    ]
+    flaky = [test for test in first.unexpected() if test in second and plain(second[test]) not in FAILED]
     comparison = Comparison(results.by_name | second, chip, Causes())
     for one in comparison.differences:
         tell(f"  {one.kind}: {one.test} ({one.here}; chip: {one.chip}): {one.cause}")

@@ -108,12 +108,9 @@ class Causes:
     def __init__(self, path: Path = DATA / "causes.toml") -> None:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         self.rows = [
-            Cause(row["here"], re.compile(row["tests"]), row["text"])
-            for row in table.get("cause", [])
+            Cause(row["here"], re.compile(row["tests"]), row["text"]) for row in table.get("cause", [])
         ]
-        self.settled = [
-            Settled(row["what"], re.compile(row["tests"])) for row in table.get("settled", [])
-        ]
+        self.settled = [Settled(row["what"], re.compile(row["tests"])) for row in table.get("settled", [])]
 
     def of(self, test: str, here: str) -> str:
         """The sentence; "unexplained" where the table has none."""

@@ -41,11 +41,7 @@ class Comparison:
     """One suite's results against the chip's lists."""
 
     def __init__(
-        self,
-        results: dict[str, str],
-        chip: Chip,
-        causes: Causes,
-        unsupported: Unsupported | None = None,
+        self, results: dict[str, str], chip: Chip, causes: Causes, unsupported: Unsupported | None = None
     ) -> None:
         self.results = {test: plain(result) for test, result in results.items()}
         self.chip = chip

@@ -348,9 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Missing, BootFailed) as error:
         print(f"{error}.", file=sys.stderr)
         return 2
-    programs = [
-        name for name in builds.programs if options.only is None or re.search(options.only, name)
-    ]
+    programs = [name for name in builds.programs if options.only is None or re.search(options.only, name)]
     here = Results(WORK / f"device-{fingerprint(builds)}.jsonl")
     there = Results(WORK / f"guest-{guest.state.stem}.jsonl")
     try:

@@ -43,18 +43,11 @@ def part(
 ) -> str:
     """The whole part. `left_out`: programs that were not run; `again`: sub-tests that passed on the
     virtual device after they had failed; `note`: how these runs were made."""
-    return (
-        "\n".join(_lines(pairs, causes, f"{release}. Host: {host}", left_out, again, note)) + "\n"
-    )
+    return "\n".join(_lines(pairs, causes, f"{release}. Host: {host}", left_out, again, note)) + "\n"
 
 
 def _lines(
-    pairs: Pairs,
-    causes: Causes,
-    where: str,
-    left_out: Sequence[str],
-    again: Sequence[str],
-    note: str,
+    pairs: Pairs, causes: Causes, where: str, left_out: Sequence[str], again: Sequence[str], note: str
 ) -> Iterator[str]:
     found = differences(pairs, causes)
     yield HEAD

@@ -174,9 +174,7 @@ def fingerprint(tests: Sequence[Test]) -> str:
     return digest.hexdigest()[:12]
 
 
-def run(
-    name: str, side: Callable[[Test], Outcome], results: Results, tests: Sequence[Test]
-) -> None:
+def run(name: str, side: Callable[[Test], Outcome], results: Results, tests: Sequence[Test]) -> None:
     """Run the tests that have no result on one side yet."""
     todo = [test for test in tests if test.name not in results.by_name]
     for number, test in enumerate(todo, 1):

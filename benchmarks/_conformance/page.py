@@ -55,9 +55,7 @@ def further_parts(page_text: str) -> str:
     return page_text[at + 1 :] if at >= 0 else ""
 
 
-def _lines(
-    runs: Sequence[Run], settled: Sequence[Settled], driver: str, host: str
-) -> Iterator[str]:
+def _lines(runs: Sequence[Run], settled: Sequence[Settled], driver: str, host: str) -> Iterator[str]:
     yield HEAD
     yield f"Driver: {driver}. Host: {host}."
     yield ""

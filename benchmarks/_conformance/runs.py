@@ -108,9 +108,7 @@ class Runner:
         device = ["--driver", str(self.driver), "--unpaced", "--engine", self.engine]
         return [*self.simulator, "drm", *device, "--"]
 
-    def run(
-        self, suite: Suite, results: Results, cases: Sequence[str], say: Callable[[str], None]
-    ) -> None:
+    def run(self, suite: Suite, results: Results, cases: Sequence[str], say: Callable[[str], None]) -> None:
         """Run those of `cases` that have no result yet."""
         todo = results.missing(cases)
         chunks = [todo[at : at + suite.per_run] for at in range(0, len(todo), suite.per_run)]

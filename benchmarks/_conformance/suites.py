@@ -25,16 +25,10 @@ NO_WINDOW_SYSTEM = ("glx@", "wgl@")
 LISTS = "external/openglcts/data/**/aosp_mustpass/*/gles2-*.txt"
 _NAME = re.compile(r"<Test [^>]*?name=(?:\"([^\"]*)\"|'([^']*)')")
 _CASE = re.compile(
-    r"^#beginTestCaseResult (\S+)$(.*?)^(?:#endTestCaseResult|#terminateTestCaseResult (\S+))$",
-    re.M | re.S,
+    r"^#beginTestCaseResult (\S+)$(.*?)^(?:#endTestCaseResult|#terminateTestCaseResult (\S+))$", re.M | re.S
 )
 _STATUS = re.compile(r'<Result StatusCode="(\w+)"')
-_DEQP = {
-    "Pass": "pass",
-    "NotSupported": "skip",
-    "QualityWarning": "warn",
-    "CompatibilityWarning": "warn",
-}
+_DEQP = {"Pass": "pass", "NotSupported": "skip", "QualityWarning": "warn", "CompatibilityWarning": "warn"}
 
 
 class Missing(Exception):  # noqa: N818 - nothing went wrong

@@ -122,9 +122,7 @@ class Layout:
 
     def __init__(self, value: int = 0) -> None:
         if not 0 <= value < 1 << self.bit_width:
-            raise ValueError(
-                f"{type(self).__name__}: value {value} doesn't fit in {self.bit_width} bits"
-            )
+            raise ValueError(f"{type(self).__name__}: value {value} doesn't fit in {self.bit_width} bits")
         self.value = value
 
     @classmethod

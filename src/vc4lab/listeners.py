@@ -70,9 +70,7 @@ class Listeners(Generic[Event]):
         self.subscriptions: tuple[Subscription[Event], ...] = ()
         self.groups: tuple[AnyListener, ...] = ()
 
-    def subscribe(
-        self, call: Callable[[Event], object], *, first: bool = False
-    ) -> Subscription[Event]:
+    def subscribe(self, call: Callable[[Event], object], *, first: bool = False) -> Subscription[Event]:
         """`call(event)` from now on with each event; `first`: before those that listen already."""
         one = Subscription(self, call)
         self.put((one, *self.subscriptions) if first else (*self.subscriptions, one))

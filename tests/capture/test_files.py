@@ -11,14 +11,7 @@ from pathlib import Path
 import pytest
 
 from vc4lab.capture.errors import CaptureError
-from vc4lab.capture.files import (
-    MEMBERS,
-    ArchiveFiles,
-    FolderFiles,
-    open_files,
-    write_archive,
-    write_folder,
-)
+from vc4lab.capture.files import MEMBERS, ArchiveFiles, FolderFiles, open_files, write_archive, write_folder
 from vc4lab.capture.table import FORMAT, NAME, VERSION, read_table, table_bytes
 
 
@@ -98,14 +91,7 @@ def test_bombs(tmp_path):
 def test_damage(tmp_path):
     path = archive(tmp_path / "x.vc4cap", ("x", bytes(range(256)) * 40), ("y", b"1"))
     whole = path.read_bytes()
-    for data in (
-        b"",
-        b"PK",
-        whole[:-30],
-        whole[5:],
-        b"x" * 100,
-        whole.replace(b"PK\1\2", b"PK\1\3"),
-    ):
+    for data in (b"", b"PK", whole[:-30], whole[5:], b"x" * 100, whole.replace(b"PK\1\2", b"PK\1\3")):
         path.write_bytes(data)
         assert code_of(path) in ("CAP-001", "CAP-002")
     changed = bytearray(whole)

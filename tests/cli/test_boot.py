@@ -151,10 +151,7 @@ def test_a_program_that_draws_nothing_needs_no_numpy(card):
 def test_undocumented_hardware_decided_otherwise(vc4lab, tmp_path):
     """The program never says which pixel order it wants: red and blue change places."""
     pixels = []
-    for choice in (
-        (),
-        ("--unknown", "framebuffer_order_channel_1=rgb", "--unknown", "fill_rule=top-left"),
-    ):
+    for choice in ((), ("--unknown", "framebuffer_order_channel_1=rgb", "--unknown", "fill_rule=top-left")):
         shot = tmp_path / "shot.png"
         vc4lab("boot", EXAMPLE, "--frames", 1, "--screenshot", shot, "--headless", *choice)
         with Image.open(shot) as image:

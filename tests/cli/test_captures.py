@@ -82,9 +82,7 @@ def test_shown(tmp_path):
     assert "dump resource=resource-1" in output
     with Image.open(tmp_path / "pictures" / "data-1.png") as image:
         assert image.size == (8, 8)
-    assert "it has no frame 3, but 1, 2" in vc4lab(
-        "show", SMALL, "--frame", 3, code=ExitCode.BAD_INPUT
-    )
+    assert "it has no frame 3, but 1, 2" in vc4lab("show", SMALL, "--frame", 3, code=ExitCode.BAD_INPUT)
 
 
 def test_options_of_recorded_jobs(tmp_path):
@@ -105,9 +103,7 @@ def test_timed_and_counted(tmp_path):
     assert lines[0] == "frame 1: 64x48, 3 draws, the picture as it was captured"
     assert "frame 2: performance counters" in lines
     assert not any("see --timing" in line for line in lines)
-    assert any(
-        line.startswith("frame 2: ") and "clocks (videocore4 on pi1)" in line for line in lines
-    )
+    assert any(line.startswith("frame 2: ") and "clocks (videocore4 on pi1)" in line for line in lines)
     assert lines[-1].startswith("2 pictures in 2 jobs: pi0 ")
     found = json.loads(vc4lab("replay", folder, "--timing", "--counters", "--json"))
     assert (found["jobs"], found["pictures"], found["board"]) == (2, 2, "pi3")

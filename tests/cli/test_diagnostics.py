@@ -65,9 +65,7 @@ def test_a_guard_zone_stops_a_strict_run(boot: Boot) -> None:
 def test_both_readings_of_a_picture(boot: Boot, tmp_path: Path) -> None:
     shot = tmp_path / "a.png"
     store = (1, FRAME, 0x000000FF)
-    result = boot(
-        "script", [*ALLOCATE, store], FRAMEBUFFER, "--both-orders", "--screenshot", str(shot)
-    )
+    result = boot("script", [*ALLOCATE, store], FRAMEBUFFER, "--both-orders", "--screenshot", str(shot))
     assert "SOC-084" in result.output
     with Image.open(shot) as image:
         assert image.size == (32, 8)

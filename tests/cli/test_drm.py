@@ -59,10 +59,7 @@ def test_a_program_finds_the_gpu() -> None:
 def test_exit_codes(tmp_path: Path) -> None:
     assert vc4lab("--", "sh", "-c", "exit 9").returncode == 9
     missing = vc4lab("--", "no-such-program")
-    assert (missing.returncode, missing.stderr) == (
-        2,
-        "no-such-program: no such file or directory\n",
-    )
+    assert (missing.returncode, missing.stderr) == (2, "no-such-program: no such file or directory\n")
     few = vc4lab("--frames", "3", "--", "true")
     assert few.returncode == 3
     assert "0 of 3 frames" in few.stderr
@@ -117,9 +114,7 @@ def test_a_program_that_cannot_be_started_is_a_sentence(tmp_path: Path) -> None:
         ("tempfile.mkdtemp", "cannot make a folder for the device's nodes: operation not "),
     ],
 )
-def test_what_a_sandbox_refuses_is_a_sentence(
-    name: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_sandbox_refuses_is_a_sentence(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any, **__: Any) -> int:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 

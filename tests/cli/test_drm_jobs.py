@@ -43,11 +43,7 @@ def program(folder: Path, jobs: int) -> list[str]:
 
 def vc4lab(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "vc4lab", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        [sys.executable, "-m", "vc4lab", *arguments], capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -94,10 +90,7 @@ def test_an_interrupted_recording_is_whole(tmp_path: Path) -> None:
     run = tmp_path / "run"
     command = [sys.executable, "-m", "vc4lab", "drm", "--record-jobs", str(run), "--"]
     with subprocess.Popen(
-        [*command, *program(tmp_path, 1_000_000)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [*command, *program(tmp_path, 1_000_000)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "drawn\n"

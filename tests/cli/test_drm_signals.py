@@ -151,9 +151,7 @@ def test_a_job_that_runs_keeps_no_one_waiting(number: int, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_window_does_not_stay_after_a_signal(
-    number: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_does_not_stay_after_a_signal(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pygame", reason="pygame-ce is not installed")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setenv("PYGAME_HIDE_SUPPORT_PROMPT", "1")

@@ -193,10 +193,7 @@ def test_a_sweep_as_tables_and_plots(tmp_path: Path) -> None:
     [
         ([], "nothing to change"),
         (["--set", "slices.count=7"], "slices of QPUs: from 1 to 4, not 7"),
-        (
-            ["--set", "l3.bytes=7"],
-            "l3: there is no such section; there are clusters",
-        ),
+        (["--set", "l3.bytes=7"], "l3: there is no such section; there are clusters"),
         (["--set", "slices=1", "--board", "pi9"], "videocore4 is on pi0"),
         (["--set", "slices=1", "--scheduler", "nowhere"], "--scheduler"),
     ],
@@ -267,13 +264,9 @@ def test_boot_goes_on_when_a_model_stands_still(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 @pytest.mark.parametrize(
-    "command",
-    [["boot", GEARS], ["drm", "--", "true"], ["gl", "--", "true"]],
-    ids=["boot", "drm", "gl"],
+    "command", [["boot", GEARS], ["drm", "--", "true"], ["gl", "--", "true"]], ids=["boot", "drm", "gl"]
 )
-def test_options_of_programs_that_run(
-    command: list[str | Path], options: list[str], words: str
-) -> None:
+def test_options_of_programs_that_run(command: list[str | Path], options: list[str], words: str) -> None:
     code, text = vc4lab(command[0], *options, *command[1:])
     assert code == ExitCode.BAD_INPUT
     assert words in text
@@ -290,10 +283,7 @@ def test_a_model_that_stands_still_is_said_after_the_pictures(
     assert code == ExitCode.BAD_INPUT
     assert "not timed: queue vectors is full" in text
     assert (tmp_path / "p.png").exists()
-    for command in (
-        ["profile", JOB],
-        ["sweep", JOB, "--set", "slices=3", "--results", tmp_path / "r"],
-    ):
+    for command in (["profile", JOB], ["sweep", JOB, "--set", "slices=3", "--results", tmp_path / "r"]):
         code, text = vc4lab(*command)
         assert code == ExitCode.BAD_INPUT
         assert "queue vectors is full" in text

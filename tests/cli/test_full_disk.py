@@ -161,9 +161,7 @@ def test_ctrl_c_twice_says_that_nothing_is_saved(tmp_path):
 def test_a_sweep_says_it_once(tmp_path):
     """The line that did not fit is not tried again when the file is closed."""
     results = tmp_path / "r.jsonl"
-    done = on_a_full_disk(
-        "sweep", JOB, "--set", "slices.count=1,2", "--results", results, "--processes", 1
-    )
+    done = on_a_full_disk("sweep", JOB, "--set", "slices.count=1,2", "--results", results, "--processes", 1)
     assert done.returncode == ExitCode.OUTPUT, done.stderr
     said = [line for line in done.stderr.splitlines() if "JIT-003" not in line]
     assert said == [f"{results}: File too large"]

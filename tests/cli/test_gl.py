@@ -203,9 +203,7 @@ def test_the_program_s_tmp_is_its_own(tmp_path: Path) -> None:
     try:
         command = [*GL, "--", sys.executable, str(PROGRAM)]
         runs = [
-            subprocess.Popen(
-                command, cwd=here, stdout=subprocess.PIPE, text=True, env=_folders_in(tmp_path)
-            )
+            subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, text=True, env=_folders_in(tmp_path))
             for _ in range(2)
         ]
         for one in runs:

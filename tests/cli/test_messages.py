@@ -56,9 +56,7 @@ def test_unknowns_as_json() -> None:
 
 def test_switches_of_replay() -> None:
     run = str(JOBS / "tri_arm64")
-    assert (
-        RUNNER.invoke(app(), ["replay", run, "--unknown", "fill_rule=bottom-left"]).exit_code == 0
-    )
+    assert RUNNER.invoke(app(), ["replay", run, "--unknown", "fill_rule=bottom-left"]).exit_code == 0
     for text in ("fill_rul=top-left", "fill_rule=x", "fill_rule"):
         result = RUNNER.invoke(app(), ["replay", run, "--unknown", text])
         assert result.exit_code == ExitCode.BAD_INPUT
@@ -120,9 +118,7 @@ def test_output_that_nobody_takes() -> None:
     assert not result.stderr
 
 
-@pytest.mark.parametrize(
-    ("stdin", "is_empty"), [("<&0", False), ("</dev/null", True), ("<&-", True)]
-)
+@pytest.mark.parametrize(("stdin", "is_empty"), [("<&0", False), ("</dev/null", True), ("<&-", True)])
 def test_a_program_that_ends_early_may_have_nothing_to_read(stdin: str, is_empty: bool) -> None:
     program = "from vc4lab.cli.exit_codes import ended_early; print(ended_early(6, 40))"
     done = subprocess.run(

@@ -31,10 +31,7 @@ HELLO = Path(__file__).parent.parent / "soc" / "kernels" / "hello.img"
         ("-M raspi3b -bios F -append a=1 -initrd R", "--board pi3 F --append a=1 --initrd R"),
         ("-M raspi3b -kernel F -dtb x.dtb", "--board pi3 F --dtb x.dtb"),
         ("-M raspi3b -kernel F -d int -D L", "--board pi3 F --trace irq --trace-to L"),
-        (
-            "-M raspi2b -device loader,file=F,addr=0x8000,cpu-num=0",
-            "--board pi2 F --load-address 0x8000",
-        ),
+        ("-M raspi2b -device loader,file=F,addr=0x8000,cpu-num=0", "--board pi2 F --load-address 0x8000"),
         (
             "-M raspi2b -device loader,file=F,addr=0 -device loader,file=F,addr=0,cpu-num=1",
             "--board pi2 F --load-address 0",

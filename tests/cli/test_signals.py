@@ -31,9 +31,7 @@ CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 def started(*arguments: object, before: str = "", **options: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", before + START, *map(str, arguments)]
     options.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
-    )
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 @pytest.mark.parametrize("number", CODES)
@@ -118,10 +116,7 @@ def test_commands_without_a_board(command: str, tmp_path: Path) -> None:
     program.write_text(":a\n nop\n brr -, a\n nop\n nop\n nop\n")
     job = ROOT / "tests" / "data" / "vc4-jobs" / "glmark2_ideas"
     endless = "--budget", 10**9, "--engine", "interpreter"
-    arguments = {
-        "replay": (job, "--engine", "interpreter", "--threads", 1),
-        "run": (program, *endless),
-    }
+    arguments = {"replay": (job, "--engine", "interpreter", "--threads", 1), "run": (program, *endless)}
     for moment in (0.8, 1.1, 1.4):
         with started(command, *arguments[command]) as process:
             time.sleep(moment)

@@ -129,8 +129,7 @@ def test_a_program_waits_in_vain_when_the_keyboard_has_ended():
 
 
 @pytest.mark.parametrize(
-    ("encoding", "text"),
-    [("utf-8", "20 °C…\ufffd!"), ("latin-1", "20 °C??!"), ("ascii", "20 ?C??!")],
+    ("encoding", "text"), [("utf-8", "20 °C…\ufffd!"), ("latin-1", "20 °C??!"), ("ascii", "20 ?C??!")]
 )
 def test_characters_of_several_bytes_are_shown(monkeypatch, encoding, text):
     """Each became a question mark, in a Debian's log as well."""

@@ -17,9 +17,7 @@ from vc4lab.mesa.protocol import messages
 @pytest.fixture
 def gpu(tmp_path: Path) -> Iterator[RunningServer]:
     """A server of version 2 on a V3D."""
-    server = RunningServer(
-        tmp_path / "socket", lambda reporter: VideoCoreScreen(reporter, mesa_compiler())
-    )
+    server = RunningServer(tmp_path / "socket", lambda reporter: VideoCoreScreen(reporter, mesa_compiler()))
     yield server
     server.close()
 

@@ -138,9 +138,7 @@ class Drawing:
         assert layout is not None
         width, height = max(width >> level, 1), max(height >> level, 1)
         row, rows = layout.row_bytes(width), layout.rows(height)
-        self.client.send(
-            messages.TransferGet2(handle, level, 0, 0, z, width, height, 1, row * rows, 0)
-        )
+        self.client.send(messages.TransferGet2(handle, level, 0, 0, z, width, height, 1, row * rows, 0))
         self.client.wait()
         found = np.frombuffer(self.memory[handle][: row * rows], np.uint8)
         return found.reshape(rows, row // layout.block_bytes, layout.block_bytes).copy()
@@ -171,9 +169,7 @@ class Drawing:
     def viewport(self, width: int, height: int, *, flipped: bool = False) -> None:
         """All of a target; flipped: as Mesa has it for windows."""
         sign = -1.0 if flipped else 1.0
-        view = state_commands.Viewport(
-            (width / 2, sign * height / 2, 0.5), (width / 2, height / 2, 0.5)
-        )
+        view = state_commands.Viewport((width / 2, sign * height / 2, 0.5), (width / 2, height / 2, 0.5))
         self.client.submit(state_commands.SetViewportState(0, (view,)))
 
     def defaults(self) -> None:

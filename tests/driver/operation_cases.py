@@ -91,12 +91,7 @@ def planes() -> dict[str, list[tuple[float, float, float]]]:
     return {
         "A": [(0.5, 0.0, -4.125), (0.0, 0.5, -4.125), (0.25, 0.25, -4.125), (-0.25, 0.5, 0.1875)],
         "B": [(0.0, 0.25, 0.375), (0.0, 0.5, -4.125), (0.5, -0.25, -2.125), (0.25, 0.0, -2.125)],
-        "C": [
-            (-0.25, -0.25, 3.125),
-            (0.5, 0.0, -3.125),
-            (0.0, 0.5, -3.125),
-            (0.125, 0.125, 0.4375),
-        ],
+        "C": [(-0.25, -0.25, 3.125), (0.5, 0.0, -3.125), (0.0, 0.5, -3.125), (0.125, 0.125, 0.4375)],
     }
 
 
@@ -121,9 +116,7 @@ REGISTERS = {"A": 0, "B": 1, "C": 2, "I": 3, "J": 4, "K": 5}
 class Case:
     """A body, and what its T[9] is: four components of each pixel, or only the first ones."""
 
-    def __init__(
-        self, body: str, expected: Callable[[Operands], Any], *, texture: str = "2D"
-    ) -> None:
+    def __init__(self, body: str, expected: Callable[[Operands], Any], *, texture: str = "2D") -> None:
         self.body = body
         for letter, number in REGISTERS.items():
             self.body = self.body.replace(f"[{letter}]", f"TEMP[{number}]")
@@ -148,8 +141,7 @@ def float_case(name: str, compute: Callable[..., Any], letters: str = "ABC") -> 
     given = letters[: OPERATIONS[name].sources]
     text = ", ".join(f"[{letter}]" for letter in given)
     return Case(
-        f"{name} T[9], {text}",
-        lambda table: compute(*(table[letter].astype(np.float64) for letter in given)),
+        f"{name} T[9], {text}", lambda table: compute(*(table[letter].astype(np.float64) for letter in given))
     )
 
 
@@ -287,8 +279,7 @@ CASES: dict[str, Case] = {
         lambda t: constant_of(np.rint(t["C"][3]).astype(int) - 3),
     ),
     "UARL": Case(
-        "AND T[8].x, [K].xxxx, IMM[2].wwww\nUARL ADDR[0].x, T[8].xxxx\n"
-        "MOV T[9], CONST[ADDR[0].x+4]",
+        "AND T[8].x, [K].xxxx, IMM[2].wwww\nUARL ADDR[0].x, T[8].xxxx\nMOV T[9], CONST[ADDR[0].x+4]",
         lambda t: constant_of(t["K"][0] & 3),
     ),
 }
@@ -308,9 +299,7 @@ CASES |= {
     "ELSE": Case(
         "FSLT T[8], [A], [B]\nUIF T[8].xxxx\nMOV T[9], [C]\nELSE\nUIF T[8].yyyy\nMOV T[9], [A]\n"
         "ELSE\nMOV T[9], [B]\nENDIF\nENDIF",
-        lambda t: np.where(
-            t["A"][0] < t["B"][0], t["C"], np.where(t["A"][1] < t["B"][1], t["A"], t["B"])
-        ),
+        lambda t: np.where(t["A"][0] < t["B"][0], t["C"], np.where(t["A"][1] < t["B"][1], t["A"], t["B"])),
     ),
     "BRK": Case(
         "MOV T[9], IMM[3].yyyy\nBGNLOOP\nFSGE T[8], T[9], [A]\nUIF T[8].xxxx\nBRK\nENDIF\n"
@@ -390,12 +379,9 @@ def column_level(_t: Operands) -> Array:
 
 CASES |= {
     "TEX": Case("TEX T[9], IN[3], SAMP[0], 2D", lambda t: sampled(0)),
-    "TEX_LZ": Case(
-        "MUL T[8], IN[3], IMM[3].wwww\nTEX_LZ T[9], T[8], SAMP[0], 2D", lambda t: sampled(0, 2)
-    ),
+    "TEX_LZ": Case("MUL T[8], IN[3], IMM[3].wwww\nTEX_LZ T[9], T[8], SAMP[0], 2D", lambda t: sampled(0, 2)),
     "TXP": Case(
-        "MOV T[8], [C].wwww\nMUL T[8].xy, IN[3], [C].wwww\nTXP T[9], T[8], SAMP[0], 2D",
-        lambda t: sampled(0),
+        "MOV T[8], [C].wwww\nMUL T[8].xy, IN[3], [C].wwww\nTXP T[9], T[8], SAMP[0], 2D", lambda t: sampled(0)
     ),
     "TXB": Case(
         "MOV T[8], IN[3]\nFLR T[8].w, IN[3].zzzz\nTXB T[9], T[8], SAMP[0], 2D",
@@ -406,12 +392,10 @@ CASES |= {
         lambda t: sampled(column_level(t)),
     ),
     "TXB2": Case(
-        "FLR T[8].x, IN[3].zzzz\nTXB2 T[9], IN[3], T[8], SAMP[0], 2D",
-        lambda t: sampled(column_level(t)),
+        "FLR T[8].x, IN[3].zzzz\nTXB2 T[9], IN[3], T[8], SAMP[0], 2D", lambda t: sampled(column_level(t))
     ),
     "TXL2": Case(
-        "FLR T[8].x, IN[3].zzzz\nTXL2 T[9], IN[3], T[8], SAMP[0], 2D",
-        lambda t: sampled(column_level(t)),
+        "FLR T[8].x, IN[3].zzzz\nTXL2 T[9], IN[3], T[8], SAMP[0], 2D", lambda t: sampled(column_level(t))
     ),
     "TXF": Case(
         "MUL T[8], IN[3], IMM[0].wwww\nMUL T[8], T[8], IMM[0].wwww\nF2I T[8].xy, T[8]\n"

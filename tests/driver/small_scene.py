@@ -69,9 +69,7 @@ class SmallScene:
         drawing.vertices(square(-0.9, -0.9, right, 0.5), 4, 4)
         drawing.draw(Primitive.TRIANGLE_STRIP, 4)
         drawing.blend(
-            blend_enable=True,
-            rgb_src_factor=BlendFactor.SRC_ALPHA,
-            rgb_dst_factor=BlendFactor.INV_SRC_ALPHA,
+            blend_enable=True, rgb_src_factor=BlendFactor.SRC_ALPHA, rgb_dst_factor=BlendFactor.INV_SRC_ALPHA
         )
         drawing.shaders(shaders.POSITION_ONLY, shaders.UNIFORM_COLOUR)
         drawing.constants(Stage.FRAGMENT, COLOUR)
@@ -84,9 +82,7 @@ class SmallScene:
 
 def server_and_drawing(folder: Path) -> tuple[RunningServer, Drawing]:
     """A server on a V3D with a client."""
-    server = RunningServer(
-        folder / "socket", lambda reporter: VideoCoreScreen(reporter, mesa_compiler())
-    )
+    server = RunningServer(folder / "socket", lambda reporter: VideoCoreScreen(reporter, mesa_compiler()))
     client = server.client()
     client.send(messages.CreateRenderer(b"small\0"))
     client.send(messages.ProtocolVersion(2))

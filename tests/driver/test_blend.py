@@ -15,9 +15,7 @@ from vc4lab.mesa.protocol.codes import BlendFactor, BlendFunc, Compare, LogicOp
 from vc4lab.mesa.protocol.objects import BlendTarget
 
 Floats = NDArray[np.float64]
-SHADER = parse(
-    "FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nMOV OUT[0], IN[0]\nEND\n"
-)
+SHADER = parse("FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nMOV OUT[0], IN[0]\nEND\n")
 FACTORS = [one for one in BlendFactor if one.name != "NONE" and "SRC1" not in one.name]
 CONSTANT = np.array([0x80, 0x20, 0xC0, 0x40])
 """The bytes of `ShaderStage`'s blend colour."""

@@ -26,9 +26,7 @@ def software_blit(source: Array, target: Array, command: Any, formats: tuple[Any
     made = []
     for texels, format_ in zip((source, target), formats, strict=True):
         height, width = texels.shape[:2]
-        one = HostResource(
-            ResourceCreate2(1, Target.TEXTURE_2D, format_, 8, width, height, 1, 1, 0, 0, 0)
-        )
+        one = HostResource(ResourceCreate2(1, Target.TEXTURE_2D, format_, 8, width, height, 1, 1, 0, 0, 0))
         box = Box(0, 0, 0, width, height, 1)
         one.put(0, box, texels.reshape(1, height, -1))
         made.append((one, box))

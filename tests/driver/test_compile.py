@@ -315,14 +315,10 @@ def test_programs_of_two_threads(depth: int, count: int, switches: int) -> None:
     """A switch for each sample that another one is made of. Samples that do not wait for each other
     follow closer with one thread, of which the texture unit takes more at once.
     """
-    shader = check_fragment(
-        parse(sampling(depth, count)), FragmentKey(textures=(TextureKey(),) * count)
-    )
+    shader = check_fragment(parse(sampling(depth, count)), FragmentKey(textures=(TextureKey(),) * count))
     signals = [word >> 60 for word in shader.words]
     found = [one for one in signals if one in (Signal.THREAD_SWITCH, Signal.LAST_THREAD_SWITCH)]
-    assert found == [Signal.THREAD_SWITCH] * (switches - 1) + [Signal.LAST_THREAD_SWITCH] * bool(
-        switches
-    )
+    assert found == [Signal.THREAD_SWITCH] * (switches - 1) + [Signal.LAST_THREAD_SWITCH] * bool(switches)
     assert shader.is_threaded == bool(switches)
     assert check_shader(shader.words).threaded == shader.is_threaded
 
@@ -331,9 +327,7 @@ def test_what_lives_across_a_switch_has_half_of_the_registers() -> None:
     """With too many values there is one thread."""
     many = "".join(
         f"ADD TEMP[{number}], IN[{number % 6}], CONST[{number % 2}].{swizzle}\n"
-        for number, swizzle in zip(
-            range(2, 12), ("xxyy", "yzxw", "zzwx", "wxyz", "xyzw") * 2, strict=True
-        )
+        for number, swizzle in zip(range(2, 12), ("xxyy", "yzxw", "zzwx", "wxyz", "xyzw") * 2, strict=True)
     )
     text = (
         "FRAG\nDCL IN[0..5], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL CONST[0..1]\n"

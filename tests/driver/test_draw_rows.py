@@ -49,9 +49,7 @@ class Scene:
         # Buffers stay: a draw with other ones is another draw.
         rows = [[*one, 0.5 + one[0] / 2, 0.5 + one[1] / 2, 0, 1] for one in (*SQUARE, *SMALL)]
         drawing.vertices(np.array(rows), 4, 4)
-        self.indices = [
-            drawing.buffer(np.array([4, 5, last], np.uint16).tobytes(), 32) for last in (6, 7)
-        ]
+        self.indices = [drawing.buffer(np.array([4, 5, last], np.uint16).tobytes(), 32) for last in (6, 7)]
 
     def frame(self, number: int) -> list[np.ndarray]:
         drawing = self.drawing
@@ -168,9 +166,7 @@ def executed_by_python(
     return executed
 
 
-def test_repeated_draws_are_left_to_the_walk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repeated_draws_are_left_to_the_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server, drawing = server_and_drawing(tmp_path)
     try:
         target = square(drawing)
@@ -198,9 +194,7 @@ def test_repeated_draws_are_left_to_the_walk(
         server.close()
 
 
-def test_frames_that_begin_with_a_known_clear(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frames_that_begin_with_a_known_clear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They begin as that did, with its values, as long as there is what it is for."""
     server, drawing = server_and_drawing(tmp_path)
     middle = SIZE // 2
@@ -249,9 +243,7 @@ def test_frames_that_begin_with_a_known_clear(
         server.close()
 
 
-def test_streamed_vertices_are_left_to_the_walk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_streamed_vertices_are_left_to_the_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws whose vertices are elsewhere in their buffer each time, with indices and without."""
     server, drawing = server_and_drawing(tmp_path)
     try:

@@ -43,8 +43,7 @@ def test_the_same_queue(tmp_path: Path) -> None:
     assert len(run.frames) == FRAMES + 1
     assert all(len(one.draws) == 3 for one in run.frames)
     states = [
-        [one.state_of(draw).lines() for frame in one.frames for draw in frame.draws]
-        for one in (run, other)
+        [one.state_of(draw).lines() for frame in one.frames for draw in frame.draws] for one in (run, other)
     ]
     assert states[0] == states[1]
     assert run.data == other.data

@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.driver.drawing import Drawing
-from tests.driver.shaders import (
-    FLAT_COLOUR,
-    POSITION_ONLY,
-    UNIFORM_COLOUR,
-    VARYING,
-    VARYING_COLOUR,
-)
+from tests.driver.shaders import FLAT_COLOUR, POSITION_ONLY, UNIFORM_COLOUR, VARYING, VARYING_COLOUR
 from tests.mesa.conftest import RunningServer
 
 from vc4lab.mesa.protocol import objects, state_commands
@@ -306,8 +300,7 @@ DCL OUT[0], POSITION
     places = np.array([[20, 10], [50, 30], [70, 60]])
     step = np.concatenate([places / (SIZE / 2), np.zeros((3, 2))], axis=1)
     buffers = [
-        drawing.buffer(np.ascontiguousarray(one, np.float32).tobytes())
-        for one in (clip(corner), step)
+        drawing.buffer(np.ascontiguousarray(one, np.float32).tobytes()) for one in (clip(corner), step)
     ]
     vec4 = Format.R32G32B32A32_FLOAT
     elements = objects.VertexElement(0, 0, 0, vec4), objects.VertexElement(0, 1, 1, vec4)
@@ -330,9 +323,7 @@ def test_doubles_become_singles(drawing: Drawing, target: int, indexed: bool) ->
     buffer = drawing.buffer(bytes(4) + rows.tobytes())
     element = objects.VertexElement(4, 0, 0, Format.R64G64B64_FLOAT)
     drawing.bind(objects.VertexElements((element,)))
-    drawing.client.submit(
-        state_commands.SetVertexBuffers((state_commands.VertexBuffer(24, 0, buffer),))
-    )
+    drawing.client.submit(state_commands.SetVertexBuffers((state_commands.VertexBuffer(24, 0, buffer),)))
     if indexed:
         drawing.draw_indexed(Primitive.TRIANGLES, np.array([3, 1, 2], np.uint16))
     else:
@@ -340,9 +331,7 @@ def test_doubles_become_singles(drawing: Drawing, target: int, indexed: bool) ->
     assert (drawing.get(target)[..., 0].astype(bool) == inside(CORNERS))[SURE].all()
 
 
-def test_a_last_vertex_that_is_no_whole_word_long(
-    drawing: Drawing, target: int, gpu: RunningServer
-) -> None:
+def test_a_last_vertex_that_is_no_whole_word_long(drawing: Drawing, target: int, gpu: RunningServer) -> None:
     """Three bytes of colour; of the last vertex the buffer has these three only."""
     drawing.shaders(VARYING, VARYING_COLOUR)
     positions = drawing.buffer(clip(CORNERS).astype(np.float32).tobytes())
@@ -373,9 +362,7 @@ def test_strides_that_need_the_extended_record(drawing: Drawing, target: int) ->
 
 def test_scissor_and_culling(drawing: Drawing, target: int) -> None:
     drawing.rasterizer(scissor=True)
-    drawing.client.submit(
-        state_commands.SetScissorState(0, (state_commands.Scissor(20, 30, 50, 60),))
-    )
+    drawing.client.submit(state_commands.SetScissorState(0, (state_commands.Scissor(20, 30, 50, 60),)))
     fill(drawing, rectangle(0, 0, SIZE, SIZE), RED)
     expected = np.zeros((SIZE, SIZE), bool)
     expected[30:60, 20:50] = True
@@ -391,16 +378,12 @@ def test_scissor_and_culling(drawing: Drawing, target: int) -> None:
 
 def test_an_empty_scissor_draws_nothing(drawing: Drawing, target: int) -> None:
     drawing.rasterizer(scissor=True)
-    drawing.client.submit(
-        state_commands.SetScissorState(0, (state_commands.Scissor(20, 30, 20, 60),))
-    )
+    drawing.client.submit(state_commands.SetScissorState(0, (state_commands.Scissor(20, 30, 20, 60),)))
     fill(drawing, rectangle(0, 0, SIZE, SIZE), RED)
     assert not drawing.get(target).any()
 
 
-def test_vertices_outside_of_their_buffer(
-    drawing: Drawing, target: int, gpu: RunningServer
-) -> None:
+def test_vertices_outside_of_their_buffer(drawing: Drawing, target: int, gpu: RunningServer) -> None:
     drawing.shaders(POSITION_ONLY, UNIFORM_COLOUR)
     drawing.constants(Stage.FRAGMENT, RED)
     drawing.vertices(clip(CORNERS), 4)
@@ -412,9 +395,7 @@ def test_vertices_outside_of_their_buffer(
     assert "draw 1: left out" in str(gpu.reporter.items[0])
 
 
-def test_a_shader_that_cannot_be_compiled(
-    drawing: Drawing, target: int, gpu: RunningServer
-) -> None:
+def test_a_shader_that_cannot_be_compiled(drawing: Drawing, target: int, gpu: RunningServer) -> None:
     drawing.shaders(POSITION_ONLY, UNIFORM_COLOUR.replace("MOV", "WARP"))
     drawing.vertices(clip(CORNERS), 4)
     drawing.draw(Primitive.TRIANGLES, 3)

@@ -149,11 +149,7 @@ def test_an_instruction(folder):
 def test_an_instruction_of_an_edited_shader(folder):
     """The shader is compiled, and the edited program is not what was made of it."""
     edit(folder / "programs" / "program-1-fragment.qasm", "mov r1.8b, ra0", "mov r1.8b, 0")
-    edit(
-        folder / "shaders" / "shader-2.tgsi",
-        "1: MOV OUT[0], TEMP[0]",
-        "1: MOV OUT[0], TEMP[0].zyxw",
-    )
+    edit(folder / "shaders" / "shader-2.tgsi", "1: MOV OUT[0], TEMP[0]", "1: MOV OUT[0], TEMP[0].zyxw")
     with pytest.raises(CaptureError, match=r"CAP-008.*shader-2\.tgsi"):
         open_capture(folder)
 
@@ -174,11 +170,7 @@ def test_state_for_one_draw_only(folder):
     blend = one_of(folder, "state/blend-*.txt", "rgb_dst_factor = inv_src_alpha")
     copy = blend.with_name("blend-77.txt")
     copy.write_text(blend.read_text().replace("blend_enable = yes", "blend_enable = no", 1))
-    states = [
-        one
-        for one in folder.glob("state/pipe_state-*.txt")
-        if f"= {blend.stem}\n" in one.read_text()
-    ]
+    states = [one for one in folder.glob("state/pipe_state-*.txt") if f"= {blend.stem}\n" in one.read_text()]
     assert len(states) == 4
     edit(states[0], f"blend = {blend.stem}", "blend = blend-77")
     pictures(open_capture(folder))

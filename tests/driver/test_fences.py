@@ -27,9 +27,7 @@ def fence(drawing: Drawing) -> tuple[int, mmap.mmap]:
     """A fence, as Mesa makes one; its handle and its memory."""
     handle = drawing.handle()
     drawing.client.send(
-        messages.ResourceCreate2(
-            handle, Target.BUFFER, Format.R8_UNORM, Bind.CUSTOM, 8, 1, 1, 0, 0, 0, 8
-        )
+        messages.ResourceCreate2(handle, Target.BUFFER, Format.R8_UNORM, Bind.CUSTOM, 8, 1, 1, 0, 0, 0, 8)
     )
     return handle, drawing.client.memory(8)
 

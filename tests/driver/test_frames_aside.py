@@ -114,9 +114,7 @@ def test_frames_that_depend_on_each_other(program: Program, seed: int) -> None:
     handles += [drawing.texture(SIZE, SIZE, RGBA, bind=one) for one in (8 | 2, WINDOW)]
     is_now: dict[int, list[tuple[int, ...]]] = {one: [(0, 0, 0)] * 2 for one in handles}
     kinds = ["plain"] * 6 + ["sample"] * 2 + ["over"] * 4 + ["clear", "put", "read"]
-    frame = [
-        (chance.choice(kinds), chance.choice(handles), chance.choice(handles)) for _ in range(32)
-    ]
+    frame = [(chance.choice(kinds), chance.choice(handles), chance.choice(handles)) for _ in range(32)]
     for handle in handles:
         drawing.target(handle)
         drawing.clear(4, (0, 0, 0, 1))

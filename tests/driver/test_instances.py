@@ -91,9 +91,7 @@ def test_instances_are_numbered(drawing: Drawing, target: int, gpu: RunningServe
     assert gpu.codes() == []
 
 
-def test_the_first_instance_is_0_whatever_is_added_to_attributes(
-    drawing: Drawing, target: int
-) -> None:
+def test_the_first_instance_is_0_whatever_is_added_to_attributes(drawing: Drawing, target: int) -> None:
     """ARB_base_instance: gl_InstanceID counts from 0."""
     drawing.shaders(INSTANCE, VARYING_COLOUR)
     drawing.vertices(column(), 4)
@@ -223,16 +221,10 @@ def test_the_place_in_a_point_where_there_are_no_points(
     assert gpu.codes() == []
 
 
-def test_tgsi_009_other_system_values_are_refused(
-    drawing: Drawing, target: int, gpu: RunningServer
-) -> None:
+def test_tgsi_009_other_system_values_are_refused(drawing: Drawing, target: int, gpu: RunningServer) -> None:
     with pytest.raises(TooComplex, match="TGSI-009"):
-        compile_vertex(
-            parse(INSTANCE.replace("INSTANCEID", "BASEINSTANCE")), VertexKey((int(VEC4),))
-        )
-    text = (
-        "FRAG\nDCL SV[0], HELPER_INVOCATION\nDCL OUT[0], COLOR\n  0: MOV OUT[0], SV[0]\n  1: END\n"
-    )
+        compile_vertex(parse(INSTANCE.replace("INSTANCEID", "BASEINSTANCE")), VertexKey((int(VEC4),)))
+    text = "FRAG\nDCL SV[0], HELPER_INVOCATION\nDCL OUT[0], COLOR\n  0: MOV OUT[0], SV[0]\n  1: END\n"
     with pytest.raises(TooComplex, match="TGSI-009"):
         compile_fragment(parse(text), FragmentKey())
     drawing.shaders(INSTANCE.replace("INSTANCEID", "DRAWID"), VARYING_COLOUR)
@@ -242,9 +234,7 @@ def test_tgsi_009_other_system_values_are_refused(
     assert gpu.codes() == ["GL-016"]
 
 
-def test_more_arrays_than_a_shader_record_has(
-    drawing: Drawing, target: int, gpu: RunningServer
-) -> None:
+def test_more_arrays_than_a_shader_record_has(drawing: Drawing, target: int, gpu: RunningServer) -> None:
     """Eight elements and the vertices' numbers are nine."""
     lines = ["VERT", *(f"DCL IN[{one}]" for one in range(8)), "DCL SV[0], VERTEXID"]
     lines += ["DCL OUT[0], POSITION", "DCL TEMP[0]", "I2F TEMP[0], SV[0].xxxx"]

@@ -89,9 +89,7 @@ def test_the_level_of_detail_is_limited(
     assert gpu.codes() == []
 
 
-def test_filters_without_levels_follow_the_limits(
-    drawing: Drawing, mipmapped: tuple[int, int]
-) -> None:
+def test_filters_without_levels_follow_the_limits(drawing: Drawing, mipmapped: tuple[int, int]) -> None:
     """Texels are never magnified above 0, always where no more is allowed."""
     target, _ = mipmapped
     chequered = drawing.texture(2, 2)
@@ -135,9 +133,7 @@ def test_limits_that_are_no_numbers(
 
 def test_programs_clamp_only_where_they_have_to() -> None:
     def asked(mip: MipFilter, least: float, most: float) -> bool:
-        return clamps_level(
-            objects.SamplerState(min_mip_filter=mip, min_lod=least, max_lod=most), LEVELS - 1
-        )
+        return clamps_level(objects.SamplerState(min_mip_filter=mip, min_lod=least, max_lod=most), LEVELS - 1)
 
     assert not asked(MipFilter.LINEAR, 0.0, 1000.0)
     assert not asked(MipFilter.LINEAR, 0.0, 2.0)

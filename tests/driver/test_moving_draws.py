@@ -19,12 +19,7 @@ from vc4lab.mesa.protocol import messages
 from vc4lab.mesa.protocol.codes import Compare, Primitive, Stage, StencilOp
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.mesa.protocol.objects import VertexElement, VertexElements
-from vc4lab.mesa.protocol.state_commands import (
-    SetIndexBuffer,
-    SetStencilRef,
-    SetVertexBuffers,
-    VertexBuffer,
-)
+from vc4lab.mesa.protocol.state_commands import SetIndexBuffer, SetStencilRef, SetVertexBuffers, VertexBuffer
 from vc4lab.mesa.protocol.work_commands import Transfer3d
 from vc4lab.records.control import parse_list
 from vc4lab.records.states import GlShaderState
@@ -98,9 +93,7 @@ def test_indices_at_other_places(
         begin(drawing)
         for first, count in columns:
             drawing.client.submit(SetIndexBuffer(buffer, size, 4 * size * first))
-            drawing.draw(
-                Primitive.TRIANGLE_STRIP, 4 * count, 4 * first, indexed=1, index_bias=4 * bias
-            )
+            drawing.draw(Primitive.TRIANGLE_STRIP, 4 * count, 4 * first, indexed=1, index_bias=4 * bias)
         return drawn(drawing, target)
 
     assert frame((0, 1)) == [0]
@@ -109,9 +102,7 @@ def test_indices_at_other_places(
     assert frame((5, 1), (8, 2), bias=-3) == [2, 5, 6]
     # Other indices at the same place.
     drawing.memory[buffer][:] = numbers[::-1].tobytes()
-    drawing.client.send(
-        messages.TransferPut2(buffer, 0, 0, 0, 0, numbers.nbytes, 1, 1, numbers.nbytes, 0)
-    )
+    drawing.client.send(messages.TransferPut2(buffer, 0, 0, 0, 0, numbers.nbytes, 1, 1, numbers.nbytes, 0))
     assert frame((0, 1), (1, 1)) == [30, 31]
     assert not executed
     assert frame((2, 1), (31, 2)) == [29]  # beyond the end of the indices
@@ -271,9 +262,7 @@ def shader_states(gpu: RunningServer) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("kind", "shifts"), [("", True), ("u1", False), ("u2", True), ("u4", True)]
-)
+@pytest.mark.parametrize(("kind", "shifts"), [("", True), ("u1", False), ("u2", True), ("u4", True)])
 def test_arrays_that_begin_whole_vertices_later(
     drawing: Drawing,
     target: int,
@@ -325,10 +314,7 @@ def test_arrays_of_which_one_begins_later(
     colours = np.stack([np.ones_like(greens), greens], 1)
     drawing.bind(
         VertexElements(
-            (
-                VertexElement(0, 0, 0, Format.R32G32B32A32_FLOAT),
-                VertexElement(0, 0, 1, Format.R32G32_FLOAT),
-            )
+            (VertexElement(0, 0, 0, Format.R32G32B32A32_FLOAT), VertexElement(0, 0, 1, Format.R32G32_FLOAT))
         )
     )
     buffers = drawing.buffer(strips().tobytes()), drawing.buffer(colours.tobytes())
@@ -411,9 +397,7 @@ def test_restarts_at_other_indices(
     def put(numbers: list[int]) -> None:
         data = np.array([one if one == end else one + far for one in numbers], kind).tobytes()
         drawing.memory[buffer][: len(data)] = data
-        drawing.client.send(
-            messages.TransferPut2(buffer, 0, 0, 0, 0, len(data), 1, 1, len(data), 0)
-        )
+        drawing.client.send(messages.TransferPut2(buffer, 0, 0, 0, 0, len(data), 1, 1, len(data), 0))
 
     def column(number: int) -> list[int]:
         return [*range(4 * number, 4 * number + 4)]

@@ -83,13 +83,10 @@ class Both:
     def words(self, case: Case) -> list[Array]:
         """(4, rows, columns) words of T[9] by each engine."""
         return [
-            self._words(*one, case)
-            for one in zip(self._drawings, self._targets, self._textures, strict=True)
+            self._words(*one, case) for one in zip(self._drawings, self._targets, self._textures, strict=True)
         ]
 
-    def _words(
-        self, drawing: Drawing, target: int, textures: tuple[int, int, int], case: Case
-    ) -> Array:
+    def _words(self, drawing: Drawing, target: int, textures: tuple[int, int, int], case: Case) -> Array:
         texture, cube, several = textures
         if case.texture == "2D":
             drawing.sampled(texture, last_level=3, min_mip_filter=MipFilter.NEAREST)

@@ -35,9 +35,7 @@ def test_constants_are_computed() -> None:
     ) == "".join(f"  output 0, {component}, 0x40800000\n" for component in range(4))
 
 
-@pytest.mark.parametrize(
-    ("index", "register"), [("xxxx", 1), ("yyyy", 2), ("wwww", None), ("zzzz", None)]
-)
+@pytest.mark.parametrize(("index", "register"), [("xxxx", 1), ("yyyy", 2), ("wwww", None), ("zzzz", None)])
 def test_uniforms_at_a_known_index_are_not_looked_up(index: str, register: int | None) -> None:
     text = START + (
         "DCL ADDR[0]\nIMM[1] INT32 {1, 2, 100000, -1}\n"

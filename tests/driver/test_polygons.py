@@ -149,9 +149,7 @@ def test_polygons_as_lines_and_points(
     drawing: Drawing, target: int, gpu: RunningServer, mode: Primitive, triangles: Any,
     indexed: bool,
 ) -> None:  # fmt: skip
-    points = np.array(
-        [[8.3, 10.2], [40.4, 8.7], [20.6, 50.1], [60.2, 60.4], [50.5, 88.5], [88.4, 80.1]]
-    )
+    points = np.array([[8.3, 10.2], [40.4, 8.7], [20.6, 50.1], [60.2, 60.4], [50.5, 88.5], [88.4, 80.1]])
     drawing.shaders(POSITION_ONLY, UNIFORM_COLOUR)
     drawing.constants(Stage.FRAGMENT, RED)
     order = np.array([4, 2, 0, 5, 1, 3])

@@ -55,9 +55,7 @@ def test_programs_are_found_again(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert again[0].lines == made[0].lines
 
 
-def test_state_text_and_sources_make_other_programs(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_state_text_and_sources_make_other_programs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = mesa_compiler()
     first = compiler.fragment(FRAGMENT, KEY)
     assert compiler.fragment(FRAGMENT, FragmentKey(textures=(TextureKey(),))) != first

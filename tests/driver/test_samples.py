@@ -16,15 +16,7 @@ from vc4lab.driver.compiler.keys import ColorTarget, FragmentKey
 from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.mesa.protocol import messages, objects, state_commands, work_commands
-from vc4lab.mesa.protocol.codes import (
-    BlendFactor,
-    Compare,
-    Filter,
-    LogicOp,
-    Primitive,
-    Stage,
-    StencilOp,
-)
+from vc4lab.mesa.protocol.codes import BlendFactor, Compare, Filter, LogicOp, Primitive, Stage, StencilOp
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.qpu.isa.registers import Write
 
@@ -360,9 +352,7 @@ def test_what_cannot_have_samples_is_refused(gpu: RunningServer, sampled: Sample
     sampled.client.wait()
     assert gpu.codes() == ["GL-015"]
     gpu.reporter.items.clear()
-    sampled.client.send(
-        messages.ResourceCreate2(99, 2, Format.B5G6R5_UNORM, 2, 8, 8, 1, 1, 0, 4, 0)
-    )
+    sampled.client.send(messages.ResourceCreate2(99, 2, Format.B5G6R5_UNORM, 2, 8, 8, 1, 1, 0, 4, 0))
     assert sampled.client.is_closed()
     assert gpu.codes() == ["GL-007"]
     gpu.reporter.items.clear()

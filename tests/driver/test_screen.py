@@ -156,9 +156,7 @@ def test_memory_of_destroyed_textures_is_used_again(drawing: Drawing, gpu: Runni
     assert gpu.screen.memory.heap.used < 32 << 20
 
 
-def test_uploads_go_to_their_place_at_once_if_nothing_waits(
-    drawing: Drawing, gpu: RunningServer
-) -> None:
+def test_uploads_go_to_their_place_at_once_if_nothing_waits(drawing: Drawing, gpu: RunningServer) -> None:
     """Else beside the queue, so that a draw before them sees what was there."""
     handle = drawing.texture(64, 64)
     red, green = (np.full((64, 64, 4), one, np.uint8) for one in ((255, 0, 0, 255), (0, 255, 0, 1)))
@@ -184,9 +182,7 @@ def test_uploads_are_commands_for_those_who_look(drawing: Drawing, gpu: RunningS
 
 
 @pytest.mark.parametrize("bind", [2, WINDOW])
-def test_reading_needs_no_room_beside_the_queue(
-    drawing: Drawing, gpu: RunningServer, bind: int
-) -> None:
+def test_reading_needs_no_room_beside_the_queue(drawing: Drawing, gpu: RunningServer, bind: int) -> None:
     """The same pixels as through a command, which those who look get."""
     handle = drawing.texture(70, 50, bind=bind)
     drawing.put(handle, texels(np.random.default_rng(5), RGBA, 70, 50))

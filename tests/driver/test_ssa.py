@@ -8,16 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.shader_runs import (
-    LANES,
-    SAMPLES,
-    START,
-    AnyProgram,
-    any_inputs,
-    both,
-    result,
-    words,
-)
+from tests.support.shader_runs import LANES, SAMPLES, START, AnyProgram, any_inputs, both, result, words
 
 from vc4lab.driver.compiler.ssa import from_tgsi
 from vc4lab.driver.compiler.ssa.checks import check_ssa
@@ -222,9 +213,7 @@ def test_origins_are_lines_of_the_text() -> None:
 
 def test_too_large_programs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(from_tgsi, "MOST_NAMES", 10)
-    body = (
-        "BGNLOOP\nMOV TEMP[0], IN[0]\nMOV TEMP[1], IN[0]\nMOV TEMP[2], IN[0]\nBRK\nENDLOOP\nEND\n"
-    )
+    body = "BGNLOOP\nMOV TEMP[0], IN[0]\nMOV TEMP[1], IN[0]\nMOV TEMP[2], IN[0]\nBRK\nENDLOOP\nEND\n"
     with pytest.raises(TgsiError, match="too many values meet"):
         to_ssa(parse(START + body))
 

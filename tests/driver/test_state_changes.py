@@ -24,9 +24,7 @@ def target(drawing: Drawing) -> int:
     return handle
 
 
-def test_draws_with_uniforms_of_their_own(
-    drawing: Drawing, target: int, gpu: RunningServer
-) -> None:
+def test_draws_with_uniforms_of_their_own(drawing: Drawing, target: int, gpu: RunningServer) -> None:
     count = MOST_CHANGES + 100
     drawing.shaders(shaders.POSITION_ONLY, shaders.UNIFORM_COLOUR)
     drawing.vertices(strips(), 4)

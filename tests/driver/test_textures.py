@@ -64,9 +64,7 @@ FORMATS: dict[Any, Any] = {
     Format.B5G5R5A1_UNORM: lambda w: [
         *(expand(w, 10, 5), expand(w, 5, 5), expand(w, 0, 5), expand(w, 15, 1))
     ],
-    Format.B4G4R4A4_UNORM: lambda w: [
-        *(expand(w, 8, 4), expand(w, 4, 4), expand(w, 0, 4), expand(w, 12, 4))
-    ],
+    Format.B4G4R4A4_UNORM: lambda w: [*(expand(w, 8, 4), expand(w, 4, 4), expand(w, 0, 4), expand(w, 12, 4))],
     Format.L8_UNORM: lambda w: [expand(w, 0, 8), expand(w, 0, 8), expand(w, 0, 8), FULL],
     Format.A8_UNORM: lambda w: [NONE, NONE, NONE, expand(w, 0, 8)],
     Format.L8A8_UNORM: lambda w: [*[expand(w, 0, 8)] * 3, expand(w, 8, 8)],

@@ -46,8 +46,7 @@ def test_there_are_samples() -> None:
 def test_the_typed_form() -> None:
     """Declarations, immediates, and one instruction with everything that a source can have."""
     program = parse(
-        START
-        + "DCL TEMP[4..6], ARRAY(2), LOCAL\nDCL ADDR[0]\nDCL SAMP[1]\nDCL SVIEW[1], 2D, FLOAT\n"
+        START + "DCL TEMP[4..6], ARRAY(2), LOCAL\nDCL ADDR[0]\nDCL SAMP[1]\nDCL SVIEW[1], 2D, FLOAT\n"
         "DCL CONST[0][0..3]\n"
         "IMM[0] UINT32 {1065353216, 0, 0, 0}\nIMM[1] INT32 {-1, 2, 0, 0}\n"
         "  0: MAD_SAT TEMP[0].xz, -|IN[0].yxxx|, CONST[0][2].xxxx, TEMP[ADDR[0].x+1](2)\n"
@@ -139,9 +138,7 @@ def test_what_people_write() -> None:
         ("  BGNLOOP\n" * 70, "TGSI-006", 69, 3, "more than 64 blocks"),
     ],
 )  # fmt: skip
-def test_mistakes_are_named_with_their_place(
-    body: str, code: str, line: int, column: int, part: str
-) -> None:
+def test_mistakes_are_named_with_their_place(body: str, code: str, line: int, column: int, part: str) -> None:
     with pytest.raises(TgsiError) as caught:
         parse(START + body)
     error = caught.value

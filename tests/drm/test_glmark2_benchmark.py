@@ -47,9 +47,7 @@ def test_each_draws_by_itself(folder: Path | None, monkeypatch: pytest.MonkeyPat
     assert device.seen.get(DRIVERS_PATH) == (str(folder) if folder else None)
 
 
-@pytest.mark.parametrize(
-    ("folder", "renderer"), [(FOLDER, "llvmpipe (LLVM 15.0.6)"), (None, "VC4 V3D 2.1")]
-)
+@pytest.mark.parametrize(("folder", "renderer"), [(FOLDER, "llvmpipe (LLVM 15.0.6)"), (None, "VC4 V3D 2.1")])
 def test_another_renderer_is_no_result(folder: Path | None, renderer: str) -> None:
     device: Any = Device(renderer)
     with pytest.raises(glmark2.WrongRendererError, match="build: drawn by"):

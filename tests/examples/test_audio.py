@@ -64,8 +64,7 @@ def test_the_tune_is_played(tmp_path: Path) -> None:
 
 def test_it_is_the_same_sound_on_every_kernel(tmp_path: Path) -> None:
     first, *others = [
-        record(tmp_path, "--board", board, "--seconds", "0.25")[0]
-        for board in ("pi1", "pi2", "pi3")
+        record(tmp_path, "--board", board, "--seconds", "0.25")[0] for board in ("pi1", "pi2", "pi3")
     ]
     count = int(0.2 * RATE)
     assert len(first) > count

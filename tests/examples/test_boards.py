@@ -15,14 +15,7 @@ from vc4lab.soc.board import BOARDS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Frames until the picture is worth comparing; programs that end need none.
-FRAMES = {
-    "framebuffer": 1,
-    "triangle": 1,
-    "vertex_shader": 1,
-    "aarch64_triangle": 1,
-    "naan": 2,
-    "gears": 3,
-}
+FRAMES = {"framebuffer": 1, "triangle": 1, "vertex_shader": 1, "aarch64_triangle": 1, "naan": 2, "gears": 3}
 # Compared with its own picture on this board, or with another example's.
 FIRST = "pi2"
 ORIGINAL = {"aarch64_triangle": "triangle"}

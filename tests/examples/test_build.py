@@ -16,9 +16,7 @@ IMAGES = [image for name in NAMES for image in sorted((EXAMPLES / name / "sdcard
 COMPILERS = {"kernel8": "aarch64-linux-gnu-gcc"}  # the others: arm-none-eabi-gcc
 BUILT_WITH = (EXAMPLES / "COMPILER").read_text().splitlines()
 
-needs_make = pytest.mark.skipif(
-    shutil.which("make") is None, reason="make is missing: apt-get install make"
-)
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is missing: apt-get install make")
 
 
 def make(name: str, *arguments: str) -> str:
@@ -48,6 +46,4 @@ def test_image_is_rebuilt_exactly(image: Path, tmp_path: Path) -> None:
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True)
     if version.stdout.splitlines()[0] not in BUILT_WITH:
         pytest.skip(f"built, not compared: the committed images come from {BUILT_WITH}")
-    assert built == image.read_bytes(), (
-        f"examples/{name} has changed: run make -C examples/{name} install"
-    )
+    assert built == image.read_bytes(), f"examples/{name} has changed: run make -C examples/{name} install"

@@ -61,10 +61,7 @@ class AttributeFuzzer(Fuzzer):
                 state = build(64, address=RECORD_AT, attributes=count & 7, extended=extended)
                 edits.append((start + found.address, state))
         return Plan(
-            name,
-            tuple(edits),
-            {"warm": rng.random() < 0.3, "fed": rng.random() < 0.3},
-            size_of(edits),
+            name, tuple(edits), {"warm": rng.random() < 0.3, "fed": rng.random() < 0.3}, size_of(edits)
         )
 
     def run(self, plan: Plan) -> None:

@@ -24,17 +24,7 @@ _MAILBOX = 0xB880
 _BUFFERS = (0, 0x10, 0x3AFFFFF0, 0x3EFFFFF0, 0x3F00B880, 0x3F201000, 0x3FC00000, 0x3FFFFFF0,
             0x40000080, 0x7E00B880, 0xC0100000, 0xFFFFFFF0)  # fmt: skip
 """Messages at the ends of RAM, in device registers and in aliases."""
-_VALUES = (
-    "0",
-    "1",
-    "-1",
-    "4294967296",
-    "0x",
-    "0xffffffffffffffff",
-    "99999999999999999999",
-    "é",
-    "=",
-)
+_VALUES = ("0", "1", "-1", "4294967296", "0x", "0xffffffffffffffff", "99999999999999999999", "é", "=")
 
 
 class _Card(Fuzzer):
@@ -89,9 +79,7 @@ class KernelFuzzer(_Card):
         if kind < 0.3:
             return b"[" + rng.choice((b"pi2", b"all", b"none", b"", rng.randbytes(5))) + b"]"
         if key in ("kernel", "device_tree") and kind < 0.9:
-            return (
-                key.encode() + b"=" + rng.choice((b"kernel7.img", b"/", b"..", b"\0", b"a" * 300))
-            )
+            return key.encode() + b"=" + rng.choice((b"kernel7.img", b"/", b"..", b"\0", b"a" * 300))
         value = rng.choice((*_VALUES, str(word(rng)), hex(word(rng)), str(rng.randrange(100))))
         return f"{key}={value}".encode()
 
@@ -185,9 +173,7 @@ class BusFuzzer(_Card):
                 offset = rng.randrange(0x1000000)
             size = rng.choice((4, 4, 4, 1, 2))
             value = word(rng) if rng.random() < 0.7 else 1 << rng.randrange(32)
-            edits.append(
-                (offset, size, None if rng.random() < 0.4 else value & (1 << 8 * size) - 1)
-            )
+            edits.append((offset, size, None if rng.random() < 0.4 else value & (1 << 8 * size) - 1))
         return Plan("bus", tuple(edits), {}, 4 * len(edits))
 
     def run(self, plan: Plan) -> None:

@@ -108,9 +108,7 @@ class CaptureFuzzer(Fuzzer):
                 capture = open_capture(folder)
             for _ in Show(capture).lines():
                 pass
-            for _, picture in Player(
-                capture, recompile=plan.options.get("recompile", False)
-            ).play():
+            for _, picture in Player(capture, recompile=plan.options.get("recompile", False)).play():
                 if picture is not None:
                     _image(picture)
         except CaptureError as error:

@@ -67,9 +67,7 @@ def stream() -> bytes:
         BindObject(ObjectKind.DSA, 4),
         CreateObject(5, objects.BlendState()),
         BindObject(ObjectKind.BLEND, 5),
-        CreateObject(
-            6, objects.VertexElements((objects.VertexElement(0, 0, 0, Format.R32_FLOAT),))
-        ),
+        CreateObject(6, objects.VertexElements((objects.VertexElement(0, 0, 0, Format.R32_FLOAT),))),
         BindObject(ObjectKind.VERTEX_ELEMENTS, 6),
         CreateObject(7, view),
         CreateObject(8, objects.SamplerState()),
@@ -216,9 +214,7 @@ def serve(data: bytes, version: int, chunk: int, *, traced: bool) -> None:
     reporter = Reporter()
     lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(
-            Path(folder) / "socket", SoftwareScreen(reporter), reporter, protocol=version
-        )
+        server = Server(Path(folder) / "socket", SoftwareScreen(reporter), reporter, protocol=version)
         if traced:
             GalliumTrace(server.listeners, lines.append)
         ours, theirs = socket.socketpair()

@@ -303,9 +303,7 @@ def show(edits: list[Any]) -> str:
     for edit in edits[:60]:
         if isinstance(edit, tuple) and len(edit) == 2 and isinstance(edit[1], bytes):
             text = edit[1].hex() if len(edit[1]) <= 200 else edit[1][:200].hex() + "..."
-            parts.append(
-                f"{edit[0]:#x}: {text}" if isinstance(edit[0], int) else f"{edit[0]}: {text}"
-            )
+            parts.append(f"{edit[0]:#x}: {text}" if isinstance(edit[0], int) else f"{edit[0]}: {text}")
         else:
             parts.append(repr(edit)[:400])
     return "[" + ", ".join(parts) + ("]" if len(edits) <= 60 else ", ...]")
@@ -376,9 +374,7 @@ def main(arguments: list[str] | None = None) -> int:
                 seconds = 60 * options.minutes
             work = Work(name, options.seed, cases, seconds, units, options.first)
             works.append(work)
-        outcomes = (
-            side_by_side(works, options.jobs) if options.jobs > 1 else in_turn(works, options.quiet)
-        )
+        outcomes = side_by_side(works, options.jobs) if options.jobs > 1 else in_turn(works, options.quiet)
         if not options.quiet:
             v3d = [outcome for outcome in outcomes if FUZZERS[outcome.name].v3d]
             if v3d and len(v3d) < len(outcomes):
@@ -386,9 +382,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(total(outcomes), flush=True)
     if options.json:
         with open(options.json, "w") as file:
-            table = [
-                {**vars(o), "failures": [str(failure) for failure in o.failures]} for o in outcomes
-            ]
+            table = [{**vars(o), "failures": [str(failure) for failure in o.failures]} for o in outcomes]
             json.dump(table, file)
     return 1 if any(outcome.failures for outcome in outcomes) else 0
 

@@ -69,9 +69,7 @@ class ShaderFuzzer(Fuzzer):
         if rng.random() < 0.2:  # other varyings and uniforms, infinite ones among them
             part = rng.choice([p for p in scene.parts if p[:4] in ("unif", "vert")])
             start, data = scene.data(part)
-            edits.append(
-                (start + rng.randrange(len(data) // 4) * 4, word(rng).to_bytes(4, "little"))
-            )
+            edits.append((start + rng.randrange(len(data) // 4) * 4, word(rng).to_bytes(4, "little")))
         if rng.random() < 0.05:
             options["strict"] = True
         options["fed"] = rng.random() < 0.3

@@ -30,10 +30,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.fuzz.runner", "--seed", SEED, "--json", str(result)]
     if LONG:
         command += ["--bytes", BYTES, "--own-cache", "--jobs", str(os.cpu_count() or 1)]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), *sys.path])),
-    }
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), *sys.path]))}
     subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=not LONG)
     assert result.exists(), "the runner itself failed"
     return {row["name"]: row for row in json.loads(result.read_text())}
@@ -70,10 +67,7 @@ def test_the_runner_notices_what_it_is_for() -> None:
         "assert 'edits [7, 99]' in text and 'edits [6, 99]' in text and 'edits [5, 99]' in text\n"
         "assert len(out.failures) < 24 and out.cases < 24\n"
     )
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), *sys.path])),
-    }
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), *sys.path]))}
     result = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True
     )
@@ -82,10 +76,7 @@ def test_the_runner_notices_what_it_is_for() -> None:
 
 def test_side_by_side_tells_the_same(tmp_path: Path) -> None:
     """Two fuzzers in processes of their own: the outcomes of a run in turn."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), *sys.path])),
-    }
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), *sys.path]))}
     rows = []
     for jobs in ("1", "2"):
         result = tmp_path / jobs

@@ -37,9 +37,7 @@ class TextureFuzzer(Fuzzer):
                 value = (MEMORY_SIZE - 4096 * rng.randrange(3)) & 0xFFFFFFFF | rng.getrandbits(12)
             elif number == 1 and kind < 0.8:  # sizes that exist
                 size = rng.choice((0, 1, 2, 5, 64, 2047))
-                value = (
-                    size << 20 | rng.choice((1, size)) << 8 | rng.getrandbits(8) | value & 1 << 31
-                )
+                value = size << 20 | rng.choice((1, size)) << 8 | rng.getrandbits(8) | value & 1 << 31
             edits.append((address + 4 * number, value.to_bytes(4, "little")))
         if rng.random() < 0.3:  # odd coordinates
             start, vertices = scene.data(rng.choice([p for p in scene.parts if p[:4] == "vert"]))

@@ -136,9 +136,7 @@ def _small(text: str, textured: bool) -> Scene:
     texture = job.room(64 * 64 * 4 * 2, 4096)
     memory().write(texture, bytes(i * 7 & 0xFF for i in range(64 * 64 * 4 * 2)))
     uniforms = job.put(struct.pack("<4I", texture, 64 << 20 | 64 << 8 | 1 << 7, 0, 0))
-    record = NvShaderRecord.make(
-        stride=24, varyings=3, code=code, uniforms=uniforms, vertices=vertices
-    )
+    record = NvShaderRecord.make(stride=24, varyings=3, code=code, uniforms=uniforms, vertices=vertices)
     shader = job.put(record.to_bytes())
     indices = job.put(bytes((0, 1, 2, 2, 1, 3)))
     body = viewport(job, 0x0070_03)
@@ -194,9 +192,7 @@ def _recorded(name: str, number: int) -> Scene:
                 parts[f"uniforms_{stage}"] = (getattr(gl, f"{stage}_uniforms"), 128)
     ranges.append((run.workspace, run.workspace + WORKSPACE))
     found = pages(ranges)
-    return Scene(
-        found, (built.bin_start, built.bin_end), (built.render_start, built.render_end), parts
-    )
+    return Scene(found, (built.bin_start, built.bin_end), (built.render_start, built.render_end), parts)
 
 
 SCENES: dict[str, Callable[[], Scene]] = {

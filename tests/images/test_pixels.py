@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vc4lab.images.pixels import (
-    average_of_samples,
-    colours,
-    from_565,
-    full_resolution_bytes,
-)
+from vc4lab.images.pixels import average_of_samples, colours, from_565, full_resolution_bytes
 from vc4lab.images.tiling import Tiling
 
 

@@ -12,9 +12,7 @@ from vc4lab.images.tiling import Tiling, detile, image_bytes, pitch_bytes
 @pytest.mark.parametrize("bits", TEXEL_BITS)
 @pytest.mark.parametrize("tiling", [Tiling.T, Tiling.LT])
 @pytest.mark.parametrize("box", [(0, 0, 75, 70), (3, 5, 1, 1), (13, 31, 40, 35), (16, 16, 32, 8)])
-def test_a_box_goes_in_and_comes_out(
-    bits: int, tiling: Tiling, box: tuple[int, int, int, int]
-) -> None:
+def test_a_box_goes_in_and_comes_out(bits: int, tiling: Tiling, box: tuple[int, int, int, int]) -> None:
     width, height = 75, 70
     rng = np.random.default_rng(bits)
     pitch = pitch_bytes(width, bits, tiling)

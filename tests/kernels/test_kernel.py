@@ -60,8 +60,7 @@ def test_the_matrix_product_of_the_examples() -> None:
     stream = ", ".join(f"{value}.0" if value >= 0 else f"-{-value}.0" for value in b.ravel())
     kernel = Kernel(
         QPU / "sgemm.qasm",
-        interface="kernel sgemm(a: float[], out c: float[64, 16])\n"
-        f"uniforms a, len(a) - 1, {stream}, c",
+        interface=f"kernel sgemm(a: float[], out c: float[64, 16])\nuniforms a, len(a) - 1, {stream}, c",
     )
     np.testing.assert_array_equal(kernel(a), (a[:2].T @ b).T)
 
@@ -75,8 +74,7 @@ def test_timing_is_that_of_the_model() -> None:
 
 def test_types_shapes_and_defaults() -> None:
     source = program(
-        "add vpm, elem_num, unif",
-        "kernel f(n: int = -5, out z: int[4, k], k: int = 2 * 2)\nuniforms n, z",
+        "add vpm, elem_num, unif", "kernel f(n: int = -5, out z: int[4, k], k: int = 2 * 2)\nuniforms n, z"
     )
     found = Kernel(source)()
     assert found.dtype == np.int32
@@ -85,18 +83,14 @@ def test_types_shapes_and_defaults() -> None:
 
 
 def test_several_results_and_one_of_anothers_shape() -> None:
-    source = program(
-        "mov vpm, unif", "kernel f(x: byte[], out a: uint[16], out b: byte[x])\nuniforms 7, a"
-    )
+    source = program("mov vpm, unif", "kernel f(x: byte[], out a: uint[16], out b: byte[x])\nuniforms 7, a")
     a, b = Kernel(source)(np.zeros((3, 5), int))
     assert (a == 7).all()
     assert (b.shape, b.dtype, b.any()) == ((3, 5), np.uint8, False)
 
 
 def test_each_qpu_has_its_own_uniforms() -> None:
-    source = program(
-        "mov vpm, unif", "kernel f(out z: int[16*4])\nuniforms 100*qpu + qpus, z+64*qpu"
-    )
+    source = program("mov vpm, unif", "kernel f(out z: int[16*4])\nuniforms 100*qpu + qpus, z+64*qpu")
     np.testing.assert_array_equal(
         Kernel(source)(qpus=4).reshape(4, 16), np.repeat([4, 104, 204, 304], 16).reshape(4, 16)
     )
@@ -191,9 +185,7 @@ def test_interfaces_that_cannot_be_understood(lines: str, message: str) -> None:
 
 
 def test_an_interface_over_several_lines() -> None:
-    interface = parse(
-        "nop # x\n// kernel f(a: int,\n//   b: float = 1.5)\n# uniforms a,\n#  b\n# c\n"
-    )
+    interface = parse("nop # x\n// kernel f(a: int,\n//   b: float = 1.5)\n# uniforms a,\n#  b\n# c\n")
     assert str(interface) == "f(a: int, b: float = 1.5)"
     assert interface is not None
     assert interface.uniforms == ("a", "b")
@@ -216,8 +208,7 @@ def test_hostile_interfaces(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["9**9**9", "__import__('os')", "a.b", "[1]", "1/0", "2*9**99", "(" * 500, "'x'*9", "1<<99"],
+    "text", ["9**9**9", "__import__('os')", "a.b", "[1]", "1/0", "2*9**99", "(" * 500, "'x'*9", "1<<99"]
 )
 def test_hostile_expressions(text: str) -> None:
     with pytest.raises(InterfaceError):

@@ -14,9 +14,7 @@ def test_clocks_have_the_rates_that_boards_list(linux: Callable[..., Linux]) -> 
     """clk_summary of a Pi 3 B+ on linux-i2c, 28 May 2019: its ARM runs at 1.4 GHz, and its Linux
     did not round the PL011's 47,999,625 Hz up yet."""
     text = linux().run(f"{DEBUG}/clk/clk_summary").output
-    rates = {
-        name: int(rate) for name, rate in re.findall(r"^ +([\w.-]+)(?: +\d+){3} +(\d+)", text, re.M)
-    }
+    rates = {name: int(rate) for name, rate in re.findall(r"^ +([\w.-]+)(?: +\d+){3} +(\d+)", text, re.M)}
     listed = {
         "osc": 19_200_000, "gp2": 32_768, "tsens": 1_920_000, "otp": 4_800_000,
         "timer": 1_000_002, "plld": 2_000_000_024, "plld_per": 500_000_006,

@@ -74,9 +74,7 @@ def test_what_a_killed_command_left_goes(tmp_path: Path) -> None:
     assert written.exists(), "another command may be writing it"
 
 
-def test_a_cache_that_cannot_be_written_to_is_used(
-    brought: Brought, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_to_is_used(brought: Brought, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ended with "None: Read-only file system"."""
     boot = LinuxBoot(brought)
     boot.folder.mkdir()
@@ -92,15 +90,11 @@ def test_a_cache_that_cannot_be_written_to_is_used(
     boot.prepare()
 
 
-def test_a_root_that_was_cut_off_is_made_again(
-    brought: Brought, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_root_that_was_cut_off_is_made_again(brought: Brought, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel said that it had no root, at each start."""
     made: list[bytes] = []
 
-    def make(
-        _brought: Brought, _release: str, _programs: object, file: IO[bytes], _: object
-    ) -> None:
+    def make(_brought: Brought, _release: str, _programs: object, file: IO[bytes], _: object) -> None:
         archive = Archive(file)
         archive.add("file", bytes(1000))
         archive.close()
@@ -176,21 +170,14 @@ def test_modes_belong_to_the_root_of_setup(brought: Brought) -> None:
 
 
 @pytest.mark.parametrize("word", ["x" * 70_000, "a\0b"])
-def test_a_command_that_cannot_be_typed_is_refused_before_anything_boots(
-    brought: Brought, word: str
-) -> None:
+def test_a_command_that_cannot_be_typed_is_refused_before_anything_boots(brought: Brought, word: str) -> None:
     assert "vc4lab linux: the command" in linux("--", "echo", word)
     assert not list((brought.folder / "linux").glob("*"))
 
 
 @pytest.mark.parametrize(
     ("options", "terminal", "realtime"),
-    [
-        ((), True, True),
-        ((), False, False),
-        (("--no-realtime",), True, False),
-        (("--realtime",), False, True),
-    ],
+    [((), True, True), ((), False, False), (("--no-realtime",), True, False), (("--realtime",), False, True)],
 )
 def test_a_terminals_time_is_that_of_the_wall(
     brought: Brought,
@@ -274,9 +261,7 @@ def test_a_damaged_state_is_made_again(
     booted = SimpleNamespace(plan=SimpleNamespace(pieces=()))
     monkeypatch.setattr(LinuxBoot, "power_on", lambda _boot, _show: booted)
     saved = []
-    monkeypatch.setattr(
-        boots, "save_state", lambda machine, path, packed, private: saved.append(path)
-    )
+    monkeypatch.setattr(boots, "save_state", lambda machine, path, packed, private: saved.append(path))
     assert not boot.has_state
     boot.prepare()
     assert saved == [boot.state]
@@ -325,9 +310,7 @@ def test_the_oldest_states_go(tmp_path: Path) -> None:
     assert left == list(range(3, boots.KEPT + 3))
 
 
-def test_a_state_that_does_not_load_is_made_again(
-    brought: Brought, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_that_does_not_load_is_made_again(brought: Brought, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page of it has changed, or it is of a version between two versions."""
     states, said = [], []
 
@@ -348,9 +331,7 @@ def test_a_state_that_does_not_load_is_made_again(
     assert said[0].endswith("the file is damaged; it is made again")
 
 
-def test_the_command_makes_a_damaged_state_again(
-    brought: Brought, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_makes_a_damaged_state_again(brought: Brought, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
     def prepare(boot: LinuxBoot, _show: object = None) -> None:

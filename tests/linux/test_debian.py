@@ -30,9 +30,7 @@ def test_the_cube_has_the_bytes_of_the_virtual_device(linux: Boot) -> None:
     """vc4.ko submits the jobs here, the virtual device's own half of the driver there."""
     guest = linux()
     pictures = []
-    guest.machine.frames.listeners.insert(
-        0, lambda _count: pictures.append(np.asarray(guest.screen.image))
-    )
+    guest.machine.frames.listeners.insert(0, lambda _count: pictures.append(np.asarray(guest.screen.image)))
     assert guest.run(["kmscube"], frames=8).code is None
     guest.interrupt()
     if why_not():

@@ -40,13 +40,7 @@ def test_answers_do_not_show() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        b"\033[31mred\033[0m",
-        b"\033\033[H",
-        b"\033_vc4lab " + b"long" * 50,
-        b"\033_vc4la\033_vc4la.",
-    ],
+    "other", [b"\033[31mred\033[0m", b"\033\033[H", b"\033_vc4lab " + b"long" * 50, b"\033_vc4la\033_vc4la."]
 )
 def test_everything_else_does(other: bytes) -> None:
     heard = Heard()
@@ -129,9 +123,7 @@ class Shell:
         os.close(self.ours)
 
 
-@pytest.mark.skipif(
-    not (shutil.which("stty") and shutil.which("setsid")), reason="stty or setsid is missing"
-)
+@pytest.mark.skipif(not (shutil.which("stty") and shutil.which("setsid")), reason="stty or setsid is missing")
 def test_the_listener_runs_one_command_after_another(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     try:

@@ -90,10 +90,7 @@ def test_a_package_is_unpacked_as_a_system_has_it(tmp_path: Path) -> None:
         ([("./../out", 0o644, 0, tarfile.REGTYPE, "x")], "cannot be a path"),
         ([('./a"b', 0o644, 0, tarfile.REGTYPE, "x")], "cannot be a path"),
         (
-            [
-                ("./away", 0o777, 0, tarfile.SYMTYPE, "/tmp"),
-                ("./away/file", 0o644, 0, tarfile.REGTYPE, "x"),
-            ],
+            [("./away", 0o777, 0, tarfile.SYMTYPE, "/tmp"), ("./away/file", 0o644, 0, tarfile.REGTYPE, "x")],
             "leads out of the root",
         ),
         ([("./pipe", 0o644, 0, tarfile.FIFOTYPE, "")], "neither a file, a folder nor a link"),

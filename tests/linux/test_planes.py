@@ -13,13 +13,7 @@ from tests.support.scanout_reference import reference
 
 from vc4lab.linux.running import Linux
 from vc4lab.memory import GuestMemory
-from vc4lab.scanout.composer import (
-    BLEND_COVERAGE,
-    BLEND_NONE,
-    BLEND_PREMULTIPLIED,
-    Plane,
-    Shown,
-)
+from vc4lab.scanout.composer import BLEND_COVERAGE, BLEND_NONE, BLEND_PREMULTIPLIED, Plane, Shown
 from vc4lab.scanout.formats import T_TILED, Format, fourcc
 
 REGION = 96, 64
@@ -249,8 +243,7 @@ class Yuv:
         half = 2 if self.name in QUARTERED else 1
         luma = self.part(data, 0)[y : y + height, x : x + width]
         first, second = (
-            _between(self.part(data, n)[y // half :, x // 2 :], width, height, half) - 128
-            for n in (1, 2)
+            _between(self.part(data, n)[y // half :, x // 2 :], width, height, half) - 128 for n in (1, 2)
         )
         if not self.full:
             luma, first, second = (luma - 16) * 255 / 219, first * 255 / 224, second * 255 / 224

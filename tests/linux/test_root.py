@@ -69,8 +69,7 @@ def module(depends: str) -> bytes:
     names = b"\0.modinfo\0.shstrtab\0"
     rows = [(0, 0, 0), (1, 64, len(info)), (10, 64 + len(info), len(names))]
     table = b"".join(
-        struct.pack("<IIQQQQIIQQ", name, 1, 0, 0, offset, size, 0, 0, 1, 0)
-        for name, offset, size in rows
+        struct.pack("<IIQQQQIIQQ", name, 1, 0, 0, offset, size, 0, 0, 1, 0) for name, offset, size in rows
     )
     place = 64 + len(info) + len(names)
     head = b"\x7fELF\2\1\1" + bytes(9)
@@ -190,11 +189,7 @@ def test_damaged_modules_are_named(brought: Brought, name: str) -> None:
         path.write_bytes(path.read_bytes()[:cut] if cut else b"")
         with pytest.raises((RootFailed, OSError)) as caught:
             make_root(brought, RELEASE, [], io.BytesIO())
-        assert (
-            name in str(caught.value)
-            or "ELF" in str(caught.value)
-            or "section" in str(caught.value)
-        )
+        assert name in str(caught.value) or "ELF" in str(caught.value) or "section" in str(caught.value)
 
 
 def test_links_in_a_circle_end(brought: Brought) -> None:

@@ -88,9 +88,7 @@ def lines(jobs: list[Job]) -> list[str]:
     return [f"{job.seconds:.9f} {job.digest}" for job in jobs]
 
 
-def test_a_state_that_is_saved_while_it_draws_goes_on_to_the_same_bytes(
-    linux: Boot, tmp_path: Path
-) -> None:
+def test_a_state_that_is_saved_while_it_draws_goes_on_to_the_same_bytes(linux: Boot, tmp_path: Path) -> None:
     """In another process, which has nothing of this one but the file."""
     guest = linux()
     guest.connect(320, 240)

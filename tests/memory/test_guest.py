@@ -24,11 +24,7 @@ def memory() -> GuestMemory:
 def test_scalars_and_aliases(memory: GuestMemory) -> None:
     memory.set_u32(0xC0001000, 0x12345678)
     assert memory.u32(0x1000) == 0x12345678
-    assert (memory.u8(0x1001), memory.u16(0x40001002), memory.u64(0x1000)) == (
-        0x56,
-        0x1234,
-        0x12345678,
-    )
+    assert (memory.u8(0x1001), memory.u16(0x40001002), memory.u64(0x1000)) == (0x56, 0x1234, 0x12345678)
     memory.set_u64(0x1008, -1)
     memory.set_u16(0x1008, 0)
     memory.set_u8(0x100F, 0x1FF)

@@ -29,9 +29,7 @@ HEAP = re.compile(r"^(\w+)-(\w+) .*\[heap\]$", re.MULTILINE)
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
 def test_large_pieces_do_not_lie_among_small_ones() -> None:
     """After the first one was freed, too: glibc would put the next one on the heap."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     large, small = map(int, done.stdout.split()[-2:])
     heap = [(int(start, 16), int(end, 16)) for start, end in HEAP.findall(done.stdout)]
     assert any(start <= small < end for start, end in heap)

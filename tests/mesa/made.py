@@ -22,9 +22,7 @@ def texture(handle: int, size: int, width: int = 8, height: int = 4, levels: int
         "last_level": levels - 1,
     }
     fields |= changes
-    return messages.ResourceCreate2(
-        handle=handle, width=width, height=height, data_size=size, **fields
-    )
+    return messages.ResourceCreate2(handle=handle, width=width, height=height, data_size=size, **fields)
 
 
 def buffer(handle: int, size: int) -> messages.ResourceCreate2:

@@ -85,9 +85,7 @@ def test_what_is_decoded_is_what_was_encoded(declared: type[Payload]) -> None:
         if declared is CreateObject:
             state = objects.Surface.decode(valid(objects.Surface, rng))
             made: Payload = CreateObject(7, state)
-            again: Payload = CreateObject.decode_command(
-                8, made.encode(), 0, len(made.encode()) // 4
-            )
+            again: Payload = CreateObject.decode_command(8, made.encode(), 0, len(made.encode()) // 4)
         else:
             made = declared.decode(valid(declared, rng))
             again = declared.decode(made.encode())

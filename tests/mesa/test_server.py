@@ -111,9 +111,7 @@ def test_transfers_in_the_stream(client: RawClient, running: RunningServer) -> N
     )
     client.wait()
     memory[:] = bytes(96)
-    client.submit(
-        work_commands.Transfer3d(5, 0, 0, 4, 8, 1, 0, 4, 1, 2, 2, 10, Direction.FROM_HOST)
-    )
+    client.submit(work_commands.Transfer3d(5, 0, 0, 4, 8, 1, 0, 4, 1, 2, 2, 10, Direction.FROM_HOST))
     client.wait()
     texels = [bytes(range(n, n + 4)) for n in (68, 76, 84, 92)]
     assert memory[10:26] == b"".join(texels)
@@ -123,8 +121,7 @@ def test_transfers_in_the_stream(client: RawClient, running: RunningServer) -> N
 def test_clears(running: RunningServer, client: RawClient) -> None:
     frame_buffer(client)
     client.submit(
-        work_commands.Clear(7, (1.0, 0.5, 0.0, 1.0), 1.0, 0x55),
-        work_commands.Clear(1, (0.0,) * 4, 0.5, 0),
+        work_commands.Clear(7, (1.0, 0.5, 0.0, 1.0), 1.0, 0x55), work_commands.Clear(1, (0.0,) * 4, 0.5, 0)
     )
     read(client, 5)
     read(client, 6)
@@ -138,9 +135,7 @@ def test_clears(running: RunningServer, client: RawClient) -> None:
 def test_blits_and_copies(running: RunningServer, client: RawClient) -> None:
     """Upside down, scaled with a filter, to another format; a region as it is."""
     frame_buffer(client)
-    client.colour[:] = b"".join(
-        bytes((row * 60, x * 30, 9, 255)) for row in range(4) for x in range(8)
-    )
+    client.colour[:] = b"".join(bytes((row * 60, x * 30, 9, 255)) for row in range(4) for x in range(8))
     source = bytes(client.colour)
     client.send(messages.TransferPut2(5, 0, 0, 0, 0, 8, 4, 1, 128, 0))
     client.send(texture(7, 128, format=Format.R8G8B8A8_UNORM))
@@ -168,9 +163,7 @@ def test_blits_and_copies(running: RunningServer, client: RawClient) -> None:
     assert not running.codes()
 
 
-def test_depth_is_blitted_to_a_format_without_stencil(
-    running: RunningServer, client: RawClient
-) -> None:
+def test_depth_is_blitted_to_a_format_without_stencil(running: RunningServer, client: RawClient) -> None:
     """The bits of depth lie alike in both; those beside them stay."""
     bind = {"bind": 1}
     client.send(texture(8, 128, format=Format.S8_UINT_Z24_UNORM, **bind))
@@ -238,9 +231,7 @@ def test_state_of_a_draw(running: RunningServer, client: RawClient) -> None:
     assert state.index_buffer.index_size == 2
     assert state.framebuffer.size == (8, 4)
     lines = state.lines()
-    assert any(
-        line.startswith("cbuf 0: resource 5 (texture_2d B8G8R8A8_UNORM 8x4)") for line in lines
-    )
+    assert any(line.startswith("cbuf 0: resource 5 (texture_2d B8G8R8A8_UNORM 8x4)") for line in lines)
     assert any("scissors: [(minx=1 miny=2 maxx=3 maxy=4)]" in line for line in lines)
     client.submit(work_commands.DrawVbo(count=3, max_index=2, indexed=1))
     client.wait()
@@ -334,9 +325,7 @@ def test_the_trace_prints_everything(running: RunningServer) -> None:
     client.send(messages.ProtocolVersion(2))
     client.words(3)
     client.send(texture(5, 0))
-    client.submit(
-        shader(3, Stage.FRAGMENT, b"FRAG\n  0: END\n\x07\0"), work_commands.DrawVbo(count=3)
-    )
+    client.submit(shader(3, Stage.FRAGMENT, b"FRAG\n  0: END\n\x07\0"), work_commands.DrawVbo(count=3))
     client.wait()
     expected = [
         "1 prog PROTOCOL_VERSION version=2",

@@ -51,9 +51,7 @@ def test_bad_messages_end_the_connection(running: RunningServer, data: bytes, co
         {"size": 1 << 31},
     ],
 )
-def test_impossible_resources_end_the_connection(
-    running: RunningServer, changes: dict[str, int]
-) -> None:
+def test_impossible_resources_end_the_connection(running: RunningServer, changes: dict[str, int]) -> None:
     """The client waits for a descriptor that does not come."""
     client = running.client()
     client.send(messages.ProtocolVersion(2))

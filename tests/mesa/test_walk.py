@@ -137,9 +137,7 @@ def _clear(sent: random.Random) -> bytes:
     data = work_commands.Clear(sent.randrange(8), colour, 0.1, 7).encode_command()
     if not sent.randrange(8):
         words = sent.randrange(10)
-        data = struct.pack("<I", work_commands.Clear.number | words << 16) + sent.randbytes(
-            4 * words
-        )
+        data = struct.pack("<I", work_commands.Clear.number | words << 16) + sent.randbytes(4 * words)
     return data
 
 

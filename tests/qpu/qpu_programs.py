@@ -42,9 +42,7 @@ def number(rng: random.Random, plain: bool) -> int:
     kind = rng.random()
     span = 6 if plain else 30
     if plain or 0.3 < kind < 0.7:
-        return int(
-            np.float32(rng.choice([-1, 1]) * 2.0 ** rng.uniform(-span, span)).view(np.uint32)
-        )
+        return int(np.float32(rng.choice([-1, 1]) * 2.0 ** rng.uniform(-span, span)).view(np.uint32))
     return rng.choice(SPECIAL) if kind < 0.3 else rng.getrandbits(32)
 
 

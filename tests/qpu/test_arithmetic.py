@@ -117,9 +117,7 @@ def test_both_ways_to_convert(straight: bool, target: Target) -> None:
         store(place, result)
 
     native = build("ftoi", {"run": Function((ptr,), None, body)}, target=target)["run"]
-    words = np.concatenate(
-        [finite_floats(800, 4), [0x7F800000, 0xFF800000, 0x7FC00000, 0xFFFFFFFF]]
-    )
+    words = np.concatenate([finite_floats(800, 4), [0x7F800000, 0xFF800000, 0x7FC00000, 0xFFFFFFFF]])
     words = words[-800:].astype(np.uint32)
     place = np.zeros(32, np.uint32)
     lanes = place[-place.ctypes.data % 64 // 4 :][:16]
@@ -209,9 +207,7 @@ def test_sfu_accuracy() -> None:
 def test_sfu_in_the_jit(engine: str) -> None:
     words = []
     for function in range(4):
-        words.append(
-            alu(op_add=21, cond_add=1, raddr_a=0, add_a=6, add_b=6, waddr_add=52 + function)
-        )
+        words.append(alu(op_add=21, cond_add=1, raddr_a=0, add_a=6, add_b=6, waddr_add=52 + function))
         words += [alu(), alu()]
         words.append(alu(op_add=21, cond_add=1, add_a=4, add_b=4, waddr_add=32 + function))
     golden, native = Runner(words + END), Runner(words + END, engine)

@@ -74,10 +74,7 @@ def turned(rounded: Callable[[Fraction], Fraction]) -> np.ndarray:
     for lane in range(16):
         x, y = rounded(1 + lane * Fraction(STEP)), Fraction(1, 2)
         for _ in range(TURNS):
-            x, y = (
-                rounded(rounded(x * c) - rounded(y * s)),
-                rounded(rounded(y * c) + rounded(x * s)),
-            )
+            x, y = (rounded(rounded(x * c) - rounded(y * s)), rounded(rounded(y * c) + rounded(x * s)))
         points.append((float(x), float(y)))
     return np.array(points).T
 
@@ -97,9 +94,7 @@ def test_no_other_rounding_would_do() -> None:
     """The error is that of rounding toward zero: it grows with each turn, not with its root."""
     angle = TURNS * math.atan2(*(float(np.float32(f(ANGLE))) for f in (math.sin, math.cos)))
     x, y = 1 + STEP * np.arange(16), np.full(16, 0.5)
-    exact = np.array(
-        [x * math.cos(angle) - y * math.sin(angle), x * math.sin(angle) + y * math.cos(angle)]
-    )
+    exact = np.array([x * math.cos(angle) - y * math.sin(angle), x * math.sin(angle) + y * math.cos(angle)])
 
     def error(points: np.ndarray) -> float:
         return float(np.sqrt(((points - exact) ** 2).sum() / (exact**2).sum()))

@@ -55,10 +55,7 @@ def operands_of(bits: int) -> tuple[object, ...]:
     """What each ALU gets, by file and address, and what else is read."""
     alu = Alu(bits)
     ports = {A: ("a", alu.raddr_a), B: ("b", alu.raddr_b)}
-    muxes = [
-        *((alu.add_a, alu.add_b) if alu.op_add else ()),
-        *((alu.mul_a, alu.mul_b) if alu.op_mul else ()),
-    ]
+    muxes = [*((alu.add_a, alu.add_b) if alu.op_add else ()), *((alu.mul_a, alu.mul_b) if alu.op_mul else ())]
     named = [(READ_NAMES[p[0]][p[1]] if (p := ports.get(m)) else m) for m in muxes]
     unselected = [p for m, p in ports.items() if m not in muxes and p[1] in CONSUMING]
     both = {p for m, p in ports.items() if m in muxes}

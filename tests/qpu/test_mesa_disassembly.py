@@ -223,9 +223,7 @@ def packs(word: Alu | LoadImmediate | Semaphore) -> bool:
         works = word.pack in (3, 4, 5, 6, 7)
         return works and (bool(word.op_mul) if isinstance(word, Alu) else word.waddr_mul != 39)
     ops = (word.op_add, word.op_mul) if isinstance(word, Alu) else (1, 1)
-    return any(
-        op and f == "a" and w < 32 for op, (f, w) in zip(ops, word.write_addresses(), strict=True)
-    )
+    return any(op and f == "a" and w < 32 for op, (f, w) in zip(ops, word.write_addresses(), strict=True))
 
 
 def source(alu: Alu, mux: Mux) -> object:

@@ -14,9 +14,7 @@ from vc4lab.qpu.text.containers import NotFound, elf_code, text_code
 from vc4lab.qpu.text.elf import elf_object
 from vc4lab.qpu.text.outputs import c_source, gnu_source, hex_words, identifier, python_source
 
-SOURCE = (
-    ".global entry\nentry: mov r0, unif # one */ two\nmov r1, 0x12345\nexit: nop; nop; thrend\n"
-)
+SOURCE = ".global entry\nentry: mov r0, unif # one */ two\nmov r1, 0x12345\nexit: nop; nop; thrend\n"
 ASSEMBLY = assemble(SOURCE)
 
 

@@ -93,12 +93,7 @@ def test_code_before_the_entry_and_far_away() -> None:
     assert program.problems == ()
     assert len(program) == 11 + 4 + 3
     assert program.words == (*words[3:], NO, END, NO, NO, *words[:3])
-    assert [program.address_of(k) for k in (0, 10, 11, 15)] == [
-        0x1018,
-        0x1068,
-        0x1058 + far,
-        0x1000,
-    ]
+    assert [program.address_of(k) for k in (0, 10, 11, 15)] == [0x1018, 0x1068, 0x1058 + far, 0x1000]
     assert all(program.index_of(program.address_of(k)) == k for k in range(len(program)))
     assert program.index_of(0x1004) is program.index_of(0x1070) is None
     assert program.after(17) == 0  # the piece before the entry runs into it
@@ -180,9 +175,7 @@ def test_uniform_stream() -> None:
         return NOP.replace(waddr_add=address).encode()
 
     uniform = NOP.replace(raddr_a=32, raddr_b=32).encode()
-    program = Program(
-        (uniform, write(Write.TMU0_T), write(Write.TMU1_S), write(Write.TMU0_S), uniform)
-    )
+    program = Program((uniform, write(Write.TMU0_T), write(Write.TMU1_S), write(Write.TMU0_S), uniform))
     sites = program.uniform_sites
     assert [(s.kind, s.unit, s.request, s.parameter) for s in sites] == [
         ("uniform", -1, -1, -1),

@@ -118,7 +118,5 @@ def test_a_long_program_is_given_up_quickly() -> None:
     text = "ldi unif_addr, 0x1200\n" + "nop\n" * MAX_INSTRUCTIONS + SAMPLE + END
     assert places(text) == [None, None]
     # Ways that meet again and again, with a pointer that has ever more places.
-    knot = "".join(
-        f"t{k}: mov r1, unif\nbrr.allz -, t{k // 2}\nnop\nnop\nnop\n" for k in range(150)
-    )
+    knot = "".join(f"t{k}: mov r1, unif\nbrr.allz -, t{k // 2}\nnop\nnop\nnop\n" for k in range(150))
     assert places(knot + SAMPLE + END) == [None, None]

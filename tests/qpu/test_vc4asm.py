@@ -184,9 +184,7 @@ def test_directives(text: str, same: str) -> None:
 
 
 def test_data() -> None:
-    text = (
-        ".int 5, -1\n.short 1, 2\n.byte 1, 2, 3, 4\n.float 1.0, 0.5\n.half 1.0\n.align 8\n.long 7\n"
-    )
+    text = ".int 5, -1\n.short 1, 2\n.byte 1, 2, 3, 4\n.float 1.0, 0.5\n.half 1.0\n.align 8\n.long 7\n"
     assembly = assemble(text)
     data = assembly.bytes
     assert struct.unpack_from("<IiHH4B2f", data) == (5, -1, 1, 2, 1, 2, 3, 4, 1.0, 0.5)

@@ -86,9 +86,9 @@ def test_clear_list() -> None:
 
 
 def test_addresses_and_floats() -> None:
-    assert build(
-        "store tile buffer general", buffer=1, address=0x1230, last_tile=1
-    ) == bytes.fromhex("1c 0100 38120000")
+    assert build("store tile buffer general", buffer=1, address=0x1230, last_tile=1) == bytes.fromhex(
+        "1c 0100 38120000"
+    )
     assert build("GL shader state", attributes=3, address=0xABCD0) == bytes.fromhex("40d3bc0a00")
     assert build("depth offset", factor=1.0, units=-2.0) == bytes.fromhex("65803f00c0")
     assert build("point size", point_size=0.5) == bytes.fromhex("620000003f")
@@ -100,9 +100,7 @@ def test_addresses_and_floats() -> None:
         build(9)
 
 
-@pytest.mark.parametrize(
-    "path", sorted(JOBS.glob("*/job*/bin_cl.bin")), ids=lambda p: str(p.parent)
-)
+@pytest.mark.parametrize("path", sorted(JOBS.glob("*/job*/bin_cl.bin")), ids=lambda p: str(p.parent))
 def test_driver_lists_parse_to_their_end(path: Path) -> None:
     data = path.read_bytes()
     records = list(parse_list(bytes_reader(data), 0, len(data)))

@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 from tests.support.compressed_lists import encode_compressed
 
 from vc4lab.records.control import bytes_reader
-from vc4lab.records.primitives import (
-    ListFormat,
-    code_size,
-    decode_code,
-    decode_compressed,
-    decode_vg_inline,
-)
+from vc4lab.records.primitives import ListFormat, code_size, decode_code, decode_compressed, decode_vg_inline
 
 POINTS, LINES, TRIANGLES, RHT = 0x10, 0x11, 0x12, 0x13
 TRIANGLES24, TRIANGLES_XY, RHT_XY = 0x22, 0x32, 0x33
@@ -61,9 +55,7 @@ VECTORS = [
 
 
 @pytest.mark.parametrize(("form", "previous", "code", "primitive"), VECTORS)
-def test_index_codings(
-    form: int, previous: tuple[int, ...], code: str, primitive: tuple[int, ...]
-) -> None:
+def test_index_codings(form: int, previous: tuple[int, ...], code: str, primitive: tuple[int, ...]) -> None:
     data = bytes.fromhex(code)
     layout = ListFormat(form)
     assert code_size(data[0], layout) == len(data)
@@ -162,9 +154,7 @@ def test_loops_and_reserved() -> None:
     decoded = decode_compressed(bytes_reader(loop), 0, ListFormat(TRIANGLES), limit=100)
     assert decoded.problem is not None
     assert "not ended after 100 codes" in decoded.problem
-    assert "not documented" in str(
-        decode_compressed(bytes_reader(loop), 0, ListFormat(0x31)).problem
-    )
+    assert "not documented" in str(decode_compressed(bytes_reader(loop), 0, ListFormat(0x31)).problem)
     decoded = decode_compressed(bytes_reader(b"\x02\x00"), 0, ListFormat(POINTS))
     assert "run length" in str(decoded.problem)
     with pytest.raises(ValueError, match="doesn't fit"):

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from vc4lab.records import shader
 from vc4lab.records.control import bytes_reader
 from vc4lab.records.states import GlShaderState
-from vc4lab.records.texture import (
-    MagFilter,
-    MinFilter,
-    TextureConfig,
-    TextureType,
-    Wrap,
-)
+from vc4lab.records.texture import MagFilter, MinFilter, TextureConfig, TextureType, Wrap
 
 
 @given(st.integers(1, 8), st.booleans(), st.data())

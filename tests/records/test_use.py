@@ -76,10 +76,7 @@ def test_records_of_the_other_thread() -> None:
 
 
 def test_members_of_the_state_and_where_they_stand() -> None:
-    assert STATE_FIELDS[67] == (
-        StateField("shader_word", 0, 4),
-        StateField("shader_uniforms", 4, 4),
-    )
+    assert STATE_FIELDS[67] == (StateField("shader_word", 0, 4), StateField("shader_uniforms", 4, 4))
     assert STATE_FIELDS[96] == (StateField("config", 0, 3),)
     assert STATE_FIELDS[98] == (StateField("point_size", 0, 4, real=True),)
     assert STATE_FIELDS[100] == (StateField("rht_boundary", 0, 2, signed=True),)

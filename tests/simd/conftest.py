@@ -47,9 +47,7 @@ def apply(target: Target) -> Callable[..., list[np.ndarray]]:
     It runs twice, the second time compiled quickly; both must give the same bytes.
     """
 
-    def run(
-        types: list[Type], body: Callable[..., Any], *arrays: Any, mode: str = "qpu"
-    ) -> list[np.ndarray]:
+    def run(types: list[Type], body: Callable[..., Any], *arrays: Any, mode: str = "qpu") -> list[np.ndarray]:
         results: list[Type] = []
 
         def traced(source: Any, destination: Any) -> None:

@@ -108,9 +108,7 @@ def operands(count: int) -> np.ndarray:
     words = rng.integers(0, 1 << 32, (count, 2, 16), np.uint32)
     kind = rng.integers(0, 3, words.shape)
     middling = words & 0x807FFFFF | (rng.integers(100, 156, words.shape, np.uint32) << 23)
-    return np.where(
-        kind == 0, rng.choice(SPECIAL, words.shape), np.where(kind == 1, middling, words)
-    )
+    return np.where(kind == 0, rng.choice(SPECIAL, words.shape), np.where(kind == 1, middling, words))
 
 
 def _bodies(type_: Any, operations: dict[str, Callable[[Value, Value], Value]]) -> Function[None]:
@@ -123,9 +121,7 @@ def _bodies(type_: Any, operations: dict[str, Callable[[Value, Value], Value]]) 
 
 
 @pytest.mark.parametrize("mode", ["qpu", "default"])
-@pytest.mark.parametrize(
-    ("type_", "operations"), [(i32x16, WORDS), (f32x16, FLOATS)], ids=["i", "f"]
-)
+@pytest.mark.parametrize(("type_", "operations"), [(i32x16, WORDS), (f32x16, FLOATS)], ids=["i", "f"])
 def test_every_operation_gives_the_bytes_of_native_code(type_, operations, mode) -> None:
     function = {"f": _bodies(type_, operations)}
     native = build("operations", function, float_mode=mode)["f"]
@@ -196,9 +192,7 @@ def test_flags_functions_and_structures() -> None:
     def outer(block, x):
         made = Both.at(block)
         place = address_of(square)
-        _, flags = call_with_flags(
-            lambda: call_pointer(place, None, (ptr, f32), block, x, float_mode="keep")
-        )
+        _, flags = call_with_flags(lambda: call_pointer(place, None, (ptr, f32), block, x, float_mode="keep"))
         made.flags = flags & (FP_INVALID | FP_OVERFLOW)
 
     for target in (None, eager.TARGET):

@@ -280,9 +280,7 @@ def test_modules_call_each_other(target):
     def each(numbers, function):
         total = load(i32, numbers) * 0
         for k in range(4):
-            found = call_pointer(
-                function, i32, (i32,), load(i32, numbers + k * 4), float_mode="keep"
-            )
+            found = call_pointer(function, i32, (i32,), load(i32, numbers + k * 4), float_mode="keep")
             total = total + found
         return total
 
@@ -296,16 +294,10 @@ def test_modules_call_each_other(target):
     def squares():
         function = imported("vc4_each", i32, (ptr, ptr))
         numbers = table(i32, [1, 2, 3, 4])
-        return call_pointer(
-            function, i32, (ptr, ptr), numbers, address_of(square), float_mode="keep"
-        )
+        return call_pointer(function, i32, (ptr, ptr), numbers, address_of(square), float_mode="keep")
 
     module = build(
-        "squares",
-        {"squares": squares},
-        target=target,
-        float_mode="caller",
-        imports={"vc4_each": shared},
+        "squares", {"squares": squares}, target=target, float_mode="caller", imports={"vc4_each": shared}
     )
     del shared
     assert module["squares"]() == 30

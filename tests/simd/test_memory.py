@@ -212,13 +212,7 @@ def test_struct_in_python():
     c.lanes = [0.5 * i for i in range(16)]
     c.inner.weight = 1.5
     c.inners[2].tag = 4
-    assert (c.width, c.flag, c.base, list(c.colour), c.lanes[3]) == (
-        -3,
-        True,
-        2**63,
-        [*range(8)],
-        1.5,
-    )
+    assert (c.width, c.flag, c.base, list(c.colour), c.lanes[3]) == (-3, True, 2**63, [*range(8)], 1.5)
     assert ctypes.c_float.from_address(c.address + 132).value == 1.5
     assert ctypes.c_int8.from_address(c.address + 136 + 16).value == 4
     c.colour = bytes(32)
@@ -259,13 +253,7 @@ def test_struct_in_kernels(target):
     a.lanes = [float(i) for i in range(16)]
     native = build("s", {"f": f}, target=target)["f"]
     assert native(a.address, b.address) == 50
-    assert (a.width, a.inner.weight, a.inners[2].tag, a.small, b.small) == (
-        2,
-        2.5,
-        9,
-        0,
-        5,
-    )
+    assert (a.width, a.inner.weight, a.inners[2].tag, a.small, b.small) == (2, 2.5, 9, 0, 5)
     assert list(a.colour) == [i * i for i in range(8)]
     assert list(a.lanes) == [2.0 * i for i in range(16)]
     assert a.counter == 1 << 40

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vc4lab.simd import (
-    build,
-    f32,
-    i32,
-    i32x16,
-    kernel,
-    load,
-    ptr,
-    store,
-)
+from vc4lab.simd import build, f32, i32, i32x16, kernel, load, ptr, store
 
 
 def fails(error=TypeError, args=(i32,), returns=i32):
@@ -123,9 +114,7 @@ def test_errors_point_at_the_kernel_line():
 
     with pytest.raises(NameError) as caught:
         build("test", {"f": f})
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(caught.tb) if frame.filename == __file__
-    ]
+    lines = [frame.lineno for frame in traceback.extract_tb(caught.tb) if frame.filename == __file__]
     assert lines[-1] == _line("n = n + undefined_thing")
 
 

@@ -65,16 +65,12 @@ from vc4lab.simd import (
     vec,
 )
 
-A = np.array(
-    [0, 1, -1, 2**31 - 1, -(2**31), 7, -7, 100, 12345, -54321, 255, 256, 65535, 65536, 3, 31]
-)
+A = np.array([0, 1, -1, 2**31 - 1, -(2**31), 7, -7, 100, 12345, -54321, 255, 256, 65535, 65536, 3, 31])
 B = np.array([1, 2, -1, 1, -1, 3, 3, -9, 54321, 77, -(2**31), 0, 0, 65537, 2**31 - 1, 5])
 X = np.array(
     [0.0, -0.0, 1.0, -1.5, 0.75, 1e30, -1e30, 3e9, -3e9, 2147483520.0, 1e-40, -1e-40,
      math.inf, -math.inf, math.nan, 8388609.0], "f4")  # fmt: skip
-Y = np.array(
-    [1.0, 1.0, 0.3, 0.1, 3.0, 1e30, 2.0, 7.0, 0.1, 1e-30, 1.0, 3.0, 1.0, math.inf, 1.0, -2.5], "f4"
-)
+Y = np.array([1.0, 1.0, 0.3, 0.1, 3.0, 1e30, 2.0, 7.0, 0.1, 1e-30, 1.0, 3.0, 1.0, math.inf, 1.0, -2.5], "f4")
 
 
 def wrap(values: object, bits: int = 32) -> np.ndarray:
@@ -119,9 +115,7 @@ def test_integer_arithmetic(apply):
 
 
 def test_division_never_traps(apply):
-    quotient, remainder, uquotient = apply(
-        [i32x16, i32x16], lambda a, b: [a // b, a % b, a.udiv(b)], A, B
-    )
+    quotient, remainder, uquotient = apply([i32x16, i32x16], lambda a, b: [a // b, a % b, a.udiv(b)], A, B)
     for a, b, q, r, uq in zip(A, B, quotient, remainder, uquotient, strict=True):
         a, b = int(a), int(b) or 1
         want = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
@@ -219,9 +213,7 @@ def test_rounding_to_integers(apply, mode):
     values = np.array(
         [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, -1.5, 8388607.5, -8388607.5, 1e10, -1e10, math.inf,
          -math.inf, 0.99999994, -0.99999994], "f4")  # fmt: skip
-    floor, ceil, nearest = apply(
-        [f32x16], lambda x: [floor_(x), ceil_(x), nearest_(x)], values, mode=mode
-    )
+    floor, ceil, nearest = apply([f32x16], lambda x: [floor_(x), ceil_(x), nearest_(x)], values, mode=mode)
     for g, w in ((floor, np.floor(values)), (ceil, np.ceil(values)), (nearest, np.rint(values))):
         assert g.tobytes() == w.tobytes()
 
@@ -239,9 +231,7 @@ def test_integers_of_numbers_that_do_not_fit(apply, mode):
 
 
 def test_min_max_pick_the_second_for_nan(apply):
-    low, high = apply(
-        [f32x16, f32x16], lambda a, b: [fmin_(a, b), fmax_(a, b)], X, Y, mode="default"
-    )
+    low, high = apply([f32x16, f32x16], lambda a, b: [fmin_(a, b), fmax_(a, b)], X, Y, mode="default")
     assert low.tobytes() == np.where(X < Y, X, Y).tobytes()
     assert high.tobytes() == np.where(X > Y, X, Y).tobytes()
 

@@ -20,14 +20,8 @@ def plain(a: int) -> int:
     return a + 1
 
 
-@decorated(
-    1,
-    2,
-)
-def with_head(
-    a: int,
-    b: int = 0,
-) -> int:
+@decorated(1, 2)
+def with_head(a: int, b: int = 0) -> int:
     # fmt: off
     if a:
     # a comment further left
@@ -87,10 +81,7 @@ def crowded() -> Any:
 
 @pytest.mark.parametrize(
     "function",
-    [
-        *(plain, with_head, with_text, with_comment, one_line),
-        *(Room.method, Room.next, outer(), crowded()),
-    ],
+    [*(plain, with_head, with_text, with_comment, one_line), *(Room.method, Room.next, outer(), crowded())],
     ids=lambda f: f.__name__,
 )
 def test_the_tree_is_that_of_the_lines_that_inspect_finds(function: Any) -> None:

@@ -47,9 +47,7 @@ Boot = Callable[..., Machine]
 def boot(tmp_path: Path) -> Boot:
     """`boot("name", config, typed)` → a machine with a test kernel (or bytes) on its card."""
 
-    def make(
-        kernel: str | bytes, config: str | None = None, typed: str = "", **options: Any
-    ) -> Machine:
+    def make(kernel: str | bytes, config: str | None = None, typed: str = "", **options: Any) -> Machine:
         image = kernel if isinstance(kernel, bytes) else (KERNELS / f"{kernel}.img").read_bytes()
         (tmp_path / "kernel7.img").write_bytes(image)
         if config is not None:

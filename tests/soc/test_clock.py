@@ -33,9 +33,7 @@ def test_events_come_in_their_order_whatever_is_taken_back(boot: Callable[..., M
     assert 500 < len(ran) < 1500
 
 
-def test_a_timer_that_is_set_again_and_again_needs_no_more_room(
-    boot: Callable[..., Machine],
-) -> None:
+def test_a_timer_that_is_set_again_and_again_needs_no_more_room(boot: Callable[..., Machine]) -> None:
     machine = boot(HALT)
     queue = machine.hardware.clock._queue
     machine.bus.write(0xB408, 4, 0xA2)

@@ -127,14 +127,7 @@ def test_addresses_outside_ram_and_the_unpowered_v3d(boot):
     assert "0x3c100000" in machine.reporter.summary()
 
 
-@pytest.mark.parametrize(
-    ("page", "named"),
-    [
-        (0x208000, "DPI"),
-        (0x700000, "DSI 1"),
-        (0x801000, "Unicam 1"),
-    ],
-)
+@pytest.mark.parametrize(("page", "named"), [(0x208000, "DPI"), (0x700000, "DSI 1"), (0x801000, "Unicam 1")])
 def test_registers_of_the_display_are_named(boot, page: int, named: str):
     """A program that drives the display itself hears why its picture does not come."""
     machine = boot("hang")

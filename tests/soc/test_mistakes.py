@@ -56,8 +56,7 @@ def run(card: Callable[..., Path]) -> Run:
         machine.mailbox.at_once = True  # a script does not wait for replies
         base = machine.board.peripherals
         steps = [
-            (what - 10, base + at, value) if what > 10 else (what, at, value)
-            for what, at, value in script
+            (what - 10, base + at, value) if what > 10 else (what, at, value) for what, at, value in script
         ]
         machine.memory.write(SCRIPT, b"".join(struct.pack("<3I", *step) for step in steps))
         machine.memory.write(MESSAGE, struct.pack("<7I", 28, 0, 0x30012, 4, 4, 1, 0))
@@ -179,10 +178,7 @@ def lists(machine: Machine) -> None:
 
 def start(thread: int, at: int, size: int) -> list[Step]:
     place = at | 0xC0000000
-    return [
-        (DEVICE, V3D + 0x110 + 4 * thread, place),
-        (DEVICE, V3D + 0x108 + 4 * thread, place + size),
-    ]
+    return [(DEVICE, V3D + 0x110 + 4 * thread, place), (DEVICE, V3D + 0x108 + 4 * thread, place + size)]
 
 
 BIN, RENDER = start(0, DATA, 18), start(1, DATA + 0x100, 1)
@@ -212,9 +208,7 @@ def test_binner_memory_runs_out(run: Run) -> None:
     def prepare(machine: Machine) -> None:
         memory = machine.memory
         vertices = b"".join(
-            nv_vertex(x, y, 0.5, 1.0)
-            for k in range(400)
-            for x, y in ((1, 1), (1 + k % 60, 60), (60, 2))
+            nv_vertex(x, y, 0.5, 1.0) for k in range(400) for x, y in ((1, 1), (1 + k % 60, 60), (60, 2))
         )
         memory.write(SURFACE, vertices)
         code = assemble("nop ; nop ; thrend\nnop\nnop\n").bytes
@@ -246,23 +240,17 @@ def test_sleeping_for_an_interrupt_of_the_v3d(run: Run) -> None:
 def test_a_semaphore_nobody_increments(run: Run) -> None:
     machine = run([*POWER, *BIN, *RENDER, (DEVICE_WAIT, V3D + 0x138, 1)], lists)
     assert "the binning list has ended without a record 7" in found(machine, "CLE-022")
-    assert "the rendering thread (CT1CA = 0xc0200101) waits for record 8" in found(
-        machine, "SOC-040"
-    )
+    assert "the rendering thread (CT1CA = 0xc0200101) waits for record 8" in found(machine, "SOC-040")
 
 
 # -- 19: the picture ---------------------------------------------------------------------------
 
 
-def framebuffer(
-    width: int, height: int, depth: int, order: int | None = None
-) -> Callable[..., None]:
+def framebuffer(width: int, height: int, depth: int, order: int | None = None) -> Callable[..., None]:
     """A message that allocates a framebuffer."""
 
     def prepare(machine: Machine) -> None:
-        tags = struct.pack("<5I", 0x48003, 8, 8, width, height) + struct.pack(
-            "<4I", 0x48005, 4, 4, depth
-        )
+        tags = struct.pack("<5I", 0x48003, 8, 8, width, height) + struct.pack("<4I", 0x48005, 4, 4, depth)
         if order is not None:
             tags += struct.pack("<4I", 0x48006, 4, 4, order)
         tags += struct.pack("<5I", 0x40001, 8, 4, 4096, 0) + bytes(4)
@@ -289,12 +277,8 @@ def test_lines_that_ignore_the_pitch(run: Run) -> None:
     assert not run([*POWER, *right], prepare).reporter.items
 
 
-@pytest.mark.parametrize(
-    ("order", "pixel", "told"), [(None, 0xFF, 1), (1, 0xFF, 0), (None, 0xFF00, 0)]
-)
-def test_a_pixel_order_that_was_not_chosen(
-    run: Run, order: int | None, pixel: int, told: int
-) -> None:
+@pytest.mark.parametrize(("order", "pixel", "told"), [(None, 0xFF, 1), (1, 0xFF, 0), (None, 0xFF00, 0)])
+def test_a_pixel_order_that_was_not_chosen(run: Run, order: int | None, pixel: int, told: int) -> None:
     prepare = framebuffer(16, 8, 32, order)
     place = place_of(run, prepare)
     machine = run([*POWER, (STORE, place, pixel)], prepare)
@@ -309,10 +293,7 @@ def test_a_pixel_order_that_was_not_chosen(
     [
         ({"width": 32, "height": 8, "format": 1}, None),
         ({"width": 32, "height": 8, "format": 2}, "it stores 16 bits per pixel"),
-        (
-            {"width": 28, "height": 8, "format": 1},
-            "its rows are 112 bytes apart, the framebuffer's 128",
-        ),
+        ({"width": 28, "height": 8, "format": 1}, "its rows are 112 bytes apart, the framebuffer's 128"),
         ({"width": 32, "height": 8, "format": 1, "tiling": 1}, "it stores tiles"),
         ({"width": 32, "height": 9, "format": 1}, "extend past the framebuffer's end"),
     ],
@@ -346,9 +327,7 @@ def test_counters_without_their_global_enable(run: Run) -> None:
     text = found(machine, "CLE-037")
     assert "PCTRE = 0x00000001 enables counters, but bit 31 is not set" in text
     assert "<put>" in text
-    assert not run(
-        [*POWER, (DEVICE, V3D + 0x684, 1), (DEVICE, V3D + 0x674, 1 << 31 | 1)]
-    ).reporter.items
+    assert not run([*POWER, (DEVICE, V3D + 0x684, 1), (DEVICE, V3D + 0x674, 1 << 31 | 1)]).reporter.items
 
 
 # -- 27: guard zones ---------------------------------------------------------------------------
@@ -442,9 +421,7 @@ def test_gpu_mem(run: Run) -> None:
     assert not run(POWER, config="gpu_mem=32\n").reporter.items
 
     def prepare(machine: Machine) -> None:
-        machine.memory.write(
-            MESSAGE, struct.pack("<9I", 36, 0, 0x3000C, 12, 12, 17 << 20, 4096, 4, 0)
-        )
+        machine.memory.write(MESSAGE, struct.pack("<9I", 36, 0, 0x3000C, 12, 12, 17 << 20, 4096, 4, 0))
 
     assert "gpu_mem=16" in found(run(POWER, prepare, config="gpu_mem=16\n"), "SOC-023")
 

@@ -104,9 +104,7 @@ def test_a_forgiving_machine_has_a_forgiving_v3d():
 
 def test_an_experiment_hands_its_options_on():
     assert Experiment(bytes(8), gpu=GPU).programs.unit.budget == 1000
-    assert Experiment(bytes(8), threads=2, budget=9).programs.options == GpuOptions(
-        threads=2, budget=9
-    )
+    assert Experiment(bytes(8), threads=2, budget=9).programs.options == GpuOptions(threads=2, budget=9)
 
 
 def test_a_device_and_a_replay_hand_theirs_on():

@@ -136,9 +136,7 @@ def test_an_idle_guest_is_woken_once_a_second(make, name):
         machines = plain, paced
         assert [m.run(seconds=seconds).reason for m in machines] == [Stop.SECONDS] * 2
         assert look(plain) == look(paced)
-    assert pace.sleeps <= SECONDS + 8, (
-        "some vsyncs at the beginning of each run, then once a second"
-    )
+    assert pace.sleeps <= SECONDS + 8, "some vsyncs at the beginning of each run, then once a second"
     assert wall.now - began == pytest.approx(SECONDS * 1e9, abs=3e7)
     assert paced.vsyncs == SECONDS * 60
     assert paced.turns.slices < 150

@@ -98,9 +98,7 @@ class BinnerByHand(ptb.Binner):
             self.context.counter = 1
             self.context.drawn = 0
 
-    def draw(
-        self, mode: int, source: IndexSource, coordinates: Coordinates, *, clip: bool = True
-    ) -> int:
+    def draw(self, mode: int, source: IndexSource, coordinates: Coordinates, *, clip: bool = True) -> int:
         """Bins one primitive record; `clip` is the shader record's clipping flag. A status."""
         c, row = self.context, 4 * coordinates.clip_words
         if not c.width * c.height:

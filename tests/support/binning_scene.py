@@ -25,13 +25,7 @@ LIST_BYTES = 1 << 16
 def copies(words: int, extra: str = "") -> str:
     """A vertex program that copies its attributes."""
     text = f"ldi vr_setup, 0x{words << 20 | 0x1A00:x}\nldi vw_setup, 0x1a00\n"
-    return (
-        text
-        + "nop ; nop\n" * 3
-        + extra
-        + "mov vpm, vpm ; nop\n" * words
-        + "nop ; nop ; thrend\nnop\nnop"
-    )
+    return text + "nop ; nop\n" * 3 + extra + "mov vpm, vpm ; nop\n" * words + "nop ; nop ; thrend\nnop\nnop"
 
 
 def vertex(rng: random.Random) -> bytes:
@@ -80,9 +74,7 @@ class Scene:
 
     def shader(self, coordinate: int, **options: int) -> bytes:
         """A record 64 with a GL shader record."""
-        return build(
-            64, address=self.frame.job.put(self.record(coordinate, **options)), attributes=1
-        )
+        return build(64, address=self.frame.job.put(self.record(coordinate, **options)), attributes=1)
 
     def indexed(self, mode: int, length: int, **fields: int) -> bytes:
         """A record 32."""

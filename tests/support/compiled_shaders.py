@@ -9,13 +9,7 @@ from numpy.typing import NDArray
 from tests.support.shader_runs import LANES, any_inputs
 
 from vc4lab.driver.compiler.keys import Varying, VertexKey
-from vc4lab.driver.compiler.result import (
-    CompiledShader,
-    CompiledVertex,
-    Stage,
-    Uniform,
-    UniformKind,
-)
+from vc4lab.driver.compiler.result import CompiledShader, CompiledVertex, Stage, Uniform, UniformKind
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
 from vc4lab.driver.compiler.ssa.golden import Inputs, Outputs, run
 from vc4lab.driver.compiler.ssa.ops import Words
@@ -46,9 +40,7 @@ def bytes_of(words: Words) -> list[Words]:
 
 def smooth_word(unit: int, coordinates: list[Words]) -> Words:
     """A texture's word: each byte changes slowly with the coordinates."""
-    total = sum(
-        (k + 1) * one.view(np.float32).astype(np.float64) for k, one in enumerate(coordinates)
-    )
+    total = sum((k + 1) * one.view(np.float32).astype(np.float64) for k, one in enumerate(coordinates))
     word = np.zeros(LANES, np.uint32)
     for k in range(4):
         byte = np.rint(127.5 + 127.5 * np.sin(0.7 * total + unit + k)).astype(np.uint32)
@@ -59,9 +51,7 @@ def smooth_word(unit: int, coordinates: list[Words]) -> Words:
 def smooth_sampler(_name: str, texture: str, unit: int, args: list[Words]) -> list[Words]:
     """`smooth_word` for the reference."""
     count = 3 if texture.endswith(("CUBE", "3D")) else 2
-    coordinates = args[
-        : 1 if texture.endswith("1D") else min(count, 2) if "3D" in texture else count
-    ]
+    coordinates = args[: 1 if texture.endswith("1D") else min(count, 2) if "3D" in texture else count]
     if texture.endswith("CUBE"):
         floats = [one.view(np.float32) for one in coordinates]
         largest = np.max(np.abs(floats), axis=0)
@@ -264,12 +254,7 @@ def any_pixels(program: Program, seed: int) -> Inputs:
     inputs.uniforms = (constants,)
     table = dict(inputs.inputs)
     lanes = np.arange(LANES)
-    position = (
-        lanes % 2 + 8.5,
-        lanes // 2 % 2 + 20.5,
-        np.full(LANES, 0.5),
-        1 / np.resize(W, LANES),
-    )
+    position = (lanes % 2 + 8.5, lanes // 2 % 2 + 20.5, np.full(LANES, 0.5), 1 / np.resize(W, LANES))
     for one in program.declarations:
         if one.file is File.IN and one.semantic is not None:
             if one.semantic.name == "POSITION":
@@ -331,9 +316,7 @@ def is_near(expected: Words, given: Words) -> NDArray[np.bool_]:
         return wild | (np.abs(a - b) <= 2e-3 * np.maximum(1, np.abs(a)))
 
 
-def expected_vertices(
-    program: Program, key: VertexKey, stage: Stage, expected: Outputs
-) -> list[Words]:
+def expected_vertices(program: Program, key: VertexKey, stage: Stage, expected: Outputs) -> list[Words]:
     """The words that a vertex or coordinate program writes."""
     numbers = output_numbers(program)
     zero, one = np.zeros(LANES, np.uint32), np.full(LANES, word_of(1.0), np.uint32)

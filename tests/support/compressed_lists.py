@@ -64,9 +64,7 @@ def _absolute(primitive: Primitive, form: ListFormat) -> bytes:
     return bytes(out)
 
 
-def _relative_codes(
-    primitive: Primitive, previous: Primitive | None, form: ListFormat
-) -> list[bytes]:
+def _relative_codes(primitive: Primitive, previous: Primitive | None, form: ListFormat) -> list[bytes]:
     """Every shorter code that decodes to `primitive`: proposed, then decoded to check."""
     proposals: list[int] = []
     base, last = primitive[0], primitive[-1]
@@ -109,9 +107,7 @@ def _relative_codes(
     ]
 
 
-def _decodes_to(
-    word: int, primitive: Primitive, previous: Primitive | None, form: ListFormat
-) -> int:
+def _decodes_to(word: int, primitive: Primitive, previous: Primitive | None, form: ListFormat) -> int:
     """Size of the code `word` if it means `primitive`, else 0."""
     first = word & 0xFF
     if first in (ESCAPE_END, ESCAPE_ABSOLUTE, ESCAPE_BRANCH):

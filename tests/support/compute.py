@@ -76,10 +76,7 @@ class Board:
         return at
 
     def start(
-        self,
-        program: str | Sequence[int] | int,
-        uniforms: Sequence[int] = (),
-        length: int = 0,
+        self, program: str | Sequence[int] | int, uniforms: Sequence[int] = (), length: int = 0
     ) -> None:
         """Queue a program with its uniforms."""
         code = program if isinstance(program, int) else self.load(program)

@@ -12,13 +12,7 @@ import numpy as np
 from vc4lab.qpu.isa.vpm_setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 from vc4lab.v3d.unknowns import Unknowns
 from vc4lab.v3d.user_programs.state import Setups
-from vc4lab.v3d.user_programs.watching.transfers import (
-    across,
-    down,
-    load_places,
-    load_rows,
-    store_rows,
-)
+from vc4lab.v3d.user_programs.watching.transfers import across, down, load_places, load_rows, store_rows
 from vc4lab.v3d.vpm.setup import first_sub_index, is_packed, mode_width
 
 if TYPE_CHECKING:
@@ -79,12 +73,7 @@ def load(
 
 
 def transfer(
-    side: str,
-    vpm: NDArray[np.uint8],
-    memory: GuestMemory,
-    setups: Setups,
-    address: int,
-    unknowns: Unknowns,
+    side: str, vpm: NDArray[np.uint8], memory: GuestMemory, setups: Setups, address: int, unknowns: Unknowns
 ) -> None:
     """A load ("read") or a store."""
     if side == "read":

@@ -121,11 +121,7 @@ def show(fd, width=640, height=480):
 
 
 def run_client(
-    device: DrmDevice,
-    client: Callable[[], None],
-    *arguments: str,
-    expect: int | None = 0,
-    helpers: str = "",
+    device: DrmDevice, client: Callable[[], None], *arguments: str, expect: int | None = 0, helpers: str = ""
 ) -> str:
     """Run a function's source under the device; what it printed."""
     source = textwrap.dedent(inspect.getsource(client))

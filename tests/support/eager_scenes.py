@@ -75,9 +75,7 @@ def textures() -> None:
         p0 = BASE | (number & 15) << 4 | rng.randrange(3)
         p1 = (number >> 4) << 31 | 32 << 20 | 32 << 8 | rng.randrange(8) << 4 | rng.randrange(16)
         kind, descriptor = describe_texture(p0, p1, 0, 0, 2, unknowns=DEFAULT_UNKNOWNS)
-        lanes = [
-            np.array(words([rng.uniform(-1, 2) for _ in range(16)]), np.uint32) for _ in range(4)
-        ]
+        lanes = [np.array(words([rng.uniform(-1, 2) for _ in range(16)]), np.uint32) for _ in range(4)]
         sample_words(kind, descriptor, memory(), *lanes)
     lookup_words(memory(), np.arange(16, dtype=np.uint32) * 68 + BASE)
 

@@ -72,9 +72,7 @@ class Shadow(eager.Eager):
         if self.trace.block is not None:
             self._write(place._bits or 0, self.words(value).tobytes())
 
-    def gather(
-        self, type_: Type, base: Value, offsets: Value | None, mask: Value, default: Value
-    ) -> Value:
+    def gather(self, type_: Type, base: Value, offsets: Value | None, mask: Value, default: Value) -> Value:
         words = self.words(default).copy()
         size = type_.bits // 8
         for lane, place in self._places(base, offsets, mask, size):
@@ -93,12 +91,7 @@ class Shadow(eager.Eager):
         return place
 
     def call_pointer(
-        self,
-        target: Value,
-        returns: Type | None,
-        types: Sequence[Type],
-        args: Sequence[Any],
-        float_mode: str,
+        self, target: Value, returns: Type | None, types: Sequence[Type], args: Sequence[Any], float_mode: str
     ) -> Value | None:
         known = eager._by_address.get(target._bits or 0)
         if known is None:
@@ -189,9 +182,7 @@ def _different() -> list[tuple[str, int, int]]:
         if now != byte:
             word = place & ~3
             expected = int.from_bytes(
-                bytes(
-                    Shadow.written.get(word + k, ctypes.string_at(word + k, 1)[0]) for k in range(4)
-                ),
+                bytes(Shadow.written.get(word + k, ctypes.string_at(word + k, 1)[0]) for k in range(4)),
                 "little",
             )
             native_word = int.from_bytes(ctypes.string_at(word, 4), "little")

@@ -19,9 +19,7 @@ def connect() -> Any:
     egl.eglGetProcAddress.restype = ctypes.c_void_p
     for name in ("eglChooseConfig", "eglCreateContext", "eglCreatePbufferSurface"):
         getattr(egl, name).restype = ctypes.c_void_p
-    kind = ctypes.CFUNCTYPE(
-        ctypes.c_void_p, ctypes.c_uint, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)
-    )
+    kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int))
     display = kind(egl.eglGetProcAddress(b"eglGetPlatformDisplayEXT"))(SURFACELESS, None, None)
     screen = ctypes.c_void_p(display)
     assert egl.eglInitialize(screen, None, None), "eglInitialize"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import struct
 
 
-def make_elf(
-    symbols: dict[str, tuple[int, int]], segments: dict[int, bytes], *, wide: bool = False
-) -> bytes:
+def make_elf(symbols: dict[str, tuple[int, int]], segments: dict[int, bytes], *, wide: bool = False) -> bytes:
     """An ELF file: symbols as name → (address, size), segments as address → bytes."""
     names, table = b"\0", bytes(24 if wide else 16)
     for name, (address, size) in symbols.items():

@@ -74,9 +74,7 @@ class Jobs:
         assert not frame.lost
         return frame
 
-    def triangles(
-        self, program: str, corners: list[Point], *, threads: int = 1, uniforms: int = 0
-    ) -> bytes:
+    def triangles(self, program: str, corners: list[Point], *, threads: int = 1, uniforms: int = 0) -> bytes:
         """A draw of triangles whose vertices (x, y, varyings) are shaded already."""
         job, varyings = self.board.job, len(corners[0]) - 2
         vertices = b"".join(nv_vertex(x, y, 0.5, 1.0, *more) for x, y, *more in corners)
@@ -165,9 +163,7 @@ def fill(layers: int, program: str = "", threads: int = 1) -> Frame:
 
 
 @cache
-def texture_fill(
-    layers: int, *, raster: bool = False, threads: int = 1, early: bool = False
-) -> Frame:
+def texture_fill(layers: int, *, raster: bool = False, threads: int = 1, early: bool = False) -> Frame:
     """The same with a texture of which each pixel shows a texel."""
     jobs = Jobs()
     corners = [(x, y, x / 1024, y / 512) for x, y in layers * rectangle(0, 0, WIDTH, HEIGHT)]

@@ -66,11 +66,7 @@ class FrameWork:
         self._op(OP_TILE, column * self.tile_width, row * self.tile_height)
 
     def clear(
-        self,
-        colour: int | None,
-        zs: int | None,
-        colour_high: int | None = None,
-        mask: int | None = None,
+        self, colour: int | None, zs: int | None, colour_high: int | None = None, mask: int | None = None
     ) -> None:
         """Fills the tile buffer; `zs` is Z << 8 | stencil; None leaves a buffer alone.
 

@@ -53,9 +53,7 @@ class Frame:
         data = struct.pack("<BBBBII", 1, 0, 0, 0, code, uniforms)
         return build(66, address=self.job.put(data))
 
-    def nv_shader(
-        self, program: str, vertices: bytes, varyings: int = 0, uniforms: int = 0
-    ) -> bytes:
+    def nv_shader(self, program: str, vertices: bytes, varyings: int = 0, uniforms: int = 0) -> bytes:
         """A record 65 and its shader record."""
         stride = 12 + 4 * varyings
         code = self.job.program(program)

@@ -17,9 +17,7 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records import declarations as d
 from vc4lab.records.control import build
 from vc4lab.records.shader import Attribute, GlShader, GlShaderRecord
-from vc4lab.records.states import (
-    GlShaderState,
-)
+from vc4lab.records.states import GlShaderState
 
 DATA = Path(__file__).parents[1] / "data"
 RUNS = [

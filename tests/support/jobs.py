@@ -72,9 +72,7 @@ class Job:
         start = self.put(data)
         return start, start + len(data), lists
 
-    def rendering(
-        self, lists: int, surface: int, clear: int = 0xFF000000, **mode: int
-    ) -> tuple[int, int]:
+    def rendering(self, lists: int, surface: int, clear: int = 0xFF000000, **mode: int) -> tuple[int, int]:
         """A rendering list that draws every tile and stores it: (start, end)."""
         columns, rows = self.tiles
         options = {"format": 1} | mode
@@ -92,9 +90,7 @@ class Job:
 
     def run(self, v3d: V3D, binning: tuple[int, int], rendering: tuple[int, int]) -> None:
         """Submits both lists through the registers."""
-        for register, value in zip(
-            (CT0CA, CT0EA, CT1CA, CT1EA), (*binning, *rendering), strict=True
-        ):
+        for register, value in zip((CT0CA, CT0EA, CT1CA, CT1EA), (*binning, *rendering), strict=True):
             v3d.write(register, value)
 
 

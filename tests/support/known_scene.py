@@ -101,12 +101,7 @@ class Scene:
         self.seen.append((registers, [hash(memory.read(*item)) for item in ranges]))
         self.seen.append((list(v3d.lint.grids), v3d.waiting, v3d.binning.binner.totals))
 
-    def draw(
-        self,
-        colour: int = RED,
-        binning: bytes | None = None,
-        mode: bytes | None = None,
-    ) -> None:
+    def draw(self, colour: int = RED, binning: bytes | None = None, mode: bytes | None = None) -> None:
         """A frame, with semaphores as drivers use them."""
         head = self.grid() if binning is None else binning
         self.start(0, head + build(6) + self.triangle(colour) + build(7) + build(4))

@@ -124,8 +124,6 @@ class Live:
             file.write(self.views[self.colour][:])
 
 
-def run_live(
-    device: DrmDevice, client: Callable[[], None], *arguments: str, expect: int | None = 0
-) -> str:
+def run_live(device: DrmDevice, client: Callable[[], None], *arguments: str, expect: int | None = 0) -> str:
     """`run_client` for a client that uses `Live`."""
     return run_client(device, client, *arguments, expect=expect, helpers=inspect.getsource(Live))

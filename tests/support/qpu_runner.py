@@ -86,9 +86,7 @@ class Outcome:
             if not np.array_equal(self.flags[name], other.flags[name]):
                 found.append(name)
         same = len(self.log) == len(other.log)
-        if not same or any(
-            not np.array_equal(a, b) for a, b in zip(self.log, other.log, strict=True)
-        ):
+        if not same or any(not np.array_equal(a, b) for a, b in zip(self.log, other.log, strict=True)):
             found.append("log")
         return found
 
@@ -248,9 +246,7 @@ def compile_program(
 
     def body(base: Value) -> Value:
         env = StagedEnvironment(base, (uniforms, vectors), registers)
-        final = emit_program(
-            program, env, exact=not fast, budget=budget, settings=settings, observe=True
-        )
+        final = emit_program(program, env, exact=not fast, budget=budget, settings=settings, observe=True)
         _store(base, final)
         store(base + _COUNTS, env.logged.get())
         store(base + _COUNTS + 4, env.why.get())
@@ -324,9 +320,7 @@ class Runner:
         initial = {key: np.broadcast_to(_lanes(v), 16) for key, v in (registers or {}).items()}
         if self.engine == "interpreter":
             env = ListEnvironment(uniforms, vectors)
-            machine = Interpreter(
-                self.program, env, initial, settings=self.settings, trace=self.trace
-            )
+            machine = Interpreter(self.program, env, initial, settings=self.settings, trace=self.trace)
             why = machine.run(self.budget)
             values = {key: np.array(machine.read(key)) for key in KEYS}
             flags = {name: np.array(machine.flag(name)) for name in ALL_FLAGS}
@@ -390,12 +384,8 @@ def _outcome(block: Any, exact: bool) -> Outcome:
     values = {key: block[16 * n : 16 * n + 16].copy() for n, key in enumerate(KEYS)}
     lanes = np.arange(16)
     flags = {
-        name: (int(block[_FLAGS // 4 + n]) >> lanes & 1).astype(bool)
-        for n, name in enumerate(ALL_FLAGS)
+        name: (int(block[_FLAGS // 4 + n]) >> lanes & 1).astype(bool) for n, name in enumerate(ALL_FLAGS)
     }
     count, why = int(block[_COUNTS // 4]), int(block[_COUNTS // 4 + 1])
-    log = [
-        block[_LOG // 4 + 16 * n : _LOG // 4 + 16 * n + 16].copy()
-        for n in range(min(count, LOG_SIZE))
-    ]
+    log = [block[_LOG // 4 + 16 * n : _LOG // 4 + 16 * n + 16].copy() for n in range(min(count, LOG_SIZE))]
     return Outcome(values, flags, log, _WHY[why], exact)

@@ -30,9 +30,7 @@ def reference(
             lines[line] = _taps(line - top, y, rows, high, plane.mirrored[1], nearest, wraps)
         picks = {}
         for column in range(max(left, 0), min(left + wide, shown.width)):
-            picks[column] = _taps(
-                column - left, x, columns, wide, plane.mirrored[0], nearest, wraps
-            )
+            picks[column] = _taps(column - left, x, columns, wide, plane.mirrored[0], nearest, wraps)
         for line, down_taps in lines.items():
             for column, across_taps in picks.items():
                 parts = [
@@ -122,9 +120,7 @@ def _pixel(plane: Plane, memory: GuestMemory, x: int, y: int) -> Colour:
     return tuple(channels)  # type: ignore[return-value]
 
 
-def _over(
-    plane: Plane, colour: Colour, below: tuple[int, int, int], down: bool
-) -> tuple[int, int, int]:
+def _over(plane: Plane, colour: Colour, below: tuple[int, int, int], down: bool) -> tuple[int, int, int]:
     def part(a: int, b: int) -> int:
         return a * b // 255 if down else (2 * a * b + 255) // 510
 

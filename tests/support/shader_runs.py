@@ -106,9 +106,7 @@ class AnyProgram:
 
     def _source(self) -> str:
         files = ("IN[0]", "IN[1]", "TEMP[0]", "TEMP[1]", "TEMP[2]", "TEMP[3]", "CONST[1]", "IMM[0]")
-        register = self._rng.choice(
-            (*files, "TEMP[5]", "CONST[ADDR[0].x+1]", "TEMP[ADDR[0].x+4](1)")
-        )
+        register = self._rng.choice((*files, "TEMP[5]", "CONST[ADDR[0].x+1]", "TEMP[ADDR[0].x+4](1)"))
         swizzle = "".join(self._rng.choice("xyzw") for _ in range(4))
         return self._rng.choice(("", "", "-")) + f"{register}.{swizzle}"
 

@@ -99,9 +99,7 @@ def step_nothing(_address: Value, _state: Value, _clock: Value) -> None:
 
 def _topology(chip: Chip) -> Topology:
     compute = topology_of(chip)
-    modules = [
-        replace(module, step=STEPS.get(module.name, module.step)) for module in compute.modules
-    ]
+    modules = [replace(module, step=STEPS.get(module.name, module.step)) for module in compute.modules]
     total = modules[-1].count
     modules[-1] = replace(
         modules[-1],
@@ -129,9 +127,7 @@ def _topology(chip: Chip) -> Topology:
         modules.append(module)
     queues = list(compute.queues)
     counts = {"shaders": total, "shaded": 2}
-    queues += [
-        Queue(name, 4, counts.get(name, 1), name not in ("vectors", "batches"), 2) for name in names
-    ]
+    queues += [Queue(name, 4, counts.get(name, 1), name not in ("vectors", "batches"), 2) for name in names]
     return Topology(tuple(modules), tuple(queues))
 
 

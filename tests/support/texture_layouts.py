@@ -56,9 +56,7 @@ def texel_bit_address(
     return address * 8 + inner
 
 
-def tile(
-    texels: NDArray[Any], bits_per_texel: int, tiling: Tiling, stride: int | None = None
-) -> bytearray:
+def tile(texels: NDArray[Any], bits_per_texel: int, tiling: Tiling, stride: int | None = None) -> bytearray:
     """The inverse of :func:`detile`: memory image (padding zero) of an array (height, width)."""
     height, width = texels.shape
     size = image_bytes(width, height, bits_per_texel, tiling)

@@ -21,12 +21,7 @@ from tests.support.texture_layouts import texel_bit_address as bit_address
 from vc4lab.images.tiling import TILE_BYTES, UTILE_BYTES, Tiling
 from vc4lab.records.texture import TextureType, Wrap
 from vc4lab.v3d.tmu.etc1 import ETC1_MODIFIERS
-from vc4lab.v3d.tmu.state import (
-    LevelLayout,
-    MipMode,
-    TextureDescriptor,
-    TextureKind,
-)
+from vc4lab.v3d.tmu.state import LevelLayout, MipMode, TextureDescriptor, TextureKind
 
 Fetch = Callable[[int, int], int]
 """(guest address, number of bytes) -> little-endian value."""
@@ -225,9 +220,7 @@ class ReferenceSampler:
         self.fetch = fetch
         self.border = 0
 
-    def sample(
-        self, s: Sequence[int], t: Sequence[int], r: Sequence[int], b: Sequence[int]
-    ) -> list[int]:
+    def sample(self, s: Sequence[int], t: Sequence[int], r: Sequence[int], b: Sequence[int]) -> list[int]:
         """Result words of the 16 lanes (float32 bits in, RGBA8888 or raw words out).
 
         For RGBA64 the result has 32 elements: 16 first words, then 16 second words.
@@ -259,9 +252,7 @@ class ReferenceSampler:
     def _number(self, word: int) -> Fraction:
         return read_float(word, self.kind.not_finite)
 
-    def _lod(
-        self, corners: Sequence[tuple[Fraction, Fraction]], b: Sequence[int], lane: int
-    ) -> int:
+    def _lod(self, corners: Sequence[tuple[Fraction, Fraction]], b: Sequence[int], lane: int) -> int:
         kind, d = self.kind, self.descriptor
         whose = kind.lod_lane if kind.explicit_lod else kind.bias_lane
         bias = b[lane] if whose == "lane" else b[lane & ~3]
@@ -318,9 +309,7 @@ class ReferenceSampler:
         """Two texels, `weight` in 1/256 for the second."""
         if not self.kind.format.half:
             half = 0 if self.kind.filter_rounding == "truncate" else 128
-            return _per_channel(
-                lambda a, b: (a * 256 + (b - a) * weight + half) >> 8, first, second
-            )
+            return _per_channel(lambda a, b: (a * 256 + (b - a) * weight + half) >> 8, first, second)
         if weight == 0:
             return first
         result = 0

@@ -12,9 +12,7 @@ def simulator_threads() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name.startswith("vc4lab-")}
 
 
-def left_of(
-    threads: set[threading.Thread], seconds: float = 60.0, held: int = 0
-) -> set[threading.Thread]:
+def left_of(threads: set[threading.Thread], seconds: float = 60.0, held: int = 0) -> set[threading.Thread]:
     """Which of these threads live; all but those `held` get a moment to end."""
     until = time.monotonic() + seconds
     while True:

@@ -23,10 +23,7 @@ from vc4lab.v3d.tile_lists.scanner import ListScanner
 
 
 def scan_tile_lists(
-    memory: GuestMemory,
-    tiles: Sequence[int | tuple[int, int]],
-    initial_state: RenderState,
-    depth: int = 1,
+    memory: GuestMemory, tiles: Sequence[int | tuple[int, int]], initial_state: RenderState, depth: int = 1
 ) -> ScanResult:
     """Walk the tile lists at the guest addresses `tiles`, in order, with arrays of their own.
 

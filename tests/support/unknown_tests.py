@@ -35,7 +35,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "tests/v3d/checks/test_shader_checks.py": {
-        "test_forgiving_and_the_other_choice": ("varying_missing=waits",),
+        "test_forgiving_and_the_other_choice": ("varying_missing=waits",)
     },
     "tests/drm/kms/test_scanout.py": {
         "test_products_are_rounded_as_the_switch_says": ("hvs_blend_rounding=down",),
@@ -44,47 +44,37 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_a_plane_that_is_shrunk_a_lot_is_as_the_switch_says": ("hvs_shrink_limit=wraps",),
     },
     "tests/drm/kms/test_planes.py": {
-        "test_a_plane_that_is_scaled_too_much_is_refused": ("hvs_shrink_limit=refuses",),
+        "test_a_plane_that_is_scaled_too_much_is_refused": ("hvs_shrink_limit=refuses",)
     },
     "tests/soc/display/test_display.py": {
         "test_the_identity_is_as_the_switch_says": ("hvs_identity=zero",),
         "test_a_fixed_alpha_that_is_mixed_is_as_the_switch_says": ("hvs_fixed_mix=product",),
     },
     "tests/soc/display/test_transposer.py": {
-        "test_a_choice_of_alpha_and_pace": ("txp_alpha=zero", "txp_pace=display"),
+        "test_a_choice_of_alpha_and_pace": ("txp_alpha=zero", "txp_pace=display")
     },
-    "tests/soc/devices/test_clock_tree.py": {
-        "test_whether_pll_a_runs_at_the_start": ("pll_start=used",),
-    },
+    "tests/soc/devices/test_clock_tree.py": {"test_whether_pll_a_runs_at_the_start": ("pll_start=used",)},
     "tests/soc/display/test_yuv.py": {
         "test_colour_between_samples_is_as_the_switch_says": ("hvs_chroma=nearest",),
         "test_sums_are_rounded_as_the_switch_says": ("hvs_csc_rounding=down",),
     },
     "tests/soc/address/test_address_space.py": {
-        "test_older_firmware_gives_the_framebuffers_physical_address": (
-            "framebuffer_address=physical",
-        ),
+        "test_older_firmware_gives_the_framebuffers_physical_address": ("framebuffer_address=physical",),
         "test_the_switch_takes_the_repetitions_away": ("arm_upper_addresses=nothing",),
     },
-    "tests/soc/caches/test_caches.py": {
-        "test_whether_the_l2_is_on_at_first": ("l2c_at_power_on=disabled",),
-    },
+    "tests/soc/caches/test_caches.py": {"test_whether_the_l2_is_on_at_first": ("l2c_at_power_on=disabled",)},
     "tests/soc/cores/test_cores.py": {
         "test_generic_timers_count_microseconds_until_a_stub_or_a_program_changes_that": (
             "timer_prescaler=crystal",
-        ),
+        )
     },
-    "tests/soc/cores/test_alignment.py": {
-        "test_an_arm1176_as_armv6": ("arm1176_unaligned=armv6",),
-    },
-    "tests/soc/cores/test_events.py": {
-        "test_a_mailbox_needs_an_event": ("parked_cores=polling",),
-    },
+    "tests/soc/cores/test_alignment.py": {"test_an_arm1176_as_armv6": ("arm1176_unaligned=armv6",)},
+    "tests/soc/cores/test_events.py": {"test_a_mailbox_needs_an_event": ("parked_cores=polling",)},
     "tests/soc/cores/test_exclusives.py": {
-        "test_what_a_cortex_a7_does_is_a_choice": ("exclusive_without_monitor=abort",),
+        "test_what_a_cortex_a7_does_is_a_choice": ("exclusive_without_monitor=abort",)
     },
     "tests/soc/videocore/test_mailbox_time.py": {
-        "test_how_long_is_a_choice": ("mailbox_answer_time=10us", "mailbox_answer_time=1ms"),
+        "test_how_long_is_a_choice": ("mailbox_answer_time=10us", "mailbox_answer_time=1ms")
     },
     "tests/soc/videocore/test_framebuffer.py": {
         "test_small_depths": ("framebuffer_small_pixels=high",),
@@ -95,11 +85,9 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_smc_without_a_monitor": ("monitor_call=undefined",),
         "test_the_mode_at_the_start": ("hyp_start=svc",),
     },
-    "tests/soc/test_machine.py": {
-        "test_the_order_nobody_documented_is_a_switch": ("framebuffer_order=rgb",),
-    },
+    "tests/soc/test_machine.py": {"test_the_order_nobody_documented_is_a_switch": ("framebuffer_order=rgb",)},
     "tests/soc/videocore/test_properties.py": {
-        "test_execute_qpu_fails_as_one_likes": ("execute_qpu_failure=one",),
+        "test_execute_qpu_fails_as_one_likes": ("execute_qpu_failure=one",)
     },
     "tests/soc/videocore/vpu/test_execution.py": {
         "test_small_float_immediates": ("vpu_float_immediate=integer",),
@@ -126,10 +114,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_uniforms_behind_the_length": ("uniforms_length=prefetch",),
         "test_what_an_idle_dma_reads": ("dma_busy_read=unmapped",),
         "test_what_the_mutex_reads": ("mutex_read=constant",),
-        "test_which_bytes_a_store_takes": (
-            "dma_subword=quarters",
-            "dma_subword=lanes",
-        ),
+        "test_which_bytes_a_store_takes": ("dma_subword=quarters", "dma_subword=lanes"),
     },
     "tests/v3d/user_programs/test_vpm_dma.py": {
         "test_a_stride_survives_the_program": ("dma_setup_start=kept",),
@@ -137,13 +122,10 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_narrow_reads_with_a_sign": ("vpm_read_extension=sign",),
         "test_the_pitch_of_a_load_wraps": ("vdr_pitch_carry=low",),
         "test_unaligned_transfers": ("dma_alignment=rounded",),
-        "test_vertical_blocks_that_leave_their_rows": (
-            "vdw_vertical_wrap=start",
-            "vdr_vertical_wrap=group",
-        ),
+        "test_vertical_blocks_that_leave_their_rows": ("vdw_vertical_wrap=start", "vdr_vertical_wrap=group"),
     },
     "tests/v3d/pse/test_coverage.py": {
-        "test_bottom_left_rule_gives_the_lowest_row_to_the_other_side": ("fill_rule=bottom-left",),
+        "test_bottom_left_rule_gives_the_lowest_row_to_the_other_side": ("fill_rule=bottom-left",)
     },
     "tests/v3d/pse/test_coverage_pipe.py": {
         "test_four_windings": ("coverage_winding=saturate",),
@@ -151,10 +133,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "coverage_multisample=copies",
             "coverage_multisample=quarters",
         ),
-        "test_random_paths_with_random_samples": (
-            "coverage_samples=rooks",
-            "coverage_level=shifted",
-        ),
+        "test_random_paths_with_random_samples": ("coverage_samples=rooks", "coverage_level=shifted"),
     },
     "tests/v3d/fragment/test_multisample.py": {
         "test_depth_of_each_sample": ("ms_depth=centre",),
@@ -163,16 +142,11 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "sample_positions=grid",
         ),
         "test_resolve_averages_and_decimates": ("resolve_rounding=truncate",),
-        "test_switches_of_oversampling_and_16x_stores": (
-            "ms_no_oversample=samples",
-            "decimate_16=pixel",
-        ),
-        "test_without_oversampling_the_frame_can_be_that_of_one_sample": (
-            "ms_no_oversample=single",
-        ),
+        "test_switches_of_oversampling_and_16x_stores": ("ms_no_oversample=samples", "decimate_16=pixel"),
+        "test_without_oversampling_the_frame_can_be_that_of_one_sample": ("ms_no_oversample=single",),
     },
     "tests/v3d/fragment/test_primitives.py": {
-        "test_rectangular_lines_are_an_option": ("line_shape=rectangle",),
+        "test_rectangular_lines_are_an_option": ("line_shape=rectangle",)
     },
     "tests/v3d/tlb/test_stores.py": {
         "test_undithered_565": ("rounding_565=truncate",),
@@ -182,10 +156,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_dumps_of_one_sample": ("dump_single=rows",),
         "test_lane_of_the_stencil_setup": ("stencil_setup_lane=15",),
         "test_masks_in_dumps": ("dump_mask=bytes",),
-        "test_what_a_write_of_ms_flags_acts_on": (
-            "ms_flags_write=nothing",
-            "ms_flags_write=all",
-        ),
+        "test_what_a_write_of_ms_flags_acts_on": ("ms_flags_write=nothing", "ms_flags_write=all"),
         "test_ms_flags_of_one_sample": ("ms_flags_single=one",),
         "test_pixels_beyond_the_z_planes": ("z_clip_pixels=quads",),
         "test_depth_in_steps": ("depth_rounding=truncate", "depth_rounding=nearest"),
@@ -194,10 +165,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "tests/v3d/tmu/test_tmu_switches.py": {
         "test_cube_maps_can_take_each_lanes_own_face": ("tmu_cube_lod=each_face",),
         "test_cube_maps_repeat_inside_their_faces": ("tmu_cube_wrap=clamp",),
-        "test_half_floats_are_filtered": (
-            "tmu_half_filter=truncate",
-            "tmu_half_filter=point",
-        ),
+        "test_half_floats_are_filtered": ("tmu_half_filter=truncate", "tmu_half_filter=point"),
         "test_infinite_coordinates_can_be_far_away": ("tmu_not_finite=far",),
         "test_levels_that_are_no_power_of_two": ("tmu_level_size=room",),
         "test_the_border_colour_of_4444_reversed": ("tmu_border_4444=reversed",),
@@ -242,10 +210,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_small_overspill_blocks": ("bpos_small=taken",),
     },
     "tests/v3d/tile_lists/test_direct.py": {
-        "test_inline_lists_and_continued_fans": (
-            "vg_dummy=restart",
-            "vg_continuation=one",
-        ),
+        "test_inline_lists_and_continued_fans": ("vg_dummy=restart", "vg_continuation=one")
     },
     "tests/v3d/test_registers.py": {
         "test_counters_of_coverage": ("counter_coverage=paths",),
@@ -259,7 +224,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_the_level_2_cache_switch": ("l2cactl_both=enable",),
     },
     "tests/v3d/tile_lists/test_list_formats.py": {
-        "test_the_rendering_list_says_another_format": ("tile_list_format=separate",),
+        "test_the_rendering_list_says_another_format": ("tile_list_format=separate",)
     },
     "tests/v3d/test_switches.py": {
         "test_dithered_stores_without_a_pattern": ("dither_565=none",),
@@ -277,7 +242,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_whose_semaphore_is_shown": ("ctsema=own",),
     },
     "tests/drm/cpu_memory/test_the_articles_case.py": {
-        "test_a_cached_scan_out_is_reported": ("dma_coherent=yes",),
+        "test_a_cached_scan_out_is_reported": ("dma_coherent=yes",)
     },
 }
 """File → test → the choices it shows."""

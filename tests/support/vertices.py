@@ -23,9 +23,7 @@ def shade(memory, key, first, last, arrays, used=None, status=DONE, textures=(),
     """Output rows (rows x vertices) of a job; arrays: number → (address, stride)."""
     buffer = (ctypes.c_char * (buffer_bytes(key.rows, last) + 64))()
     start = (ctypes.addressof(buffer) + 63) & ~63
-    context = VertexContext(
-        memory=memory.base, output=start, uniforms=UNIFORMS, first=first, last=last
-    )
+    context = VertexContext(memory=memory.base, output=start, uniforms=UNIFORMS, first=first, last=last)
     for number, (address, stride) in arrays.items():
         context.bases[number], context.strides[number] = address, stride
     for number, texture in enumerate(textures):

@@ -33,9 +33,7 @@ def places(setup: GenericSetup, address: int) -> tuple[NDArray[np.int64], int]:
     return row * ROW_BYTES + 4 * (block & 15) + within, size
 
 
-def read(
-    vpm: NDArray[np.uint8], setup: GenericSetup, address: int, extension: str
-) -> NDArray[np.uint32]:
+def read(vpm: NDArray[np.uint8], setup: GenericSetup, address: int, extension: str) -> NDArray[np.uint32]:
     """A vector. extension: of 8- and 16-bit elements, the unknown "vpm_read_extension"."""
     offsets, size = places(setup, address)
     result = np.zeros(LANES, np.uint32)

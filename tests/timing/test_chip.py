@@ -106,9 +106,7 @@ def test_a_file_may_be_like_another_file(tmp_path: Path) -> None:
         ("[queues.command]\ndepth = 1\n", "mine.toml:2: [queues.command]", "mean commands?"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(
-    tmp_path: Path, text: str, place: str, words: str
-) -> None:
+def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, place: str, words: str) -> None:
     with pytest.raises(BadChip) as caught:
         load_chip(read(tmp_path, LIKE + text))
     assert place in str(caught.value)
@@ -151,8 +149,7 @@ def test_more_modules_than_a_clockwork_moves(tmp_path: Path) -> None:
 def test_queues_of_depth_1_move(queue: str, tmp_path: Path) -> None:
     chip = load_chip(read(tmp_path, f"{LIKE}[queues.{queue}]\ndepth = 1\n"))
     program = start("mov r1, unif", f"ldi vr_setup, {load_setup(16):#x}") + loop(
-        "mov t0s, r1\nmov t1s, r1\nnop ; nop ; ldtmu0\nnop ; nop ; ldtmu1\nadd r1, r1, r1\n" + LOAD,
-        12,
+        "mov t0s, r1\nmov t1s, r1\nnop ; nop ; ldtmu0\nnop ; nop ; ldtmu1\nadd r1, r1, r1\n" + LOAD, 12
     )
     timing = timed(program, [[7, 0x100000]], chip=chip, qpus=12)
     assert not timing.notes

@@ -39,8 +39,7 @@ class Wall:
 @pytest.fixture
 def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
     monkeypatch.setattr(
-        "vc4lab.timing.graphics.model.FrameModel.run",
-        lambda _self, frames: [Timing() for _ in frames],
+        "vc4lab.timing.graphics.model.FrameModel.run", lambda _self, frames: [Timing() for _ in frames]
     )
     return Wall()
 

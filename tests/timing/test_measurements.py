@@ -8,15 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.compute import DATA
 from tests.support.timing import cache, timed
-from tests.support.timing_rows import (
-    ROWS,
-    Row,
-    gathers,
-    resident,
-    straight,
-    table,
-    uniforms_of,
-)
+from tests.support.timing_rows import ROWS, Row, gathers, resident, straight, table, uniforms_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "timing.md"
 
@@ -63,9 +55,7 @@ def test_a_lookup_counts_16_accesses_and_misses_each_line(offset: int, lines: in
     ("lines", "stride", "stay"),
     [(64, 1, True), (65, 1, False), (32, 2, True), (33, 2, False), (8, 8, True), (2, 64, False)],
 )
-def test_lines_stay_while_they_fit_the_direct_mapped_cache(
-    lines: int, stride: int, stay: bool
-) -> None:
+def test_lines_stay_while_they_fit_the_direct_mapped_cache(lines: int, stride: int, stay: bool) -> None:
     misses = cache(timed(resident(lines, stride), [[DATA]]), "tmu").misses
     assert (misses == lines) == stay
 

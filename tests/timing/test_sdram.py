@@ -66,16 +66,13 @@ def test_a_stream_goes_at_the_speed_of_the_bus(variant) -> None:
 def test_refreshes_take_their_share(variant, interval: int, share: float) -> None:
     """130 ns of them and 21 to close all rows, of each interval."""
     none, some = (
-        clocks_of_load(variant(BARE + f"[sdram]\nrefresh_interval = {ns}\n"), 64)
-        for ns in (0, interval)
+        clocks_of_load(variant(BARE + f"[sdram]\nrefresh_interval = {ns}\n"), 64) for ns in (0, interval)
     )
     assert some / none == pytest.approx(1 + share, abs=0.06)
 
 
 def test_a_controller_that_prepares_several_banks_is_faster(variant) -> None:
-    one, several = (
-        clocks_of_load(variant(BARE + f"[sdram]\noverlap = {flag}\n"), 4096) for flag in (0, 1)
-    )
+    one, several = (clocks_of_load(variant(BARE + f"[sdram]\noverlap = {flag}\n"), 4096) for flag in (0, 1))
     assert one >= 16 * (18 + 18 + 20) * 0.25  # tRP, tRCD and the data of each row
     assert several < 0.7 * one
 
@@ -117,9 +114,7 @@ def test_a_board_says_what_nanoseconds_are_in_clocks() -> None:
 def test_the_l2_cache_is_not_called_while_there_is_no_room_after_it(variant) -> None:
     """640 clocks a line, and one request that may wait: it is called when that is taken."""
     chip = variant("[sdram]\nbytes_per_clock = 0.1\n[queues.memory_requests]\ndepth = 1\n")
-    text = (
-        "mov r0, unif\nshl r1, elem_num, 6\nadd r0, r0, r1\nmov t0s, r0\nnop ; nop ; ldtmu0" + END
-    )
+    text = "mov r0, unif\nshl r1, elem_num, 6\nadd r0, r0, r1\nmov t0s, r0\nnop ; nop ; ldtmu0" + END
     timing = ProgramTiming(chip, "pi2")
     board = Board("jit", threads=1)
     with timing.listen(board.programs.listeners):

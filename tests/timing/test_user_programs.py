@@ -20,9 +20,7 @@ from vc4lab.timing.user_programs import ProgramTiming
 from vc4lab.v3d.events import ProgramRecorded
 
 EVERYTHING = start(
-    "mov r1, unif",
-    f"ldi vw_setup, {store_setup(4):#x}",
-    f"ldi vr_setup, {load_setup(4):#x}",
+    "mov r1, unif", f"ldi vw_setup, {store_setup(4):#x}", f"ldi vr_setup, {load_setup(4):#x}"
 ) + loop(
     "mov t0s, r1\nnop ; nop ; ldtmu0\nsrel -, 2\nsacq -, 2\nmov -, mutex\nmov mutex, 0\n"
     "ldi vr_setup, 0x201a00\nmov r2, vpm\nmov r2, vpm\nldi vw_setup, 0x1a00\nmov vpm, r2\n"
@@ -141,9 +139,7 @@ def test_programs_that_would_wait_for_each_other_on_the_chip() -> None:
 
 def texture_sample(across: int) -> Timing:
     """A texture of 256 x 256 sampled once, lanes `across` / 256 of its width apart."""
-    program = (
-        f"itof r0, elem_num\nfmul r0, r0, unif\nmov t0t, 0\nmov t0s, r0\nnop ; nop ; ldtmu0\n{END}"
-    )
+    program = f"itof r0, elem_num\nfmul r0, r0, unif\nmov t0t, 0\nmov t0s, r0\nnop ; nop ; ldtmu0\n{END}"
     step = struct.unpack("I", struct.pack("f", across / 256))[0]
     nearest = 1 << 7 | 1 << 4
     return timed(program, [[step, DATA, 0x100 << 8 | 0x100 << 20 | nearest]])

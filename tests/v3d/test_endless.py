@@ -9,23 +9,10 @@ import numpy as np
 import pytest
 from tests.support.frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 from tests.support.jobs import viewport
-from tests.support.long_shaders import (
-    BLUE,
-    ENGINES,
-    FRAGMENT_LOOP,
-    OTHERS,
-    ROUND,
-    codes,
-    counted_steps,
-    loop,
-)
+from tests.support.long_shaders import BLUE, ENGINES, FRAGMENT_LOOP, OTHERS, ROUND, codes, counted_steps, loop
 
 from vc4lab.qpu.run import environment
-from vc4lab.qpu.run.environment import (
-    INSTRUCTION_BUDGET,
-    PROVEN_BUDGET,
-    UNPROVEN_BUDGET,
-)
+from vc4lab.qpu.run.environment import INSTRUCTION_BUDGET, PROVEN_BUDGET, UNPROVEN_BUDGET
 from vc4lab.records.control import build
 from vc4lab.v3d.draws import pipelines as draw_pipelines
 from vc4lab.v3d.golden import draw as golden_draw
@@ -63,11 +50,7 @@ def test_a_loop_beyond_the_first_budget_is_drawn(engine: str) -> None:
     rounds = 2 + (tile_job.FIRST_BUDGET if engine == "jit" else UNPROVEN_BUDGET) // ROUND
 
     def body(frame: Frame) -> bytes:
-        return (
-            loop(frame, rounds, RED, CORNERS)
-            + frame.nv_shader(solid(BLUE), triangle(*OTHERS), 0)
-            + ARRAY
-        )
+        return loop(frame, rounds, RED, CORNERS) + frame.nv_shader(solid(BLUE), triangle(*OTHERS), 0) + ARRAY
 
     picture, _, frame = run(body, engine=engine)
     assert codes(frame) == []
@@ -117,9 +100,7 @@ def test_an_endless_shader_that_the_compiler_refuses_costs_few_instructions(
     assert 510 * ROUND < steps[0] - whole <= 1 << 16
 
 
-def test_compiled_code_is_asked_in_each_frame(
-    steps: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compiled_code_is_asked_in_each_frame(steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """That a draw came to its end says nothing of the next frame: a uniform has changed."""
     monkeypatch.setattr(golden_draw, "PROVEN_BUDGET", 1 << 14)
     frame = Frame(engine="interpreter", threads=1)
@@ -181,11 +162,7 @@ def test_the_interpreter_takes_for_endless_what_compiled_code_does(
         counted = frame.v3d.frames.events()
         steps[0] = 0
         picture, _, frame = run(
-            lambda f, w=width: body(f, w),
-            width=width,
-            height=256,
-            engine="interpreter",
-            threads=threads,
+            lambda f, w=width: body(f, w), width=width, height=256, engine="interpreter", threads=threads
         )
         assert codes(frame) == messages
         assert (picture == expected).all()
@@ -193,9 +170,7 @@ def test_the_interpreter_takes_for_endless_what_compiled_code_does(
         assert frame.v3d.frames.events() == counted
 
 
-ADDING_LOOP = FRAGMENT_LOOP.replace(
-    "mov tlbc, unif", "nop ; nop ; loadc\n add r0, r4, unif\n mov tlbc, r0"
-)
+ADDING_LOOP = FRAGMENT_LOOP.replace("mov tlbc, unif", "nop ; nop ; loadc\n add r0, r4, unif\n mov tlbc, r0")
 """It adds to the colour that is in the tile buffer."""
 
 
@@ -238,9 +213,7 @@ def test_tiles_that_are_loaded_are_drawn_onto_once(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_long_loop_survives_an_endless_one_in_another_tile(
-    engine: str, small_budgets: None
-) -> None:
+def test_a_long_loop_survives_an_endless_one_in_another_tile(engine: str, small_budgets: None) -> None:
     """Both tiles are set aside; the verdict on one says nothing of the other."""
 
     def body(frame: Frame) -> bytes:

@@ -241,9 +241,7 @@ def test_a_write_is_done_though_a_listener_failed_before_it() -> None:
 
 
 @pytest.mark.parametrize("access", ["read", "write", "settle"])
-def test_what_is_heard_while_a_program_runs_is_raised_by_the_access_that_ran_it(
-    access: str,
-) -> None:
+def test_what_is_heard_while_a_program_runs_is_raised_by_the_access_that_ran_it(access: str) -> None:
     frame = Frame()
 
     def fails(_event: InterruptLine) -> None:

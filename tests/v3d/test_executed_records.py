@@ -14,24 +14,10 @@ from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.memory import GuestMemory
 from vc4lab.records.control import RECORDS, build, parse_list
-from vc4lab.records.declarations import (
-    BranchToSublist,
-    ClearColours,
-    Flush,
-    Nop,
-    Return,
-    StoreResolvedEnd,
-)
+from vc4lab.records.declarations import BranchToSublist, ClearColours, Flush, Nop, Return, StoreResolvedEnd
 from vc4lab.records.states import LineWidth
 from vc4lab.v3d.core import V3D
-from vc4lab.v3d.events import (
-    BinningDone,
-    DrawPrepared,
-    FrameDone,
-    FrameDrawn,
-    JobStarted,
-    RecordExecuted,
-)
+from vc4lab.v3d.events import BinningDone, DrawPrepared, FrameDone, FrameDrawn, JobStarted, RecordExecuted
 from vc4lab.v3d.state.record_notes import RecordNotes
 from vc4lab.v3d.tile_lists import scanner
 

@@ -38,9 +38,7 @@ CLEAR = 0xFF402010
 class Frame:
     """A triangle in a frame of some mode."""
 
-    def __init__(
-        self, tile: tuple[int, int], choices: dict[str, str] | None = None, **mode: int
-    ) -> None:
+    def __init__(self, tile: tuple[int, int], choices: dict[str, str] | None = None, **mode: int) -> None:
         self.reporter = Reporter(strict=True)
         self.job = Job(width=128, height=128, tile=tile)
         unknowns = DEFAULT_UNKNOWNS.with_(**(choices or {}))
@@ -266,9 +264,7 @@ def test_a_mask_that_the_frame_does_not_have_is_stored_as_zeros():
     masks = frame.job.room(128 * 128)
     frame.job.memory.fill(masks, 128 * 128, 0xEE)
     lists = frame.bin(DRAW, MASKS, [corner[:2] for corner in CORNERS])
-    frame.render(
-        lambda x, y, last: (b"", build(28, buffer=4, address=masks, last_tile=last)), lists
-    )
+    frame.render(lambda x, y, last: (b"", build(28, buffer=4, address=masks, last_tile=last)), lists)
     assert not frame.job.memory.array(masks, 128 * 128).any()
 
 

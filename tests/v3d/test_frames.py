@@ -55,15 +55,10 @@ def test_colours_are_interpolated_and_engines_agree() -> None:
         vertices = b"".join(
             nv_vertex(x, y, 0.5, w, *c)
             for (x, y), w, c in zip(
-                ((32, 0), (0, 96), (64, 96)),
-                (1.0, 0.25, 0.5),
-                ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-                strict=True,
+                ((32, 0), (0, 96), (64, 96)), (1.0, 0.25, 0.5), ((1, 0, 0), (0, 1, 0), (0, 0, 1)), strict=True
             )
         )
-        pictures.append(
-            frame.bin(viewport(frame.job) + frame.nv_shader(COLOURS, vertices, 3) + ARRAY)
-        )
+        pictures.append(frame.bin(viewport(frame.job) + frame.nv_shader(COLOURS, vertices, 3) + ARRAY))
     assert all((picture == pictures[0]).all() for picture in pictures)
     first = pictures[0]
     assert first[2, 32] & 0xFF > 200  # red at the top corner
@@ -78,11 +73,7 @@ def test_facing_clip_window_and_viewport() -> None:
     forward_only = frame.bin(viewport(frame.job, config=1) + shader + body)
     reverse_only = frame.bin(viewport(frame.job, config=2) + shader + body)
     assert (forward_only == RED).any() != (reverse_only == RED).any()
-    window = (
-        bytes([96, 3, 0, 0])
-        + build(102, left=40, bottom=50, width=30, height=20)
-        + build(103, x=0, y=0)
-    )
+    window = bytes([96, 3, 0, 0]) + build(102, left=40, bottom=50, width=30, height=20) + build(103, x=0, y=0)
     clipped = frame.bin(window + shader + body) == RED
     expected = inside(frame, CORNERS)
     expected[:50] = expected[70:] = False

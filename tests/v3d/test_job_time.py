@@ -168,9 +168,7 @@ def test_the_stores_of_all_qpus_share_one_engine() -> None:
         assert 167 * 480 / 250 / 2 <= took <= 167 * 480 / 250 * 2
 
 
-@pytest.mark.parametrize(
-    "options", [{"threads": 1}, {"threads": 4}, {"engine": "interpreter"}], ids=str
-)
+@pytest.mark.parametrize("options", [{"threads": 1}, {"threads": 4}, {"engine": "interpreter"}], ids=str)
 def test_frames_take_the_same_time_with_any_engine_and_threads(options: dict[str, object]) -> None:
     triangles = [((320, 10), (10, 350), (630, 350)), ((3, 3), (3, 90), (99, 3))]
     assert measured(pi_zero_w_frame(triangles, **options)) == measured(pi_zero_w_frame(triangles))
@@ -322,9 +320,7 @@ def test_a_binner_that_waited_for_memory_goes_on_when_it_comes() -> None:
         frame = Frame(*PI_ZERO_W)
         columns, rows = frame.job.tiles
         time, room = HandTime.of(frame.v3d), 32 * columns * rows
-        data = build(
-            112, address=frame.job.room(room), memory_size=room, tiles_x=columns, tiles_y=rows
-        )
+        data = build(112, address=frame.job.room(room), memory_size=room, tiles_x=columns, tiles_y=rows)
         data += build(6) + viewport(frame.job) + frame.nv_shader(solid(0xFF0000FF), vertices)
         start = frame.job.put(data + build(33, mode=4, length=len(corners), first=0) + build(4))
         frame.v3d.write(CT0CA, start)

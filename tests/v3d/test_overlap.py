@@ -29,10 +29,7 @@ class TwoLists(Frame):
         self.binning, self.rendering = self.lists(CORNERS, signals, waits)
 
     def lists(
-        self,
-        corners: tuple[tuple[float, float], ...],
-        signals: bool = False,
-        waits: bool = False,
+        self, corners: tuple[tuple[float, float], ...], signals: bool = False, waits: bool = False
     ) -> tuple[tuple[int, int], tuple[int, int]]:
         """A binning and a rendering list with tile memory of their own."""
         job = self.job

@@ -104,9 +104,7 @@ def test_frames_of_more_shaders_than_are_remembered(
     assert not stripes.frame.reporter.items, stripes.frame.reporter.summary()
 
 
-def test_findings_about_ranges_that_were_forgotten_come_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_findings_about_ranges_that_were_forgotten_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addresses, "MAX_RANGES", 4)
     check = AddressCheck(Reporter(), 32 << 20)
     for _ in range(3):

@@ -53,9 +53,7 @@ def draw(extra: dict[str, str], **options: object) -> tuple[np.ndarray, V3D, Fra
 
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 @pytest.mark.parametrize("stage", ["coordinate", "vertex", "fragment"])
-@pytest.mark.parametrize(
-    ("text", "told"), [(TELL, 1), (NOTHING, 0), (MASKED, 0), (ONE_LANE, 1), ("", 0)]
-)
+@pytest.mark.parametrize(("text", "told"), [(TELL, 1), (NOTHING, 0), (MASKED, 0), (ONE_LANE, 1), ("", 0)])
 def test_a_shader_interrupts_the_host(stage: str, engine: str, text: str, told: int) -> None:
     picture, v3d, frame = draw({stage: text}, engine=engine)
     assert frame.reporter.items == []

@@ -45,9 +45,7 @@ def test_whose_semaphore_is_shown(choice: str, counts: tuple[int, int]) -> None:
     body = frame.job.binning(viewport(frame.job), flush=build(7) + build(4))
     frame.v3d.write(CT0CA, body[0])
     frame.v3d.write(CT0EA, body[1])
-    shown = [
-        ThreadControl(frame.v3d.read(BY_NAME[name].offset)).CTSEMA for name in ("CT0CS", "CT1CS")
-    ]
+    shown = [ThreadControl(frame.v3d.read(BY_NAME[name].offset)).CTSEMA for name in ("CT0CS", "CT1CS")]
     assert tuple(shown) == counts
 
 
@@ -90,9 +88,7 @@ def test_a_resolved_store_without_decimate(engine: str) -> None:
 @pytest.mark.parametrize("binner", ["used", "ignored"])
 @pytest.mark.parametrize("at", [(9, 70), (0, 70), (9, 0), (0, 0)])
 @pytest.mark.parametrize("choice", ["wraps", "both", "each", "nothing"])
-def test_clip_windows_without_pixels(
-    choice: str, at: tuple[int, int], binner: str, engine: str
-) -> None:
+def test_clip_windows_without_pixels(choice: str, at: tuple[int, int], binner: str, engine: str) -> None:
     """Pixels that are left of a window of these sizes, and what the hint says."""
     left, bottom = at
     whole, strip, column, none = (128, 128), (128, 9), (20, 128), (0, 0)
@@ -111,9 +107,7 @@ def test_clip_windows_without_pixels(
     vertices = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in places)
     for (width, height), size in expected.items():
         frame = Frame(unknowns=unknowns, engine=engine)
-        state = viewport(frame.job) + build(
-            102, left=left, bottom=bottom, width=width, height=height
-        )
+        state = viewport(frame.job) + build(102, left=left, bottom=bottom, width=width, height=height)
         shader = frame.nv_shader(solid(RED), vertices)
         picture = frame.bin(state + shader + build(33, mode=4, length=3))
         rows, columns = np.nonzero(picture == RED)
@@ -157,9 +151,7 @@ def test_facing_of_trapezoids(engine: str, choice: str, drawn: int) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("binned", [False, True])
 @pytest.mark.parametrize(("choice", "boundary"), [("moved", 10.0), ("fixed", 20.0)])
-def test_the_boundary_of_trapezoids(
-    engine: str, binned: bool, choice: str, boundary: float
-) -> None:
+def test_the_boundary_of_trapezoids(engine: str, binned: bool, choice: str, boundary: float) -> None:
     frame = Frame(engine=engine, unknowns=DEFAULT_UNKNOWNS.with_(rht_boundary_offset=choice))
     edge = ((100.0, 5.0), (60.0, 110.0))
     state = viewport(frame.job) + build(103, x=-10 * 16, y=6 * 16)

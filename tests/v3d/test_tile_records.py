@@ -124,9 +124,7 @@ class Buffer:
     def __init__(self, width: int, height: int, samples: int) -> None:
         self.samples = samples
         self.y, self.x = np.mgrid[0:height, 0:width]
-        self.planes = {
-            k: np.zeros((height, width, samples), np.int64) for k in ("c", "z", "s", "m")
-        }
+        self.planes = {k: np.zeros((height, width, samples), np.int64) for k in ("c", "z", "s", "m")}
         self.column = self.row = 0
 
     def __getattr__(self, name: str):

@@ -26,9 +26,7 @@ def test_rows_are_complete(name: str) -> None:
 
 
 def test_rows_of_the_v3d_name_their_place_in_the_reference() -> None:
-    others = (
-        vc4lab.soc.board_unknowns.BOARD_UNKNOWNS + vc4lab.scanout.display_unknowns.DISPLAY_UNKNOWNS
-    )
+    others = vc4lab.soc.board_unknowns.BOARD_UNKNOWNS + vc4lab.scanout.display_unknowns.DISPLAY_UNKNOWNS
     others = others + vc4lab.drm.cpu_memory.cpu_memory_unknowns.CPU_MEMORY_UNKNOWNS
     board = {row.name for row in others}
     for row in table().values():
@@ -46,10 +44,7 @@ SHOWN = [
 def test_every_choice_has_its_test() -> None:
     """tests/support/unknown_tests.py says which test shows that a choice is obeyed."""
     wanted = {
-        f"{row.name}={choice}"
-        for row in table().values()
-        for choice in row.choices
-        if choice != row.default
+        f"{row.name}={choice}" for row in table().values() for choice in row.choices if choice != row.default
     }
     listed = [choice for choice, _, _ in SHOWN]
     assert sorted(listed) == sorted(wanted)

@@ -32,9 +32,7 @@ def test_frames_arrive_in_their_order_and_only_those_that_are_wanted(tmp_path: P
         assert film.convert("RGB").getpixel((0, 0)) == (12, 0, 0)
 
 
-def test_frames_that_come_too_quickly_are_left_out_if_the_program_must_not_wait(
-    tmp_path: Path,
-) -> None:
+def test_frames_that_come_too_quickly_are_left_out_if_the_program_must_not_wait(tmp_path: Path) -> None:
     go = threading.Event()
 
     def slow() -> Image.Image:

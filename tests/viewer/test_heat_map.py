@@ -40,8 +40,7 @@ def test_colours_go_from_dark_to_bright() -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "text"),
-    [(0, "0"), (999, "999"), (1000, "1.0k"), (12345, "12k"), (3_400_000, "3.4M")],
+    ("amount", "text"), [(0, "0"), (999, "999"), (1000, "1.0k"), (12345, "12k"), (3_400_000, "3.4M")]
 )
 def test_short_numbers(amount: int, text: str) -> None:
     assert short(amount) == text

@@ -53,9 +53,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> list[Window]:
 
 
 @pytest.fixture
-def window(
-    monkeypatch: pytest.MonkeyPatch, source: Source, windows: list[Window]
-) -> Iterator[LiveWindow]:
+def window(monkeypatch: pytest.MonkeyPatch, source: Source, windows: list[Window]) -> Iterator[LiveWindow]:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     made = LiveWindow("test", source, Sink())
     yield made
@@ -104,9 +102,7 @@ def test_a_picture_that_comes_while_another_is_painted_is_shown(
     wait_for(lambda: window.painted == 2)
 
 
-def test_input_arrives_and_the_person_closes_it(
-    monkeypatch: pytest.MonkeyPatch, source: Source
-) -> None:
+def test_input_arrives_and_the_person_closes_it(monkeypatch: pytest.MonkeyPatch, source: Source) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     closed: list[bool] = []
     sink = Sink()
@@ -126,9 +122,7 @@ def test_input_arrives_and_the_person_closes_it(
         window.close()
 
 
-def test_without_a_display_there_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, source: Source
-) -> None:
+def test_without_a_display_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch, source: Source) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "no-such-driver")
     with pytest.raises(NoWindow, match="no window"):
         LiveWindow("test", source)

@@ -46,9 +46,7 @@ class Checker(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.seen.add(tag)
-        self.links += [
-            value or "" for name, value in attrs if name in ("src", "href", "xlink:href")
-        ]
+        self.links += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href")]
         if tag not in VOID:
             self.open.append(tag)
 

@@ -28,10 +28,7 @@ class Untrusted(Unusable):
 
     def __str__(self) -> str:
         """A sentence with the code, for the user."""
-        return (
-            f"{CODE}: {self.filename} {self.strerror}: others may have written it, so it is not "
-            "used"
-        )
+        return f"{CODE}: {self.filename} {self.strerror}: others may have written it, so it is not used"
 
 
 def distrust(status: os.stat_result, *, root_too: bool = False) -> str | None:

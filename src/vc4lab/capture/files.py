@@ -95,9 +95,7 @@ class ArchiveFiles:
             raise CaptureError("CAP-001", "no zip archive, or not the whole of it", self.name)
         count, size, start = struct.unpack_from("<HII", data, place + 10)
         if count > MEMBERS or size > DIRECTORY_BYTES or start + size > place:
-            raise CaptureError(
-                "CAP-002", f"its directory has {count} files, {size} bytes", self.name
-            )
+            raise CaptureError("CAP-002", f"its directory has {count} files, {size} bytes", self.name)
         if data[max(place - 20, 0) : place].startswith(b"PK\6\7"):
             raise CaptureError("CAP-002", "archives of the form Zip64 are not read", self.name)
 
@@ -147,14 +145,7 @@ class ArchiveFiles:
                 data = file.read(info.file_size)
                 if len(data) == info.file_size and not file.read(1):
                     return data
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            OSError,
-            ValueError,
-            RuntimeError,
-        ) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
             raise CaptureError("CAP-001", f"damaged: {error}", where) from None
         raise CaptureError("CAP-001", "damaged: its size is not what the archive says", where)
 

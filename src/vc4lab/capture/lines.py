@@ -62,9 +62,7 @@ class Lines:
 
     def has(self, prefix: str) -> bool:
         """Whether there is a line of this object."""
-        return any(
-            path == prefix or path.startswith((f"{prefix}.", f"{prefix}[")) for path in self.lines
-        )
+        return any(path == prefix or path.startswith((f"{prefix}.", f"{prefix}[")) for path in self.lines)
 
     def check_used(self, known: str = "") -> None:
         """Raises CaptureError for the first line that no one asked for."""

@@ -67,9 +67,7 @@ class Value:
         """A member of an object or of a list, None if there is none."""
         if isinstance(key, int):
             items = self._of(list, "a list")
-            return (
-                Value(items[key], f"{self.place}[{key}]", self.file) if key < len(items) else None
-            )
+            return Value(items[key], f"{self.place}[{key}]", self.file) if key < len(items) else None
         members = self._of(dict, "an object")
         place = f"{self.place}.{key}" if self.place else key
         return Value(members[key], place, self.file) if key in members else None

@@ -40,16 +40,12 @@ _BY_SUFFIX = {
 DialectOption = Annotated[
     str | None,
     typer.Option(
-        "--dialect",
-        help="qpuasm, vc4asm or qpu-asm; default: as the source shows it.",
-        metavar="NAME",
+        "--dialect", help="qpuasm, vc4asm or qpu-asm; default: as the source shows it.", metavar="NAME"
     ),
 ]
 IncludeOption = Annotated[
     list[Path] | None,
-    typer.Option(
-        "-I", "--include", help="Folder with files to .include; may be repeated.", parser=FILE
-    ),
+    typer.Option("-I", "--include", help="Folder with files to .include; may be repeated.", parser=FILE),
 ]
 
 
@@ -68,8 +64,7 @@ def asm(
         ),
     ] = None,
     name: Annotated[
-        str | None,
-        typer.Option("--name", help="Name of the array or symbol; default: the output's name."),
+        str | None, typer.Option("--name", help="Name of the array or symbol; default: the output's name.")
     ] = None,
     dialect: DialectOption = None,
     include: IncludeOption = None,

@@ -9,9 +9,7 @@ import typer
 
 
 def boards(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="An array of objects, for programs.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="An array of objects, for programs.")] = False,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="As a Markdown table, as in docs/boards.md.")
     ] = False,

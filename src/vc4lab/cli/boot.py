@@ -90,9 +90,7 @@ def boot(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR_OR_IMAGE",
-            help="Folder with an SD card's files, or a kernel image.",
-            parser=FILE,
+            metavar="DIR_OR_IMAGE", help="Folder with an SD card's files, or a kernel image.", parser=FILE
         ),
     ],
     board: Annotated[str, typer.Option(help="The board.")] = "pi2",
@@ -100,15 +98,13 @@ def boot(
         int | None, typer.Option(help="Stop after this many frames.", **limits(FRAMES, 1))
     ] = None,
     seconds: Annotated[
-        float | None,
-        typer.Option(help="Stop after this many seconds of guest time.", parser=Number(SECONDS)),
+        float | None, typer.Option(help="Stop after this many seconds of guest time.", parser=Number(SECONDS))
     ] = None,
     screenshot: common.ScreenshotOption = None,
     both_orders: Annotated[
         bool,
         typer.Option(
-            "--both-orders",
-            help="Save the screenshot twice: as it is, and with red and blue exchanged.",
+            "--both-orders", help="Save the screenshot twice: as it is, and with red and blue exchanged."
         ),
     ] = False,
     record: common.RecordOption = None,
@@ -121,9 +117,7 @@ def boot(
         ),
     ] = None,
     headless: common.HeadlessOption = False,
-    realtime: Annotated[
-        bool, typer.Option("--realtime", help="Run no faster than the real board.")
-    ] = False,
+    realtime: Annotated[bool, typer.Option("--realtime", help="Run no faster than the real board.")] = False,
     strict: common.StrictOption = False,
     forgiving: common.ForgivingOption = False,
     engine: common.EngineOption = Engine.JIT,
@@ -147,23 +141,18 @@ def boot(
         Path | None, typer.Option(help="Continue from a saved machine.", metavar="F", parser=FILE)
     ] = None,
     audio: Annotated[
-        Path | None,
-        typer.Option(help="Record what the PWM plays here.", metavar="F.wav", parser=FILE),
+        Path | None, typer.Option(help="Record what the PWM plays here.", metavar="F.wav", parser=FILE)
     ] = None,
     card: Annotated[
         Path | None,
         typer.Option(
-            help="The SD card in the slot. Default: what is booted.",
-            metavar="DIR_OR_IMAGE",
-            parser=FILE,
+            help="The SD card in the slot. Default: what is booted.", metavar="DIR_OR_IMAGE", parser=FILE
         ),
     ] = None,
     write_image: common.WriteImageOption = False,
     caches: Annotated[
         CacheMode | None,
-        typer.Option(
-            help="Model the caches: check reports reads of old bytes, stale also delivers them."
-        ),
+        typer.Option(help="Model the caches: check reports reads of old bytes, stale also delivers them."),
     ] = None,
     ram: Annotated[
         RamContents | None,
@@ -174,19 +163,16 @@ def boot(
     ] = None,
     unknown: common.UnknownOption = None,
     firmware: Annotated[
-        Firmware,
-        typer.Option(help="2015: behave like that year's firmware, for programs of that time."),
+        Firmware, typer.Option(help="2015: behave like that year's firmware, for programs of that time.")
     ] = Firmware.TODAY,
     append: Annotated[
         str | None, typer.Option(help="Command line, instead of cmdline.txt.", metavar="TEXT")
     ] = None,
     initrd: Annotated[
-        Path | None,
-        typer.Option(help="RAM disk, instead of config.txt's.", metavar="FILE", parser=FILE),
+        Path | None, typer.Option(help="RAM disk, instead of config.txt's.", metavar="FILE", parser=FILE)
     ] = None,
     dtb: Annotated[
-        Path | None,
-        typer.Option(help="Device tree, instead of the card's.", metavar="F.dtb", parser=FILE),
+        Path | None, typer.Option(help="Device tree, instead of the card's.", metavar="F.dtb", parser=FILE)
     ] = None,
     load_address: Annotated[
         int | None,

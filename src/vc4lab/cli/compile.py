@@ -31,22 +31,16 @@ class StageName(Enum):
 def compile(
     file: Annotated[str, typer.Argument(help="TGSI text, - for standard input.")],
     stage: Annotated[
-        StageName | None,
-        typer.Option(help="Which program; by itself what the text's first line says."),
+        StageName | None, typer.Option(help="Which program; by itself what the text's first line says.")
     ] = None,
     explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Show each step: the text, SSA, where words come from."),
+        bool, typer.Option("--explain", help="Show each step: the text, SSA, where words come from.")
     ] = False,
     blend: Annotated[
         bool, typer.Option("--blend", help="Fragments are blended: source alpha, 1 - source alpha.")
     ] = False,
-    depth: Annotated[
-        bool, typer.Option("--depth/--no-depth", help="Fragments are tested for depth.")
-    ] = True,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Write the words to a binary file.")
-    ] = "",
+    depth: Annotated[bool, typer.Option("--depth/--no-depth", help="Fragments are tested for depth.")] = True,
+    output: Annotated[str, typer.Option("--output", "-o", help="Write the words to a binary file.")] = "",
 ) -> None:
     """Compile a shader for the QPU and list its program and its uniforms."""
     from vc4lab.driver.compiler.machine.code import TooComplex

@@ -15,16 +15,13 @@ DEFAULT_FRAMES = 120
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option(help="Folder for the picture and the GIF.", parser=FILE)
-    ] = Path("out"),
-    frames: Annotated[
-        int, typer.Option(help="Frames to draw.", **limits(FRAMES, 1))
-    ] = DEFAULT_FRAMES,
+    output: Annotated[Path, typer.Option(help="Folder for the picture and the GIF.", parser=FILE)] = Path(
+        "out"
+    ),
+    frames: Annotated[int, typer.Option(help="Frames to draw.", **limits(FRAMES, 1))] = DEFAULT_FRAMES,
     headless: common.HeadlessOption = False,
     where: Annotated[
-        bool,
-        typer.Option("--where", help="Only print the folder of the example programs."),
+        bool, typer.Option("--where", help="Only print the folder of the example programs.")
     ] = False,
 ) -> None:
     """Boot the bundled naan bread: textured polygons drawn by the V3D of a Pi 2.

@@ -35,8 +35,7 @@ def disasm(
         str, typer.Argument(help="Binary or ELF file, C or assembly source; - for standard input.")
     ],
     offset: Annotated[
-        int,
-        typer.Option(help="Byte offset to start at.", parser=Address(OFFSET), metavar="0x100"),
+        int, typer.Option(help="Byte offset to start at.", parser=Address(OFFSET), metavar="0x100")
     ] = 0,
     count: Annotated[
         int | None, typer.Option(help="Maximum number of instructions to show.", **limits(COUNT))
@@ -51,15 +50,12 @@ def disasm(
     ] = False,
     address: Annotated[
         int,
-        typer.Option(
-            help="Address of the input's first byte.", parser=Address(ADDRESS), metavar="0x8000"
-        ),
+        typer.Option(help="Address of the input's first byte.", parser=Address(ADDRESS), metavar="0x8000"),
     ] = 0,
     symbol: Annotated[
         str | None,
         typer.Option(
-            help="Name of an ELF symbol, of a C array, or of a label before .word lines.",
-            metavar="NAME",
+            help="Name of an ELF symbol, of a C array, or of a label before .word lines.", metavar="NAME"
         ),
     ] = None,
     dialect: Annotated[
@@ -68,8 +64,7 @@ def disasm(
     blocks: Annotated[
         bool,
         typer.Option(
-            "--blocks",
-            help="Labels, basic blocks with the registers they use, uniforms and textures.",
+            "--blocks", help="Labels, basic blocks with the registers they use, uniforms and textures."
         ),
     ] = False,
 ) -> None:
@@ -137,9 +132,7 @@ def _line_of(dialect: Dialect) -> Callable[[int, int], str]:
     )
 
 
-def _code(
-    file: str, data: bytes, symbol: str | None, is_hex: bool, address: int
-) -> tuple[bytes, int]:
+def _code(file: str, data: bytes, symbol: str | None, is_hex: bool, address: int) -> tuple[bytes, int]:
     """The words in a file, and their address."""
     from vc4lab.qpu.text.containers import ELF_MAGIC, NotFound, elf_code, text_code
 

@@ -53,18 +53,14 @@ def drm(  # noqa: C901
     ] = None,
     driver: Annotated[
         Path | None,
-        typer.Option(
-            help=f"Folder with Mesa's {DRIVER}, or a Mesa build tree.", metavar="DIR", parser=FILE
-        ),
+        typer.Option(help=f"Folder with Mesa's {DRIVER}, or a Mesa build tree.", metavar="DIR", parser=FILE),
     ] = None,
     device: Annotated[
         str, typer.Option(help="The display: vc4 of a Pi, or xlnx of a ZynqMP.", metavar="NAME")
     ] = "vc4",
     param: Annotated[
         list[str] | None,
-        typer.Option(
-            "--param", help="A parameter of --device xlnx; may be repeated.", metavar="NAME=VALUE"
-        ),
+        typer.Option("--param", help="A parameter of --device xlnx; may be repeated.", metavar="NAME=VALUE"),
     ] = None,
     cpu_memory: Annotated[
         str | None,
@@ -74,40 +70,30 @@ def drm(  # noqa: C901
         ),
     ] = None,
     frames: Annotated[
-        int | None,
-        typer.Option(help="End the programs after this many pictures.", **limits(FRAMES, 1)),
+        int | None, typer.Option(help="End the programs after this many pictures.", **limits(FRAMES, 1))
     ] = None,
     screenshot: common.ScreenshotOption = None,
     record: common.RecordOption = None,
     every: common.EveryOption = 1,
     window: Annotated[
-        bool,
-        typer.Option(
-            "--window", help="Show the screen in a window (needs pygame-ce), with its input."
-        ),
+        bool, typer.Option("--window", help="Show the screen in a window (needs pygame-ce), with its input.")
     ] = False,
-    headless: Annotated[
-        bool, typer.Option("--headless", help="No preview in the terminal.")
-    ] = False,
+    headless: Annotated[bool, typer.Option("--headless", help="No preview in the terminal.")] = False,
     modes: Annotated[
-        str | None,
-        typer.Option(help="Modes of the screen, the preferred one first: 1280x720,800x600@75."),
+        str | None, typer.Option(help="Modes of the screen, the preferred one first: 1280x720,800x600@75.")
     ] = None,
     unpaced: Annotated[
         bool, typer.Option("--unpaced", help="Show pictures as soon as drawn, not at 60 Hz.")
     ] = False,
     gpu_memory: Annotated[
-        int,
-        typer.Option(help="Buffer memory for the programs, in MiB.", **limits(GPU_MEMORY)),
+        int, typer.Option(help="Buffer memory for the programs, in MiB.", **limits(GPU_MEMORY))
     ] = 512,
     engine: common.EngineOption = Engine.JIT,
     strict: common.StrictOption = False,
     threads: common.ThreadsOption = None,
     record_jobs: Annotated[
         Path | None,
-        typer.Option(
-            help="Record the jobs in this folder, for vc4lab replay.", metavar="DIR", parser=FILE
-        ),
+        typer.Option(help="Record the jobs in this folder, for vc4lab replay.", metavar="DIR", parser=FILE),
     ] = None,
     record_count: Annotated[
         int, typer.Option(help="Record at most this many jobs.", **limits(RECORD_COUNT))
@@ -118,15 +104,10 @@ def drm(  # noqa: C901
     counters: common.CountersOption = False,
     trace: Annotated[
         str | None,
-        typer.Option(
-            help="ioctl: print every ioctl with its arguments; memory: the costs of each frame."
-        ),
+        typer.Option(help="ioctl: print every ioctl with its arguments; memory: the costs of each frame."),
     ] = None,
     deep: Annotated[
-        bool,
-        typer.Option(
-            "--deep", help="Also follow device descriptors received over sockets; slower."
-        ),
+        bool, typer.Option("--deep", help="Also follow device descriptors received over sockets; slower.")
     ] = False,
     setup: Annotated[
         bool,
@@ -255,11 +236,7 @@ def _kind(device: str, params: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _run(
-    device: DrmDevice,
-    program: Sequence[str],
-    frames: int | None,
-    driver: Path | None,
-    suite: str | None,
+    device: DrmDevice, program: Sequence[str], frames: int | None, driver: Path | None, suite: str | None
 ) -> int:
     """The program's exit code. Raises typer.Exit if it cannot run."""
     from vc4lab.cache.trust import Untrusted

@@ -24,9 +24,7 @@ def record_to(device: DrmDevice, folder: Path, jobs: int, mib: int) -> JobRecord
     from vc4lab.drm.recorded.writer import JobRecorder
 
     try:
-        recorder = JobRecorder(
-            folder, device.memory.guest, max_jobs=jobs, max_bytes=mib << 20, on_stop=say
-        )
+        recorder = JobRecorder(folder, device.memory.guest, max_jobs=jobs, max_bytes=mib << 20, on_stop=say)
     except OSError as error:
         raise failed(f"{folder}: {why(error)}", ExitCode.OUTPUT) from None
     device.gpu.recorder = recorder

@@ -38,8 +38,7 @@ def gl(
     trace: Annotated[
         str | None,
         typer.Option(
-            help="gallium: print every message and command of Mesa on standard error.",
-            metavar="NAME",
+            help="gallium: print every message and command of Mesa on standard error.", metavar="NAME"
         ),
     ] = None,
     frames: Annotated[
@@ -62,9 +61,7 @@ def gl(
     screenshot: common.ScreenshotOption = None,
     record: common.RecordOption = None,
     every: common.EveryOption = 1,
-    headless: Annotated[
-        bool, typer.Option("--headless", help="No preview in the terminal.")
-    ] = False,
+    headless: Annotated[bool, typer.Option("--headless", help="No preview in the terminal.")] = False,
     engine: common.EngineOption = Engine.JIT,
     threads: common.ThreadsOption = None,
     unknown: common.UnknownOption = None,
@@ -72,8 +69,7 @@ def gl(
     inline: Annotated[
         bool,
         typer.Option(
-            "--inline",
-            help="Data through the socket, not in shared memory: version 0 of the protocol.",
+            "--inline", help="Data through the socket, not in shared memory: version 0 of the protocol."
         ),
     ] = False,
     shared_tmp: Annotated[

@@ -24,11 +24,7 @@ program chooses the size.
 
 | number | name | bytes | fields |
 | --- | --- | --- | --- |"""
-TITLES = (
-    ("Both displays, vc4 and xlnx", ("vc4", "xlnx")),
-    ("Only vc4", ("vc4",)),
-    ("Only xlnx", ("xlnx",)),
-)
+TITLES = (("Both displays, vc4 and xlnx", ("vc4", "xlnx")), ("Only vc4", ("vc4",)), ("Only xlnx", ("xlnx",)))
 
 
 def write_page() -> str:
@@ -56,9 +52,7 @@ def _having(tables: dict[str, dict[int, Ioctl]], devices: tuple[str, ...]) -> li
         ioctl
         for number, ioctl in tables[devices[0]].items()
         if tuple(
-            name
-            for name, table in tables.items()
-            if number in table and table[number].name == ioctl.name
+            name for name, table in tables.items() if number in table and table[number].name == ioctl.name
         )
         == devices
     ]
@@ -67,10 +61,7 @@ def _having(tables: dict[str, dict[int, Ioctl]], devices: tuple[str, ...]) -> li
 def _rows(declared: Iterable[Ioctl]) -> Iterable[str]:
     for ioctl in sorted(declared, key=lambda ioctl: ioctl.number):
         who = "display" if ioctl.master else "every" if ioctl.render else "card"
-        yield (
-            f"| 0x{ioctl.number:02X} | {ioctl.name} | {ioctl.structure.size} | {who} | "
-            f"{_fields(ioctl)} |"
-        )
+        yield (f"| 0x{ioctl.number:02X} | {ioctl.name} | {ioctl.structure.size} | {who} | {_fields(ioctl)} |")
 
 
 def _input_rows() -> Iterable[str]:

@@ -40,8 +40,7 @@ class Output(StrEnum):
 
 def lint(
     files: Annotated[
-        list[str],
-        typer.Argument(help="Assembly sources; .bin, .hex and ELF files. - for standard input."),
+        list[str], typer.Argument(help="Assembly sources; .bin, .hex and ELF files. - for standard input.")
     ],
     profile: Annotated[
         Profile,
@@ -54,19 +53,12 @@ def lint(
     include: IncludeOption = None,
     symbol: Annotated[
         str | None,
-        typer.Option(
-            help="ELF symbol, C array or label before .word lines to check.", metavar="NAME"
-        ),
+        typer.Option(help="ELF symbol, C array or label before .word lines to check.", metavar="NAME"),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the findings as a JSON list.")
-    ] = False,
-    as_sarif: Annotated[
-        bool, typer.Option("--sarif", help="Print the findings as SARIF 2.1.0.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as a JSON list.")] = False,
+    as_sarif: Annotated[bool, typer.Option("--sarif", help="Print the findings as SARIF 2.1.0.")] = False,
     fix: Annotated[
-        bool,
-        typer.Option("--fix", help="Insert nop into sources where two instructions are too close."),
+        bool, typer.Option("--fix", help="Insert nop into sources where two instructions are too close.")
     ] = False,
 ) -> None:
     """Check QPU programs along every way through them.
@@ -99,9 +91,7 @@ def _is_words(file: str) -> bool:
     return Path(file).suffix.lower() in WORDS
 
 
-def _assembly(
-    file: str, dialect: str | None, include: list[Path] | None, symbol: str | None
-) -> Assembly:
+def _assembly(file: str, dialect: str | None, include: list[Path] | None, symbol: str | None) -> Assembly:
     from vc4lab.cli.disasm import words_of_file
     from vc4lab.qpu.text.assembly import Assembly
     from vc4lab.qpu.text.disassembler import disassemble
@@ -133,9 +123,7 @@ def _findings(file: str, assembly: Assembly, profile: Profile) -> Iterator[Place
         yield Placed(finding.code, severity, finding.message, place, line, finding.index, text)
 
 
-def _fix(
-    file: str, assembly: Assembly, dialect: str | None, include: list[Path] | None
-) -> Assembly:
+def _fix(file: str, assembly: Assembly, dialect: str | None, include: list[Path] | None) -> Assembly:
     """Insert what cures, as long as there is something; the program then."""
     from vc4lab.qpu.text.fixes import fixed, fixes
 

@@ -27,29 +27,23 @@ if TYPE_CHECKING:
 def linux(  # noqa: C901
     program: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="-- PROGRAM [ARGUMENTS]", help="The program to run. Default: a shell."
-        ),
+        typer.Argument(metavar="-- PROGRAM [ARGUMENTS]", help="The program to run. Default: a shell."),
     ] = None,
     board: Annotated[str, typer.Option(help="The board.")] = "pi3",
     arch: Annotated[
         str | None,
         typer.Option(
-            help="Debian's architecture: arm64, armhf or armel. Default: the board's.",
-            metavar="NAME",
+            help="Debian's architecture: arm64, armhf or armel. Default: the board's.", metavar="NAME"
         ),
     ] = None,
     cores: Annotated[int, typer.Option(help="Cores that Linux uses.", **limits(CORES))] = 1,
-    append: Annotated[
-        str, typer.Option(help="More for the kernel's command line.", metavar="TEXT")
-    ] = "",
+    append: Annotated[str, typer.Option(help="More for the kernel's command line.", metavar="TEXT")] = "",
     modes: Annotated[
         str | None,
         typer.Option(
             "--modes",
             "--mode",
-            help="The monitor's modes, the native one first: 1280x720@50,800x600. Default: "
-            "1920x1080.",
+            help="The monitor's modes, the native one first: 1280x720@50,800x600. Default: 1920x1080.",
             metavar="WxH[@HZ],…",
         ),
     ] = None,
@@ -99,12 +93,9 @@ def linux(  # noqa: C901
     window: Annotated[
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
-    headless: Annotated[
-        bool, typer.Option("--headless", help="No preview in the terminal.")
-    ] = False,
+    headless: Annotated[bool, typer.Option("--headless", help="No preview in the terminal.")] = False,
     realtime: Annotated[
-        bool | None,
-        typer.Option(help="Run no faster than the real board. Default: shells and terminals do."),
+        bool | None, typer.Option(help="Run no faster than the real board. Default: shells and terminals do.")
     ] = None,
     strict: common.StrictOption = False,
     engine: common.EngineOption = Engine.JIT,
@@ -187,9 +178,7 @@ def linux(  # noqa: C901
     elif initrd is None:
         _prepare(boot, root_only=True)
     if alone:
-        options = replace(
-            options, card=card, extras=replace(boot.extras, ramdisk=initrd or boot.root)
-        )
+        options = replace(options, card=card, extras=replace(boot.extras, ramdisk=initrd or boot.root))
     gpu = GpuOptions(engine.value, unknowns=unknowns_of(unknown))
     settings = Settings(
         boot.kernel.image,
@@ -299,9 +288,7 @@ def _brought(suite: str | None, board: str, arch: str) -> Brought:
     return found
 
 
-def _boot(
-    brought: Brought, board: str, cores: int, append: str, program: Sequence[str]
-) -> LinuxBoot:
+def _boot(brought: Brought, board: str, cores: int, append: str, program: Sequence[str]) -> LinuxBoot:
     from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan
 
     own = tuple(program[:1]) if program and brought.program(program[0]) is not None else ()

@@ -31,10 +31,7 @@ class LinuxTerminal:
     """
 
     def __init__(
-        self,
-        program: Sequence[str],
-        modes: Modes | None = None,
-        puts: Sequence[tuple[Path, str | None]] = (),
+        self, program: Sequence[str], modes: Modes | None = None, puts: Sequence[tuple[Path, str | None]] = ()
     ) -> None:
         self._modes = modes
         self._puts = puts

@@ -105,9 +105,7 @@ class LiveTiming:
     would be done (`clock`), or one that is so many times slower; None: as soon as they are drawn.
     """
 
-    def __init__(
-        self, chip: str, board: str, guest_time: bool = False, slower: float | None = None
-    ) -> None:
+    def __init__(self, chip: str, board: str, guest_time: bool = False, slower: float | None = None) -> None:
         self.timer = FrameTimer(chip, board, only=True)
         self._guest = ListClocks(self.timer) if guest_time else None
         self.clock = GpuClock(self.timer, slower) if slower is not None else None
@@ -194,8 +192,7 @@ class LiveTiming:
             f"job {longest:.4g} ms"
         )
         lines.append(
-            f"timing: {1000 * shown / max(total, 1e-9):.4g} frames a second, if the GPU bounds the "
-            "program"
+            f"timing: {1000 * shown / max(total, 1e-9):.4g} frames a second, if the GPU bounds the program"
         )
         return lines + (self.clock.lines() if self.clock is not None else [])
 

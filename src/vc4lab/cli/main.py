@@ -93,9 +93,7 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def _options(
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
-) -> None:
+def _options(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
     if version:
         from vc4lab import __version__
 

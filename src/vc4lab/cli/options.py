@@ -115,9 +115,7 @@ def _short(value: object) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "…")
 
 
-EngineOption = Annotated[
-    Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
-]
+EngineOption = Annotated[Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")]
 GdbOption = Annotated[
     int | None,
     typer.Option(
@@ -137,23 +135,20 @@ TraceOption = Annotated[
     ),
 ]
 TraceToOption = Annotated[
-    Path | None,
-    typer.Option(help="Write the trace into this file.", metavar="FILE", parser=FILE),
+    Path | None, typer.Option(help="Write the trace into this file.", metavar="FILE", parser=FILE)
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Stop at the first error.")]
 ForgivingOption = Annotated[
     bool,
     typer.Option(
-        "--forgiving",
-        help="Let work what fails on a board but used to work here, see docs/diagnostics.md.",
+        "--forgiving", help="Let work what fails on a board but used to work here, see docs/diagnostics.md."
     ),
 ]
 ThreadsOption = Annotated[
     int | None, typer.Option(help="Worker threads; one per processor.", **limits(THREADS))
 ]
 WriteImageOption = Annotated[
-    bool,
-    typer.Option("--write-image", help="Write the card's changes to its image at the end."),
+    bool, typer.Option("--write-image", help="Write the card's changes to its image at the end.")
 ]
 ScreenshotOption = Annotated[
     Path | None, typer.Option(help="Save the last picture here.", metavar="F.png", parser=FILE)
@@ -162,15 +157,11 @@ RecordOption = Annotated[
     Path | None,
     typer.Option(help="Record the frames here (.gif, .webp, .png).", metavar="F.gif", parser=FILE),
 ]
-EveryOption = Annotated[
-    int, typer.Option(help="Record every N-th frame only.", metavar="N", **limits(EVERY))
-]
+EveryOption = Annotated[int, typer.Option(help="Record every N-th frame only.", metavar="N", **limits(EVERY))]
 HeadlessOption = Annotated[
     bool, typer.Option("--headless", help="No progress line and no preview in the terminal.")
 ]
-CountersOption = Annotated[
-    bool, typer.Option("--counters", help="Print each job's performance counters.")
-]
+CountersOption = Annotated[bool, typer.Option("--counters", help="Print each job's performance counters.")]
 METAVAR = "NAME=CHOICE"
 UnknownOption = Annotated[
     list[str] | None,

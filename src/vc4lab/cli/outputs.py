@@ -82,12 +82,7 @@ class Outputs:
         return None
 
     def save(
-        self,
-        code: ExitCode | int,
-        image: Image | None,
-        *,
-        shot: Image | None = None,
-        late: int | None = None,
+        self, code: ExitCode | int, image: Image | None, *, shot: Image | None = None, late: int | None = None
     ) -> ExitCode | int:
         """Write the pictures and show the preview; gives the final exit code.
 

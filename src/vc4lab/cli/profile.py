@@ -31,30 +31,22 @@ def profile(
     path: Annotated[
         Path,
         typer.Argument(
-            help="A run directory, one jobNNNN directory, or a capture of `vc4lab gl`.",
-            parser=FILE,
+            help="A run directory, one jobNNNN directory, or a capture of `vc4lab gl`.", parser=FILE
         ),
     ],
     job: Annotated[
         int | None,
-        typer.Option(
-            "--job", help="Only this job of the run, after running those before it.", **limits(JOB)
-        ),
+        typer.Option("--job", help="Only this job of the run, after running those before it.", **limits(JOB)),
     ] = None,
-    chip: Annotated[
-        str | None, typer.Option(metavar="FILE", help=f"A chip's file; default: {CHIP}.")
-    ] = None,
-    board: Annotated[
-        str | None, typer.Option(help="The board shown in detail; default: pi3.")
-    ] = None,
+    chip: Annotated[str | None, typer.Option(metavar="FILE", help=f"A chip's file; default: {CHIP}.")] = None,
+    board: Annotated[str | None, typer.Option(help="The board shown in detail; default: pi3.")] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Print every frame in detail, not only the longest.")
     ] = False,
     what_if: Annotated[
         bool,
         typer.Option(
-            "--what-if/--no-what-if",
-            help="Run the model again with each module free, and for hints.",
+            "--what-if/--no-what-if", help="Run the model again with each module free, and for hints."
         ),
     ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="One object, for programs.")] = False,
@@ -63,8 +55,7 @@ def profile(
         typer.Option(help="Write a trace for ui.perfetto.dev here.", metavar="F.json", parser=FILE),
     ] = None,
     html: Annotated[
-        Path | None,
-        typer.Option(help="Write a report with plots here.", metavar="F.html", parser=FILE),
+        Path | None, typer.Option(help="Write a report with plots here.", metavar="F.html", parser=FILE)
     ] = None,
     engine: common.EngineOption = Engine.JIT,
     threads: common.ThreadsOption = None,
@@ -78,9 +69,7 @@ def profile(
     from vc4lab.timing.profile.profiler import Profiler
 
     profiler = timer_of(
-        lambda name, on: Profiler(
-            name, on, ask=what_if, timelines=perfetto is not None or html is not None
-        ),
+        lambda name, on: Profiler(name, on, ask=what_if, timelines=perfetto is not None or html is not None),
         chip,
         board,
     )
@@ -110,9 +99,7 @@ def profile(
         raise failed(f"{path}: no frame was drawn, so there is nothing to profile")
 
 
-def _replay(
-    path: Path, job: int | None, gpu: GpuOptions, reporter: Reporter, profiler: Profiler
-) -> int:
+def _replay(path: Path, job: int | None, gpu: GpuOptions, reporter: Reporter, profiler: Profiler) -> int:
     """Draws the jobs, and has each of them profiled; how many were drawn."""
     from vc4lab.drm.recorded.replay import replay
     from vc4lab.timing.frames.frame import named

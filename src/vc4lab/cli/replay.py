@@ -48,20 +48,16 @@ def replay(
         typer.Option("-o", "--output", help="Save the last picture that a job draws.", parser=FILE),
     ] = None,
     every: Annotated[
-        Path | None,
-        typer.Option(help="Save a PNG of each job in this directory.", parser=FILE),
+        Path | None, typer.Option(help="Save a PNG of each job in this directory.", parser=FILE)
     ] = None,
     engine: common.EngineOption = Engine.JIT,
     order: Annotated[
-        ByteOrderChoice,
-        typer.Option(help="Byte order of the surface; auto: as the shaders write it."),
+        ByteOrderChoice, typer.Option(help="Byte order of the surface; auto: as the shaders write it.")
     ] = ByteOrderChoice.AUTO,
     strict: common.StrictOption = False,
     job: Annotated[
         int | None,
-        typer.Option(
-            "--job", help="Only this job of the run, after running those before it.", **limits(JOB)
-        ),
+        typer.Option("--job", help="Only this job of the run, after running those before it.", **limits(JOB)),
     ] = None,
     lists: Annotated[
         bool,
@@ -91,9 +87,7 @@ def replay(
     as_json: JsonOption = False,
     recompile: Annotated[
         bool,
-        typer.Option(
-            "--recompile", help="Of a capture: compile all shaders anew, as the compiler is now."
-        ),
+        typer.Option("--recompile", help="Of a capture: compile all shaders anew, as the compiler is now."),
     ] = False,
 ) -> None:
     """Draw the jobs that a real driver submitted, or frames that `vc4lab gl` captured."""
@@ -191,11 +185,7 @@ def _draw(wanted: _Wanted, reporter: Reporter, times: JobTimes | None) -> None:
         save(result.image, output)
     if tiles is not None:
         _save_tiles(frames, tiles, result.image, wanted.counters, save)
-    size = (
-        f"{result.image.width}x{result.image.height} {result.format}"
-        if result.image
-        else "no picture"
-    )
+    size = f"{result.image.width}x{result.image.height} {result.format}" if result.image else "no picture"
     where = f", {output}" if result.image and output else ""
     if times is None or not times.as_json:
         typer.echo(f"{result.drawn} of {result.jobs} jobs drawn, {size}{where}")

@@ -12,13 +12,7 @@ from vc4lab.cli import options as common
 from vc4lab.cli.asm import DialectOption, IncludeOption, read_assembly
 from vc4lab.cli.exit_codes import ExitCode, failed, stopped
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
-from vc4lab.cli.timing_options import (
-    BoardOption,
-    ChipOption,
-    JsonOption,
-    only_with_timing,
-    timer_of,
-)
+from vc4lab.cli.timing_options import BoardOption, ChipOption, JsonOption, only_with_timing, timer_of
 from vc4lab.files import read_file, why, write_file
 from vc4lab.ranges import BUDGET, QPU_COUNT
 
@@ -36,9 +30,7 @@ LARGEST_PROGRAM = 4 << 20
 def run(
     program: Annotated[
         Path,
-        typer.Argument(
-            help="Assembly text, or .bin: binary words, .hex: one word per line.", parser=FILE
-        ),
+        typer.Argument(help="Assembly text, or .bin: binary words, .hex: one word per line.", parser=FILE),
     ],
     qpus: Annotated[int, typer.Option(help="QPUs to start it on.", **limits(QPU_COUNT))] = 1,
     uniforms: Annotated[
@@ -66,17 +58,14 @@ def run(
     threads: common.ThreadsOption = None,
     budget: Annotated[
         int | None,
-        typer.Option(
-            help="Instructions after which a program counts as endless.", **limits(BUDGET)
-        ),
+        typer.Option(help="Instructions after which a program counts as endless.", **limits(BUDGET)),
     ] = None,
     strict: common.StrictOption = False,
     check: Annotated[
         bool,
         typer.Option(
             "--check/--no-check",
-            help="Check the program before and during the run: restrictions, uniforms, memory, "
-            "waits.",
+            help="Check the program before and during the run: restrictions, uniforms, memory, waits.",
         ),
     ] = True,
     unknown: common.UnknownOption = None,
@@ -140,9 +129,7 @@ def run(
         raise typer.Exit(ExitCode.GUEST_HANG)
 
 
-def _timer(
-    timing: bool, chip: str | None, board: str | None, as_json: bool
-) -> ProgramTiming | None:
+def _timer(timing: bool, chip: str | None, board: str | None, as_json: bool) -> ProgramTiming | None:
     """What times the run, if that is asked for."""
     only_with_timing(timing, (("--chip", chip), ("--board", board), ("--json", as_json)))
     if not timing:
@@ -185,9 +172,7 @@ class _Source:
         return f"line {line[0]}, " if line is not None else ""
 
 
-def _read(
-    path: Path, entry: str | None, dialect: str | None, include: list[Path] | None
-) -> _Source:
+def _read(path: Path, entry: str | None, dialect: str | None, include: list[Path] | None) -> _Source:
     if path.suffix.lower() in (BINARY, HEX):
         if entry is not None:
             raise failed(f"{path}: words have no labels, so --entry {entry!r} is not possible")

@@ -68,9 +68,7 @@ def run_session(settings: Settings, guest: Guest | None = None) -> ExitCode | in
     with Progress(live, settings.frames, settings.seconds) as progress:
         show = progress.show if progress.enabled and sys.stdout.isatty() else None
         try:
-            line: SerialEnd = guest or SerialLine(
-                settings.serial, show, say, all_keys=settings.all_keys
-            )
+            line: SerialEnd = guest or SerialLine(settings.serial, show, say, all_keys=settings.all_keys)
         except BadSerial as error:
             say(f"vc4lab: {error}")
             return ExitCode.BAD_INPUT

@@ -24,18 +24,12 @@ def show(
         int | None, typer.Option(help="Only this frame, by its number.", **limits(PICTURES))
     ] = None,
     draw: Annotated[
-        int | None,
-        typer.Option(help="Only this draw of each frame, from 1 on.", **limits(PICTURES)),
+        int | None, typer.Option(help="Only this draw of each frame, from 1 on.", **limits(PICTURES))
     ] = None,
-    rows: Annotated[
-        int, typer.Option(help="Rows of tables that are shown.", **limits(COUNT, 1))
-    ] = 8,
-    lists: Annotated[
-        bool, typer.Option("--lists", help="Print the control lists of each job, too.")
-    ] = False,
+    rows: Annotated[int, typer.Option(help="Rows of tables that are shown.", **limits(COUNT, 1))] = 8,
+    lists: Annotated[bool, typer.Option("--lists", help="Print the control lists of each job, too.")] = False,
     pictures: Annotated[
-        Path | None,
-        typer.Option(help="Save the textures as PNG files in this directory.", parser=FILE),
+        Path | None, typer.Option(help="Save the textures as PNG files in this directory.", parser=FILE)
     ] = None,
 ) -> None:
     """Print captured frames: commands, state, vertices, constants, shaders, QPU programs."""

@@ -29,9 +29,7 @@ PLOTS = "a plot of each figure that changes"
 def sweep(
     runs: Annotated[
         list[Path],
-        typer.Argument(
-            help="Run directories, jobNNNN directories, or captures of `vc4lab gl`.", parser=FILE
-        ),
+        typer.Argument(help="Run directories, jobNNNN directories, or captures of `vc4lab gl`.", parser=FILE),
     ],
     set_: Annotated[
         list[str] | None,
@@ -60,22 +58,18 @@ def sweep(
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="Have the workers of this Dask scheduler do it (extra: vc4lab[sweep]).",
-            metavar="ADDRESS",
+            help="Have the workers of this Dask scheduler do it (extra: vc4lab[sweep]).", metavar="ADDRESS"
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
     csv: Annotated[
-        Path | None,
-        typer.Option("--csv", help="Write the table here.", metavar="F.csv", parser=FILE),
+        Path | None, typer.Option("--csv", help="Write the table here.", metavar="F.csv", parser=FILE)
     ] = None,
     html: Annotated[
-        Path | None,
-        typer.Option(help="Write the table and plots here.", metavar="F.html", parser=FILE),
+        Path | None, typer.Option(help="Write the table and plots here.", metavar="F.html", parser=FILE)
     ] = None,
     svg: Annotated[
-        Path | None,
-        typer.Option(help=f"Write {PLOTS} into this directory.", metavar="DIR", parser=FILE),
+        Path | None, typer.Option(help=f"Write {PLOTS} into this directory.", metavar="DIR", parser=FILE)
     ] = None,
 ) -> None:
     """Time recorded jobs on every chip of a grid of figures: what would a change bring?

@@ -18,22 +18,17 @@ if TYPE_CHECKING:
 
 CHIP = "videocore4"
 ChipOption = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help=f"With --timing: a chip's file; default: {CHIP}."),
+    str | None, typer.Option(metavar="FILE", help=f"With --timing: a chip's file; default: {CHIP}.")
 ]
 BoardOption = Annotated[
     str | None, typer.Option(help="With --timing: the board shown in detail; default: pi3.")
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="With --timing: one object, for programs.")
-]
+JsonOption = Annotated[bool, typer.Option("--json", help="With --timing: one object, for programs.")]
 LiveOption = Annotated[
-    bool,
-    typer.Option("--timing", help="Say how long the chip takes for each frame of the V3D."),
+    bool, typer.Option("--timing", help="Say how long the chip takes for each frame of the V3D.")
 ]
 LiveBoardOption = Annotated[
-    str | None,
-    typer.Option("--timing-board", help="With --timing: the board to time for.", metavar="BOARD"),
+    str | None, typer.Option("--timing-board", help="With --timing: the board to time for.", metavar="BOARD")
 ]
 SlowerOption = Annotated[
     float | None,

@@ -14,9 +14,7 @@ from vc4lab.cli.exit_codes import failed
 
 def unknowns(
     name: Annotated[str | None, typer.Argument(help="Show only this one.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="An array of objects, for programs.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="An array of objects, for programs.")] = False,
 ) -> None:
     """Show what no document says about the hardware, and what is assumed."""
     import vc4lab.drm.cpu_memory.cpu_memory_unknowns

@@ -91,9 +91,7 @@ def _row(row: Unknown) -> list[str]:
     for choice, meaning in row.choices.items():
         shown = f"**`{choice}`**" if choice == row.default else f"`{choice}`"
         lines.append(f"* {shown}: {meaning}")
-    evidence = (
-        f"Settled by: {row.settled}" if row.settled else f"Would be settled by: {row.decided_by}"
-    )
+    evidence = f"Settled by: {row.settled}" if row.settled else f"Would be settled by: {row.decided_by}"
     lines += ["", evidence, f"Source: {row.reference}.", ""]
     return lines
 

@@ -14,9 +14,7 @@ from vc4lab.files import why
 
 
 def unpack(
-    capture: Annotated[
-        Path, typer.Argument(help="The archive of vc4lab gl --capture.", parser=FILE)
-    ],
+    capture: Annotated[Path, typer.Argument(help="The archive of vc4lab gl --capture.", parser=FILE)],
     folder: Annotated[Path, typer.Argument(help="A new or empty folder.", parser=FILE)],
 ) -> None:
     """Write a capture as text, CSV and PNG, to edit and to draw with vc4lab replay FOLDER."""

@@ -84,8 +84,4 @@ def sarif(findings: Iterable[Placed], version: str) -> dict[str, Any]:
         for finding in found
     ]
     driver = {"name": "vc4lab", "version": version, "rules": rules}
-    return {
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}

@@ -41,9 +41,7 @@ def search(question: str) -> Answer:
     name, causes = _symptom(words)
     named = {cause.code for cause in causes if isinstance(cause, Entry)}
     asked = words - _stems(_SMALL)
-    scores = {
-        code: _score(entry, asked) for code, entry in catalogue().items() if code not in named
-    }
+    scores = {code: _score(entry, asked) for code, entry in catalogue().items() if code not in named}
     best = sorted((code for code in scores if scores[code]), key=lambda code: -scores[code])
     return Answer(name, causes, [catalogue()[code] for code in best[:MOST]])
 

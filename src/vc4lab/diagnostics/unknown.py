@@ -89,9 +89,7 @@ class Unknowns:
         for name, value in (changed or {}).items():
             row = find(name)
             if value not in row.choices:
-                raise ValueError(
-                    f"unknown {name}: {value!r} is not one of {', '.join(row.choices)}"
-                )
+                raise ValueError(f"unknown {name}: {value!r} is not one of {', '.join(row.choices)}")
             if value != row.default:
                 kept[name] = value
         self._changed: tuple[tuple[str, str], ...] = tuple(sorted(kept.items()))

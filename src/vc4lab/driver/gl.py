@@ -152,9 +152,7 @@ class Gl:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def start(
-        self, program: Sequence[str], environment: Mapping[str, str] | None = None
-    ) -> Program:
+    def start(self, program: Sequence[str], environment: Mapping[str, str] | None = None) -> Program:
         """Start the program. Raises NotPossible, OSError."""
         folder = None if self._tmp is None else self._tmp.path
         chosen = os.environ if environment is None else environment
@@ -201,11 +199,7 @@ class Gl:
 
     @classmethod
     def run(
-        cls,
-        program: Sequence[str],
-        *,
-        environment: Mapping[str, str] | None = None,
-        **options: Any,
+        cls, program: Sequence[str], *, environment: Mapping[str, str] | None = None, **options: Any
     ) -> GlRun:
         """Run a program to its end; `options` are those of the class.
 

@@ -22,12 +22,7 @@ from vc4lab.simd import cache
 Made = TypeVar("Made", CompiledShader, CompiledVertex)
 
 
-def kept(
-    text: str,
-    key: FragmentKey | VertexKey,
-    kind: type[Made],
-    make: Callable[[], Made],
-) -> Made:
+def kept(text: str, key: FragmentKey | VertexKey, kind: type[Made], make: Callable[[], Made]) -> Made:
     """The program of a shader and a key: from disk, or made and kept. Raises what `make` raises."""
     state = plain(key)
     name = cache.digest(

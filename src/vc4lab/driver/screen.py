@@ -60,16 +60,12 @@ class VideoCoreScreen:
         For what may be observed (`queue/events.py`).
     """
 
-    def __init__(
-        self, reporter: Reporter, compiler: Compiler, options: GpuOptions | None = None
-    ) -> None:
+    def __init__(self, reporter: Reporter, compiler: Compiler, options: GpuOptions | None = None) -> None:
         self.reporter = reporter
         self.memory = GpuMemory()
         self.runner = Runner(self.memory.guest, reporter, options or GpuOptions())
         self.listeners = QueueListeners()
-        self._resources: weakref.WeakValueDictionary[int, GpuResource] = (
-            weakref.WeakValueDictionary()
-        )
+        self._resources: weakref.WeakValueDictionary[int, GpuResource] = weakref.WeakValueDictionary()
         self._numbers = 0
         self.writer = BlockWriter(self.memory)
         self.processor = Processor(
@@ -186,9 +182,7 @@ class VideoCoreScreen:
                 return
         self._put(transfer.resource, transfer.level, transfer.box, shared_part(transfer))
 
-    def write(
-        self, resource: Resource, level: int, box: Box, data: bytes, strides: tuple[int, int]
-    ) -> None:
+    def write(self, resource: Resource, level: int, box: Box, data: bytes, strides: tuple[int, int]) -> None:
         resource.check(level, box)
         rows = box_in(data, resource, box, 0, *tight(resource, box, strides))
         self._put(resource, level, box, rows)
@@ -218,9 +212,7 @@ class VideoCoreScreen:
         shared = shared_part(transfer)
         shared[...] = self._get(resource, level, box)
 
-    def read(
-        self, resource: Resource, level: int, box: Box, strides: tuple[int, int]
-    ) -> memoryview:
+    def read(self, resource: Resource, level: int, box: Box, strides: tuple[int, int]) -> memoryview:
         resource.check(level, box)
         stride, layer_stride = tight(resource, box, strides)
         rows = self._get(resource, level, box)

@@ -106,9 +106,7 @@ def mixed_row(y: Value, pitch: Value, shape: UtileShape, linear_tile: Value) -> 
     linear = row_offset(y, pitch, shape, Tiling.LT)
     assert tiled.xor is not None
     assert linear.xor is not None
-    return RowAddress(
-        select(linear_tile, linear.xor, tiled.xor), select(linear_tile, linear.add, tiled.add)
-    )
+    return RowAddress(select(linear_tile, linear.xor, tiled.xor), select(linear_tile, linear.add, tiled.add))
 
 
 def combine(column: Value, row: RowAddress) -> Value:

@@ -123,7 +123,5 @@ def copy_box(
     x, y, width, height = box
     if width <= 0 or height <= 0:
         return
-    job = TileCopy(
-        image=image, rows=rows, stride=stride, pitch=pitch, x=x, y=y, width=width, height=height
-    )
+    job = TileCopy(image=image, rows=rows, stride=stride, pitch=pitch, x=x, y=y, width=width, height=height)
     _native(bits, tiling, to_tiles)(job.address)

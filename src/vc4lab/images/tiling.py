@@ -68,9 +68,7 @@ WIDE_BITS = UtileShape(1, 6, 3)
 ``shape``, by default that of the guide."""
 
 
-def is_linear_tile(
-    width: int, height: int, bits_per_texel: int, shape: UtileShape | None = None
-) -> bool:
+def is_linear_tile(width: int, height: int, bits_per_texel: int, shape: UtileShape | None = None) -> bool:
     """Whether a tiled level of this size (texels) is stored as LT instead of T."""
     shape = shape or UTILE_SHAPES[bits_per_texel]
     return width <= 4 * shape.width or height <= 4 * shape.height
@@ -82,11 +80,7 @@ def round_up(value: int, unit: int) -> int:
 
 
 def padded_size(
-    width: int,
-    height: int,
-    bits_per_texel: int,
-    tiling: Tiling,
-    shape: UtileShape | None = None,
+    width: int, height: int, bits_per_texel: int, tiling: Tiling, shape: UtileShape | None = None
 ) -> tuple[int, int]:
     """Size in texels including the padding that the layout adds: whole utiles or T tiles."""
     shape = shape or UTILE_SHAPES[bits_per_texel]
@@ -97,11 +91,7 @@ def padded_size(
 
 
 def image_bytes(
-    width: int,
-    height: int,
-    bits_per_texel: int,
-    tiling: Tiling,
-    shape: UtileShape | None = None,
+    width: int, height: int, bits_per_texel: int, tiling: Tiling, shape: UtileShape | None = None
 ) -> int:
     """Bytes in memory of an image, padding included (raster: rows of whole bytes)."""
     padded_width, padded_height = padded_size(width, height, bits_per_texel, tiling, shape)
@@ -110,9 +100,7 @@ def image_bytes(
     return padded_width * padded_height * bits_per_texel // 8
 
 
-def pitch_bytes(
-    width: int, bits_per_texel: int, tiling: Tiling, shape: UtileShape | None = None
-) -> int:
+def pitch_bytes(width: int, bits_per_texel: int, tiling: Tiling, shape: UtileShape | None = None) -> int:
     """Distance in bytes between rows (raster), utile rows (LT) or tile rows (T)."""
     shape = shape or UTILE_SHAPES[bits_per_texel]
     padded_width, _ = padded_size(width, 1, bits_per_texel, tiling, shape)
@@ -151,9 +139,7 @@ def texel_bit_addresses(
     order = np.array(SUBTILE_ORDER, dtype=np.int64)
     subtile = order[odd, ((utile_y >> 2) & 1) * 2 + ((utile_x >> 2) & 1)]
     address = TILE_BYTES * (tile_y * tiles_per_row + tile_x) + SUBTILE_BYTES * subtile
-    found: NDArray[np.int64] = (
-        address + UTILE_BYTES * ((utile_y & 3) * 4 + (utile_x & 3))
-    ) * 8 + inner
+    found: NDArray[np.int64] = (address + UTILE_BYTES * ((utile_y & 3) * 4 + (utile_x & 3))) * 8 + inner
     return found
 
 

@@ -20,15 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-TYPES = {
-    "float": "f4",
-    "int": "i4",
-    "uint": "u4",
-    "half": "f2",
-    "short": "i2",
-    "ushort": "u2",
-    "byte": "u1",
-}
+TYPES = {"float": "f4", "int": "i4", "uint": "u4", "half": "f2", "short": "i2", "ushort": "u2", "byte": "u1"}
 """A type's name → numpy's name of it. Numbers are `float`, `int` or `uint`."""
 NUMBERS = ("float", "int", "uint")
 MOST_ARGUMENTS = 64
@@ -148,8 +140,7 @@ def _argument(text: str) -> Argument:
         raise InterfaceError(f"argument {name}: there is no type {kind} ({', '.join(TYPES)})")
     if not array and (kind not in NUMBERS or direction in ("out", "inout")):
         raise InterfaceError(
-            f"argument {name}: a number is {', '.join(NUMBERS)} and only comes in; "
-            f"{kind}[] is an array"
+            f"argument {name}: a number is {', '.join(NUMBERS)} and only comes in; {kind}[] is an array"
         )
     if array and default is not None:
         raise InterfaceError(f"argument {name}: an array has no default")
@@ -171,9 +162,7 @@ def _tree(text: str) -> ast.expr:
         raise InterfaceError(f"{text[:60]!r} is no expression") from None
 
 
-def value_of(
-    text: str, names: Mapping[str, int | float], lengths: Mapping[str, int]
-) -> int | float:
+def value_of(text: str, names: Mapping[str, int | float], lengths: Mapping[str, int]) -> int | float:
     """What an expression gives: `names` have values, `lengths` what `len` gives.
 
     Raises InterfaceError.
@@ -184,9 +173,7 @@ def value_of(
         raise InterfaceError(f"{text[:60]!r} divides by zero or is too large") from None
 
 
-def _value(
-    node: ast.expr, names: Mapping[str, int | float], lengths: Mapping[str, int]
-) -> int | float:
+def _value(node: ast.expr, names: Mapping[str, int | float], lengths: Mapping[str, int]) -> int | float:
     found: int | float | None = None
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         found = node.value

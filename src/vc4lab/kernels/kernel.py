@@ -16,15 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vc4lab.diagnostics import Reporter, Severity
 from vc4lab.files import read_file
-from vc4lab.kernels.interface import (
-    TYPES,
-    Argument,
-    Interface,
-    InterfaceError,
-    parse,
-    value_of,
-    word_of,
-)
+from vc4lab.kernels.interface import TYPES, Argument, Interface, InterfaceError, parse, value_of, word_of
 from vc4lab.qpu.text.assembler import Assembly, assemble
 from vc4lab.qpu.text.syntax import MAX_SOURCE
 from vc4lab.ranges import QPU_COUNT
@@ -113,12 +105,7 @@ class Kernel:
         return self._run(values, named, qpus, None)
 
     def timing(
-        self,
-        *values: Any,
-        qpus: int = 1,
-        chip: Chip | str = "videocore4",
-        board: str = "",
-        **named: Any,
+        self, *values: Any, qpus: int = 1, chip: Chip | str = "videocore4", board: str = "", **named: Any
     ) -> Timing:
         """How long the chip takes for such a call: clocks, stalls, milliseconds on each board."""
         from vc4lab.timing.user_programs import ProgramTiming
@@ -293,9 +280,7 @@ def _array(argument: Argument, given: dict[str, Any]) -> numpy.ndarray:
         raise InterfaceError(f"{argument.name}: {error}") from None
     whole = array.dtype.kind in "iub" and kind.kind in "iuf"
     if not numpy.can_cast(array.dtype, kind, "same_kind") and not whole:
-        raise InterfaceError(
-            f"{argument.name}: an array of {array.dtype}; the kernel takes {argument.kind}"
-        )
+        raise InterfaceError(f"{argument.name}: an array of {array.dtype}; the kernel takes {argument.kind}")
     if whole and kind.kind in "iu" and array.size:
         limits = numpy.iinfo(kind)
         if int(array.min()) < limits.min or int(array.max()) > limits.max:

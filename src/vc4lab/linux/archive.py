@@ -76,9 +76,7 @@ class Archive:
         self._there.add(name)
         self._write(name, mode, content, device)
 
-    def _write(
-        self, name: str, mode: int, content: bytes | memoryview, device: tuple[int, int]
-    ) -> None:
+    def _write(self, name: str, mode: int, content: bytes | memoryview, device: tuple[int, int]) -> None:
         self._number += 1
         text = name.encode() + b"\0"
         links = 2 if stat.S_ISDIR(mode) else 1

@@ -31,23 +31,8 @@ from vc4lab.files import PREFIX, why, written_whole
 from vc4lab.linux.archive import is_whole
 from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.init import INIT, LISTENER
-from vc4lab.linux.kernels import (
-    MEMORY,
-    TARGETS,
-    UnknownTarget,
-    architecture_of,
-    command_line,
-    find_kernel,
-)
-from vc4lab.linux.root import (
-    CARD_MODULES,
-    GL_PROGRAMS,
-    MODULES,
-    PROGRAMS,
-    driver_of,
-    has_driver,
-    make_root,
-)
+from vc4lab.linux.kernels import MEMORY, TARGETS, UnknownTarget, architecture_of, command_line, find_kernel
+from vc4lab.linux.root import CARD_MODULES, GL_PROGRAMS, MODULES, PROGRAMS, driver_of, has_driver, make_root
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.boot_plan import RAMDISK_NAME
 from vc4lab.soc.devices.serial import SerialPort

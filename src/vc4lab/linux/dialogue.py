@@ -40,11 +40,7 @@ class Dialogue:
         The exit code of the last command; None while there is none.
     """
 
-    def __init__(
-        self,
-        output: Callable[[bytes], None],
-        answered: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, output: Callable[[bytes], None], answered: Callable[[], None] = lambda: None) -> None:
         self.output = output
         self.answered = answered
         self.ready = False

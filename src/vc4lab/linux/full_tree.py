@@ -27,11 +27,7 @@ LEFT_OUT = ("usr/share/doc/", "usr/share/man/", "usr/share/locale/", "usr/share/
 INFO = "var/lib/dpkg/info"
 SHADOW = 42
 """Debian's group of that name, in each system."""
-_SHELL_FILES = {
-    "etc/profile": "profile",
-    "root/.profile": "dot.profile",
-    "root/.bashrc": "dot.bashrc",
-}
+_SHELL_FILES = {"etc/profile": "profile", "root/.profile": "dot.profile", "root/.bashrc": "dot.bashrc"}
 """What base-files' script copies, and from where."""
 _PACKAGE = re.compile(r"^Package: (\S+)$", re.M)
 
@@ -115,9 +111,7 @@ class FullTree:
         stream.read()  # padding: dpkg-deb writes it all
         return listed
 
-    def _member(
-        self, archive: tarfile.TarFile, member: tarfile.TarInfo, plain: str, package: str
-    ) -> None:
+    def _member(self, archive: tarfile.TarFile, member: tarfile.TarInfo, plain: str, package: str) -> None:
         path = _merged(plain)
         target = self.folder / path
         if not target.parent.resolve().is_relative_to(self.folder.resolve()):
@@ -180,9 +174,7 @@ class FullTree:
             groups = (place / "group.master").read_text()
         except FileNotFoundError:
             raise SetupFailed("the packages have no table of users (base-passwd)") from None
-        users = (
-            users.replace(":*:", ":x:") + "messagebus:x:100:107::/nonexistent:/usr/sbin/nologin\n"
-        )
+        users = users.replace(":*:", ":x:") + "messagebus:x:100:107::/nonexistent:/usr/sbin/nologin\n"
         self._write("etc/passwd", users)
         self._write("etc/group", groups.replace(":*:", ":x:") + "messagebus:x:107:\n")
         rows = []

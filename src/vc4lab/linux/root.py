@@ -28,15 +28,7 @@ GL_PROGRAMS = ("kmscube", "glmark2-es2-drm")
 MODULES = ("i2c-bcm2835", "snd-soc-hdmi-codec", "vc4", "bcm2835_thermal")
 """Those of the display, and the thermometer's. vc4.ko asks for the others by name; if they come
 later it begins again, and 6.1's sound core then uses memory that it has freed."""
-CARD_MODULES = (
-    "bcm2835",
-    "sdhci-iproc",
-    "crc32c_generic",
-    "ext4",
-    "vfat",
-    "nls_cp437",
-    "nls_ascii",
-)
+CARD_MODULES = ("bcm2835", "sdhci-iproc", "crc32c_generic", "ext4", "vfat", "nls_cp437", "nls_ascii")
 """Both card controllers, ext4 with its checksums, vfat with the tables of characters that Debian's
 wants. Loaded only for a card: the controllers look for one every second."""
 OPENED = ("libEGL_mesa.so.0", "libGLESv2.so.2", "libgbm.so.1", f"dri/{DRIVER}")
@@ -131,11 +123,7 @@ class Root:
 
 
 def make_root(
-    brought: Brought,
-    release: str,
-    programs: Iterable[str],
-    file: IO[bytes],
-    files: Iterable[str] = (),
+    brought: Brought, release: str, programs: Iterable[str], file: IO[bytes], files: Iterable[str] = ()
 ) -> Root:
     """Write a root for a kernel of that release, `files` of the tree in it besides what programs
     name. Raises RootFailed, OSError."""
@@ -158,11 +146,7 @@ def has_driver(brought: Brought) -> bool:
 
 
 def _make(
-    brought: Brought,
-    release: str,
-    programs: Iterable[str],
-    file: IO[bytes],
-    files: Iterable[str],
+    brought: Brought, release: str, programs: Iterable[str], file: IO[bytes], files: Iterable[str]
 ) -> Root:
     root = Root(brought, file)
     archive = root.archive

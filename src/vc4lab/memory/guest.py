@@ -76,11 +76,7 @@ class GuestMemory:
     """
 
     def __init__(
-        self,
-        ram_bytes: int = MEMORY_SIZE,
-        *,
-        guard: bool | None = None,
-        shared: Sequence[Mappable] = (),
+        self, ram_bytes: int = MEMORY_SIZE, *, guard: bool | None = None, shared: Sequence[Mappable] = ()
     ) -> None:
         if not 0 < ram_bytes <= MEMORY_SIZE:
             raise ValueError(f"guest RAM of {ram_bytes} bytes: 1 to {MEMORY_SIZE} possible")

@@ -12,12 +12,7 @@ from typing import Any
 
 from vc4lab.records import declarations, states
 from vc4lab.records.payload import Payload
-from vc4lab.records.primitives import (
-    MAX_PRIMITIVES,
-    ListFormat,
-    decode_compressed,
-    decode_vg_inline,
-)
+from vc4lab.records.primitives import MAX_PRIMITIVES, ListFormat, decode_compressed, decode_vg_inline
 
 Reader = Callable[[int, int], bytes]
 """`read(address, size)`: that many bytes, fewer at the end of what there is."""
@@ -151,9 +146,7 @@ def parse_record(
         list_format = list_format or ListFormat(0x12)
         decoded = decode_compressed(read, after, list_format, limit)
     size = kind.size + decoded.first_size
-    return Record(
-        address, number, size, payload, decoded.next, decoded.problem, decoded.items, list_format
-    )
+    return Record(address, number, size, payload, decoded.next, decoded.problem, decoded.items, list_format)
 
 
 def parse_list(

@@ -87,9 +87,7 @@ class Repeat(Payload, id=20, size=2, title="Repeat from start marker"):
     count = Bits(7, 0)
 
 
-class StoreResolved(
-    Frame, id=24, size=1, title="Store resolved tile colour", legal="R", native="R"
-):
+class StoreResolved(Frame, id=24, size=1, title="Store resolved tile colour", legal="R", native="R"):
     """Stores the colour as record 113 says, then clears all buffers."""
 
 
@@ -99,9 +97,7 @@ class StoreResolvedEnd(
     """As 24, and the frame is done."""
 
 
-class StoreFull(
-    Frame, id=26, size=5, title="Store full-resolution tile buffer", legal="R", native="R"
-):
+class StoreFull(Frame, id=26, size=5, title="Store full-resolution tile buffer", legal="R", native="R"):
     """Stores all samples of this tile to the address itself, whatever the tile coordinates."""
 
     disable_colour = Bits(0)
@@ -111,9 +107,7 @@ class StoreFull(
     address = Address(31, 4, 4)
 
 
-class LoadFull(
-    Frame, id=27, size=5, title="Re-load full-resolution tile buffer", legal="R", native="R"
-):
+class LoadFull(Frame, id=27, size=5, title="Re-load full-resolution tile buffer", legal="R", native="R"):
     """Loads what record 26 stored."""
 
     disable_colour = Bits(0)
@@ -161,9 +155,7 @@ class IndexedPrimitives(Primitives, id=32, size=14, title="Indexed primitive lis
     maximum_index = Bits(103, 72)
 
 
-class VertexArrayPrimitives(
-    Primitives, id=33, size=10, title="Vertex array primitives", native="B"
-):
+class VertexArrayPrimitives(Primitives, id=33, size=10, title="Vertex array primitives", native="B"):
     """Draws consecutive vertices."""
 
     mode = Bits(7, 0, enum=codes.PrimitiveMode)
@@ -191,9 +183,7 @@ class CompressedList(Compressed, id=48, size=1, title="Compressed primitive list
     """A compressed list of primitives follows, in the format of record 56."""
 
 
-class ClippedList(
-    Compressed, id=49, size=5, title="Clipped primitive + compressed list", variable=True
-):
+class ClippedList(Compressed, id=49, size=5, title="Clipped primitive + compressed list", variable=True):
     """As 48; the first primitive's flagged vertices are replaced by those of the clip record."""
 
     flags = Flags(2, 0, doc="one for each vertex of the first primitive")
@@ -214,9 +204,7 @@ class ClipperZScale(BinnerState, id=106, size=9, title="Clipper Z scale and offs
     offset = Float(63, 32)
 
 
-class TileBinningMode(
-    Frame, id=112, size=16, title="Tile binning mode configuration", legal="B", native="B"
-):
+class TileBinningMode(Frame, id=112, size=16, title="Tile binning mode configuration", legal="B", native="B"):
     """Tile memory and the grid of tiles; begins every binning list."""
 
     address = Address(31, 0, doc="tile allocation memory")

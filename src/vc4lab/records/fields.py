@@ -23,9 +23,7 @@ class Address(Bits):
     def insert(self, word: int, value: Any) -> int:
         address = int(value)
         if address & ((1 << self.shift) - 1):
-            raise ValueError(
-                f"{self.name}: address 0x{address:x} is not a multiple of {1 << self.shift}"
-            )
+            raise ValueError(f"{self.name}: address 0x{address:x} is not a multiple of {1 << self.shift}")
         return super().insert(word, address >> self.shift)
 
     def text(self, word: int) -> str:

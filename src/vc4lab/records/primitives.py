@@ -170,16 +170,11 @@ def decode_code(word: int, previous: Primitive, form: ListFormat) -> Primitive:
         return (*kept, _add(previous[-1], _signed(word, 7, 2), bits))
     if coding == 1:
         return tuple(
-            _add(vertex, _signed(word, 7 + 4 * n, 4 + 4 * n), bits)
-            for n, vertex in enumerate(previous)
+            _add(vertex, _signed(word, 7 + 4 * n, 4 + 4 * n), bits) for n, vertex in enumerate(previous)
         )
     if triangles:
         base = _vertex(word >> 16, form)
-        return (
-            base,
-            _add(base, _signed(word, 9, 4), bits),
-            _add(base, _signed(word, 15, 10), bits),
-        )
+        return (base, _add(base, _signed(word, 9, 4), bits), _add(base, _signed(word, 15, 10), bits))
     base = _vertex(word >> 8, form)
     return base, _add(base, _signed(word, 7, 2), bits)
 
@@ -203,10 +198,7 @@ def _decode_xy(word: int, coding: int, previous: Primitive, form: ListFormat) ->
 
 
 def decode_compressed(
-    read: Callable[[int, int], bytes],
-    address: int,
-    form: ListFormat,
-    limit: int = MAX_PRIMITIVES,
+    read: Callable[[int, int], bytes], address: int, form: ListFormat, limit: int = MAX_PRIMITIVES
 ) -> DecodedList:
     """Decode the list at `address`. Damage of any kind ends it with `problem`; nothing raises."""
     items: list[Primitive] = []
@@ -269,6 +261,4 @@ def decode_vg_inline(
                 address += 4  # three vertices are present even so
             return DecodedList(tuple(items), address, address - start)
         items.append((_xy(word),))
-    return DecodedList(
-        tuple(items), address, address - start, f"VG list not ended after {limit} vertices"
-    )
+    return DecodedList(tuple(items), address, address - start, f"VG list not ended after {limit} vertices")

@@ -153,9 +153,7 @@ def parse_gl(read: Reader, address: int, count: int, extended: bool = False) -> 
         start = GL_FIXED_SIZE + number * ATTRIBUTE_SIZE
         upper = EXTENDED_STRIDES + 4 * number
         arrays.append(
-            _attribute(
-                data[start : start + ATTRIBUTE_SIZE], data[upper : upper + 4] if extended else b""
-            )
+            _attribute(data[start : start + ATTRIBUTE_SIZE], data[upper : upper + 4] if extended else b"")
         )
     return GlShader(GlShaderRecord.from_bytes(data), tuple(arrays), extended)
 
@@ -165,9 +163,7 @@ def _attribute(data: bytes, wide_stride: bytes) -> Attribute:
     """Cached: the same few arrays recur."""
     array = AttributeRecord.from_bytes(data)
     stride = array.stride | int.from_bytes(wide_stride, "little") & ~0xFF
-    return Attribute(
-        array.address, array.size_minus_1 + 1, stride, array.vs_offset, array.cs_offset
-    )
+    return Attribute(array.address, array.size_minus_1 + 1, stride, array.vs_offset, array.cs_offset)
 
 
 def parse_gl_state(read: Reader, state: GlShaderState) -> GlShader:

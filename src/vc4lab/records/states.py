@@ -54,9 +54,7 @@ class PrimitiveListFormat(
     data = Bits(7, 4, enum=codes.ListData)
 
 
-class GlShaderState(
-    ShaderState, id=64, size=5, title="GL shader state", sets=(RenderState.shader_word,)
-):
+class GlShaderState(ShaderState, id=64, size=5, title="GL shader state", sets=(RenderState.shader_word,)):
     """Three shaders and attribute arrays."""
 
     attributes = Bits(2, 0, doc="number of attribute arrays, 0 = 8")
@@ -64,17 +62,13 @@ class GlShaderState(
     address = Address(31, 4, 4)
 
 
-class NvShaderState(
-    ShaderState, id=65, size=5, title="NV shader state", sets=(RenderState.shader_word,)
-):
+class NvShaderState(ShaderState, id=65, size=5, title="NV shader state", sets=(RenderState.shader_word,)):
     """A fragment shader and vertices shaded beforehand."""
 
     address = Address(31, 0)
 
 
-class VgShaderState(
-    ShaderState, id=66, size=5, title="VG shader state", sets=(RenderState.shader_word,)
-):
+class VgShaderState(ShaderState, id=66, size=5, title="VG shader state", sets=(RenderState.shader_word,)):
     """A fragment shader for VG primitives."""
 
     address = Address(31, 0)
@@ -94,9 +88,7 @@ class VgInlineShader(
     uniforms = Address(63, 32)
 
 
-class ConfigurationBits(
-    State, id=96, size=4, title="Configuration bits", sets=(RenderState.config,)
-):
+class ConfigurationBits(State, id=96, size=4, title="Configuration bits", sets=(RenderState.config,)):
     """Facing, rasteriser and depth switches."""
 
     enable_forward = Bits(0, doc="draw forward-facing primitives")
@@ -115,9 +107,7 @@ class ConfigurationBits(
     early_z_update = Bits(17)
 
 
-class FlatShadeFlags(
-    State, id=97, size=5, title="Flat shade flags", sets=(RenderState.flat_flags,)
-):
+class FlatShadeFlags(State, id=97, size=5, title="Flat shade flags", sets=(RenderState.flat_flags,)):
     """Bit n: component n of the varyings is that of the last vertex."""
 
     flags = Flags(31, 0)
@@ -155,9 +145,7 @@ class LineWidth(
     line_width = Float(31, 0)
 
 
-class RhtXBoundary(
-    State, id=100, size=3, title="RHT X boundary", sets={"x": RenderState.rht_boundary}
-):
+class RhtXBoundary(State, id=100, size=3, title="RHT X boundary", sets={"x": RenderState.rht_boundary}):
     """The other side of a right-hand trapezoid."""
 
     x = Fixed(15, 0)

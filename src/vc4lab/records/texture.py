@@ -50,11 +50,7 @@ class TextureType(IntEnum):
 
 
 BITS_PER_TEXEL = dict(
-    zip(
-        TextureType,
-        (32, 32, 16, 16, 16, 8, 8, 16, 4, 16, 8, 16, 1, 4, 1, 64, 32, 16),
-        strict=True,
-    )
+    zip(TextureType, (32, 32, 16, 16, 16, 8, 8, 16, 4, 16, 8, 16, 1, 4, 1, 64, 32, 16), strict=True)
 )
 
 
@@ -179,11 +175,7 @@ class TextureConfig:
         for word in (p2, p3):
             extra = Texture23(word & 0xFFFFFFFF)
             if extra.type == ParameterType.CUBE_STRIDE:
-                config = replace(
-                    config,
-                    cube_stride=extra.cube_stride,
-                    explicit_lod=bool(extra.explicit_lod),
-                )
+                config = replace(config, cube_stride=extra.cube_stride, explicit_lod=bool(extra.explicit_lod))
             elif extra.type == ParameterType.CHILD_SIZE:
                 size = (extra.width or MAX_SIZE, extra.height or MAX_SIZE)
             elif extra.type == ParameterType.CHILD_OFFSET:
@@ -226,9 +218,7 @@ class TextureConfig:
             x, y, width, height = self.child
             extra.append(Texture23.make(type=ParameterType.CHILD_OFFSET, x=x, y=y))
             extra.append(
-                Texture23.make(
-                    type=ParameterType.CHILD_SIZE, width=_stored(width), height=_stored(height)
-                )
+                Texture23.make(type=ParameterType.CHILD_SIZE, width=_stored(width), height=_stored(height))
             )
         if len(extra) > 2:
             raise ValueError("a child image cannot be a cube map or have an explicit LOD as well")

@@ -9,9 +9,7 @@ from vc4lab.records.control import RECORDS
 from vc4lab.records.payload import BINNING, RENDERING, Payload, ShaderState, State, StateField
 from vc4lab.records.states import PrimitiveListFormat
 
-STATES: tuple[type[State], ...] = tuple(
-    kind for kind in RECORDS.values() if issubclass(kind, State)
-)
+STATES: tuple[type[State], ...] = tuple(kind for kind in RECORDS.values() if issubclass(kind, State))
 """The records of state."""
 
 STATE_FIELDS: dict[int, tuple[StateField, ...]] = {kind.id: kind.state_fields for kind in STATES}
@@ -30,18 +28,14 @@ STATE_SLOTS: tuple[tuple[int, ...], ...] = (
 Records of one kind replace each other.
 """
 
-DEFAULTS: dict[str, float] = {
-    name: value for kind in STATES for name, value in kind.initial.items()
-}
+DEFAULTS: dict[str, float] = {name: value for kind in STATES for name, value in kind.initial.items()}
 """Members of the render state that are not 0 at first."""
 
 
 def records_of(*kinds: type[Payload], native: str = "") -> tuple[type[Payload], ...]:
     """The records of these kinds, or of all; `native`: those that this list's reader executes."""
     return tuple(
-        kind
-        for kind in RECORDS.values()
-        if issubclass(kind, kinds or Payload) and native in kind.native
+        kind for kind in RECORDS.values() if issubclass(kind, kinds or Payload) and native in kind.native
     )
 
 

@@ -277,9 +277,7 @@ def _nearest(bits: int) -> Widening:
 def _lines(shown: Shown, address: int, pitch: int) -> Pixels:
     """The bytes of the picture in place."""
     room = (ctypes.c_uint8 * (pitch * (shown.height - 1) + 4 * shown.width)).from_address(address)
-    return numpy.ndarray(
-        (shown.height, shown.width, 4), numpy.uint8, memoryview(room), strides=(pitch, 4, 1)
-    )
+    return numpy.ndarray((shown.height, shown.width, 4), numpy.uint8, memoryview(room), strides=(pitch, 4, 1))
 
 
 def _fill(shown: Shown, address: int, pitch: int) -> None:

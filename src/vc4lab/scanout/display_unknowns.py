@@ -103,10 +103,7 @@ DISPLAY_UNKNOWNS = [
     Unknown(
         "txp_pace",
         "How long does TXP take for a picture?",
-        {
-            "clock": "a cycle of the core clock for each pixel",
-            "display": "a 60th of a second, as a display",
-        },
+        {"clock": "a cycle of the core clock for each pixel", "display": "a 60th of a second, as a display"},
         "clock",
         "Measure the time from the start to the interrupt on a board.",
         "Linux's vc4_txp.c waits for the interrupt and names no time",

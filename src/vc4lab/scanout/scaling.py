@@ -92,9 +92,7 @@ def _middles(span: Span, size: int, steps: Numbers) -> Numbers:
 
 def _scaled(numbers: Numbers, size: int, target: int) -> Numbers:
     """numbers * size // target; a size of 32 bits and as many of a number fit 64 bits."""
-    return (numbers.astype(numpy.uint64) * numpy.uint64(size) // numpy.uint64(target)).astype(
-        numpy.int64
-    )
+    return (numbers.astype(numpy.uint64) * numpy.uint64(size) // numpy.uint64(target)).astype(numpy.int64)
 
 
 def _polyphase(middles: Numbers) -> tuple[Numbers, Numbers]:

@@ -30,9 +30,7 @@ def truth(value: Any) -> Any:
 def _branch_condition(value: Any) -> Any:
     condition = truth(value)
     if isinstance(condition, Value) and condition.type is not i1:
-        raise staged_error(
-            f"a {condition.type} cannot decide a branch: use any_(), all_() or select()"
-        )
+        raise staged_error(f"a {condition.type} cannot decide a branch: use any_(), all_() or select()")
     return condition
 
 

@@ -101,9 +101,7 @@ class Conversions(Operators):
         above, below = self >= limit, self < -limit
         safe = self._select(above | below | (self != self), 0.0, self)
         whole = safe._convert("fptosi", to)
-        return self._select(
-            above, (1 << (to.bits - 1)) - 1, self._select(below, -1 << (to.bits - 1), whole)
-        )
+        return self._select(above, (1 << (to.bits - 1)) - 1, self._select(below, -1 << (to.bits - 1), whole))
 
     def fpext(self, to: Type = f64) -> Self:
         return self._convert("fpext", to.like(self.type))

@@ -67,11 +67,7 @@ class EagerModule:
     """What `build` makes for the target `TARGET`: kernels that run as Python."""
 
     def __init__(
-        self,
-        name: str,
-        functions: Mapping[str, Function[Any]],
-        float_mode: str,
-        imports: Mapping[str, Any],
+        self, name: str, functions: Mapping[str, Function[Any]], float_mode: str, imports: Mapping[str, Any]
     ) -> None:
         self.name = name
         self.functions = {n: EagerFunction(n, f, float_mode, imports) for n, f in functions.items()}
@@ -155,9 +151,7 @@ class Eager:
             p, q = a.view(signed).astype(object), b.view(signed).astype(object)
         else:
             p, q = a.astype(object), b.astype(object)
-        quotients = [
-            abs(m) // abs(n) * (1 if (m < 0) == (n < 0) else -1) for m, n in zip(p, q, strict=True)
-        ]
+        quotients = [abs(m) // abs(n) * (1 if (m < 0) == (n < 0) else -1) for m, n in zip(p, q, strict=True)]
         if op.endswith("rem"):
             quotients = [m - k * n for k, m, n in zip(quotients, p, q, strict=True)]
         ones = (1 << x.type.bits) - 1
@@ -211,9 +205,7 @@ class Eager:
             numbers = [self.numbers(x) for x in operands]
             if name == "fabs":
                 words = self.words(first)
-                return self.value(
-                    result, words & words.dtype.type((1 << (first.type.bits - 1)) - 1)
-                )
+                return self.value(result, words & words.dtype.type((1 << (first.type.bits - 1)) - 1))
             if name == "fma":
                 return self._from_floats(result, self.floats.fused(*numbers))
             function = eager_floats.UNARY[name]
@@ -274,9 +266,7 @@ class Eager:
         self.store(place, before + value)
         return before
 
-    def gather(
-        self, type_: Type, base: Value, offsets: Value | None, mask: Value, default: Value
-    ) -> Value:
+    def gather(self, type_: Type, base: Value, offsets: Value | None, mask: Value, default: Value) -> Value:
         """Lane by lane; without offsets the lanes lie one after the other."""
         words = self.words(default).copy()
         size = type_.bits // 8
@@ -292,9 +282,7 @@ class Eager:
         for lane, place in self._places(base, offsets, mask, size):
             ctypes.memmove(place, words[lane].tobytes(), size)
 
-    def _places(
-        self, base: Value, offsets: Value | None, mask: Value, size: int
-    ) -> list[tuple[int, int]]:
+    def _places(self, base: Value, offsets: Value | None, mask: Value, size: int) -> list[tuple[int, int]]:
         lanes = np.flatnonzero(self.words(mask))
         start = base._bits or 0
         if offsets is None:

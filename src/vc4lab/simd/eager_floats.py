@@ -50,9 +50,7 @@ class Floats:
         """Denormals count as zero in the qpu mode."""
         if not self.toward_zero:
             return numbers
-        return np.where(
-            np.abs(numbers) < _SMALLEST[numbers.dtype], np.copysign(0, numbers), numbers
-        )
+        return np.where(np.abs(numbers) < _SMALLEST[numbers.dtype], np.copysign(0, numbers), numbers)
 
     result = operand
 
@@ -84,8 +82,6 @@ class Floats:
         function = _libm().fmaf if a.dtype == np.float32 else _libm().fma
 
         def lanes(*numbers: Any) -> Any:
-            return np.array(
-                [function(*map(float, three)) for three in zip(*numbers, strict=True)], a.dtype
-            )
+            return np.array([function(*map(float, three)) for three in zip(*numbers, strict=True)], a.dtype)
 
         return self.compute(lanes, a, b, c)

@@ -86,9 +86,7 @@ class WideEager(Eager):
             data = np.ascontiguousarray(self.words(value)).view(np.uint8)
             memory[self.rows, at : at + data.shape[-1]] = data
 
-    def gather(
-        self, type_: Type, base: Value, offsets: Value | None, mask: Value, default: Value
-    ) -> Value:
+    def gather(self, type_: Type, base: Value, offsets: Value | None, mask: Value, default: Value) -> Value:
         own = self.bytes_at(base)
         if own is None:
             shared = (None if offsets is None else self.common(offsets), mask, default)

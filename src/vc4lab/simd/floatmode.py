@@ -99,19 +99,11 @@ def _c_type(type_: Type | None, result: bool = False) -> str:
 
 @overload
 def call_pointer(
-    function: Operand,
-    returns: Type,
-    arg_types: Sequence[Type],
-    *args: Operand,
-    float_mode: str = "default",
+    function: Operand, returns: Type, arg_types: Sequence[Type], *args: Operand, float_mode: str = "default"
 ) -> Value: ...
 @overload
 def call_pointer(
-    function: Operand,
-    returns: None,
-    arg_types: Sequence[Type],
-    *args: Operand,
-    float_mode: str = "default",
+    function: Operand, returns: None, arg_types: Sequence[Type], *args: Operand, float_mode: str = "default"
 ) -> None: ...
 def call_pointer(
     function: Operand,

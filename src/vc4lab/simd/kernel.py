@@ -141,9 +141,7 @@ def define(module: ModuleTrace, function: Function[Any], name: str, exported: bo
                 trace.terminate("ret void")
             else:
                 if result is None:
-                    raise TypeError(
-                        f"{function.name} declares returns={function.returns}, returns None"
-                    )
+                    raise TypeError(f"{function.name} declares returns={function.returns}, returns None")
                 value = coerce(result, function.returns)
                 trace.terminate(f"ret {value.type.text} {value.text}")
         zero = " zeroext" if exported else ""  # C passes a bool as a whole byte
@@ -155,9 +153,7 @@ def define(module: ModuleTrace, function: Function[Any], name: str, exported: bo
             returns = f"{zero} {returns}"
         linkage = "" if exported else "internal "
         attributes = "#0" if exported else "#1"
-        module.functions.append(
-            trace.text(f"define {linkage}{returns} @{name}({parameters}) {attributes}")
-        )
+        module.functions.append(trace.text(f"define {linkage}{returns} @{name}({parameters}) {attributes}"))
 
 
 def function_in_module(module: ModuleTrace, function: Function[Any]) -> str:

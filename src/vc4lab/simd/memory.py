@@ -181,8 +181,7 @@ def masked_load(type_: Type, p: Operand, mask: Mask, default: Operand = 0) -> Va
         found: Value = eager.gather(type_, _pointer(p), None, m, d)
         return found
     name = current().module.declare(
-        f"llvm.masked.load.{_mangle(type_)}.p0",
-        f"{type_.text} @{{}} (ptr, {m.type.text}, {type_.text})",
+        f"llvm.masked.load.{_mangle(type_)}.p0", f"{type_.text} @{{}} (ptr, {m.type.text}, {type_.text})"
     )
     args = f"ptr align 1 {_pointer(p).text}, {m.type.text} {m.text}, {type_.text} {d.text}"
     return Value(type_, current().load(f"call {type_.text} @{name}({args})"))
@@ -197,8 +196,7 @@ def masked_store(p: Operand, value: Value, mask: Mask) -> None:
         eager.scatter(_pointer(p), None, value, m)
         return
     name = current().module.declare(
-        f"llvm.masked.store.{_mangle(type_)}.p0",
-        f"void @{{}} ({type_.text}, ptr, {m.type.text})",
+        f"llvm.masked.store.{_mangle(type_)}.p0", f"void @{{}} ({type_.text}, ptr, {m.type.text})"
     )
     args = f"{type_.text} {value.text}, ptr align 1 {_pointer(p).text}, {m.type.text} {m.text}"
     current().emit(f"call void @{name}({args})")
@@ -235,9 +233,7 @@ def gather(
     trace = current()
     if trace.eager:
         chosen = _mask(True if mask is None else mask, lanes)
-        found: Value = trace.eager.gather(
-            type_, _pointer(base), offsets, chosen, coerce(default, type_)
-        )
+        found: Value = trace.eager.gather(type_, _pointer(base), offsets, chosen, coerce(default, type_))
         return found
     pointers = _pointers(base, offsets)
     m = _mask(True if mask is None else mask, lanes)

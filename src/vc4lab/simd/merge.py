@@ -136,16 +136,11 @@ def merge_value(name: str, trace: FunctionTrace, edges: list[Edge], values: list
         members = [parts_of(v) for v in values]
         if None not in members:
             if len({len(m or ()) for m in members}) > 1:
-                return Unbound(
-                    name, f"'{name}' has a different length on each path ({user_place()})"
-                )
+                return Unbound(name, f"'{name}' has a different length on each path ({user_place()})")
             columns = zip(*(m or () for m in members), strict=True)
             return rebuild(
                 first,
-                tuple(
-                    merge_value(f"{name}[{i}]", trace, edges, list(c))
-                    for i, c in enumerate(columns)
-                ),
+                tuple(merge_value(f"{name}[{i}]", trace, edges, list(c)) for i, c in enumerate(columns)),
             )
     return _merge_numbers(name, trace, edges, values)
 
@@ -159,8 +154,7 @@ def _merge_saved(name: str, trace: FunctionTrace, edges: list[Edge], values: lis
     elif kinds == {dict}:
         keys = [k for k in first.contents if all(k in v.contents for v in values)]
         merged = {
-            k: merge_value(f"{name}[{k!r}]", trace, edges, [v.contents[k] for v in values])
-            for k in keys
+            k: merge_value(f"{name}[{k!r}]", trace, edges, [v.contents[k] for v in values]) for k in keys
         }
     else:
         return Unbound(name, f"'{name}' has a different length on each path ({user_place()})")
@@ -241,11 +235,7 @@ class LoopState:
     """All variables of a native loop, as phis at its header."""
 
     def __init__(
-        self,
-        trace: FunctionTrace,
-        names: tuple[str, ...],
-        carried: tuple[str, ...],
-        entry: Edge,
+        self, trace: FunctionTrace, names: tuple[str, ...], carried: tuple[str, ...], entry: Edge
     ) -> None:
         self.trace = trace
         self.names = names
@@ -332,9 +322,7 @@ class LoopState:
                 f"'{name}' is {describe(head)} before the loop and {describe(tail)} after its body "
                 f"({user_place()})"
             )
-        fits = (
-            tail.type is head.type if isinstance(tail, Value) else promoted_type(tail) is not None
-        )
+        fits = tail.type is head.type if isinstance(tail, Value) else promoted_type(tail) is not None
         if not fits or isinstance(tail, Unbound):
             return (
                 f"'{name}' enters the loop as {head.type} and leaves its body as {describe(tail)} "

@@ -74,9 +74,7 @@ class _Code:
     until Python looks for such circles, in whatever thread and at whatever moment that happens.
     """
 
-    def __init__(
-        self, name: str, tracker: Any, imports: Mapping[str, NativeFunction | Address]
-    ) -> None:
+    def __init__(self, name: str, tracker: Any, imports: Mapping[str, NativeFunction | Address]) -> None:
         self.name = name
         self.tracker = tracker
         self.imports = dict(imports)
@@ -99,9 +97,7 @@ class NativeModule:
         places = {n: f.address for n, f in imports.items()}
         tracker = _load(image, [_symbol(n) for n in functions], places)
         code = _Code(name, tracker, imports)
-        self.functions = {
-            n: NativeFunction(code, n, tracker[_symbol(n)], f) for n, f in functions.items()
-        }
+        self.functions = {n: NativeFunction(code, n, tracker[_symbol(n)], f) for n, f in functions.items()}
 
     def __getitem__(self, name: str) -> NativeFunction:
         return self.functions[name]
@@ -152,12 +148,7 @@ class _Machines(threading.local):
         machine = self.made.get((target, opt))
         if machine is None:
             machine = llvm.Target.from_triple(target.triple).create_target_machine(
-                cpu=target.cpu,
-                features=target.features,
-                opt=opt,
-                reloc="pic",
-                codemodel="small",
-                jit=True,
+                cpu=target.cpu, features=target.features, opt=opt, reloc="pic", codemodel="small", jit=True
             )
             self.made[target, opt] = machine
         return machine

@@ -40,9 +40,7 @@ class Operators:
         return self._arithmetic("add", "fadd", self, other)
 
     def __radd__(self, other: Operand) -> Self:
-        return (
-            self + other if self.type.elem is ptr else self._arithmetic("add", "fadd", other, self)
-        )
+        return self + other if self.type.elem is ptr else self._arithmetic("add", "fadd", other, self)
 
     def __sub__(self, other: Operand) -> Self:
         if self.type is ptr:

@@ -22,16 +22,7 @@ from types import CellType, CodeType, FunctionType
 
 from vc4lab.interruption import deferred
 from vc4lab.simd.names import JUMPS, bound, jumps, scope
-from vc4lab.simd.syntax import (
-    State,
-    assign_to,
-    call_of,
-    field_of,
-    locate,
-    read_name,
-    syntax_of,
-    thunk,
-)
+from vc4lab.simd.syntax import State, assign_to, call_of, field_of, locate, read_name, syntax_of, thunk
 
 RUNTIME = "_vc4_rt"
 
@@ -50,10 +41,7 @@ class _Function(ast.NodeTransformer):
         parameters = [a.arg for a in arguments.posonlyargs + arguments.args + arguments.kwonlyargs]
         parameters += [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
         outside = {
-            name
-            for n in scope(node.body)
-            if isinstance(n, ast.Global | ast.Nonlocal)
-            for name in n.names
+            name for n in scope(node.body) if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names
         }
         self.local = (set(parameters) | set(bound(node.body))) - outside
         body = self.block(node.body)
@@ -79,9 +67,7 @@ class _Function(ast.NodeTransformer):
             if isinstance(statement, JUMPS):
                 break
             rest = statements[index + 1 :]
-            compound = isinstance(
-                statement, ast.If | ast.While | ast.For | ast.With | ast.Try | ast.Match
-            )
+            compound = isinstance(statement, ast.If | ast.While | ast.For | ast.With | ast.Try | ast.Match)
             if rest and compound and jumps([statement]):
                 guard = ast.If(call_of(f"{RUNTIME}.alive"), self.block(rest), [])
                 result.append(locate(guard, rest[0]))
@@ -157,12 +143,7 @@ class _Function(ast.NodeTransformer):
         return [locate(s, node) for s in made]
 
     def _loop(
-        self,
-        node: ast.While | ast.For,
-        name: str,
-        state: State,
-        top: list[ast.stmt],
-        start: ast.stmt,
+        self, node: ast.While | ast.For, name: str, state: State, top: list[ast.stmt], start: ast.stmt
     ) -> list[ast.stmt]:
         if node.orelse:
             raise SyntaxError(f"line {node.lineno}: a loop in a kernel cannot have an else")
@@ -232,11 +213,7 @@ class _Function(ast.NodeTransformer):
         else:
             iterable = self.visit(iterable)
         top: list[ast.stmt] = [
-            ast.If(
-                field_of(name, "staged"),
-                [state.store(call_of(f"{name}.header", state.load()))],
-                [],
-            ),
+            ast.If(field_of(name, "staged"), [state.store(call_of(f"{name}.header", state.load()))], []),
             ast.If(ast.UnaryOp(ast.Not(), call_of(f"{name}.turn")), [ast.Break()], []),
             ast.Assign([node.target], field_of(name, "item")),
         ]
@@ -301,11 +278,7 @@ def _new_code(function: FunctionType) -> CodeType:
     factory = ast.FunctionDef(
         name="_vc4_factory",
         args=ast.arguments(
-            posonlyargs=[],
-            args=[ast.arg(n) for n in names],
-            kwonlyargs=[],
-            kw_defaults=[],
-            defaults=[],
+            posonlyargs=[], args=[ast.arg(n) for n in names], kwonlyargs=[], kw_defaults=[], defaults=[]
         ),
         body=[definition, ast.Return(read_name(definition.name))],
         decorator_list=[],
@@ -329,9 +302,7 @@ def rewrite(function: FunctionType) -> FunctionType:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[RUNTIME] = CellType(control)
     closure = tuple(cells[name] for name in code.co_freevars)
-    made = FunctionType(
-        code, function.__globals__, function.__name__, function.__defaults__, closure
-    )
+    made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__ = function.__qualname__
     return made

@@ -115,9 +115,7 @@ class State:
 
     def __init__(self, body: Sequence[ast.AST], local: set[str]) -> None:
         self.names = [n for n in bound(body) if n in local]
-        self.extra = [
-            r for r in item_roots(body) if not (isinstance(r, ast.Name) and r.id in self.names)
-        ]
+        self.extra = [r for r in item_roots(body) if not (isinstance(r, ast.Name) and r.id in self.names)]
 
     def load(self) -> ast.expr:
         reads: list[ast.expr] = [read_name(n) for n in self.names]
@@ -143,6 +141,4 @@ class State:
         targets = [*self.names, *(_DISCARD for _ in self.extra)]
         if not targets:
             return ast.Expr(value)
-        return ast.Assign(
-            [ast.Tuple([ast.Name(t, ast.Store()) for t in targets], ast.Store())], value
-        )
+        return ast.Assign([ast.Tuple([ast.Name(t, ast.Store()) for t in targets], ast.Store())], value)

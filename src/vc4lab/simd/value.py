@@ -69,9 +69,7 @@ def splat(value: Operand, n: int = 16) -> Value:
         return const_bits(type_, scalar._bits)
     trace = current()
     one = trace.once(f"insertelement {type_.text} poison, {scalar.type.text} {scalar.text}, i32 0")
-    text = trace.once(
-        f"shufflevector {type_.text} {one}, {type_.text} poison, <{n} x i32> zeroinitializer"
-    )
+    text = trace.once(f"shufflevector {type_.text} {one}, {type_.text} poison, <{n} x i32> zeroinitializer")
     trace.splats[text] = scalar
     return Value(type_, text)
 

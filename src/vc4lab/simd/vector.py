@@ -16,9 +16,7 @@ def iota(n: int = 16) -> Value:
     return const(vec(i32, n), list(range(n)))
 
 
-def _intrinsic(
-    name: str, result: Type, *operands: Value, extra: str = "", tag: Type | None = None
-) -> Value:
+def _intrinsic(name: str, result: Type, *operands: Value, extra: str = "", tag: Type | None = None) -> Value:
     """A call of `llvm.name.<type>`."""
     trace = current()
     if trace.eager:
@@ -27,9 +25,7 @@ def _intrinsic(
     kind = tag or operands[0].type
     prefix = f"v{kind.lanes}" if kind.lanes else ""
     types = ", ".join([o.type.text for o in operands] + (["i1"] if extra else []))
-    full = trace.module.declare(
-        f"llvm.{name}.{prefix}{kind.elem.name}", f"{result.text} @{{}} ({types})"
-    )
+    full = trace.module.declare(f"llvm.{name}.{prefix}{kind.elem.name}", f"{result.text} @{{}} ({types})")
     args = ", ".join(f"{o.type.text} {o.text}" for o in operands)
     if extra:
         args += f", i1 {extra}"
@@ -130,9 +126,7 @@ def scale_round(x: Value, factor: Value) -> Value:
     if name is not None:
         return _target_call(name, x.type, x, factor)
     if lanes == 32 and level == "avx2":
-        halves = [
-            scale_round(*(shuffle(v, list(range(n, n + 16))) for v in (x, factor))) for n in (0, 16)
-        ]
+        halves = [scale_round(*(shuffle(v, list(range(n, n + 16))) for v in (x, factor))) for n in (0, 16)]
         return shuffle(halves[0], halves[1], list(range(32)))
     product = x.sext(i32) * factor.sext(i32)
     return ((product + (1 << 14)) >> 15).trunc(i16)
@@ -194,9 +188,7 @@ def _mask_integer(mask: Value) -> Value:
     lanes = mask.type.lanes
     if mask.type.elem is not i1:
         raise staged_error(f"expected a mask, found {mask.type}")
-    whole = (
-        Type(f"i{lanes}", f"i{lanes}", lanes, None, 0) if lanes not in _WIDTHS else _WIDTHS[lanes]
-    )
+    whole = Type(f"i{lanes}", f"i{lanes}", lanes, None, 0) if lanes not in _WIDTHS else _WIDTHS[lanes]
     if mask._bits is not None:
         return const(whole, -mask._bits)
     eager = current().eager

@@ -60,11 +60,7 @@ class Event:
     __slots__ = ("_clock", "action", "at", "cancelled", "unnoticed")
 
     def __init__(
-        self,
-        at: int,
-        action: Callable[[], None],
-        clock: Clock,
-        unnoticed: Callable[[], bool] | None = None,
+        self, at: int, action: Callable[[], None], clock: Clock, unnoticed: Callable[[], bool] | None = None
     ) -> None:
         self.at = at
         self.action = action
@@ -184,10 +180,7 @@ class Clock:
         return (self.next_event - self.skipped) * self.share // self.ns_per_instruction + 1
 
     def at(
-        self,
-        moment: int,
-        action: Callable[[], None],
-        unnoticed: Callable[[], bool] | None = None,
+        self, moment: int, action: Callable[[], None], unnoticed: Callable[[], bool] | None = None
     ) -> Event:
         """Call `action` at `moment` (ns). A moment in the past comes as soon as possible."""
         event = Event(moment, action, self, unnoticed)
@@ -198,10 +191,7 @@ class Clock:
         return event
 
     def after(
-        self,
-        delay: int,
-        action: Callable[[], None],
-        unnoticed: Callable[[], bool] | None = None,
+        self, delay: int, action: Callable[[], None], unnoticed: Callable[[], bool] | None = None
     ) -> Event:
         """Call `action` after `delay` nanoseconds."""
         return self.at(self.now + delay, action, unnoticed)

@@ -129,8 +129,7 @@ class DisplayLint:
         for text in wrong:
             self._reporter.report(
                 "SOC-085",
-                f"the V3D renders {mode.width} x {mode.height} pixels into the framebuffer, but "
-                + text,
+                f"the V3D renders {mode.width} x {mode.height} pixels into the framebuffer, but " + text,
                 address=mode.address,
                 block="framebuffer",
             )

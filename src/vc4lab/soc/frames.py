@@ -170,9 +170,7 @@ class FrameCounter:
         composed = self._framebuffer.composed is not None
         if composed and self._list_is_new:
             return
-        if not composed and (
-            self._framebuffer.allocation is None or self.rendered or self._flipped
-        ):
+        if not composed and (self._framebuffer.allocation is None or self.rendered or self._flipped):
             return
         if self._look() or (self.count == 0 and self.changes):
             self._present()

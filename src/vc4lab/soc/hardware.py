@@ -194,14 +194,7 @@ class Hardware:
             lambda: self.videocore.clock_rates[V3D_CLOCK],
         )
         self.videocore = VideoCore(
-            board,
-            self.config,
-            self.memory,
-            clock,
-            reporter,
-            self.v3d_bridge,
-            unknowns,
-            self.linked_for_zero,
+            board, self.config, self.memory, clock, reporter, self.v3d_bridge, unknowns, self.linked_for_zero
         )
         self.screen = Screen(self.videocore.framebuffer)
         self.display_lint = DisplayLint(self.videocore.framebuffer, reporter)
@@ -258,12 +251,7 @@ class Hardware:
         self._attach_absent()
         self.dma = self._make_dma()
         vpu = VpuService(
-            self.memory,
-            self.bus,
-            board.core_clock,
-            self.videocore.pool,
-            unknowns,
-            cores.code_changed,
+            self.memory, self.bus, board.core_clock, self.videocore.pool, unknowns, cores.code_changed
         )
         self.videocore.execute_code = vpu.call
         self.frames = FrameCounter(
@@ -323,9 +311,7 @@ class Hardware:
         line = self.serial, self.interrupts, self.gpio, self.reporter
         clock, rates = self.clock, self.videocore.clock_rates
         self.uart = Uart(*line, lambda: clock.now, lambda: rates[UART_CLOCK])
-        self.mini_uart = Auxiliary(
-            *line, lambda: clock.now, lambda: rates[CORE], ready and "alt5" in uart
-        )
+        self.mini_uart = Auxiliary(*line, lambda: clock.now, lambda: rates[CORE], ready and "alt5" in uart)
         if asked and "alt0" in uart:
             self.uart.CR |= UART_ENABLE
         if ready:

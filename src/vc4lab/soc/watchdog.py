@@ -159,11 +159,7 @@ class Watchdog:
                 "; the vsync interrupt (SMI, line 48) is enabled, but without fake_vsync_isr=1 "
                 "in config.txt it never comes"
             )
-        names = [
-            LINE_NAMES.get(line, f"line {line}")
-            for line in range(64)
-            if interrupts.enabled >> line & 1
-        ]
+        names = [LINE_NAMES.get(line, f"line {line}") for line in range(64) if interrupts.enabled >> line & 1]
         if machine.processors.asleep and names:
             return f"; interrupts enabled: {', '.join(names)}"
         return ""

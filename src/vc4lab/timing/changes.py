@@ -112,9 +112,7 @@ def _values(text: str, spec: Spec, shown: str) -> list[float | bool]:
 def _number(text: str, shown: str) -> float:
     found = _NUMBER.match(text.strip())
     if not found or len(text) > 64:
-        raise BadChip(
-            f"{shown}: {text[:20]!r} is no value; such as 4, 64k, 1..4, 0..40:10 or 16k..256k*2"
-        )
+        raise BadChip(f"{shown}: {text[:20]!r} is no value; such as 4, 64k, 1..4, 0..40:10 or 16k..256k*2")
     value = float(found[1]) * _UNITS[found[2].lower()]
     return int(value) if value.is_integer() and value < 1e15 else value
 

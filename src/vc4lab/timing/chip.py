@@ -155,10 +155,7 @@ def _load(name: str, before: tuple[str, ...]) -> Chip:
 
 def _assumed(keys: Mapping[str, Figure], like: str) -> dict[str, Figure]:
     """The figures of another chip, which nothing says of this one."""
-    return {
-        key: replace(figure, source=f"assumed: as {like}", fitted=False)
-        for key, figure in keys.items()
-    }
+    return {key: replace(figure, source=f"assumed: as {like}", fitted=False) for key, figure in keys.items()}
 
 
 def _entries(file: _File, table: dict[str, Any]) -> list[tuple[str, str, Any, Spec]]:
@@ -212,9 +209,7 @@ def _figure(file: _File, section: str, key: str, value: Any, spec: Spec) -> Figu
             raise file.bad(section, key, "source: a text that says where the value comes from")
         if not isinstance(fitted, bool):
             raise file.bad(section, key, "fitted: true or false")
-    return Figure(
-        _number(file, section, key, value, spec), source, fitted, file.place(section, key)
-    )
+    return Figure(_number(file, section, key, value, spec), source, fitted, file.place(section, key))
 
 
 def _number(file: _File, section: str, key: str, value: Any, spec: Spec) -> float:
@@ -266,9 +261,7 @@ def _complete(file: _File, figures: Mapping[str, Mapping[str, Figure]]) -> None:
     wanted += [(s, key) for s in figures if s.startswith("boards.") for key in BOARD]
     for section, key in wanted:
         if key not in figures.get(section, {}):
-            raise file.bad(
-                section, key, f'missing; `like = "{NAMES[0]}"` takes what a file does not say'
-            )
+            raise file.bad(section, key, f'missing; `like = "{NAMES[0]}"` takes what a file does not say')
     if not any(section.startswith("boards.") for section in figures):
         raise file.bad("boards", "", "a chip is on one board at least: [boards.NAME]")
 

@@ -57,16 +57,13 @@ MODULES: dict[str, dict[str, Spec]] = {
     "clusters": {
         "count": _count(
             "clusters of engines that a global scheduler deals work out to; 0: one without it", 4, 0
-        ),
+        )
     },
     "global_scheduler": {
         "interval": _clocks("from one batch or tile, or piece of it, to the next", least=1),
         "latency": _clocks("from the command processor to the cluster", least=1),
     },
-    "slices": {
-        "count": _count("slices of QPUs", 4),
-        "qpus": _count("QPUs of a slice", 4),
-    },
+    "slices": {"count": _count("slices of QPUs", 4), "qpus": _count("QPUs of a slice", 4)},
     "qpu": {
         "slot": _clocks("an instruction; a QPU goes on at multiples of it", 64, 1),
         "request_words": _count("words of requests that may wait for a TMU", 64),
@@ -129,9 +126,7 @@ MODULES: dict[str, dict[str, Spec]] = {
         "writes": _count("writes that its controller keeps", 32),
         "overlap": Spec("1: rows are opened while other data are moved; 0: they are not", "", 0, 1),
         "bunch": _count("writes that are done together while reads wait", 32),
-        "others": Spec(
-            "that the ARM and the display take; 0: nothing", "bytes/s", 0, 1e12, whole=False
-        ),
+        "others": Spec("that the ARM and the display take; 0: nothing", "bytes/s", 0, 1e12, whole=False),
         "others_bytes": _bytes("that they read at a time", 4096, 16),
     },
     "load": {
@@ -139,17 +134,12 @@ MODULES: dict[str, dict[str, Spec]] = {
         "word_clocks": _parts("a word of it"),
         "ahead": _count("rows that are asked for ahead", 64),
     },
-    "store": {
-        "row_clocks": _parts("a row (unit) of a DMA store"),
-        "word_clocks": _parts("a word of it"),
-    },
+    "store": {"row_clocks": _parts("a row (unit) of a DMA store"), "word_clocks": _parts("a word of it")},
     "vpm": {
         "read_latency": _clocks("from the read set-up to the first vector"),
         "interval": _clocks("a vector through its port"),
     },
-    "sfu": {
-        "interval": _clocks("from one vector to the next, of all QPUs of a slice"),
-    },
+    "sfu": {"interval": _clocks("from one vector to the next, of all QPUs of a slice")},
     "rendering_list": {
         "line": _bytes("that are read at a time", 4096, 16),
         "ahead": _count("reads that have not come", 64),

@@ -51,11 +51,7 @@ class FrameTime:
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        return {
-            "name": self.name,
-            "boards": [one.to_json() for one in self.boards],
-            **self.timing.to_json(),
-        }
+        return {"name": self.name, "boards": [one.to_json() for one in self.boards], **self.timing.to_json()}
 
 
 class FrameTimer:
@@ -66,11 +62,7 @@ class FrameTimer:
     """
 
     def __init__(
-        self,
-        chip: Chip | str | os.PathLike[str] = "videocore4",
-        board: str = "",
-        *,
-        only: bool = False,
+        self, chip: Chip | str | os.PathLike[str] = "videocore4", board: str = "", *, only: bool = False
     ) -> None:
         self.chip = chip if isinstance(chip, Chip) else load_chip(chip)
         self.board = board_of(self.chip, board)
@@ -105,9 +97,7 @@ class FrameStream:
         self.times: list[FrameTime] = []
         self._timer = timer
         self._on_time = on_time or self.times.append
-        self._models = {
-            speed: _Model(timer.chip, speed, self._done) for speed in timer.speeds.distinct
-        }
+        self._models = {speed: _Model(timer.chip, speed, self._done) for speed in timer.speeds.distinct}
         self._lock = threading.Lock()
         self._names: dict[int, str] = {}
         self._found: dict[int, dict[BoardSpeed, FrameTiming]] = {}
@@ -124,10 +114,7 @@ class FrameStream:
         return self
 
     def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         for model in self._models.values():
             model.end()

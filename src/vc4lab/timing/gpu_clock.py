@@ -122,10 +122,7 @@ class GpuClock:
                 "a board's frames a second than those that the program counts"
             )
         if not self.late:
-            return [
-                *lines,
-                f"timing: all jobs ({self.jobs}) ended when the chip was done with them",
-            ]
+            return [*lines, f"timing: all jobs ({self.jobs}) ended when the chip was done with them"]
         spent, chip = (sum(one) * 1000 / self.jobs for one in zip(*self._taken, strict=True))
         ratios = sorted(taken / max(on_chip, 1e-9) for taken, on_chip in self._taken)
         enough = ratios[min(len(ratios) * MOST_OF_TEN // 10, len(ratios) - 1)] * self.slower
@@ -135,7 +132,5 @@ class GpuClock:
             f"it {spent:.4g} ms, the chip {chip:.4g}"
         )
         if enough > self.slower:
-            lines.append(
-                f"timing: with --timing-slower {math.ceil(enough)} nine of ten would end in time"
-            )
+            lines.append(f"timing: with --timing-slower {math.ceil(enough)} nine of ten would end in time")
         return lines

@@ -9,21 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.simd import (
-    Array,
-    Struct,
-    Value,
-    call,
-    const,
-    i32,
-    i64,
-    kernel,
-    load,
-    ptr,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd import Array, Struct, Value, call, const, i32, i64, kernel, load, ptr, select, staged, store
 from vc4lab.timing.clockwork import Engine, current_instance, wake, wake_self
 from vc4lab.timing.declare import MAX_INSTANCES
 
@@ -94,13 +80,7 @@ def _changed(queue: QueueState, clock: Value, change: int) -> None:
 
 @kernel(args=(ptr, ptr, i64, i64, i64, i64, i64), returns=i32)
 def write_piece(
-    engine: Value,
-    where: Value,
-    clock: Value,
-    ready: Value,
-    source: Value,
-    address: Value,
-    tag: Value,
+    engine: Value, where: Value, clock: Value, ready: Value, source: Value, address: Value, tag: Value
 ) -> Value:
     """Writes a piece to a queue (1), or has the module called again when there is room (0)."""
     common, queue = Engine.at(engine), QueueState.at(where)

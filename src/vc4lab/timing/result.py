@@ -127,9 +127,7 @@ def _lines(timing: Timing, hottest: int, where: Callable[[int], str]) -> list[st
     ]
     for qpu in timing.qpus:
         total = max(qpu.ended - qpu.started, 1)
-        stalled = ", ".join(
-            f"{cause} {_share(clocks, total)}" for cause, clocks in _largest(qpu.stalls)
-        )
+        stalled = ", ".join(f"{cause} {_share(clocks, total)}" for cause, clocks in _largest(qpu.stalls))
         lines.append(
             f"QPU {qpu.qpu}: {_programs(qpu)}{qpu.instructions} instructions, "
             f"busy {_share(qpu.busy, total)}"

@@ -24,14 +24,7 @@ from vc4lab.timing.compute.model import ComputeModel
 from vc4lab.timing.compute.sdram import OTHERS
 from vc4lab.timing.compute.standstill import standstill, waits_for
 from vc4lab.timing.compute.state import CUT_OFF
-from vc4lab.timing.result import (
-    CacheUse,
-    HotInstruction,
-    ModuleTime,
-    QpuTime,
-    QueueUse,
-    Timing,
-)
+from vc4lab.timing.result import CacheUse, HotInstruction, ModuleTime, QpuTime, QueueUse, Timing
 
 if TYPE_CHECKING:
     from vc4lab.v3d.events import ProgramRecorded, V3DListeners

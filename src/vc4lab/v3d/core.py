@@ -117,9 +117,7 @@ class V3D:
         self.binning = BinningStage(executor, self.threads[0], lint, self._flush_done)
         self.overlap = Overlap(self.reporter, self.binning.binner, self.frames)
         self._forgiving = options.forgiving
-        self.rendering = RenderingStage(
-            executor, self.threads[1], lint, self.overlap.draw, self._frame_done
-        )
+        self.rendering = RenderingStage(executor, self.threads[1], lint, self.overlap.draw, self._frame_done)
         self.programs = UserPrograms(memory, self.reporter, options, listeners=self.listeners)
         self._progress: Progress | None = None
         self.list_clocks: Callable[[int], int | None] | None = None

@@ -49,9 +49,7 @@ _CLOCKS = "clocks are not modelled"
 _CACHES = "caches are not modelled"
 
 SOURCES: tuple[CounterSource, ...] = (
-    CounterSource(
-        0, "FEP", "valid primitives that produce no pixels, for all tiles", ("primitives_empty",)
-    ),
+    CounterSource(0, "FEP", "valid primitives that produce no pixels, for all tiles", ("primitives_empty",)),
     CounterSource(1, "FEP", "valid primitives, for all tiles", ("primitives_valid",)),
     CounterSource(2, "FEP", "quads rejected by early Z, near or far", note="no early Z here"),
     CounterSource(3, "FEP", "valid quads", ("quads_valid",)),
@@ -60,9 +58,7 @@ SOURCES: tuple[CounterSource, ...] = (
     CounterSource(6, "TLB", "quads with any pixel passing Z and stencil", ("quads_depth_passed",)),
     CounterSource(7, "TLB", "quads with zero coverage in all pixels", ("coverage_none",)),
     CounterSource(8, "TLB", "quads with non-zero coverage in any pixel", ("coverage_some",)),
-    CounterSource(
-        9, "TLB", "quads with valid pixels written to the colour buffer", ("quads_covered",)
-    ),
+    CounterSource(9, "TLB", "quads with valid pixels written to the colour buffer", ("quads_covered",)),
     CounterSource(10, "PTB", "primitives discarded: outside the viewport", ("rejected", "outside")),
     CounterSource(11, "PTB", "primitives that need clipping", ("clipped",)),
     CounterSource(12, "PSE", "primitives discarded: facing", ("primitives_reversed",)),
@@ -101,9 +97,7 @@ def coverage_counts(totals: Mapping[str, int], reading: str) -> dict[str, int]:
 def counts(totals: Mapping[str, int]) -> dict[int, int]:
     """The modelled sources' values from the model's events."""
     return {
-        source.id: sum(totals.get(name, 0) for name in source.events)
-        for source in SOURCES
-        if source.modelled
+        source.id: sum(totals.get(name, 0) for name in source.events) for source in SOURCES if source.modelled
     }
 
 
@@ -131,9 +125,7 @@ class PerformanceCounters(Block):
     PCTR = Register(0x680, count=COUNTERS, stride=8, names="PCTR{}", doc="count")
     PCTRS = Register(0x684, count=COUNTERS, stride=8, names="PCTRS{}", doc="source of a count")
 
-    def __init__(
-        self, reporter: Reporter, totals: Totals, values: dict[str, int] | None = None
-    ) -> None:
+    def __init__(self, reporter: Reporter, totals: Totals, values: dict[str, int] | None = None) -> None:
         super().__init__(values)
         self.reporter = reporter
         self.totals = totals
@@ -202,8 +194,7 @@ class PerformanceCounters(Block):
         """Says why an enabled counter will not count."""
         if self.enable and not self.enable & GLOBAL_ENABLE:
             self.reporter.report(
-                "CLE-037",
-                f"PCTRE = 0x{self.enable:08x} enables counters, but bit 31 is not set: none counts",
+                "CLE-037", f"PCTRE = 0x{self.enable:08x} enables counters, but bit 31 is not set: none counts"
             )
             return
         for number in numbers:

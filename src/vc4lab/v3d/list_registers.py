@@ -84,10 +84,7 @@ _BUSY = ThreadControl.make(CTRUN=1, CTMODE=0).value
 @lru_cache(maxsize=8)  # programs poll it
 def _pipelines(binning: bool, rendering: bool, out_of_memory: bool) -> int:
     return PipelineStatus.make(
-        BMOOM=out_of_memory,
-        BMACTIVE=binning,
-        BMBUSY=binning and out_of_memory,
-        RMACTIVE=rendering,
+        BMOOM=out_of_memory, BMACTIVE=binning, BMBUSY=binning and out_of_memory, RMACTIVE=rendering
     ).value
 
 

@@ -31,10 +31,4 @@ class Use(Enum):
     @property
     def is_read(self) -> bool:
         """Whether the V3D reads there what the program has written."""
-        return self not in (
-            Use.TILE_MEMORY,
-            Use.TILE_LIST,
-            Use.TILE_STATE,
-            Use.OVERSPILL,
-            Use.SURFACE,
-        )
+        return self not in (Use.TILE_MEMORY, Use.TILE_LIST, Use.TILE_STATE, Use.OVERSPILL, Use.SURFACE)

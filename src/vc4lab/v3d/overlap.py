@@ -43,9 +43,7 @@ class Overlap:
         """A list thread is started or reset (`what`) before its time is over."""
         if self._progress is not None:
             self._reporter.report(
-                "CLE-044",
-                f"the {thread.name} thread is {what} while it still runs",
-                address=thread.first,
+                "CLE-044", f"the {thread.name} thread is {what} while it still runs", address=thread.first
             )
 
     def draw(self, mode: FrameMode, collector: Collector) -> None:

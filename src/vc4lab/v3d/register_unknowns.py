@@ -66,8 +66,7 @@ REGISTER_UNKNOWNS: list[Unknown] = [
         },
         "written",
         "Draw triangles without the coverage pipe and read both counters.",
-        "AG100-R p. 99 names them without saying more; counter 9 counts as 8 does; "
-        "hardware reference 2.9",
+        "AG100-R p. 99 names them without saying more; counter 9 counts as 8 does; hardware reference 2.9",
     ),
     Unknown(
         "undocumented_registers",

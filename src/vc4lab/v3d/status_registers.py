@@ -95,11 +95,7 @@ class StatusRegisters(Block):
     DBQITC = Register(0xE30, access="w1c", doc="QPU interrupt status")
 
     def __init__(
-        self,
-        values: dict[str, int],
-        unknowns: Unknowns,
-        binning: BinningStage,
-        listeners: V3DListeners,
+        self, values: dict[str, int], unknowns: Unknowns, binning: BinningStage, listeners: V3DListeners
     ) -> None:
         super().__init__(values)
         self._unknowns = unknowns

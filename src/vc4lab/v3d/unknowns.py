@@ -43,8 +43,7 @@ LIST_UNKNOWNS: list[Unknown] = [
         {"used": "yes, once a clip window was programmed", "ignored": "no, only the frame counts"},
         "used",
         "Bin with a small clip window, look at the tile lists outside of it.",
-        "AG100-R table 38 allows 102 in binning lists without saying what for; "
-        "hardware reference 3.6",
+        "AG100-R table 38 allows 102 in binning lists without saying what for; hardware reference 3.6",
     ),
     Unknown(
         "clip_window_empty",
@@ -80,8 +79,7 @@ LIST_UNKNOWNS: list[Unknown] = [
         "How do tile lists know their format if the binning list has no record 56?",
         {
             "first_list": "the first list of a tile says it, in every frame",
-            "separate": "they say changes only, but record 56 of the rendering list does not reach "
-            "them",
+            "separate": "they say changes only, but record 56 of the rendering list does not reach them",
         },
         "first_list",
         "Read the tile lists of the second frame of a program that never sends record 56.",
@@ -100,10 +98,7 @@ LIST_UNKNOWNS: list[Unknown] = [
     Unknown(
         "clipper_z_order",
         "Which float of Clipper Z (106) is the scale?",
-        {
-            "scale_first": "Zs = Zc/Wc x first + second",
-            "offset_first": "Zs = Zc/Wc x second + first",
-        },
+        {"scale_first": "Zs = Zc/Wc x first + second", "offset_first": "Zs = Zc/Wc x second + first"},
         "scale_first",
         "Clip a triangle at the near plane with two different values, read the clip record.",
         "AG100-R and Mesa against Broadcom's khrn driver; equal for the usual 0.5, 0.5; "
@@ -170,8 +165,7 @@ LIST_UNKNOWNS: list[Unknown] = [
         },
         "skip",
         "Put the code into the middle of a strip and look which triangles appear.",
-        "AG100-R p. 68 calls it a dummy primitive; no program is known that uses it; "
-        "hardware reference 3.4",
+        "AG100-R p. 68 calls it a dummy primitive; no program is known that uses it; hardware reference 3.4",
     ),
     Unknown(
         "vg_continuation",
@@ -193,8 +187,7 @@ LIST_UNKNOWNS: list[Unknown] = [
         },
         "stop",
         "Draw an index above the maximum, then another triangle; see whether the list ends.",
-        "AG100-R p. 67 calls it an error; ERRSTAT has a bit for binner and renderer; "
-        "hardware reference 3.4",
+        "AG100-R p. 67 calls it an error; ERRSTAT has a bit for binner and renderer; hardware reference 3.4",
     ),
     Unknown(
         "dither_565",

@@ -73,10 +73,7 @@ def _interrupts(v3d: V3D) -> str:
 
 def _programs(v3d: V3D) -> str:
     status = RequestQueue(v3d.programs.status())
-    return (
-        f"{int(status.QPURQCM)} user programs were requested (SRQPC), "
-        f"{int(status.QPURQCC)} have completed"
-    )
+    return f"{int(status.QPURQCM)} user programs were requested (SRQPC), {int(status.QPURQCC)} have completed"
 
 
 _TELLERS = {

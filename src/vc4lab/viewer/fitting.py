@@ -27,9 +27,7 @@ class Place(NamedTuple):
 def first_size(picture: Size, desktop: Size) -> Size:
     """Of the window for a picture: as many whole times its size as the desktop has room for."""
     part, whole = PART_OF_DESKTOP
-    times = min(
-        room * part // whole // length for room, length in zip(desktop, picture, strict=True)
-    )
+    times = min(room * part // whole // length for room, length in zip(desktop, picture, strict=True))
     if times >= 1:
         return picture[0] * times, picture[1] * times
     return place(picture, (desktop[0] * part // whole, desktop[1] * part // whole))[2:4]

@@ -76,9 +76,7 @@ def colour(share: float) -> tuple[int, int, int]:
     place = min(max(share, 0.0), 1.0) * (len(STOPS) - 1)
     low = min(int(place), len(STOPS) - 2)
     part = place - low
-    red, green, blue = (
-        round(a + (b - a) * part) for a, b in zip(STOPS[low], STOPS[low + 1], strict=True)
-    )
+    red, green, blue = (round(a + (b - a) * part) for a, b in zip(STOPS[low], STOPS[low + 1], strict=True))
     return red, green, blue
 
 

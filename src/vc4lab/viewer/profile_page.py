@@ -147,8 +147,7 @@ def _caches(frame: FrameProfile) -> str:
         row[0] += one.hits
         row[1] += one.misses
     rows = [
-        (name, hits, misses, f"{hits / max(hits + misses, 1):.1%}")
-        for name, (hits, misses) in kinds.items()
+        (name, hits, misses, f"{hits / max(hits + misses, 1):.1%}") for name, (hits, misses) in kinds.items()
     ]
     text = table(["cache", "hits", "misses", "found"], rows)
     moved = list(frame.timing.memory_bytes.items())

@@ -103,8 +103,7 @@ class Recorder:
 
         picture = image.convert("RGB")
         small = picture.resize(
-            (min(picture.width, PALETTE_SIDE), min(picture.height, PALETTE_SIDE)),
-            Pillow.Resampling.NEAREST,
+            (min(picture.width, PALETTE_SIDE), min(picture.height, PALETTE_SIDE)), Pillow.Resampling.NEAREST
         )
         palette = small.quantize(256, method=Pillow.Quantize.MEDIANCUT)
         return picture.quantize(palette=palette, dither=Pillow.Dither.NONE)

@@ -84,9 +84,7 @@ def processor() -> None:
 
 def run(make: Make, client: Callable[[], None], default: int, **options: object) -> DrmDevice:
     """Six frames of a client with the cache off or on."""
-    device = make(
-        device="xlnx", params={"dumb_cache_default_mode": default}, cpu_memory="ultra96", **options
-    )
+    device = make(device="xlnx", params={"dumb_cache_default_mode": default}, cpu_memory="ultra96", **options)
     run_client(device, client, str(FRAMES))
     assert device.cpu_memory is not None
     if device.cpu_memory.failure:

@@ -20,9 +20,7 @@ def test_a_mapping_is_the_guests_memory(device: DrmDevice) -> None:
         print(offset)
 
     seen = []
-    device.supervisor.on_call = lambda call, answer: seen.append(
-        device.memory.guest.read(CLIENTS + 4096, 8)
-    )
+    device.supervisor.on_call = lambda call, answer: seen.append(device.memory.guest.read(CLIENTS + 4096, 8))
     offset = int(run_client(device, client))
     assert offset == CLIENTS
     assert b"to guest" in seen
@@ -204,18 +202,12 @@ def test_a_dma_buf_can_be_mapped(device: DrmDevice) -> None:
         part = mmap.mmap(number, 4096, offset=8192)
         assert part[0:4] == b"last"
         libc = ctypes.CDLL(None, use_errno=True)  # Python would look at the size itself
-        libc.mmap.argtypes = [
-            ctypes.c_void_p,
-            *[ctypes.c_size_t] + [ctypes.c_int] * 3,
-            ctypes.c_long,
-        ]
+        libc.mmap.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] + [ctypes.c_int] * 3, ctypes.c_long]
         libc.mmap.restype = ctypes.c_long
         for size, offset in ((4 * 4096, 0), (8192, 8192), (4096, 12288), (4096, 1 << 40)):
             found = libc.mmap(None, size, 3, 1, number, offset)
             assert (found, ctypes.get_errno()) == (-1, errno.EINVAL), (size, offset)
-        threads = [
-            threading.Thread(target=lambda: mmap.mmap(number, 4096).close()) for _ in range(8)
-        ]
+        threads = [threading.Thread(target=lambda: mmap.mmap(number, 4096).close()) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -231,11 +223,7 @@ def test_a_number_that_is_closed_and_opened_again_maps_nothing_unchecked() -> No
 
     def client() -> None:
         libc = ctypes.CDLL(None, use_errno=True)
-        libc.mmap.argtypes = [
-            ctypes.c_void_p,
-            *[ctypes.c_size_t] + [ctypes.c_int] * 3,
-            ctypes.c_long,
-        ]
+        libc.mmap.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] + [ctypes.c_int] * 3, ctypes.c_long]
         libc.mmap.restype = ctypes.c_long
         number = open_card()
         ended = threading.Event()

@@ -71,10 +71,7 @@ def test_a_dma_buf_is_ready_when_the_gpu_is_through_with_it(
 
 @pytest.mark.parametrize("way", ["poll", "select", "epoll"])
 def test_a_dma_buf_that_came_over_a_socket(
-    way: str,
-    make_device: Callable[..., DrmDevice],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    way: str, make_device: Callable[..., DrmDevice], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has a number outside of the window then. select and epoll need the deep mode for that."""
     slow_jobs(monkeypatch, 0.3)

@@ -121,9 +121,7 @@ def test_a_listener_of_pictures_that_raises_ends_the_run(
     assert run_client(device, flips) == "done\n"
 
 
-def test_no_event_is_made_without_a_listener(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_no_event_is_made_without_a_listener(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def made(*_arguments: object) -> None:
         raise AssertionError("an event that no one hears")
 
@@ -135,9 +133,7 @@ def test_no_event_is_made_without_a_listener(
         assert two_jobs(device, tmp_path) == "done"
 
 
-def test_the_first_moment_of_all_sources_counts(
-    device: DrmDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_moment_of_all_sources_counts(device: DrmDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     for moments in ([None, 5.0, 3.0], [3.0, None, 5.0], [5.0, 3.0, None], [3.0, 3.0, 5.0]):
         sources = [SimpleNamespace(next_event=lambda moment=moment: moment) for moment in moments]
         monkeypatch.setattr(device.files, "sources", sources)

@@ -37,9 +37,7 @@ def test_a_fault_of_ours_is_no_reason_to_skip(monkeypatch: pytest.MonkeyPatch) -
         probe()
 
 
-def test_a_kernel_that_lets_no_call_go_on_is_said_to_be_too_old(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_kernel_that_lets_no_call_go_on_is_said_to_be_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     def ioctl(*_: Any) -> int:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 

@@ -38,9 +38,7 @@ def test_a_live_job_draws_what_replay_draws(device: DrmDevice, tmp_path: Path, n
     assert (tmp_path / "drawn").read_bytes() == expected
 
 
-def test_an_error_of_ours_ends_the_programs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_ours_ends_the_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They would wait for a job that is never drawn."""
     prepare("tri_amd64", tmp_path)
 
@@ -188,9 +186,7 @@ def test_synchronising_a_dma_buf_waits_for_its_jobs(
 
     def client() -> None:
         live = Live(sys.argv[1])
-        other = next(
-            n for n, view in enumerate(live.views) if view is not None and n != live.colour
-        )
+        other = next(n for n, view in enumerate(live.views) if view is not None and n != live.colour)
 
         def busy(seqno):
             return refused(live.fd, 0x41, "QQ", seqno, 0) == errno.ETIME
@@ -219,9 +215,7 @@ def test_synchronising_a_dma_buf_waits_for_its_jobs(
     assert (tmp_path / "drawn").read_bytes() == expected
 
 
-def test_sync_files_are_merged(
-    device: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sync_files_are_merged(device: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow_jobs(monkeypatch, 0.2)
     prepare("tri_amd64", tmp_path)
 

@@ -120,9 +120,7 @@ def test_a_mapping_does_not_grow_over_its_neighbour(device: DrmDevice) -> None:
         assert ctypes.get_errno() == errno.EINVAL
         assert view[:] == bytes(8192)
         assert grown(8192, 4096) == 0
-        private = mmap.mmap(
-            -1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        )  # others grow as ever
+        private = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # others grow as ever
         private.resize(1 << 20)
         private[-1:] = b"x"
 
@@ -182,9 +180,7 @@ def test_the_next_owner_of_a_shaders_place_finds_zeros(device: DrmDevice) -> Non
     device.memory.shaders.give(first, PAGE)
 
 
-def test_what_a_program_held_is_free_as_soon_as_it_has_ended(
-    make_device: Callable[..., DrmDevice],
-) -> None:
+def test_what_a_program_held_is_free_as_soon_as_it_has_ended(make_device: Callable[..., DrmDevice]) -> None:
     """As in Linux: memory and the display are the next program's, however soon that comes."""
 
     def client() -> None:
@@ -206,9 +202,7 @@ def test_what_a_program_held_is_free_as_soon_as_it_has_ended(
     assert run_client(make_device(gpu_memory=16 << 20), client) == "free\n"
 
 
-def test_a_file_that_was_opened_before_gets_the_display_of_one_that_ended(
-    device: DrmDevice,
-) -> None:
+def test_a_file_that_was_opened_before_gets_the_display_of_one_that_ended(device: DrmDevice) -> None:
     def client() -> None:
         second = open_card()
         ioctl(second, 0x1F, "", direction=0)  # who once had it needs no rights to ask for it again

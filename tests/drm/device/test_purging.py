@@ -133,9 +133,7 @@ def test_a_buffer_whose_dma_buf_finds_no_descriptor_goes_with_its_handle(small: 
     run_client(small, client)
 
 
-def test_jobs_need_their_buffers(
-    small: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_need_their_buffers(small: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow_jobs(monkeypatch, 0.5)
     expected = prepare("tri_amd64", tmp_path)
 
@@ -235,9 +233,7 @@ def test_the_holder_of_the_memory_is_named(small: DrmDevice) -> None:
     first, second = [item for item in small.reporter.items if item.code == "DRM-026"]
     name, _, text = first.message.partition(": ")
     assert name.endswith("]")
-    assert text == (
-        f"no memory for a buffer of 2097152 bytes: 15 of 16 MiB are in use, 14 by {name}"
-    )
+    assert text == (f"no memory for a buffer of 2097152 bytes: 15 of 16 MiB are in use, 14 by {name}")
     assert "1048576 bytes: 16 of 16 MiB" in second.message
 
 

@@ -235,11 +235,7 @@ def test_threads_that_map_at_once_get_their_own_buffers(device: DrmDevice) -> No
     def client() -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = ctypes.c_void_p
-        libc.mmap.argtypes = [
-            ctypes.c_void_p,
-            *[ctypes.c_size_t] + [ctypes.c_int] * 3,
-            ctypes.c_long,
-        ]
+        libc.mmap.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] + [ctypes.c_int] * 3, ctypes.c_long]
         libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
         fd = open_card("renderD128")
         handles = [create_bo(fd, 4096) for _ in range(64)]
@@ -275,11 +271,7 @@ def test_many_mapped_buffers_are_given_back(device: DrmDevice) -> None:
         fd = open_card("renderD128")
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = ctypes.c_void_p
-        libc.mmap.argtypes = [
-            ctypes.c_void_p,
-            *[ctypes.c_size_t] + [ctypes.c_int] * 3,
-            ctypes.c_long,
-        ]
+        libc.mmap.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] + [ctypes.c_int] * 3, ctypes.c_long]
         libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
         for _ in range(3):
             handles = [create_bo(fd, 4096) for _ in range(300)]

@@ -37,9 +37,7 @@ def turning_pages() -> None:
         events(fd)
 
 
-def test_a_picture_for_another_thread_is_whole(
-    device: DrmDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_picture_for_another_thread_is_whole(device: DrmDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = device.pictures.composer.pixels
 
     def slowly(shown: Any) -> Pixels:

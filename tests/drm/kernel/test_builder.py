@@ -20,9 +20,7 @@ from vc4lab.drm.uapi.submit import NO_BUFFER, Buffer, Submit, Surface
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records import declarations as d
 from vc4lab.records.control import build, parse_list
-from vc4lab.records.states import (
-    LineWidth,
-)
+from vc4lab.records.states import LineWidth
 from vc4lab.records.texture import TextureConfig
 
 
@@ -148,9 +146,7 @@ def test_attributes(maker: Maker, count: int, extended: bool) -> None:
     highest = min(room, 0xFFFF)
     assert maker.builder.accepts(maker.job([shader] * 3, [], count, extended, stride, highest))
     if highest < 0xFFFF:
-        assert not maker.builder.accepts(
-            maker.job([shader] * 3, [], count, extended, stride, highest + 1)
-        )
+        assert not maker.builder.accepts(maker.job([shader] * 3, [], count, extended, stride, highest + 1))
     else:
         over = maker.job([shader] * 3, [], count, extended, 1, 0x10000)
         assert maker.builder.accepts(over), "reported (CLE-015), not refused"

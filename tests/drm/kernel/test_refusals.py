@@ -13,11 +13,7 @@ from vc4lab.drm.uapi.submit import JobError, Submit
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.records import declarations as d
 from vc4lab.records.control import build
-from vc4lab.records.states import (
-    GlShaderState,
-    LineWidth,
-    NvShaderState,
-)
+from vc4lab.records.states import GlShaderState, LineWidth, NvShaderState
 
 MODE, START = build(d.TileBinningMode, tiles_x=1, tiles_y=1), build(d.StartTileBinning)
 STATE, END = build(GlShaderState, attributes=1), build(d.IncrementSemaphore) + build(d.Flush)
@@ -125,9 +121,7 @@ def test_threads_that_are_refused(maker: Maker) -> None:
     plain, switching = maker.shader(""), maker.shader(SWITCH)
     text = "a fragment shader switches threads, its record says single threaded"
     assert text in refusal(maker, maker.job([switching, plain, plain], []))
-    assert "a vertex shader switches threads" in refusal(
-        maker, maker.job([plain, switching, plain], [])
-    )
+    assert "a vertex shader switches threads" in refusal(maker, maker.job([plain, switching, plain], []))
     maker.single = 0
     text = "a fragment shader never switches threads, its record says multi-threaded"
     assert text in refusal(maker, maker.job([plain] * 3, []))
@@ -175,6 +169,4 @@ def test_a_refused_job_writes_only_where_its_streams_have_room(maker: Maker) -> 
 def test_lists_that_have_no_room(maker: Maker) -> None:
     maker.builder.workspace = replace(maker.builder.workspace, lists=MEMORY_SIZE - 4 * PAGE)
     with pytest.raises(JobError, match="DRM-004"):
-        build_submit(
-            maker.job([maker.shader("")] * 3, []), maker.memory, maker.builder.workspace, Reporter()
-        )
+        build_submit(maker.job([maker.shader("")] * 3, []), maker.memory, maker.builder.workspace, Reporter())

@@ -51,8 +51,7 @@ def test_all_tiles_at_once(seed: int) -> None:
     surfaces_of.check_surfaces()
     tiles = list(places(submit))
     single = b"".join(
-        surfaces_of.tile(x, y, first=n == 0, last=n == len(tiles) - 1)
-        for n, (x, y) in enumerate(tiles)
+        surfaces_of.tile(x, y, first=n == 0, last=n == len(tiles) - 1) for n, (x, y) in enumerate(tiles)
     )
     plan = rendering_plan(submit, b"", grid, 0xFFFF_0000, Reporter())
     data = bytes(plan.size + 64)

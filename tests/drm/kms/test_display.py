@@ -177,11 +177,7 @@ def test_atomic_changes(device: DrmDevice) -> None:
             ordered = [c for thing in things for c in changes if c[0] == thing]
             keep = [
                 buffer(struct.pack(f"<{len(things)}I", *things)),
-                buffer(
-                    struct.pack(
-                        f"<{len(things)}I", *[sum(c[0] == t for c in changes) for t in things]
-                    )
-                ),
+                buffer(struct.pack(f"<{len(things)}I", *[sum(c[0] == t for c in changes) for t in things])),
                 buffer(struct.pack(f"<{len(ordered)}I", *[table[c[0]][c[1]][0] for c in ordered])),
                 buffer(struct.pack(f"<{len(ordered)}Q", *[c[2] for c in ordered])),
             ]
@@ -263,7 +259,7 @@ def test_in_formats_names_every_format_with_its_modifiers() -> None:
     codes = struct.unpack_from(f"<{count}I", data, place)
     tiled = [code for n, code in enumerate(codes) if data[where + n // 8] >> n % 8 & 1]
     assert {FORMATS[code].name for code in tiled} == {
-        *("XR24", "AR24", "XB24", "AB24", "RG16", "BG16", "XR15", "AR15"),
+        *("XR24", "AR24", "XB24", "AB24", "RG16", "BG16", "XR15", "AR15")
     }
     assert struct.unpack_from("<QIIQ", data, where + 24) == ((1 << count) - 1, 0, 0, 0)
     assert len(data) == where + 2 * 24

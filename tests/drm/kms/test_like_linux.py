@@ -203,9 +203,7 @@ def test_atomic_changes_that_linux_refuses(device: DrmDevice) -> None:
         ioctl(fd, 0xAC, "IIQ", mode, 68, there)
         blob = ioctl(fd, 0xBD, "QII", there, 68, 0)[2]
         assert atomic(fd, off) == 0, "a plane may stay on a CRTC that is off"
-        assert refused(fd, 0xB0, "IIIIQ", crtc, fb, 1, 0, 0) == errno.EINVAL, (
-            "a flip without a mode"
-        )
+        assert refused(fd, 0xB0, "IIIIQ", crtc, fb, 1, 0, 0) == errno.EINVAL, "a flip without a mode"
         assert atomic(fd, {primary: [(of_plane["alpha"], 0xFFFF)]}, 0x401) == errno.EINVAL
         on = {
             crtc: [(of_crtc["ACTIVE"], 1), (of_crtc["MODE_ID"], blob)],
@@ -284,9 +282,7 @@ def test_sequences_and_kinds_of_vblanks(make_device: Callable[..., DrmDevice]) -
     run_client(make_device(paced=True), client)
 
 
-def test_a_flip_is_seen_with_the_vblank_that_programs_wait_for(
-    make_device: Callable[..., DrmDevice],
-) -> None:
+def test_a_flip_is_seen_with_the_vblank_that_programs_wait_for(make_device: Callable[..., DrmDevice]) -> None:
     """Who waited for the vblank can flip again, also where something was drawn into in between."""
 
     def client() -> None:
@@ -351,9 +347,7 @@ def test_a_connector_is_forced_by_its_file_in_sysfs(device: DrmDevice) -> None:
     assert [mode.width for mode in device.screen.offered] == [1024, 800, 640], "forced, no screen"
 
 
-def test_events_are_of_the_vblank_that_was_asked_for(
-    make_device: Callable[..., DrmDevice],
-) -> None:
+def test_events_are_of_the_vblank_that_was_asked_for(make_device: Callable[..., DrmDevice]) -> None:
     """However late the device looks: hardware does not miss one, and has no time of the future."""
 
     def client() -> None:

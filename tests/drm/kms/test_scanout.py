@@ -45,11 +45,7 @@ def drawn(shown: Shown, memory: GuestMemory, unknowns: Unknowns = DEFAULT_UNKNOW
 def whole(width: int, height: int, kind: Format = XR24, **more: Any) -> Plane:
     """A plane in its own size at the upper left corner."""
     pitch = -(-width * kind.bits // 1024) * 128
-    given = {
-        "source": (0, 0, width << 16, height << 16),
-        "target": (0, 0, width, height),
-        **more,
-    }
+    given = {"source": (0, 0, width << 16, height << 16), "target": (0, 0, width, height), **more}
     return Plane(ADDRESS, pitch, width, height, kind, **{"tiled": False, **given})
 
 

@@ -52,9 +52,7 @@ def tree(tmp_path: Path) -> ForeignTree:
         ("/usr/../../etc/../root/.ssh", None),
     ],
 )  # fmt: skip
-def test_own_places_come_first_and_holes_are_filled(
-    tree: ForeignTree, path: str, place: str | None
-) -> None:
+def test_own_places_come_first_and_holes_are_filled(tree: ForeignTree, path: str, place: str | None) -> None:
     found = tree.find(EMULATED, path)
     assert found == (f"{tree.root}/{place}" if place is not None else None)
 

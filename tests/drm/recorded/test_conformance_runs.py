@@ -43,10 +43,7 @@ CASES: list[Case] = [
     # first one below. 64 in a channel, and not 191: one of 4,095 comparisons has failed.
     Case("budget_4095_loop", "job0001", {(0, 0): (191, 191, 0)}, engines=("jit",)),
     Case(
-        "clip_window_0x0",
-        "job0001",
-        {(0, 80): (0, 0, 255), (159, 159): (0, 0, 255)},
-        frozenset({"CLE-026"}),
+        "clip_window_0x0", "job0001", {(0, 80): (0, 0, 255), (159, 159): (0, 0, 255)}, frozenset({"CLE-026"})
     ),
     Case(
         "wide_point",
@@ -86,8 +83,7 @@ def pictures(run: str, engine: str) -> tuple[dict[str, Image], frozenset[str]]:
 
 
 @pytest.mark.parametrize(
-    ("case", "engine"),
-    [pytest.param(c, e, id=f"{c}-{e}") for c in CASES for e in c.engines],
+    ("case", "engine"), [pytest.param(c, e, id=f"{c}-{e}") for c in CASES for e in c.engines]
 )
 def test_pixels_of_the_chip(case: Case, engine: str) -> None:
     found, messages = pictures(case.run, engine)

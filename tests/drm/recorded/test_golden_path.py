@@ -54,9 +54,7 @@ def in_tiles(submit: Submit, tiles: tuple[int, int, int, int] | None) -> Submit:
     )  # fmt: skip
 
 
-def draw(
-    name: str, number: int | None, engine: str, tiles: tuple[int, int, int, int] | None
-) -> Result:
+def draw(name: str, number: int | None, engine: str, tiles: tuple[int, int, int, int] | None) -> Result:
     """The last job of a run (up to `number`)."""
     reporter = Reporter(strict=True)
     run = RecordedRun(JOBS / name, reporter, number)
@@ -72,9 +70,7 @@ def draw(
     assert run_job(v3d, built)
     assert built.colour is not None
     lists = v3d.read(BY_NAME["BPCA"].offset) - run.workspace
-    size = layouts.image_bytes(
-        built.width, built.height, built.colour.bits_per_pixel, layouts.Tiling.T
-    )
+    size = layouts.image_bytes(built.width, built.height, built.colour.bits_per_pixel, layouts.Tiling.T)
     depth = job.submit.buffers[job.submit.surface("zs_write").hindex]
     return Result(
         run.memory.read(built.colour.address, size),

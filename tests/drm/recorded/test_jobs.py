@@ -127,9 +127,7 @@ def test_order_and_place_of_jobs(run: Path) -> None:
 
 def test_indexed_draw(run: Path) -> None:
     data = (run / "job0001" / "bin_cl.bin").read_bytes()
-    indexed = build(254, index0=3) + build(
-        32, mode=4, index_type=1, length=3, address=64, maximum_index=2
-    )
+    indexed = build(254, index0=3) + build(32, mode=4, index_type=1, length=3, address=64, maximum_index=2)
     change_list(run, data[:0x50] + indexed + data[0x5A:])
     recorded = RecordedRun(run)
     binning, _ = lists(recorded.memory, recorded.jobs[0].build())

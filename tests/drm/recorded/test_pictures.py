@@ -31,11 +31,7 @@ def test_pictures(tiling: Tiling, bits: int) -> None:
         swapped = picture(memory, ColourSurface(0x1000, 28, 20, bits, tiling), ByteOrder.BGRA)
         assert swapped.getpixel((3, 2)) == pixel[::-1]
     else:
-        assert pixel == (
-            (value >> 11) * 33 >> 2,
-            (value >> 5 & 63) * 65 >> 4,
-            (value & 31) * 33 >> 2,
-        )
+        assert pixel == ((value >> 11) * 33 >> 2, (value >> 5 & 63) * 65 >> 4, (value & 31) * 33 >> 2)
 
 
 def test_multisample_picture() -> None:

@@ -42,11 +42,7 @@ def colours_of_vertices() -> Any:
     images = [
         np.frombuffer(
             detile(
-                memory.read(TEXTURE + level.offset, level.size),
-                level.width,
-                level.height,
-                32,
-                level.tiling,
+                memory.read(TEXTURE + level.offset, level.size), level.width, level.height, 32, level.tiling
             ),
             np.uint8,
         )
@@ -62,8 +58,7 @@ def colours_of_vertices() -> Any:
         x, y = int(np.floor(u)), int(np.floor(v))
         fx, fy = u - x, v - y
         rows = [
-            image[(y + k) % height, x % width] * (1 - fx)
-            + image[(y + k) % height, (x + 1) % width] * fx
+            image[(y + k) % height, x % width] * (1 - fx) + image[(y + k) % height, (x + 1) % width] * fx
             for k in range(2)
         ]
         colours.append(rows[0] * (1 - fy) + rows[1] * fy)

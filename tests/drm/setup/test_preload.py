@@ -104,8 +104,7 @@ class Machine:
         relocation = struct.unpack_from("<Q", made.data, made.dynamic()[7][0])[0]
         uc.mem_write(relocation, struct.pack("<Q", ERRNO_FUNCTION))
         uc.mem_write(  # mov x0, #ERRNO; clobber what a callee may; ret
-            ERRNO_FUNCTION,
-            struct.pack("<4I", 0xD2A00400, 0xF2840000, 0xD280000F, 0xD65F03C0),
+            ERRNO_FUNCTION, struct.pack("<4I", 0xD2A00400, 0xF2840000, 0xD280000F, 0xD65F03C0)
         )
         uc.hook_add(UC_HOOK_INTR, self._call)
         self.uc, self.made, self.result = uc, made, result

@@ -47,9 +47,7 @@ def said(device: DrmDevice, tmp_path: Path, *program: str, **options: object) ->
         return int(code), out.read()
 
 
-def test_a_name_is_one_of_the_brought_programs(
-    device: DrmDevice, brought: Brought, tmp_path: Path
-) -> None:
+def test_a_name_is_one_of_the_brought_programs(device: DrmDevice, brought: Brought, tmp_path: Path) -> None:
     trees = set()
     device.supervisor.on_call = lambda *_: trees.add(device.supervisor.paths.foreign)
     code, text = said(device, tmp_path, "cube", "-A")

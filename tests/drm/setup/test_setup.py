@@ -65,9 +65,7 @@ def test_all_is_brought_and_then_there(world: World) -> None:
     assert not (tree / "usr/share/doc").exists()
     assert not list((brought.folder / "apt/archives").glob("*.deb"))
     assert brought.qemu.read_bytes() == b"#!/bin/sh\n"
-    assert sorted(p.name for p in (brought.folder / "programs").iterdir()) == sorted(
-        packages.PROGRAMS
-    )
+    assert sorted(p.name for p in (brought.folder / "programs").iterdir()) == sorted(packages.PROGRAMS)
     world.log()
     assert "already complete" in bring(world).said[0]
     assert world.log() == [], "nothing is asked any more, so no network is needed"
@@ -104,9 +102,7 @@ def test_a_damaged_download_is_got_again(world: World) -> None:
     world.log()
     world.plan()
     lines = bring(world)
-    assert lines.said[2:4] == [
-        f"{name} was damaged: it is downloaded again" for name in kept[1::-1]
-    ]
+    assert lines.said[2:4] == [f"{name} was damaged: it is downloaded again" for name in kept[1::-1]]
     got = [line.removeprefix("got ") for line in world.log() if line.startswith("got")]
     assert sorted(got) == [*kept[:2], "qemu-user-static_1_arm64.deb"]
     assert world.brought.is_complete
@@ -124,9 +120,7 @@ def test_interrupted_while_unpacking_goes_on(world: World) -> None:
     world.log()
     world.plan()
     bring(world)
-    assert [line for line in world.log() if line.startswith("got")] == [
-        "got qemu-user-static_1_arm64.deb"
-    ]
+    assert [line for line in world.log() if line.startswith("got")] == ["got qemu-user-static_1_arm64.deb"]
     assert "kmscube" in world.brought.names()
 
 

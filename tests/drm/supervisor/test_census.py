@@ -52,9 +52,7 @@ def test_epoll_instances_that_were_closed(device: DrmDevice) -> None:
         assert poll.poll(0) == []
 
     kept = []
-    device.supervisor.on_call = lambda call, answer: kept.append(
-        len(list(device.supervisor.files.polls))
-    )
+    device.supervisor.on_call = lambda call, answer: kept.append(len(list(device.supervisor.files.polls)))
     run_client(device, client)
     assert max(kept) > 150
     assert kept[-1] < FIRST_LOOK

@@ -9,14 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from vc4lab.drm.supervisor.calls import SystemCalls
-from vc4lab.drm.supervisor.filters import (
-    ALLOW,
-    ALWAYS,
-    BY_DESCRIPTOR,
-    IOCTL_MARK,
-    NOTIFY,
-    build_filter,
-)
+from vc4lab.drm.supervisor.filters import ALLOW, ALWAYS, BY_DESCRIPTOR, IOCTL_MARK, NOTIFY, build_filter
 from vc4lab.drm.supervisor.machines import ARM64, X86_64, Machine
 
 MACHINES = pytest.mark.parametrize("machine", [X86_64, ARM64], ids=lambda m: m.name)
@@ -48,9 +41,7 @@ def decide(code: bytes, audit: int, number: int, *args: int) -> bool:
     raise AssertionError("the program does not end")
 
 
-def notified(
-    machine: Machine, name: str, *args: int, deep: bool = False, inputs: bool = False
-) -> bool:
+def notified(machine: Machine, name: str, *args: int, deep: bool = False, inputs: bool = False) -> bool:
     code = build_filter(machine, deep=deep, inputs=inputs)
     return decide(code, machine.audit, machine.calls[name], *args)
 

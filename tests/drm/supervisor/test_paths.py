@@ -79,9 +79,7 @@ def private(folder: Path) -> Path:
 
 
 @as_root
-def test_a_program_that_became_another_user_has_that_users_rights(
-    device: DrmDevice, tmp_path: Path
-) -> None:
+def test_a_program_that_became_another_user_has_that_users_rights(device: DrmDevice, tmp_path: Path) -> None:
     def client() -> None:
         path = sys.argv[1]
         known = {place: os.open(place, os.O_DIRECTORY) for place, _ in ways_out(path)}

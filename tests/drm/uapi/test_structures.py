@@ -9,14 +9,7 @@ import pytest
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.kms.modes import MODE
 from vc4lab.drm.uapi.structures import Structure
-from vc4lab.drm.uapi.submit import (
-    NO_BUFFER,
-    SUBMIT_FIELDS,
-    SURFACES,
-    Surface,
-    shape_of,
-    submit_of,
-)
+from vc4lab.drm.uapi.submit import NO_BUFFER, SUBMIT_FIELDS, SURFACES, Surface, shape_of, submit_of
 
 SIZES = {
     "VERSION": 64, "GET_UNIQUE": 16, "GET_CAP": 16, "GEM_CLOSE": 8, "VC4_SUBMIT_CL": 176,

@@ -81,9 +81,7 @@ def test_the_policy(make_device: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     assert picture.getpixel((639, 479))[:3] == (0xFF, 0x80, 0)
 
 
-def test_another_driver_leaves_the_defaults(
-    device: DrmDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_driver_leaves_the_defaults(device: DrmDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """On vc4 the number is SUBMIT_CL: an error, so nothing is set."""
     monkeypatch.setattr("tests.support.drm_client.CLIENT", _client() + POLICY)
 

@@ -31,9 +31,7 @@ CACHE = [  # flags' bits 2:1, default mode, cached
 
 @pytest.mark.parametrize(("bits", "default", "cached"), CACHE)
 @pytest.mark.parametrize("scanout", [0, 1])
-def test_flags_and_default_mode_choose_the_cache(
-    bits: int, default: int, cached: bool, scanout: int
-) -> None:
+def test_flags_and_default_mode_choose_the_cache(bits: int, default: int, cached: bool, scanout: int) -> None:
     assert is_cached(bits << 1 | scanout, default) is cached
     assert is_cached(bits << 1 | scanout | 0xFFFFFFF8, default) is cached
 

@@ -155,9 +155,7 @@ class Hostile:
             nr = dice.randrange(256)
         if nr in BLOCKING and not alarm:
             return
-        size = (
-            right if dice.random() < 0.7 else dice.choice([0, 1, 4, 8, 24, 104, 176, 4096, 16383])
-        )
+        size = right if dice.random() < 0.7 else dice.choice([0, 1, 4, 8, 24, 104, 176, 4096, 16383])
         words = [self.word(dice, base) for _ in range(max(size, 8) // 8 + 1 if size < 300 else 20)]
         for place, word in enumerate(words):
             if dice.random() < 0.5:
@@ -199,9 +197,7 @@ class Hostile:
                 raise OSError(ctypes.get_errno() or errno.ENOMEM, "mmap")
             data = ctypes.string_at(place, size)
             if data.count(0) != size:
-                raise Leak(
-                    f"a new buffer of {size} bytes is not zero: {data.strip(bytes(1))[:64]!r}"
-                )
+                raise Leak(f"a new buffer of {size} bytes is not zero: {data.strip(bytes(1))[:64]!r}")
             ctypes.memmove(place, self.mark * (size // 8), size)
             with self.lock:
                 self.own.append((os.dup(fd), handle, size, place))
@@ -336,9 +332,7 @@ class Hostile:
             show(fd)
         elif kind == 1:
             sides = [dice.choice([0, 1, 63, 4096, 65535, 1 << 20, (1 << 32) - 1]) for _ in range(3)]
-            handle = refused(
-                fd, 0xB2, "IIIIIIQ", *sides[:2], dice.choice([0, 8, 32, 99]), 0, 0, 0, 0
-            )
+            handle = refused(fd, 0xB2, "IIIIIIQ", *sides[:2], dice.choice([0, 8, 32, 99]), 0, 0, 0, 0)
             refused(fd, 0xAE, "IIIIIII", 0, *sides, 32, 24, dice.randrange(8))
         elif kind == 2:
             crtc, connector, _ = resources(fd)
@@ -350,10 +344,7 @@ class Hostile:
             refused(fd, 0xA2, "QIIIIIII" + MODE, place, 1, crtc, dice.randrange(60),
                     dice.choice(EDGES[:12]), 0, 0, 1, *mode)  # fmt: skip
         else:
-            ids, counts = (
-                [dice.randrange(64) for _ in range(4)],
-                [dice.randrange(5) for _ in range(4)],
-            )
+            ids, counts = ([dice.randrange(64) for _ in range(4)], [dice.randrange(5) for _ in range(4)])
             values = [dice.choice(EDGES) for _ in range(20)]
             held = [
                 buffer(struct.pack("<4I", *ids)), buffer(struct.pack("<4I", *counts)),

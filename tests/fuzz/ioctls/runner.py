@@ -80,9 +80,7 @@ def one(
             paced=False, threads=2, gpu_memory=kind["memory"], deep=kind["deep"], reporter=reporter
         ) as device,
     ):
-        numbers = [
-            [number, declared.structure.size] for number, (declared, _) in device.table.items()
-        ]
+        numbers = [[number, declared.structure.size] for number, (declared, _) in device.table.items()]
         plan = {
             "seed": seed, "count": count, "clients": clients, "threads": 3, "steps": steps,
             "kills": 0.02, "job": valid_job(), "numbers": numbers,

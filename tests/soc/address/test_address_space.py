@@ -29,10 +29,7 @@ def test_a_pi_2_has_nothing_there(boot):
 
 def test_the_switch_takes_the_repetitions_away(boot):
     machine = boot(
-        "upper",
-        "kernel=kernel7.img\n",
-        board="zero",
-        unknowns=Unknowns({"arm_upper_addresses": "nothing"}),
+        "upper", "kernel=kernel7.img\n", board="zero", unknowns=Unknowns({"arm_upper_addresses": "nothing"})
     )
     machine.run()
     assert machine.cpu.register(4) == 0

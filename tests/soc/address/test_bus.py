@@ -110,9 +110,7 @@ def test_a_register_with_side_effects_is_never_answered_natively(bus):
 
 def test_registers_that_share_a_place_keep_their_values(bus, device):
     twin = next(
-        at
-        for at in range(0x1000, 0x1FF0, 4)
-        if answer_slot(Device.OFFSET + at) == answer_slot(Device.OFFSET)
+        at for at in range(0x1000, 0x1FF0, 4) if answer_slot(Device.OFFSET + at) == answer_slot(Device.OFFSET)
     )
     for _ in range(10):
         assert bus.read(Device.OFFSET, 4) == 1
@@ -204,8 +202,7 @@ def test_saved_polls_are_taken_up(bus):
 
 
 @pytest.mark.parametrize(
-    ("word", "value"),
-    [(KNOWN, 9), (KNOWN, -1), (SLOT, 8), (PATIENT, 1 << 40), (LAST_COUNT, -(1 << 63))],
+    ("word", "value"), [(KNOWN, 9), (KNOWN, -1), (SLOT, 8), (PATIENT, 1 << 40), (LAST_COUNT, -(1 << 63))]
 )
 def test_saved_polls_from_strangers_are_refused(bus, word, value):
     saved = bytearray(bus.polls.kept)

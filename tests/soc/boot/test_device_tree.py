@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.board import BOARDS
-from vc4lab.soc.boot.device_tree import (
-    BadTree,
-    Node,
-    complete,
-    device_tree,
-    read_tree,
-    write_tree,
-)
+from vc4lab.soc.boot.device_tree import BadTree, Node, complete, device_tree, read_tree, write_tree
 from vc4lab.soc.boot.firmware import plan_boot
 
 HALT = bytes.fromhex("feffffea")

@@ -52,9 +52,7 @@ def test_missing_kernel_names_the_led_code(tmp_path):
     assert "AArch64" in refused(tmp_path)[1]
 
 
-@pytest.mark.parametrize(
-    "name", ["../secret", "/etc/passwd", "a/../../secret", "..", "\\..\\secret"]
-)
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/../../secret", "..", "\\..\\secret"])
 def test_kernel_key_cannot_leave_the_card(tmp_path, name):
     card = tmp_path / "card"
     card.mkdir()

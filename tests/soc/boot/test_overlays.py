@@ -52,11 +52,7 @@ BASE: Content = {
         "serial@7e201000": {"phandle": word(2), "status": "okay", "reg": word(0x7E201000, 0x200)},
         "i2c@7e804000": {"status": "disabled", "clock-frequency": word(100000)},
     },
-    "__symbols__": {
-        "soc": "/soc",
-        "uart0": "/soc/serial@7e201000",
-        "i2c1": "/soc/i2c@7e804000",
-    },
+    "__symbols__": {"soc": "/soc", "uart0": "/soc/serial@7e201000", "i2c1": "/soc/i2c@7e804000"},
     "__overrides__": {
         "i2c": override((2, "status"), (1, "i2c?")),
         "uart0": override((2, "status")),
@@ -81,10 +77,7 @@ SENSOR: Content = {
             "sensor@48": {"phandle": word(1), "reg": word(0x48), "parent": word(0xFFFFFFFF)},
         },
     },
-    "fragment@1": {
-        "target-path": "/chosen",
-        "__overlay__": {"bootargs": "more", "sensor": word(1)},
-    },
+    "fragment@1": {"target-path": "/chosen", "__overlay__": {"bootargs": "more", "sensor": word(1)}},
     "fragment@2": {"target-path": "/", "__dormant__": {"extra": word(5)}},
     "__symbols__": {"mine": "/fragment@0/__overlay__/sensor@48"},
     "__fixups__": {
@@ -225,10 +218,7 @@ BROKEN = {
         SENSOR | {"__fixups__": {"nothing": "/fragment@0:target:0"}},
         "it needs the label nothing, which this device tree has not",
     ),
-    "place": (
-        SENSOR | {"__fixups__": {"i2c1": "/fragment@0:target:1"}},
-        "names a place that is not there",
-    ),
+    "place": (SENSOR | {"__fixups__": {"i2c1": "/fragment@0:target:1"}}, "names a place that is not there"),
     "property": (
         SENSOR | {"__fixups__": {"i2c1": "/fragment@9:target:0"}},
         "__fixups__ has a place that is not there",

@@ -41,10 +41,7 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> Run:
     """`run(mode, script, prepare)` on each kind of core."""
 
     def make(
-        mode: str | None,
-        script: list[Step],
-        prepare: Callable[[Machine], None] | None = None,
-        **options: Any,
+        mode: str | None, script: list[Step], prepare: Callable[[Machine], None] | None = None, **options: Any
     ) -> Machine:
         name, image = IMAGES[request.param]
         (tmp_path / name).write_bytes((HERE / image).read_bytes())
@@ -52,9 +49,7 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> Run:
         machine = Machine(tmp_path, **options)
         machine.mailbox.at_once = True  # a script does not wait for replies
         base = machine.board.peripherals
-        steps = [
-            (STORE, base + at, v) if what == DEVICE else (what, at, v) for what, at, v in script
-        ]
+        steps = [(STORE, base + at, v) if what == DEVICE else (what, at, v) for what, at, v in script]
         machine.memory.write(SCRIPT, b"".join(struct.pack("<3I", *step) for step in steps))
         if prepare is not None:
             prepare(machine)
@@ -171,12 +166,7 @@ def test_invalidating_what_was_written(run: Run) -> None:
 
 @pytest.mark.parametrize("run", ["pi2", "zero"], indirect=True)
 def test_invalidating_all_by_set_and_way(run: Run) -> None:
-    script = [
-        *store(CACHED, 5),
-        *store(CACHED + 4096, 5),
-        (INVALIDATE_ALL, 0, 0),
-        (LOAD, CACHED, 0),
-    ]
+    script = [*store(CACHED, 5), *store(CACHED + 4096, 5), (INVALIDATE_ALL, 0, 0), (LOAD, CACHED, 0)]
     machine = run("stale", script)
     assert "and 1 more lines" in found(machine, "CACHE-003")
     assert machine.cpu.register(9) == 0
@@ -302,10 +292,7 @@ def test_a_uniform_that_points_to_a_dirty_buffer(run: Run) -> None:
         machine.memory.write(MESSAGE + 0x100, assemble(code).bytes)
         machine.memory.set_u32(MESSAGE + 0x200, 0xC0000000 | CACHED)
 
-    start: list[Step] = [
-        (DEVICE, V3D + 0x434, MESSAGE + 0x200),
-        (DEVICE, V3D + 0x430, MESSAGE + 0x100),
-    ]
+    start: list[Step] = [(DEVICE, V3D + 0x434, MESSAGE + 0x200), (DEVICE, V3D + 0x430, MESSAGE + 0x100)]
     machine = run("check", [*POWER, (STORE, CACHED, 1), *start], prepare)
     assert "memory that its uniform 0 points to" in found(machine, "CACHE-001")
 
@@ -396,10 +383,7 @@ def test_whether_the_l2_is_on_at_first(run: Run, choice: str, told: bool) -> Non
         code = "mov -, unif\nnop ; nop ; thrend\nnop\nnop\n"
         machine.memory.write(MESSAGE + 0x100, assemble(code).bytes)
 
-    start: list[Step] = [
-        (DEVICE, V3D + 0x434, MESSAGE + 0x200),
-        (DEVICE, V3D + 0x430, MESSAGE + 0x100),
-    ]
+    start: list[Step] = [(DEVICE, V3D + 0x434, MESSAGE + 0x200), (DEVICE, V3D + 0x430, MESSAGE + 0x100)]
     change: list[Step] = [(STORE, MESSAGE + 0x200, 5), (DEVICE, V3D + 0x24, 0x0F0F0F0F)]
     unknowns = DEFAULT_UNKNOWNS.with_(l2c_at_power_on=choice)
     machine = run("check", [*POWER, *start, *change, *start], prepare, unknowns=unknowns)
@@ -421,9 +405,7 @@ def test_random_code_with_caches_ends(run: Run, mode: str) -> None:
             for _ in range(200)
         ]
         script += [(CLEAN, place, 0) for place in places[:4]]
-        jobs = [
-            (DEVICE, V3D + at, noise.getrandbits(32)) for at in (0x110, 0x108, 0x114, 0x10C, 0x430)
-        ]
+        jobs = [(DEVICE, V3D + at, noise.getrandbits(32)) for at in (0x110, 0x108, 0x114, 0x10C, 0x430)]
         mailbox = [(DEVICE, MAILBOX, noise.choice(places) | noise.choice((1, 8)))]
         machine = run(mode, [*POWER, *script, *jobs, *mailbox, *script], one_tile)
         assert machine.ended
@@ -456,9 +438,7 @@ def test_who_has_no_cache_on_needs_no_hint(boot: Callable[..., Machine]) -> None
 
 
 @pytest.mark.parametrize(("control", "cached"), [(0, False), (1, False), (4, False), (5, True)])
-def test_without_the_mmu_no_data_is_cached(
-    boot: Callable[..., Machine], control: int, cached: bool
-):
+def test_without_the_mmu_no_data_is_cached(boot: Callable[..., Machine], control: int, cached: bool):
     """SCTLR.C alone (bit 2, without M, bit 0) does nothing, so there is nothing to hint at."""
     cpu = boot("framebuffer").cpu
     core = type("Core", (type(cpu),), {"system_control": control})

@@ -49,12 +49,7 @@ def test_sections(bits: int, old: bool, kind: int) -> None:
 
 
 def test_pages_and_other_registers() -> None:
-    tables = {
-        0x4000: 0x8001,
-        0x8000: 0x123000 | 0xE,
-        0x8004: 0x40000 | 0xD,
-        0x4010: 0x1000000 | 0x4000E,
-    }
+    tables = {0x4000: 0x8001, 0x8000: 0x123000 | 0xE, 0x8004: 0x40000 | 0xD, 0x4010: 0x1000000 | 0x4000E}
     found = attributes32(tables)
     assert found[0x123] == WRITE_BACK
     assert (found[0x40:0x50] == WRITE_BACK).all()

@@ -155,9 +155,7 @@ def test_clearing_a_line_with_the_mmu_off(tmp_path):
     assert not any(machine.memory.read(DATA, 64))
 
 
-def _tables(
-    machine_words: tuple[int, ...], section: int, other: tuple[int, int] | None = None
-) -> bytes:
+def _tables(machine_words: tuple[int, ...], section: int, other: tuple[int, int] | None = None) -> bytes:
     """Code that leaves HYP mode, maps all memory by sections and switches the MMU on.
 
     other: number and descriptor of one section that is different.

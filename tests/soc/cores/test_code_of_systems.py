@@ -20,9 +20,7 @@ def boot(tmp_path, words, file="kernel8.img", board="pi3"):
     return Machine(tmp_path, board=board)
 
 
-@pytest.mark.parametrize(
-    "trapped", [0xD53BE223, 0xD503205F, 0xD53B9D03], ids=["timer", "wfe", "cycles"]
-)
+@pytest.mark.parametrize("trapped", [0xD53BE223, 0xD503205F, 0xD53B9D03], ids=["timer", "wfe", "cycles"])
 def test_a_hook_leaves_other_instructions_alone_64(tmp_path, trapped):
     code = (
         0xD2800001,  # mov x1, #0

@@ -108,9 +108,7 @@ def test_a_loop_at_a_vector(boot, tmp_path):
     words, _at = WIDE["data abort"]
     result = boot_64(boot, tmp_path, "14000000", *words).run(seconds=1)
     assert result.reason is Stop.HALTED
-    assert "a branch to itself at 0x00000200; before that: data abort at 0x00080014" in (
-        result.message
-    )
+    assert "a branch to itself at 0x00000200; before that: data abort at 0x00080014" in (result.message)
 
 
 def test_an_exception_that_was_served_is_not_named(boot_32):

@@ -13,9 +13,7 @@ from vc4lab.soc.states.state import load_state, save_state
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 HYP, SUPERVISOR = 0x1A, 0x13
-NOP, CPS, ERET, SUBS = (
-    bytes.fromhex(word) for word in ("00f020e3", "130002f1", "6e0060e1", "04f05ee2")
-)
+NOP, CPS, ERET, SUBS = (bytes.fromhex(word) for word in ("00f020e3", "130002f1", "6e0060e1", "04f05ee2"))
 
 
 def mode(cpu) -> int:
@@ -247,9 +245,7 @@ def test_hooks_for_mistakes_leave_other_modes_alone(boot):
     machine.run(seconds=0.1)
     assert not codes(machine)
     cpu = machine.cores[0]
-    returns = [
-        place for place in cpu._pages.hooks if cpu.fetch(place) == int.from_bytes(SUBS, "little")
-    ]
+    returns = [place for place in cpu._pages.hooks if cpu.fetch(place) == int.from_bytes(SUBS, "little")]
     assert not returns
 
 

@@ -51,12 +51,9 @@ def test_frequency_of_the_core_timer(boot):
 
 
 @pytest.mark.parametrize(
-    ("folder", "kernel", "board"),
-    [(KERNELS, "kernel7.img", "pi2"), (KERNELS_64, "kernel8.img", "pi3")],
+    ("folder", "kernel", "board"), [(KERNELS, "kernel7.img", "pi2"), (KERNELS_64, "kernel8.img", "pi3")]
 )
-def test_wfi_behind_a_mask_with_an_interrupt_waiting_does_not_stop_time(
-    tmp_path, folder, kernel, board
-):
+def test_wfi_behind_a_mask_with_an_interrupt_waiting_does_not_stop_time(tmp_path, folder, kernel, board):
     """Where a panic ends: wfi does not wait, and nothing will ever take the interrupt."""
     shutil.copy(folder / "panic.img", tmp_path / kernel)
     machine = Machine(tmp_path, board=board)

@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vc4lab.soc.cores.outcome import (
-    LONGEST_FAULTS,
-    ExceptionCounts,
-    FaultStorm,
-    InterruptStorm,
-)
+from vc4lab.soc.cores.outcome import LONGEST_FAULTS, ExceptionCounts, FaultStorm, InterruptStorm
 from vc4lab.soc.machine import Stop
 
 KERNELS = Path(__file__).parents[1] / "kernels"

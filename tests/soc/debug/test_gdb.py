@@ -101,9 +101,7 @@ def test_system_registers(boot):
     machine = boot("hyp")
     machine.run(seconds=2e-7)
     names = {r.name: r for r in register_file(machine.cpu).registers}
-    value = {
-        name: int.from_bytes(read_register(machine.cpu, r), "little") for name, r in names.items()
-    }
+    value = {name: int.from_bytes(read_register(machine.cpu, r), "little") for name, r in names.items()}
     assert value["cpsr"] == machine.cpu.cpsr
     assert value["hvbar"] == machine.cpu.system_register(names["hvbar"].system) != 0
     assert value["elr_hyp"] == machine.cpu.hyp_core.elr != 0

@@ -39,9 +39,7 @@ def test_an_undefined_instruction(
     assert (FOREIGN in result.message) == foreign
 
 
-@pytest.mark.parametrize(
-    ("word", "text"), [(0xD4000001, "(svc #0)"), (0xFFFFFFFF, "(0xffffffff)"), (0, "")]
-)
+@pytest.mark.parametrize(("word", "text"), [(0xD4000001, "(svc #0)"), (0xFFFFFFFF, "(0xffffffff)"), (0, "")])
 def test_in_64_bit_code(tmp_path: Path, word: int, text: str) -> None:
     (tmp_path / "kernel8.img").write_bytes(struct.pack("<2I", 0xD503201F, word))
     result = Machine(tmp_path, board="pi3").run()

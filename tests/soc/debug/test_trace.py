@@ -6,12 +6,7 @@ import pytest
 
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.address.bus import RegisterAccess
-from vc4lab.soc.debug.trace import (
-    Tracer,
-    UnknownCategory,
-    describe_message,
-    parse_categories,
-)
+from vc4lab.soc.debug.trace import Tracer, UnknownCategory, describe_message, parse_categories
 from vc4lab.soc.devices.timers import SystemTimer
 
 

@@ -68,14 +68,9 @@ def test_the_rates_of_a_pi_3_are_those_that_linux_lists_on_boards(boot):
     """clk_summary of a Pi 3 B+: A. McDermond on linux-i2c, 28 May 2019. Linux rounds down."""
     registers = Registers(boot(HALT, board="pi3"))
     plla, pllc, plld = (
-        registers.pll(A2W + 0x100 + at, A2W + 0x200 + at, A2W + 0x014 + at, 14)
-        for at in (0, 0x20, 0x40)
+        registers.pll(A2W + 0x100 + at, A2W + 0x200 + at, A2W + 0x014 + at, 14) for at in (0, 0x20, 0x40)
     )
-    assert [int(rate) for rate in (plla, pllc, plld)] == [
-        2_400_000_000,
-        2_400_000_000,
-        2_000_000_024,
-    ]
+    assert [int(rate) for rate in (plla, pllc, plld)] == [2_400_000_000, 2_400_000_000, 2_000_000_024]
     core, gpu = pllc / registers[PLLC_CORE0], plla / registers[A2W + 0x400]
     assert core == gpu == 1_200_000_000
     assert registers.generator("VPU", core) == 400_000_000

@@ -201,14 +201,12 @@ def test_fiq_is_seen(machine, bus):
     assert machine.interrupts.pending_fiq
 
 
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     offset=st.integers(0, 0xFFFFFF)
-    | st.sampled_from(
-        [TIMER, IRQ, ARM_TIMER, GPIO, SMI, UART, AUX, PM, 0xC00000, 0x101000]
-    ).flatmap(lambda base: st.integers(0, 0x100).map(lambda at: base + at)),
+    | st.sampled_from([TIMER, IRQ, ARM_TIMER, GPIO, SMI, UART, AUX, PM, 0xC00000, 0x101000]).flatmap(
+        lambda base: st.integers(0, 0x100).map(lambda at: base + at)
+    ),
     value=st.integers(0, 0xFFFFFFFF),
     size=st.sampled_from([1, 2, 4, 8]),
 )

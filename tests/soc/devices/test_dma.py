@@ -185,8 +185,7 @@ def test_pause_abort_and_disabled(machine):
 
 
 @pytest.mark.parametrize(
-    ("source", "dest", "text"),
-    [(SOURCE, 0x3F201000, "0x7e201000"), (0x3FFFFFF0, DEST, "0x7efffff0")],
+    ("source", "dest", "text"), [(SOURCE, 0x3F201000, "0x7e201000"), (0x3FFFFFF0, DEST, "0x7efffff0")]
 )
 def test_addresses_of_the_arm(machine, source, dest, text):
     place(machine, SRC_INC | DEST_INC, source, dest, 64)
@@ -252,9 +251,7 @@ def test_a_state_in_the_middle_of_a_transfer(boot, machine, tmp_path):
     assert other.bus.read(DMA, 4) == END
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     info=st.integers(0, 0xFFFFFFFF),
     source=st.integers(0, 0xFFFFFFFF) | st.integers(0x7E000000, 0x7EFFFFFF) | st.just(SOURCE),

@@ -10,15 +10,7 @@ from tests.soc.devices.test_i2c import ADDRESS, CONTROL, DLEN, DONE, ERROR, ON, 
 from tests.soc.devices.test_i2c import read_edid as read
 from tests.soc.videocore.test_properties import call
 
-from vc4lab.scanout.timings import (
-    NEGATIVE_H,
-    NEGATIVE_V,
-    POSITIVE_H,
-    POSITIVE_V,
-    STANDARD,
-    Timing,
-    timing_of,
-)
+from vc4lab.scanout.timings import NEGATIVE_H, NEGATIVE_V, POSITIVE_H, POSITIVE_V, STANDARD, Timing, timing_of
 from vc4lab.soc.board import BOARDS
 from vc4lab.soc.states.state import load_state, save_state
 from vc4lab.soc.videocore.edid import MODE_NUMBERS, MOST_MODES, edid_of
@@ -36,9 +28,7 @@ def timing(block):
     before, sync = block[8] | block[11] >> 6 << 8, block[9] | (block[11] >> 4 & 3) << 8
     above, pulse = block[10] >> 4 | (block[11] >> 2 & 3) << 4, block[10] & 15
     pulse |= (block[11] & 3) << 4
-    flags = (POSITIVE_H if block[17] & 2 else NEGATIVE_H) | (
-        POSITIVE_V if block[17] & 4 else NEGATIVE_V
-    )
+    flags = (POSITIVE_H if block[17] & 2 else NEGATIVE_H) | (POSITIVE_V if block[17] & 4 else NEGATIVE_V)
     assert block[17] & 0x98 == 0x18, "not interlaced, digital sync of its own"
     return Timing(
         *(width, height, round(1000 * clock / (width + across) / (height + down)), clock),

@@ -17,10 +17,7 @@ from vc4lab.soc.display.planes import LIST_WORDS, planes_of, shown
 
 TILED, V_FLIP, H_FLIP = 3, 1 << 15, 1 << 16
 TILE, SUBTILE, UTILE_LINE, UTILE_ROW = 4096, 1024, 16, 256
-IMAGES = {
-    RGBA8888: (32, BGRA, (160, 128)),
-    RGB565: (16, RGB_ORDER, (320, 128)),
-}
+IMAGES = {RGBA8888: (32, BGRA, (160, 128)), RGB565: (16, RGB_ORDER, (320, 128))}
 """Bits, order (blue in the low bits), pixels; five tiles by four."""
 
 

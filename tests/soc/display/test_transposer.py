@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.soc.display.lists import (
-    BGRA,
-    END,
-    HVS,
-    LISTS,
-    PICTURE,
-    PV2,
-    RGBA8888,
-    Display,
-    plane,
-)  # fmt: skip
+from tests.soc.display.lists import BGRA, END, HVS, LISTS, PICTURE, PV2, RGBA8888, Display, plane  # fmt: skip
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.images.tiling import Tiling, detile

@@ -167,9 +167,7 @@ def test_dma(host, wide):
     flags = (1 << 9 | 1 << 5) if wide else 0
     source, dest = EMMC + DATA | 0x7E000000, 0x20000
     inc, dreq, device = 1 << 4, 1 << 10, 11 << 16
-    block = struct.pack(
-        "<8I", inc | dreq | device | flags, source, dest | alias, 3 * SECTOR, *[0] * 4
-    )
+    block = struct.pack("<8I", inc | dreq | device | flags, source, dest | alias, 3 * SECTOR, *[0] * 4)
     machine.memory.write(0x10000, block)
     machine.bus.write(DMA + 4, 4, 0x10000 | alias)
     machine.bus.write(DMA, 4, 1)
@@ -183,9 +181,7 @@ def test_dma(host, wide):
     assert machine.memory.read(dest, 3 * SECTOR) == pattern(40) + pattern(41) + pattern(42)
     assert host.wait(DATA_DONE) & DATA_DONE
     inc, dreq = 1 << 8, 1 << 6
-    block = struct.pack(
-        "<8I", inc | dreq | device | flags, dest | alias, source, 2 * SECTOR, *[0] * 4
-    )
+    block = struct.pack("<8I", inc | dreq | device | flags, dest | alias, source, 2 * SECTOR, *[0] * 4)
     machine.memory.write(0x10000, block)
     machine.bus.write(DMA, 4, 2)
     machine.bus.write(DMA + 4, 4, 0x10000 | alias)

@@ -83,8 +83,7 @@ def test_numbers_of_the_file_system(folder):
     clusters = (volume.sectors - START - 32 - 2 * fat_size) // boot[13]
     assert 65525 <= clusters <= fat_size * 128 - 2
     fats = [
-        b"".join(volume.read(START + 32 + copy * fat_size + n) for n in range(fat_size))
-        for copy in (0, 1)
+        b"".join(volume.read(START + 32 + copy * fat_size + n) for n in range(fat_size)) for copy in (0, 1)
     ]
     assert fats[0] == fats[1]
     entries = struct.unpack(f"<{fat_size * 128}I", fats[0])
@@ -185,9 +184,7 @@ def test_many_names_alike(tmp_path, monkeypatch):
     assert reporter.items[0].message == told[0]
 
 
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8, unique=True))
 def test_any_names(names):
     taken: set[bytes] = set()

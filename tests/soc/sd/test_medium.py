@@ -6,17 +6,7 @@ import resource
 import signal
 
 import pytest
-from tests.soc.sd.host import (
-    BAD_DATA,
-    BUSY,
-    NO_DATA,
-    READ,
-    SHORT,
-    WRITE,
-    Host,
-    codes,
-    pattern,
-)
+from tests.soc.sd.host import BAD_DATA, BUSY, NO_DATA, READ, SHORT, WRITE, Host, codes, pattern
 
 from vc4lab.soc.machine import Stop
 from vc4lab.soc.sd.sd_medium import SECTOR, ImageFile, Overlay

@@ -156,9 +156,7 @@ def test_auto_stop_that_fails(host):
     assert host.wait(DATA_DONE) & AUTO_FAILED
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_order_of_accesses(make, data):
     host = Host(make())

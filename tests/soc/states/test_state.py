@@ -281,9 +281,7 @@ def test_states_that_do_not_fit(boot, tmp_path, saved):
     assert not wrong, "\n".join(wrong)
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_bytes(boot, tmp_path, saved, data):
     content = bytearray(saved.read_bytes())
@@ -388,9 +386,7 @@ def test_states_of_the_other_instruction_set(boot, boot64, tmp_path, saved):
         load_state(boot64("levels"), saved)
 
 
-@settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_aarch64_any_registers(boot64, data):
     machine = boot64("levels")

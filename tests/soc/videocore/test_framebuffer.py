@@ -97,9 +97,7 @@ def test_a_repeated_request_of_channel_1_flips_pages(boot):
     assert framebuffer.flips == 2
 
 
-@pytest.mark.parametrize(
-    "other", [(8, 4, 16, 8, 0, 32), (16, 4, 32, 8, 0, 32), (16, 4, 16, 8, 0, 24)]
-)
+@pytest.mark.parametrize("other", [(8, 4, 16, 8, 0, 32), (16, 4, 32, 8, 0, 32), (16, 4, 16, 8, 0, 24)])
 def test_another_size_of_channel_1_is_a_new_picture(boot, other):
     machine = boot(HALT)
     framebuffer = machine.videocore.framebuffer
@@ -158,9 +156,7 @@ def test_whether_alpha_counts(boot, mode, config, options, counts):
     assert not machine.reporter.has("SOC-089")
 
 
-@pytest.mark.parametrize(
-    ("mode", "levels"), [(0, [200, 100, 0]), (1, [0, 99, 200]), (2, [200, 200, 200])]
-)
+@pytest.mark.parametrize(("mode", "levels"), [(0, [200, 100, 0]), (1, [0, 99, 200]), (2, [200, 200, 200])])
 @pytest.mark.parametrize("order", [0, 1])
 def test_alpha_over_black(boot, mode, levels, order):
     machine = boot(HALT, config=ALPHA_COUNTS)
@@ -218,8 +214,7 @@ def test_a_transparent_picture_is_told(boot, mode, alpha):
 
 
 @pytest.mark.parametrize(
-    ("mode", "pixel"),
-    [(0, (9, 0, 0, 0)), (1, (200, 0, 0, 200)), (2, (9, 0, 0, 0)), (1, (0, 0, 0, 9))],
+    ("mode", "pixel"), [(0, (9, 0, 0, 0)), (1, (200, 0, 0, 200)), (2, (9, 0, 0, 0)), (1, (0, 0, 0, 9))]
 )
 def test_other_pictures_are_not(boot, mode, pixel):
     machine = boot(HALT, config=ALPHA_COUNTS)

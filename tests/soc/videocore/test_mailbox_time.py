@@ -13,9 +13,7 @@ HALT = bytes.fromhex("feffffea")
 AT, MAILBOX = 0x100000, 0xB880
 EMPTY = 1 << 30
 POWER = struct.pack("<7I", 28, 0, 0x30012, 4, 4, 1, 0)
-DISPLAY = struct.pack(
-    "<17I", 68, 0, 0x48003, 8, 8, 640, 480, 0x48005, 4, 4, 32, 0x40001, 8, 4, 16, 0, 0
-)
+DISPLAY = struct.pack("<17I", 68, 0, 0x48003, 8, 8, 640, 480, 0x48005, 4, 4, 32, 0x40001, 8, 4, 16, 0, 0)
 WAITS = (  # sends the message at 0x100000, waits for its reply, reads the timer before and after
     *(0xE59F0028, 0xE3A01601, 0xE3811008, 0xE59F3020, 0xE5935004),
     *(0xE5801020, 0xE5902018, 0xE3120101, 0x1AFFFFFC, 0xE5902000),

@@ -39,10 +39,7 @@ def call(machine, *tags: tuple[int, list[int]], size: int = 8, end: bool = True)
     machine.bus.write(MAILBOX + 0x20, 4, AT | 0xC0000000 | 8)
     assert machine.bus.read(MAILBOX + 0x18, 4) & 1 << 30 == 0
     assert machine.bus.read(MAILBOX, 4) == AT | 0xC0000000 | 8
-    return [
-        list(struct.unpack(f"<{room // 4}I", machine.memory.read(AT + at, room)))
-        for at, room in places
-    ]
+    return [list(struct.unpack(f"<{room // 4}I", machine.memory.read(AT + at, room))) for at, room in places]
 
 
 def response(machine, index_at: int = 16) -> int:
@@ -166,9 +163,7 @@ def test_memory_handles(machine):
 
 
 @pytest.mark.parametrize(
-    "switch",
-    [(0x30012, [1]), (0x38030, [11, 1]), (0x38001, [5, 1])],
-    ids=["qpu", "domain", "clock"],
+    "switch", [(0x30012, [1]), (0x38030, [11, 1]), (0x38001, [5, 1])], ids=["qpu", "domain", "clock"]
 )
 def test_ways_to_power_the_v3d(machine, switch):
     assert machine.bus.read(0xC00000, 4) == 0xDEADBEEF
@@ -237,9 +232,7 @@ def test_the_table_is_sound():
     assert LINE_NAMES[48].startswith("vsync")
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     number=st.sampled_from(sorted(tag_table())) | st.integers(0, 0xFFFFFFFF),
     values=st.lists(st.integers(0, 0xFFFFFFFF) | st.integers(0, 4096), max_size=10),
@@ -269,9 +262,7 @@ def test_the_monitor_tells_its_mode(boot):
     assert edid[59] | edid[61] >> 4 << 8 == 1024
 
 
-@pytest.mark.parametrize(
-    ("asked", "size"), [("4095 4095 240", (4095, 4095)), ("4096 9", (1920, 1080))]
-)
+@pytest.mark.parametrize(("asked", "size"), [("4095 4095 240", (4095, 4095)), ("4096 9", (1920, 1080))])
 def test_a_mode_of_one_s_own(boot, asked, size):
     """hdmi_cvt; an EDID has 12 bits for a side."""
     machine = boot(HALT, f"hdmi_group=2\nhdmi_mode=87\nhdmi_cvt={asked}\n")
@@ -311,10 +302,7 @@ def test_expander_setup(machine):
 
 def test_buffers_are_told_as_they_were_given(machine):
     call(machine, (0x48020, [0xC0100000]), (0x4801F, [0xC0200000]))
-    assert [values[0] for values in call(machine, (0x40010, []), (0x4000F, []))] == [
-        0xC0100000,
-        0xC0200000,
-    ]
+    assert [values[0] for values in call(machine, (0x40010, []), (0x4000F, []))] == [0xC0100000, 0xC0200000]
 
 
 def test_services_that_are_not_there(machine):
@@ -349,18 +337,7 @@ def test_displays(machine):
     call(machine, (0x48009, [0, 32]))
     count, settings, number = call(machine, (0x40013, []), (0x40014, [0]), (0x40016, [0]), size=40)
     assert count[0] == 1
-    assert settings == [
-        0,
-        64,
-        32,
-        32,
-        256,
-        64,
-        64,
-        0,
-        32,
-        machine.videocore.framebuffer.bus_address,
-    ]
+    assert settings == [0, 64, 32, 32, 256, 64, 64, 0, 32, machine.videocore.framebuffer.bus_address]
     assert number[0] == 2, "HDMI"
     assert not machine.reporter.items
 
@@ -387,8 +364,7 @@ def test_a_value_buffer_that_is_too_small(machine, number, size, needed):
 
 
 @pytest.mark.parametrize(
-    ("number", "size"),
-    [(0x10002, 4), (0x50001, 0), (0x4000B, 8), (0x48001, 0), (0x38002, 8), (0x48003, 8)],
+    ("number", "size"), [(0x10002, 4), (0x50001, 0), (0x4000B, 8), (0x48001, 0), (0x38002, 8), (0x48003, 8)]
 )
 def test_buffers_that_are_large_enough(machine, number, size):
     """Texts and palettes are cut off on purpose; words at the end of a request may be left out."""

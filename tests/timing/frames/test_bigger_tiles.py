@@ -58,10 +58,7 @@ def blocks(frame: Frame) -> Counter[tuple[int, ...]]:
         tile = frame.tiles[frame.lists["tile"][owner]]
         x, y = tile["x"] + (row["place"] & 0xFF), tile["y"] + (row["place"] >> 8 & 0xFF)
         asked = range(first_request[number], first_request[number + 1])
-        lines = [
-            int(frame.lines[first_line[one] : first_line[one + 1]].sum(dtype=np.int64))
-            for one in asked
-        ]
+        lines = [int(frame.lines[first_line[one] : first_line[one + 1]].sum(dtype=np.int64)) for one in asked]
         work = (int(row["covered"]), int(row["flags"]), int(row["instructions"]), *lines)
         found[(int(x), int(y), *every[firsts[owner] + row["position"]][2:], *work)] += 1
     return found
@@ -75,17 +72,9 @@ def test_a_bigger_tile_has_what_its_tiles_have(name: str) -> None:
         width, height = frame.tile_width * across, frame.tile_height * down
         assert (bigger.tile_width, bigger.tile_height) == (width, height)
         assert blocks(bigger) == blocks(frame)
-        wanted = {
-            (x // width * width, y // height * height, *rest) for x, y, *rest in primitives(frame)
-        }
+        wanted = {(x // width * width, y // height * height, *rest) for x, y, *rest in primitives(frame)}
         assert set(primitives(bigger)) == wanted
-        same = (
-            "quads_valid",
-            "quads_depth_passed",
-            "texture_quads",
-            "covered_quads",
-            "bytes_moved",
-        )
+        same = ("quads_valid", "quads_depth_passed", "texture_quads", "covered_quads", "bytes_moved")
         before, after = frame.totals(), bigger.totals()
         assert {key: after[key] for key in same} == {key: before[key] for key in same}
         assert (bigger.tiles["lists"] > 0).sum() <= (frame.tiles["lists"] > 0).sum()

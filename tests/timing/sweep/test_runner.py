@@ -50,9 +50,7 @@ class Started:
 @contextmanager
 def started(*arguments: str) -> Iterator[Started]:
     command = [sys.executable, "-m", "dask", *arguments]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             yield Started(process)
         finally:

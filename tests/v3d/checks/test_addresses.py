@@ -44,9 +44,7 @@ def test_ram_under_every_alias_is_fine(check: AddressCheck, alias: int) -> None:
         (Use.CODE, 0xC0100004, 8, "MEM-002", "multiple of 8"),
     ],
 )
-def test_what_is_wrong(
-    check: AddressCheck, use: Use, address: int, size: int, code: str, words: str
-) -> None:
+def test_what_is_wrong(check: AddressCheck, use: Use, address: int, size: int, code: str, words: str) -> None:
     for _ in range(3):
         check.uses(use, address, size, 0x1234)
     (item,) = check.reporter.items
@@ -111,9 +109,7 @@ def test_a_job_names_everything_it_reads() -> None:
     frame = Frame()
     seen: list[tuple[Use, int, int]] = []
     frame.v3d.listeners.memory_used.subscribe(lambda event: seen.append(event[:3]))
-    program = (
-        "ldi r0, -1\nmov r1, unif\nsbwait\nmov tlbc, r0 ; nop ; thrend\nnop\nnop ; nop ; sbdone\n"
-    )
+    program = "ldi r0, -1\nmov r1, unif\nsbwait\nmov tlbc, r0 ; nop ; thrend\nnop\nnop ; nop ; sbdone\n"
     uniforms = frame.job.put(bytes(4))
     code = frame.job.program(program)
     vertices = frame.job.put(TRIANGLE)

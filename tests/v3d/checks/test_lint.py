@@ -124,9 +124,7 @@ def test_a_format_without_a_shader_state_behind_it() -> None:
     frame.bin(shader + bytes([56, 0x12]) + ARRAY)
     assert codes(frame) == {"CLE-025"}
     frame = Frame()
-    frame.bin(
-        bytes([56, 0x12]) + viewport(frame.job) + frame.nv_shader(solid(RED), TRIANGLE) + ARRAY
-    )
+    frame.bin(bytes([56, 0x12]) + viewport(frame.job) + frame.nv_shader(solid(RED), TRIANGLE) + ARRAY)
     assert not codes(frame)
 
 

@@ -138,12 +138,7 @@ def test_the_lint_looks_at_programs_of_a_board(program: str, found: set[str]) ->
 
 @pytest.mark.parametrize(
     ("program", "stops"),
-    [
-        (WITHOUT_WAIT, True),
-        (RELEASED, True),
-        ("mov recip, r0\nmov r1, r4\n" + END, True),
-        (EARLY, False),
-    ],
+    [(WITHOUT_WAIT, True), (RELEASED, True), ("mov recip, r0\nmov r1, r4\n" + END, True), (EARLY, False)],
 )
 def test_strict_stops_at_what_a_board_does_otherwise(program: str, stops: bool) -> None:
     frame = Frame()

@@ -32,9 +32,7 @@ def test_memory_that_runs_out() -> None:
 def test_an_index_above_the_maximum(choice: str) -> None:
     def run(scene: Scene) -> None:
         scene.bin(scene.shader(scene.copy) + scene.indexed(4, 99))
-        scene.bin(
-            scene.shader(scene.copy) + scene.indexed(4, 99, maximum_index=90) + all_modes(scene)
-        )
+        scene.bin(scene.shader(scene.copy) + scene.indexed(4, 99, maximum_index=90) + all_modes(scene))
 
     fast = both(run, choices={"index_error": choice})
     assert fast.frame.reporter.has("CLE-014")
@@ -78,8 +76,7 @@ def test_arrays_at_the_limit(first: int, length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "length", "reported"),
-    [(0, 0xFFFF, 0), (0, 0x10000, 1), (0xFFFE, 1, 0), (0xFFFF, 1, 1)],
+    ("first", "length", "reported"), [(0, 0xFFFF, 0), (0, 0x10000, 1), (0xFFFE, 1, 0), (0xFFFF, 1, 1)]
 )
 def test_arrays_beyond_the_limit_are_reported(first: int, length: int, reported: int) -> None:
     scene = Scene()
@@ -157,9 +154,7 @@ def test_changes_of_state_have_a_limit(paths: bool) -> None:
         else:
             vertices = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in corners)
             head = frame.nv_shader(solid(RED), vertices)
-            draws = [
-                build(98, point_size=size) + build(33, mode=4, length=3) for size in (1.0, 2.0)
-            ]
+            draws = [build(98, point_size=size) + build(33, mode=4, length=3) for size in (1.0, 2.0)]
         body = b"".join(draws[k & 1] for k in range(changes + 1))
         start, end, _ = frame.job.binning(viewport(frame.job) + head + body)
         frame.v3d.write(CT0CA, start)
@@ -199,9 +194,7 @@ def test_each_primitive_record_says_that_the_window_is_empty() -> None:
         words = scene.frame.job.put(struct.pack("<3I", 0, 0x10, 0x100000))
         vg = scene.frame.vg_shader(solid(RED)) + build(41, type=4, length=3, address=words)
         draw = scene.shader(scene.copy) + scene.indexed(4, 30)
-        scene.bin(
-            build(102, left=9, bottom=9, width=0, height=9) + draw + vg + scene.indexed(4, 9) + vg
-        )
+        scene.bin(build(102, left=9, bottom=9, width=0, height=9) + draw + vg + scene.indexed(4, 9) + vg)
 
     assert both(run).frame.reporter.counts["CLE-026"] == 4
 

@@ -33,9 +33,7 @@ def test_ready_vertices() -> None:
     def run(scene: Scene) -> None:
         rng = random.Random(5)
         job = scene.frame.job
-        data = [
-            nv_vertex(rng.randrange(-64, 64), rng.randrange(-64, 64), 0.5, 1.0) for _ in range(300)
-        ]
+        data = [nv_vertex(rng.randrange(-64, 64), rng.randrange(-64, 64), 0.5, 1.0) for _ in range(300)]
         plain = scene.frame.nv_shader(solid(RED), b"".join(data))
         clip = struct.pack("<BBBBIII", 0xD, STRIDE, 0, 0, scene.fragment, 0, scene.vertices)
         body = plain + all_modes(scene) + build(65, address=job.put(clip)) + all_modes(scene)
@@ -97,9 +95,7 @@ def test_a_new_record_needs_no_python() -> None:
 
 def test_changed_code() -> None:
     """The same address, another program: with the same key, and back again."""
-    nothing, shifted = (
-        assemble(copies(7, extra)).bytes for extra in ("nop ; nop\n", "mov r0, vpm ; nop\n")
-    )
+    nothing, shifted = (assemble(copies(7, extra)).bytes for extra in ("nop ; nop\n", "mov r0, vpm ; nop\n"))
     counts = []
 
     def run(scene: Scene) -> None:
@@ -120,9 +116,7 @@ def test_special_floats() -> None:
     def run(scene: Scene) -> None:
         for number, word in enumerate((0x7F800000, 0xFFC00001, 0x7F7FFFFF, 1)):
             scene.frame.job.memory.set_u32(scene.vertices + STRIDE * (7 * number + 1), word)
-        multiply = copies(7, "").replace(
-            "mov vpm, vpm ; nop\n", "fmul r0, vpm, 2.0\nmov vpm, r0 ; nop\n", 2
-        )
+        multiply = copies(7, "").replace("mov vpm, vpm ; nop\n", "fmul r0, vpm, 2.0\nmov vpm, r0 ; nop\n", 2)
         code = scene.frame.job.program(multiply)
         for _ in range(3):
             scene.bin(scene.shader(code) + scene.indexed(4, 300))
@@ -168,9 +162,7 @@ def test_extended_records_and_layouts() -> None:
                 data += struct.pack("<IBBBB", scene.vertices, size, rng.randrange(256), 0, place)
             data += struct.pack("<8I", *(rng.randrange(1 << 12) & ~0xFF for _ in range(8)))
             extended = number % 2
-            state = build(
-                64, address=scene.frame.job.put(data), attributes=count & 7, extended=extended
-            )
+            state = build(64, address=scene.frame.job.put(data), attributes=count & 7, extended=extended)
             body += state + scene.indexed(4, 60)
         for _ in range(2):
             scene.bin(body)
@@ -183,11 +175,7 @@ def test_random_lists(seed: int) -> None:
     def run(scene: Scene) -> None:
         rng = random.Random(seed)
         other = scene.frame.job.program(copies(7))
-        shaders = [
-            scene.shader(scene.copy),
-            scene.shader(other, flags=1),
-            scene.shader(scene.copy, stride=4),
-        ]
+        shaders = [scene.shader(scene.copy), scene.shader(other, flags=1), scene.shader(scene.copy, stride=4)]
         for _ in range(3):
             body = shaders[0]
             for _ in range(60):

@@ -39,9 +39,7 @@ def words(*items: tuple[float, float] | int) -> bytes:
 def array(frame: Frame, kind: int, *items: tuple[float, float] | int, continues: int = 0) -> bytes:
     """Record 41."""
     data = words(*items)
-    return build(
-        41, type=kind, continuation=continues, length=len(items), address=frame.job.put(data, 4)
-    )
+    return build(41, type=kind, continuation=continues, length=len(items), address=frame.job.put(data, 4))
 
 
 def inline(kind: int, *items: tuple[float, float] | int) -> bytes:
@@ -130,9 +128,7 @@ def test_positions_are_those_of_the_list() -> None:
     nop ; nop ; sbdone
 """
     frame = Frame()
-    picture = frame.bin(
-        viewport(frame.job) + frame.vg_shader(program) + array(frame, TRIANGLES, A, B, C)
-    )
+    picture = frame.bin(viewport(frame.job) + frame.vg_shader(program) + array(frame, TRIANGLES, A, B, C))
     assert set(np.unique(picture)) == {BACKGROUND, 0x800000}
 
 
@@ -206,9 +202,7 @@ class _Bench:
 
 
 BENCH = _Bench()
-COORDINATES = st.one_of(
-    st.integers(0, 1023), st.integers(300, 420), st.sampled_from([-32768, 32767, -1, 0])
-)
+COORDINATES = st.one_of(st.integers(0, 1023), st.integers(300, 420), st.sampled_from([-32768, 32767, -1, 0]))
 
 
 @settings(deadline=None, max_examples=150)

@@ -62,9 +62,7 @@ class Run:
         found = []
         for record in parse_list(self.memory.read, self.job.bin_start, self.job.bin_end):
             if record.id == 64 and record.payload is not None:
-                found.append(
-                    (record.payload.address, parse_gl_state(self.memory.read, record.payload))
-                )
+                found.append((record.payload.address, parse_gl_state(self.memory.read, record.payload)))
         return found
 
     def poke(self, address: int, data: bytes) -> None:
@@ -113,9 +111,7 @@ def another_wrap(run: Run) -> None:
 
 
 def another_image(run: Run) -> None:
-    texture_parameters(
-        run, lambda words: [w ^ (0 if k % 2 else 0x4000) for k, w in enumerate(words)]
-    )
+    texture_parameters(run, lambda words: [w ^ (0 if k % 2 else 0x4000) for k, w in enumerate(words)])
 
 
 def another_program(run: Run) -> None:
@@ -374,8 +370,7 @@ def test_texture_parameters_at_an_address_of_the_program() -> None:
     job = frame.job
     texels = [job.put(struct.pack("<16I", *[colour] * 16), 4096) for colour in (RED, GREEN)]
     old, new = (
-        struct.pack("<2I", *TextureConfig(base=at, width=4, height=4).parameters()[:2])
-        for at in texels
+        struct.pack("<2I", *TextureConfig(base=at, width=4, height=4).parameters()[:2]) for at in texels
     )
     there, uniforms = job.room(4096), job.room(4096)
     program = f"""

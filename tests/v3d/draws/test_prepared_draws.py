@@ -143,9 +143,7 @@ def test_records_that_no_binner_saw() -> None:
     shader = frame.nv_shader(solid(RED), VERTICES)
     indices = frame.job.put(bytes((0, 1, 2)))
     draws = build(33, mode=4, length=3), build(99, line_width=2.0)
-    body = (
-        shader + draws[0] + draws[1] + build(32, mode=4, length=3, address=indices, maximum_index=2)
-    )
+    body = shader + draws[0] + draws[1] + build(32, mode=4, length=3, address=indices, maximum_index=2)
     events = heard_of(frame, body, binned=False)
     memory = frame.job.memory
     places = [

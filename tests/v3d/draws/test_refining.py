@@ -145,9 +145,7 @@ def test_a_build_that_fails_leaves_the_first(monkeypatch: pytest.MonkeyPatch) ->
     assert not drawn.all_thorough()
 
 
-def test_long_code_is_not_optimised_further(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_long_code_is_not_optimised_further(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     efforts: list[bool] = []
     compile_ir = native.compile_ir
 

@@ -21,9 +21,7 @@ from vc4lab.v3d.draws.thorough_process import SIZE, NotBuilt, ThoroughProcess, a
 from vc4lab.v3d.fragment.pipeline import thorough_object
 from vc4lab.v3d.state.tile_context import FragmentKey
 
-WORDS = assemble(
-    "nop ; nop ; sbwait\nmov tlbc, unif ; nop ; thrend\nnop\nnop ; nop ; sbdone\n"
-).words
+WORDS = assemble("nop ; nop ; sbwait\nmov tlbc, unif ; nop ; thrend\nnop\nnop ; nop ; sbdone\n").words
 KEY = FragmentKey(tuple(WORDS))
 SECONDS = 60.0
 
@@ -112,9 +110,7 @@ def test_long_programs_are_left(process: ThoroughProcess) -> None:
 
 def test_what_cannot_be_built_is_an_empty_answer() -> None:
     wrong = FragmentKey(tuple(assemble("nop ; nop ; ldtmu0\nmov tlbc, r4 ; nop ; thrend\n").words))
-    data = b"".join(
-        SIZE.pack(len(one)) + one for one in map(pickle.dumps, (wrong, FragmentKey(KEY.program)))
-    )
+    data = b"".join(SIZE.pack(len(one)) + one for one in map(pickle.dumps, (wrong, FragmentKey(KEY.program))))
     replies = io.BytesIO()
     answer(io.BytesIO(data + b"cut"), replies)
     image = thorough_object(KEY)
@@ -135,9 +131,7 @@ os.kill(os.getpid(), 9)
 
 def test_it_ends_with_a_program_that_is_killed() -> None:
     root = Path(__file__).parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=root, capture_output=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=root, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL
     end = time.monotonic() + SECONDS
     stat = Path(f"/proc/{int(done.stdout)}/stat")

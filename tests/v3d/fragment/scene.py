@@ -143,12 +143,7 @@ class Scene:
         store = store or Surface(COLOUR_AT, self.width, self.height)
         columns, rows = self.tile
         work = FrameWork(
-            self.memory,
-            self.width,
-            self.height,
-            tile_width=columns,
-            tile_height=rows,
-            layout=self.layout,
+            self.memory, self.width, self.height, tile_width=columns, tile_height=rows, layout=self.layout
         )
         for key, params, _ in self.draws:
             key = replace(

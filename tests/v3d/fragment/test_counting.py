@@ -154,9 +154,7 @@ def test_near_and_far_switch_quads_off() -> None:
 @pytest.mark.parametrize("engine", ["fast", "interpreter"])
 def test_counting_does_not_change_the_picture(engine: str) -> None:
     rng = np.random.default_rng(4)
-    corners = [
-        vertex(x, y, z) for x, y, z in zip(*rng.random((3, 30)) * [[70], [70], [1]], strict=True)
-    ]
+    corners = [vertex(x, y, z) for x, y, z in zip(*rng.random((3, 30)) * [[70], [70], [1]], strict=True)]
     pictures = []
     for counting in (False, True):
         scene = Scene(layout=TileLayout(multisample=True), tile=(32, 32))

@@ -246,9 +246,7 @@ def test_short_programs_are_worth_a_look() -> None:
 def test_draws_that_see_every_block() -> None:
     plain = key(TESTED)
     assert rejects_early(plain, plain.whole_program)
-    assert not rejects_early(
-        replace(plain, program=plain.program[-9:]), Program(plain.program[-9:])
-    )
+    assert not rejects_early(replace(plain, program=plain.program[-9:]), Program(plain.program[-9:]))
     for others in (
         {"engine": "interpreter"}, {"counting": True}, {"coverage": "odd"}, {"vg_mask": True},
         {"depth_function": 7}, {"textures": (None,)},

@@ -90,11 +90,7 @@ def repeated_scene(minify: int, texture_of: tuple[int, ...] = (0, 0, 2, 0)) -> S
     kinds, descriptors = zip(*(describe_texture(*words) for words in parameters), strict=True)
     assert same_textures(descriptors) == (0, 0, 2, 0)
     key = FragmentKey(program=FOUR_TEXELS, n_varyings=2, textures=kinds, texture_of=texture_of)
-    corners = [
-        vertex(-3, 2, 0.5, 1, 0, 0),
-        vertex(149, 0, 0.5, 0.5, 2, 0),
-        vertex(9, 99, 0.5, 1, 0, 2),
-    ]
+    corners = [vertex(-3, 2, 0.5, 1, 0, 0), vertex(149, 0, 0.5, 0.5, 2, 0), vertex(9, 99, 0.5, 1, 0, 2)]
     uniforms = tuple(word for pair in parameters for word in pair)
     scene.add(key, corners, [(0, 1, 2)], uniforms, textures=descriptors)
     return scene
@@ -104,12 +100,7 @@ def random_scene() -> Scene:
     rng = np.random.default_rng(7)
     scene = Scene(130, 80)
     vertices = [
-        vertex(
-            *rng.uniform(-60, 180, 2),
-            rng.uniform(0, 1),
-            rng.uniform(0.1, 3),
-            *rng.uniform(-0.5, 1.5, 3),
-        )
+        vertex(*rng.uniform(-60, 180, 2), rng.uniform(0, 1), rng.uniform(0.1, 3), *rng.uniform(-0.5, 1.5, 3))
         for _ in range(30)
     ]
     key = FragmentKey(program=COLOURED, n_varyings=3, depth_function=1, z_update=True)
@@ -231,9 +222,7 @@ def test_a_nan_met_by_another_is_the_same_on_all_instruction_sets(primitive):
 def test_zero_one_over_w_is_drawn_without_suspicion():
     scene = Scene(100, 80)
     flat = [(0.0, 0.0), (99.0, 0.0), (0.0, 79.0)]
-    scene.add(
-        FragmentKey(program=COLOURED, n_varyings=3), [vertex(*p, 0.5, 0, 1, 1, 1) for p in flat]
-    )
+    scene.add(FragmentKey(program=COLOURED, n_varyings=3), [vertex(*p, 0.5, 0, 1, 1, 1) for p in flat])
     assert scene.render().any()
     assert scene.result.exact_tiles == 0
 

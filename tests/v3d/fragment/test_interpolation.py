@@ -97,9 +97,7 @@ def test_pixel_coordinates_are_those_of_the_frame():
 
 @pytest.mark.parametrize("count", [1, 5, 8, 11])
 def test_many_varyings_arrive_in_order(count):
-    text = "".join(
-        f"mov r0, vary\n fmul r0, r0, ra15\n fadd r{k % 2 + 1}, r0, r5\n" for k in range(count)
-    )
+    text = "".join(f"mov r0, vary\n fmul r0, r0, ra15\n fadd r{k % 2 + 1}, r0, r5\n" for k in range(count))
     program = words(text + END.format(colour=f"r{(count - 1) % 2 + 1}"))
     values = [[0.5, *(float(k + 1) for k in range(count))]] * 3
     image = scene_of(program, values).render().view(np.float32)

@@ -265,8 +265,7 @@ def test_switches_of_oversampling_and_16x_stores():
     assert ((scene.samples() == 9) == covered(points, 70, 45)).all()
     unknowns = DEFAULT_UNKNOWNS.with_(decimate_16="pixel")
     pictures = [
-        scene.render(store=Surface(0x100000, 70, 45, decimate=k), unknowns=unknowns).copy()
-        for k in (1, 2)
+        scene.render(store=Surface(0x100000, 70, 45, decimate=k), unknowns=unknowns).copy() for k in (1, 2)
     ]
     assert (pictures[0] == pictures[1]).all()
 

@@ -40,9 +40,7 @@ ENGINES = ("fast", "exact", "interpreter")
 @pytest.mark.parametrize("in_vertex", [False, True])
 def test_point_is_a_square_with_coordinates(in_vertex):
     scene = Scene(40, 40)
-    key = FragmentKey(
-        program=COLOUR, primitive="points", n_varyings=1, point_size_in_vertex=in_vertex
-    )
+    key = FragmentKey(program=COLOUR, primitive="points", n_varyings=1, point_size_in_vertex=in_vertex)
     point = [0.25] if not in_vertex else [16.0, 0.25]
     scene.add(key, [vertex(20, 18, 0.5, 0.5, *point)], point_size=16.0 if not in_vertex else 3.0)
     pictures = [scene.render(engine) for engine in ENGINES]
@@ -62,9 +60,7 @@ def test_point_is_a_square_with_coordinates(in_vertex):
 @pytest.mark.parametrize("in_vertex", [False, True])
 def test_points_larger_than_512_pixels(in_vertex):
     """They act as points of 512, their coordinates too."""
-    key = FragmentKey(
-        program=COLOUR, primitive="points", n_varyings=1, point_size_in_vertex=in_vertex
-    )
+    key = FragmentKey(program=COLOUR, primitive="points", n_varyings=1, point_size_in_vertex=in_vertex)
     pictures = {}
     for size in (512.0, 528.0, 4096.0, float("inf")):
         scene = Scene(300, 8)
@@ -144,9 +140,7 @@ def test_clip_record_replaces_flagged_vertices():
     vertices = [vertex(*p, 0.5, 1.0, *c) for p, c in zip(corners, colours, strict=True)]
     scene = Scene()
     record = 0x50000
-    clip_record(
-        scene.memory, record, [(32, 0, 0.5, 1.0, (0.5, 0.5, 0)), (0, 32, 0.5, 1.0, (0.5, 0, 0.5))]
-    )
+    clip_record(scene.memory, record, [(32, 0, 0.5, 1.0, (0.5, 0.5, 0)), (0, 32, 0.5, 1.0, (0.5, 0, 0.5))])
     data = b"\x31" + struct.pack("<I", record | 0b110) + b"\x81" + struct.pack("<3H", 0, 1, 2)
     scene.add_list(key, vertices, data + b"\x80")
     clipped = scene.render()

@@ -12,11 +12,7 @@ from tests.v3d.fragment.scene import Scene, vertex
 from tests.v3d.fragment.test_switches import drawn, full, program, small
 
 from vc4lab.records.control import build
-from vc4lab.v3d.state.render_state import (
-    CLOCKWISE_IS_FORWARD,
-    ENABLE_FORWARD,
-    ENABLE_REVERSE,
-)
+from vc4lab.v3d.state.render_state import CLOCKWISE_IS_FORWARD, ENABLE_FORWARD, ENABLE_REVERSE
 from vc4lab.v3d.state.tile_context import MAX_VARYINGS, FragmentKey
 
 ENGINES = ("jit", "interpreter")

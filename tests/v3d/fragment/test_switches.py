@@ -193,14 +193,11 @@ def test_rounding_of_depth(size: int) -> None:
 
 @pytest.mark.parametrize("primitive", ["triangles", "lines", "points"])
 @pytest.mark.parametrize(
-    ("zs", "steps"),
-    [(0.0, 0), (0.5, 0x800000), (0.75, 0xC00000), (1 - 2.0**-24, 0xFFFFFF), (1.0, 0xFFFFFF)],
+    ("zs", "steps"), [(0.0, 0), (0.5, 0x800000), (0.75, 0xC00000), (1 - 2.0**-24, 0xFFFFFF), (1.0, 0xFFFFFF)]
 )
 def test_depth_in_steps(primitive: str, zs: float, steps: int) -> None:
     """Zs x 2^24, which saturates; the other choices know 2^24 - 1 steps."""
-    key = FragmentKey(
-        program=program("mov tlbz, rb15\nmov tlbc, unif"), primitive=primitive, z_update=True
-    )
+    key = FragmentKey(program=program("mov tlbz, rb15\nmov tlbc, unif"), primitive=primitive, z_update=True)
     corners = {"triangles": full(zs), "lines": [vertex(0, 8, zs), vertex(16, 8, zs)]}
     scene = Scene(16, 16)
     points = corners.get(primitive, [vertex(8, 8, zs)])
@@ -301,9 +298,7 @@ def test_masks_in_dumps(choice: str, size: int) -> None:
     assert np.array_equal(stored, values[place])
 
 
-@pytest.mark.parametrize(
-    "text", ["mov r0, ra33", "mov r0, unif\nmov r1, ra15\nmov r0, ra39", "mov r0, rb33"]
-)
+@pytest.mark.parametrize("text", ["mov r0, ra33", "mov r0, unif\nmov r1, ra15\nmov r0, ra39", "mov r0, rb33"])
 def test_programs_that_see_their_lane_are_not_packed(text: str) -> None:
     """Small triangles and a long program: quads of several triangles would share a run."""
     scene = Scene(64, 64)

@@ -27,10 +27,7 @@ RUNS = ("glmark2_ideas", "glmark2_bump_bump-render_normals", "kmscube_smooth", "
 
 
 def total(frames: list[FrameDrawn]) -> dict[str, int]:
-    return {
-        name: sum(tile.counters[name] for frame in frames for tile in frame.tiles)
-        for name in COUNTERS
-    }
+    return {name: sum(tile.counters[name] for frame in frames for tile in frame.tiles) for name in COUNTERS}
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -23,10 +23,7 @@ PROGRAM = words(
 """
 )
 
-VERTICES = [
-    vertex(50.5, 2, 0.25, 1.0, 0.0, 1.0, 0.5),
-    vertex(20, 60, 0.75, 1.0, 1.0, 0.25, 0.5),
-]
+VERTICES = [vertex(50.5, 2, 0.25, 1.0, 0.0, 1.0, 0.5), vertex(20, 60, 0.75, 1.0, 1.0, 0.25, 0.5)]
 
 
 def scene(data: bytes, **key: object) -> Scene:

@@ -59,9 +59,7 @@ def test_garbage_that_is_not_drawn(garbage, count):
             elif kind == "empty":
                 bad[1] = bad[0]
             else:
-                bad = [
-                    [(500 * 16 << 16) | (500 * 16 + k * k * 99), *[garbage] * 5] for k in range(3)
-                ]
+                bad = [[(500 * 16 << 16) | (500 * 16 + k * k * 99), *[garbage] * 5] for k in range(3)]
             vertices += bad
     key = FragmentKey(program=PROGRAM, n_varyings=3)
     mixed, alone = Scene(64, 64), Scene(64, 64)

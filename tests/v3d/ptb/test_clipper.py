@@ -63,12 +63,7 @@ def test_clipped_triangles_cover_what_is_visible(memory, seed):
     while len(vertices) < 30:
         w = rng.uniform(-1, 3, 3)
         corner = np.stack(
-            [
-                rng.uniform(-spread, spread, 3),
-                rng.uniform(-spread, spread, 3),
-                rng.uniform(-2, 2, 3),
-                w,
-            ],
+            [rng.uniform(-spread, spread, 3), rng.uniform(-spread, spread, 3), rng.uniform(-2, 2, 3), w],
             axis=1,
         )
         vertices += [tuple(float(np.float32(v)) for v in row) for row in corner]
@@ -136,18 +131,13 @@ def inside(shape, x, y):
 def test_winding_is_kept(memory):
     corners = [(-1.0, -1.0, 0.0, 1.0), (1.0, -1.0, 0.0, 1.0), (0.0, 3.0, 5.0, 1.0)]
     frame = prepared(memory)
-    assert (
-        frame.binner.draw(4, IndexSource(3), coordinates(list(map(projected, corners)), corners))
-        == 0
-    )
+    assert frame.binner.draw(4, IndexSource(3), coordinates(list(map(projected, corners)), corners)) == 0
     assert frame.binner.flush() == 0
     parts = parts_of(memory, frame)
     assert frame.binner.counters["clipped"] == 1
     assert len(parts) == 2
     for (indices, _, _), entries in parts.items():
-        points = [
-            entries[s][:2] if s in entries else projected(corners[indices[s]]) for s in range(3)
-        ]
+        points = [entries[s][:2] if s in entries else projected(corners[indices[s]]) for s in range(3)]
         (ax, ay), (bx, by), (cx, cy) = points
         assert (bx - ax) * (cy - ay) - (cx - ax) * (by - ay) > 0
 
@@ -155,9 +145,7 @@ def test_winding_is_kept(memory):
 def test_original_vertices_keep_their_screen_position(memory):
     corners = [(-0.97, -0.3, 0.0, 1.0), (0.77, -0.51, 0.0, 1.0), (0.33, 0.5, -2.0, 1.0)]
     frame = prepared(memory)
-    assert (
-        frame.binner.draw(4, IndexSource(3), coordinates([(11, 22), (33, 7), (0, 0)], corners)) == 0
-    )
+    assert frame.binner.draw(4, IndexSource(3), coordinates([(11, 22), (33, 7), (0, 0)], corners)) == 0
     assert frame.binner.flush() == 0
     units = {(1.0, 0.0, 0.0): (11, 22), (0.0, 1.0, 0.0): (33, 7)}
     entries = [e for part in parts_of(memory, frame).values() for e in part.values()]
@@ -190,9 +178,7 @@ def test_rejects_and_counts(memory):
     plain = [(0.0, 0.0, 0.0, 1.0), (0.5, 0.0, 0.0, 1.0), (0.0, 0.5, 0.0, 1.0)]
     every = outside + broken + plain
     frame = prepared(memory)
-    assert (
-        frame.binner.draw(4, IndexSource(9), coordinates([projected((0, 0, 0, 1))] * 9, every)) == 0
-    )
+    assert frame.binner.draw(4, IndexSource(9), coordinates([projected((0, 0, 0, 1))] * 9, every)) == 0
     counters = frame.binner.counters
     assert (counters["rejected"], counters["clipped"]) == (2, 0)
     assert counters["degenerate"] == 1
@@ -204,8 +190,7 @@ def test_rejects_and_counts(memory):
 def test_clipped_lines_keep_their_direction(memory, seed):
     rng = random.Random(seed)
     ends = [
-        (rng.uniform(-2, 2), rng.uniform(-2, 2), rng.uniform(-3, 3), rng.uniform(-0.5, 2))
-        for _ in range(40)
+        (rng.uniform(-2, 2), rng.uniform(-2, 2), rng.uniform(-3, 3), rng.uniform(-0.5, 2)) for _ in range(40)
     ]
     ends = [tuple(struct.unpack("<4f", struct.pack("<4f", *v))) for v in ends]
     frame = prepared(memory)

@@ -50,11 +50,7 @@ def covers(points, x, y):
     sign = 1 if area > 0 else -1
     return all(
         sign * ((x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)) >= 0
-        for (x0, y0), (x1, y1) in (
-            (points[0], points[1]),
-            (points[1], points[2]),
-            (points[2], points[0]),
-        )
+        for (x0, y0), (x1, y1) in ((points[0], points[1]), (points[1], points[2]), (points[2], points[0]))
     )
 
 
@@ -110,10 +106,7 @@ def test_every_touched_tile_has_the_triangle(memory, seed, flags):
         cx, cy = rng.randrange(-300, 8 * wide * 16), rng.randrange(-300, 6 * high * 16)
         for _ in range(3):
             screen.append(
-                (
-                    cx - offset + rng.randrange(-scale, scale),
-                    cy - offset + rng.randrange(-scale, scale),
-                )
+                (cx - offset + rng.randrange(-scale, scale), cy - offset + rng.randrange(-scale, scale))
             )
     screen = [(max(-32768, min(32767, x)), max(-32768, min(32767, y))) for x, y in screen]
     frame.start()

@@ -112,16 +112,12 @@ def test_triangles_without_a_trace_are_counted(memory, count):
         frame.start()
         points = coordinates(shape * count)
         assert frame.binner.draw(4, IndexSource(3 * count), points, clip=False) == pc.DONE
-        assert {k: v for k, v in frame.binner.counters.items() if v and k != "blocks"} == {
-            name: count
-        }
+        assert {k: v for k, v in frame.binner.counters.items() if v and k != "blocks"} == {name: count}
     frame = Frame(memory, 8, 6)
     frame.start()
     unseen = coordinates(shapes["entries"] * count, [(9.0, 0.0, 0.0, 1.0)] * (3 * count))
     assert frame.binner.draw(4, IndexSource(3 * count), unseen) == pc.DONE
-    assert {k: v for k, v in frame.binner.counters.items() if v and k != "blocks"} == {
-        "rejected": count
-    }
+    assert {k: v for k, v in frame.binner.counters.items() if v and k != "blocks"} == {"rejected": count}
 
 
 def test_memory_runs_out_between_tiles_one_above_the_other(memory):
@@ -170,8 +166,7 @@ def test_a_smaller_grid_knows_nothing_of_the_tiles_of_the_larger_one(memory):
 def test_nothing_is_read_behind_the_last_vertex(memory, start, clip):
     """The vertices end where memory does; fifteen triangles leave a lane without any."""
     points = coordinates(
-        [(100 + 9 * k, 100 + 50 * (k % 2)) for k in range(48)],
-        [(0.0, 0.0, 0.0, 1.0)] * 48 if clip else None,
+        [(100 + 9 * k, 100 + 50 * (k % 2)) for k in range(48)], [(0.0, 0.0, 0.0, 1.0)] * 48 if clip else None
     )
     size = 3 * points.pitch
     target = memory.base + MEMORY_SIZE + PAD - size

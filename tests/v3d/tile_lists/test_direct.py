@@ -36,8 +36,7 @@ def vertices() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("options", "mode"),
-    [({}, mode) for mode in range(7)] + [(options, 6) for options in ENGINES[1:]],
+    ("options", "mode"), [({}, mode) for mode in range(7)] + [(options, 6) for options in ENGINES[1:]]
 )
 def test_every_mode_as_through_the_binner(options: dict[str, object], mode: int) -> None:
     order = [0, 1, 2, 3, 5, 4]

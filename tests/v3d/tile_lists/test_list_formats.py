@@ -162,6 +162,4 @@ def test_long_lists_beside_an_endless_one() -> None:
     memory.write(0x1000, ENDLESS)
     assert not scan_tile_lists(memory, [0x10000] * 3, default_state()).errors
     found = scan_tile_lists(memory, [0x10000, 0x1000, 0x10000, 0x1000], default_state()).errors
-    assert [(error.tile, error.reason) for error in found] == [
-        (tile, sc.ENDLESS) for tile in (1, 2, 3)
-    ]
+    assert [(error.tile, error.reason) for error in found] == [(tile, sc.ENDLESS) for tile in (1, 2, 3)]

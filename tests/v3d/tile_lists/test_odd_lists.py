@@ -104,10 +104,7 @@ def test_a_tile_stored_over_the_list_of_the_next(engine: str) -> None:
     data += build(113, address=frame.surface, width=128, height=64, format=1)
     first, second = build(115), build(115, column=1) + state + build(17, address=place)
     head = data + first + build(28)
-    lists = (
-        head + second + build(24) + first + build(25),
-        head + first + build(24) + second + build(25),
-    )
+    lists = (head + second + build(24) + first + build(25), head + first + build(24) + second + build(25))
     frame.job.memory.write(place, LIST + RETURN)
     frame.run(lists[0])  # compiles what tiles need, which are drawn again then
     frame.reporter.clear()

@@ -80,10 +80,7 @@ def random_tiles(memory, rng, tiles):
                 data += b"\x10" + (place + len(data) + 9).to_bytes(4, "little") + b"\xff" * 4
             else:
                 vertices = (1, 2, 3)[state.list_format & 15]
-                items = [
-                    tuple(rng.randrange(300) for _ in range(vertices))
-                    for _ in range(rng.randrange(6))
-                ]
+                items = [tuple(rng.randrange(300) for _ in range(vertices)) for _ in range(rng.randrange(6))]
                 expected.append((tile, state_bytes(state), place + len(data), items))
                 data += b"\x30" + encode_compressed(items, state.list_format)
         data += b"\x12"

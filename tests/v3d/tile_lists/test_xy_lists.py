@@ -26,9 +26,7 @@ def xy_list(*primitives: tuple[tuple[float, float], ...], form: int = XY_TRIANGL
     return bytes([56, form]) + build(48) + data
 
 
-def trapezoid(
-    frame: Frame, v0: tuple[float, float], v1: tuple[float, float], x: float
-) -> np.ndarray:
+def trapezoid(frame: Frame, v0: tuple[float, float], v1: tuple[float, float], x: float) -> np.ndarray:
     """Pixels between the edge and column x, by the definition."""
     (x0, y0), (x1, y1) = v0, v1
     py, px = np.mgrid[0 : frame.job.height, 0 : frame.job.width] + 0.5
@@ -101,9 +99,7 @@ def test_a_trapezoid_faces_as_its_edge_goes() -> None:
         for name, edge in (("up", up), ("down", down)):
             frame = Frame()
             state = viewport(frame.job, config) + frame.vg_shader(solid(RED))
-            drawn[config, name] = bool(
-                (frame.render(state + xy_list(edge, form=XY_RHT)) == RED).any()
-            )
+            drawn[config, name] = bool((frame.render(state + xy_list(edge, form=XY_RHT)) == RED).any())
     assert [drawn[c, "up"] for c in (1, 2, 5, 6)] == [True, False, False, True]
     assert [drawn[c, "down"] for c in (1, 2, 5, 6)] == [False, True, True, False]
 

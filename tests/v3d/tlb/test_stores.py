@@ -125,10 +125,7 @@ def test_dithered_565(tiling):
     y, x = np.mgrid[0:8, 0:64]
     step = np.array(BAYER)[(y & 3) * 4 + (x & 3)]
     value = (image & 255).astype(int)
-    red, green = (
-        np.minimum(value + (step >> 1), 255) >> 3,
-        np.minimum(value + (step >> 2), 255) >> 2,
-    )
+    red, green = (np.minimum(value + (step >> 1), 255) >> 3, np.minimum(value + (step >> 2), 255) >> 2)
     assert (get(memory, b) == (red << 11 | green << 5 | red)).all()
 
 
@@ -189,9 +186,7 @@ def test_full_resolution_dump_returns_what_it_saved():
 
 def test_surfaces_at_the_end_of_memory_and_odd_addresses_are_harmless():
     memory = GuestMemory()
-    for address, (tiling, format_) in product(
-        (0x3FFFFFF0, 0xFFFFFFF0, 0x12345), product(range(3), range(3))
-    ):
+    for address, (tiling, format_) in product((0x3FFFFFF0, 0xFFFFFFF0, 0x12345), product(range(3), range(3))):
         work = FrameWork(memory, 2048, 2048)
         work.tile(255, 255)
         work.tile(31, 31)
@@ -252,9 +247,7 @@ def test_64_bit_pixels_survive_every_layout(source, target, multisample):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("format_", "tiling"), list(product((0, 1, 2), (0, 1, 2))))
 @pytest.mark.parametrize("colours", [(0xFF204080, 0xFF204080), (0xFF204080, 0x10FF0033)])
-def test_a_tile_that_is_only_cleared_is_stored_like_one_that_was_loaded(
-    size, format_, tiling, colours
-):
+def test_a_tile_that_is_only_cleared_is_stored_like_one_that_was_loaded(size, format_, tiling, colours):
     """Two ways to the same tile: the store of a tile of one colour takes a path of its own."""
     memory = GuestMemory()
     unknowns = DEFAULT_UNKNOWNS.with_(clear_colour_words="columns")

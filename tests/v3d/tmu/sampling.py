@@ -7,17 +7,9 @@ from tests.support.texture_reference import ReferenceSampler
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import TextureConfig
-from vc4lab.simd import (
-    Target,
-    host_target,
-    targets,
-)
+from vc4lab.simd import Target, host_target, targets
 from vc4lab.v3d.tmu.kernels import sample_words
-from vc4lab.v3d.tmu.state import (
-    TextureDescriptor,
-    TextureKind,
-    describe_texture,
-)
+from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 BASE = 0x400000
@@ -106,11 +98,7 @@ def cube_block(
 
 
 def golden_words(
-    config: TextureConfig,
-    s: list[int],
-    t: list[int],
-    b: list[int] = ZEROS,
-    unknowns=DEFAULT_UNKNOWNS,
+    config: TextureConfig, s: list[int], t: list[int], b: list[int] = ZEROS, unknowns=DEFAULT_UNKNOWNS
 ) -> list[int]:
     """What the definition says of the noise."""
     kind, descriptor = describe_texture(*config.parameters(), 4, unknowns=unknowns)

@@ -115,8 +115,7 @@ def test_native_blocks_and_pairs(target: Target) -> None:
     low, high, x, y = ([rng.getrandbits(n) for _ in range(512)] for n in (32, 32, 2, 2))
     words = run16(unpack_etc1, [low, high, x, y], target)
     blocks = [
-        int.from_bytes((a | b << 32).to_bytes(8, "little"), "big")
-        for a, b in zip(low, high, strict=True)
+        int.from_bytes((a | b << 32).to_bytes(8, "little"), "big") for a, b in zip(low, high, strict=True)
     ]
     assert words == [decode_etc1(*values) for values in zip(blocks, x, y, strict=True)]
     for order in ("yuv", "uyv", "vuy"):

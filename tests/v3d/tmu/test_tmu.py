@@ -5,17 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.v3d.tmu.sampling import (
-    BASE,
-    SPECIAL,
-    TARGETS,
-    check,
-    coordinates,
-    memory,
-    quads,
-    reference,
-    words,
-)
+from tests.v3d.tmu.sampling import BASE, SPECIAL, TARGETS, check, coordinates, memory, quads, reference, words
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import MinFilter, TextureConfig, TextureType, Wrap
@@ -34,10 +24,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.tmu.kernels import lookup_words, sample_words
 from vc4lab.v3d.tmu.sampler import sample
-from vc4lab.v3d.tmu.state import (
-    LevelLayout,
-    describe_texture,
-)
+from vc4lab.v3d.tmu.state import LevelLayout, describe_texture
 
 
 @pytest.mark.parametrize("texture_type", list(TextureType))
@@ -122,9 +109,7 @@ def test_trilinear_of_other_types(texture_type: TextureType) -> None:
     check(config, s, t)
 
 
-def screen_block(
-    seed: int, size: tuple[int, int], texels_per_pixel: float
-) -> tuple[list[int], list[int]]:
+def screen_block(seed: int, size: tuple[int, int], texels_per_pixel: float) -> tuple[list[int], list[int]]:
     """Affine coordinates of a rotated 4x4 pixel block, as a drawn triangle has them."""
     rng = np.random.default_rng(seed)
     lanes = np.arange(16)
@@ -137,9 +122,7 @@ def screen_block(
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.level)
-@pytest.mark.parametrize(
-    "texture_type", [TextureType.RGBA8888, TextureType.RGB565, TextureType.LUMINANCE]
-)
+@pytest.mark.parametrize("texture_type", [TextureType.RGBA8888, TextureType.RGB565, TextureType.LUMINANCE])
 def test_coherent_batches(texture_type: TextureType, target: Target) -> None:
     """Batches inside a few utiles, some crossing tile borders and the edges of the image."""
     for number, size in enumerate([(256, 256), (16, 16), (200, 150), (4, 2)]):
@@ -154,9 +137,7 @@ def test_coherent_batches(texture_type: TextureType, target: Target) -> None:
 
 
 @pytest.mark.parametrize("texels_per_pixel", [0.5, 1.4, 2.0, 2.6, 3.5])
-@pytest.mark.parametrize(
-    "texture_type", [TextureType.RGBA8888, TextureType.RGBA4444, TextureType.ALPHA]
-)
+@pytest.mark.parametrize("texture_type", [TextureType.RGBA8888, TextureType.RGBA4444, TextureType.ALPHA])
 def test_batches_over_more_utiles(texture_type: TextureType, texels_per_pixel: float) -> None:
     """Minified without mip levels: 2x2, 3x3 and more utiles, at every edge of the image."""
     for number, size in enumerate([(256, 256), (64, 32), (200, 150), (24, 40)]):
@@ -187,10 +168,7 @@ def test_coherent_batches_of_levels_and_faces() -> None:
 
 
 def test_shared_functions_give_the_same_words() -> None:
-    for wrap, min_filter in (
-        (Wrap.BORDER, MinFilter.LINEAR),
-        (Wrap.REPEAT, MinFilter.LINEAR_MIP_LINEAR),
-    ):
+    for wrap, min_filter in ((Wrap.BORDER, MinFilter.LINEAR), (Wrap.REPEAT, MinFilter.LINEAR_MIP_LINEAR)):
         config = TextureConfig(
             base=BASE, width=64, height=64, levels=4, mag_filter=0, min_filter=min_filter,
             wrap_s=wrap,
@@ -334,7 +312,5 @@ def test_no_coordinate_raises_sticky_float_flags(wrap: Wrap, mip: bool, target: 
     for turn in range(4):
         values = [np.roll(np.array(SPECIAL, np.uint32), n * turn) for n in range(4)]
         source = np.concatenate(values)
-        flags = module["f"](
-            descriptor.address, memory().base, source.ctypes.data, results.ctypes.data
-        )
+        flags = module["f"](descriptor.address, memory().base, source.ctypes.data, results.ctypes.data)
         assert flags & (FP_INVALID | FP_OVERFLOW) == 0

@@ -4,15 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.v3d.tmu.sampling import (
-    BASE,
-    SPECIAL,
-    TARGETS,
-    ZEROS,
-    check,
-    cube_block,
-    words,
-)
+from tests.v3d.tmu.sampling import BASE, SPECIAL, TARGETS, ZEROS, check, cube_block, words
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import MinFilter, TextureConfig

@@ -23,9 +23,7 @@ from vc4lab.images.tiling import Tiling
 from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import MagFilter, MinFilter, TextureConfig, TextureType, Wrap
 from vc4lab.v3d.tmu.kernels import sample_words
-from vc4lab.v3d.tmu.state import (
-    describe_texture,
-)
+from vc4lab.v3d.tmu.state import describe_texture
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 
@@ -90,9 +88,7 @@ def test_steps_count_up_to_the_size_of_the_texture(turned: bool) -> None:
         for choice, value in (("size", limited), ("any", free)):
             unknowns = DEFAULT_UNKNOWNS.with_(tmu_lod_step=choice)
             kind, descriptor = describe_texture(*config.parameters(), unknowns=unknowns)
-            found = sample_words(
-                kind, descriptor, ram, s.view(np.uint32), t.view(np.uint32), zero, zero
-            )
+            found = sample_words(kind, descriptor, ram, s.view(np.uint32), t.view(np.uint32), zero, zero)
             assert set(found.view(np.uint8)) == {value}, (step_s, step_t, choice)
             check(config, words(s), words(t), unknowns=unknowns)
 
@@ -128,18 +124,14 @@ def test_a_bit_texture_with_wide_utiles() -> None:
     """The first 64 bits are the first row of the picture."""
     ram = GuestMemory()
     ram.write(BASE, bytes([0xFF] * 8 + [0] * 56))
-    config = TextureConfig(
-        base=BASE, type=TextureType.BW1, width=64, height=16, mag_filter=1, min_filter=1
-    )
+    config = TextureConfig(base=BASE, type=TextureType.BW1, width=64, height=16, mag_filter=1, min_filter=1)
     s = (np.arange(16, dtype=np.float32) * 4 + 2) / 64
     t = np.full(16, 0.5 / 16, np.float32)
     zero = np.zeros(16, np.uint32)
     for choice, white in (("32x16", 8), ("64x8", 16)):
         unknowns = DEFAULT_UNKNOWNS.with_(tmu_bw1_utile=choice)
         kind, descriptor = describe_texture(*config.parameters(), unknowns=unknowns)
-        found = sample_words(
-            kind, descriptor, ram, s.view(np.uint32), t.view(np.uint32), zero, zero
-        )
+        found = sample_words(kind, descriptor, ram, s.view(np.uint32), t.view(np.uint32), zero, zero)
         assert (found == 0xFFFFFFFF).sum() == white, choice
 
 
@@ -159,10 +151,7 @@ def test_levels_that_are_no_power_of_two(wrap: Wrap) -> None:
     t = np.full(16, 11.5 / 12, np.float32)
     one = np.full(16, 0x3F800000, np.uint32)
     zero = np.zeros(16, np.uint32)
-    for choice, column, row in (
-        ("halved", columns, 11),
-        ("room", (columns + 0.5) * 32 // 20, 15),
-    ):
+    for choice, column, row in (("halved", columns, 11), ("room", (columns + 0.5) * 32 // 20, 15)):
         unknowns = DEFAULT_UNKNOWNS.with_(tmu_level_size=choice)
         kind, descriptor = describe_texture(*config.parameters(), unknowns=unknowns)
         found = sample_words(kind, descriptor, ram, s.view(np.uint32), t.view(np.uint32), zero, one)
@@ -193,10 +182,7 @@ def test_infinite_coordinates_can_be_far_away(wrap: Wrap) -> None:
 
 def test_the_border_colour_of_4444_reversed() -> None:
     unknowns = DEFAULT_UNKNOWNS.with_(tmu_border_4444="reversed")
-    for texture_type, due in (
-        (TextureType.RGBA4444, 0xD4C3B2A1),
-        (TextureType.RGBA5551, 0xA1B2C3D4),
-    ):
+    for texture_type, due in ((TextureType.RGBA4444, 0xD4C3B2A1), (TextureType.RGBA5551, 0xA1B2C3D4)):
         config = TextureConfig(
             base=BASE, type=texture_type, width=64, height=64, mag_filter=0, min_filter=0,
             wrap_s=Wrap.BORDER, wrap_t=Wrap.BORDER,
@@ -217,17 +203,13 @@ def test_cube_maps_can_take_each_lanes_own_face() -> None:
     s, t, r = cube_block((1.0, 1.0, 0.2), 0.05)
     check(config, s, t, r, unknowns=unknowns)
     words_of = [
-        reference(*describe_texture(*config.parameters(), 4, unknowns=choice)).sample(
-            s, t, r, ZEROS
-        )
+        reference(*describe_texture(*config.parameters(), 4, unknowns=choice)).sample(s, t, r, ZEROS)
         for choice in (unknowns, DEFAULT_UNKNOWNS)
     ]
     assert words_of[0] != words_of[1]
 
 
-@pytest.mark.parametrize(
-    "min_filter", [MinFilter.NEAREST_MIP_NEAREST, MinFilter.NEAREST_MIP_LINEAR]
-)
+@pytest.mark.parametrize("min_filter", [MinFilter.NEAREST_MIP_NEAREST, MinFilter.NEAREST_MIP_LINEAR])
 def test_small_levels_of_detail_are_magnified(min_filter: MinFilter) -> None:
     """MAGFILT linear, MINFILT nearest: up to a LOD of 0.5 the four texels of level 0 blend."""
     s, t = coordinates(21), coordinates(22)
@@ -301,7 +283,5 @@ def test_half_floats_are_filtered(texture_type: TextureType, choice: str) -> Non
         assert kind.min_linear == (choice != "point")
         default = golden_words(config, s, t)
         assert (golden_words(config, s, t, unknowns=unknowns) != default) == (choice != "round")
-    nearest = TextureConfig(
-        base=BASE, type=texture_type, width=256, height=128, mag_filter=1, min_filter=0
-    )
+    nearest = TextureConfig(base=BASE, type=texture_type, width=256, height=128, mag_filter=1, min_filter=0)
     check(nearest, *quads(24, 0.01), unknowns=unknowns)

@@ -21,9 +21,7 @@ LOAD = f"ldi vr_setup, {1 << 31 | 1 << 20 | 1 << 16}\n"
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("sides", [("vr_setup",), ("vw_setup",), ("vr_setup", "vw_setup")])
-def test_setup_words_of_the_reserved_type_change_nothing(
-    sides: tuple[str, ...], engine: str
-) -> None:
+def test_setup_words_of_the_reserved_type_change_nothing(sides: tuple[str, ...], engine: str) -> None:
     """Rows 0 and 1 are copied to 16 and 17, as the setups before say."""
     program = write_rows(0, 2) + "ldi vr_setup, 0x201a00\nldi vw_setup, 0x1a10\n"
     program += "".join(f"ldi {side}, 0x40501a04\n" for side in sides)
@@ -47,9 +45,7 @@ def test_setup_words_of_the_reserved_type_change_nothing(
         (0xFFFFFFFC, True),
     ],
 )
-def test_a_transfer_outside_the_ram(
-    transfer: str, address: int, outside: bool, engine: str
-) -> None:
+def test_a_transfer_outside_the_ram(transfer: str, address: int, outside: bool, engine: str) -> None:
     board = Board(engine)
     board.start(f"{transfer}{address}\nnop\nmov -, vw_wait\nmov -, vr_wait{END}")
     board.finish()

@@ -23,10 +23,7 @@ from vc4lab.v3d.user_programs.native.compiled import compile_user_program
 def hostile(length: int, branches: float, seed: int = 1) -> Program:
     """Arithmetic of every kind, with branches anywhere in between."""
     r = random.Random(seed)
-    words = [
-        random_branch(r, at, length) if r.random() < branches else random_alu(r)
-        for at in range(length)
-    ]
+    words = [random_branch(r, at, length) if r.random() < branches else random_alu(r) for at in range(length)]
     return Program((*words, *END), 0x1000)
 
 
@@ -69,9 +66,7 @@ def test_more_places_than_the_limit_are_refused() -> None:
     assert places(hostile(MAX_PLACES - 3, 0)) == MAX_PLACES
 
 
-def test_calls_and_returns_beyond_the_limit_are_refused_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_calls_and_returns_beyond_the_limit_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of 2,048 register branches may come back after each call: 4 million ways in all."""
     made: list[int] = []
     place = Flow.place
@@ -120,9 +115,7 @@ def test_a_refused_program_without_an_end_is_named_soon(tangled: None) -> None:
     assert max(outcome.instructions) <= 4 * (LENGTH + 8) + UNCOMPILED_BUDGET
 
 
-def test_a_refused_program_may_execute_all_it_has(
-    tangled: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_program_may_execute_all_it_has(tangled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its length counts, where that is more than the budget."""
     monkeypatch.setattr(environment, "UNCOMPILED_BUDGET", 100)
     board = Board("jit")

@@ -67,12 +67,7 @@ def test_direct_lookups_come_in_order() -> None:
 @pytest.mark.parametrize("kind", [TextureType.RGBA32R, TextureType.RGBA8888, TextureType.RGBA64])
 def test_texture_sampling(kind: TextureType, mag: MagFilter) -> None:
     config = TextureConfig(
-        base=DATA,
-        type=kind,
-        width=16,
-        height=16,
-        mag_filter=mag,
-        min_filter=MinFilter.NEAREST,
+        base=DATA, type=kind, width=16, height=16, mag_filter=mag, min_filter=MinFilter.NEAREST
     )
     p0, p1, _, _ = config.parameters()
     data = np.random.default_rng(2).integers(0, 1 << 32, 1024, np.uint32)
@@ -106,9 +101,7 @@ def test_texture_parameters_follow_the_uniform_pointer() -> None:
     data = np.random.default_rng(2).integers(0, 1 << 32, 1024, np.uint32)
     data[512:514] = p0, p1
     place = DATA + 4 * 512
-    sample = (
-        "itof r0, elem_num\nldi r1, 0x3d800000\nnop; fmul r0, r0, r1\nmov t0t, 0\nmov t0s, r0\n"
-    )
+    sample = "itof r0, elem_num\nldi r1, 0x3d800000\nnop; fmul r0, r0, r1\nmov t0t, 0\nmov t0s, r0\n"
     out = ROWS + "nop; nop; ldtmu0\nmov vpm, r4" + END
     move = "mov r2, unif\nadd r2, r2, elem_num\nnop\nmov unif_addr, r2\n"
     moved = both(move + sample + out, [place, 0, 0], data=data)

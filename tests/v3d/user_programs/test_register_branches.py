@@ -21,9 +21,7 @@ STORE = """
 SLOTS = "    nop\n    nop\n    nop\n"
 
 
-def both(
-    program: str, uniforms: list[int], extra: dict[int, str] | None = None, entry: int = 0
-) -> Outcome:
+def both(program: str, uniforms: list[int], extra: dict[int, str] | None = None, entry: int = 0) -> Outcome:
     """The program on both engines, with more code at other addresses; they must agree."""
     outcomes = []
     for engine in ENGINES:
@@ -36,9 +34,7 @@ def both(
         outcomes.append((board, board.finish()))
     (golden_board, golden), (native_board, native) = outcomes
     assert golden.differences(native) == []
-    assert [str(i) for i in golden_board.reporter.items] == [
-        str(i) for i in native_board.reporter.items
-    ]
+    assert [str(i) for i in golden_board.reporter.items] == [str(i) for i in native_board.reporter.items]
     return native
 
 
@@ -222,9 +218,7 @@ def test_laps_through_known_code_compile_nothing_new(monkeypatch: pytest.MonkeyP
     compiled: list[int] = []
     real = UserProgram._region
 
-    def counted(
-        self: UserProgram, limited: bool, recorded: bool, start: Place | None
-    ) -> NativeRegion:
+    def counted(self: UserProgram, limited: bool, recorded: bool, start: Place | None) -> NativeRegion:
         found = real(self, limited, recorded, start)
         compiled.append(self.compiled)
         return found

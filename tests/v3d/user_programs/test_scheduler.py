@@ -59,9 +59,7 @@ DATA_BETWEEN = f"brr -, on\nnop\nnop\nnop\n.quad 0x1234567\n{TOO_EARLY}on: {NOTH
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
-    ("text", "codes"), [(TOO_EARLY, ["QPU-101"]), (NOTHING, []), (DATA_BETWEEN, [])]
-)
+@pytest.mark.parametrize(("text", "codes"), [(TOO_EARLY, ["QPU-101"]), (NOTHING, []), (DATA_BETWEEN, [])])
 def test_a_boards_programs_are_checked_once(engine: str, text: str, codes: list[str]) -> None:
     chip = Chip(engine)
     chip.load(text)

@@ -52,10 +52,7 @@ def test_conditional_writes_of_the_uniforms_address(condition: str, seen: int) -
     data = np.array([11, 12, 13, 14], np.uint32)
     name, uniforms = "uniforms_address_condition", [DATA + 4, 21, 22, 23]
     found = chosen(name, program, uniforms, data=data)
-    assert {choice: outcome.vpm[0, 0] for choice, outcome in found.items()} == {
-        "lane-0": seen,
-        "ignored": 12,
-    }
+    assert {choice: outcome.vpm[0, 0] for choice, outcome in found.items()} == {"lane-0": seen, "ignored": 12}
 
 
 @pytest.mark.parametrize(("choice", "written"), [("all", 7), ("none", 0)])
@@ -114,11 +111,7 @@ def test_long_pitches() -> None:
     data = np.arange(8192, dtype=np.uint32) + 100
     found = chosen("vdr_stride_bits", program, data=data)
     rows = {choice: outcome.vpm[:4, 0].tolist() for choice, outcome in found.items()}
-    assert rows == {
-        "13": [100, 101, 100, 101],
-        "14": [100, 2149, 100, 101],
-        "16": [100, 2149, 100, 4197],
-    }
+    assert rows == {"13": [100, 101, 100, 101], "14": [100, 2149, 100, 101], "16": [100, 2149, 100, 4197]}
 
 
 def test_long_strides() -> None:

@@ -183,9 +183,7 @@ def test_endless_loop_has_a_budget(engine: str) -> None:
 def test_dma_counts_for_the_budget(engine: str) -> None:
     """16384 elements in each turn of a loop of five instructions."""
     board = Board(engine, budget=100_000)
-    board.start(
-        "ldi vw_setup, 0x80004000\nforever: ldi vw_addr, 0x100000\nbrr forever\nnop\nnop\nnop" + END
-    )
+    board.start("ldi vw_setup, 0x80004000\nforever: ldi vw_addr, 0x100000\nbrr forever\nnop\nnop\nnop" + END)
     outcome = board.finish()
     assert outcome.codes == {"QPU-041": 1}
     assert f"DMA that counts for {7 * (128 * 128 + 16)}" in outcome.messages

@@ -86,9 +86,7 @@ def test_vectors_are_where_the_table_says(size: int, horizontal: bool, laned: bo
     field = 64 * 4 // size if size < 4 else 64
     for stride in (0, 63, r.randrange(64)):
         number = r.randrange(field)
-        setup = (
-            3 << 20 | stride << 12 | horizontal << 11 | laned << 10 | {1: 0, 2: 1, 4: 2}[size] << 8
-        )
+        setup = 3 << 20 | stride << 12 | horizontal << 11 | laned << 10 | {1: 0, 2: 1, 4: 2}[size] << 8
         program = "mov r0, unif\nldi r1, 1024\n"
         for quarter in range(4):
             load = 1 << 31 | 3 << 24 | 1 << 12 | 16 * quarter << 4
@@ -169,9 +167,7 @@ def test_block_mode_packs_nothing_of_sixteen_units_of_depth_1(engine: str, choic
         (2, 4, 0, [0, 100, 200, 300, 1, 101, 201, 301], [100 * n for n in range(8)]),
     ],
 )
-def test_block_mode_of_other_shapes(
-    units: int, depth: int, horizontal: int, apart: Any, packed: Any
-) -> None:
+def test_block_mode_of_other_shapes(units: int, depth: int, horizontal: int, apart: Any, packed: Any) -> None:
     setup = 2 << 30 | units << 23 | depth << 16 | horizontal << 14
     program = write_rows(0, 8) + f"ldi vw_setup, {setup}\nldi vw_setup, 0xc0010000\n"
     program += f"ldi vw_addr, {DATA}\nmov -, vw_wait"

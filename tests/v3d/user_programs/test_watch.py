@@ -32,9 +32,7 @@ def watched(
     check: bool = True,
 ) -> tuple[Reporter, Experiment]:
     reporter = Reporter(strict)
-    experiment = Experiment(
-        assemble(text).bytes, engine=engine, reporter=reporter, check=check, threads=1
-    )
+    experiment = Experiment(assemble(text).bytes, engine=engine, reporter=reporter, check=check, threads=1)
     for area in areas:
         experiment.add_area(area)
     experiment.run(qpus, [uniforms])

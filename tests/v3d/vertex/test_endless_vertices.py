@@ -19,10 +19,7 @@ from tests.support.long_shaders import (
     loop,
 )
 
-from vc4lab.qpu.run.environment import (
-    UNPROVEN_BUDGET,
-    Unsupported,
-)
+from vc4lab.qpu.run.environment import UNPROVEN_BUDGET, Unsupported
 from vc4lab.records.control import build
 from vc4lab.v3d.fragment.pipeline import PIPELINES
 from vc4lab.v3d.vertex import golden as golden_vertex
@@ -165,9 +162,7 @@ def test_a_vertex_shader_that_leaves_its_program(engine: str) -> None:
 
 
 @pytest.mark.parametrize("stage", ["coordinate", "vertex"])
-def test_an_endless_interpreted_vertex_shader_costs_few_instructions(
-    stage: str, steps: list[int]
-) -> None:
+def test_an_endless_interpreted_vertex_shader_costs_few_instructions(stage: str, steps: list[int]) -> None:
     frame = Frame(engine="interpreter")
     bad = gl_shader(frame, 0, 1) if stage == "coordinate" else gl_shader(frame, 1, 0)
     picture = frame.bin(viewport(frame.job) + bad + ARRAY)

@@ -52,9 +52,7 @@ def test_batches_read_uniforms_at_places_of_their_own(memory: GuestMemory, engin
 
 
 @pytest.mark.parametrize("wide", [1, 2, 64])
-def test_vertices_far_apart(
-    memory: GuestMemory, wide: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vertices_far_apart(memory: GuestMemory, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter takes some batches at a time; here nearly all of them are unused."""
     monkeypatch.setattr(golden, "MAX_WIDE_BATCHES", wide)
     memory.write(ARRAYS, np.arange(800, dtype=np.uint32).tobytes())
@@ -70,9 +68,7 @@ def test_vertices_far_apart(
 # -- in a frame ---------------------------------------------------------------------------------
 
 
-def drawn(
-    engine: str, text: str, uniforms: tuple[int, ...] = (), found: int = 0
-) -> tuple[Frame, np.ndarray]:
+def drawn(engine: str, text: str, uniforms: tuple[int, ...] = (), found: int = 0) -> tuple[Frame, np.ndarray]:
     """A red triangle whose vertex shader is `text`, which is to copy three words."""
     frame = Frame(64, 64, engine=engine)
     job = frame.job

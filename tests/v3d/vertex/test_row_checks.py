@@ -130,9 +130,7 @@ def either(first: str, second: str) -> str:
         (read_setup(1) + write_setup() + "x: brr -, ra1\nnop\nnop\nnop\n", 1, 3, set()),
     ],
 )
-def test_what_is_wrong_on_all_ways_is_found(
-    text: str, rows_in: int, rows_out: int, codes: set[str]
-) -> None:
+def test_what_is_wrong_on_all_ways_is_found(text: str, rows_in: int, rows_out: int, codes: set[str]) -> None:
     assert found(text, rows_in, rows_out) == codes
 
 

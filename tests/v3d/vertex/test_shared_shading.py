@@ -178,12 +178,9 @@ def test_batches_outside_of_the_range_are_left_alone() -> None:
     assert context.batches == 2 * BATCHES_PER_PIECE + 3
     pitch = shading.key.pitch
     batches = [
-        any(ctypes.string_at(context.output + k * pitch, pitch))
-        for k in range(3 * BATCHES_PER_PIECE + 16)
+        any(ctypes.string_at(context.output + k * pitch, pitch)) for k in range(3 * BATCHES_PER_PIECE + 16)
     ]
-    assert [k for k, there in enumerate(batches) if there] == [
-        *range(5, 5 + 2 * BATCHES_PER_PIECE + 3)
-    ]
+    assert [k for k, there in enumerate(batches) if there] == [*range(5, 5 + 2 * BATCHES_PER_PIECE + 3)]
 
 
 def test_a_recorded_run_looks_the_same_and_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,9 +166,7 @@ def test_sizes_strides_overlap_and_total_size(memory, engine):
     rows, *_ = shade(memory, key, 0, 15, arrays)
     data = memory.read(ARRAYS, 4096)
     for vertex in range(16):
-        assert rows[0, vertex] & 0xFFFFFF == int.from_bytes(
-            data[3 * vertex : 3 * vertex + 3], "little"
-        )
+        assert rows[0, vertex] & 0xFFFFFF == int.from_bytes(data[3 * vertex : 3 * vertex + 3], "little")
         assert rows[1, vertex] == int.from_bytes(data[100:104], "little")
         place = 1 + 5 * vertex
         assert rows[2, vertex] == int.from_bytes(data[place : place + 4], "little")

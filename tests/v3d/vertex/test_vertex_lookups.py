@@ -118,9 +118,7 @@ def test_texture_parameters_follow_the_uniform_pointer(memory, move, late, branc
     """Moved by 96 bytes; after the parameters uniforms are read there, too."""
     texels = np.random.default_rng(9).integers(0, 1 << 32, 64, np.uint32)
     memory.write(0x40000, texels.tobytes())
-    p0, p1, *_ = TextureConfig(
-        base=0x40000, width=8, height=8, mag_filter=1, min_filter=1
-    ).parameters()
+    p0, p1, *_ = TextureConfig(base=0x40000, width=8, height=8, mag_filter=1, min_filter=1).parameters()
     relative = "rel" in move
     here = UNIFORMS + (92 if relative else 96)
     memory.write(UNIFORMS, struct.pack("<4I", UNIFORMS + 96, 1, 2, 3) + bytes(200))

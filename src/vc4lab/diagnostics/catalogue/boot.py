@@ -76,8 +76,7 @@ ENTRIES = [
     Entry(
         "BOOT-010",
         "A line of config.txt cannot be parsed",
-        "The line is neither key=value, nor a [filter], nor a comment. The firmware skips it "
-        "silently.",
+        "The line is neither key=value, nor a [filter], nor a comment. The firmware skips it silently.",
         _CONFIG,
         "Correct or remove the line.",
         Severity.WARNING,
@@ -85,8 +84,7 @@ ENTRIES = [
     Entry(
         "BOOT-011",
         "Unknown filter in config.txt",
-        "The firmware skips the section's lines, as it does for every filter that it does not "
-        "know.",
+        "The firmware skips the section's lines, as it does for every filter that it does not know.",
         _CONFIG + ", conditional filters",
         "Use one of [all], [pi1], [pi2], [pi3], [pi0], [none], [EDID=…], [gpio4=1] and the few "
         "others that the reference lists.",

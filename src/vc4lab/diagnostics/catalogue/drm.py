@@ -77,8 +77,7 @@ ENTRIES = [
         "index for each texture request, one word for each uniform read and each texture "
         "parameter.",
         "Linux vc4_validate.c, validate_gl_shader_rec",
-        "Write uniforms in the order of the instructions that read them, the fragment shader's "
-        "first.",
+        "Write uniforms in the order of the instructions that read them, the fragment shader's first.",
     ),
     Entry(
         "DRM-010",
@@ -101,8 +100,7 @@ ENTRIES = [
     Entry(
         "DRM-012",
         "Index or attribute array reaches beyond its buffer",
-        "With the highest index of the draws, the vertex fetch would read past the end of the "
-        "buffer.",
+        "With the highest index of the draws, the vertex fetch would read past the end of the buffer.",
         "Linux vc4_validate.c, validate_indexed_prim_list and validate_gl_shader_rec",
         "Check offset, stride and maximum index.",
     ),
@@ -146,8 +144,7 @@ ENTRIES = [
         "The job has flags that the kernel does not know, or padding that is not 0. The kernel "
         "returns EINVAL.",
         "Linux vc4_gem.c, vc4_submit_cl_ioctl; include/uapi/drm/vc4_drm.h",
-        "The known flags are 1 (clear), 2 (fixed tile order), 4 (increasing X) and 8 (increasing "
-        "Y).",
+        "The known flags are 1 (clear), 2 (fixed tile order), 4 (increasing X) and 8 (increasing Y).",
     ),
     Entry(
         "DRM-018",

@@ -65,8 +65,7 @@ ENTRIES = [
         "waits for one, or gets what belongs to something else; no document says which. vc4lab "
         "gives 0 (`vc4lab unknowns varying_missing`).",
         "AG100-R p. 50 and table 46; hardware reference 4.15",
-        "Byte 3 of the shader record is the number of varyings of a vertex: as many as the "
-        "program reads.",
+        "Byte 3 of the shader record is the number of varyings of a vertex: as many as the program reads.",
         Severity.WARNING,
         fails_on_boards=True,
     ),

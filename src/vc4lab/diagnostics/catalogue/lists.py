@@ -137,8 +137,7 @@ ENTRIES = [
     Entry(
         "CLE-016",
         "Unknown primitive mode or index type",
-        "The primitive mode or the index type of this record is not documented. The draw is "
-        "skipped.",
+        "The primitive mode or the index type of this record is not documented. The draw is skipped.",
         "AG100-R p. 67, records 32, 33 and 41",
         "Modes are 0 (points) to 6 (triangle fan) in bits 3:0; index types are 0 (8 bits) and 1 "
         "(16 bits) in bits 7:4.",
@@ -193,8 +192,7 @@ ENTRIES = [
         "A thread waits at Wait on Semaphore (8), and the other thread ended without Increment "
         "Semaphore (7). The V3D hangs: CTRUN and CTSUBS stay 1.",
         "AG100-R p. 65, records 7 and 8",
-        "Put 7 directly before the flush of the binning list, and 8 before the first tile's "
-        "branch.",
+        "Put 7 directly before the flush of the binning list, and 8 before the first tile's branch.",
     ),
     Entry(
         "CLE-023",
@@ -355,8 +353,7 @@ ENTRIES = [
         "in place of the third vertex of a triangle or the second of a trapezoid. There is none "
         "within 16 MiB, so the hardware would not stop reading.",
         "AG100-R p. 68",
-        "End the coordinates with 0xBFFF0000, after two vertices of a triangle or one of a "
-        "trapezoid (RHT).",
+        "End the coordinates with 0xBFFF0000, after two vertices of a triangle or one of a trapezoid (RHT).",
     ),
     Entry(
         "CLE-040",

@@ -28,8 +28,7 @@ ENTRIES = [
         "writes of depth or stencil stand earlier than they have to; the number is a second run of "
         "the model with these instructions further down.",
         "AG100-R, scoreboard; bm project: 2 to 4 times slower; Mesa: +1.2 %",
-        "Move the first read or write of the tile buffer (colour load, tlb_z, tlb_c) towards the "
-        "end.",
+        "Move the first read or write of the tile buffer (colour load, tlb_z, tlb_c) towards the end.",
         HINT,
     ),
     Entry(
@@ -93,8 +92,7 @@ ENTRIES = [
     Entry(
         "PERF-009",
         "Hidden quads are shaded",
-        "Many quads fail the depth test only after they were shaded, in draws that do not enable "
-        "early Z.",
+        "Many quads fail the depth test only after they were shaded, in draws that do not enable early Z.",
         "record 96, early Z; hardware reference, front end pipe",
         "Enable early Z: fragment shaders without discard and without depth writes, depth test "
         "with one direction for the whole frame; draw from front to back.",
@@ -106,8 +104,7 @@ ENTRIES = [
         "Two programs may share a QPU, so that one works while the other waits for its texture. "
         "This one uses more than half of the registers, or is not marked for it.",
         "AG100-R, threads; bm project: 384 against 511 Mpixel/s; Mesa: up to +20 %",
-        "Keep the program within 16 registers of each file, with thread switches after its "
-        "requests.",
+        "Keep the program within 16 registers of each file, with thread switches after its requests.",
         HINT,
     ),
     Entry(

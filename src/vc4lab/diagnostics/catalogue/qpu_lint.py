@@ -108,8 +108,7 @@ LINT_ENTRIES = [
     Entry(
         "QPU-112",
         "Branch in a delay slot",
-        "The three instructions after a branch are always executed; none of them may be another "
-        "branch.",
+        "The three instructions after a branch are always executed; none of them may be another branch.",
         "AG100-R p. 34; Linux vc4 validator",
         "Fill the delay slots with other instructions or nop.",
         Severity.WARNING,

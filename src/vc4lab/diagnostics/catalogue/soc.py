@@ -60,8 +60,7 @@ ENTRIES = [
     Entry(
         "SOC-012",
         "Unknown property tag",
-        "vc4lab does not know the tag. Its response bit stays 0, as with firmware that does not "
-        "know it.",
+        "vc4lab does not know the tag. Its response bit stays 0, as with firmware that does not know it.",
         _MAILBOX,
         "Check the tag's number, and test bit 31 of its third word before using the value.",
         Severity.WARNING,
@@ -98,8 +97,7 @@ ENTRIES = [
     Entry(
         "SOC-021",
         "No memory for the framebuffer",
-        "The picture does not fit into the VideoCore's part of the RAM. The firmware answers with "
-        "address 0.",
+        "The picture does not fit into the VideoCore's part of the RAM. The firmware answers with address 0.",
         _MAILBOX + ", allocate buffer",
         "Ask for a smaller picture, or raise gpu_mem= in config.txt (MiB).",
     ),
@@ -126,8 +124,7 @@ ENTRIES = [
         "Until the program asks the firmware to enable it, the V3D has neither power nor clock: "
         "its registers read 0xDEADBEEF and ignore writes.",
         _MAILBOX + ", enable QPU (0x00030012) or set domain state (0x00038030)",
-        "Send the property tag 0x00030012 with value 1 first, then check that V3D_IDENT0 reads "
-        "0x02443356.",
+        "Send the property tag 0x00030012 with value 1 first, then check that V3D_IDENT0 reads 0x02443356.",
     ),
     Entry(
         "SOC-050",
@@ -173,8 +170,7 @@ ENTRIES = [
     Entry(
         "SOC-055",
         "Register write without the password",
-        "The registers of power management and clock manager ignore writes without 0x5A in the top "
-        "byte.",
+        "The registers of power management and clock manager ignore writes without 0x5A in the top byte.",
         _PERIPHERALS + " 6.3, clock manager",
         "OR 0x5A000000 into the value.",
         Severity.WARNING,

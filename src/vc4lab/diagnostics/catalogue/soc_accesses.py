@@ -5,8 +5,7 @@ from __future__ import annotations
 from vc4lab.diagnostics.entry import Entry, Severity
 
 _UNALIGNED = (
-    "ARM Architecture Reference Manual ARMv7-A, A3.2.1, A3.2.2 and B3.2.1; ARMv8-A, B2.5.2 and "
-    "D5.2.9"
+    "ARM Architecture Reference Manual ARMv7-A, A3.2.1, A3.2.2 and B3.2.1; ARMv8-A, B2.5.2 and D5.2.9"
 )
 
 ENTRIES = [

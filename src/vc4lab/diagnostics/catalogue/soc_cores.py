@@ -96,8 +96,7 @@ ENTRIES = [
         "In HYP mode subs pc, lr and ldm with ^ are undefined instructions. Handlers written for "
         "IRQ or supervisor mode end with them.",
         "ARM Architecture Reference Manual ARMv7-A, B9.3.5 (eret), B9.3.19 (subs pc, lr)",
-        "Return with eret, or leave HYP mode at the start, so that interrupts are taken in IRQ "
-        "mode.",
+        "Return with eret, or leave HYP mode at the start, so that interrupts are taken in IRQ mode.",
         Severity.WARNING,
     ),
     Entry(

@@ -130,8 +130,7 @@ SYMPTOMS = [
             "CACHE-006",
             "SOC-085",
             "SOC-086",
-            "Load and store of the tile buffer have another format (raster, T-format) than the "
-            "picture.",
+            "Load and store of the tile buffer have another format (raster, T-format) than the picture.",
         ),
     ),
     Symptom(
@@ -178,17 +177,7 @@ SYMPTOMS = [
             "reboots",
             "resets",
         ),
-        (
-            "SOC-042",
-            "SOC-110",
-            "SOC-059",
-            "SOC-043",
-            "SOC-087",
-            "SOC-048",
-            "SOC-046",
-            "SOC-113",
-            "BOOT-030",
-        ),
+        ("SOC-042", "SOC-110", "SOC-059", "SOC-043", "SOC-087", "SOC-048", "SOC-046", "SOC-113", "BOOT-030"),
     ),
     Symptom(
         (

@@ -69,9 +69,7 @@ class Buffers:
         if found is None:
             size = resource.size
             found = self._buffers[resource.number] = Buffer(
-                resource.memory.copy(),
-                np.full(size, AT_BEGIN, np.int32),
-                np.arange(size, dtype=np.int64),
+                resource.memory.copy(), np.full(size, AT_BEGIN, np.int32), np.arange(size, dtype=np.int64)
             )
         return found
 

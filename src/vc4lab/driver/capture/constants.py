@@ -61,13 +61,9 @@ def parse_constants(text: str, file: str) -> bytes:
     for number, line in enumerate(lines[1:], 2):
         cells = [cell.strip() for cell in line.split(",")]
         if cells[0] != f"CONST[{number - 2}]":
-            raise CaptureError(
-                "CAP-006", f"{cells[0][:40]!r} is not CONST[{number - 2}]", file, number
-            )
+            raise CaptureError("CAP-006", f"{cells[0][:40]!r} is not CONST[{number - 2}]", file, number)
         if not 2 <= len(cells) <= 5 or (len(cells) < 5 and number <= len(lines) - 1):
-            raise CaptureError(
-                "CAP-006", f"{len(cells) - 1} words, but there must be 4", file, number
-            )
+            raise CaptureError("CAP-006", f"{len(cells) - 1} words, but there must be 4", file, number)
         for cell in cells[1:]:
             try:
                 words.append(parse_word(cell))

@@ -19,15 +19,7 @@ from vc4lab.capture.table import TABLE_BYTES, Value
 from vc4lab.driver.capture.pictures import NoPicture, edited, is_editable
 from vc4lab.driver.capture.store import LEVEL
 from vc4lab.driver.capture.unpack import VIEWS, sum_of
-from vc4lab.driver.capture.vertices import (
-    KINDS,
-    MAX_ROWS,
-    Column,
-    Shape,
-    cell_bytes,
-    header,
-    rows_text,
-)
+from vc4lab.driver.capture.vertices import KINDS, MAX_ROWS, Column, Shape, cell_bytes, header, rows_text
 from vc4lab.mesa.protocol.formats import Format, layout_of
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.qpu.text.syntax import AssemblyError

@@ -11,13 +11,7 @@ from vc4lab.capture.lines import TEXT_BYTES, decoded, numbered
 from vc4lab.capture.table import Value, read_table
 from vc4lab.driver.capture.constants import parse_constants
 from vc4lab.driver.capture.edits import EditedFiles
-from vc4lab.driver.capture.model import (
-    STAGES,
-    Capture,
-    CapturedFrame,
-    CapturedResource,
-    box_shape,
-)
+from vc4lab.driver.capture.model import STAGES, Capture, CapturedFrame, CapturedResource, box_shape
 from vc4lab.driver.capture.state_text import parse_part
 from vc4lab.driver.capture.store import LEVEL, data_file, part_file
 from vc4lab.driver.capture.stored_programs import from_json, text_sum
@@ -205,9 +199,7 @@ class _Loader:
 
     def _programs(self, queue: Value) -> None:
         table = queue.get("programs")
-        files = {
-            part_file("shader", number): text for number, text in self.made.parts["shader"].items()
-        }
+        files = {part_file("shader", number): text for number, text in self.made.parts["shader"].items()}
         for one in table if table is not None else ():
             text = files.get(one["shader"].text())
             program = from_json(one, text or "")

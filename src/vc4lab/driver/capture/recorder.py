@@ -12,13 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.driver.capture.model import (
-    STAGES,
-    Capture,
-    CapturedFrame,
-    CapturedResource,
-    box_shape,
-)
+from vc4lab.driver.capture.model import STAGES, Capture, CapturedFrame, CapturedResource, box_shape
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.block_reader import BlockReader, with_own_offsets
 from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS, Codec

@@ -66,9 +66,7 @@ def _shader_state_lines(value: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _list_lines(
-    prefix: str, values: tuple[Any, ...], lines_of: Callable[[str, Any], list[str]]
-) -> list[str]:
+def _list_lines(prefix: str, values: tuple[Any, ...], lines_of: Callable[[str, Any], list[str]]) -> list[str]:
     lines = []
     for place, value in enumerate(values):
         path = f"{prefix}[{place}]"
@@ -193,9 +191,7 @@ class _Parser:
         try:
             return parse_ref(kind, line.value)
         except ValueError:
-            raise self.lines.wrong(
-                line, f"{line.value[:60]!r} is not {kind}- and a number"
-            ) from None
+            raise self.lines.wrong(line, f"{line.value[:60]!r} is not {kind}- and a number") from None
 
     def _items(
         self, prefix: str, read: Callable[[str], Any] | None, most: int = MAX_ITEMS
@@ -310,9 +306,7 @@ class _Parser:
                 return tuple(parse_float(word) for word in words)
             return tuple(_whole(word) for word in words)
         except (ValueError, OverflowError):
-            raise self.lines.wrong(
-                line, f"{line.value[:60]!r} has something that is no number"
-            ) from None
+            raise self.lines.wrong(line, f"{line.value[:60]!r} has something that is no number") from None
 
 
 def _whole(text: str) -> int:

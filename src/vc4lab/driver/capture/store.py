@@ -80,9 +80,7 @@ def content(capture: Capture) -> dict[str, Any]:
                 for one in capture.frames
             ],
             "resources": [_resource(one) for one in capture.resources.values()],
-            "programs": [
-                to_json(one, part_file("shader", texts[one.text])) for one in capture.programs
-            ],
+            "programs": [to_json(one, part_file("shader", texts[one.text])) for one in capture.programs],
         },
     }
 

@@ -96,11 +96,7 @@ def _lookup(text: str, key: Any) -> tuple[str, str]:
 def stored_programs(programs: Programs, capture: Capture) -> list[StoredProgram]:
     """The programs that draws of a capture may have used."""
     texts = set(capture.parts["shader"].values())
-    return [
-        StoredProgram(text, plain(key), made)
-        for text, key, made in programs.known()
-        if text in texts
-    ]
+    return [StoredProgram(text, plain(key), made) for text, key, made in programs.known() if text in texts]
 
 
 def stored_compiler(capture: Capture, otherwise: Compiler) -> Compiler:
@@ -157,15 +153,10 @@ def named_compiler(capture: Capture, otherwise: Compiler) -> Compiler:
 def to_json(program: StoredProgram, shader: str) -> dict[str, Any]:
     """A program for the table. shader: the name of its text."""
     made = program.made
-    found: dict[str, Any] = {
-        "shader": shader,
-        "sum": text_sum(program.text),
-        "key": program.key,
-    }
+    found: dict[str, Any] = {"shader": shader, "sum": text_sum(program.text), "key": program.key}
     if isinstance(made, CompiledVertex):
         found["attributes"] = [
-            [one.element, one.size, one.vertex_offset, one.coordinate_offset]
-            for one in made.attributes
+            [one.element, one.size, one.vertex_offset, one.coordinate_offset] for one in made.attributes
         ]
     found["programs"] = [_shader_json(one) for one in program.shaders]
     return found
@@ -176,19 +167,14 @@ def _shader_json(shader: CompiledShader) -> dict[str, Any]:
         "stage": shader.stage.value,
         "words": [f"{word:016x}" for word in shader.words],
         "uniforms": [[one.kind.name, one.index, one.value] for one in shader.uniforms],
-        "varyings": [
-            [one.name, one.index, one.component, one.interpolation] for one in shader.varyings
-        ],
+        "varyings": [[one.name, one.index, one.component, one.interpolation] for one in shader.varyings],
         **{name: getattr(shader, name) for name in _FLAGS},
         "lines": [list(one) for one in shader.lines],
     }
 
 
 _FLAGS = ("is_threaded", "uses_discard", "writes_depth", "reads_color")
-_STAGES = {
-    1: (Stage.FRAGMENT,),
-    2: (Stage.VERTEX, Stage.COORDINATE),
-}
+_STAGES = {1: (Stage.FRAGMENT,), 2: (Stage.VERTEX, Stage.COORDINATE)}
 
 
 def from_json(value: Value, text: str) -> StoredProgram:
@@ -208,12 +194,8 @@ def from_json(value: Value, text: str) -> StoredProgram:
 
 
 def _slot(value: Value) -> AttributeSlot:
-    offsets = [
-        None if value[place].value is None else value[place].whole(0, 255) for place in (2, 3)
-    ]
-    return AttributeSlot(
-        value[0].whole(VERTEX_NUMBER, 31), value[1].whole(1, 16), offsets[0], offsets[1]
-    )
+    offsets = [None if value[place].value is None else value[place].whole(0, 255) for place in (2, 3)]
+    return AttributeSlot(value[0].whole(VERTEX_NUMBER, 31), value[1].whole(1, 16), offsets[0], offsets[1])
 
 
 def _shader(value: Value) -> CompiledShader:
@@ -231,9 +213,7 @@ def _shader(value: Value) -> CompiledShader:
         raise value.wrong("it is larger than programs are")
     lines = value.get("lines")
     sources = (
-        ()
-        if lines is None
-        else tuple(tuple(number.whole(0, 1 << 20) for number in one) for one in lines)
+        () if lines is None else tuple(tuple(number.whole(0, 1 << 20) for number in one) for one in lines)
     )
     return CompiledShader(
         stage, words, uniforms, varyings=varyings, lines=sources,

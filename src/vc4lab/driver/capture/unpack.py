@@ -116,9 +116,7 @@ def _levels(resource: CapturedResource) -> Iterator[View]:
             offset += level.rows * level.row_bytes
 
 
-def _rows(
-    data: bytes, offset: int, resource: CapturedResource, width: int, height: int
-) -> NDArray[np.uint8]:
+def _rows(data: bytes, offset: int, resource: CapturedResource, width: int, height: int) -> NDArray[np.uint8]:
     import numpy as np
 
     rows, across = resource.layout.rows(height), resource.layout.row_bytes(width)
@@ -142,8 +140,7 @@ def _tables(capture: Capture) -> Iterator[View]:
         file = f"vertices/{kind}-{counts[kind]}.csv"
         shape = table.shape
         lines = [
-            f"# {ref_text('resource', shape.resource)} from byte {shape.start}, "
-            f"{shape.stride} bytes a row",
+            f"# {ref_text('resource', shape.resource)} from byte {shape.start}, {shape.stride} bytes a row",
             header(shape),
             *rows_text(shape, table.first, table.last, table.content),
         ]

@@ -147,9 +147,7 @@ class DrawTables:
             if bound is None or resource.target != Target.BUFFER:
                 continue
             key = resource.number, bound.state.offset, bound.state.stride, one.instance_divisor
-            groups.setdefault(key, []).extend(
-                columns_of(f"IN[{number}]", one.src_format, one.src_offset)
-            )
+            groups.setdefault(key, []).extend(columns_of(f"IN[{number}]", one.src_format, one.src_offset))
         found = []
         for (resource, offset, stride, divisor), columns in groups.items():
             # Mesa subtracts what a draw does not read: offsets wrap.
@@ -195,10 +193,7 @@ class DrawTables:
             lowest = max(lowest, -(shape.start // shape.stride) if shape.start < 0 else 0)
             highest = min(highest, (resource.size - size - shape.start) // shape.stride)
         highest = min(highest, lowest + MAX_ROWS)
-        begin, end = (
-            shape.start + lowest * shape.stride,
-            shape.start + highest * shape.stride + size,
-        )
+        begin, end = (shape.start + lowest * shape.stride, shape.start + highest * shape.stride + size)
         if highest < lowest or begin < 0 or end > resource.size:
             return None
         buffer = self._buffers.buffer(resource)

@@ -89,9 +89,7 @@ class JobWatch:
         ]
 
 
-def work_of(
-    capture: Capture, *, gpu: GpuOptions, reporter: Reporter
-) -> Iterator[tuple[str, Frame]]:
+def work_of(capture: Capture, *, gpu: GpuOptions, reporter: Reporter) -> Iterator[tuple[str, Frame]]:
     """What each job of each frame took, named by the frame's number. Raises CaptureError."""
     player = Player(capture, gpu=gpu, reporter=reporter)
     with JobWatch(player, work=True, counters=False) as watch:

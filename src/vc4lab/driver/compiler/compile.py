@@ -22,13 +22,7 @@ from vc4lab.driver.compiler.machine.output import Scheduled
 from vc4lab.driver.compiler.machine.policies import POLICIES, SPARING, Policy
 from vc4lab.driver.compiler.machine.schedule import SWITCH_DISTANCE, schedule
 from vc4lab.driver.compiler.machine.threads import in_parts
-from vc4lab.driver.compiler.result import (
-    NO_ELEMENT,
-    AttributeSlot,
-    CompiledShader,
-    CompiledVertex,
-    Stage,
-)
+from vc4lab.driver.compiler.result import NO_ELEMENT, AttributeSlot, CompiledShader, CompiledVertex, Stage
 from vc4lab.driver.compiler.ssa.flatten import flatten
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
 from vc4lab.driver.compiler.ssa.hoist import hoist
@@ -142,9 +136,7 @@ def _flat(program: Program, *, unrolls: bool) -> Function:
     return hoist(optimise(flat))
 
 
-def _read_outputs(
-    program: Program, key: VertexKey, varyings: Sequence[Varying]
-) -> set[tuple[int, int]]:
+def _read_outputs(program: Program, key: VertexKey, varyings: Sequence[Varying]) -> set[tuple[int, int]]:
     """The outputs, by register and component, that a program must give."""
     wanted = {("POSITION", 0, component) for component in range(4)}
     if key.has_point_size:
@@ -164,9 +156,7 @@ def _only(function: Function, outputs: set[tuple[int, int]]) -> Function:
     """The function with these outputs, and no others."""
     for node in function.body:
         if isinstance(node, Block):
-            node.values = [
-                one for one in node.values if one.op != "output" or one.attributes in outputs
-            ]
+            node.values = [one for one in node.values if one.op != "output" or one.attributes in outputs]
     return function
 
 

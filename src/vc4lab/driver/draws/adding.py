@@ -32,9 +32,7 @@ _numbers = attrgetter(
     "indexed", "primitive_restart",
 )  # fmt: skip
 """All of a draw but what is only a hint, and where its state is."""
-_kind = attrgetter(
-    "mode", "instances", "start_instance", "restart_index", "indexed", "primitive_restart"
-)
+_kind = attrgetter("mode", "instances", "start_instance", "restart_index", "indexed", "primitive_restart")
 """The same without what says which vertices it has."""
 
 
@@ -53,9 +51,7 @@ class DrawAdder:
         Whether the last draw was added with vertices of its own: with others it is the same, too.
     """
 
-    def __init__(
-        self, memory: GpuMemory, compiler: Compiler, report: Callable[[str, str], None]
-    ) -> None:
+    def __init__(self, memory: GpuMemory, compiler: Compiler, report: Callable[[str, str], None]) -> None:
         self.memory = memory
         self.lowering = DrawLowering(memory, compiler, report)
         self.pipeline: Pipeline | None = None
@@ -108,9 +104,7 @@ class DrawAdder:
                 if self._add_known(job, made, uniforms, whole, vertices=vertices):
                     return True
                 if draw.primitive_restart:
-                    made, lasts = self._prepare(
-                        job.target, moved or shared.state, draw, may_move=False
-                    )
+                    made, lasts = self._prepare(job.target, moved or shared.state, draw, may_move=False)
             if lasts and not made.moves:
                 _keep(shared.prepared, key, made)
         return self._add_known(job, made, uniforms, whole, lasts=lasts)

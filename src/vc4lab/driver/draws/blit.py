@@ -76,9 +76,7 @@ _ELEMENTS = objects.VertexElements(
     (objects.VertexElement(0, 0, 0, _VEC4), objects.VertexElement(16, 0, 0, _VEC4))
 )
 _BLEND = objects.BlendState(rt=(objects.BlendTarget(colormask=ALL_COLOURS),) * 8)
-_RASTERIZER = objects.RasterizerState(
-    scissor=True, half_pixel_center=True, point_size=1.0, line_width=1.0
-)
+_RASTERIZER = objects.RasterizerState(scissor=True, half_pixel_center=True, point_size=1.0, line_width=1.0)
 _DSA = objects.DepthStencilAlphaState(stencil=(objects.StencilFace(), objects.StencilFace()))
 _EDGE = Wrap.CLAMP_TO_EDGE
 _SAMPLERS = {
@@ -195,9 +193,7 @@ class BlitDraws:
             source,
             address,
             _state(command, target, source, rectangle),
-            make_draw(
-                mode=Primitive.TRIANGLE_FAN, count=CORNERS, instances=1, max_index=CORNERS - 1
-            ),
+            make_draw(mode=Primitive.TRIANGLE_FAN, count=CORNERS, instances=1, max_index=CORNERS - 1),
             _covers(command, target),
         )
         return made

@@ -245,9 +245,7 @@ class FrameDraws:
         """It has added them."""
         self._memory.arena.next = self.sink.arena
 
-    def add(
-        self, placed: PlacedDraw, blocks: tuple[int, int], vertices: Vertices | None = None
-    ) -> bool:
+    def add(self, placed: PlacedDraw, blocks: tuple[int, int], vertices: Vertices | None = None) -> bool:
         """Add a draw with the blocks of its constants, 0: none. Raises OutOfMemory.
 
         vertices: its own; False if they are not inside of their buffers, a record cannot name
@@ -263,9 +261,7 @@ class FrameDraws:
         if vertices is not None:
             self._offsets[: len(vertices.offsets)] = vertices.offsets
             named = 1, *map(signed32, vertices[:3])
-        added = self._native(
-            self.sink.address, placed.address, *constants, *named, self._offsets.ctypes.data
-        )
+        added = self._native(self.sink.address, placed.address, *constants, *named, self._offsets.ctypes.data)
         self.give_arena()
         if not added and vertices is None:
             raise OutOfMemory(f"a draw with {4 * placed.block.word_count} bytes of uniforms")

@@ -29,9 +29,7 @@ BLOCK = 4 * LANES
 
 
 @staged
-def index_range(
-    place: Value, count: Value, size: Value, restart: Value | None = None
-) -> tuple[Value, Value]:
+def index_range(place: Value, count: Value, size: Value, restart: Value | None = None) -> tuple[Value, Value]:
     """The lowest and the highest of `count` > 0 unsigned indices of 1, 2 or 4 bytes, except those
     that are `restart`; if there are no others, -1 and 0.
     """

@@ -11,12 +11,7 @@ import numpy as np
 
 from vc4lab.driver.compiler.keys import Primitives
 from vc4lab.driver.draws.frame_draws import Moving
-from vc4lab.driver.draws.pipeline import (
-    IdentityCache,
-    Pipeline,
-    kind_of,
-    make_pipeline,
-)
+from vc4lab.driver.draws.pipeline import IdentityCache, Pipeline, kind_of, make_pipeline
 from vc4lab.driver.draws.placed import ARRAYS, INDEXED
 from vc4lab.driver.draws.polygon_mode import drawn_as, without
 from vc4lab.driver.draws.prepared import PreparedDraw
@@ -26,14 +21,7 @@ from vc4lab.driver.draws.provoking import flat_varyings
 from vc4lab.driver.draws.sampled import SampledTextures
 from vc4lab.driver.draws.state_records import clip_window, state_records, viewport_of
 from vc4lab.driver.draws.uniforms import STIPPLE_ROWS, StreamValues
-from vc4lab.driver.draws.vertices import (
-    FixedArrays,
-    Instance,
-    ShaderRecords,
-    attributes,
-    moves,
-    sources,
-)
+from vc4lab.driver.draws.vertices import FixedArrays, Instance, ShaderRecords, attributes, moves, sources
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records import states
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, MAX_ATTRIBUTES
@@ -47,9 +35,7 @@ if TYPE_CHECKING:
     from vc4lab.mesa.state.pipe import PipeState
 
 MAX_INSTANCES = 1 << 16
-SHADER_STATES = [
-    int(states.GlShaderState.make(attributes=count & 7)) for count in range(MAX_ATTRIBUTES + 1)
-]
+SHADER_STATES = [int(states.GlShaderState.make(attributes=count & 7)) for count in range(MAX_ATTRIBUTES + 1)]
 """Record 64 without its address, by the number of arrays."""
 EXTENDED_STATE = int(states.GlShaderState.make(extended=1))
 assert GL_FIXED_SIZE + MAX_ATTRIBUTES * ATTRIBUTE_SIZE <= EXTENDED_STRIDES
@@ -66,9 +52,7 @@ class DrawLowering:
         What vertex inputs without a buffer read.
     """
 
-    def __init__(
-        self, memory: GpuMemory, compiler: Compiler, report: Callable[[str, str], None]
-    ) -> None:
+    def __init__(self, memory: GpuMemory, compiler: Compiler, report: Callable[[str, str], None]) -> None:
         self.memory = memory
         self._report = report
         self.programs = Programs(memory, compiler)
@@ -126,10 +110,7 @@ class DrawLowering:
         )  # fmt: skip
         writes_z = pipeline.fragment_key.writes_z
         made = PreparedDraw(
-            records,
-            writes_z,
-            bool(pipeline.stencil) or (writes_z and dsa.depth_writemask),
-            pipeline=pipeline,
+            records, writes_z, bool(pipeline.stencil) or (writes_z and dsa.depth_writemask), pipeline=pipeline
         )
         places = self._shaded(made, state, draw, pipeline, parts, target.order)
         made.plan.close()
@@ -171,9 +152,7 @@ class DrawLowering:
         found: Any = resource
         used = ctypes.addressof(found.used)
         restart = draw.restart_index if draw.primitive_restart else None
-        return Moving(
-            INDEXED, least, arrays, buffers, size, found.address, found.size, used, restart, seen
-        )
+        return Moving(INDEXED, least, arrays, buffers, size, found.address, found.size, used, restart, seen)
 
     def _pipeline(
         self, state: PipeState, target: FrameTarget, kind: Primitives, *, is_outline: bool
@@ -203,9 +182,7 @@ class DrawLowering:
         for text in without(state.rasterizer, kind):
             self._report("GL-018", text)
         if is_outline and is_flat(made, state.rasterizer):
-            self._report(
-                "GL-018", "flat colours of polygons as lines and points are of their own ends"
-            )
+            self._report("GL-018", "flat colours of polygons as lines and points are of their own ends")
         return made
 
     def _shaded(
@@ -257,9 +234,7 @@ class DrawLowering:
             stipple=self._stipple(state) if pipeline.fragment_key.is_stippled else 0,
         )
         vertex = StreamValues(
-            textures=self.textures.of_stage(state.vertex),
-            viewport=viewport,
-            clip_planes=state.ucp,
+            textures=self.textures.of_stage(state.vertex), viewport=viewport, clip_planes=state.ucp
         )
         return made.add_fragment_stream(pipeline, fragment), vertex
 

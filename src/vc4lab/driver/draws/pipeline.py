@@ -88,9 +88,7 @@ def kind_of(mode: Primitive) -> Primitives:
     return Primitives.LINES if is_line else Primitives.TRIANGLES
 
 
-def make_pipeline(
-    state: PipeState, target: FrameTarget, kind: Primitives, programs: Programs
-) -> Pipeline:
+def make_pipeline(state: PipeState, target: FrameTarget, kind: Primitives, programs: Programs) -> Pipeline:
     """The programs of a state. Raises Refused, CompileError, OutOfMemory."""
     vertex_shader, fragment_shader = state.vertex.shader, state.fragment.shader
     assert state.rasterizer is not None
@@ -120,9 +118,7 @@ def make_pipeline(
     vertex_key = VertexKey(
         formats=tuple(SINGLE.get(int(one.src_format), int(one.src_format)) for one in elements),
         varyings=fragment.shader.varyings,
-        has_point_size=is_points
-        and rasterizer.point_size_per_vertex
-        and "PSIZE" in vertex_shader.text,
+        has_point_size=is_points and rasterizer.point_size_per_vertex and "PSIZE" in vertex_shader.text,
         clip_planes=planes,
         textures=texture_keys(state.vertex),
     )
@@ -135,11 +131,7 @@ def make_pipeline(
         vertex_key,
         stencil,
         ShaderRecords(fragment, vertex, has_point_size=vertex_key.has_point_size),
-        (
-            stream_plan(fragment.shader),
-            stream_plan(compiled.vertex),
-            stream_plan(compiled.coordinate),
-        ),
+        (stream_plan(fragment.shader), stream_plan(compiled.vertex), stream_plan(compiled.coordinate)),
         any(
             one.kind is UniformKind.INSTANCE
             for program in (compiled.vertex, compiled.coordinate)

@@ -7,17 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from vc4lab.driver.draws.index_scan import BLOCK, index_range, shifted, until_restart
-from vc4lab.driver.draws.placed import (
-    ARRAYS,
-    INDEXED,
-    LookUp,
-    Move,
-    Piece,
-    Placed,
-    Seen,
-    Sink,
-    Used,
-)
+from vc4lab.driver.draws.placed import ARRAYS, INDEXED, LookUp, Move, Piece, Placed, Seen, Sink, Used
 from vc4lab.driver.draws.plans import PLAN_WORDS
 from vc4lab.driver.draws.primitives import MAX_INDEX, MAX_VERTICES
 from vc4lab.memory.pointers import host, word_at
@@ -104,11 +94,7 @@ def _own_words(
 
 @staged
 def _fill(
-    memory: Value,
-    plan: Any,
-    address: Value,
-    constants: tuple[Constants, Constants],
-    zeros: Value,
+    memory: Value, plan: Any, address: Value, constants: tuple[Constants, Constants], zeros: Value
 ) -> None:
     """Put a plan at an address."""
     at: Any
@@ -295,9 +281,7 @@ class Runs(NamedTuple):
 
 
 @staged
-def _add_runs(
-    s: Any, draw: Any, vertices: Vertices, batch: Any, length: Value, runs: Runs
-) -> Value:
+def _add_runs(s: Any, draw: Any, vertices: Vertices, batch: Any, length: Value, runs: Runs) -> Value:
     """A primitive record, or one for each part between restarts; the bytes of records then."""
     run = const(i32, 0)
     going = const(i1, True)
@@ -323,9 +307,7 @@ def _add_runs(
 
 
 @staged
-def place(
-    sink: Value, placed: Value, constants: tuple[Constants, Constants], vertices: Vertices
-) -> Value:
+def place(sink: Value, placed: Value, constants: tuple[Constants, Constants], vertices: Vertices) -> Value:
     """Add a draw; whether there was room, and its vertices are inside of their buffers.
 
     Where the list has changes of state enough, `Sink.batch` says what is left of it.
@@ -348,9 +330,7 @@ def place(
         for number in range(moves):
             move: Any = Move.at(draw.moves + number.zext(i64) * Move.size)
             begin = _first_byte(move, vertices)
-            span = (highest - lowest).zext(i64) * move.stride.zext(i64) + move.vertex_bytes.zext(
-                i64
-            )
+            span = (highest - lowest).zext(i64) * move.stride.zext(i64) + move.vertex_bytes.zext(i64)
             begin += lowest * move.stride
             has_room &= begin.zext(i64) + span <= move.limit.zext(i64)
     # With the same uniforms, and arrays where they were or some vertices from there, its shader
@@ -437,6 +417,4 @@ def _place_one(
 @cache
 def native_place() -> NativeFunction:
     """`place` for Python: sink, placed, both stages' `Constants`, `Vertices`."""
-    return build("gl_placing", {"place": _place_one}, float_mode="caller", key="gl_placing")[
-        "place"
-    ]
+    return build("gl_placing", {"place": _place_one}, float_mode="caller", key="gl_placing")["place"]

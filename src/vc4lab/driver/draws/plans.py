@@ -67,9 +67,7 @@ class DrawPlan:
         self._parts.append(np.append(words, np.zeros(padding, np.uint32)).astype(np.uint32))
         self._relocations += [first + one for one in relocations]
         self._pairs[0 if of_vertex else 1].extend((first + at, source) for at, source in pairs)
-        self._look_ups += [
-            (first + at, value, is_limit, not of_vertex) for at, value, is_limit in look_ups
-        ]
+        self._look_ups += [(first + at, value, is_limit, not of_vertex) for at, value, is_limit in look_ups]
         self.size += 4 * (len(words) + padding)
         return 4 * first
 
@@ -79,8 +77,7 @@ class DrawPlan:
         self._words = np.concatenate([*self._parts, padding])
         self.size = self._words.nbytes
         self._tables = [
-            np.array(one, np.int32).reshape(-1)
-            for one in (self._relocations, *self._pairs, self._look_ups)
+            np.array(one, np.int32).reshape(-1) for one in (self._relocations, *self._pairs, self._look_ups)
         ]
         self.head = self._head(self._words)
 

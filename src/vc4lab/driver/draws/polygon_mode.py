@@ -36,9 +36,7 @@ def drawn_as(mode: Primitive, rasterizer: RasterizerState) -> Primitive:
     if seen <= {PolygonMode.FILL}:
         return mode
     if cull or len(seen) > 1:
-        raise Refused(
-            "GL-007", "polygons as lines or points, of one face only: the chip fills polygons"
-        )
+        raise Refused("GL-007", "polygons as lines or points, of one face only: the chip fills polygons")
     return _MODES[seen.pop()]
 
 

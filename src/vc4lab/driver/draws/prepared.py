@@ -90,9 +90,7 @@ class PreparedDraw:
 
     def add_vertex_streams(self, pipeline: Pipeline, values: StreamValues) -> tuple[int, int]:
         """The streams of vertex and coordinate program: their places in the plan."""
-        vertex, coordinate = (
-            self._add_stream(one, values, of_vertex=True) for one in pipeline.streams[1:]
-        )
+        vertex, coordinate = (self._add_stream(one, values, of_vertex=True) for one in pipeline.streams[1:])
         return vertex, coordinate
 
     def _add_stream(self, stream: StreamPlan, values: StreamValues, *, of_vertex: bool) -> int:
@@ -104,9 +102,7 @@ class PreparedDraw:
             words[number] = place
         for number, one in stream.late:
             self.late.append((place // 4 + number, 0 if of_vertex else 1, one))
-        return self.plan.add(
-            words, stream.own_addresses, stream.pairs, stream.look_ups, of_vertex=of_vertex
-        )
+        return self.plan.add(words, stream.own_addresses, stream.pairs, stream.look_ups, of_vertex=of_vertex)
 
     def late_words(
         self, constants: tuple[tuple[bytes, ...], tuple[bytes, ...]], memory: GpuMemory

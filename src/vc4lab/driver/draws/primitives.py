@@ -219,9 +219,7 @@ def _outlines(draw: Draw, mode: Primitive, numbers: NDArray[np.int64]) -> Iterat
         yield from _picked_batches(mode, outlines(draw.mode, mode, numbers))
 
 
-def _index_record(
-    mode: Primitive, kind: IndexType, count: int, address: int, highest: int
-) -> bytes:
+def _index_record(mode: Primitive, kind: IndexType, count: int, address: int, highest: int) -> bytes:
     return build(
         d.IndexedPrimitives,
         mode=PrimitiveMode(int(mode)),

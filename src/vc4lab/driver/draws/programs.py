@@ -92,9 +92,7 @@ class Programs:
             raise known
         return known
 
-    def known(
-        self,
-    ) -> Iterator[tuple[str, FragmentKey | VertexKey, CompiledShader | CompiledVertex]]:
+    def known(self) -> Iterator[tuple[str, FragmentKey | VertexKey, CompiledShader | CompiledVertex]]:
         """Each program that could be compiled, with its shader and key."""
         for (text, key), placed in self._fragments.items():
             if isinstance(placed, PlacedFragment):

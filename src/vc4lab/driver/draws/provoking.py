@@ -24,14 +24,11 @@ def flat_varyings(rasterizer: RasterizerState, varyings: tuple[Varying, ...]) ->
     return sum(
         1 << number
         for number, one in enumerate(varyings)
-        if one.interpolation == "CONSTANT"
-        or (one.interpolation == "COLOR" and rasterizer.flatshade)
+        if one.interpolation == "CONSTANT" or (one.interpolation == "COLOR" and rasterizer.flatshade)
     )
 
 
-def first_is_last(
-    mode: Primitive, numbers: NDArray[np.int64]
-) -> tuple[Primitive, NDArray[np.int64]]:
+def first_is_last(mode: Primitive, numbers: NDArray[np.int64]) -> tuple[Primitive, NDArray[np.int64]]:
     """Lines or triangles one by one, with the vertex last that OpenGL calls the first.
 
     numbers: the vertices of a draw, at least those of one primitive; points stay as they are.

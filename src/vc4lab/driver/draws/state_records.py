@@ -97,22 +97,12 @@ def state_records(
         build(states.PointSize, point_size=max(rasterizer.point_size, 0.125)),
         build(states.LineWidth, line_width=rasterizer.line_width),
         build(states.ClipWindow, **_extent(window)),
-        build(
-            states.ViewportOffset,
-            x=_fixed(viewport.translate[0]),
-            y=_fixed(viewport.translate[1]),
-        ),
-        build(
-            d.ClipperXyScaling,
-            x=viewport.scale[0] * SUBPIXELS,
-            y=viewport.scale[1] * SUBPIXELS,
-        ),
+        build(states.ViewportOffset, x=_fixed(viewport.translate[0]), y=_fixed(viewport.translate[1])),
+        build(d.ClipperXyScaling, x=viewport.scale[0] * SUBPIXELS, y=viewport.scale[1] * SUBPIXELS),
         build(d.ClipperZScale, scale=viewport.scale[2], offset=viewport.translate[2]),
     ]
     if offset:
-        made.append(
-            build(states.DepthOffset, factor=rasterizer.offset_scale, units=rasterizer.offset_units)
-        )
+        made.append(build(states.DepthOffset, factor=rasterizer.offset_scale, units=rasterizer.offset_units))
     return {record[0]: record for record in made}
 
 

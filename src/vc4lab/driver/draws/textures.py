@@ -14,14 +14,7 @@ from vc4lab.mesa.protocol.codes import Wrap as PipeWrap
 from vc4lab.mesa.protocol.formats import Format, layout_of
 from vc4lab.mesa.protocol.objects import SamplerState
 from vc4lab.mesa.store.resources import Refused
-from vc4lab.records.texture import (
-    MAX_SIZE,
-    MagFilter,
-    MinFilter,
-    TextureConfig,
-    TextureType,
-    Wrap,
-)
+from vc4lab.records.texture import MAX_SIZE, MagFilter, MinFilter, TextureConfig, TextureType, Wrap
 
 if TYPE_CHECKING:
     from vc4lab.mesa.state.pipe import BoundView

@@ -165,9 +165,7 @@ _WORDS: dict[UniformKind, Any] = {
     _KIND.VIEWPORT_Z_OFFSET: lambda _, v, *_rest: float_word(v.viewport.translate[2]),
     _KIND.TEXTURE_P0: lambda one, v, *_rest: _texture(v, one.index).parameters[0],
     _KIND.TEXTURE_P1: lambda one, v, *_rest: _texture(v, one.index).parameters[1],
-    _KIND.TEXTURE_P2: lambda one, v, *_rest: (
-        _texture(v, one.index).parameters[2] | 1 << 30 | one.value
-    ),
+    _KIND.TEXTURE_P2: lambda one, v, *_rest: _texture(v, one.index).parameters[2] | 1 << 30 | one.value,
     _KIND.TEXTURE_WIDTH_RCP: lambda one, v, *_rest: float_word(1 / _texture(v, one.index).width),
     _KIND.TEXTURE_HEIGHT_RCP: lambda one, v, *_rest: float_word(1 / _texture(v, one.index).height),
     _KIND.TEXTURE_MIN_LEVEL: lambda one, v, *_rest: float_word(_texture(v, one.index).min_level),

@@ -183,9 +183,7 @@ def _inside(source: Source, slot: AttributeSlot, lowest: int, highest: int) -> i
     return first
 
 
-def _kept(
-    source: Source, slot: AttributeSlot, numbers: NDArray[Any], memory: GpuMemory
-) -> tuple[int, int]:
+def _kept(source: Source, slot: AttributeSlot, numbers: NDArray[Any], memory: GpuMemory) -> tuple[int, int]:
     """Copies of some vertices: address and stride."""
     data = source.resource.bytes_of(0, source.resource.size)
     starts = (source.offset + numbers * source.stride) % WORD
@@ -235,9 +233,7 @@ def moves(
 class ShaderRecords:
     """The GL shader records of a pipeline: what stays is made once, addresses are put in."""
 
-    def __init__(
-        self, fragment: PlacedFragment, vertex: PlacedVertex, *, has_point_size: bool
-    ) -> None:
+    def __init__(self, fragment: PlacedFragment, vertex: PlacedVertex, *, has_point_size: bool) -> None:
         compiled = vertex.compiled
         slots = compiled.attributes
         self._slots = slots

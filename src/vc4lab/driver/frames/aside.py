@@ -45,9 +45,7 @@ class FramesAside:
                 return job
         return None
 
-    def take_those(
-        self, writes: Collection[int] | None, reads: Collection[int] = ()
-    ) -> list[FrameJob]:
+    def take_those(self, writes: Collection[int] | None, reads: Collection[int] = ()) -> list[FrameJob]:
         """Frames that come before what writes to these resources and reads those, by number (None:
         all frames), to be drawn now.
         """

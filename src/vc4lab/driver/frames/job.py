@@ -5,12 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vc4lab.driver.frames.rendering_list import (
-    FIRST_BLOCK,
-    RenderPlan,
-    clear_records,
-    rendering_list,
-)
+from vc4lab.driver.frames.rendering_list import FIRST_BLOCK, RenderPlan, clear_records, rendering_list
 from vc4lab.driver.frames.target import FrameTarget
 from vc4lab.driver.gpu.memory import PAGE, TILE_MEMORY, TILE_MEMORY_BYTES
 from vc4lab.driver.gpu.runner import Lists
@@ -142,9 +137,7 @@ class FrameJob:
         self._draws.begin(self.surfaces.number, self._kept)
         self._kept = None
 
-    def add(
-        self, placed: PlacedDraw, blocks: tuple[int, int], vertices: Vertices | None = None
-    ) -> bool:
+    def add(self, placed: PlacedDraw, blocks: tuple[int, int], vertices: Vertices | None = None) -> bool:
         """Add a draw, with the blocks of its stages' constants. Raises OutOfMemory.
 
         vertices: its own; False if they are not where they may be.
@@ -248,9 +241,6 @@ def _begin(tile_lists: int, columns: int, rows: int, *, is_sampled: bool) -> byt
     return mode + build(d.StartTileBinning) + build(states.PrimitiveListFormat, **_TRIANGLES)
 
 
-_TRIANGLES = {
-    "type": ListPrimitive.TRIANGLES,
-    "data": ListData.INDEX16,
-}
+_TRIANGLES = {"type": ListPrimitive.TRIANGLES, "data": ListData.INDEX16}
 _END = build(d.IncrementSemaphore) + build(d.Flush)
 assert BlockSize.B32.size == FIRST_BLOCK

@@ -142,9 +142,7 @@ class _TileRecords:
 
 
 _NO_SURFACE = Attachment(0, Tiling.RASTER)
-_KEEPS_ALL = build(
-    d.StoreGeneral, disable_colour_clear=1, disable_zs_clear=1, disable_vg_mask_clear=1
-)
+_KEEPS_ALL = build(d.StoreGeneral, disable_colour_clear=1, disable_zs_clear=1, disable_vg_mask_clear=1)
 """A store of nothing, which clears nothing."""
 
 

@@ -88,13 +88,9 @@ def _is_srgb(number: int) -> bool:
 class SampleCopy(FrameJob):
     """Such a blit as a job."""
 
-    def __init__(
-        self, command: Blit, target: GpuResource, source: GpuResource, draws: FrameDraws
-    ) -> None:
+    def __init__(self, command: Blit, target: GpuResource, source: GpuResource, draws: FrameDraws) -> None:
         layer = command.target_box[2]
-        surface = BoundSurface(
-            Surface(0, command.target_format, command.target_level, layer, layer), target
-        )
+        surface = BoundSurface(Surface(0, command.target_format, command.target_level, layer, layer), target)
         is_depth = source.layout.has_depth
         framebuffer = Framebuffer((), surface) if is_depth else Framebuffer((surface,))
         super().__init__(FrameSurfaces(framebuffer, frame_target(framebuffer), 0, {}), draws)

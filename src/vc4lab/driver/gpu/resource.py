@@ -61,9 +61,7 @@ class GpuResource(Resource):
         they do, the first byte, the end (`draws/placing.py` writes it).
     """
 
-    def __init__(
-        self, asked: ResourceCreate | ResourceCreate2, memory: GpuMemory, number: int
-    ) -> None:
+    def __init__(self, asked: ResourceCreate | ResourceCreate2, memory: GpuMemory, number: int) -> None:
         self.is_freed = True
         super().__init__(asked)
         self.number = number
@@ -260,9 +258,7 @@ class GpuResource(Resource):
                 blocks[layer].ctypes.data, blocks.strides[1], to_tiles=to_tiles,
             )  # fmt: skip
 
-    def _raster_part(
-        self, number: int, box: Box, layer: int, rows: int, row_bytes: int
-    ) -> NDArray[np.uint8]:
+    def _raster_part(self, number: int, box: Box, layer: int, rows: int, row_bytes: int) -> NDArray[np.uint8]:
         """A box of a level in raster order, in place."""
         layout, level = self.layout, self.chain[number]
         x, y = box.x // layout.block_width, box.y // layout.block_height

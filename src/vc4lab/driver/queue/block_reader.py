@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vc4lab.driver.queue.block_writer import resources_of
 from vc4lab.driver.queue.blocks import MAX_KNOWN, PIPE_PARTS, STAGE_PARTS, Codec, Resources
 from vc4lab.mesa.protocol.fields import Malformed
-from vc4lab.mesa.state.pipe import (
-    Framebuffer,
-    PipeState,
-    StageState,
-    with_index_offset,
-    with_offsets,
-)
+from vc4lab.mesa.state.pipe import Framebuffer, PipeState, StageState, with_index_offset, with_offsets
 
 if TYPE_CHECKING:
     from vc4lab.driver.gpu.memory import GpuMemory

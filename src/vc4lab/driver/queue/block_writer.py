@@ -115,9 +115,7 @@ class BlockWriter:
                 self._states[key] = known
         return known[1]
 
-    def shader_state(
-        self, state: PipeState, constants: tuple[tuple[bytes, ...], ...] | None = None
-    ) -> int:
+    def shader_state(self, state: PipeState, constants: tuple[tuple[bytes, ...], ...] | None = None) -> int:
         """The same of both stages' shaders, uniforms, textures and samplers.
 
         constants: of both stages, where they are not the state's.

@@ -13,21 +13,8 @@ from typing import Any
 
 from vc4lab.mesa.protocol import objects
 from vc4lab.mesa.protocol.codes import Stage
-from vc4lab.mesa.protocol.state_commands import (
-    Scissor,
-    SetSampleMask,
-    SetStencilRef,
-    VertexBuffer,
-    Viewport,
-)
-from vc4lab.mesa.state.pipe import (
-    BoundSurface,
-    BoundVertices,
-    BoundView,
-    Framebuffer,
-    IndexBuffer,
-    Shader,
-)
+from vc4lab.mesa.protocol.state_commands import Scissor, SetSampleMask, SetStencilRef, VertexBuffer, Viewport
+from vc4lab.mesa.state.pipe import BoundSurface, BoundVertices, BoundView, Framebuffer, IndexBuffer, Shader
 
 _WORD = struct.Struct("<I")
 MAX_KNOWN = 4096
@@ -179,8 +166,7 @@ PIPE_PARTS: dict[str, Codec] = {
 """The parts of `PipeState` in the order of a pipe state block's addresses, 0: not set."""
 STAGE_PARTS: dict[str, Codec] = {
     "shader": Codec(
-        lambda value: _WORD.pack(value.stage) + value.text.encode("latin-1", "replace"),
-        _read_shader,
+        lambda value: _WORD.pack(value.stage) + value.text.encode("latin-1", "replace"), _read_shader
     ),
     "views": _bound_list(BoundView, objects.SamplerView),
     "samplers": _objects(objects.SamplerState),

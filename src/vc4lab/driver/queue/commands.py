@@ -12,16 +12,7 @@ import struct
 from typing import Any, ClassVar
 
 from vc4lab.mesa.protocol.codes import Filter, Primitive
-from vc4lab.mesa.protocol.fields import (
-    WORD,
-    Malformed,
-    array,
-    bits,
-    double,
-    flag,
-    signed,
-    word,
-)
+from vc4lab.mesa.protocol.fields import WORD, Malformed, array, bits, double, flag, signed, word
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.mesa.protocol.payload import Payload
 from vc4lab.mesa.protocol.state_commands import Scissor

@@ -55,9 +55,7 @@ KNOWN = 1 << 13
 """Room for known draws; half of it is used, so that a free one is near."""
 HINTS = ("min_index", "max_index")
 """Fields of a draw that its prepared form does not depend on."""
-START, COUNT, BIAS = OWN = tuple(
-    DrawVbo.specs[name].at for name in ("start", "count", "index_bias")
-)
+START, COUNT, BIAS = OWN = tuple(DrawVbo.specs[name].at for name in ("start", "count", "index_bias"))
 """Words of a draw that say which vertices it has."""
 NUMBERS = tuple(
     sorted(
@@ -326,9 +324,7 @@ class DrawRows:
         offsets = *run.offsets, *[0] * (VERTEX_BUFFERS - len(run.offsets)), run.index_offset
         if offsets != self._offsets:
             self._offsets = offsets
-            ctypes.memmove(
-                here.address + Pass.before.offset, _OFFSETS.pack(*offsets), _OFFSETS.size
-            )
+            ctypes.memmove(here.address + Pass.before.offset, _OFFSETS.pack(*offsets), _OFFSETS.size)
         if run.constants != self._constants:
             self._constants = run.constants
             # They live as long as the pass has their addresses.

@@ -23,13 +23,7 @@ from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.block_reader import BlockReader
 from vc4lab.driver.queue.counts import FrameCounts
 from vc4lab.driver.queue.draw_rows import DrawRows
-from vc4lab.driver.queue.events import (
-    CommandExecuted,
-    DrawAdded,
-    FrameShown,
-    QueueBegun,
-    QueueDone,
-)
+from vc4lab.driver.queue.events import CommandExecuted, DrawAdded, FrameShown, QueueBegun, QueueDone
 from vc4lab.driver.queue.open_frames import OpenFrames
 from vc4lab.images import srgb
 from vc4lab.mesa.protocol.fields import Malformed

@@ -152,11 +152,7 @@ class CpuMemory:
             for child in children(process):
                 name = self._processes[process].name.partition("[")[0]
                 self._processes.setdefault(child, _Process(f"{name}[{child}]"))
-        found = [
-            (process, region)
-            for process in list(self._processes)
-            for region in self._regions(process)
-        ]
+        found = [(process, region) for process in list(self._processes) for region in self._regions(process)]
         self._count(found)
         for process, known in list(self._processes.items()):
             known.resident = {r.start: r.resident for p, r in found if p == process}

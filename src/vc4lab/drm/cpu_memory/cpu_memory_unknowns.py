@@ -18,7 +18,7 @@ CPU_MEMORY_UNKNOWNS = [
         "Write a cached dumb buffer that is on the screen, without any cache maintenance.",
         "I. Kawazome's articles on the ZynqMP's display (2022) have no cache maintenance, and keep "
         "the X driver's buffers uncached because the cursor is not shown properly otherwise",
-    ),
+    )
 ]
 
 register(CPU_MEMORY_UNKNOWNS)

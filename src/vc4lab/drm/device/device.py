@@ -36,14 +36,7 @@ from vc4lab.drm.kms.property_values import PropertyValues
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.nodes.input_nodes import add_input_nodes
-from vc4lab.drm.nodes.platform_gpu import (
-    MAJOR,
-    MINORS,
-    asked_status,
-    platform_gpu,
-    show_plug,
-    zynqmp,
-)
+from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, asked_status, platform_gpu, show_plug, zynqmp
 from vc4lab.drm.nodes.tree import Node
 from vc4lab.drm.setup.programs import choose, in_front_of
 from vc4lab.drm.supervisor.census import mapped_ranges
@@ -164,17 +157,13 @@ class DrmDevice:
             shows.table = table_of(self.core, gpu_buffers, self.syncobjs, self.vc4, *display)
         else:
             shows.table = table_of(self.core, self.buffers, self.parameters, *display)
-            draws = Driver(
-                core_of("vc4", "amba:gpu"), gpu_buffers, self._strict_stop, self.reporter
-            )
+            draws = Driver(core_of("vc4", "amba:gpu"), gpu_buffers, self._strict_stop, self.reporter)
             draws.table = table_of(draws.core, gpu_buffers, self.syncobjs, self.vc4)
             self.drivers = {"card0": shows, "card1": draws, "renderD128": draws}
         self.table = shows.table
         shown = self.screen, self.pictures
         leases.released = lambda file: self.files.released(file)
-        self.files = OpenFiles(
-            self.drivers, self.memory, self.gpu, self.syncobjs, self._forget, trace, shown
-        )
+        self.files = OpenFiles(self.drivers, self.memory, self.gpu, self.syncobjs, self._forget, trace, shown)
         self.supervisor = Supervisor(self.files, tree, deep=deep)
         self.files.supervisor = self.supervisor
         self.pictures.wake = self.supervisor.wake

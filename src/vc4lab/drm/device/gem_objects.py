@@ -25,9 +25,7 @@ class GemObject:
     faults_from_start = False
     """Whether a mapping of its dma-buf shows its beginning whatever the offset."""
 
-    def __init__(
-        self, address: int, size: int, asked: int, kind: str, *, private: bool = False
-    ) -> None:
+    def __init__(self, address: int, size: int, asked: int, kind: str, *, private: bool = False) -> None:
         self.address = address
         self.size = size
         self.asked = asked

@@ -139,9 +139,7 @@ class OpenFiles:
     def memories(self) -> Container[int]:
         return self.memory.inodes
 
-    def check_mapping(
-        self, caller: Caller, opened: Opened, offset: int, size: int
-    ) -> tuple[int, SharedFile]:
+    def check_mapping(self, caller: Caller, opened: Opened, offset: int, size: int) -> tuple[int, SharedFile]:
         """Only the file's own buffers can be mapped; a dma-buf from its beginning on."""
         size = -(-size // PAGE) * PAGE
         place, target = self._find_mapping(opened, offset, size)

@@ -22,12 +22,10 @@ MAX_HANDLES = 4096
 MERGE, FILE_INFO = 0xC0303E03, 0xC0383E04
 _MERGE = Structure("sync_merge_data", "char[32] name, i32 fd2, i32 fence, u32 flags, u32 pad")
 _FILE_INFO = Structure(
-    "sync_file_info",
-    "char[32] name, i32 status, u32 flags, u32 num_fences, u32 pad, u64 fences",
+    "sync_file_info", "char[32] name, i32 status, u32 flags, u32 num_fences, u32 pad, u64 fences"
 )
 _FENCE_INFO = Structure(
-    "sync_fence_info",
-    "char[32] obj_name, char[32] driver_name, i32 status, u32 flags, u64 timestamp_ns",
+    "sync_fence_info", "char[32] obj_name, char[32] driver_name, i32 status, u32 flags, u64 timestamp_ns"
 )
 
 

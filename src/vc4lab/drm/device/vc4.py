@@ -149,8 +149,7 @@ class Vc4:
             word = int.from_bytes(code[8 * violation.index : 8 * violation.index + 8], "little")
             self.reporter.report(
                 violation.code,
-                f"{call.file.name}: shader, instruction {violation.index} "
-                f"`{disassemble(word)}`: {violation}",
+                f"{call.file.name}: shader, instruction {violation.index} `{disassemble(word)}`: {violation}",
                 block="DRM",
             )
             self.buffers.drop(self.buffers.hold(target))
@@ -367,9 +366,7 @@ class Vc4:
         self.hang = None
         entries = [
             _HANG_BUFFER.make(
-                handle=self.buffers.add_handle(call.file, target),
-                paddr=target.address,
-                size=target.size,
+                handle=self.buffers.add_handle(call.file, target), paddr=target.address, size=target.size
             )
             for target in objects
         ]

@@ -208,9 +208,7 @@ class EvdevFile(OpenedSocket):
         seconds, nanoseconds = divmod(in_its_clock, 10**9)
         data = b"".join(
             e.EVENT.pack(
-                e.EVENT.make(
-                    sec=seconds, usec=nanoseconds // 1000, type=kind, code=code, value=value
-                )
+                e.EVENT.make(sec=seconds, usec=nanoseconds // 1000, type=kind, code=code, value=value)
             )
             for kind, code, value in events
         )

@@ -74,9 +74,7 @@ class Input:
                 for axis, value in enumerate(place)
             ]
         else:
-            changes = [
-                (e.EV_REL, axis, value - self._place[axis]) for axis, value in enumerate(place)
-            ]
+            changes = [(e.EV_REL, axis, value - self._place[axis]) for axis, value in enumerate(place)]
         self._place = place
         self._put(self.pointer, changes)
 
@@ -94,9 +92,7 @@ class Input:
         )
 
     def _put(self, device: EvdevDevice, changes: list[Change]) -> None:
-        changes = [
-            (kind, code, min(max(value, -_MAX_VALUE), _MAX_VALUE)) for kind, code, value in changes
-        ]
+        changes = [(kind, code, min(max(value, -_MAX_VALUE), _MAX_VALUE)) for kind, code, value in changes]
         self._queue.append((device, changes, time.monotonic_ns()))
         self._wake()
 

@@ -9,13 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from vc4lab.drm.kernel.native.context import (
-    EXTENDED,
-    USE_BYTES,
-    Finding,
-    JobContext,
-    TextureFinding,
-)
+from vc4lab.drm.kernel.native.context import EXTENDED, USE_BYTES, Finding, JobContext, TextureFinding
 from vc4lab.drm.kernel.shader_rules import Violation
 from vc4lab.drm.kernel.shaders import Stream, analyse
 from vc4lab.drm.uapi.submit import Submit, refuse
@@ -184,9 +178,7 @@ class JobFindings:
             text = "a fragment shader never switches threads, its record says multi-threaded"
         self._refuse("DRM-011", text, "9.3")
 
-    def _attribute(
-        self, number: int, index: int, record: bytes, highest: int, extended: bool
-    ) -> NoReturn:
+    def _attribute(self, number: int, index: int, record: bytes, highest: int, extended: bool) -> NoReturn:
         place = GL_FIXED_SIZE + ATTRIBUTE_SIZE * number
         (offset,) = words_at(record, place, 1)
         stride = record[place + 5]
@@ -194,10 +186,7 @@ class JobFindings:
             stride |= words_at(record, EXTENDED_STRIDES + 4 * number, 1)[0] & ~0xFF
         buffer = self.submit.buffers[index]
         end = offset + record[place + 4] + 1
-        text = (
-            f"attribute {number}: vertex {highest} x {stride} + {end} bytes in a buffer of"
-            f" {buffer.size}"
-        )
+        text = f"attribute {number}: vertex {highest} x {stride} + {end} bytes in a buffer of {buffer.size}"
         self._refuse("DRM-012", text, "9.3", buffer.address)
 
     def _texture(self, finding: Finding, stream: Stream, name: str, number: int) -> NoReturn:
@@ -235,9 +224,7 @@ class JobFindings:
             )
 
 
-def texture_problem(
-    reason: TextureFinding, words: Sequence[int], size: int, value: int, more: int
-) -> str:
+def texture_problem(reason: TextureFinding, words: Sequence[int], size: int, value: int, more: int) -> str:
     """Why the kernel refuses a request with these words, in a buffer of `size` bytes."""
     if reason == TextureFinding.TYPE:
         number = Texture0(words[0]).type_low | Texture1([*words, 0][1]).type_high << 4

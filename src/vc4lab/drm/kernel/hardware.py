@@ -39,9 +39,7 @@ class JobReports(SubmissionReports):
         return key, text, f"{self.job}: {text}" if self.job else text
 
 
-def run_job(
-    v3d: V3D, job: BuiltJob, name: str = "job", hung: Callable[[], None] | None = None
-) -> bool:
+def run_job(v3d: V3D, job: BuiltJob, name: str = "job", hung: Callable[[], None] | None = None) -> bool:
     """Feed one job to the V3D's registers; whether its frame was finished.
 
     hung: called when it was not, before the V3D is reset, which is what the kernel does then.

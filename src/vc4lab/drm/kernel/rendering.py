@@ -91,10 +91,7 @@ class RenderingBuilder:
         if "zs_read" in present:
             if "color_read" in present:
                 out += at + build(
-                    d.StoreGeneral,
-                    disable_colour_clear=1,
-                    disable_zs_clear=1,
-                    disable_vg_mask_clear=1,
+                    d.StoreGeneral, disable_colour_clear=1, disable_zs_clear=1, disable_vg_mask_clear=1
                 )
             out += self.load("zs_read", x, y)
         out += at
@@ -186,9 +183,7 @@ class RenderingBuilder:
             else:
                 needed = self.load_store_bytes(name, surface)
             if surface.offset + needed > buffer.size:
-                self.bad(
-                    name, f"{needed} bytes at offset {surface.offset} of a buffer of {buffer.size}"
-                )
+                self.bad(name, f"{needed} bytes at offset {surface.offset} of a buffer of {buffer.size}")
 
     def frame_bytes(self, surface: Surface) -> int:
         """Size of color_write, whose bits are those of record 113."""
@@ -225,9 +220,7 @@ class RenderingBuilder:
             width = layouts.round_up(width, layouts.UTILE_SHAPES[per_pixel].width)
         return layouts.image_bytes(width, height, per_pixel, layouts.Tiling(tiling))
 
-    def found(
-        self, address: int, per_pixel: int, tiling: Tiling, multisample: bool = False
-    ) -> None:
+    def found(self, address: int, per_pixel: int, tiling: Tiling, multisample: bool = False) -> None:
         """Remember the picture; a resolved one counts more than a multisampled one."""
         if self.colour is None or self.colour.multisample:
             self.colour = ColourSurface(
@@ -242,9 +235,7 @@ class RenderingBuilder:
 class RenderPlan:
     """Everything about the list of one job but its clear values."""
 
-    def __init__(
-        self, submit: Submit, bin_tiles_x: int, tile_lists: int, reporter: Reporter
-    ) -> None:
+    def __init__(self, submit: Submit, bin_tiles_x: int, tile_lists: int, reporter: Reporter) -> None:
         builder = RenderingBuilder(submit, reporter, bin_tiles_x=bin_tiles_x, tile_lists=tile_lists)
         builder.check_surfaces()
         self.has_warning = builder.has_warning
@@ -261,8 +252,7 @@ class RenderPlan:
         self._kept = [ctypes.create_string_buffer(model, len(model)) for model in models]
         fixed = submit.flags & FLAG_FIXED_ORDER
         step_x, step_y = (
-            1 if not fixed or submit.flags & flag else -1
-            for flag in (FLAG_INCREASING_X, FLAG_INCREASING_Y)
+            1 if not fixed or submit.flags & flag else -1 for flag in (FLAG_INCREASING_X, FLAG_INCREASING_Y)
         )
         places = [ctypes.addressof(kept) for kept in self._kept]
         self.context = RenderContext(
@@ -337,11 +327,6 @@ def clear_records(submit: Submit) -> bytes:
 @lru_cache(maxsize=64)
 def _clear_records(low: int, high: int, depth: int, stencil: int) -> bytes:
     colours = build(
-        d.ClearColours,
-        colour=low,
-        colour_high=high,
-        z=depth & 0xFFFFFF,
-        vg_mask=depth >> 24,
-        stencil=stencil,
+        d.ClearColours, colour=low, colour_high=high, z=depth & 0xFFFFFF, vg_mask=depth >> 24, stencil=stencil
     )
     return colours + build(d.TileCoordinates) + build(d.StoreGeneral)

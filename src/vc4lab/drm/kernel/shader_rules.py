@@ -32,13 +32,7 @@ ALLOWED_SIGNALS = frozenset(Signal) - {
     Signal.LOAD_ALPHA_MASK,
 }
 RESET_SIGNALS = frozenset(
-    [
-        Signal.NONE,
-        Signal.SCOREBOARD_UNLOCK,
-        Signal.LOAD_COLOUR,
-        Signal.LOAD_TMU0,
-        Signal.LOAD_TMU1,
-    ]
+    [Signal.NONE, Signal.SCOREBOARD_UNLOCK, Signal.LOAD_COLOUR, Signal.LOAD_TMU0, Signal.LOAD_TMU1]
 )
 THREAD_SWITCHES = frozenset([Signal.THREAD_SWITCH, Signal.LAST_THREAD_SWITCH])
 FORBIDDEN_WRITES = {
@@ -209,9 +203,7 @@ class _Checker:
         addresses = [address for _, address in alu.read_addresses()]
         if Read.UNIFORM in addresses:
             if self.lost_uniforms:
-                raise self.stop(
-                    "DRM-019", 6, "a uniform is read after a branch before the address is reset"
-                )
+                raise self.stop("DRM-019", 6, "a uniform is read after a branch before the address is reset")
             self.uniforms += 1
         if any(address in UPPER_HALF for address in addresses):
             self.note_upper_half()

@@ -57,12 +57,7 @@ class Stream:
         """The stream of a program in a buffer of that size."""
         sites = {site.instruction_index: site.index for site in reversed(program.uniform_sites)}
         lookups = tuple(
-            Lookup(
-                request,
-                sites[request.instruction_index],
-                (),
-                checked.clamps[request.instruction_index],
-            )
+            Lookup(request, sites[request.instruction_index], (), checked.clamps[request.instruction_index])
             if request.is_direct
             else Lookup(request, request.uniforms[0], request.uniforms)
             for request in program.texture_requests

@@ -56,9 +56,7 @@ class Commits:
     def check(self, commit: Commit) -> None:
         """Whether the display could show that. Raises Refused."""
         screen = self.screen
-        new = {
-            thing.id: dict(thing.state) for thing in (screen.crtc, screen.connector, *screen.planes)
-        }
+        new = {thing.id: dict(thing.state) for thing in (screen.crtc, screen.connector, *screen.planes)}
         for (number, name), value in commit.changes.items():
             new[number][name] = value
         crtc = new[screen.crtc.id]
@@ -101,10 +99,7 @@ class Commits:
             raise Refused(errno.ENOSPC, "the source rectangle is outside the frame buffer")
         if not (plane["SRC_W"] and plane["SRC_H"] and plane["CRTC_W"] and plane["CRTC_H"]):
             raise invalid("a plane without a size")
-        for place, size, source in (
-            ("CRTC_X", "CRTC_W", "SRC_W"),
-            ("CRTC_Y", "CRTC_H", "SRC_H"),
-        ):
+        for place, size, source in (("CRTC_X", "CRTC_W", "SRC_W"), ("CRTC_Y", "CRTC_H", "SRC_H")):
             factor = plane[source] // plane[size]
             if o.signed(plane[place]) + plane[size] > o.I32:
                 raise Refused(errno.ERANGE, "a plane outside the coordinate range")

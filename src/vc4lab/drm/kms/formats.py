@@ -48,8 +48,7 @@ SUBSAMPLED = {
 make such frame buffers; the planes of this display do not show them.
 """
 PLANAR = {
-    code: Format(code.to_bytes(4, "little").decode(), 8, 0, (0, 0), (0, 0), (0, 0))
-    for code in SUBSAMPLED
+    code: Format(code.to_bytes(4, "little").decode(), 8, 0, (0, 0), (0, 0), (0, 0)) for code in SUBSAMPLED
 }
 MODIFIERS = (T_TILED, LINEAR)
 LEGACY = {

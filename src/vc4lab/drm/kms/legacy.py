@@ -279,9 +279,7 @@ class Legacy:
         waits = not passed(screen.sequence, wanted)
 
         def fill() -> int | None:
-            screen.tick(
-                time.monotonic()
-            )  # flips of a vblank are through before programs hear of it
+            screen.tick(time.monotonic())  # flips of a vblank are through before programs hear of it
             came = passed(screen.sequence, wanted)
             if not came and screen.is_active:
                 return None

@@ -73,9 +73,7 @@ def modes_of(modes: Sequence[Mode] | str) -> tuple[Mode, ...]:
     made = parse_modes(modes) if isinstance(modes, str) else tuple(modes)
     for mode in made:
         if not isinstance(mode, Mode):
-            raise TypeError(
-                f"modes are a text such as 800x600@75 or Mode objects, not {mode!r:.60}"
-            )
+            raise TypeError(f"modes are a text such as 800x600@75 or Mode objects, not {mode!r:.60}")
     return made
 
 

@@ -96,11 +96,7 @@ class Registry:
         return found if found is not None and kind in (ANY, found.kind) else None
 
     def prop(
-        self,
-        name: str,
-        flags: int,
-        values: tuple[int, ...] = (),
-        enums: tuple[tuple[int, str], ...] = (),
+        self, name: str, flags: int, values: tuple[int, ...] = (), enums: tuple[tuple[int, str], ...] = ()
     ) -> Property:
         """The property of that name and range, made when it is first asked for."""
         key = name, flags, values, enums

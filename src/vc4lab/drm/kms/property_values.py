@@ -25,9 +25,7 @@ class PropertyValues:
     resources: Resources
     syncobjs: SyncObjects
 
-    def take(
-        self, call: Call, commit: Commit, thing: o.DisplayObject, prop: o.Property, value: int
-    ) -> None:
+    def take(self, call: Call, commit: Commit, thing: o.DisplayObject, prop: o.Property, value: int) -> None:
         """Make a value part of a change. Raises Refused."""
         if prop.flags & o.IMMUTABLE or not prop.accepts(value):
             raise invalid(f"{prop.name} = {value}")

@@ -22,9 +22,7 @@ MAX_BLOB = 65536
 CONNECTED, DISCONNECTED = 1, 2
 
 
-def write_numbers(
-    call: Call, pointer: str, count: str, numbers: list[int], code: str = "I"
-) -> None:
+def write_numbers(call: Call, pointer: str, count: str, numbers: list[int], code: str = "I") -> None:
     """An array as GETRESOURCES and its relatives give it: as much as fits, and its whole length.
 
     `pointer` and `count` are the fields that have its place and the program's room.

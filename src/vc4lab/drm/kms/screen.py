@@ -89,9 +89,7 @@ class Waiter:
 class Screen:
     """The display hardware. All calls come from the supervisor's thread."""
 
-    def __init__(
-        self, modes: Sequence[Mode] = STANDARD, *, paced: bool = True, tiled: bool = True
-    ) -> None:
+    def __init__(self, modes: Sequence[Mode] = STANDARD, *, paced: bool = True, tiled: bool = True) -> None:
         self.registry = registry = o.Registry()
         self.modes = tuple(modes)
         """What is plugged in offers; none without a screen."""

@@ -29,17 +29,13 @@ def zynqmp() -> Tree:
     """The tree of a ZynqMP: its display is card0; the GPU, here the V3D, has nodes of its own."""
     tree = Tree()
     begin_tree(tree)
-    add_device(
-        tree, DISPLAY, "xlnx-drm", "DRIVER=xlnx-drm\n", "platform:xlnx-drm", ("card0",), "HDMI-A-1"
-    )
+    add_device(tree, DISPLAY, "xlnx-drm", "DRIVER=xlnx-drm\n", "platform:xlnx-drm", ("card0",), "HDMI-A-1")
     add_gpu(tree, f"{AMBA}/amba:gpu", "/amba/gpu", ("card1", "renderD128"))
     tree.directory("/sys/module", over_host=True)
     return tree
 
 
-def add_gpu(
-    tree: Tree, device: str, full_name: str, nodes: Sequence[str], connector: str = ""
-) -> None:
+def add_gpu(tree: Tree, device: str, full_name: str, nodes: Sequence[str], connector: str = "") -> None:
     """A VideoCore IV as a platform device with driver vc4."""
     compatible = "brcm,bcm2835-vc4"
     uevent = (
@@ -84,10 +80,7 @@ def add_device(
         tree.link(f"{place}/device", device)
         tree.link(f"{place}/subsystem", "/sys/class/drm")
         tree.file(f"{place}/dev", f"{MAJOR}:{minor}\n")
-        tree.file(
-            f"{place}/uevent",
-            f"MAJOR={MAJOR}\nMINOR={minor}\nDEVNAME=dri/{node}\nDEVTYPE=drm_minor\n",
-        )
+        tree.file(f"{place}/uevent", f"MAJOR={MAJOR}\nMINOR={minor}\nDEVNAME=dri/{node}\nDEVTYPE=drm_minor\n")
         tree.link(f"/sys/class/drm/{node}", place)
         tree.link(f"/sys/dev/char/{MAJOR}:{minor}", place)
         tree.device(f"/dev/dri/{node}", node, (MAJOR, minor))
@@ -98,10 +91,7 @@ def add_device(
 def show_plug(tree: Tree, plugged: bool) -> None:
     """Say in sysfs whether a screen is plugged in."""
     place = CONNECTOR
-    for name, texts in (
-        ("status", ("disconnected", "connected")),
-        ("enabled", ("disabled", "enabled")),
-    ):
+    for name, texts in (("status", ("disconnected", "connected")), ("enabled", ("disabled", "enabled"))):
         node = tree.resolve(f"{place}/{name}")
         if isinstance(node, Node):
             tree.set_text(node.path, f"{texts[plugged]}\n")

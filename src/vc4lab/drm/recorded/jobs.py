@@ -112,9 +112,7 @@ class RecordedRun:
     Everything wrong with the files goes to `reporter`; nothing raises but a number that is none.
     """
 
-    def __init__(
-        self, path: str | Path, reporter: Reporter | None = None, number: int | None = None
-    ) -> None:
+    def __init__(self, path: str | Path, reporter: Reporter | None = None, number: int | None = None) -> None:
         JOB.check_optional(number)
         self.reporter = reporter if reporter is not None else Reporter()
         self.path = Path(path)
@@ -229,18 +227,16 @@ class _Contents:
             if not _BLOB_NAME.fullmatch(name):
                 raise ValueError("not a blob's name")
             stream = zlib.decompressobj()
-            data = stream.decompress(
-                _read_file(self.directory / name, MAX_BUFFER), buffer.content_size or 1
-            )[: buffer.content_size]
+            data = stream.decompress(_read_file(self.directory / name, MAX_BUFFER), buffer.content_size or 1)[
+                : buffer.content_size
+            ]
         except (OSError, ValueError, zlib.error) as error:
             data = b""
             self.reporter.report("DRM-003", f"blob {name[:80]}: {_reason(error)}", block="DRM")
         else:
             if len(data) < buffer.content_size:
                 self.reporter.report(
-                    "DRM-003",
-                    f"blob {name}: {len(data)} of {buffer.content_size} bytes",
-                    block="DRM",
+                    "DRM-003", f"blob {name}: {len(data)} of {buffer.content_size} bytes", block="DRM"
                 )
         return data
 

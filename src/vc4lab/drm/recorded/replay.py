@@ -178,9 +178,7 @@ def replay(
     return Replay(image, len(run.jobs), drawn, reporter, used, bits, v3d.undrawn)
 
 
-def picture(
-    memory: GuestMemory, surface: ColourSurface, order: ByteOrder = ByteOrder.RGBA
-) -> Image:
+def picture(memory: GuestMemory, surface: ColourSurface, order: ByteOrder = ByteOrder.RGBA) -> Image:
     """A colour surface as an RGB picture, its first row in memory on top.
 
     Alpha is left out: window surfaces do not have it, whatever the shader wrote there.

@@ -86,9 +86,7 @@ class JobRecorder:
 
     # -- as jobs run -------------------------------------------------------------------------------
 
-    def before(
-        self, submit: Submit, objects: Sequence[GemObject], facts: Mapping[str, Any]
-    ) -> None:
+    def before(self, submit: Submit, objects: Sequence[GemObject], facts: Mapping[str, Any]) -> None:
         """A job is about to run. facts: more about it, for readers of the file."""
         if self.stopped:
             return
@@ -120,9 +118,7 @@ class JobRecorder:
 
     # -- files -------------------------------------------------------------------------------------
 
-    def _write(
-        self, submit: Submit, objects: Sequence[GemObject], facts: Mapping[str, Any]
-    ) -> None:
+    def _write(self, submit: Submit, objects: Sequence[GemObject], facts: Mapping[str, Any]) -> None:
         table: dict[str, Any] = {f"{name}_size": len(getattr(submit, name)) for name in STREAMS}
         table |= {name: getattr(submit, name) for name in NUMBERS}
         table["clear_color"] = list(submit.clear_color)

@@ -165,9 +165,7 @@ class PackageClient:
         self._status()
         away = f"Dir::Cache::archives={self.folder}/empty/"  # else what is downloaded is left out
         sums = "Acquire::ForceHash=SHA256"  # else MD5 is printed
-        text = run_tool(
-            self._command("-q", "-o", away, "-o", sums, "install", "--print-uris", *names)
-        )
+        text = run_tool(self._command("-q", "-o", away, "-o", sums, "install", "--print-uris", *names))
         found = _URI.findall(text)
         size = _UNPACKED.search(text)
         unpacked = 0

@@ -211,9 +211,7 @@ class Brought:
             os.umask(before)
             if isinstance(error, Untrusted):
                 raise SetupFailed(str(error)) from None
-            raise SetupFailed(
-                f"{self.folder}: {(error.strerror or '').lower()}", output=True
-            ) from None
+            raise SetupFailed(f"{self.folder}: {(error.strerror or '').lower()}", output=True) from None
         try:
             with lock:
                 try:

@@ -38,10 +38,7 @@ def start(
 
 @contextlib.contextmanager
 def in_front_of(
-    brought: Brought | None,
-    paths: PathCalls,
-    program: Sequence[str],
-    environment: dict[str, str] | None,
+    brought: Brought | None, paths: PathCalls, program: Sequence[str], environment: dict[str, str] | None
 ) -> Iterator[tuple[Sequence[str], dict[str, str] | None]]:
     """Show the arm64 files to programs that start meanwhile; how to start the first of them.
 

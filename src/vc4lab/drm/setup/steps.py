@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from vc4lab.cache.trust import Untrusted
-from vc4lab.drm.setup.packages import (
-    LIBRARIES,
-    PROGRAMS,
-    QEMU_PACKAGES,
-    PackageClient,
-    Wanted,
-    check_names,
-)
+from vc4lab.drm.setup.packages import LIBRARIES, PROGRAMS, QEMU_PACKAGES, PackageClient, Wanted, check_names
 from vc4lab.drm.setup.places import ARM64, DRIVER, MULTIARCH, QEMU, Brought, SetupFailed
 from vc4lab.drm.setup.preload import NAME, preload_object
 from vc4lab.drm.setup.programs import needs_no_loader
@@ -124,8 +117,7 @@ def check_possible() -> None:
     machine = os.uname().machine
     if machine == "aarch64":
         raise SetupFailed(
-            "on arm64 the distribution's own Mesa has the vc4 driver: install it and the "
-            "programs as packages"
+            "on arm64 the distribution's own Mesa has the vc4 driver: install it and the programs as packages"
         )
     if machine != "x86_64":
         raise SetupFailed(f"there are no packages for {machine}; use --driver DIR")

@@ -89,9 +89,7 @@ class Device(Protocol):
     def unmapping(self, caller: Caller, address: int, size: int) -> None:
         """A program unmaps something; called if the supervisor's `unmaps` is set."""
 
-    def check_mapping(
-        self, caller: Caller, opened: Opened, offset: int, size: int
-    ) -> tuple[int, MemoryFile]:
+    def check_mapping(self, caller: Caller, opened: Opened, offset: int, size: int) -> tuple[int, MemoryFile]:
         """Where in which memory file this is that the file may map. Raises Refused."""
 
     @property

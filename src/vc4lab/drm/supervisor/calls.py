@@ -76,9 +76,7 @@ class SystemCalls:
             "fchmodat": lambda c, a: modes.change_mode(c, a[0], a[1], _int(a[2])),
             "fchmodat2": lambda c, a: modes.change_mode(c, a[0], a[1], _int(a[2]), _int(a[3])),
             "chown": lambda c, a: modes.change_owner(c, AT_FDCWD, a[0], a[1], a[2]),
-            "lchown": lambda c, a: modes.change_owner(
-                c, AT_FDCWD, a[0], a[1], a[2], AT_SYMLINK_NOFOLLOW
-            ),
+            "lchown": lambda c, a: modes.change_owner(c, AT_FDCWD, a[0], a[1], a[2], AT_SYMLINK_NOFOLLOW),
             "fchown": lambda c, a: modes.change_owner_of(c, _int(a[0]), a[1], a[2]),
             "fchownat": lambda c, a: modes.change_owner(c, a[0], a[1], a[2], a[3], _int(a[4])),
             "execve": _executes,

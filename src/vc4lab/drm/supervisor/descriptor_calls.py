@@ -67,13 +67,7 @@ class DescriptorCalls:
     # -- copies ------------------------------------------------------------------------------------
 
     def duplicate(
-        self,
-        caller: Caller,
-        number: int,
-        *,
-        at: int | None = None,
-        at_least: int = 0,
-        flags: int = 0,
+        self, caller: Caller, number: int, *, at: int | None = None, at_least: int = 0, flags: int = 0
     ) -> Answer:
         """dup, dup2, dup3 and F_DUPFD: another description of the same open file."""
         opened = caller.served(number)

@@ -12,13 +12,7 @@ import struct
 from dataclasses import dataclass, field
 
 from vc4lab.drm.supervisor.machines import Machine
-from vc4lab.drm.uapi.numbers import (
-    AT_EMPTY_PATH,
-    DMA_BUF_TYPE,
-    DRM_TYPE,
-    EVDEV_TYPE,
-    SYNC_FILE_TYPE,
-)
+from vc4lab.drm.uapi.numbers import AT_EMPTY_PATH, DMA_BUF_TYPE, DRM_TYPE, EVDEV_TYPE, SYNC_FILE_TYPE
 
 WINDOW = range(900, 1000)
 """Numbers of device descriptors: below 1024, so that select() takes them."""
@@ -93,8 +87,7 @@ class _Program:
         out = b""
         for place, (code, yes, no, value) in enumerate(self.code):
             steps = [
-                self.labels[target] - place - 1 if isinstance(target, str) else target
-                for target in (yes, no)
+                self.labels[target] - place - 1 if isinstance(target, str) else target for target in (yes, no)
             ]
             out += struct.pack("<HBBI", code, *steps, value)
         return out

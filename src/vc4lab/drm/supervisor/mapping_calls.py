@@ -74,9 +74,7 @@ class MappingCalls:
         return Outcome.ANSWERED
 
     @staticmethod
-    def _turn(
-        caller: Caller, opened: Opened, number: int, flags: int, memory: MemoryFile
-    ) -> int | None:
+    def _turn(caller: Caller, opened: Opened, number: int, flags: int, memory: MemoryFile) -> int | None:
         """From now on the descriptor is one of the memory."""
         flags &= os.O_CLOEXEC | os.O_NONBLOCK
         return caller.descriptors.give(

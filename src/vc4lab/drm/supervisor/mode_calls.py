@@ -24,9 +24,7 @@ class ModeCalls:
     paths: PathCalls
     device: Device
 
-    def change_mode(
-        self, caller: Caller, directory: int, address: int, mode: int, flags: int = 0
-    ) -> Answer:
+    def change_mode(self, caller: Caller, directory: int, address: int, mode: int, flags: int = 0) -> Answer:
         """chmod, fchmodat and fchmodat2."""
         node = self._named(caller, directory, address, flags)
         return node if isinstance(node, Outcome) else self._set_mode(caller, node, mode)

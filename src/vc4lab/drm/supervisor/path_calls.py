@@ -78,9 +78,7 @@ class PathCalls:
         follow = not flags & os.O_NOFOLLOW
         writes = bool(flags & (os.O_ACCMODE | os.O_CREAT | os.O_TRUNC))
         missing = errno.EACCES if flags & os.O_CREAT else errno.ENOENT
-        found = self.places.locate(
-            caller, path, inside=inside, follow=follow, writes=writes, missing=missing
-        )
+        found = self.places.locate(caller, path, inside=inside, follow=follow, writes=writes, missing=missing)
         if isinstance(found, Outcome):
             return found
         if isinstance(found, ForeignFile):
@@ -141,9 +139,7 @@ class PathCalls:
         opened = self.device.open(node.device, caller)
         result = None
         try:
-            result = caller.descriptors.give(
-                caller.listener, caller.call, caller, opened, flags=flags
-            )
+            result = caller.descriptors.give(caller.listener, caller.call, caller, opened, flags=flags)
         finally:
             if result is None or result < 0:
                 self.device.released(opened)
@@ -157,9 +153,7 @@ class PathCalls:
         kept = flags & (os.O_ACCMODE | os.O_DIRECTORY | os.O_APPEND)
         apart = node.is_directory and not caller.shares_root
         try:
-            file = self.tree.open(
-                node.path, os.O_RDONLY if flags & os.O_PATH else kept, detached=apart
-            )
+            file = self.tree.open(node.path, os.O_RDONLY if flags & os.O_PATH else kept, detached=apart)
         except OSError as error:
             raise Refused(error.errno or errno.ENOENT) from None
         return self._give_opened(caller, file, flags)
@@ -190,9 +184,7 @@ class PathCalls:
         """Hand a descriptor over and close it."""
         try:
             fcntl.fcntl(file, fcntl.F_SETFL, flags & (os.O_NONBLOCK | os.O_APPEND))
-            result = caller.listener.give(
-                caller.call, file, close_on_exec=bool(flags & os.O_CLOEXEC)
-            )
+            result = caller.listener.give(caller.call, file, close_on_exec=bool(flags & os.O_CLOEXEC))
         finally:
             os.close(file)
         return result if result is not None and result < 0 else Outcome.ANSWERED
@@ -228,9 +220,7 @@ class PathCalls:
         """stat, lstat, newfstatat and statx."""
         path = caller.text(address) if address else ""
         if flags & AT_EMPTY_PATH and not path:
-            return self.status_of_descriptor(
-                caller, directory & 0xFFFFFFFF, result, extended=extended
-            )
+            return self.status_of_descriptor(caller, directory & 0xFFFFFFFF, result, extended=extended)
         follow = not flags & AT_SYMLINK_NOFOLLOW
         found = self.locate(caller, directory, path, follow=follow)
         if isinstance(found, Outcome):
@@ -260,9 +250,7 @@ class PathCalls:
 
     # -- links and rights --------------------------------------------------------------------------
 
-    def read_link(
-        self, caller: Caller, directory: int, address: int, result: int, room: int
-    ) -> Answer:
+    def read_link(self, caller: Caller, directory: int, address: int, result: int, room: int) -> Answer:
         """readlink, and what /proc/…/fd shows of device descriptors."""
         path, inside = self.places.absolute(caller, directory, caller.text(address))
         target: str | None = None

@@ -65,18 +65,14 @@ class PollCalls:
     def select(self, caller: Caller, args: tuple[int, ...], timeout: float | None) -> Answer:
         """select and pselect6."""
         size = 8 * -(-min(args[0], 1024) // 64)
-        masks = [
-            int.from_bytes(caller.read(place, size), "little") if place else 0
-            for place in args[1:4]
-        ]
+        masks = [int.from_bytes(caller.read(place, size), "little") if place else 0 for place in args[1:4]]
         numbers = _set_bits((masks[0] | masks[1] | masks[2]) & ((1 << min(args[0], 1024)) - 1))
         if not self._may_be_ours(numbers):
             return Outcome.PROCEED
         kinds = (_IN | select.POLLHUP | select.POLLERR, _OUT | select.POLLERR, _PRIORITY)
         asked = (_IN, _OUT, _PRIORITY)
         wanted = [
-            (n, sum(bits for mask, bits in zip(masks, asked, strict=True) if mask >> n & 1))
-            for n in numbers
+            (n, sum(bits for mask, bits in zip(masks, asked, strict=True) if mask >> n & 1)) for n in numbers
         ]
 
         def finish(results: list[int]) -> int:

@@ -53,9 +53,7 @@ class Started:
         # Until the keeper has its handlers, nothing that reaches the group may end it.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
-            self.keeper = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], env=environment, **popen
-            )
+            self.keeper = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment, **popen)
         except BaseException:
             self.connection.close()
             raise

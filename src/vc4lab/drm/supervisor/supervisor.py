@@ -104,9 +104,7 @@ class Supervisor:
         self.uevents = Uevents()
         """Where programs hear of what is plugged in and out."""
         modes = ModeCalls(self.paths, device)
-        answered = SystemCalls(
-            device, self.paths, self.files, self.maps, modes, self.polls, self.uevents
-        )
+        answered = SystemCalls(device, self.paths, self.files, self.maps, modes, self.polls, self.uevents)
         self._handlers = answered.table(machine.calls)
         names = ("open", "openat", "openat2", "ioctl")
         self._sees_closed = {machine.calls[name] for name in names if name in machine.calls}
@@ -120,13 +118,7 @@ class Supervisor:
 
     # -- the program -------------------------------------------------------------------------------
 
-    def run(
-        self,
-        program: Sequence[str],
-        *,
-        environment: dict[str, str] | None = None,
-        **popen: Any,
-    ) -> int:
+    def run(self, program: Sequence[str], *, environment: dict[str, str] | None = None, **popen: Any) -> int:
         """Start a program, answer until it ends, end what it left; its exit code (128 + signal).
 
         Raises NotPossible, or OSError if the program cannot be started.
@@ -158,9 +150,7 @@ class Supervisor:
             if limit is not None:
                 limit()
             self._stop = self._interrupted = False  # of this run, not of the next
-        return (
-            os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-        )
+        return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
     def _lay_down(self) -> None:
         """The nodes, as files. Raises NotPossible."""
@@ -344,9 +334,7 @@ class Supervisor:
 
     def _count_copies(self) -> None:
         """Let go of epoll instances and eventfds that no program has any more."""
-        polls, events = self.census.gone(
-            self.files.polls, self.device.events_kept(), self._processes()
-        )
+        polls, events = self.census.gone(self.files.polls, self.device.events_kept(), self._processes())
         for number in polls:
             self.files.polls.forget(number)
         for number in events:

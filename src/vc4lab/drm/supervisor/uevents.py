@@ -92,8 +92,7 @@ def message(properties: Mapping[str, str]) -> bytes:
     """An event as libudev's monitor reads it; SUBSYSTEM and DEVTYPE also for its filters."""
     body = b"".join(f"{name}={value}".encode() + b"\0" for name, value in properties.items())
     hashes = [
-        text_hash(properties[name].encode()) if name in properties else 0
-        for name in ("SUBSYSTEM", "DEVTYPE")
+        text_hash(properties[name].encode()) if name in properties else 0 for name in ("SUBSYSTEM", "DEVTYPE")
     ]
     head = _HEADER.pack(b"libudev\0", _MAGIC)
     head += _REST.pack(_HEADER_BYTES, _HEADER_BYTES, len(body))

@@ -25,9 +25,7 @@ class Values:
     structure: Structure
 
     def __repr__(self) -> str:
-        fields = ", ".join(
-            f"{name}={_number(getattr(self, name))}" for name in self.structure.names
-        )
+        fields = ", ".join(f"{name}={_number(getattr(self, name))}" for name in self.structure.names)
         return f"{self.structure.name}({fields})"
 
 
@@ -58,9 +56,7 @@ class Structure:
         self.names = list(self.types)
         self._struct = struct.Struct(code)
         self.size = self._struct.size
-        self._class: type[Values] = type(
-            name, (Values,), {"__slots__": tuple(self.names), "structure": self}
-        )
+        self._class: type[Values] = type(name, (Values,), {"__slots__": tuple(self.names), "structure": self})
         self._counts = counts
 
     @cached_property

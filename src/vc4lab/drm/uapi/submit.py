@@ -32,14 +32,7 @@ KNOWN_FLAGS = FLAG_CLEAR | FLAG_FIXED_ORDER | FLAG_INCREASING_X | FLAG_INCREASIN
 FLAG_FULL_RES = 1
 """Of a surface that is read: the layout is that of record 26."""
 
-SURFACES = (
-    "color_read",
-    "color_write",
-    "zs_read",
-    "zs_write",
-    "msaa_color_write",
-    "msaa_zs_write",
-)
+SURFACES = ("color_read", "color_write", "zs_read", "zs_write", "msaa_color_write", "msaa_zs_write")
 
 NUMBERS = {
     "shader_rec_count": 32, "width": 16, "height": 16, "min_x_tile": 8, "min_y_tile": 8,
@@ -55,10 +48,7 @@ SUBMIT_FIELDS = ", ".join(
         "u32 bin_cl_size, u32 shader_rec_size, u32 shader_rec_count, u32 uniforms_size",
         "u32 bo_handle_count, u16 width, u16 height",
         "u8 min_x_tile, u8 min_y_tile, u8 max_x_tile, u8 max_y_tile",
-        *(
-            f"u32 {name}_index, u32 {name}_offset, u16 {name}_bits, u16 {name}_flags"
-            for name in SURFACES
-        ),
+        *(f"u32 {name}_index, u32 {name}_offset, u16 {name}_bits, u16 {name}_flags" for name in SURFACES),
         "u32[2] clear_color, u32 clear_z, u8 clear_s, u32 flags, u64 seqno",
         "u32 perfmonid, u32 in_sync, u32 out_sync, u32 pad2",
     ]
@@ -90,17 +80,13 @@ class JobReporter(Reporter):
     place: what lies at an address, in words; "" for nothing known.
     """
 
-    def __init__(
-        self, name: str, reporter: Reporter, place: Callable[[int], str] | None = None
-    ) -> None:
+    def __init__(self, name: str, reporter: Reporter, place: Callable[[int], str] | None = None) -> None:
         super().__init__(reporter.strict)
         self.name = name
         self.reporter = reporter
         self.place = place
 
-    def report(
-        self, code: str, message: str, *, address: int | None = None, **more: Any
-    ) -> Diagnostic:
+    def report(self, code: str, message: str, *, address: int | None = None, **more: Any) -> Diagnostic:
         """Record a finding and return it. Raises StrictStop for an error in strict mode."""
         where = self.place(address) if self.place is not None and address is not None else ""
         if where:
@@ -289,9 +275,7 @@ def shape_of(data: bytes) -> Shape:
     return _shape(data[_SHAPE], data[_FLAGS])
 
 
-def submit_of(
-    values: Any, shape: Shape, streams: Sequence[bytes], buffers: tuple[Buffer, ...]
-) -> Submit:
+def submit_of(values: Any, shape: Shape, streams: Sequence[bytes], buffers: tuple[Buffer, ...]) -> Submit:
     """The job in the form that the kernel's half takes. `streams`: list, records, uniforms."""
     fields: tuple[Any, ...] = (
         *streams, buffers, *_numbers_of(values), shape.surfaces, tuple(values.clear_color),

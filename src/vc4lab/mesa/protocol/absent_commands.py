@@ -11,18 +11,14 @@ from vc4lab.mesa.protocol.fields import array, bits, rest, word
 from vc4lab.mesa.protocol.payload import Payload
 
 
-class SetStreamoutTargets(
-    Command, number=25, name="SET_STREAMOUT_TARGETS", needs="max_streamout_buffers"
-):
+class SetStreamoutTargets(Command, number=25, name="SET_STREAMOUT_TARGETS", needs="max_streamout_buffers"):
     """Where outputs of vertex shaders are written."""
 
     append_bitmask: int = word(0, hex=True)
     targets: tuple[int, ...] = rest(1, "u")
 
 
-class SetRenderCondition(
-    Command, number=26, name="SET_RENDER_CONDITION", needs="conditional_render"
-):
+class SetRenderCondition(Command, number=26, name="SET_RENDER_CONDITION", needs="conditional_render"):
     """Draws only if a query counted something."""
 
     handle: int = word(0)
@@ -61,9 +57,7 @@ class ShaderBuffer(Payload):
     resource: int = word(2)
 
 
-class SetShaderBuffers(
-    Command, number=34, name="SET_SHADER_BUFFERS", needs="max_shader_buffer_frag_compute"
-):
+class SetShaderBuffers(Command, number=34, name="SET_SHADER_BUFFERS", needs="max_shader_buffer_frag_compute"):
     """Buffers that shaders write."""
 
     stage: Stage = word(0, enum=Stage)
@@ -81,9 +75,7 @@ class ShaderImage(Payload):
     resource: int = word(4)
 
 
-class SetShaderImages(
-    Command, number=35, name="SET_SHADER_IMAGES", needs="max_shader_image_frag_compute"
-):
+class SetShaderImages(Command, number=35, name="SET_SHADER_IMAGES", needs="max_shader_image_frag_compute"):
     """Textures that shaders write."""
 
     stage: Stage = word(0, enum=Stage)
@@ -123,9 +115,7 @@ class TextureBarrier(Command, number=39, name="TEXTURE_BARRIER", needs="TEXTURE_
     flags: int = word(0, hex=True)
 
 
-class SetAtomicBuffers(
-    Command, number=40, name="SET_ATOMIC_BUFFERS", needs="max_atomic_counter_buffers"
-):
+class SetAtomicBuffers(Command, number=40, name="SET_ATOMIC_BUFFERS", needs="max_atomic_counter_buffers"):
     """Buffers with atomic counters."""
 
     start_slot: int = word(0)
@@ -170,9 +160,7 @@ class ClearTexture(Command, number=47, name="CLEAR_TEXTURE", needs="CLEAR_TEXTUR
     data: tuple[int, ...] = array(8, "u", 4)
 
 
-class PipeResourceCreate(
-    Command, number=48, name="PIPE_RESOURCE_CREATE", needs="ARB_BUFFER_STORAGE"
-):
+class PipeResourceCreate(Command, number=48, name="PIPE_RESOURCE_CREATE", needs="ARB_BUFFER_STORAGE"):
     """A resource in memory of the host."""
 
     target: int = word(0)
@@ -195,9 +183,7 @@ class Plane(Payload):
     offset: int = word(1)
 
 
-class PipeResourceSetType(
-    Command, number=49, name="PIPE_RESOURCE_SET_TYPE", needs="UNTYPED_RESOURCE"
-):
+class PipeResourceSetType(Command, number=49, name="PIPE_RESOURCE_SET_TYPE", needs="UNTYPED_RESOURCE"):
     """What a resource from elsewhere is."""
 
     resource: int = word(0)

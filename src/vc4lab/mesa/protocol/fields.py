@@ -204,9 +204,7 @@ def read_rest(name: str, spec: Spec, data: Any, start: int, words: int) -> Any:
         letter = "I" if spec.item == "u" else spec.item
         return struct.unpack_from(f"<{count}{letter}", data, start)
     step = spec.item_words * WORD
-    return tuple(
-        spec.item.decode(data, start + number * step, spec.item_words) for number in range(count)
-    )
+    return tuple(spec.item.decode(data, start + number * step, spec.item_words) for number in range(count))
 
 
 def packed(spec: Spec, value: Any) -> bytes:

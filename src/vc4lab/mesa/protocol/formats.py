@@ -100,11 +100,7 @@ class _Named(IntEnum):
 _make: Any = _Named
 Format: Any = _make(
     "Format",
-    {
-        name: first + number
-        for first, names in NUMBERED.items()
-        for number, name in enumerate(names.split())
-    },
+    {name: first + number for first, names in NUMBERED.items() for number, name in enumerate(names.split())},
     module=__name__,
 )
 """The formats as an enumeration."""

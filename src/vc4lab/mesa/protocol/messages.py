@@ -92,9 +92,7 @@ class ResourceUnref(Message, number=3, name="RESOURCE_UNREF"):
     handle: int = word(0)
 
 
-class TransferGet(
-    Message, number=4, name="TRANSFER_GET", versions=(0,), reply="the bytes, without a header"
-):
+class TransferGet(Message, number=4, name="TRANSFER_GET", versions=(0,), reply="the bytes, without a header"):
     """Asks for the bytes of a box."""
 
     handle: int = word(0)
@@ -167,9 +165,7 @@ class PingProtocolVersion(
     """Finds out whether the server knows versions."""
 
 
-class ProtocolVersion(
-    Message, number=11, name="PROTOCOL_VERSION", versions=(2,), reply="1, 11; version"
-):
+class ProtocolVersion(Message, number=11, name="PROTOCOL_VERSION", versions=(2,), reply="1, 11; version"):
     """The highest version that the client knows."""
 
     version: int = word(0)
@@ -212,9 +208,7 @@ class TransferGet2(Message, number=13, name="TRANSFER_GET2", versions=(2,)):
     offset: int = word(9, doc="of the box in the shared memory")
 
 
-class TransferPut2(
-    Message, number=14, name="TRANSFER_PUT2", length="words and absent data", versions=(2,)
-):
+class TransferPut2(Message, number=14, name="TRANSFER_PUT2", length="words and absent data", versions=(2,)):
     """Copies a box out of the shared memory. The length counts data that do not follow."""
 
     handle: int = word(0)

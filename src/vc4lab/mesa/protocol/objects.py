@@ -257,9 +257,7 @@ class Query(StateObject, kind=ObjectKind.QUERY):
     resource: int = word(3)
 
 
-class StreamOutputTarget(
-    StateObject, kind=ObjectKind.STREAMOUT_TARGET, needs="max_streamout_buffers"
-):
+class StreamOutputTarget(StateObject, kind=ObjectKind.STREAMOUT_TARGET, needs="max_streamout_buffers"):
     """A buffer for a vertex shader's outputs (pipe_stream_output_target)."""
 
     resource: int = word(1)

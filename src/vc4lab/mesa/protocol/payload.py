@@ -39,8 +39,7 @@ from vc4lab.mesa.protocol.fields import (
 
 
 @dataclass_transform(
-    frozen_default=True,
-    field_specifiers=(array, bits, double, flag, of_header, real, rest, signed, word),
+    frozen_default=True, field_specifiers=(array, bits, double, flag, of_header, real, rest, signed, word)
 )
 class Payload:
     """Base of everything that is declared.
@@ -74,9 +73,7 @@ class Payload:
     """Of each field: its index among the values, its lowest bit (or -1), its items; None where
     fields are written one by one."""
 
-    def __init_subclass__(
-        cls, *, first: int = 0, lengths: tuple[int, ...] = (), **kwargs: Any
-    ) -> None:
+    def __init_subclass__(cls, *, first: int = 0, lengths: tuple[int, ...] = (), **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         dataclasses.dataclass(frozen=True, repr=False)(cls)
         declared: Any = cls
@@ -105,9 +102,7 @@ class Payload:
             cls._writers = cls._writers_of(plain)
 
     @classmethod
-    def _writers_of(
-        cls, plain: dict[str, Spec]
-    ) -> tuple[tuple[str, int, int, int, Spec], ...] | None:
+    def _writers_of(cls, plain: dict[str, Spec]) -> tuple[tuple[str, int, int, int, Spec], ...] | None:
         """How the fields become values of the format; None if they do not each have their words."""
         if any(spec.form == "n" and not isinstance(spec.item, str) for spec in plain.values()):
             return None

@@ -56,9 +56,7 @@ class DrawVbo(Command, number=8, name="DRAW_VBO", lengths=(12, 14, 20)):
             names.append(f"indexed index_bias={self.index_bias}")
         names.append(f"min_index={self.min_index} max_index={self.max_index}")
         if self.instance_count != 1 or self.start_instance:
-            names.append(
-                f"instance_count={self.instance_count} start_instance={self.start_instance}"
-            )
+            names.append(f"instance_count={self.instance_count} start_instance={self.start_instance}")
         if self.primitive_restart:
             names.append(f"restart_index=0x{self.restart_index:x}")
         if self.count_from_stream_output:

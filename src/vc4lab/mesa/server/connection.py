@@ -89,9 +89,7 @@ class Connection(ABC):
                 count = 0
             if not count:
                 if self._input:
-                    self.report(
-                        "GL-008", f"ended inside of a message, after {len(self._input)} bytes"
-                    )
+                    self.report("GL-008", f"ended inside of a message, after {len(self._input)} bytes")
                 raise Ended
             self._input += self._chunk[:count]
             self.handle_waiting()

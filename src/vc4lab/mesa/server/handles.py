@@ -107,9 +107,7 @@ class Handles:
         staging = self._fences.pop(handle)
         self.bytes -= 2 * FENCE_BYTES
         try:
-            self.create(
-                ResourceCreate2.decode(_HANDLE.pack(handle) + FENCE_WORDS), FENCE_BYTES, staging
-            )
+            self.create(ResourceCreate2.decode(_HANDLE.pack(handle) + FENCE_WORDS), FENCE_BYTES, staging)
         except Refused:
             self._fences[handle] = staging
             self.bytes += 2 * FENCE_BYTES

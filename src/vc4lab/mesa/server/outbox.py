@@ -24,9 +24,7 @@ class Outbox:
         """Whether everything is sent."""
         return not self._waiting
 
-    def send(
-        self, data: bytes | memoryview, descriptor: int | None = None, *, closes: bool = True
-    ) -> None:
+    def send(self, data: bytes | memoryview, descriptor: int | None = None, *, closes: bool = True) -> None:
         """Send bytes, with a descriptor, which is then closed if it `closes`. Raises OSError."""
         if descriptor is None and not self._waiting:  # most answers
             try:

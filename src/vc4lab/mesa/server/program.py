@@ -22,11 +22,7 @@ ENTER = Path(__file__).with_name("enter.py")
 TMP = Path("/tmp")
 SOCKET = ".virgl_test"
 """Its name is compiled into Mesa."""
-ENVIRONMENT = {
-    "LIBGL_ALWAYS_SOFTWARE": "1",
-    "GALLIUM_DRIVER": "virpipe",
-    "MESA_SHADER_CACHE_DISABLE": "true",
-}
+ENVIRONMENT = {"LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": "virpipe", "MESA_SHADER_CACHE_DISABLE": "true"}
 """What makes Mesa use the server. Its cache could hold what was compiled for other capabilities."""
 REMOVED = ("MESA_LOADER_DRIVER_OVERRIDE", "LIBGL_DRIVERS_PATH")
 """What would make it use another driver."""
@@ -88,12 +84,7 @@ class Program:
         Can be read when the program has ended.
     """
 
-    def __init__(
-        self,
-        program: Sequence[str],
-        tmp: Path | None,
-        environment: Mapping[str, str],
-    ) -> None:
+    def __init__(self, program: Sequence[str], tmp: Path | None, environment: Mapping[str, str]) -> None:
         read, write = os.pipe()
         visible = visible_paths(program, environment, Path.cwd()) if tmp is not None else []
         command = [
@@ -101,9 +92,7 @@ class Program:
             *(*visible, "--", *program),
         ]
         try:
-            self._process = subprocess.Popen(
-                command, env=environment_of(environment), pass_fds=[write]
-            )
+            self._process = subprocess.Popen(command, env=environment_of(environment), pass_fds=[write])
         except BaseException:
             os.close(read)
             raise

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 PIPE_DEFAULTS = dict(vars(PipeState()))
 DRAWING_STAGES = (Stage.VERTEX, Stage.FRAGMENT)
 _PARTS = tuple(
-    name
-    for name in PIPE_DEFAULTS
-    if name not in ("vertex", "fragment", "vertex_buffers", "index_buffer")
+    name for name in PIPE_DEFAULTS if name not in ("vertex", "fragment", "vertex_buffers", "index_buffer")
 )
 _OF_STAGE = attrgetter("shader", "views", "samplers")
 
@@ -43,9 +41,7 @@ class Bindings:
             vertex, fragment = self._stages[Stage.VERTEX], self._stages[Stage.FRAGMENT]
             # Some thousand of them are made for a frame: quicker than by their constructor.
             self._state = object.__new__(PipeState)
-            self._state.__dict__.update(
-                PIPE_DEFAULTS, **self._parts, vertex=vertex, fragment=fragment
-            )
+            self._state.__dict__.update(PIPE_DEFAULTS, **self._parts, vertex=vertex, fragment=fragment)
         return self._state
 
     @property
@@ -92,9 +88,7 @@ class Bindings:
         vertex, fragment = (replace(self._stages[one], constants=()) for one in DRAWING_STAGES)
         return Settings(dict(self._parts), vertex, fragment, self.bound_key())
 
-    def put_settings(
-        self, settings: Settings, buffers: VertexBuffers, indices: IndexBuffer | None
-    ) -> None:
+    def put_settings(self, settings: Settings, buffers: VertexBuffers, indices: IndexBuffer | None) -> None:
         """Bind these, with the same buffers at their offsets; constants stay."""
         self._parts = dict(settings.parts)
         if buffers:
@@ -121,9 +115,7 @@ class Bindings:
         """Put values into a tuple from slot `first` on."""
         self._set(name, _with(self._parts.get(name, ()), first, values, None, most))
 
-    def _replace_in(
-        self, stage: Stage, name: str, first: int, values: tuple[Any, ...], empty: Any
-    ) -> None:
+    def _replace_in(self, stage: Stage, name: str, first: int, values: tuple[Any, ...], empty: Any) -> None:
         """The same in a stage; other stages than those that draw are ignored."""
         known = self._stages.get(stage)
         if known is not None:

@@ -88,9 +88,7 @@ class Context(Bindings):
         """Do what a command says. Raises Refused."""
         handler = _HANDLERS.get(type(command))
         if handler is None:
-            raise Refused(
-                "GL-007", f"{command.name}: needs {command.needs}, which the capabilities have not"
-            )
+            raise Refused("GL-007", f"{command.name}: needs {command.needs}, which the capabilities have not")
         self.named.clear()
         handler(self, command)
 
@@ -151,9 +149,7 @@ class Context(Bindings):
     def set_framebuffer_state(self, command: settings.SetFramebufferState) -> None:
         if command.nr_cbufs != len(command.cbufs):
             count = len(command.cbufs)
-            raise Refused(
-                "GL-002", f"{command.name}: {command.nr_cbufs} surfaces, but {count} came"
-            )
+            raise Refused("GL-002", f"{command.name}: {command.nr_cbufs} surfaces, but {count} came")
         surfaces = [self._object(handle, BoundSurface) for handle in command.cbufs]
         depth = self._object(command.zsbuf, BoundSurface)
         self._set("framebuffer", self._same(command, Framebuffer(tuple(surfaces), depth)))
@@ -192,9 +188,7 @@ class Context(Bindings):
     def bind_shader(self, command: settings.BindShader) -> None:
         shader = self._object(command.handle, Shader)
         if shader is not None and shader.stage != command.stage:
-            raise Refused(
-                "GL-004", f"{command.name}: shader {command.handle} is for {shader.stage}"
-            )
+            raise Refused("GL-004", f"{command.name}: shader {command.handle} is for {shader.stage}")
         if command.stage in self._stages:
             self._put(command.stage, {"shader": shader})
         elif shader is not None:

@@ -22,13 +22,7 @@ from vc4lab.mesa.protocol.objects import (
     Surface,
     VertexElements,
 )
-from vc4lab.mesa.protocol.state_commands import (
-    Scissor,
-    SetSampleMask,
-    SetStencilRef,
-    VertexBuffer,
-    Viewport,
-)
+from vc4lab.mesa.protocol.state_commands import Scissor, SetSampleMask, SetStencilRef, VertexBuffer, Viewport
 
 if TYPE_CHECKING:
     from vc4lab.mesa.store.resources import Resource

@@ -24,8 +24,7 @@ class ShaderTexts:
             stage, size, text = known
             if part.stage != stage or part.offset != len(text):
                 raise Refused(
-                    "GL-002",
-                    f"shader {handle} is continued at byte {part.offset}, not {len(text)}",
+                    "GL-002", f"shader {handle} is continued at byte {part.offset}, not {len(text)}"
                 )
         else:
             stage, size, text = part.stage, part.offset, bytearray()

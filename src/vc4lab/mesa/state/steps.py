@@ -14,20 +14,8 @@ import numpy as np
 from vc4lab.mesa.protocol.codes import Stage
 from vc4lab.mesa.protocol.fields import WORD
 from vc4lab.mesa.state import walk
-from vc4lab.mesa.state.draw_run import (
-    KEPT_WORDS,
-    ROWS,
-    STATES,
-    DrawRun,
-    index_offset_at,
-    offsets_at,
-)
-from vc4lab.mesa.state.pipe import (
-    index_offset_of,
-    offsets_of,
-    with_index_offset,
-    with_offsets,
-)
+from vc4lab.mesa.state.draw_run import KEPT_WORDS, ROWS, STATES, DrawRun, index_offset_at, offsets_at
+from vc4lab.mesa.state.pipe import index_offset_of, offsets_of, with_index_offset, with_offsets
 
 if TYPE_CHECKING:
     from vc4lab.mesa.state.pipe import IndexBuffer, PipeState, Settings, VertexBuffers

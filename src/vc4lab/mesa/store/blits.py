@@ -22,9 +22,7 @@ COLOUR, DEPTH, STENCIL = 15, 16, 32
 """Bits of a blit's mask."""
 
 
-def clear_colour(
-    resource: Resource, level: int, box: Box, layout: Layout, colour: tuple[float, ...]
-) -> None:
+def clear_colour(resource: Resource, level: int, box: Box, layout: Layout, colour: tuple[float, ...]) -> None:
     """Fill a box. Raises Refused."""
     texel = np.array(colour, np.float32)
     if layout.is_srgb:
@@ -96,9 +94,7 @@ def blit(command: Blit, target: Resource, source: Resource) -> None:
     )
     layers = Box(0, 0, min(from_.z, from_.z + from_.depth), 0, 0, abs(from_.depth))
     whole = source.level(command.src_level)
-    texels = source.get(
-        command.src_level, Box(0, 0, layers.z, whole.width, whole.height, layers.depth)
-    )
+    texels = source.get(command.src_level, Box(0, 0, layers.z, whole.width, whole.height, layers.depth))
     if command.mask & (DEPTH | STENCIL):
         _blit_words(command, target, source, box, texels, x, y)
         return
@@ -154,16 +150,12 @@ def _nearest(texels: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[
     return texels[:, rows[:, None], columns[None, :]]
 
 
-def _linear(
-    texels: NDArray[Any], x: NDArray[np.float64], y: NDArray[np.float64]
-) -> NDArray[np.float32]:
+def _linear(texels: NDArray[Any], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float32]:
     """Four texels for each place, those outside the level replaced by the nearest inside."""
     top, left = np.floor(y - 0.5), np.floor(x - 0.5)
     down: NDArray[Any] = (y - 0.5 - top).astype(np.float32)[None, :, None, None]
     right: NDArray[Any] = (x - 0.5 - left).astype(np.float32)[None, None, :, None]
-    corners = [
-        _nearest(texels, left + across, top + along) for along in (0, 1) for across in (0, 1)
-    ]
+    corners = [_nearest(texels, left + across, top + along) for along in (0, 1) for across in (0, 1)]
     upper = corners[0] * (1 - right) + corners[1] * right
     lower = corners[2] * (1 - right) + corners[3] * right
     mixed: NDArray[Any] = upper * (1 - down) + lower * down
@@ -185,11 +177,7 @@ def _lie_alike(mask: int, target: Resource, source: Resource) -> bool:
 
 
 def _mixed_depths(
-    whole: NDArray[Any],
-    words: NDArray[Any],
-    layout: Layout,
-    x: NDArray[Any],
-    y: NDArray[Any],
+    whole: NDArray[Any], words: NDArray[Any], layout: Layout, x: NDArray[Any], y: NDArray[Any]
 ) -> NDArray[Any]:
     """The nearest words with the mean depth of four texels."""
     shift = width = 0

@@ -70,9 +70,7 @@ def pack(colours: NDArray[np.float32], layout: Layout) -> NDArray[Any]:
     return words
 
 
-def depth_stencil(
-    layout: Layout, depth: float | None, stencil: int | None
-) -> tuple[int, int] | None:
+def depth_stencil(layout: Layout, depth: float | None, stencil: int | None) -> tuple[int, int] | None:
     """A cleared texel as an integer, and the bits that it has; None if they are none.
 
     Raises Refused for depth that is no UNORM.

@@ -111,9 +111,7 @@ class Resource(ABC):
         if self.depth > limits.SIZE or self.array_size > limits.SIZE:
             raise Refused("GL-006", f"{self}: it has too many slices or layers")
         if samples > limits.SAMPLES:
-            raise Refused(
-                "GL-007", f"{self}: {samples} samples; the capabilities say {limits.SAMPLES}"
-            )
+            raise Refused("GL-007", f"{self}: {samples} samples; the capabilities say {limits.SAMPLES}")
         if samples > 1 and (self.target != Target.TEXTURE_2D or self.last_level):
             raise Refused("GL-007", f"{self}: {samples} samples are for pictures of one level")
         largest = max(self.width, self.height, self.depth)
@@ -263,8 +261,6 @@ def box_in(
         return np.zeros(shape, np.uint8)
     last = offset + (shape[0] - 1) * layer_stride + (shape[1] - 1) * stride + shape[2]
     if min(*box, offset) < 0 or last > len(memory):
-        raise Refused(
-            "GL-005", f"{resource}: {box} ends at byte {last} of {len(memory)} bytes of memory"
-        )
+        raise Refused("GL-005", f"{resource}: {box} ends at byte {last} of {len(memory)} bytes of memory")
     strides = (layer_stride, stride, 1)
     return np.ndarray(shape, np.uint8, memory, offset, strides)

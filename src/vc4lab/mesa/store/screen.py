@@ -43,14 +43,10 @@ class Screen(Protocol):
     def download(self, transfer: Transfer) -> None:
         """Resource → staging, after all work on it."""
 
-    def write(
-        self, resource: Resource, level: int, box: Box, data: bytes, strides: tuple[int, int]
-    ) -> None:
+    def write(self, resource: Resource, level: int, box: Box, data: bytes, strides: tuple[int, int]) -> None:
         """Bytes of the client → resource; strides of rows and layers, 0: without padding."""
 
-    def read(
-        self, resource: Resource, level: int, box: Box, strides: tuple[int, int]
-    ) -> bytes | memoryview:
+    def read(self, resource: Resource, level: int, box: Box, strides: tuple[int, int]) -> bytes | memoryview:
         """Resource → bytes for the client, after all work on it."""
 
     def clear(self, framebuffer: Framebuffer, command: Clear) -> None:

@@ -51,9 +51,7 @@ class SoftwareScreen:
     def download(self, transfer: Transfer) -> None:
         shared_part(transfer)[...] = transfer.resource.get(transfer.level, transfer.box)
 
-    def write(
-        self, resource: Resource, level: int, box: Box, data: bytes, strides: tuple[int, int]
-    ) -> None:
+    def write(self, resource: Resource, level: int, box: Box, data: bytes, strides: tuple[int, int]) -> None:
         resource.check(level, box)
         resource.put(level, box, box_in(data, resource, box, 0, *tight(resource, box, strides)))
 

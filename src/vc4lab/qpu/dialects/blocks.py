@@ -143,10 +143,7 @@ def _vc4asm_line(word: int, label: str) -> str:
     return plain if plain.startswith(".") else vc4asm_text(word, label)
 
 
-LINES: Final[dict[str, Callable[[int, str], str]]] = {
-    "qpuasm": _qpuasm_line,
-    "vc4asm": _vc4asm_line,
-}
+LINES: Final[dict[str, Callable[[int, str], str]]] = {"qpuasm": _qpuasm_line, "vc4asm": _vc4asm_line}
 """Dialect -> an instruction's line, given the name of its branch target."""
 
 

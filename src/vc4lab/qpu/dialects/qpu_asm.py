@@ -68,9 +68,7 @@ def assemble(
     try:
         assembly = qpuasm.assemble(translated, symbols=symbols)
     except AssemblyError as error:
-        raise AssemblyError(
-            [_moved(one, lines, source) for one in error.errors], error.more
-        ) from None
+        raise AssemblyError([_moved(one, lines, source) for one in error.errors], error.more) from None
     mapped = tuple((lines[number - 1][1], shown) for number, shown in assembly.lines)
     return replace(assembly, lines=mapped)
 

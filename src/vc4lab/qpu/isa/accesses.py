@@ -208,9 +208,7 @@ def _results(instruction: Instruction) -> Iterator[tuple[str, int, int]]:
         else (instruction.cond_add, instruction.cond_mul)  # type: ignore[attr-defined]
     )
     ops = (instruction.op_add, instruction.op_mul) if isinstance(instruction, Alu) else (1, 1)
-    for (file, address), condition, op in zip(
-        instruction.write_addresses(), conditions, ops, strict=True
-    ):
+    for (file, address), condition, op in zip(instruction.write_addresses(), conditions, ops, strict=True):
         if address != Write.NOP and op and condition != Condition.NEVER:
             yield file, address, condition
 

@@ -12,12 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, LINK_OFFSET, NOP_WORD
-from vc4lab.qpu.isa.operations import (
-    SMALL_IMMEDIATES,
-    BranchCondition,
-    Condition,
-    Signal,
-)
+from vc4lab.qpu.isa.operations import SMALL_IMMEDIATES, BranchCondition, Condition, Signal
 from vc4lab.qpu.isa.registers import Read, Write
 
 SMALL_IMMEDIATE_CODES: dict[int, int] = {

@@ -211,8 +211,7 @@ class LoadImmediate(_Conditional):
             return (immediate,) * LANES
         weight = 2 if self.mode == LoadMode.PER_LANE_UNSIGNED else -2
         return tuple(
-            (weight * (immediate >> 16 + i & 1) + (immediate >> i & 1)) & 0xFFFFFFFF
-            for i in range(LANES)
+            (weight * (immediate >> 16 + i & 1) + (immediate >> i & 1)) & 0xFFFFFFFF for i in range(LANES)
         )
 
 

@@ -13,15 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from vc4lab.qpu.isa.accesses import (
-    NOTHING,
-    TLB_ACCESS,
-    TLB_LOADS,
-    TLB_WRITE,
-    VPM_ACCESS,
-    Accesses,
-    Kind,
-)
+from vc4lab.qpu.isa.accesses import NOTHING, TLB_ACCESS, TLB_LOADS, TLB_WRITE, VPM_ACCESS, Accesses, Kind
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, END_DELAY_SLOTS
 
 GUIDE: Final = "AG100-R pp. 37-38"

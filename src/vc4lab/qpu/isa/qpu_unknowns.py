@@ -239,10 +239,7 @@ QPU_UNKNOWNS = [
     Unknown(
         "dma_busy_read",
         "Which word does a read of VPM_LD_BUSY or VPM_ST_BUSY give?",
-        {
-            "status": "0 when the DMA is idle (here it always is)",
-            "unmapped": "that of an unmapped address",
-        },
+        {"status": "0 when the DMA is idle (here it always is)", "unmapped": "that of an unmapped address"},
         "status",
         "Read it with no DMA in progress.",
         "AG100-R against what VC4C's author saw; hardware reference 4.11, 5.6",

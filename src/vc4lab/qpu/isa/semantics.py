@@ -231,16 +231,12 @@ class Semantics:
     def shr(self, a: Word, b: Word) -> Result:
         ops = self.ops
         count, last, some = self._shift(b)
-        return self.integer(
-            ops.shr(a, count), lambda: ops.mand(some, ops.test(ops.shr(a, last), 1))
-        )
+        return self.integer(ops.shr(a, count), lambda: ops.mand(some, ops.test(ops.shr(a, last), 1)))
 
     def asr(self, a: Word, b: Word) -> Result:
         ops = self.ops
         count, last, some = self._shift(b)
-        return self.integer(
-            ops.sar(a, count), lambda: ops.mand(some, ops.test(ops.shr(a, last), 1))
-        )
+        return self.integer(ops.sar(a, count), lambda: ops.mand(some, ops.test(ops.shr(a, last), 1)))
 
     def ror(self, a: Word, b: Word) -> Result:
         ops = self.ops
@@ -251,9 +247,7 @@ class Semantics:
     def shl(self, a: Word, b: Word) -> Result:
         ops = self.ops
         count, last, some = self._shift(b)
-        return self.integer(
-            ops.shl(a, count), lambda: ops.mand(some, ops.test(ops.shl(a, last), SIGN))
-        )
+        return self.integer(ops.shl(a, count), lambda: ops.mand(some, ops.test(ops.shl(a, last), SIGN)))
 
     def min(self, a: Word, b: Word) -> Result:
         return self.integer(self.ops.min_s(a, b), lambda: self.ops.gt(a, b))

@@ -115,9 +115,7 @@ def rsqrt(ops: Ops, x: Word, settings: Settings = DEFAULTS) -> Word:
 def log2(ops: Ops, x: Word, settings: Settings = DEFAULTS) -> Word:
     """log2(|x|)."""
     e = _exponent(ops, x)
-    fraction = ops.andc(
-        ops.not_(interpolate(ops, LOG2, ops.andc(ops.shrc(x, 8), 0x7FFF))), 0x7FFFFF
-    )
+    fraction = ops.andc(ops.not_(interpolate(ops, LOG2, ops.andc(ops.shrc(x, 8), 0x7FFF))), 0x7FFFFF)
     whole = ops.shlc(ops.andc(ops.add(e, ops.const(1)), 127), 16)
     d = ops.andc(ops.or_(whole, ops.shrc(fraction, 7)), 0xFFFFFFFE)
     negative = ops.ugt(ops.const(127), e)
@@ -142,11 +140,7 @@ def exp2(ops: Ops, x: Word, settings: Settings = DEFAULTS) -> Word:
     shift = ops.andc(ops.not_(e), 15)
     shift = select(large, ops.andc(shift, 7), shift)
     shifted = ops.shr(ops.or_(ops.andc(x, 0x7FFFFF), const(1 << 23)), shift)
-    small = select(
-        ops.eq(ops.andc(e, 0x70), const(0x70)),
-        ops.andc(ops.shrc(shifted, 8), 0xFFFF),
-        const(0),
-    )
+    small = select(ops.eq(ops.andc(e, 0x70), const(0x70)), ops.andc(ops.shrc(shifted, 8), 0xFFFF), const(0))
     d = select(large, ops.andc(shifted, 0x3FFFFF), small)
     beyond = ops.mor(ops.test(e, 0x78), ops.test(shifted, 0xFFC00000))
     overflow = ops.mand(large, beyond)
@@ -161,9 +155,4 @@ def exp2(ops: Ops, x: Word, settings: Settings = DEFAULTS) -> Word:
     return select(negative, down, up)
 
 
-FUNCTIONS: dict[int, Callable[[Ops, Word, Settings], Word]] = {
-    52: recip,
-    53: rsqrt,
-    54: exp2,
-    55: log2,
-}
+FUNCTIONS: dict[int, Callable[[Ops, Word, Settings], Word]] = {52: recip, 53: rsqrt, 54: exp2, 55: log2}

@@ -384,7 +384,4 @@ def emit_interleaved(
         (exit_,) = emitters[0].flow.exits[place]
         for emitter, core in zip(emitters, cores, strict=True):
             following = emitter._take(core, place, exit_)
-    return [
-        Final(core, emitter.cells, emitter.flags)
-        for emitter, core in zip(emitters, cores, strict=True)
-    ]
+    return [Final(core, emitter.cells, emitter.flags) for emitter, core in zip(emitters, cores, strict=True)]

@@ -119,11 +119,7 @@ class Flow:
         return Unsupported("QPU-043", "the program's branches and delay slots overlap too much")
 
     def place(
-        self,
-        index: int,
-        events: tuple[Event, ...],
-        old: tuple[RegisterKey, ...],
-        sfu: tuple[int, ...],
+        self, index: int, events: tuple[Event, ...], old: tuple[RegisterKey, ...], sfu: tuple[int, ...]
     ) -> Place:
         """A place, keeping only what can matter there."""
         reads = self.plans[index].reads if index < len(self.plans) else ()
@@ -163,12 +159,7 @@ class Flow:
         return tuple(exits)
 
     def _follow(
-        self,
-        place: Place,
-        plan: Plan,
-        sfu: tuple[int, ...],
-        taken: bool | None,
-        new: tuple[Event, ...],
+        self, place: Place, plan: Plan, sfu: tuple[int, ...], taken: bool | None, new: tuple[Event, ...]
     ) -> Exit:
         files, special = self.writes(plan, taken)
         due, later = age(place.events, new)

@@ -16,20 +16,7 @@ from vc4lab.qpu.isa.semantics import LARGEST, Result, Semantics
 from vc4lab.qpu.jit.fast_float import NATIVE, FastSemantics
 from vc4lab.qpu.jit.simd_ops import SimdOps
 from vc4lab.qpu.jit.words import FastWord
-from vc4lab.simd import (
-    Function,
-    any_,
-    call,
-    enter,
-    f32,
-    f32x16,
-    i32,
-    i32x16,
-    jump,
-    jump_if,
-    new_block,
-    var,
-)
+from vc4lab.simd import Function, any_, call, enter, f32, f32x16, i32, i32x16, jump, jump_if, new_block, var
 
 
 class GuardedSemantics(FastSemantics):

@@ -123,9 +123,7 @@ class ResumableEnvironment(Environment):
 class _ResumableEmitter(_Emitter):
     env: ResumableEnvironment
 
-    def __init__(
-        self, region: Region, env: ResumableEnvironment, saved: Value, settings: Settings
-    ) -> None:
+    def __init__(self, region: Region, env: ResumableEnvironment, saved: Value, settings: Settings) -> None:
         self.region = region
         super().__init__(region.flow.program, env, True, 0, settings, False)
         if settings["underflow_sign"] == "plus":
@@ -331,12 +329,7 @@ class _ResumableEmitter(_Emitter):
 
 
 def emit_resumable(
-    region: Region,
-    env: ResumableEnvironment,
-    resume: Value,
-    saved: Value,
-    *,
-    settings: Settings = DEFAULTS,
+    region: Region, env: ResumableEnvironment, resume: Value, saved: Value, *, settings: Settings = DEFAULTS
 ) -> Value:
     """Emit a region of a program at the place being traced, to be entered again while it waits.
 

@@ -169,9 +169,7 @@ def reach(program: Program, read: Read, target: int, limit: int = DEFAULT_LIMIT)
 
 
 def _with(
-    program: Program,
-    added: list[tuple[int, tuple[int, ...]]],
-    problems: tuple[Problem, ...],
+    program: Program, added: list[tuple[int, tuple[int, ...]]], problems: tuple[Problem, ...]
 ) -> Program:
     """A program with more pieces after those it has."""
     words, pieces = list(program.words), list(program.pieces)

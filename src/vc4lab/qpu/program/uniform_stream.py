@@ -318,9 +318,7 @@ def _add_result(p: Plan, x: Numbers | None, y: Numbers | None) -> Numbers | None
 Element = TypeVar("Element")
 
 
-def _either(
-    x: frozenset[Element] | None, y: frozenset[Element] | None
-) -> frozenset[Element] | None:
+def _either(x: frozenset[Element] | None, y: frozenset[Element] | None) -> frozenset[Element] | None:
     if x is None or y is None:
         return None
     both = x | y

@@ -56,9 +56,7 @@ class Unsupported(Exception):  # noqa: N818 - it is a verdict on the program, no
     address: guest address of the program or instruction at fault, if known.
     """
 
-    def __init__(
-        self, code: str, message: str, site: int | None = None, address: int | None = None
-    ) -> None:
+    def __init__(self, code: str, message: str, site: int | None = None, address: int | None = None) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message

@@ -125,9 +125,7 @@ class NumpyOps(Ops):
         return _truncate((total.view(np.int64) - down).view(np.float64))
 
     def fmul_rtz(self, a: Word, b: Word) -> Word:
-        return _truncate(
-            a.view(np.float32).astype(np.float64) * b.view(np.float32).astype(np.float64)
-        )
+        return _truncate(a.view(np.float32).astype(np.float64) * b.view(np.float32).astype(np.float64))
 
     def itof_rtz(self, a: Word) -> Word:
         return _truncate(a.view(np.int32).astype(np.float64))

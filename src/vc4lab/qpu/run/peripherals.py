@@ -50,9 +50,7 @@ def _unmapped(env: Environment, ops: Ops, settings: Settings, file: str) -> Word
     return ops.const(list(range(16))) if file == "a" else env.qpu_number()
 
 
-def read_peripheral(
-    env: Environment, ops: Ops, settings: Settings, file: str, address: int
-) -> Word:
+def read_peripheral(env: Environment, ops: Ops, settings: Settings, file: str, address: int) -> Word:
     """The value of a read of address 32..63, except varyings and NOP; does what the read does."""
     if address == Read.UNIFORM:
         return env.uniform()
@@ -74,13 +72,7 @@ def read_peripheral(
 
 
 def write_peripheral(
-    env: Environment,
-    settings: Settings,
-    file: str,
-    address: int,
-    value: Word,
-    mask: Mask,
-    site: int,
+    env: Environment, settings: Settings, file: str, address: int, value: Word, mask: Mask, site: int
 ) -> None:
     """A write of address 36..63, accumulators and SFU excepted."""
     if address in TMU_WRITES:

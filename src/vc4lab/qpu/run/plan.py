@@ -109,9 +109,7 @@ def plan(word: int, sf_with_never: str = "add", load_condition: str = "add") -> 
     pm, pack = int(instruction.pm), int(instruction.pack)
     cond_add, cond_mul = int(instruction.cond_add), int(instruction.cond_mul)
     add = Target(add_file, waddr_add, cond_add, pack if not pm and add_file == "a" else 0)
-    mul = Target(
-        mul_file, waddr_mul, cond_mul, pack if not pm and mul_file == "a" else 0, pack if pm else 0
-    )
+    mul = Target(mul_file, waddr_mul, cond_mul, pack if not pm and mul_file == "a" else 0, pack if pm else 0)
     sf = int(instruction.sf)
     if not isinstance(instruction, Alu):
         source = "mul" if cond_add == 0 and load_condition == "mul-if-never" else "add"
@@ -119,9 +117,7 @@ def plan(word: int, sf_with_never: str = "add", load_condition: str = "add") -> 
         if not lanes:
             lanes = (word & 0xFFFFFFFF,) * 16
         kind = "load" if isinstance(instruction, LoadImmediate) else "semaphore"
-        return Plan(
-            kind, instruction, signal, add, mul, lanes=lanes, sets_flags=source if sf else ""
-        )
+        return Plan(kind, instruction, signal, add, mul, lanes=lanes, sets_flags=source if sf else "")
     add_op, mul_op = int(instruction.op_add), int(instruction.op_mul)
     use_mul = add_op == 0 or (cond_add == 0 and sf_with_never == "mul")
     small = instruction.has_small_immediate
@@ -183,9 +179,7 @@ def branch_event(target: int | None) -> Event:
     return Event(BRANCH_DELAY_SLOTS, "branch", target)
 
 
-def age(
-    events: tuple[Event, ...], new: tuple[Event, ...]
-) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+def age(events: tuple[Event, ...], new: tuple[Event, ...]) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
     """(due now, still pending) after an instruction that started the events `new`."""
     if len(events) == 1:  # as nearly always, and the interpreter is slow enough
         (remaining, kind, target) = events[0]

@@ -41,9 +41,7 @@ from vc4lab.qpu.text.syntax import (
 DIRECTIVES: Final = (".global", ".set", ".quad")
 
 
-def assemble(
-    text: str, *, symbols: Mapping[str, Value] | None = None, address: int = 0
-) -> Assembly:
+def assemble(text: str, *, symbols: Mapping[str, Value] | None = None, address: int = 0) -> Assembly:
     """Assemble a source text that will stand at byte ``address``.
 
     Parameters
@@ -74,9 +72,7 @@ class _Names(dict[str, Value | Macro]):
 class _Assembler:
     def __init__(self, text: str, symbols: dict[str, Value], address: int) -> None:
         if len(text) > MAX_SOURCE:
-            raise AssemblyError(
-                [SourceError(1, 1, f"a source has at most {MAX_SOURCE} characters")]
-            )
+            raise AssemblyError([SourceError(1, 1, f"a source has at most {MAX_SOURCE} characters")])
         self.source, self.open_comment = read_lines(text)
         self.symbols = _Names(symbols)
         self.known: dict[str, int] = {}  # words of instructions without symbols, by their text
@@ -140,9 +136,7 @@ class _Assembler:
         """First pass: addresses of labels."""
         for label in line.labels:
             if label.text in self.labels:
-                text = (
-                    f"label {label.text!r} exists already, in line {self.label_lines[label.text]}"
-                )
+                text = f"label {label.text!r} exists already, in line {self.label_lines[label.text]}"
                 self.fail(line, Mistake(text, label.column))
                 continue
             self.labels[label.text] = self.address

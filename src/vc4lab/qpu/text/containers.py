@@ -45,10 +45,7 @@ def _elf_code(data: bytes, symbol: str | None) -> tuple[bytes, int]:
     table, size, count = (
         (*struct.unpack_from(f"{order}Q", data, 40), *struct.unpack_from(f"{order}HH", data, 58))
         if wide
-        else (
-            *struct.unpack_from(f"{order}I", data, 32),
-            *struct.unpack_from(f"{order}HH", data, 46),
-        )
+        else (*struct.unpack_from(f"{order}I", data, 32), *struct.unpack_from(f"{order}HH", data, 46))
     )
     head = f"{order}IIQQQQIIQQ" if wide else f"{order}10I"
     sections = [struct.unpack_from(head, data, table + size * n) for n in range(count)]
@@ -107,9 +104,7 @@ def text_code(text: str, symbol: str) -> bytes:
         if inside and directive:
             width = 8 if directive[1] in ("quad", "8byte", "xword") else 4
             data += _packed([int(n[0], 0) for n in _NUMBER.finditer(directive[2].strip())], width)
-        elif (
-            inside and line.strip() and not line.strip().startswith((".global", ".type", ".align"))
-        ):
+        elif inside and line.strip() and not line.strip().startswith((".global", ".type", ".align")):
             break
     if not data:
         raise NotFound(f"there is no array or label {symbol!r} with words")

@@ -173,9 +173,7 @@ _MUL = tuple(MUL_NAMES[MulOp(n)] for n in range(8))
 _TARGETS = tuple(tuple(WRITE_NAMES[file][n] for n in range(64)) for file in ("a", "b"))
 _READ_A, _READ_B = (tuple(READ_NAMES[file][n] for n in range(64)) for file in ("a", "b"))
 _SMALL = tuple(number_text(word) for word in SMALL_IMMEDIATES)
-_ROTATIONS = tuple(
-    "" if code < ROTATE_BY_R5 else f" >> {code - ROTATE_BY_R5 or 'r5'}" for code in range(64)
-)
+_ROTATIONS = tuple("" if code < ROTATE_BY_R5 else f" >> {code - ROTATE_BY_R5 or 'r5'}" for code in range(64))
 _SAME_IN_BOTH = frozenset(n for n in range(REGFILE_SIZE, 64) if _READ_A[n] == _READ_B[n])
 """Addresses with the same name in both files, so that only `ra32` and `rb32` say which one."""
 _ACCUMULATORS = [f"r{n}" for n in range(Mux.A)]

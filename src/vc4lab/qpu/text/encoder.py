@@ -21,14 +21,7 @@ from vc4lab.qpu.isa.operations import (
 )
 from vc4lab.qpu.isa.registers import REGFILE_SIZE
 from vc4lab.qpu.text.expressions import Symbols
-from vc4lab.qpu.text.mnemonics import (
-    ADD_OPS,
-    MUL_OPS,
-    ONE_OPERAND,
-    OPERATION_NAMES,
-    READ_REGISTERS,
-    SIGNALS,
-)
+from vc4lab.qpu.text.mnemonics import ADD_OPS, MUL_OPS, ONE_OPERAND, OPERATION_NAMES, READ_REGISTERS, SIGNALS
 from vc4lab.qpu.text.operands import (
     NOP_ADDRESS,
     Destination,
@@ -109,8 +102,7 @@ class AluEncoder:
         if len(slot.operands) != expected:
             form = f"{slot.name} destination, " + ", ".join(["source"] * (expected - 1))
             raise Mistake(
-                f"{slot.name} takes {expected} operands ({form}), {len(slot.operands)} given",
-                slot.column,
+                f"{slot.name} takes {expected} operands ({form}), {len(slot.operands)} given", slot.column
             )
         sources = [parse_source(text, self.symbols) for text in slot.operands[1:]]
         if expected == 2:
@@ -242,9 +234,7 @@ class AluEncoder:
             if source.mux is None:
                 same = [f for f in "ab" if self.ports[f] == source.files[f]]
                 if not any(self.claim(source, file) for file in [*same, "a", "b"]):
-                    raise Mistake(
-                        f"both read ports are in use, {source.name} needs one", source.column
-                    )
+                    raise Mistake(f"both read ports are in use, {source.name} needs one", source.column)
 
     def port_mistake(self, source: Source, file: str) -> Mistake:
         if file == "b" and self.immediate is not None:
@@ -280,9 +270,7 @@ class AluEncoder:
         pack = self.choose_pack(packs)
         pack_to_a = bool(packs) and self.pm != 1
         ws, waddr_add, waddr_mul = place_destinations(
-            self.add.destination if self.add else None,
-            self.mul.destination if self.mul else None,
-            pack_to_a,
+            self.add.destination if self.add else None, self.mul.destination if self.mul else None, pack_to_a
         )
         signal = self.signal
         port_b = self.ports["b"]

@@ -73,9 +73,7 @@ def parse_macro(text: str) -> Macro | None:
     return Macro(names, match["body"])
 
 
-def evaluate(
-    text: str, symbols: Symbols, _depth: int = 0, _calls: Iterator[int] | None = None
-) -> Value:
+def evaluate(text: str, symbols: Symbols, _depth: int = 0, _calls: Iterator[int] | None = None) -> Value:
     """Value of an expression: int, float, or the elements of a vector. Raises ExpressionError."""
     return _Parser(text, symbols, _depth, _calls).parse()
 
@@ -96,9 +94,7 @@ def to_word(value: Value, offset: int = 0) -> int:
 
 
 class _Parser:
-    def __init__(
-        self, text: str, symbols: Symbols, depth: int, calls: Iterator[int] | None
-    ) -> None:
+    def __init__(self, text: str, symbols: Symbols, depth: int, calls: Iterator[int] | None) -> None:
         self.text = text
         self.symbols = symbols
         self.depth = depth

@@ -130,11 +130,7 @@ class Part:
     """One program: instructions ``start`` to ``stop`` of a sequence, and who follows whom."""
 
     def __init__(
-        self,
-        instructions: Sequence[Instruction],
-        touched: Sequence[Accesses],
-        start: int,
-        stop: int,
+        self, instructions: Sequence[Instruction], touched: Sequence[Accesses], start: int, stop: int
     ) -> None:
         self.all = instructions
         self.touched = touched
@@ -177,9 +173,7 @@ class Part:
         """(index, distance) of every instruction that may execute so soon after one."""
         level = {index}
         for step in range(1, distance + 1):
-            level = {
-                after for before in level for after in self.successors(before) if after < self.stop
-            }
+            level = {after for before in level for after in self.successors(before) if after < self.stop}
             for after in sorted(level):
                 yield after, step
 
@@ -266,9 +260,7 @@ def _ends(part: Part) -> Iterator[Finding]:
         if missing >= 0:
             count = END_DELAY_SLOTS - missing
             text = f"thrend needs two more instructions after it, {count} missing"
-        elif any(
-            isinstance(part.all[i], Branch) for i in range(max(last - 2, part.start), last + 1)
-        ):
+        elif any(isinstance(part.all[i], Branch) for i in range(max(last - 2, part.start), last + 1)):
             text = "a branch needs three more instructions after it: its delay slots"
         else:
             text = "the program goes on past this instruction, its last; thrend is missing"

@@ -59,18 +59,7 @@ FURTHER: Final = ("read", "with", "pm0", "pm1")
 
 OPERATION_NAMES: Final = tuple(
     name
-    for name in (
-        *ADD_OPS,
-        *MUL_OPS,
-        *SIGNALS,
-        *LOADS,
-        *SEMAPHORES,
-        *BRANCHES,
-        "read",
-        "with",
-        "pm0",
-        "pm1",
-    )
+    for name in (*ADD_OPS, *MUL_OPS, *SIGNALS, *LOADS, *SEMAPHORES, *BRANCHES, "read", "with", "pm0", "pm1")
     if not name.startswith("addop")
 )
 """What a programmer may write as an operation: not the reserved codes, which have names as well."""

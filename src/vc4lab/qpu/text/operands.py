@@ -72,9 +72,7 @@ def parse_source(text: Text, symbols: Symbols) -> Source:
     match = _ROTATION.match(text.text)
     if match and _register_name(match[1]):
         inner = parse_source(Text(match[1], text.column), symbols)
-        inner.rotation = _rotation_code(
-            match[2], Text(match[3], text.column + match.start(3)), symbols
-        )
+        inner.rotation = _rotation_code(match[2], Text(match[3], text.column + match.start(3)), symbols)
         return inner
     name, dot, suffix = text.text.partition(".")
     if _register_name(text.text):
@@ -170,14 +168,10 @@ def place_destinations(
         mul_files = mul.files if mul else free
         if add_file not in add_files or mul_file not in mul_files:
             continue
-        if pack_to_a and (
-            (add and add.pack and add_file != "a") or (mul and mul.pack and mul_file != "a")
-        ):
+        if pack_to_a and ((add and add.pack and add_file != "a") or (mul and mul.pack and mul_file != "a")):
             continue
         return ws, add_files[add_file], mul_files[mul_file]
     place = mul or add
     assert place is not None
     names = " and ".join(d.name for d in (add, mul) if d)
-    raise Mistake(
-        f"{names} are in the same address space: one must be in A, one in B", place.column
-    )
+    raise Mistake(f"{names} are in the same address space: one must be in A, one in B", place.column)

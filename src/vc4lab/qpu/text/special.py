@@ -72,8 +72,7 @@ def encode_branch(slots: list[Slot], symbols: Symbols, address: int) -> int:
         if destination.pack:
             raise Mistake("a link register cannot be packed", destination.column)
     ws, waddr_add, waddr_mul = place_destinations(
-        destinations[0] if destinations else None,
-        destinations[1] if len(destinations) > 1 else None,
+        destinations[0] if destinations else None, destinations[1] if len(destinations) > 1 else None
     )
     relative = BRANCHES[slot.name]
     register, immediate = _target(target, relative, symbols, address + LINK_OFFSET)

@@ -117,10 +117,7 @@ def detile_line(layer: Layer, row: Value) -> None:
 def convert_line(layer: Layer, start: Value) -> None:
     """Pixels of any format into `line`."""
     channels = [
-        [
-            load(i32, layer.field_ptr(name) + 4 * n)
-            for name in ("low", "mask", "factor", "plus", "down")
-        ]
+        [load(i32, layer.field_ptr(name) + 4 * n) for name in ("low", "mask", "factor", "plus", "down")]
         for n in range(4)
     ]
     count = layer.right - layer.left

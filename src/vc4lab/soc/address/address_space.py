@@ -32,12 +32,7 @@ class AddressSpace:
     """
 
     def __init__(
-        self,
-        board: Board,
-        bus: Bus,
-        local: tuple[Bus, int] | None,
-        places: Places,
-        unknowns: Unknowns,
+        self, board: Board, bus: Bus, local: tuple[Bus, int] | None, places: Places, unknowns: Unknowns
     ) -> None:
         self._again = repeats(board, unknowns)
         self._windows = [

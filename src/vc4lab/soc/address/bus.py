@@ -30,11 +30,7 @@ from vc4lab.soc.address.native_bus import (
     answer_slot,
     functions,
 )
-from vc4lab.soc.address.polling import (
-    NO_REGISTER,
-    OWN_TIME,
-    CoreRegisters,
-)
+from vc4lab.soc.address.polling import NO_REGISTER, OWN_TIME, CoreRegisters
 from vc4lab.soc.address.polls import Polls, polled_last
 from vc4lab.soc.clock import FAR, Clock
 from vc4lab.soc.native import words_of
@@ -43,13 +39,7 @@ SOON_STEP = 20_000
 """Nanoseconds per read of a polled status register of which no event is known."""
 INPUT_STEP = 100_000
 """Nanoseconds per look whether something was typed."""
-STEPS = {
-    Poll.TIME: TIMED,
-    Poll.EVENT: FAR,
-    Poll.SOON: SOON_STEP,
-    Poll.INPUT: INPUT_STEP,
-    Poll.DATA: 0,
-}
+STEPS = {Poll.TIME: TIMED, Poll.EVENT: FAR, Poll.SOON: SOON_STEP, Poll.INPUT: INPUT_STEP, Poll.DATA: 0}
 ASK_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int64, ctypes.c_int32)
 ASK_WRITE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
 WORD = 0xFFFFFFFF
@@ -284,9 +274,7 @@ class Bus:
         kind = self._poll_kind(offset)
         words[at + REGISTER], words[at + VALUE] = offset, value & WORD
         words[at + GENERATION] = self.clock.changes
-        words[at + ANSWER_STEP] = (
-            ASK if kind is Poll.INPUT and self.asks_about_input else STEPS[kind]
-        )
+        words[at + ANSWER_STEP] = ASK if kind is Poll.INPUT and self.asks_about_input else STEPS[kind]
 
     def _answer(self, offset: int) -> Answer:
         """Where the native answer for a register is kept."""

@@ -176,10 +176,7 @@ class Kallsyms:
         unit, size = self._unit, 4 * count
         before = self._names - 2 * unit  # the base; then the number of names
         after = self._align(index_end)
-        for start, place in (
-            (before - self._align(size), before),
-            (after, self._align(after + size)),
-        ):
+        for start, place in ((before - self._align(size), before), (after, self._align(after + size))):
             if start < 0 or place + unit > len(self._image):
                 continue
             offsets = np.frombuffer(self._image, "<u4", count, start)

@@ -133,9 +133,7 @@ class KernelPlaces:
     def _module_near(self, address: int) -> int | None:
         """The list entry of a module whose memory is at or after an address."""
         start = address & -PAGE
-        area = b"".join(
-            self._read(start + at, PAGE).ljust(PAGE, b"\0") for at in range(0, NEAR, PAGE)
-        )
+        area = b"".join(self._read(start + at, PAGE).ljust(PAGE, b"\0") for at in range(0, NEAR, PAGE))
         for at in self._symbol_words(area):
             step = ALIGNMENT
             for entry in range(at & -step, max(at - MODULE_BYTES, 0), -step):

@@ -231,9 +231,7 @@ def note_value(
 
 
 @staged
-def note_time(
-    polling: PollState, time: TimeState, core: SliceState, address: Value, read: Read
-) -> Value:
+def note_time(polling: PollState, time: TimeState, core: SliceState, address: Value, read: Read) -> Value:
     """A timer is read: before its value is computed, time goes on if the program waits.
 
     A program that waits again has left the loop of its last wait, which a distance shows that is
@@ -280,12 +278,7 @@ def note_time(
 
 @staged
 def lose_patience(
-    polling: PollState,
-    time: TimeState,
-    core: SliceState,
-    reader: Reader,
-    read: Read,
-    step: Value,
+    polling: PollState, time: TimeState, core: SliceState, reader: Reader, read: Read, step: Value
 ) -> None:
     """The program waits: after some patience skip to the next event, at most by `step`.
 

@@ -154,9 +154,7 @@ def _read(data: bytes, wide: bool) -> SymbolTable:
     headers = []
     for at in range(sections_at, sections_at + sections * section_size, max(section_size, 1)):
         if wide:
-            _name, kind, _flags, _address, offset, size, link = struct.unpack_from(
-                "<IIQQQQI", data, at
-            )
+            _name, kind, _flags, _address, offset, size, link = struct.unpack_from("<IIQQQQI", data, at)
         else:
             _name, kind, _flags, _address, offset, size, link = struct.unpack_from("<7I", data, at)
         headers.append((kind, offset, size, link))

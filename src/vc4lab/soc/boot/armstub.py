@@ -23,9 +23,7 @@ MARK, MARK_AT = 0x5AFE570B, 0xF0
 LARGEST_STUB = 1 << 20
 
 
-def armstub(
-    card: Card, config: Config, described: int, entry: int, reporter: Reporter
-) -> Piece | None:
+def armstub(card: Card, config: Config, described: int, entry: int, reporter: Reporter) -> Piece | None:
     """The stub that config.txt names, None if it names none, or none that there is.
 
     Parameters

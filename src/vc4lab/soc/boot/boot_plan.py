@@ -106,8 +106,7 @@ class BootPlan:
                 if piece.address < last and end > first:
                     reporter.report(
                         "BOOT-021",
-                        f"{piece.name} at 0x{piece.address:x} overwrites {what} loaded to "
-                        f"0x{first:x}",
+                        f"{piece.name} at 0x{piece.address:x} overwrites {what} loaded to 0x{first:x}",
                         address=piece.address,
                         block="firmware",
                     )

@@ -8,13 +8,7 @@ from dataclasses import dataclass, field
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.devices.gpio import PULL_UP_AT_RESET
-from vc4lab.soc.videocore.display_modes import (
-    CEA,
-    DEFAULT_MODE,
-    DMT,
-    LONGEST_SIDE,
-    MODES,
-)
+from vc4lab.soc.videocore.display_modes import CEA, DEFAULT_MODE, DMT, LONGEST_SIDE, MODES
 
 LONGEST_FILE = 1 << 20
 LONGEST_LINE = 98
@@ -186,12 +180,7 @@ def parse_config(
 
 
 def _parse(
-    config: Config,
-    text: str,
-    board: _Board,
-    reporter: Reporter,
-    name: str,
-    read: Callable[[str], str | None],
+    config: Config, text: str, board: _Board, reporter: Reporter, name: str, read: Callable[[str], str | None]
 ) -> None:
     unmet: set[str] = set()
     for number, raw in enumerate(text.splitlines(), 1):
@@ -243,15 +232,11 @@ def _setting(config: Config, line: str, where: str, reporter: Reporter) -> None:
     key, equals, value = line.partition("=")
     key, value = key.strip(), value.strip()
     if not equals or not re.fullmatch(r"[A-Za-z0-9_:]+", key):
-        reporter.report(
-            "BOOT-010", f"{where}: {printable(line)!r} is neither key=value nor a filter"
-        )
+        reporter.report("BOOT-010", f"{where}: {printable(line)!r} is neither key=value nor a filter")
         return
     plain = key.partition(":")[0].lower()
     if plain not in KEYS:
-        reporter.report(
-            "BOOT-014", f"{where}: the firmware does not know the key {printable(key)!r}"
-        )
+        reporter.report("BOOT-014", f"{where}: the firmware does not know the key {printable(key)!r}")
     if plain == "initramfs":
         _initramfs(config, value.split() or [""], where, reporter)
     plain = TREE_KEYS.get(plain, plain)

@@ -13,12 +13,7 @@ from vc4lab.memory import GuestMemory
 from vc4lab.soc.board import Board
 from vc4lab.soc.boot.armstub import armstub
 from vc4lab.soc.boot.boot_error import BootError, boot_error
-from vc4lab.soc.boot.boot_extras import (
-    LONGEST_COMMAND_LINE,
-    BootExtras,
-    CardWithExtras,
-    is_extra,
-)
+from vc4lab.soc.boot.boot_extras import LONGEST_COMMAND_LINE, BootExtras, CardWithExtras, is_extra
 from vc4lab.soc.boot.boot_plan import ATAGS, RAMDISK_NAME, BootPlan, Piece, arm_memory, atags
 from vc4lab.soc.boot.card import BareImage, Card, FolderCard
 from vc4lab.soc.boot.config_txt import LONGEST_FILE, Config, parse_config
@@ -208,9 +203,7 @@ def _read_config(card: Card, board: Board, levels: Mapping[int, int], reporter: 
     return config
 
 
-def _ramdisk(
-    card: Card, kernel: Kernel, board: Board, config: Config, reporter: Reporter
-) -> Piece | None:
+def _ramdisk(card: Card, kernel: Kernel, board: Board, config: Config, reporter: Reporter) -> Piece | None:
     """After the kernel; for Linux, whose room is a guess at times, as far from it as possible."""
     name, where = config.ramdisk
     if not name:
@@ -229,9 +222,7 @@ def _ramdisk(
             text += f", but {max(room, 0)} are free at 0x{address:x}"
         raise boot_error(reporter, "BOOT-013", text)
     if card.find(name) is None or size > room or address < 0:
-        reporter.report(
-            "BOOT-013", f"initramfs {name[:60]}: missing, or no room for it", block="firmware"
-        )
+        reporter.report("BOOT-013", f"initramfs {name[:60]}: missing, or no room for it", block="firmware")
         return None
     foreign = foreign_file(card.read(name, 256))
     if foreign is not None:

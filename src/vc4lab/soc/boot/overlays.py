@@ -196,8 +196,7 @@ class Overlay:
         symbols = found(self._tree, SYMBOLS)
         if symbols is None:
             raise BadOverlay(
-                f"it needs the label {label}, but this device tree has no labels (compiled "
-                "without -@)"
+                f"it needs the label {label}, but this device tree has no labels (compiled without -@)"
             )
         path = string_of(symbols.properties.get(label))
         node = at_path(self._tree, path) if path is not None and path.startswith("/") else None

@@ -10,15 +10,7 @@ from __future__ import annotations
 import re
 
 from vc4lab.soc.boot.device_tree import Node
-from vc4lab.soc.boot.overlays import (
-    CONTENT,
-    DORMANT,
-    OVERRIDES,
-    BadOverlay,
-    by_handle,
-    found,
-    string_of,
-)
+from vc4lab.soc.boot.overlays import CONTENT, DORMANT, OVERRIDES, BadOverlay, by_handle, found, string_of
 
 YES = frozenset({"1", "y", "yes", "on", "true", "okay"})
 NO = frozenset({"0", "n", "no", "off", "false", "disabled", "none"})

@@ -84,9 +84,7 @@ def _set(
             reporter.report("BOOT-032", f"{where}: {what}: {error}", block="firmware")
 
 
-def _with_overlay(
-    tree: Tree, card: Card, config: Config, change: Change, reporter: Reporter
-) -> Tree:
+def _with_overlay(tree: Tree, card: Card, config: Config, change: Change, reporter: Reporter) -> Tree:
     """The tree with an overlay; the old one if it cannot be had."""
     prefix = config.get("overlay_prefix", "overlays/")
     file = f"{config.get('os_prefix')}{prefix}{change.name}{SUFFIX}"

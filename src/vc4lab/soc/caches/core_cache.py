@@ -81,10 +81,7 @@ class CoreCache:
         self.state, self._attributes = cache.lines.state(read, cpu.PC, cache.mark)
         cache.states.append(self.state)
         native = hooks()
-        for kind, name in (
-            (unicorn.UC_HOOK_MEM_WRITE, "store"),
-            (unicorn.UC_HOOK_MEM_READ, "load"),
-        ):
+        for kind, name in ((unicorn.UC_HOOK_MEM_WRITE, "store"), (unicorn.UC_HOOK_MEM_READ, "load")):
             cpu.calls.add_hook(kind, native[name].address, self.state.address)
         cpu.watch_instructions(
             A64_CACHE_TRAPS if cpu.WIDE else ARM_CACHE_TRAPS,

@@ -15,15 +15,7 @@ import numpy as np
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import MEMORY_MASK, GuestMemory
-from vc4lab.soc.caches.cache_lines import (
-    BEHIND_L2,
-    DIFFERS,
-    DIRTY,
-    HELD,
-    PAGE_SHIFT,
-    STALE,
-    Lines,
-)
+from vc4lab.soc.caches.cache_lines import BEHIND_L2, DIFFERS, DIRTY, HELD, PAGE_SHIFT, STALE, Lines
 
 DIRECT = 3
 """Bits 31:30 of the alias past the VideoCore's L2."""

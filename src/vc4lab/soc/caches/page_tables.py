@@ -13,13 +13,7 @@ from typing import Any
 import numpy as np
 
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.caches.cache_lines import (
-    PAGE_ENTRIES,
-    READ_ALLOCATE,
-    UNCACHED,
-    WRITE_BACK,
-    WRITE_THROUGH,
-)
+from vc4lab.soc.caches.cache_lines import PAGE_ENTRIES, READ_ALLOCATE, UNCACHED, WRITE_BACK, WRITE_THROUGH
 
 M, C = 1 << 0, 1 << 2
 TRE = 1 << 28

@@ -235,23 +235,17 @@ def _old_access(core: Any, function: Value, way: str, arguments: tuple[Value, ..
             three = (i64, i64, i64, i64)
             rotate = imported("tcg_gen_rotr_i32_arm", None, three)
             call_pointer(rotate, None, three, context, value, value, own)
-    call_pointer(
-        imported("tcg_temp_free_internal_arm", None, (i64, i64)), None, (i64, i64), context, place
-    )
+    call_pointer(imported("tcg_temp_free_internal_arm", None, (i64, i64)), None, (i64, i64), context, place)
 
 
 @kernel(args=(ptr, i64, i32, i32, i64))
-def unaligned_arm(
-    processor: Value, address: Value, kind: Value, regime: Value, back: Value
-) -> None:
+def unaligned_arm(processor: Value, address: Value, kind: Value, regime: Value, back: Value) -> None:
     """Instead of arm_cpu_do_unaligned_access_arm."""
     _unaligned("arm_cpu_do_unaligned_access_arm", (processor, address, kind, regime, back))
 
 
 @kernel(args=(ptr, i64, i32, i32, i64))
-def unaligned_aarch64(
-    processor: Value, address: Value, kind: Value, regime: Value, back: Value
-) -> None:
+def unaligned_aarch64(processor: Value, address: Value, kind: Value, regime: Value, back: Value) -> None:
     """Instead of arm_cpu_do_unaligned_access_aarch64."""
     _unaligned("arm_cpu_do_unaligned_access_aarch64", (processor, address, kind, regime, back))
 
@@ -300,9 +294,7 @@ def _store(name: str, arguments: tuple[Value, ...]) -> None:
     call_pointer(function, None, types, environment, address, value, kept, back)
 
 
-STORES = tuple(
-    f"helper_{order}_stq_mmu_{suffix}" for order in ("le", "be") for suffix in ("arm", "aarch64")
-)
+STORES = tuple(f"helper_{order}_stq_mmu_{suffix}" for order in ("le", "be") for suffix in ("arm", "aarch64"))
 FILLS = "do_unaligned_access", "tlb_fill"
 FILL = (ptr, i64, i32, i32, i32, i1, i64)
 """The name of the engine's function that fills the TLB, and its types."""
@@ -373,9 +365,7 @@ def _installed() -> bool:
         return False
     imports = {name: Address(address) for name, address in there.items()}
     imports["alignment_running"] = Address(_running.address)
-    module = build(
-        "soc_alignment", functions, float_mode="default", key="soc-alignment", imports=imports
-    )
+    module = build("soc_alignment", functions, float_mode="default", key="soc-alignment", imports=imports)
     _kept.append(module)
     return engine_patches.replace({there[name]: module[name].address for name in functions})
 

@@ -186,9 +186,7 @@ class Arm32(Cpu):
         self._place = self.calls.batch(self.SYSTEM, (self.PC, self.STATUS, *routing))
         if timer is not None and bus:
             numbers = arm.UC_ARM_REG_R0, arm.UC_ARM_REG_PC
-            self._counter = NativeCounter(
-                bus, timer, self.calls, *numbers, changed=self._timer_written
-            )
+            self._counter = NativeCounter(bus, timer, self.calls, *numbers, changed=self._timer_written)
 
     # -- registers ---------------------------------------------------------------------------------
 
@@ -316,12 +314,7 @@ class Arm32(Cpu):
             exception = ArmException.UNDEFINED
         if core is not None and self._goes_to_hyp(exception):
             vector, core.elr = hyp.enter(
-                self.engine,
-                exception,
-                address,
-                self._instruction(address),
-                self._fault_status,
-                core.illegal,
+                self.engine, exception, address, self._instruction(address), self._fault_status, core.illegal
             )
             core.illegal = False
             if self.memory.u32(vector) and vector < 0x20:

@@ -16,16 +16,7 @@ from unicorn import arm64_const as a64
 from vc4lab.soc.cores import alignment, exclusives, float_trap, memory_types, mmu_switch
 from vc4lab.soc.cores.a53_registers import A53Registers
 from vc4lab.soc.cores.alignment_words import CHECKED, FREE
-from vc4lab.soc.cores.arm64_entry import (
-    HCR,
-    MASKED,
-    SCR,
-    SCTLR,
-    VBAR,
-    Arm64Entry,
-    Syndrome,
-    SystemRegister,
-)
+from vc4lab.soc.cores.arm64_entry import HCR, MASKED, SCR, SCTLR, VBAR, Arm64Entry, Syndrome, SystemRegister
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.engine_calls import NO_FAULT
 from vc4lab.soc.cores.exceptions import (
@@ -130,11 +121,7 @@ class Arm64(Cpu):
             self._pages.more_traps += A64_READS
             return
         self._counter = NativeCounter(
-            self.links.bus,
-            timer,
-            self.calls,
-            other=self._read_other,
-            changed=self._timer_written,
+            self.links.bus, timer, self.calls, other=self._read_other, changed=self._timer_written
         )
         hook = self._counter.hook
         self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *hook, a64.UC_ARM64_INS_MRS)
@@ -211,11 +198,7 @@ class Arm64(Cpu):
 
     def _alignment_modes(self) -> dict[int, int]:
         modes: dict[int, int] = {}
-        for level, regimes in (
-            (1, alignment.SYSTEM),
-            (2, alignment.HYPERVISOR),
-            (3, alignment.MONITOR),
-        ):
+        for level, regimes in ((1, alignment.SYSTEM), (2, alignment.HYPERVISOR), (3, alignment.MONITOR)):
             control = self.system_register(SCTLR[level])
             mode = CHECKED
             if control & SCTLR_M and not control & SCTLR_A:

@@ -91,13 +91,7 @@ class Arm64Entry:
         )
 
     def enter(
-        self,
-        registers: Registers,
-        status: int,
-        target: int,
-        kind: int,
-        back: int,
-        syndrome: Syndrome | None,
+        self, registers: Registers, status: int, target: int, kind: int, back: int, syndrome: Syndrome | None
     ) -> tuple[int, bool]:
         """Go to the vector `kind` of a level; the vector, and whether it is a low one.
 

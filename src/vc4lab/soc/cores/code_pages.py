@@ -33,9 +33,7 @@ Hook = Callable[[Any, int, int, Any], None]
 class CodePages:
     """Executed pages of one core; `seen` is shared with the native block hook."""
 
-    def __init__(
-        self, engine: Any, memory: GuestMemory, counter: SliceCounter, *, wide: bool
-    ) -> None:
+    def __init__(self, engine: Any, memory: GuestMemory, counter: SliceCounter, *, wide: bool) -> None:
         self.seen = page_table()
         self._engine = engine
         self._memory = memory

@@ -109,14 +109,10 @@ def _marked(column: bytes, table: bytes) -> Iterator[int]:
 def _thumb_matches(raw: bytes, traps: tuple[Trap, ...]) -> Places:
     found = []
     for place in _marked(raw[1:-2:2], _first_bytes(traps, _UNCONDITIONAL)):
-        first, second = (
-            int.from_bytes(raw[at : at + 2], "little") for at in (2 * place, 2 * place + 2)
-        )
+        first, second = (int.from_bytes(raw[at : at + 2], "little") for at in (2 * place, 2 * place + 2))
         pair = first << 16 | second
         found += [
-            (2 * place, t.action)
-            for t in traps
-            if pair & (t.mask | 0xF0000000) == (t.match | _UNCONDITIONAL)
+            (2 * place, t.action) for t in traps if pair & (t.mask | 0xF0000000) == (t.match | _UNCONDITIONAL)
         ]
     return found
 

@@ -14,17 +14,7 @@ from vc4lab.soc.cores.code_pages import forget_addresses
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.exceptions import ArmException
 from vc4lab.soc.cores.idle import IdleLoop
-from vc4lab.soc.cores.native_events import (
-    CALM,
-    CURRENT,
-    EVENTS,
-    NAP,
-    NAPS,
-    RETURNS,
-    RUNNING,
-    STUB,
-    Events,
-)
+from vc4lab.soc.cores.native_events import CALM, CURRENT, EVENTS, NAP, NAPS, RETURNS, RUNNING, STUB, Events
 from vc4lab.soc.cores.outcome import InterruptStorm, UnhandledException
 from vc4lab.soc.cores.steady import SteadyWait
 from vc4lab.soc.native import SliceCounter

@@ -23,13 +23,7 @@ from vc4lab.listeners import Listeners
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.address.polling import CoreRegisters
 from vc4lab.soc.cores.code_pages import CodePages
-from vc4lab.soc.cores.engine_calls import (
-    MONITOR_AT_32,
-    MONITOR_AT_64,
-    NO_FAULT,
-    EngineCalls,
-    RegisterBatch,
-)
+from vc4lab.soc.cores.engine_calls import MONITOR_AT_32, MONITOR_AT_64, NO_FAULT, EngineCalls, RegisterBatch
 from vc4lab.soc.cores.exceptions import (
     INSTRUCTIONS_PER_EXCEPTION,
     SCTLR_C,
@@ -51,14 +45,7 @@ from vc4lab.soc.cores.outcome import (
     UnhandledException,
 )
 from vc4lab.soc.cores.strict_core import StrictCore
-from vc4lab.soc.cores.traps import (
-    A64_TRAPS,
-    ARM_TRAPS,
-    HYP_REGISTERS,
-    Action,
-    CoreLinks,
-    means,
-)
+from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, HYP_REGISTERS, Action, CoreLinks, means
 from vc4lab.soc.native import SliceCounter, words_of
 
 TRANSLATIONS = 32 << 20
@@ -280,9 +267,7 @@ class Cpu(StrictCore):
     def _set_event_stream(self, address: int) -> None:
         """A write of CNTKCTL or CNTHCTL; the engine does it, too."""
         word, timer = self.fetch(address), self.links.timer
-        if timer is None or not means(
-            A64_TRAPS if self.WIDE else ARM_TRAPS, Action.EVENT_STREAM, word
-        ):
+        if timer is None or not means(A64_TRAPS if self.WIDE else ARM_TRAPS, Action.EVENT_STREAM, word):
             return
         number, level = (word & 31, word >> 16) if self.WIDE else (word >> 12 & 15, word >> 21)
         value = 0 if self.WIDE and number == ZERO_REGISTER else self.register(number)
@@ -321,9 +306,7 @@ class Cpu(StrictCore):
             self._block_hook = self._hook_blocks()
 
     def _hook_exceptions(self) -> None:
-        self._exception_hook = ON_EXCEPTION(
-            lambda _engine, number, _state: self._take_notice(number)
-        )
+        self._exception_hook = ON_EXCEPTION(lambda _engine, number, _state: self._take_notice(number))
         function = ctypes.cast(self._exception_hook, ctypes.c_void_p).value or 0
         self.calls.add_hook(self._unicorn.UC_HOOK_INTR, function, 0)
 

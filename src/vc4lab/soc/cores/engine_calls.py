@@ -59,9 +59,7 @@ class RegisterBatch:
         size = len(names)
         self._buffer = (ctypes.c_uint64 * (SLOT * size))()
         base = ctypes.addressof(self._buffer)
-        at_value = VALUES[
-            max((len(name) for name in names if not isinstance(name, int)), default=7)
-        ]
+        at_value = VALUES[max((len(name) for name in names if not isinstance(name, int)), default=7)]
         self._numbers = (ctypes.c_int * size)()
         self._places = (ctypes.c_void_p * size)()
         for slot, name in enumerate(names):
@@ -71,9 +69,7 @@ class RegisterBatch:
             if not isinstance(name, int):
                 (ctypes.c_uint32 * len(name)).from_address(at)[:] = list(name)
         self._size = size
-        self._read, self._write = (
-            partial(call, self._numbers, self._places, size) for call in (read, write)
-        )
+        self._read, self._write = (partial(call, self._numbers, self._places, size) for call in (read, write))
         self._first = base + 8 * at_value
         self._values: Any = memoryview(self._buffer).cast("B").cast("Q")[at_value::SLOT]
 
@@ -139,12 +135,7 @@ class EngineCalls:
         return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
 
     def add_hook(
-        self,
-        kind: int,
-        function: int,
-        state: int,
-        *more: int,
-        span: tuple[int, int] = EVERYWHERE,
+        self, kind: int, function: int, state: int, *more: int, span: tuple[int, int] = EVERYWHERE
     ) -> int:
         """Let the engine call native code at every event of a kind, or in a range of addresses.
 
@@ -186,13 +177,7 @@ class EngineCalls:
         """Send loads and stores in a window to native functions (`Bus.native_window`)."""
         read, write, state = (ctypes.c_void_p(address) for address in functions)
         error = self._library.uc_mmio_map(
-            self._handle,
-            ctypes.c_uint64(base),
-            ctypes.c_size_t(size),
-            read,
-            state,
-            write,
-            state,
+            self._handle, ctypes.c_uint64(base), ctypes.c_size_t(size), read, state, write, state
         )
         if error:
             raise RuntimeError(f"the CPU engine rejects a device window (error {error})")

@@ -87,12 +87,7 @@ def allow(engine: Any) -> None:
 
 
 def enter(
-    engine: Any,
-    exception: ArmException,
-    address: int,
-    word: int,
-    fault: FaultStatus,
-    illegal: bool = False,
+    engine: Any, exception: ArmException, address: int, word: int, fault: FaultStatus, illegal: bool = False
 ) -> tuple[int, int]:
     """Take an exception to HYP mode: vector and ELR_hyp.
 
@@ -131,9 +126,7 @@ def enter(
     return vector, back & 0xFFFFFFFF
 
 
-def _syndrome(
-    exception: ArmException, word: int, engine_syndrome: int, thumb: bool, inside: bool
-) -> int:
+def _syndrome(exception: ArmException, word: int, engine_syndrome: int, thumb: bool, inside: bool) -> int:
     """HSR: class, length of the instruction, what the class has to say."""
     if exception is ArmException.SUPERVISOR_CALL:
         if thumb:

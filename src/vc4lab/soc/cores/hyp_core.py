@@ -173,9 +173,7 @@ class HypCore:
         name = MODE_NAMES.get(mode or 0, f"mode 0x{mode:02x}")
         what = "the next instruction is undefined" if self._illegal_state else "nothing happens"
         self.report(
-            "SOC-045",
-            f"the program tries to change from HYP to {name} mode with cps or msr: {what}",
-            address,
+            "SOC-045", f"the program tries to change from HYP to {name} mode with cps or msr: {what}", address
         )
         if self._illegal_state:
             self.illegal = True

@@ -48,12 +48,7 @@ from vc4lab.soc.cores.generic_timer import (
     GenericTimer,
     Pace,
 )
-from vc4lab.soc.cores.native_places import (
-    NativePlace,
-    PlaceState,
-    go_on_after,
-    host_address,
-)
+from vc4lab.soc.cores.native_places import NativePlace, PlaceState, go_on_after, host_address
 from vc4lab.soc.native import SliceState
 
 CRN, CRM, OP0, OP1, OP2, VALUE = 0, 4, 8, 12, 16, 24

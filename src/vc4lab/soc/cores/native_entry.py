@@ -34,26 +34,8 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.soc.cores.arm64_entry import (
-    ELR,
-    ESR,
-    FAR,
-    FLAGS,
-    HCR,
-    LOWER,
-    MASKED,
-    SCTLR,
-    SPSR,
-    STACK,
-    VBAR,
-)
-from vc4lab.soc.cores.engine_calls import (
-    FAULT_ADDRESS_AT,
-    SYNDROME_AT,
-    EngineCalls,
-    Name,
-    RegisterBatch,
-)
+from vc4lab.soc.cores.arm64_entry import ELR, ESR, FAR, FLAGS, HCR, LOWER, MASKED, SCTLR, SPSR, STACK, VBAR
+from vc4lab.soc.cores.engine_calls import FAULT_ADDRESS_AT, SYNDROME_AT, EngineCalls, Name, RegisterBatch
 from vc4lab.soc.cores.exceptions import (
     ENGINE_DATA,
     ENGINE_PREFETCH,
@@ -168,9 +150,7 @@ def enter_system(engine: Value, number: Value, state: Value) -> Value:
             _change(entry, engine, entry.svc, [pc, status, cause, *stacks])
         else:
             call_pointer(entry.save, i32, (ptr, ptr), engine, entry.context)
-            kind = select(
-                number == ENGINE_DATA, const(i64, EC_DATA << 26), const(i64, EC_PREFETCH << 26)
-            )
+            kind = select(number == ENGINE_DATA, const(i64, EC_DATA << 26), const(i64, EC_PREFETCH << 26))
             known = load(i32, entry.context + SYNDROME_AT).zext(i64)
             cause = kind | IL | known & (IL - 1)
             address = load(i64, entry.context + FAULT_ADDRESS_AT)

@@ -13,9 +13,7 @@ from typing import Any
 from vc4lab.simd import Struct, Value, call_pointer, i32, ptr, staged, store
 from vc4lab.soc.native import SliceState
 
-ON_INSTRUCTION = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p
-)
+ON_INSTRUCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 
 
 class PlaceState(Struct):
@@ -64,9 +62,7 @@ class NativePlace:
         Does other instructions, given the address and the size.
     """
 
-    def __init__(
-        self, function: int, owner: int, code: int, python: Callable[[int, int], None]
-    ) -> None:
+    def __init__(self, function: int, owner: int, code: int, python: Callable[[int, int], None]) -> None:
         self._function = function
         self._python = ON_INSTRUCTION(lambda _engine, address, size, _data: python(address, size))
         self._state = PlaceState(owner=owner, code=code, other=host_address(self._python))

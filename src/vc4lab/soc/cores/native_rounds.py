@@ -12,16 +12,7 @@ from vc4lab.soc.clock import FAR
 from vc4lab.soc.cores.cores import POLLING, Core
 from vc4lab.soc.cores.exceptions import THUMB
 from vc4lab.soc.cores.native_events import MOST_CORES
-from vc4lab.soc.cores.native_turns import (
-    AWAKE,
-    IN_WFE,
-    IN_WFI,
-    POLLS,
-    TURN_ENDS,
-    CoreTurn,
-    TurnState,
-    module,
-)
+from vc4lab.soc.cores.native_turns import AWAKE, IN_WFE, IN_WFI, POLLS, TURN_ENDS, CoreTurn, TurnState, module
 from vc4lab.soc.cores.outcome import EVENT, INTERRUPT
 from vc4lab.soc.hardware import Hardware
 
@@ -38,17 +29,13 @@ def _first(struct: type[Struct], name: str) -> int:
 
 QUIET_AT, HOPELESS_AT, ROUNDS, SLICES, CORE, REST, WORKED, ALONE_AT, ERROR = (
     _first(TurnState, name)
-    for name in (
-        *("quiet", "hopeless", "rounds", "slices", "core", "rest", "worked", "alone", "error"),
-    )
+    for name in (*("quiet", "hopeless", "rounds", "slices", "core", "rest", "worked", "alone", "error"),)
 )
 ACCESSES, LOCAL_ACCESSES, OWN_READS, TAKEN, BEGAN = (
-    _first(TurnState, name)
-    for name in ("accesses", "local_accesses", "own_reads", "taken", "began")
+    _first(TurnState, name) for name in ("accesses", "local_accesses", "own_reads", "taken", "began")
 )
 SLEEPS, WISH, WAKE_AT, VAIN, RAN, HAS_WORKED, POLLED = (
-    _first(CoreTurn, name)
-    for name in ("sleeps", "wish", "wake_at", "vain", "ran", "worked", "polled")
+    _first(CoreTurn, name) for name in ("sleeps", "wish", "wake_at", "vain", "ran", "worked", "polled")
 )
 
 
@@ -209,10 +196,7 @@ class NativeTurns:
         words = self._words
         self.begun = core = self._cores[number]
         core.asleep = ""
-        core.activity = (
-            *(words[ACCESSES], words[LOCAL_ACCESSES]),
-            *(words[OWN_READS], words[TAKEN]),
-        )
+        core.activity = (*(words[ACCESSES], words[LOCAL_ACCESSES]), *(words[OWN_READS], words[TAKEN]))
         core.began = words[BEGAN]
         core.cpu.open_exceptions.resume(core.began)
         later = words[REST] << number + 1

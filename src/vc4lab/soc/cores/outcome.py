@@ -55,11 +55,7 @@ class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not a Pyt
     """The guest ran into an exception and has no handler at its vector, or none that mends it."""
 
     def __init__(
-        self,
-        taken: Taken,
-        first: Taken | None,
-        storm: bool = False,
-        why: tuple[str, str] | None = None,
+        self, taken: Taken, first: Taken | None, storm: bool = False, why: tuple[str, str] | None = None
     ) -> None:
         super().__init__(taken, first)
         self.storm = storm
@@ -74,9 +70,7 @@ class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not a Pyt
     @property
     def has_no_handler(self) -> bool:
         """Whether what stands at a vector is no handler, as the code there cannot be executed."""
-        return not self.storm or (
-            self.first is not None and self.taken.address == self.first.vector
-        )
+        return not self.storm or (self.first is not None and self.taken.address == self.first.vector)
 
 
 class ExceptionCounts(Struct):

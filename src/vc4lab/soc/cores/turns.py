@@ -25,14 +25,7 @@ from vc4lab.soc.cores.native_turns import (
     TURN,
     TURN_ENDS,
 )
-from vc4lab.soc.cores.outcome import (
-    EVENT,
-    INTERRUPT,
-    SELF,
-    STORM,
-    Outcome,
-    UnhandledException,
-)
+from vc4lab.soc.cores.outcome import EVENT, INTERRUPT, SELF, STORM, Outcome, UnhandledException
 from vc4lab.soc.cores.parking import Parking
 from vc4lab.soc.cores.waits import Waits
 from vc4lab.soc.hardware import Hardware
@@ -294,9 +287,7 @@ class Turns:
             clock.marker = self._marker(running, ready[0])
         self._take_turns(running, ready, alone)
 
-    def _take_turns(
-        self, running: list[Core], ready: list[Core], alone: bool, begun: bool = False
-    ) -> None:
+    def _take_turns(self, running: list[Core], ready: list[Core], alone: bool, begun: bool = False) -> None:
         """A turn of each core that is ready; `begun`: native code has begun that of the first."""
         clock, polls = self._hardware.clock, self._hardware.bus.polls
         worked = self._native.worked if begun else 0

@@ -74,9 +74,7 @@ class Breakpoints:
         key = ("code", address, 0)
         if key in self._hooks or not self._room:
             return key in self._hooks
-        handle = self._cpu.engine.hook_add(
-            UC_HOOK_CODE, self._at_breakpoint, begin=address, end=address
-        )
+        handle = self._cpu.engine.hook_add(UC_HOOK_CODE, self._at_breakpoint, begin=address, end=address)
         self._hooks[key] = [handle]
         self._forget_translations()
         return True

@@ -106,9 +106,7 @@ def arm_registers(doubles: int, with_hyp: bool = False) -> RegisterFile:
     vfp = [DebugRegister(f"d{n}", 64, "ieee_double", arm.UC_ARM_REG_D0 + n) for n in range(doubles)]
     vfp.append(DebugRegister("fpscr", 32, "int", arm.UC_ARM_REG_FPSCR))
     names = _SYSTEM | (_SYSTEM_OF_HYP if with_hyp else {})
-    system = [
-        DebugRegister(name, 32, "uint32", arm.UC_ARM_REG_CP_REG, key) for name, key in names.items()
-    ]
+    system = [DebugRegister(name, 32, "uint32", arm.UC_ARM_REG_CP_REG, key) for name, key in names.items()]
     system.append(DebugRegister("spsr", 32, "uint32", arm.UC_ARM_REG_SPSR, ()))
     if with_hyp:
         system.append(DebugRegister(ELR_HYP, 32, "code_ptr", 0, ()))
@@ -139,8 +137,7 @@ def aarch64_registers() -> RegisterFile:
         DebugRegister("fpcr", 32, "int", a64.UC_ARM64_REG_FPCR),
     ]
     return RegisterFile(
-        "aarch64",
-        (("org.gnu.gdb.aarch64.core", tuple(core)), ("org.gnu.gdb.aarch64.fpu", tuple(fpu))),
+        "aarch64", (("org.gnu.gdb.aarch64.core", tuple(core)), ("org.gnu.gdb.aarch64.fpu", tuple(fpu)))
     )
 
 

@@ -92,8 +92,7 @@ def loops_without_load(cpu: Cpu, address: int) -> bool:
     decoder = _decoder(cpu.WIDE, cpu.executes_thumb)
     size = 2 if cpu.executes_thumb else 4
     code = b"".join(
-        cpu.fetch(address + at, size).to_bytes(size, "little")
-        for at in range(0, LONGEST_LOOP, size)
+        cpu.fetch(address + at, size).to_bytes(size, "little") for at in range(0, LONGEST_LOOP, size)
     )
     after = list(decoder.disasm(code, address))
     for number, one in enumerate(after, 1):

@@ -60,9 +60,7 @@ class Tracer:
         Called with each line (without its end).
     """
 
-    def __init__(
-        self, machine: Machine, categories: frozenset[str], write: Callable[[str], None]
-    ) -> None:
+    def __init__(self, machine: Machine, categories: frozenset[str], write: Callable[[str], None]) -> None:
         self._machine = machine
         self._categories = categories
         self._write = write

@@ -37,9 +37,7 @@ class Spi(Absent):
     NAME = "spi0"
     TITLE = "SPI0"
     OFFSET = 0x204000
-    CS = Register(
-        0x00, reset=0x41000, fields="7 active, 16 done, 17 RX data, 18 TX room", doc="19 RX 3/4"
-    )
+    CS = Register(0x00, reset=0x41000, fields="7 active, 16 done, 17 RX data, 18 TX room", doc="19 RX 3/4")
     FIFO = Register(0x04, doc="a byte; four with DMAEN")
     CLK = Register(0x08)
     DLEN = Register(0x0C)
@@ -105,9 +103,7 @@ class AuxSpi(Absent):
     SIZE = 0x40
     CNTL0 = Register(0x00, fields="11 enable, 9 clear FIFOs, 5:0 bits of a word")
     CNTL1 = Register(0x04, fields="6 interrupt when idle, 7 when the TX FIFO is empty")
-    STAT = Register(
-        0x08, access="r", fields="10 TX full, 9 TX empty, 8 RX full, 7 RX empty, 6 busy"
-    )
+    STAT = Register(0x08, access="r", fields="10 TX full, 9 TX empty, 8 RX full, 7 RX empty, 6 busy")
     PEEK = Register(0x0C, access="r")
     IO = Register(0x20, count=4, doc="data; the chip select goes up afterwards")
     HOLD = Register(0x30, count=4, doc="data; the chip select stays")

@@ -49,9 +49,7 @@ class AudioRecorder:
             self._wave.setparams((2, 2, self.rate, 0, "NONE", ""))
         else:
             self._hold_until(moment)
-        self._level = left.to_bytes(2, "little", signed=True) + right.to_bytes(
-            2, "little", signed=True
-        )
+        self._level = left.to_bytes(2, "little", signed=True) + right.to_bytes(2, "little", signed=True)
 
     def _hold_until(self, moment: int) -> None:
         """Write the present level for every sample before `moment`, rounded to the nearest."""

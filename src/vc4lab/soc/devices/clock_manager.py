@@ -129,9 +129,7 @@ class Plls(Storage):
     NAME = "a2w"
     OFFSET = 0x102000
 
-    def __init__(
-        self, reporter: Reporter, arm: int, core: int, v3d: int, *, all_run: bool = True
-    ) -> None:
+    def __init__(self, reporter: Reporter, arm: int, core: int, v3d: int, *, all_run: bool = True) -> None:
         """`arm`, `core`, `v3d`: Hz of the clocks that are made from PLLs B, C and A."""
         super().__init__()
         self._reporter = reporter

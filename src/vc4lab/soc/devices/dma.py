@@ -17,14 +17,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
-from vc4lab.soc.devices.dma_transfer import (
-    DEST_DREQ,
-    DEST_INC,
-    SRC_DREQ,
-    SRC_INC,
-    BadAddress,
-    Mover,
-)
+from vc4lab.soc.devices.dma_transfer import DEST_DREQ, DEST_INC, SRC_DREQ, SRC_INC, BadAddress, Mover
 from vc4lab.soc.devices.interrupts import DMA, InterruptController
 
 ACTIVE, END, INT, DREQ, PAUSED, ERROR = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 8
@@ -93,10 +86,7 @@ class DmaChannel(Block):
     SIZE = 0x100
     NUMBER: ClassVar[int] = 0
     CS = Register(
-        0x00,
-        poll=Poll.EVENT,
-        steady=True,
-        fields="0 active, 1 end, 2 interrupt, 8 error, 31 reset",
+        0x00, poll=Poll.EVENT, steady=True, fields="0 active, 1 end, 2 interrupt, 8 error, 31 reset"
     )
     CONBLK_AD = Register(0x04, poll=Poll.EVENT)
     TI = Register(0x08, access="r")
@@ -105,9 +95,7 @@ class DmaChannel(Block):
     TXFR_LEN = Register(0x14, access="r", poll=Poll.EVENT, steady=True)
     STRIDE = Register(0x18, access="r")
     NEXTCONBK = Register(0x1C)
-    DEBUG = Register(
-        0x20, access="w1c", bits=DEBUG_ERRORS, fields="2:0 errors", doc="reads: 28 lite"
-    )
+    DEBUG = Register(0x20, access="w1c", bits=DEBUG_ERRORS, fields="2:0 errors", doc="reads: 28 lite")
 
     def __init__(self, unit: DmaUnit, enabled: Callable[[int], bool]) -> None:
         super().__init__()
@@ -188,9 +176,7 @@ class DmaChannel(Block):
         """Take over the control block at CONBLK_AD; False if there is none."""
         address = self.CONBLK_AD
         if address & ~BLOCK_BITS:
-            self._report(
-                "SOC-050", f"a control block at 0x{address:08x} is not aligned to 32 bytes", address
-            )
+            self._report("SOC-050", f"a control block at 0x{address:08x} is not aligned to 32 bytes", address)
             address &= BLOCK_BITS
         mover = self._unit.mover
         try:

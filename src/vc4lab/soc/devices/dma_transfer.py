@@ -100,9 +100,7 @@ class Mover:
                 return fifo.take(size)
             step = 4 if info & SRC_INC else 0
             words = range(-(-size // 4))
-            found = b"".join(
-                self.bus.peek((offset + step * i) % WINDOW).to_bytes(4, "little") for i in words
-            )
+            found = b"".join(self.bus.peek((offset + step * i) % WINDOW).to_bytes(4, "little") for i in words)
             return found[:size]
         if not info & SRC_INC:
             unit = _unit(info & SRC_WIDE)

@@ -79,9 +79,7 @@ class I2c(Absent):
     DEL = Register(0x18, reset=0x300030)
     CLKT = Register(0x1C, reset=0x40)
 
-    def __init__(
-        self, reporter: Reporter, interrupts: InterruptController, asking: set[str]
-    ) -> None:
+    def __init__(self, reporter: Reporter, interrupts: InterruptController, asking: set[str]) -> None:
         super().__init__(reporter, interrupts)
         self._asking = asking
         """Names of the controllers that ask for the interrupt, shared by all of them."""

@@ -46,12 +46,8 @@ class InterruptController(Block):
     NAME = "irq"
     OFFSET = 0xB200
     SIZE = 0x100
-    BASIC_PENDING = Register(
-        0x00, access="r", poll=Poll.EVENT, steady=True, doc="ARM lines and a summary"
-    )
-    PENDING = Register(
-        0x04, access="r", count=2, poll=Poll.EVENT, steady=True, doc="enabled and raised"
-    )
+    BASIC_PENDING = Register(0x00, access="r", poll=Poll.EVENT, steady=True, doc="ARM lines and a summary")
+    PENDING = Register(0x04, access="r", count=2, poll=Poll.EVENT, steady=True, doc="enabled and raised")
     FIQ_CONTROL = Register(
         0x0C, bits=0xFF, fields="7 enable, 6:0 the one line that is the FIQ", then="_changed"
     )

@@ -42,9 +42,7 @@ BY_TWO, APB = 1 << 9, 1 << 8
 def _units(lines: int) -> tuple[tuple[int, int], ...]:
     """Which units interrupt a core, given its timer lines, by an IRQ (1) or an FIQ (2)."""
     return tuple(
-        (unit, 2 if lines >> bit & 0x10 else 1)
-        for bit, unit in enumerate(TIMER_UNITS)
-        if lines >> bit & 0x11
+        (unit, 2 if lines >> bit & 0x10 else 1) for bit, unit in enumerate(TIMER_UNITS) if lines >> bit & 0x11
     )
 
 
@@ -57,9 +55,7 @@ class LocalBlock(Block):
         0x00, then="_clock_timers", doc="of the core timer: 9 counts by 2, 8 half the ARM's clock"
     )
     PRESCALER = Register(0x08, then="_clock_timers", doc="0x80000000 divides by 1")
-    GPU_ROUTING = Register(
-        0x0C, fields="1:0 core of the IRQ, 3:2 core of the FIQ", then="_attention"
-    )
+    GPU_ROUTING = Register(0x0C, fields="1:0 core of the IRQ, 3:2 core of the FIQ", then="_attention")
     PMU_ROUTING_SET = Register(0x10)
     PMU_ROUTING_CLEAR = Register(0x14)
     TIMER_LOW = Register(0x1C, poll=Poll.TIME, doc="core timer; a read holds the high word")
@@ -69,12 +65,8 @@ class LocalBlock(Block):
     AXI_INTERRUPT = Register(0x30)
     LOCAL_CONTROL = Register(0x34, fields="31 fired, 29 interrupt, 28 enable, 27:0 reload")
     LOCAL_CLEAR = Register(0x38, access="w", fields="31 clear, 30 reload")
-    TIMER_INTERRUPTS = Register(
-        0x40, bits=0xFF, count=CORES, fields="3:0 IRQ, 7:4 FIQ", then="_attention"
-    )
-    MAILBOX_INTERRUPTS = Register(
-        0x50, bits=0xFF, count=CORES, fields="3:0 IRQ, 7:4 FIQ", then="_attention"
-    )
+    TIMER_INTERRUPTS = Register(0x40, bits=0xFF, count=CORES, fields="3:0 IRQ, 7:4 FIQ", then="_attention")
+    MAILBOX_INTERRUPTS = Register(0x50, bits=0xFF, count=CORES, fields="3:0 IRQ, 7:4 FIQ", then="_attention")
     IRQ_SOURCE = Register(0x60, access="r", count=CORES, poll=Poll.EVENT)
     FIQ_SOURCE = Register(0x70, access="r", count=CORES, poll=Poll.EVENT)
     MAILBOX_SET = Register(0x80, access="w", count=16, doc="mailbox m of core n at 16 n + 4 m")

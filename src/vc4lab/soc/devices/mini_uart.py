@@ -29,9 +29,7 @@ class Auxiliary(Block):
 
     NAME = "aux"
     OFFSET = 0x215000
-    IRQ = Register(
-        0x00, access="r", poll=Poll.INPUT, steady=True, fields="0 mini UART, 1 SPI1, 2 SPI2"
-    )
+    IRQ = Register(0x00, access="r", poll=Poll.INPUT, steady=True, fields="0 mini UART, 1 SPI1, 2 SPI2")
     ENABLES = Register(0x04, bits=7, fields="0 mini UART, 1 SPI1, 2 SPI2", then="update")
     IDENTITY = Register(0x10, access="r", reset=AUX_IDENTITY)
     IO = Register(0x40, poll=Poll.INPUT, doc="data; with LCR bit 7 the low byte of BAUD")
@@ -39,9 +37,7 @@ class Auxiliary(Block):
     IIR = Register(0x48, poll=Poll.INPUT, fields="1 clear receive FIFO, 2 clear transmit FIFO")
     LCR = Register(0x4C, bits=0xFF)
     MCR = Register(0x50)
-    LSR = Register(
-        0x54, access="r", poll=Poll.INPUT, steady=True, fields="0 data ready, 5 TX empty, 6 idle"
-    )
+    LSR = Register(0x54, access="r", poll=Poll.INPUT, steady=True, fields="0 data ready, 5 TX empty, 6 idle")
     MSR = Register(0x58, access="r")
     SCRATCH = Register(0x5C, bits=0xFF)
     CNTL = Register(0x60, reset=3, fields="0 receiver, 1 transmitter enabled")
@@ -97,9 +93,7 @@ class Auxiliary(Block):
             return
         if not self.ENABLES & 1:
             self._reporter.report(
-                "SOC-054",
-                "a byte is written to the mini UART while it is disabled, and is lost",
-                block="aux",
+                "SOC-054", "a byte is written to the mini UART while it is disabled, and is lost", block="aux"
             )
             return
         if self.CNTL & TX_ENABLE:

@@ -129,9 +129,7 @@ class Bridges(Block):
     OFFSET = 0x00A000
     VERSION = Register(0x00, access="r")
     CPR_CTRL = Register(0x04)
-    CTRL = Register(
-        0x08, count=6, reset=STOP | STOPPED, fields="3 full, 2 empty, 1 stopped, 0 stop"
-    )
+    CTRL = Register(0x08, count=6, reset=STOP | STOPPED, fields="3 full, 2 empty, 1 stopped, 0 stop")
     BRIDGE_ID = Register(0x20, access="r", reset=BRIDGE_ID)
 
     def __init__(self, reporter: Reporter) -> None:

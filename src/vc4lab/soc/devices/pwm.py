@@ -43,9 +43,7 @@ class Pwm(Block):
     NAME = "pwm"
     OFFSET = 0x20C000
     CTL = Register(0x00, fields="0 enable, 5 use FIFO, 6 clear FIFO", doc="7 M/S; +8 for channel 2")
-    STA = Register(
-        0x04, access="w1c", bits=STICKY, reset=EMPTY, poll=Poll.TIME, fields="0 full, 1 empty"
-    )
+    STA = Register(0x04, access="w1c", bits=STICKY, reset=EMPTY, poll=Poll.TIME, fields="0 full, 1 empty")
     DMAC = Register(0x08, reset=0x707, fields="31 enable")
     RNG1 = Register(0x10, reset=32)
     DAT1 = Register(0x14)

@@ -63,9 +63,7 @@ class SystemTimer(Block):
 
     def _schedule(self, channel: int, moment: int) -> None:
         self._events[channel] = self._clock.at(
-            moment,
-            lambda: self._match(channel),
-            lambda: not self._interrupts.listens(SYSTEM_TIMER + channel),
+            moment, lambda: self._match(channel), lambda: not self._interrupts.listens(SYSTEM_TIMER + channel)
         )
 
     def _match(self, channel: int) -> None:
@@ -121,9 +119,7 @@ class ArmTimer(Block):
 
     def _is_unheard(self) -> bool:
         """Whether no core is interrupted when the counter expires."""
-        return not (
-            self.CONTROL & self.INTERRUPT and self._interrupts.listens(BASIC + BASIC_ARM_TIMER)
-        )
+        return not (self.CONTROL & self.INTERRUPT and self._interrupts.listens(BASIC + BASIC_ARM_TIMER))
 
     def _expired(self) -> None:
         self._event = None

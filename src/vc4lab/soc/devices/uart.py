@@ -38,9 +38,7 @@ class Uart(Block):
     OFFSET = 0x201000
     DR = Register(0x00, poll=Poll.INPUT, doc="data")
     RSRECR = Register(0x04, access="r")
-    FR = Register(
-        0x18, access="r", poll=Poll.INPUT, steady=True, fields="7 TXFE, 5 TXFF, 4 RXFE, 3 BUSY"
-    )
+    FR = Register(0x18, access="r", poll=Poll.INPUT, steady=True, fields="7 TXFE, 5 TXFF, 4 RXFE, 3 BUSY")
     IBRD = Register(0x24)
     FBRD = Register(0x28)
     LCRH = Register(0x2C, bits=0xFF, then="_update")

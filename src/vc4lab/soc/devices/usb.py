@@ -31,9 +31,7 @@ class Usb(Absent):
     GAHBCFG = Register(0x008, fields="0 interrupts", then="_update")
     GUSBCFG = Register(0x00C, reset=0x1400)
     GRSTCTL = Register(0x010, fields="31 idle, 5:4 flush, 0 reset")
-    GINTSTS = Register(
-        0x014, reset=0x04000021, fields="25 channels", doc="0 host mode; write 1 clears"
-    )
+    GINTSTS = Register(0x014, reset=0x04000021, fields="25 channels", doc="0 host mode; write 1 clears")
     GINTMSK = Register(0x018, then="_update")
     GRXFSIZ = Register(0x024, reset=0x1000)
     GNPTXFSIZ = Register(0x028, reset=0x1000_1000)
@@ -51,12 +49,7 @@ class Usb(Absent):
     HCCHAR = Register(CONTROL, count=CHANNELS, stride=32, fields="31 enable, 30 disable")
     HCSPLT = Register(0x504, count=CHANNELS, stride=32)
     HCINT = Register(
-        EVENTS,
-        access="w1c",
-        count=CHANNELS,
-        stride=32,
-        fields="7 no answer, 1 halted",
-        then="_update",
+        EVENTS, access="w1c", count=CHANNELS, stride=32, fields="7 no answer, 1 halted", then="_update"
     )
     HCINTMSK = Register(MASK, count=CHANNELS, stride=32, then="_update")
     HCTSIZ = Register(0x510, count=CHANNELS, stride=32)

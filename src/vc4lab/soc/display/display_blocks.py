@@ -67,9 +67,7 @@ class DisplayBlocks:
             for kind, channel in CHANNELS.items()
         }
         self.hvs.line = lambda channel: self.valves[channel].line
-        self.txp = Txp(
-            memory, self.hvs, clock, interrupts, reporter, lambda: float(core_clock), unknowns
-        )
+        self.txp = Txp(memory, self.hvs, clock, interrupts, reporter, lambda: float(core_clock), unknowns)
         self.hdmi = Hdmi()
         self.blocks: tuple[Block, ...] = (
             self.hvs,

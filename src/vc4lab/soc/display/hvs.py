@@ -69,20 +69,11 @@ class Hvs(Block):
     DISPLSTAT = Register(0x2C, access="r")
     DISPLACT = Register(0x30, access="r", count=CHANNELS, doc="the list that is shown")
     DISPCTRLX = Register(
-        0x40,
-        count=CHANNELS,
-        stride=0x10,
-        fields="31 enable, 30 reset, 23:12 width, 11:0 height",
+        0x40, count=CHANNELS, stride=0x10, fields="31 enable, 30 reset, 23:12 width, 11:0 height"
     )
-    DISPBKGNDX = Register(
-        0x44, count=CHANNELS, stride=0x10, fields="29 gamma, 24 fill, 23:0 colour"
-    )
+    DISPBKGNDX = Register(0x44, count=CHANNELS, stride=0x10, fields="29 gamma, 24 fill, 23:0 colour")
     DISPSTATX = Register(
-        0x48,
-        access="r",
-        count=CHANNELS,
-        stride=0x10,
-        fields="31:30 mode, 28 empty, 17:12 frames, 11:0 line",
+        0x48, access="r", count=CHANNELS, stride=0x10, fields="31:30 mode, 28 empty, 17:12 frames, 11:0 line"
     )
     DISPBASEX = Register(0x4C, count=CHANNELS, stride=0x10)
     DISPALPHA2 = Register(0x70)
@@ -91,11 +82,7 @@ class Hvs(Block):
     GAMDATA = Register(0xE0)
 
     def __init__(
-        self,
-        memory: GuestMemory,
-        reporter: Reporter,
-        base: int = BUS,
-        unknowns: Unknowns = DEFAULT_UNKNOWNS,
+        self, memory: GuestMemory, reporter: Reporter, base: int = BUS, unknowns: Unknowns = DEFAULT_UNKNOWNS
     ) -> None:
         super().__init__()
         self.base = base

@@ -73,13 +73,10 @@ def yuv_of(plane: Listed) -> Yuv:
     if plane.kind in INTERLEAVED:
         address, pitch = plane.more[0]
         both = [
-            Component(address + n, 2, (pitch or plane.pitch) & PITCH, column, columns, rows)
-            for n in range(2)
+            Component(address + n, 2, (pitch or plane.pitch) & PITCH, column, columns, rows) for n in range(2)
         ]
     else:
-        both = [
-            Component(address, 1, pitch & PITCH, 0, columns, rows) for address, pitch in plane.more
-        ]
+        both = [Component(address, 1, pitch & PITCH, 0, columns, rows) for address, pitch in plane.more]
     if plane.order in SWAPPED:
         both.reverse()
     if plane.upward:

@@ -32,10 +32,7 @@ class CardSlot:
     """
 
     def __init__(
-        self,
-        boot: str | os.PathLike[str],
-        card: str | os.PathLike[str] | None,
-        reporter: Reporter,
+        self, boot: str | os.PathLike[str], card: str | os.PathLike[str] | None, reporter: Reporter
     ) -> None:
         self._reporter = reporter
         self._card: Overlay | CardFile | None = None

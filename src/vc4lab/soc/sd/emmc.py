@@ -53,9 +53,7 @@ class Emmc(SdController):
     BLKSIZECNT = Register(0x04, fields="31:16 count, 9:0 size")
     ARG1 = Register(0x08)
     CMDTM = Register(
-        0x0C,
-        fields="29:24 index, 23:22 type, 21 data, 17:16 answer, 5 many, 4 to host, 3:2 auto, "
-        "1 counts",
+        0x0C, fields="29:24 index, 23:22 type, 21 data, 17:16 answer, 5 many, 4 to host, 3:2 auto, 1 counts"
     )
     RESP = Register(0x10, count=4)
     DATA = Register(0x20, poll=Poll.DATA)
@@ -64,15 +62,13 @@ class Emmc(SdController):
         access="r",
         poll=Poll.EVENT,
         steady=True,
-        fields="0 command inhibit, 1 data inhibit, 2 active, 8 writing, 9 reading, 10 room, "
-        "11 data",
+        fields="0 command inhibit, 1 data inhibit, 2 active, 8 writing, 9 reading, 10 room, 11 data",
     )
     CONTROL0 = Register(0x28, fields="1 four lines, 2 high speed, 5 eight lines")
     CONTROL1 = Register(
         0x2C,
         steady=True,
-        fields="0 internal clock, 1 stable, 2 card clock, 24 reset, 25 reset command, "
-        "26 reset data",
+        fields="0 internal clock, 1 stable, 2 card clock, 24 reset, 25 reset command, 26 reset data",
     )
     INTERRUPT = Register(
         0x30,
@@ -83,9 +79,7 @@ class Emmc(SdController):
         then="_update_line",
     )
     IRPT_MASK = Register(0x34, bits=KNOWN, doc="bits that INTERRUPT may show")
-    IRPT_EN = Register(
-        0x38, bits=KNOWN, then="_update_line", doc="bits of INTERRUPT that interrupt the ARM"
-    )
+    IRPT_EN = Register(0x38, bits=KNOWN, then="_update_line", doc="bits of INTERRUPT that interrupt the ARM")
     CONTROL2 = Register(0x3C)
     CAPABILITIES = Register(0x40, access="r", count=2)
     FORCE_IRPT = Register(0x50, access="w")

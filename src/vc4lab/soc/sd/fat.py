@@ -72,9 +72,7 @@ class FatCard:
             if kind in FAT_TYPES and start:
                 return int(start) * SECTOR
         if first[450] == GPT:
-            raise BadCard(
-                "it has a GUID partition table; the firmware needs an MBR with a FAT partition"
-            )
+            raise BadCard("it has a GUID partition table; the firmware needs an MBR with a FAT partition")
         raise BadCard("the partition table has no FAT partition")
 
     def _read_parameters(self) -> None:

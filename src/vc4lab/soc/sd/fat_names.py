@@ -43,9 +43,7 @@ def name_records(name: str, taken: set[bytes]) -> tuple[list[bytes], bytes, int]
     if found is not None:
         base, extension = name.partition(".")[::2]
         short = _packed(found[1], found[2] or "")
-        lower = (LOWER_BASE if base.islower() else 0) | (
-            LOWER_EXTENSION if extension.islower() else 0
-        )
+        lower = (LOWER_BASE if base.islower() else 0) | (LOWER_EXTENSION if extension.islower() else 0)
         plain = all(part.upper() == part or part.islower() for part in (base, extension))
         if short not in taken:
             taken.add(short)

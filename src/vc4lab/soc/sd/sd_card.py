@@ -45,11 +45,7 @@ class SdCard:
     """
 
     def __init__(
-        self,
-        slot: Callable[[], Overlay | CardFile | None],
-        reporter: Reporter,
-        *,
-        is_expected: bool = True,
+        self, slot: Callable[[], Overlay | CardFile | None], reporter: Reporter, *, is_expected: bool = True
     ) -> None:
         self._slot = slot
         self._reporter = reporter
@@ -232,9 +228,7 @@ class SdCard:
     def _beyond(self, sector: int) -> None:
         medium = self._slot()
         size = medium.sectors if medium else 0
-        self._report(
-            "SOC-062", f"the program accesses block {sector} of an SD card of {size} blocks"
-        )
+        self._report("SOC-062", f"the program accesses block {sector} of an SD card of {size} blocks")
 
     def read_block(self) -> bytes | None:
         """The next block the card sends; None if nothing comes."""

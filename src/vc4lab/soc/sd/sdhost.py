@@ -62,8 +62,7 @@ class SdHost(SdController):
         0x00,
         poll=Poll.EVENT,
         steady=True,
-        fields="15 new, 14 failed, 11 busy, 10 no answer, 9 long, 7 to card, 6 from card, "
-        "5:0 index",
+        fields="15 new, 14 failed, 11 busy, 10 no answer, 9 long, 7 to card, 6 from card, 5:0 index",
     )
     SDARG = Register(0x04)
     SDTOUT = Register(0x08)

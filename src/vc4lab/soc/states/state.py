@@ -56,9 +56,7 @@ class StateError(Exception):
     """The state cannot be saved or loaded; the text says why."""
 
 
-def save_state(
-    machine: Machine, path: str | Path, *, packed: bool = True, private: bool = False
-) -> None:
+def save_state(machine: Machine, path: str | Path, *, packed: bool = True, private: bool = False) -> None:
     """Write the machine's state whole, or leave the old file. Raises StateError, OSError.
 
     packed: a small file; else one whose RAM `load_state` can use in place. private: only the user
@@ -90,10 +88,7 @@ def save_state(
         "pages": pages,
         "checksums": checksums(machine.memory, pages),
         "noise": machine.memory.noise,
-        "card": {
-            "written": sorted(card.written) if card else [],
-            "erased": card.erased if card else [],
-        },
+        "card": {"written": sorted(card.written) if card else [], "erased": card.erased if card else []},
     }
     with written_whole(path, private=private) as whole, zipfile.ZipFile(whole, "w") as archive:
         archive.writestr(member("state.json"), json.dumps(state))
@@ -122,10 +117,7 @@ def load_state(machine: Machine, path: str | Path, *, in_place: bool = False) ->
             state = _read_table(archive)
             _check_identity(machine, state)
             _restore(machine, state, archive, in_place)
-    except (
-        *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError),
-        Damaged,
-    ) as error:
+    except (*(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError), Damaged) as error:
         raise StateError(f"the file is damaged ({error})") from None
     except (BadValue, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise StateError(f"the file does not hold a machine's state ({error})") from None
@@ -177,9 +169,7 @@ def _check_identity(machine: Machine, state: dict[str, Any]) -> None:
         raise StateError("the state belongs to another program")
 
 
-def _restore(
-    machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile, in_place: bool
-) -> None:
+def _restore(machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile, in_place: bool) -> None:
     cores = machine.processors.all
     supplies = state["supplies"]
     registers = state["registers"]
@@ -255,9 +245,7 @@ def _apply(
     framebuffer.allocation = pool.blocks.get(shown)
 
 
-def _check_card(
-    machine: Machine, saved: dict[str, Any], archive: zipfile.ZipFile
-) -> Callable[[], None]:
+def _check_card(machine: Machine, saved: dict[str, Any], archive: zipfile.ZipFile) -> Callable[[], None]:
     """What puts the blocks written to the SD card back."""
     written, erased = saved["written"], [tuple(item) for item in saved["erased"]]
     size = archive.getinfo("card.bin").file_size
@@ -281,9 +269,7 @@ def _check_card(
         raise BadValue("card")
 
     def restore() -> None:
-        card.written = {
-            sector: data[SECTOR * n : SECTOR * (n + 1)] for n, sector in enumerate(written)
-        }
+        card.written = {sector: data[SECTOR * n : SECTOR * (n + 1)] for n, sector in enumerate(written)}
         card.erased = erased
 
     return restore
@@ -302,9 +288,7 @@ def _snapshot_display(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _check_display(
-    machine: Machine, saved: dict[str, Any]
-) -> tuple[Geometry, list[Allocation], int, int]:
+def _check_display(machine: Machine, saved: dict[str, Any]) -> tuple[Geometry, list[Allocation], int, int]:
     pool = machine.videocore.pool
     wanted = saved["geometry"]
     if not all(type(value) is int for value in wanted.values()):
@@ -342,8 +326,7 @@ def _events(hardware: Hardware) -> list[EventRow]:
     """All but the vsync, which has its own moment."""
     timer, emmc, power, pcm = hardware.timer, hardware.emmc, hardware.power, hardware.pcm
     found: list[EventRow] = [
-        (f"timer {channel}", timer._events, channel, partial(timer._match, channel))
-        for channel in range(4)
+        (f"timer {channel}", timer._events, channel, partial(timer._match, channel)) for channel in range(4)
     ]
     for _start, block in hardware.bus.blocks:
         if isinstance(block, ArmTimer):

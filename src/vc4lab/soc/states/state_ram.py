@@ -74,9 +74,7 @@ def _in_threads(count: int, work: Callable[[range], list[int]]) -> list[int]:
         return [value for part in pool.map(work, parts) for value in part]
 
 
-def write_ram(
-    memory: GuestMemory, pages: Sequence[int], archive: zipfile.ZipFile, *, packed: bool
-) -> None:
+def write_ram(memory: GuestMemory, pages: Sequence[int], archive: zipfile.ZipFile, *, packed: bool) -> None:
     """Add the pages to an archive that is being written."""
     entry = member(NAME) if packed else _aligned(archive, len(pages) * PAGE)
     with archive.open(entry, "w") as file:

@@ -53,9 +53,7 @@ class Geometry:
 
     def has_layout_of(self, other: Geometry) -> bool:
         """Whether both have the same sizes and depth, so that a picture of one suits the other."""
-        return (
-            replace(other, x=self.x, y=self.y, order=self.order, alpha_mode=self.alpha_mode) == self
-        )
+        return replace(other, x=self.x, y=self.y, order=self.order, alpha_mode=self.alpha_mode) == self
 
     def sane(self) -> Geometry:
         """The nearest geometry the display can show."""

@@ -72,9 +72,7 @@ class Mailbox(Block):
     READ = Register(0x00, access="r", count=4, doc="takes a word out, mirrored")
     PEEK = Register(0x10, access="r", steady=True)
     SENDER = Register(0x14, access="r")
-    STATUS = Register(
-        0x18, access="r", steady=True, poll=Poll.EVENT, fields="31 full, 30 empty, 7:0 level"
-    )
+    STATUS = Register(0x18, access="r", steady=True, poll=Poll.EVENT, fields="31 full, 30 empty, 7:0 level")
     CONFIG = Register(0x1C, bits=0xFF, then="_update")
     WRITE = Register(0x20, count=4, doc="sends, mirrored")
     PEEK1 = Register(0x30, access="r")

@@ -219,9 +219,7 @@ class PropertyChannel:
         for place in places:
             names = GEOMETRY_SETTERS.get(place.number)
             if names and place.size >= 4 * len(names):
-                words = struct.unpack(
-                    f"<{len(names)}I", self.vc.memory.read(place.at, 4 * len(names))
-                )
+                words = struct.unpack(f"<{len(names)}I", self.vc.memory.read(place.at, 4 * len(names)))
                 wanted.update(zip(names, words, strict=True))
         if wanted:
             self.vc.framebuffer.change(**wanted)

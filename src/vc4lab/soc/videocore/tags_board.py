@@ -26,9 +26,7 @@ tag(0x00010002, "board revision", "", "u32 revision")(lambda vc: vc.board.revisi
 tag(0x00010003, "MAC address", "", "bytes address")(lambda vc: MAC)
 tag(0x00010004, "board serial number", "", "u64 serial")(lambda vc: SERIAL_NUMBER)
 tag(0x00010005, "ARM memory", "", "u32 base, u32 size")(lambda vc: (0, vc.arm_memory))
-tag(0x00010006, "VideoCore memory", "", "u32 base, u32 size")(
-    lambda vc: (vc.arm_memory, vc.vc_memory)
-)
+tag(0x00010006, "VideoCore memory", "", "u32 base, u32 size")(lambda vc: (vc.arm_memory, vc.vc_memory))
 tag(0x00010007, "clocks", "", "bytes pairs")(
     lambda vc: b"".join(bytes(4) + number.to_bytes(4, "little") for number in vc.clock_rates)
 )

@@ -35,9 +35,7 @@ _geometry_tags(0x00040005, "depth", ("depth",))
 _geometry_tags(0x00040006, "pixel order", ("order",))
 _geometry_tags(0x00040007, "alpha mode", ("alpha_mode",))
 _geometry_tags(0x00040009, "virtual offset", ("x", "y"))
-tag(0x00040008, "get pitch", "", "u32 bytes", display=True)(
-    lambda vc: vc.framebuffer.geometry.pitch
-)
+tag(0x00040008, "get pitch", "", "u32 bytes", display=True)(lambda vc: vc.framebuffer.geometry.pitch)
 tag(0x00040013, "number of displays", "", "u32 displays", display=True)(lambda vc: 1)
 
 

@@ -21,9 +21,7 @@ FAILURES = {"error": 0x80000000, "one": 1}
 """Answers of a failed "execute QPU": the unknown "execute_qpu_failure"."""
 
 
-def _about(
-    number: int, name: str, thing: str, what: str, value: Callable[[VideoCore, int], int]
-) -> None:
+def _about(number: int, name: str, thing: str, what: str, value: Callable[[VideoCore, int], int]) -> None:
     """Declare a tag that is asked about a numbered thing: it gives the number and a value."""
     declare = tag(number, name, f"u32 {thing}", f"u32 {thing}, u32 {what}")
     declare(lambda vc, which: (which, value(vc, which)))
@@ -133,9 +131,7 @@ def execute_qpu(vc: VideoCore, count: int, control: int, noflush: int, timeout: 
     failed = FAILURES[vc.unknowns["execute_qpu_failure"]]
     if not 0 < count <= QPUS or not vc.memory.contains(control, 8 * count):
         vc.reporter.report(
-            "SOC-011",
-            f"execute QPU with {count} programs and their list at 0x{control:08x}",
-            block="mailbox",
+            "SOC-011", f"execute QPU with {count} programs and their list at 0x{control:08x}", block="mailbox"
         )
         return failed
     if vc.v3d.works:
@@ -145,17 +141,10 @@ def execute_qpu(vc: VideoCore, count: int, control: int, noflush: int, timeout: 
             f"programs are still running ({vc.v3d.waiting or 'they run'})",
             block="mailbox",
         )
-    pairs = [
-        (vc.memory.u32(control + 8 * n), vc.memory.u32(control + 8 * n + 4)) for n in range(count)
-    ]
+    pairs = [(vc.memory.u32(control + 8 * n), vc.memory.u32(control + 8 * n + 4)) for n in range(count)]
     return 0 if vc.v3d.run_user_programs(pairs, flush=not noflush) else failed
 
 
-@tag(
-    0x00030010,
-    "execute code",
-    "u32 function, u32 r0, u32 r1, u32 r2, u32 r3, u32 r4, u32 r5",
-    "u32 r0",
-)
+@tag(0x00030010, "execute code", "u32 function, u32 r0, u32 r1, u32 r2, u32 r3, u32 r4, u32 r5", "u32 r0")
 def execute_code(vc: VideoCore, function: int, *arguments: int) -> int | None:
     return vc.execute_code(function, arguments)

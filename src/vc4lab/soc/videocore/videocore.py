@@ -93,9 +93,7 @@ class VideoCore:
         if self.config.flag("disable_overscan"):
             return [0, 0, 0, 0]
         names = ("top", "bottom", "left", "right")
-        return self.possible_overscan(
-            [max(self.config.integer(f"overscan_{name}"), 0) for name in names]
-        )
+        return self.possible_overscan([max(self.config.integer(f"overscan_{name}"), 0) for name in names])
 
     def _default_geometry(self) -> Geometry:
         width, height, _rate = self.config.display_mode()
@@ -171,10 +169,7 @@ class VideoCore:
         memory, framebuffer = self.memory, self.framebuffer
         if not memory.contains(data, 40):
             self.reporter.report(
-                "SOC-011",
-                "a framebuffer structure outside RAM",
-                address=data,
-                block="mailbox",
+                "SOC-011", "a framebuffer structure outside RAM", address=data, block="mailbox"
             )
             return 0x10
         if not data >> 30:

@@ -52,10 +52,7 @@ _SIGNALS = {
     Signal.LOAD_COLOUR_END: Flag.TILE | Flag.TILE_LOAD,
     Signal.LOAD_ALPHA_MASK: Flag.TILE | Flag.TILE_LOAD,
 }
-_READS = {
-    ("a", Read.VPM_WAIT): Flag.LOAD_WAIT,
-    ("b", Read.VPM_WAIT): Flag.STORE_WAIT,
-}
+_READS = {("a", Read.VPM_WAIT): Flag.LOAD_WAIT, ("b", Read.VPM_WAIT): Flag.STORE_WAIT}
 
 
 def _write(target: Target) -> int:

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, max_, ptr, select, staged
-from vc4lab.timing.clockwork import (
-    Engine,
-    count_busy,
-    instance_of,
-    next_bit,
-    state_of,
-    wake,
-    wake_self,
-)
+from vc4lab.timing.clockwork import Engine, count_busy, instance_of, next_bit, state_of, wake, wake_self
 from vc4lab.timing.compute.kinds import FRACTION, Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.memory import FROM_LOADER, FROM_STORER
 from vc4lab.timing.compute.state import Dma, Figures, Qpu
@@ -49,9 +41,7 @@ def _begin(engine: Engine, dma: Dma, kind: int, owner: Value, clock: Value) -> N
 
 
 @staged
-def start_load(
-    engine: Engine, qpu: Qpu, address: Value, setup: Value, stride: Value, clock: Value
-) -> None:
+def start_load(engine: Engine, qpu: Qpu, address: Value, setup: Value, stride: Value, clock: Value) -> None:
     """A write of VPM_LD_ADDR while the engine is free."""
     dma = engine_of(engine, ModuleKind.LOADER)
     figures = Figures.at(engine.chip)
@@ -69,9 +59,7 @@ def start_load(
 
 
 @staged
-def start_store(
-    engine: Engine, qpu: Qpu, address: Value, setup: Value, stride: Value, clock: Value
-) -> None:
+def start_store(engine: Engine, qpu: Qpu, address: Value, setup: Value, stride: Value, clock: Value) -> None:
     """A write of VPM_ST_ADDR while the engine is free."""
     dma = engine_of(engine, ModuleKind.STORER)
     figures = Figures.at(engine.chip)

@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from vc4lab.simd import (
-    Value,
-    call,
-    const,
-    i32,
-    i64,
-    kernel,
-    load,
-    max_,
-    min_,
-    ptr,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, min_, ptr, select, staged, store
 from vc4lab.timing.clockwork import Engine, instance_of, next_bit, state_of, wake
 from vc4lab.timing.compute.dma import start_load, start_store
 from vc4lab.timing.compute.kinds import Flag, ModuleKind, QueueKind

@@ -42,9 +42,7 @@ def _is_free(engine: Engine, number: Value, clock: Value) -> Value:
 
 
 @staged
-def _free_qpu(
-    engine: Engine, scheduler: Scheduler, figures: Figures, wanted: Value, clock: Value
-) -> Value:
+def _free_qpu(engine: Engine, scheduler: Scheduler, figures: Figures, wanted: Value, clock: Value) -> Value:
     """The QPU that had a program here, if it is free; else the first one that is."""
     found = const(i32, NOT_FREE)
     if _is_free(engine, wanted, clock):

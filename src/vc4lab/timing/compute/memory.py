@@ -97,9 +97,7 @@ def _keep(l2: L2, line: Value, source: Value, tag: Value) -> None:
 
 
 @staged
-def _take_request(
-    engine: Engine, l2: L2, figures: Figures, clock: Value, queue: QueueState
-) -> None:
+def _take_request(engine: Engine, l2: L2, figures: Figures, clock: Value, queue: QueueState) -> None:
     """The oldest request: answered, sent on to memory, or left until there is room."""
     request = first_piece(queue)
     source, line, tag = request.source, request.place, request.tag

@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from vc4lab.simd import (
-    Value,
-    call,
-    const,
-    i32,
-    i64,
-    kernel,
-    load,
-    max_,
-    min_,
-    ptr,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, min_, ptr, select, staged, store
 from vc4lab.timing.clockwork import Engine, wake_self
 from vc4lab.timing.compute.dma import engine_of
 from vc4lab.timing.compute.kinds import Cause, Flag, ModuleKind, QueueKind

@@ -12,22 +12,9 @@ from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, ptr, select, staged, store
 from vc4lab.timing.clockwork import Engine, count_busy, wake_self
-from vc4lab.timing.compute.kinds import (
-    ANSWERS,
-    FRACTION,
-    LINE_BITS,
-    SOURCE_BITS,
-    QueueKind,
-)
+from vc4lab.timing.compute.kinds import ANSWERS, FRACTION, LINE_BITS, SOURCE_BITS, QueueKind
 from vc4lab.timing.compute.state import MAX_BANKS, SOURCES, Bank, Figures, MemoryRequest, Sdram
-from vc4lab.timing.queues import (
-    first_piece,
-    is_readable,
-    queue_at,
-    remove_piece,
-    wait_for_room,
-    write_piece,
-)
+from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, wait_for_room, write_piece
 
 PATIENCE = 16
 """So many later requests may pass the oldest one."""
@@ -179,9 +166,7 @@ def answer_queue(source: Value) -> Value:
 
 
 @staged
-def _answer(
-    engine: Engine, figures: Figures, request: MemoryRequest, end: Value, clock: Value
-) -> None:
+def _answer(engine: Engine, figures: Figures, request: MemoryRequest, end: Value, clock: Value) -> None:
     """The data go to the module that asked."""
     source = request.source
     answers = queue_at(engine, QueueKind.MEMORY_ANSWERS, answer_queue(source))

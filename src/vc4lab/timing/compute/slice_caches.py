@@ -46,9 +46,7 @@ def look_up(engine: Engine, kind: int, qpu: Qpu, line: Value, clock: Value) -> V
 
 
 @staged
-def find_line(
-    engine: Engine, kind: int, number: Value, waiter: Value, line: Value, clock: Value
-) -> Value:
+def find_line(engine: Engine, kind: int, number: Value, waiter: Value, line: Value, clock: Value) -> Value:
     """The same for a waiter of a slice, which waits for one line at a time."""
     cache = cache_of(engine, kind, number)
     hit = const(i32, 0)
@@ -120,9 +118,7 @@ def _forget(cache: SliceCache, line: Value) -> None:
 
 
 @staged
-def step_cache(
-    engine: Engine, cache: SliceCache, clock: Value, came: Came, of_each: int = 1
-) -> None:
+def step_cache(engine: Engine, cache: SliceCache, clock: Value, came: Came, of_each: int = 1) -> None:
     """Takes a line that has come and asks for one that is missing. of_each: waiters of a QPU."""
     answers = queue_at(engine, QueueKind.L2_ANSWERS, cache.source)
     if call(is_readable, engine.pointer, answers.pointer, clock) != 0:
@@ -181,9 +177,7 @@ def move_uniforms(engine: Engine, qpu: Qpu, address: Value, clock: Value) -> Non
 
 
 @staged
-def _instructions_come(
-    engine: Engine, number: Value, waiter: Value, line: Value, clock: Value
-) -> None:
+def _instructions_come(engine: Engine, number: Value, waiter: Value, line: Value, clock: Value) -> None:
     qpu = Qpu.at(state_of(engine, number))
     qpu.line = line
     qpu.fetching = const(i32, 0)

@@ -175,9 +175,7 @@ def _accept(engine: Engine, tmu: Tmu, figures: Figures, users: Requests, clock: 
         number = select(number + 1 >= figures.qpus, const(i32, 0), number + 1)
         if taken == 0:
             owner = first + number
-            requests = queue_at(
-                engine, QueueKind.TMU_REQUESTS, request_queue(figures, owner, tmu.unit)
-            )
+            requests = queue_at(engine, QueueKind.TMU_REQUESTS, request_queue(figures, owner, tmu.unit))
             held = tmu.held + (number << 2)
             if load(i32, held) < figures.result_depth:
                 if call(is_readable, engine.pointer, requests.pointer, clock) != 0:

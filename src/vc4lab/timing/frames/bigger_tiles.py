@@ -158,13 +158,7 @@ def _in_order(frame: Frame, listed: Listed, tiles: int) -> Numbers:
     lowest = np.zeros(count, np.int32)
     draw[listed.number] = frame.lists["draw"][listed.list]
     lowest[listed.number] = listed.corners[:, 0] & 0x7FFFFFFF
-    return merged(
-        begins,
-        place,
-        np.ascontiguousarray(listed.number[order], np.int32),
-        draw,
-        lowest,
-    )
+    return merged(begins, place, np.ascontiguousarray(listed.number[order], np.int32), draw, lowest)
 
 
 def _lists(frame: Frame, listed: Listed, order: Numbers) -> tuple[Table, Numbers, Numbers, Numbers]:
@@ -184,9 +178,7 @@ def _lists(frame: Frame, listed: Listed, order: Numbers) -> tuple[Table, Numbers
     sizes = listed.sizes[first]
     shares = frame.lists["bytes"] / np.maximum(frame.lists["primitives"], 1)
     table["tile"], table["draw"] = tile[begins], draw[begins]
-    table["address"], table["clip"] = (
-        frame.lists[name][old[begins]] for name in ("address", "clip")
-    )
+    table["address"], table["clip"] = (frame.lists[name][old[begins]] for name in ("address", "clip"))
     table["clipped"] = clipped[begins]
     table["drawn"] = frame.lists["drawn"][old[begins]]
     table["primitives"] = np.bincount(of_primitive, minlength=len(begins))

@@ -12,11 +12,7 @@ from vc4lab.memory import MEMORY_MASK
 from vc4lab.qpu.isa.qpu_unknowns import Settings
 from vc4lab.qpu.program.reader import program_at
 from vc4lab.records.control import RECORD_SIZES
-from vc4lab.records.declarations import (
-    ClippedList,
-    CompressedList,
-    TileBinningMode,
-)
+from vc4lab.records.declarations import ClippedList, CompressedList, TileBinningMode
 from vc4lab.records.states import ConfigurationBits
 from vc4lab.timing.frames import columns as cols
 from vc4lab.timing.frames.columns import Table, starts, table_of
@@ -276,9 +272,7 @@ def add_clip_records(lists: Table, memory: GuestMemory) -> None:
         lists["clip"][number] = found.address & 0xFFFFFFFF
 
 
-def tile_records(
-    notes: Sequence[RecordsNoted], lists: Table, tile_of_piece: NDArray[np.int32]
-) -> Table:
+def tile_records(notes: Sequence[RecordsNoted], lists: Table, tile_of_piece: NDArray[np.int32]) -> Table:
     """Records of tile lists, with their tiles and the bytes of compressed lists."""
     table = records(notes)
     pieces = np.frombuffer(b"".join(note.pieces or b"" for note in notes), np.int32)

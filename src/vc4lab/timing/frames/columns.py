@@ -68,9 +68,7 @@ TEXTURE = np.dtype(
 )  # fmt: skip
 """A texture request of a draw's program."""
 
-ATTRIBUTE = np.dtype(
-    [("draw", "i4"), ("number", "i4"), ("address", "u4"), ("bytes", "i4"), ("stride", "u4")]
-)
+ATTRIBUTE = np.dtype([("draw", "i4"), ("number", "i4"), ("address", "u4"), ("bytes", "i4"), ("stride", "u4")])
 """An array that the vertices of a draw are fetched from."""
 
 RECORD = np.dtype([("address", "u4"), ("id", "u4"), ("bytes", "i4"), ("tile", "i4")])
@@ -106,9 +104,7 @@ def dtype_of(struct: Any) -> np.dtype[Any]:
             formats.append(_WORDS[kind.size])
         else:
             formats.append((_WORDS[kind.elem.size], (kind.count,)))
-    return np.dtype(
-        {"names": names, "formats": formats, "offsets": offsets, "itemsize": struct.size}
-    )
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": struct.size})
 
 
 def table_of(data: bytes, struct: Any) -> Table:

@@ -44,9 +44,7 @@ class FragmentVectors:
     rejected: int
 
 
-def fragment_vectors(
-    frame: Frame, *, early_z: bool = False, across: bool = True
-) -> FragmentVectors:
+def fragment_vectors(frame: Frame, *, early_z: bool = False, across: bool = True) -> FragmentVectors:
     """The vectors of a frame.
 
     early_z: leave out quads that fail the depth test, in draws that enable early Z (record 96);

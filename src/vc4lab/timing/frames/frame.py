@@ -124,9 +124,7 @@ class Frame:
         """Of all tables."""
         tables = (self.draws, self.tiles, self.ops, self.lists, self.records, self.vertices,
                   self.blocks, self.requests, self.lines)  # fmt: skip
-        binned = sum(
-            part.nbytes for b in self.binnings for part in (b.records, b.draws, b.vertices)
-        )
+        binned = sum(part.nbytes for b in self.binnings for part in (b.records, b.draws, b.vertices))
         return sum(table.nbytes for table in tables) + binned
 
     def totals(self) -> dict[str, int]:

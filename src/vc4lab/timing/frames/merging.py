@@ -14,19 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vc4lab.simd import (
-    NativeFunction,
-    Struct,
-    Value,
-    build,
-    const,
-    i32,
-    kernel,
-    load,
-    ptr,
-    staged,
-    store,
-)
+from vc4lab.simd import NativeFunction, Struct, Value, build, const, i32, kernel, load, ptr, staged, store
 from vc4lab.timing.frames.columns import point_at
 
 Words = NDArray[np.int32]
@@ -124,9 +112,7 @@ def _native() -> NativeFunction:
     return build("bigger_tiles", functions, float_mode="default", key="merge")["merge"]
 
 
-def merged(
-    begins: Words, starts: Words, numbers: Words, draw: Words, lowest: Words
-) -> NDArray[np.int64]:
+def merged(begins: Words, starts: Words, numbers: Words, draw: Words, lowest: Words) -> NDArray[np.int64]:
     """The numbers, each once, group by group; arrays as `Merging` has them.
 
     begins: (groups + 1). starts: (sequences + 1). numbers: those of all sequences, from 0 to

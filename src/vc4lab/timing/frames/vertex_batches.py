@@ -14,18 +14,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from vc4lab.simd import (
-    NativeFunction,
-    Struct,
-    Value,
-    build,
-    const,
-    i32,
-    kernel,
-    load,
-    ptr,
-    store,
-)
+from vc4lab.simd import NativeFunction, Struct, Value, build, const, i32, kernel, load, ptr, store
 from vc4lab.timing.frames.columns import point_at
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
@@ -116,9 +105,7 @@ def _native() -> NativeFunction:
     return build("vertex_batches", functions, float_mode="default", key="batches")["collect"]
 
 
-def collect_batches(
-    vertices: NDArray[np.uint32], starts: NDArray[np.int32], kept: int = 0
-) -> VertexBatches:
+def collect_batches(vertices: NDArray[np.uint32], starts: NDArray[np.int32], kept: int = 0) -> VertexBatches:
     """The batches of groups of vertices; `starts`: their beginnings, and the last one's end."""
     named = np.ascontiguousarray(vertices, np.uint32)
     places = np.ascontiguousarray(starts, np.int32)

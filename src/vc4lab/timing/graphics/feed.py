@@ -115,9 +115,7 @@ class Feed:
         tables.binned["shaders"] = tables.rendered["shaders"] = programs.shaders
         tables.labels = programs.labels
 
-    def _rows_of_draws(
-        self, frame: Frame, draws: Table, prefix: str, kind: str
-    ) -> NDArray[np.int32]:
+    def _rows_of_draws(self, frame: Frame, draws: Table, prefix: str, kind: str) -> NDArray[np.int32]:
         """The shader of each draw's vertices; 0 where there is none."""
         rows = np.zeros(len(draws), np.int32)
         named = draws[[prefix + name for name in ("program", "code", "uniforms")]]

@@ -85,9 +85,7 @@ class FrameModel:
         plain = figures_of(chip, speed)
         ctypes.memmove(self.figures.address, plain.address, Figures.size)
         _fill(self.figures.raster, chip)
-        self.machine = Machine(
-            frame_topology(chip, self.feed.parts), self.figures.address, self.feed.name
-        )
+        self.machine = Machine(frame_topology(chip, self.feed.parts), self.figures.address, self.feed.name)
         states = self.machine.states
         qpus = [Qpu.python.from_address(state.address) for state in states["qpu"]]
         place_modules(self.machine, chip, qpus, plain)
@@ -132,9 +130,7 @@ class FrameModel:
         machine.call("rendering_list", 0, start)
         if machine.run() is not Pause.IDLE:
             raise StandsStill("a module of frames asked for more of a record")
-        if (binned and not self.feed.binned(machine)) or (
-            rendered and not self._rendered(rendered)
-        ):
+        if (binned and not self.feed.binned(machine)) or (rendered and not self._rendered(rendered)):
             raise StandsStill("\n".join(self.feed.standing(machine)))
         ends = [int(tile.finished_at) for tile in machine.states["tile_buffer"]]
         end = max(ends) if rendered else start

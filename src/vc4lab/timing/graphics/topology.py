@@ -134,11 +134,7 @@ def frame_topology(chip: Chip, parts: Mapping[str, Part] = PARTS) -> Topology:
         "binned": 1, "tile_done": 1, "shaders": qpus, "shaded": 2 * clusters,
         "commands": THREADS if dealt else 0,
     }  # fmt: skip
-    flight = {
-        "set_up": 1 + chip.whole("setup", "latency") // setup,
-        "vectors": 1 + front // 4,
-        "shaders": 1,
-    }
+    flight = {"set_up": 1 + chip.whole("setup", "latency") // setup, "vectors": 1 + front // 4, "shaders": 1}
     queues = tuple(
         replace(queue, count=ANSWERS * clusters) if queue.name == "memory_answers" else queue
         for queue in compute.queues

@@ -17,14 +17,7 @@ from vc4lab.timing.frames.columns import Table, dtype_of
 from vc4lab.timing.frames.fragment_vectors import QUADS, FragmentVectors, fragment_vectors
 from vc4lab.timing.frames.frame import Frame, count_bits, quads_of
 from vc4lab.timing.frames.vertex_batches import VertexBatches, rendering_batches, tile_groups
-from vc4lab.timing.graphics.state import (
-    PLACE_BITS,
-    DrawTally,
-    Primitive,
-    PrimitiveList,
-    Quad,
-    Vector,
-)
+from vc4lab.timing.graphics.state import PLACE_BITS, DrawTally, Primitive, PrimitiveList, Quad, Vector
 from vc4lab.timing.graphics.tiles.list_steps import list_steps
 from vc4lab.timing.graphics.tiles.tile_operations import tile_operations
 

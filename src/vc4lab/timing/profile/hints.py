@@ -328,8 +328,7 @@ def strewn_attributes(question: Question) -> Iterator[Hint]:
         if vertices > 256 and 2 * used < fetched:
             yield Hint(
                 "PERF-014",
-                f"{used} of {fetched} bytes that are fetched for each of {vertices} vertices are "
-                "used",
+                f"{used} of {fetched} bytes that are fetched for each of {vertices} vertices are used",
                 draw,
             )
 

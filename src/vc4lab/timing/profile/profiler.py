@@ -95,19 +95,12 @@ class Profiler:
                 timer.chip, timer.speed, modules, clocks,
                 lambda chip, speed: self._clocks(chip, speed, frame),
             )  # fmt: skip
-            question = Question(
-                frame, clocks, lambda other: self._clocks(timer.chip, timer.speed, other)
-            )
+            question = Question(frame, clocks, lambda other: self._clocks(timer.chip, timer.speed, other))
         return replace(found, what_if=what_if, hints=hints_of(question))
 
     def profile(self, run: str) -> Profile:
         """All of them."""
         timer = self.timer
         return Profile(
-            run,
-            timer.chip.name,
-            timer.board,
-            timer.hertz,
-            tuple(self._profiles),
-            run_hints(self._facts),
+            run, timer.chip.name, timer.board, timer.hertz, tuple(self._profiles), run_hints(self._facts)
         )

@@ -70,9 +70,7 @@ def _tiled(
     return result
 
 
-def _screen_x(
-    frame: Frame, request: NDArray[np.int64], quad: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _screen_x(frame: Frame, request: NDArray[np.int64], quad: NDArray[np.int64]) -> NDArray[np.int64]:
     """The x of a quad of each request."""
     block = np.repeat(np.arange(len(frame.blocks)), frame.blocks["requests"])[request]
     tile = frame.lists["tile"][frame.list_of_block][block]

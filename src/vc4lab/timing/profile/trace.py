@@ -69,13 +69,9 @@ class _Writer:
         common = {"ph": "M", "pid": PROCESS, "tid": track, "ts": 0}
         self.events.append({"name": what, **common, "args": {"name": text}})
         if track:
-            self.events.append(
-                {"name": "thread_sort_index", **common, "args": {"sort_index": track}}
-            )
+            self.events.append({"name": "thread_sort_index", **common, "args": {"sort_index": track}})
 
-    def slice(
-        self, track: int, category: str, name: str, first: float, last: float, **args: Any
-    ) -> None:
+    def slice(self, track: int, category: str, name: str, first: float, last: float, **args: Any) -> None:
         """Something that lasts from a clock of the frame to another.
 
         Slices of a track may follow one another or lie in each other; viewers drop those that

@@ -64,11 +64,7 @@ def free_changes(chip: Chip, module: str) -> dict[Change, float | bool]:
 
 
 def what_ifs(
-    chip: Chip,
-    speed: BoardSpeed,
-    modules: Iterable[str],
-    clocks: int,
-    run: Callable[[Chip, BoardSpeed], int],
+    chip: Chip, speed: BoardSpeed, modules: Iterable[str], clocks: int, run: Callable[[Chip, BoardSpeed], int]
 ) -> tuple[WhatIf, ...]:
     """Every module free in turn; the best first. run: clocks of the frame on a chip and a board."""
 

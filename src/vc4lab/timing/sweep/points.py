@@ -36,9 +36,7 @@ class Point:
     @property
     def key(self) -> str:
         """What the point's line is found by."""
-        figures = {
-            s: {k: f.value for k, f in keys.items()} for s, keys in self.chip.figures.items()
-        }
+        figures = {s: {k: f.value for k, f in keys.items()} for s, keys in self.chip.figures.items()}
         parts = (self.digest, json.dumps(figures, sort_keys=True), self.board, model_digest())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
@@ -68,10 +66,7 @@ class Outcome:
 
 
 def points_of(
-    runs: Iterable[tuple[str, str]],
-    chip: Chip,
-    grid: Iterable[Mapping[Change, float | bool]],
-    board: str,
+    runs: Iterable[tuple[str, str]], chip: Chip, grid: Iterable[Mapping[Change, float | bool]], board: str
 ) -> list[Point]:
     """Every run at every point, the chip as it is first. Raises BadChip.
 

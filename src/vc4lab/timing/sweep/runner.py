@@ -23,9 +23,7 @@ class NoScheduler(ValueError):  # noqa: N818 - said to the user as it is
     """Dask is not installed, or its scheduler does not answer; in words."""
 
 
-def run_here(
-    work: Work, points: Sequence[Point], processes: int | None = None
-) -> Iterator[Outcome]:
+def run_here(work: Work, points: Sequence[Point], processes: int | None = None) -> Iterator[Outcome]:
     """What came of each point, as they are done; points of one run go to the same processes."""
     count = min(processes or os.cpu_count() or 1, max(len(points), 1))
     if count == 1:
@@ -63,9 +61,7 @@ def run_by_scheduler(work: Work, points: Sequence[Point], address: str) -> Itera
     try:
         from distributed import Client, as_completed
     except ImportError:
-        raise NoScheduler(
-            "--scheduler: Dask is not installed; pip install 'vc4lab[sweep]'"
-        ) from None
+        raise NoScheduler("--scheduler: Dask is not installed; pip install 'vc4lab[sweep]'") from None
     try:
         client = Client(address, timeout=TIMEOUT)
     except (OSError, ValueError, TypeError) as error:

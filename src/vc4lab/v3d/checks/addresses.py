@@ -47,10 +47,7 @@ class AddressCheck:
     """
 
     def __init__(
-        self,
-        reporter: Reporter,
-        ram_bytes: int = MEMORY_SIZE,
-        used: Listeners[MemoryUse] | None = None,
+        self, reporter: Reporter, ram_bytes: int = MEMORY_SIZE, used: Listeners[MemoryUse] | None = None
     ) -> None:
         self.reporter = reporter
         self.ram_bytes = ram_bytes
@@ -169,9 +166,7 @@ class AddressCheck:
             self._lines[line] = alias
             self._report_alias(use, address, line << LINE_SHIFT, before, record)
 
-    def _report_alias(
-        self, use: Use, address: int, place: int, before: int, record: int | None
-    ) -> None:
+    def _report_alias(self, use: Use, address: int, place: int, before: int, record: int | None) -> None:
         self.reporter.report(
             "CLE-023",
             f"{use.words} is given as 0x{address:08x}, but 0x{place:08x} was given "

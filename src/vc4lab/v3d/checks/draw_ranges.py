@@ -94,9 +94,7 @@ class DrawRanges:
             shader = read_shader_record(self.programs.memory, kind, note.shader_word & _WORD)
             self.announce(shader, kind, note.first, note.last)
 
-    def _ranges(
-        self, shader: ShaderRecord, kind: int, first: int, last: int, checked: bool
-    ) -> None:
+    def _ranges(self, shader: ShaderRecord, kind: int, first: int, last: int, checked: bool) -> None:
         binning = self.binning
         uses = self.check.uses if checked else self.check.name
         where = None if kind == VgInlineShader.id else shader.address

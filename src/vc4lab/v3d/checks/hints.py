@@ -48,10 +48,7 @@ class Lint:
     """What both threads did, as far as hints need it."""
 
     def __init__(
-        self,
-        reporter: Reporter,
-        ram_bytes: int = MEMORY_SIZE,
-        used: Listeners[MemoryUse] | None = None,
+        self, reporter: Reporter, ram_bytes: int = MEMORY_SIZE, used: Listeners[MemoryUse] | None = None
     ) -> None:
         self.reporter = reporter
         self.addresses = AddressCheck(reporter, ram_bytes, used)
@@ -77,9 +74,7 @@ class Lint:
         if (address, mode.value) in self._quiet and not self.addresses.used.subscriptions:
             return True
         codes = [int(getattr(mode, name)) for name in ("format", "decimate", "tiling")]
-        quiet = RESERVED_CODE not in codes and not (
-            mode.address % RECORD_ALIGNMENT or mode.coverage
-        )
+        quiet = RESERVED_CODE not in codes and not (mode.address % RECORD_ALIGNMENT or mode.coverage)
         if quiet:
             if len(self._quiet) >= MAX_MODES:
                 self._quiet.clear()
@@ -89,14 +84,10 @@ class Lint:
         for name in ("format", "decimate", "tiling"):
             if int(getattr(mode, name)) == RESERVED_CODE:
                 self.reporter.report(
-                    "CLE-007",
-                    f"{name} {RESERVED_CODE} of the rendering mode (113)",
-                    address=address,
+                    "CLE-007", f"{name} {RESERVED_CODE} of the rendering mode (113)", address=address
                 )
         if mode.coverage:
-            self.reporter.report(
-                "CLE-031", "coverage mode (record 113 bit 73) is ignored", address=address
-            )
+            self.reporter.report("CLE-031", "coverage mode (record 113 bit 73) is ignored", address=address)
         return quiet and not self.addresses.used.subscriptions
 
     def frame(self, mode: FrameMode, tile: tuple[int, int], primitives: int) -> None:
@@ -113,9 +104,7 @@ class Lint:
                 "CLE-024", f"the frame has {columns} x {rows} tiles, but {x} x {y} were binned"
             )
 
-    def clip_window(
-        self, state: RenderState, empty_windows: int, address: int | None = None
-    ) -> None:
+    def clip_window(self, state: RenderState, empty_windows: int, address: int | None = None) -> None:
         """A primitive goes through the clip window of `state`."""
         width, height = state.clip_width, state.clip_height
         if not width or not height:

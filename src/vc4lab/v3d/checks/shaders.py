@@ -41,9 +41,7 @@ def varyings_read(program: Program) -> int:
     return max(seen.values(), default=0)
 
 
-def check_varyings(
-    program: Program, declared: int, primitive: str, reporter: Reporter, hints: bool
-) -> bool:
+def check_varyings(program: Program, declared: int, primitive: str, reporter: Reporter, hints: bool) -> bool:
     """Compares what a fragment program reads with its record; whether there is enough to read.
 
     hints: values that are left unread are reported, too.

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING
 from vc4lab.listeners import AnyListener
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.records.codes import VgPrimitive
-from vc4lab.records.declarations import (
-    VgCoordinateArray,
-    VgInline,
-)
+from vc4lab.records.declarations import VgCoordinateArray, VgInline
 from vc4lab.records.payload import BINNING
 from vc4lab.records.use import records_of
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
@@ -74,11 +71,7 @@ class BinningStage:
     clipping_disabled = _shared("clipping_disabled")
 
     def __init__(
-        self,
-        executor: ControlListExecutor,
-        thread: ListThread,
-        lint: Lint,
-        flushed: Callable[[], None],
+        self, executor: ControlListExecutor, thread: ListThread, lint: Lint, flushed: Callable[[], None]
     ) -> None:
         memory, reporter, unknowns = executor.memory, executor.reporter, executor.services.unknowns
         self.executor = executor
@@ -140,9 +133,7 @@ class BinningStage:
         if self._unflushed and not (thread.running or thread.error or thread.halted):
             self._unflushed = False
             self.reporter.report(
-                "CLE-012",
-                "primitives were binned, but no flush ends them",
-                address=self.thread.current,
+                "CLE-012", "primitives were binned, but no flush ends them", address=self.thread.current
             )
 
     def begin(self) -> None:
@@ -290,9 +281,7 @@ class BinningStage:
             self.out_of_memory = True
             self.thread.stalled = _OUT_OF_MEMORY
             place = self.binner.pool_address
-            self.reporter.report(
-                "CLE-028", f"tile memory is used up at 0x{place:08x}, no block in BPOS"
-            )
+            self.reporter.report("CLE-028", f"tile memory is used up at 0x{place:08x}, no block in BPOS")
             return
         if status == pc.BAD_INDEX:
             self.index_error = True

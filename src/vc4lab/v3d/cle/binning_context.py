@@ -28,9 +28,7 @@ Shade the vertices `first` … `last` to `output`, and name memory · name the m
 many tiles (`wanted`) · the native function `wanted` · messages about a long array, an empty clip
 window, a draw that is cut."""
 
-SHADED, NAMED, LEFT_OUT, ARRAY_REPORTED, WINDOW_REPORTED, LENGTH_REPORTED = (
-    1 << bit for bit in range(6)
-)
+SHADED, NAMED, LEFT_OUT, ARRAY_REPORTED, WINDOW_REPORTED, LENGTH_REPORTED = (1 << bit for bit in range(6))
 """Bits of `BinningContext.answers`: what Python did for the record at hand (`LEFT_OUT`: the
 shader of the draw cannot be run)."""
 

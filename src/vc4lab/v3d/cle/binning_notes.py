@@ -32,9 +32,7 @@ def note_draw(
 
 
 @staged
-def note_mode(
-    w: bc.BinningContext, address: Value, size: Value, state: Value, tiles: Value
-) -> None:
+def note_mode(w: bc.BinningContext, address: Value, size: Value, state: Value, tiles: Value) -> None:
     """The record 112 at hand, which is executed."""
     made = _note(w, const(i32, TileBinningMode.id))
     made.place, made.byte_count = address, size

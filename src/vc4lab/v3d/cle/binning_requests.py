@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.records.codes import PrimitiveMode
-from vc4lab.records.declarations import (
-    IndexedPrimitives,
-    TileBinningMode,
-    VertexArrayPrimitives,
-)
+from vc4lab.records.declarations import IndexedPrimitives, TileBinningMode, VertexArrayPrimitives
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import TILE_STATE_BYTES, Lint
 from vc4lab.v3d.cle import binning_context as bc

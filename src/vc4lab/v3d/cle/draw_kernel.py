@@ -40,13 +40,7 @@ from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY, MAX_LENG
 from vc4lab.v3d.state.native_records import whole_record
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.vertex.context import COORDINATE_ROWS, VERTEX_BATCH, NvContext
-from vc4lab.v3d.vertex.shader_lookup import (
-    arrays_named,
-    field,
-    gl_pipeline,
-    is_named,
-    shade_range,
-)
+from vc4lab.v3d.vertex.shader_lookup import arrays_named, field, gl_pipeline, is_named, shade_range
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 INDEXED = IndexedPrimitives.id
@@ -131,9 +125,7 @@ def _indices_named(w: BinningContext, source: Value, start: Value, length: Value
 
 
 @staged
-def _shade_gl(
-    w: BinningContext, c: BinnerContext, s: RenderState, pitch: Value, named: Value
-) -> Value:
+def _shade_gl(w: BinningContext, c: BinnerContext, s: RenderState, pitch: Value, named: Value) -> Value:
     """The coordinates of vertices w.first … w.last by their shader; GOES_ON or a request."""
     shader = call(gl_pipeline, w.pointer, s.shader_word, pitch.udiv(ROW_BYTES), const(i32, 0))
     result = const(i32, bc.SHADE)
@@ -146,9 +138,7 @@ def _shade_gl(
 
 
 @staged
-def _copy_nv(
-    w: BinningContext, c: BinnerContext, s: RenderState, pitch: Value, named: Value
-) -> Value:
+def _copy_nv(w: BinningContext, c: BinnerContext, s: RenderState, pitch: Value, named: Value) -> Value:
     """Copies the coordinates of vertices shaded beforehand; GOES_ON or a request."""
     record = whole_record(w.memory, s.shader_word, w.edge)
     n = NvContext.at(w.nv)

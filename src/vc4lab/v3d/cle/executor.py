@@ -156,9 +156,7 @@ class ControlListExecutor:
         """The list never ends: stalls the thread and reports it."""
         thread.stalled = "the end of a list that has none"
         self.reporter.report(
-            "CLE-006",
-            f"the {thread.name} list loops without reaching its end",
-            address=thread.current,
+            "CLE-006", f"the {thread.name} list loops without reaching its end", address=thread.current
         )
 
     def jump(self, thread: ListThread, address: int, target: int) -> None:
@@ -190,9 +188,7 @@ class ControlListExecutor:
             )
             return
         if thread.stack:
-            self.reporter.report(
-                "CLE-036", f"a nested sub-list in the {thread.name} list", address=address
-            )
+            self.reporter.report("CLE-036", f"a nested sub-list in the {thread.name} list", address=address)
         thread.stack.append(thread.current)
         thread.current = self.word(address + 1)
         self.addresses.uses(Use.LIST, thread.current, 1, address)

@@ -37,12 +37,7 @@ def _native(recording: bool = False, works: bool = False) -> NativeModule:
     """Variants: `recording` notes each record that it executes, `works` what each draw took."""
     kernels = {
         "execute": late_kernel(
-            "vc4lab.v3d.cle.binning_kernel",
-            "execute_list",
-            (ptr,),
-            i32,
-            recording=recording,
-            works=works,
+            "vc4lab.v3d.cle.binning_kernel", "execute_list", (ptr,), i32, recording=recording, works=works
         ),
         "admit_vg": late_kernel("vc4lab.v3d.cle.draw_kernel", "admit_vg", (ptr, i32), i32),
     }
@@ -73,11 +68,7 @@ class NativeBinning:
     """
 
     def __init__(
-        self,
-        memory: GuestMemory,
-        binner: Binner,
-        shaders: ShaderTable,
-        addresses: AddressCheck,
+        self, memory: GuestMemory, binner: Binner, shaders: ShaderTable, addresses: AddressCheck
     ) -> None:
         self.binner = binner
         self.shaders = shaders

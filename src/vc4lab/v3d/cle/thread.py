@@ -34,16 +34,9 @@ class ThreadControl(Layout):
 
 
 @lru_cache(maxsize=64)  # programs poll it
-def _control(
-    semaphore: int, depth: int, running: bool, substate: bool, error: bool, prefixing: bool
-) -> int:
+def _control(semaphore: int, depth: int, running: bool, substate: bool, error: bool, prefixing: bool) -> int:
     return ThreadControl.make(
-        CTSEMA=semaphore,
-        CTRTSD=depth,
-        CTRUN=running,
-        CTSUBS=substate,
-        CTERR=error,
-        CTMODE=prefixing,
+        CTSEMA=semaphore, CTRTSD=depth, CTRUN=running, CTSUBS=substate, CTERR=error, CTMODE=prefixing
     ).value
 
 
@@ -188,8 +181,7 @@ def waiting_reasons(threads: Sequence[ListThread]) -> list[str]:
     A halt is no wait, so it is only named where the other thread may wait because of it.
     """
     stalled = [
-        f"the {thread.name} thread (CT{thread.number}CA = 0x{thread.current:08x})"
-        f" waits for {thread.stalled}"
+        f"the {thread.name} thread (CT{thread.number}CA = 0x{thread.current:08x}) waits for {thread.stalled}"
         for thread in threads
         if thread.running and thread.stalled
     ]

@@ -242,9 +242,7 @@ class FrameRenderer:
 
     def _report_draws(self, result: RenderResult, draws: Sequence[Draw]) -> None:
         for number in result.bad_lists:
-            self.reporter.report(
-                "CLE-017", f"a compressed primitive list of draw {number} does not end"
-            )
+            self.reporter.report("CLE-017", f"a compressed primitive list of draw {number} does not end")
         for number in result.endless:
             self.preparer.report_stopped(draws[number])
         for number, target in result.left.items():

@@ -137,9 +137,7 @@ def _leads_there(d: _Draw, program: ProgramEntry) -> Value:
 def _is_it(d: _Draw, place: Value, program: ProgramEntry) -> Value:
     """Whether a PipelineEntry fits a program, the state and the textures in the uniforms."""
     e, s = PipelineEntry.at(place), d.state
-    same: Value = (
-        (e.program == program.pointer) & (e.config == s.config) & (e.flat_flags == s.flat_flags)
-    )
+    same: Value = (e.program == program.pointer) & (e.config == s.config) & (e.flat_flags == s.flat_flags)
     same = same & (e.list_format == s.list_format) & (e.shader == d.shape)
     k = const(i32, 0)
     while same & (k < program.word_count):

@@ -128,9 +128,7 @@ class DrawPipelines:
         """The pipeline of a key, that of the interpreter if nothing else can run the program."""
         interpreted, what = replace(key, engine="interpreter"), "a fragment shader"
         start = perf_counter()
-        made, pipeline = runnable_pipeline(
-            program, fragment_pipeline, key, interpreted, self.reporter, what
-        )
+        made, pipeline = runnable_pipeline(program, fragment_pipeline, key, interpreted, self.reporter, what)
         if key.program and made != interpreted:
             self.listeners.compiled(ProgramKind.FRAGMENT, program, start)
         return made, pipeline
@@ -149,9 +147,7 @@ class DrawPipelines:
         if int(form.type) >= len(PRIMITIVES) or int(form.data) not in _INDEX_BITS:
             raise Unsupported("CLE-018", f"primitive list format 0x{form.value:02x}")
         if shader.vector_graphics and int(form.data) != ListData.XY:
-            raise Unsupported(
-                "CLE-038", "a list of vertex numbers (record 56) with a VG shader state"
-            )
+            raise Unsupported("CLE-038", "a list of vertex numbers (record 56) with a VG shader state")
         reads = any(word >> 60 == Signal.LOAD_COVERAGE for word in program.words)
         if self.layout.multisample and (config.coverage_pipe or reads):
             self.reporter.report("FRG-004", "coverage of paths in a 4x multisample frame")

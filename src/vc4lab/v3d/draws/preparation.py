@@ -53,9 +53,7 @@ class DrawPreparer:
 
     def __init__(self, services: Services, lint: Lint) -> None:
         self.listeners = listeners = services.listeners
-        self._any_listener = AnyListener(
-            listeners.frame_work, listeners.draw_prepared, lint.addresses.used
-        )
+        self._any_listener = AnyListener(listeners.frame_work, listeners.draw_prepared, lint.addresses.used)
         self.memory, self.reporter = memory, reporter = services.memory, services.reporter
         self.unknowns = unknowns = services.unknowns
         self.refused = 0
@@ -88,9 +86,7 @@ class DrawPreparer:
         self.vertices.forget()
         self.ranges.forget()
 
-    def prepare_all(
-        self, scan: ScanResult, layout: TileLayout = SINGLE, vg_mask: bool = False
-    ) -> FrameDraws:
+    def prepare_all(self, scan: ScanResult, layout: TileLayout = SINGLE, vg_mask: bool = False) -> FrameDraws:
         """The draws of one frame; those of the frame before are given up, with their vertices.
 
         `layout` is that of the tile buffer, which has a VG mask if `vg_mask`.
@@ -161,9 +157,7 @@ class DrawPreparer:
         """The pipeline for a distinct render state; None (and a message) if there is none."""
         shader = self.shader(use)
         if shader is None:
-            self.reporter.report(
-                "CLE-013", "primitives are drawn, but no shader state record precedes them"
-            )
+            self.reporter.report("CLE-013", "primitives are drawn, but no shader state record precedes them")
             self.refused += 1
             return None
         self.lint.draw(use.state, shader, self._empty_windows)
@@ -262,9 +256,7 @@ class DrawPreparer:
             program=(made.code, key.program, key.code_layout),
         )
 
-    def _entered(
-        self, state: RenderState, shader: ShaderRecord, program: Program
-    ) -> PipelineEntry | None:
+    def _entered(self, state: RenderState, shader: ShaderRecord, program: Program) -> PipelineEntry | None:
         """A new entry for draws with this state, program and textures; None if impossible."""
         layout = self.programs.layout(program, shader.uniforms)
         places = parameter_places(program, layout)

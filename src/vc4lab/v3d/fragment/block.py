@@ -37,12 +37,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.fragment.counting import CountingEnvironment, add, place_of
 from vc4lab.v3d.fragment.early_depth import may_pass, passing
-from vc4lab.v3d.fragment.shader import (
-    BlockInputs,
-    DrawConstants,
-    FragmentEnvironment,
-    Interpolants,
-)
+from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment, Interpolants
 from vc4lab.v3d.pse.coverage import QUAD_OF_LANE, PixelBlock, lanes_of_quads, quads_of
 from vc4lab.v3d.pse.samples import CENTRE, sample_points
 from vc4lab.v3d.pse.setup import Primitive, clips_quads, depth_scale, rounds_depth
@@ -302,9 +297,7 @@ class BlockShader:
         key = self.constants.key
         exact = key.engine == "exact"
         program = self.constants.program
-        emit_program(
-            program, environment, exact=exact, settings=key.unknowns, learned=program.targets
-        )
+        emit_program(program, environment, exact=exact, settings=key.unknowns, learned=program.targets)
         if self.recorder is not None:
             self.recorder.close(environment.instructions.get())
         if not exact:

@@ -29,11 +29,7 @@ _PRIMITIVE_COUNTS = ("primitives_reversed", "quads_valid")
 
 @staged
 def draw_list(
-    key: FragmentKey,
-    program: Program,
-    context_pointer: Value,
-    params_pointer: Value,
-    address: Value,
+    key: FragmentKey, program: Program, context_pointer: Value, params_pointer: Value, address: Value
 ) -> Value:
     """Draws one compressed list into the tile; returns a status."""
     context = TileContext.at(context_pointer)

@@ -128,10 +128,7 @@ class _Scan:
         add = p.add_op == AddOp.OR and p.add_mux[0] == p.add_mux[1] and p.add.pack == 0
         mul = p.mul_op == MulOp.V8MIN and p.mul_mux[0] == p.mul_mux[1] and p.mul.pack == 0
         mul = mul and p.mul.colour == 0 and p.rotation == 0
-        return {
-            "add": add and self._holds(p, p.add_mux[0]),
-            "mul": mul and self._holds(p, p.mul_mux[0]),
-        }
+        return {"add": add and self._holds(p, p.add_mux[0]), "mul": mul and self._holds(p, p.mul_mux[0])}
 
     def _holds(self, p: Plan, mux: int) -> bool:
         """Whether an operand is the depth."""
@@ -167,16 +164,12 @@ class _Scan:
         self.written = written
 
 
-def may_pass(
-    key: FragmentKey, zs: Value, flags: list[Value], z: Value, steps: list[Value] | None
-) -> Value:
+def may_pass(key: FragmentKey, zs: Value, flags: list[Value], z: Value, steps: list[Value] | None) -> Value:
     """Whether one of the lanes that `flags` has for each sample passes the test just now (i1)."""
     return any_(passing(key, zs, flags, z, steps))
 
 
-def passing(
-    key: FragmentKey, zs: Value, flags: list[Value], z: Value, steps: list[Value] | None
-) -> Value:
+def passing(key: FragmentKey, zs: Value, flags: list[Value], z: Value, steps: list[Value] | None) -> Value:
     """The lanes that `flags` has for some sample that passes the test just now."""
     seen = []
     for number, lanes in enumerate(flags):

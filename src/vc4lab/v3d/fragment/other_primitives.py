@@ -97,9 +97,7 @@ def square_edges(tracer: PrimitiveTracer, square: list[Value]) -> list[Edge]:
     ]
 
 
-def trace_point(
-    tracer: PrimitiveTracer, vertex: Vertex, size: Value, box: Box, square: list[Value]
-) -> None:
+def trace_point(tracer: PrimitiveTracer, vertex: Vertex, size: Value, box: Box, square: list[Value]) -> None:
     """A point whose box is not empty."""
     reciprocal = number(word(vertex, RECIPROCAL_W))
     # Read as VP * W + C like every varying, so the slopes carry the factor 1/Wc.
@@ -222,9 +220,7 @@ def draw_trapezoid(tracer: PrimitiveTracer, vertices: list[Vertex], flat_words: 
                 trace_side(tracer, vertices, flat_words, box, x, side, forward)
 
 
-def side_edges(
-    tracer: PrimitiveTracer, vertices: list[Vertex], x: Value, side: Value
-) -> list[Edge]:
+def side_edges(tracer: PrimitiveTracer, vertices: list[Vertex], x: Value, side: Value) -> list[Edge]:
     """Four edges around the area left (side 0) or right (1) of the edge, up to the boundary."""
     v0, v1 = vertices
     down = v1.y < v0.y

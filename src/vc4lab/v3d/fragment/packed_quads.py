@@ -14,15 +14,7 @@ from vc4lab.qpu.isa.registers import Read, Write
 from vc4lab.qpu.jit.core import looks_back
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.plan import plan
-from vc4lab.simd import (
-    Value,
-    call,
-    const,
-    i32,
-    i64,
-    load,
-    staged,
-)
+from vc4lab.simd import Value, call, const, i32, i64, load, staged
 from vc4lab.simd.trace import current
 from vc4lab.v3d.fragment.quad_queue import QUEUE_LIMIT, QuadQueue
 from vc4lab.v3d.fragment.quad_shader import shade_queue, signals
@@ -94,8 +86,7 @@ def draw_packed(tracer: TriangleTracer, address: Value) -> Value:
                 lane = where.lane
                 primitive = read_triangle(tracer, where)
                 primitive.x0, primitive.y0 = (
-                    load(i32, origin + lane.zext(i64))
-                    for origin in (batch.origins.x2, batch.origins.y2)
+                    load(i32, origin + lane.zext(i64)) for origin in (batch.origins.x2, batch.origins.y2)
                 )
                 queue.write(records, primitive)
                 records = records + 1

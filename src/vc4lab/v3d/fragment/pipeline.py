@@ -159,9 +159,7 @@ def _first(key: FragmentKey, target: Any) -> Pipeline:
         if found is not None:
             return Pipeline(key, program, found)
     branches = program.has_branches
-    module = build(
-        "fragment", functions, target=target, key=cache_key(key), combine=branches, quick=True
-    )
+    module = build("fragment", functions, target=target, key=cache_key(key), combine=branches, quick=True)
     return Pipeline(key, program, module, thorough=not refined)
 
 

@@ -5,13 +5,7 @@ Source: hardware reference 7.2-7.6.
 
 from __future__ import annotations
 
-from vc4lab.simd import (
-    Value,
-    f32,
-    fmax_,
-    fmin_,
-    load,
-)
+from vc4lab.simd import Value, f32, fmax_, fmin_, load
 from vc4lab.v3d.fragment.block import BlockShader
 from vc4lab.v3d.pse.coverage import for_each_block
 from vc4lab.v3d.pse.samples import raster_of

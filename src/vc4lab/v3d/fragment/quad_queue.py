@@ -6,14 +6,7 @@ Z planes in 23:20. Beside it stands the record of its triangle, in bytes from th
 
 from __future__ import annotations
 
-from vc4lab.simd import (
-    Struct,
-    Value,
-    alloca,
-    f32,
-    i32,
-    store,
-)
+from vc4lab.simd import Struct, Value, alloca, f32, i32, store
 from vc4lab.v3d.pse.batch import FIXED_PLANES, BlockPlace, CoveredBlock
 from vc4lab.v3d.pse.setup import Primitive
 from vc4lab.v3d.state.tile_context import FragmentKey

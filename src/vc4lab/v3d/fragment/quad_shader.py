@@ -97,9 +97,7 @@ def shade_queue(key: FragmentKey, program: Program) -> Function[Any]:
 
 
 @staged
-def shade_quads(
-    shader: QuadShader, quads: Value, owners: Value, records: Value, count: Value
-) -> None:
+def shade_quads(shader: QuadShader, quads: Value, owners: Value, records: Value, count: Value) -> None:
     """Shades up to four quads at a time."""
     number = const(i32, 0)
     while number < count:
@@ -125,9 +123,7 @@ def signals(program: Program, wanted: tuple[Signal, ...]) -> bool:
 class QuadShader(BlockShader):
     """Traces the shading of four quads of one draw."""
 
-    def shade_next(
-        self, quads: Value, owners: Value, records: Value, number: Value, count: Value
-    ) -> Value:
+    def shade_next(self, quads: Value, owners: Value, records: Value, number: Value, count: Value) -> Value:
         """Shades some of the quads from `number` on; how many it took."""
         first = load(i32, quads + number * 4) & 0xFFFF, load(i32, owners + number * 4)
         batches = []
@@ -172,9 +168,7 @@ class QuadShader(BlockShader):
         lanes = (covered.shr(4) & const(i32x16, _LANE_BIT)) != 0
         places = words & 0xFFFF
         x = shuffle((places & (QUAD_ROW_BYTES - 1)).shr(3), _QUAD_LANES) + const(i32x16, _LANE_X)
-        y = shuffle(places.shr(QUAD_ROW_BYTES.bit_length() - 1) << 1, _QUAD_LANES) + const(
-            i32x16, _LANE_Y
-        )
+        y = shuffle(places.shr(QUAD_ROW_BYTES.bit_length() - 1) << 1, _QUAD_LANES) + const(i32x16, _LANE_Y)
         primitive = self._read([records + owners[quad] for quad in range(4)])
         dx = ((x << 4) + 8 - primitive.x0).to_float(f32) * 0.0625
         dy = ((y << 4) + 8 - primitive.y0).to_float(f32) * 0.0625

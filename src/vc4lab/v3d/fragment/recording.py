@@ -106,9 +106,7 @@ class RecordingEnvironment(CountingEnvironment):
         super().begin(site)
         self.instructions.set(self.instructions.get() + 1)
 
-    def _sample(
-        self, number: int, coordinates: list[Value], parameters: list[Value]
-    ) -> tuple[Value, ...]:
+    def _sample(self, number: int, coordinates: list[Value], parameters: list[Value]) -> tuple[Value, ...]:
         before = self.recorder.work.lines.used
         result = super()._sample(number, coordinates, parameters)
         self._record(number, before)

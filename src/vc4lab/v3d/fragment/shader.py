@@ -280,9 +280,7 @@ class FragmentEnvironment(TexturingEnvironment):
 
     # -- texture unit ------------------------------------------------------------------------
 
-    def _sample(
-        self, number: int, coordinates: list[Value], parameters: list[Value]
-    ) -> tuple[Value, ...]:
+    def _sample(self, number: int, coordinates: list[Value], parameters: list[Value]) -> tuple[Value, ...]:
         constants, kinds = self.constants, self.constants.key.textures
         kind = kinds[number]
         if kind is None:

@@ -230,9 +230,7 @@ def read_triangle(tracer: TriangleTracer, where: BlockPlace) -> Primitive:
         varyings.c.append(part(row, 2))
     scaled = clamps_scaled(key)
     none = const(i32, 0)
-    depth, reciprocal = (
-        (part(row, 0), part(row, 1), part(row, 2)) for row in range(tb.FIXED_PLANES)
-    )
+    depth, reciprocal = ((part(row, 0), part(row, 1), part(row, 2)) for row in range(tb.FIXED_PLANES))
     return Primitive(
         Box(none, none, none, none), [], none, none,
         depth, reciprocal, varyings,

@@ -49,10 +49,7 @@ class GoldenDraw:
     """
 
     def __init__(
-        self,
-        key: FragmentKey,
-        memory: GuestMemory,
-        compiled: Callable[[], NativeFunction] | None = None,
+        self, key: FragmentKey, memory: GuestMemory, compiled: Callable[[], NativeFunction] | None = None
     ) -> None:
         self.key = key
         self.memory = memory
@@ -118,6 +115,4 @@ def registered(params: int) -> GoldenDraw | None:
 
 def _termination_of(key: FragmentKey) -> Termination:
     with _lock:
-        return _terminations.setdefault(
-            (key.code_address, key.program, key.code_layout), Termination()
-        )
+        return _terminations.setdefault((key.code_address, key.program, key.code_layout), Termination())

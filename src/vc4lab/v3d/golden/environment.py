@@ -268,9 +268,7 @@ class QueueEnvironment(TexturingEnvironment, WideEnvironment):
             self.shared.texture_quads += int((valid >> _QUAD_BITS & np.uint32(1)).sum())
         super().tmu_write(unit, register, value, mask, site)
 
-    def _sample(
-        self, number: int, coordinates: list[Words], parameters: list[Words]
-    ) -> list[Words]:
+    def _sample(self, number: int, coordinates: list[Words], parameters: list[Words]) -> list[Words]:
         kind, base = self.shared.key.textures[number], self.shared.draw.memory.base
         if kind is None:
             place = self.shared.params + DrawParams.late.offset

@@ -17,12 +17,7 @@ from vc4lab.qpu.run.wide import run_wide
 from vc4lab.simd.eager_wide import Diverged
 from vc4lab.v3d.golden.environment import AccessTable, QueueEnvironment, program_traits
 from vc4lab.v3d.golden.tlb import tile_accesses
-from vc4lab.v3d.state.tile_context import (
-    COUNTERS,
-    FragmentBatch,
-    FragmentQueue,
-    TileContext,
-)
+from vc4lab.v3d.state.tile_context import COUNTERS, FragmentBatch, FragmentQueue, TileContext
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,9 +28,7 @@ if TYPE_CHECKING:
     Rows = NDArray[np.intp]
 
 
-def shade_queue(
-    draw: GoldenDraw, context: int, params: int, queue: int, count: int, budget: int
-) -> None:
+def shade_queue(draw: GoldenDraw, context: int, params: int, queue: int, count: int, budget: int) -> None:
     """Runs the program of `draw` on the `count` blocks of a `FragmentQueue`. Raises Unsupported.
 
     budget: instructions after which a block counts as endless.
@@ -133,9 +126,7 @@ class Shared:
             for quad in range(4)
         ]
         for row, place, bits in zip(rows.tolist(), places.tolist(), valid.tolist(), strict=True):
-            quads = [
-                place + offset for offset, bit in corners if self.traits.whole_blocks or bits & bit
-            ]
+            quads = [place + offset for offset, bit in corners if self.traits.whole_blocks or bits & bit]
             number = max((latest.get(quad, -1) for quad in quads), default=-1) + 1
             if number == len(groups):
                 groups.append([])

@@ -27,12 +27,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.fragment.counting import CountingEnvironment
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment, flags_part
-from vc4lab.v3d.state.tile_context import (
-    FragmentBatch,
-    FragmentKey,
-    FragmentQueue,
-    TileContext,
-)
+from vc4lab.v3d.state.tile_context import FragmentBatch, FragmentKey, FragmentQueue, TileContext
 from vc4lab.v3d.tlb.samples import flags_word, sample_masks
 from vc4lab.v3d.tlb.stencil import STENCIL_CELLS, StencilState
 

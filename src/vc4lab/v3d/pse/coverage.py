@@ -49,12 +49,8 @@ class PixelBlock:
     row: Any
 
 
-COLUMNS_BELOW = [
-    sum(1 << lane for lane in range(16) if LANE_X[lane] < count) for count in range(BLOCK + 1)
-]
-ROWS_BELOW = [
-    sum(1 << lane for lane in range(16) if LANE_Y[lane] < count) for count in range(BLOCK + 1)
-]
+COLUMNS_BELOW = [sum(1 << lane for lane in range(16) if LANE_X[lane] < count) for count in range(BLOCK + 1)]
+ROWS_BELOW = [sum(1 << lane for lane in range(16) if LANE_Y[lane] < count) for count in range(BLOCK + 1)]
 """Lanes in the first 0 to 4 columns or rows of a block, as bits."""
 
 
@@ -144,9 +140,7 @@ def for_each_block(
                     break
             allowed = in_rows
             dx = dx + float(BLOCK)
-            inside = [
-                value + splat(edge.step_x << 2) for value, edge in zip(inside, edges, strict=True)
-            ]
+            inside = [value + splat(edge.step_x << 2) for value, edge in zip(inside, edges, strict=True)]
         y = y + BLOCK
         if y >= box.bottom:
             break
@@ -155,6 +149,4 @@ def for_each_block(
                 break
         first_rows = const(i32, -1)
         dy = dy + float(BLOCK)
-        row_edges = [
-            value + splat(edge.step_y << 2) for value, edge in zip(row_edges, edges, strict=True)
-        ]
+        row_edges = [value + splat(edge.step_y << 2) for value, edge in zip(row_edges, edges, strict=True)]

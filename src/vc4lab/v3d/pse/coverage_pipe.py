@@ -25,17 +25,8 @@ from vc4lab.simd import (
     splat,
     staged,
 )
-from vc4lab.v3d.pse.setup import (
-    Planes,
-    Vertex,
-    bounding_box,
-    oriented_edge,
-)
-from vc4lab.v3d.state.render_state import (
-    CLOCKWISE_IS_FORWARD,
-    ENABLE_FORWARD,
-    ENABLE_REVERSE,
-)
+from vc4lab.v3d.pse.setup import Planes, Vertex, bounding_box, oriented_edge
+from vc4lab.v3d.state.render_state import CLOCKWISE_IS_FORWARD, ENABLE_FORWARD, ENABLE_REVERSE
 from vc4lab.v3d.state.tile_layout import SAMPLE_BYTES
 
 if TYPE_CHECKING:
@@ -54,9 +45,7 @@ def draw_path_triangle(tracer: Any, vertices: list[Vertex]) -> None:
     from vc4lab.v3d.pse.setup import Primitive
 
     v0, v1, v2 = vertices
-    ax, ay, bx, by = (
-        value.sext(i64) for value in (v1.x - v0.x, v1.y - v0.y, v2.x - v0.x, v2.y - v0.y)
-    )
+    ax, ay, bx, by = (value.sext(i64) for value in (v1.x - v0.x, v1.y - v0.y, v2.x - v0.x, v2.y - v0.y))
     area = ax * by - bx * ay
     forward = (area > 0) ^ ((tracer.facing & CLOCKWISE_IS_FORWARD) != 0)
     enabled = select(forward, tracer.facing & ENABLE_FORWARD, tracer.facing & ENABLE_REVERSE) != 0

@@ -259,9 +259,7 @@ def fetch(
         offsets = [const(i32, row * ROW_BYTES) for row in rows]
         record = decoder.clip_record.get()
         substitute_clipped(memory, scratch, record, flags, original, offsets, weights)
-        words = [
-            select((flags.shr(k) & 1) != 0, scratch + 4 * k, original[k]) for k in range(count)
-        ]
+        words = [select((flags.shr(k) & 1) != 0, scratch + 4 * k, original[k]) for k in range(count)]
     return words, original[count - 1]
 
 

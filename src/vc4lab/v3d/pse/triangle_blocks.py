@@ -166,9 +166,7 @@ def triangle(
     return end, quads
 
 
-def covered_lanes(
-    four: list[list[Value]], deltas: list[list[Value]], allowed: Value
-) -> list[Value]:
+def covered_lanes(four: list[list[Value]], deltas: list[list[Value]], allowed: Value) -> list[Value]:
     """Lanes of `allowed` inside the edges, of four blocks and for each sample."""
     result = []
     for steps in [None, *deltas]:

@@ -153,15 +153,11 @@ def set_up(
     flat_words = filled(waiting.flat_words)
     packed = [lanes_at(queue_ptr(waiting.position, k), _i32x8) for k in range(CORNERS)]
     shape = Shape.of(packed, source)
-    reverse = select(
-        shape.forward(params.facing), const(_i32x8, 0), const(_i32x8, 1 << PLACE_REVERSE)
-    )
+    reverse = select(shape.forward(params.facing), const(_i32x8, 0), const(_i32x8, 1 << PLACE_REVERSE))
     box = shape.box(window, raster)
     left, top = box.left & ~1, box.top & ~1
     slot = group.slot * (4 * GROUP_SIZE)
-    lanes = const(_i32x8, [4 * lane << 16 for lane in range(GROUP_SIZE)]) + splat(
-        slot << 16, GROUP_SIZE
-    )
+    lanes = const(_i32x8, [4 * lane << 16 for lane in range(GROUP_SIZE)]) + splat(slot << 16, GROUP_SIZE)
     everything = const(_i32x8, -1)
     odd_x, odd_y = (box.left & 1) != 0, (box.top & 1) != 0
     dx = (left << 4) + 8 - shape.x[2]
@@ -299,9 +295,7 @@ def set_plane(place: Value, a: Value, b: Value, c: Value) -> None:
         store(place + PLANE_PART * part, value)
 
 
-def set_depths(
-    batch: TriangleBatch, params: DrawParams, slot: Value, low: Value, high: Value
-) -> None:
+def set_depths(batch: TriangleBatch, params: DrawParams, slot: Value, low: Value, high: Value) -> None:
     """The range of Zs, what it is in 24 bits, and where the Z planes (record 104) may cut it."""
     inside = (low >= splat(params.z_min, GROUP_SIZE)) & (high <= splat(params.z_max, GROUP_SIZE))
     batch.group.clipped_lanes = mask_bits(~inside)

@@ -33,26 +33,12 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.pse import batch as tb
-from vc4lab.v3d.pse.batch import (
-    BatchDraw,
-    BatchResult,
-    DecodedTriangles,
-    DecoderState,
-    TriangleBatch,
-)
+from vc4lab.v3d.pse.batch import BatchDraw, BatchResult, DecodedTriangles, DecoderState, TriangleBatch
 from vc4lab.v3d.pse.samples import Raster
-from vc4lab.v3d.pse.setup import (
-    Box,
-    VertexSource,
-    substitute_clipped,
-    window,
-)
+from vc4lab.v3d.pse.setup import Box, VertexSource, substitute_clipped, window
 from vc4lab.v3d.pse.triangle_blocks import list_blocks
 from vc4lab.v3d.pse.triangle_group import Shape, corner, corner_ptr, queue_ptr, set_corner, set_up
-from vc4lab.v3d.state.render_state import (
-    ENABLE_FORWARD,
-    ENABLE_REVERSE,
-)
+from vc4lab.v3d.state.render_state import ENABLE_FORWARD, ENABLE_REVERSE
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
 from vc4lab.v3d.tile_lists.index_runs import RUN_TRIANGLES, runs, take_run
 from vc4lab.v3d.tile_lists.primitive_decoder import TRIANGLES, Decoder
@@ -177,9 +163,7 @@ def decode(
         if together:
             before, steps = take_run(decoder)
             for number, (start, step) in enumerate(zip(before, steps, strict=True)):
-                indices = splat(start, RUN_TRIANGLES) + (iota(RUN_TRIANGLES) + 1) * splat(
-                    step, RUN_TRIANGLES
-                )
+                indices = splat(start, RUN_TRIANGLES) + (iota(RUN_TRIANGLES) + 1) * splat(step, RUN_TRIANGLES)
                 store(place + number * 4 * tb.GROUP_SIZE, indices & 0xFFFF)
             source.prefetch(decoder.i2.get())
             count = count + RUN_TRIANGLES
@@ -237,9 +221,7 @@ def drop_group(batch: TriangleBatch) -> None:
     batch.waiting.count = batch.waiting.count - batch.group.ready
 
 
-def locate(
-    source: VertexSource, batch: TriangleBatch, piece: Value, positions_in_list: bool
-) -> None:
+def locate(source: VertexSource, batch: TriangleBatch, piece: Value, positions_in_list: bool) -> None:
     """Where the words of the next triangles' corners are, and their packed positions."""
     decoded = batch.decoded
     ahead = piece_ptr(decoded, piece)
@@ -272,9 +254,7 @@ def substitute_first(
     draw, words = batch.draw, batch.decoded.words
     scratch = draw.clip_scratch
     offset = load(i64, draw.pointer + BatchDraw.clip_scratch.offset) - source.address
-    originals = [
-        source.vertices + load(i64, words + number * 8 * tb.GROUP_SIZE) for number in (0, 1, 2)
-    ]
+    originals = [source.vertices + load(i64, words + number * 8 * tb.GROUP_SIZE) for number in (0, 1, 2)]
     rows = (draw.first_row, draw.end_row)
     record = batch.decoder.clip_record
     substitute_clipped(memory, scratch, record, flags, originals, rows, weights)
@@ -286,12 +266,7 @@ def substitute_first(
 
 
 def choose(
-    source: VertexSource,
-    limits: Box,
-    facing: Value,
-    raster: Raster,
-    batch: TriangleBatch,
-    count: Value,
+    source: VertexSource, limits: Box, facing: Value, raster: Raster, batch: TriangleBatch, count: Value
 ) -> Value:
     """The lanes of triangles to draw: they face the right way and touch the window."""
     position, result = batch.decoded.position, batch.result

@@ -16,16 +16,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.codes import ListData, ListPrimitive, VgPrimitive
 from vc4lab.records.states import PrimitiveListFormat
-from vc4lab.simd import (
-    Function,
-    NativeFunction,
-    NativeModule,
-    Type,
-    build,
-    i32,
-    late_kernel,
-    ptr,
-)
+from vc4lab.simd import Function, NativeFunction, NativeModule, Type, build, i32, late_kernel, ptr
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.state.draw_input import (
@@ -36,13 +27,7 @@ from vc4lab.v3d.state.draw_input import (
     restarts_at_dummy,
 )
 from vc4lab.v3d.state.native_records import RECORD_SLOT
-from vc4lab.v3d.state.render_state import (
-    STATE_BYTES,
-    default_state,
-    empty_windows,
-    rht_movement,
-    state_bytes,
-)
+from vc4lab.v3d.state.render_state import STATE_BYTES, default_state, empty_windows, rht_movement, state_bytes
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

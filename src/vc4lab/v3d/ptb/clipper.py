@@ -208,9 +208,7 @@ def _write_entry(c: BinnerContext, target: Value, corner: Value) -> None:
 
 
 @kernel(args=(ptr, ptr, ptr, ptr, i32), returns=i32)
-def write_clip_record(
-    context: Value, first: Value, second: Value, third: Value, count: Value
-) -> Value:
+def write_clip_record(context: Value, first: Value, second: Value, third: Value, count: Value) -> Value:
     """Write the clip record of a primitive with `count` corners.
 
     Returns the word of record 49: address and flags, 0 when the pool is empty, 1 when every corner

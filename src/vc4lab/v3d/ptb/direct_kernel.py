@@ -9,22 +9,7 @@ from typing import Any
 
 from vc4lab.records.codes import ListPrimitive
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE
-from vc4lab.simd import (
-    Type,
-    Value,
-    alloca,
-    const,
-    i1,
-    i8,
-    i16,
-    i32,
-    kernel,
-    load,
-    min_,
-    ptr,
-    staged,
-    store,
-)
+from vc4lab.simd import Type, Value, alloca, const, i1, i8, i16, i32, kernel, load, min_, ptr, staged, store
 from vc4lab.v3d.ptb.context import DONE, BinnerContext, DirectContext
 from vc4lab.v3d.ptb.draw import primitive_type, primitives
 from vc4lab.v3d.ptb.lines_and_points import line_ends, vertex_index

@@ -54,10 +54,7 @@ class DirectLists:
     """
 
     def __init__(
-        self,
-        memory: GuestMemory,
-        reporter: Reporter | None,
-        unknowns: Unknowns = DEFAULT_UNKNOWNS,
+        self, memory: GuestMemory, reporter: Reporter | None, unknowns: Unknowns = DEFAULT_UNKNOWNS
     ) -> None:
         self.memory = memory
         self.reporter = reporter

@@ -7,20 +7,7 @@ from __future__ import annotations
 
 from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import TileBinningMode
-from vc4lab.simd import (
-    Value,
-    call,
-    const,
-    i8,
-    i32,
-    i64,
-    kernel,
-    load,
-    ptr,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd import Value, call, const, i8, i32, i64, kernel, load, ptr, select, staged, store
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import RETURN, close_list, write_state

@@ -56,9 +56,7 @@ def away(c: BinnerContext, negative: Value, positive: Value) -> Value:
 class Edge:
     """Edge function of a triangle at tile corners, and its largest gain inside a tile."""
 
-    def __init__(
-        self, c: BinnerContext, ax: Value, ay: Value, bx: Value, by: Value, sign: Value
-    ) -> None:
+    def __init__(self, c: BinnerContext, ax: Value, ay: Value, bx: Value, by: Value, sign: Value) -> None:
         dx, dy = (bx - ax).sext(i64) * sign, (by - ay).sext(i64) * sign
         zero = const(i64, 0)
         self.ax, self.ay, self.dx, self.dy = ax, ay, dx, dy
@@ -109,11 +107,7 @@ def bin_triangle(
         c.entries = c.entries + select(status == DONE, const(i32, 1), const(i32, 0))
     else:
         sign = select(area > 0, const(i64, 1), const(i64, -1))
-        edges = (
-            Edge(c, x0, y0, x1, y1, sign),
-            Edge(c, x1, y1, x2, y2, sign),
-            Edge(c, x2, y2, x0, y0, sign),
-        )
+        edges = (Edge(c, x0, y0, x1, y1, sign), Edge(c, x1, y1, x2, y2, sign), Edge(c, x2, y2, x0, y0, sign))
         tx = left
         ty = bottom
         if c.tile_x >= 0:  # going on after running out of memory

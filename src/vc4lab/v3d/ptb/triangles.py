@@ -36,21 +36,9 @@ from vc4lab.v3d.ptb.clipper import (
     write_clip_record,
 )
 from vc4lab.v3d.ptb.context import BinnerContext, TileState
-from vc4lab.v3d.ptb.list_writer import (
-    append_triangle,
-    fits,
-    ready,
-)
+from vc4lab.v3d.ptb.list_writer import append_triangle, fits, ready
 from vc4lab.v3d.ptb.tiles import bin_triangle, faces_away
-from vc4lab.v3d.ptb.window import (
-    NUMBER_AT,
-    SECOND,
-    SPECIAL,
-    TILE_MASK,
-    WINDOW,
-    TriangleWindow,
-    look,
-)
+from vc4lab.v3d.ptb.window import NUMBER_AT, SECOND, SPECIAL, TILE_MASK, WINDOW, TriangleWindow, look
 
 NEXT_TWO = 1 << 4 | 2 << 10 | 15
 """Coding of a triangle that names its first vertex in 31:16; the other two are those after it."""

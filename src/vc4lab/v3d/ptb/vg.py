@@ -12,22 +12,7 @@ from typing import Any
 from vc4lab.memory.pointers import host
 from vc4lab.records.codes import VgPrimitive
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE
-from vc4lab.simd import (
-    Value,
-    const,
-    i1,
-    i8,
-    i16,
-    i32,
-    kernel,
-    load,
-    max_,
-    min_,
-    ptr,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd import Value, const, i1, i8, i16, i32, kernel, load, max_, min_, ptr, select, staged, store
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import fits, ready, room

@@ -53,8 +53,7 @@ WINDOW = 64
 """Triangles in a window."""
 
 TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = (
-    int(mode)
-    for mode in (PrimitiveMode.TRIANGLES, PrimitiveMode.TRIANGLE_STRIP, PrimitiveMode.TRIANGLE_FAN)
+    int(mode) for mode in (PrimitiveMode.TRIANGLES, PrimitiveMode.TRIANGLE_STRIP, PrimitiveMode.TRIANGLE_FAN)
 )
 
 TILE_MASK, NUMBER_AT = 0xFFFF, 16
@@ -264,9 +263,7 @@ def code(window: TriangleWindow, part: Value, previous: Corners, indices: Corner
 
 
 @staged
-def store_entries(
-    c: BinnerContext, window: TriangleWindow, first: Value, count: Value, entry: Value
-) -> None:
+def store_entries(c: BinnerContext, window: TriangleWindow, first: Value, count: Value, entry: Value) -> None:
     """A vector of entries after the `count` that are there, with their tiles and vertices."""
     place = window.pointer + count * 4
     number = (entry >> NUMBER_AT) & (WINDOW - 1)
@@ -278,9 +275,7 @@ def store_entries(
 
 
 @staged
-def find_outside(
-    c: BinnerContext, plain: Value, here: Value, i0: Value, i1_: Value, i2: Value
-) -> Corners:
+def find_outside(c: BinnerContext, plain: Value, here: Value, i0: Value, i1_: Value, i2: Value) -> Corners:
     """Masks of triangles with an index above the record's maximum, of those that no tile sees, and
     of those that are to be clipped.
     """

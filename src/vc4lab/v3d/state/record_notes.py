@@ -25,9 +25,7 @@ class RecordNotes:
     """The memory in which the readers of one V3D note, one after the other."""
 
     def __init__(
-        self,
-        listeners: Listeners[RecordExecuted],
-        many: Listeners[RecordsNoted] | None = None,
+        self, listeners: Listeners[RecordExecuted], many: Listeners[RecordsNoted] | None = None
     ) -> None:
         self.listeners = listeners
         self.many: Listeners[RecordsNoted] = many or Listeners()
@@ -56,9 +54,7 @@ class RecordNotes:
             self._start = ctypes.addressof(ctypes.c_char.from_buffer(self._notes))
         context.executed = self._start
 
-    def take(
-        self, thread: int, context: Any, pieces: Callable[[int, int], bytes] | None = None
-    ) -> None:
+    def take(self, thread: int, context: Any, pieces: Callable[[int, int], bytes] | None = None) -> None:
         """Make events of what was noted since `attach`.
 
         `pieces`: gives `RecordsNoted.pieces`, of the notes' host address and bytes.

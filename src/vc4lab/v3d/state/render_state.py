@@ -53,9 +53,7 @@ def unlimited(start: Any, size: Any, other: Any, empty_windows: Any) -> Any:
     its size in the other one.
     """
     return (size == 0) & (
-        ((empty_windows == 3) & (start == 0))
-        | (empty_windows == 2)
-        | ((empty_windows == 1) & (other == 0))
+        ((empty_windows == 3) & (start == 0)) | (empty_windows == 2) | ((empty_windows == 1) & (other == 0))
     )
 
 

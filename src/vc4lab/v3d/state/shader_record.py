@@ -55,9 +55,7 @@ class ShaderRecord:
         return self.gl is None and self.nv is None
 
 
-def read_shader_record(
-    memory: GuestMemory, kind: int, word: int, uniforms: int = 0
-) -> ShaderRecord | None:
+def read_shader_record(memory: GuestMemory, kind: int, word: int, uniforms: int = 0) -> ShaderRecord | None:
     """The shader record named by record ``kind`` (64-67) with payload ``word``.
 
     ``uniforms`` is the second word of record 67. Returns None if there is no shader state at all.
@@ -70,14 +68,7 @@ def read_shader_record(
         data = memory.read(word, NvShaderRecord.bit_width // 8)
         nv = NvShaderRecord.from_bytes(data)
         return ShaderRecord(
-            word,
-            nv.code,
-            nv.uniforms,
-            nv.varyings,
-            bool(nv.point_size),
-            bool(nv.clipping),
-            data,
-            nv=nv,
+            word, nv.code, nv.uniforms, nv.varyings, bool(nv.point_size), bool(nv.clipping), data, nv=nv
         )
     if kind == VgShaderState.id:
         vg = parse_vg(memory.read, word)
@@ -181,9 +172,7 @@ class ProgramCache:
             return (), ()
         stream = self.layout(program, uniforms).places
         places = [known_places(stream, request) for request in requests]
-        words = [
-            place and tuple([self.memory.u32(uniforms + n) for n in place]) for place in places
-        ]
+        words = [place and tuple([self.memory.u32(uniforms + n) for n in place]) for place in places]
         key = (id(program), *words)
         known = self._textures.get(key)
         if known is None:

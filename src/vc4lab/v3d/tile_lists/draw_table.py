@@ -2,28 +2,9 @@
 
 from __future__ import annotations
 
-from vc4lab.simd import (
-    Value,
-    const,
-    i1,
-    i8,
-    i32,
-    kernel,
-    load,
-    ptr,
-    splat,
-    staged,
-    store,
-    unroll,
-)
+from vc4lab.simd import Value, const, i1, i8, i32, kernel, load, ptr, splat, staged, store, unroll
 from vc4lab.v3d.state.render_state import STATE_WORDS
-from vc4lab.v3d.tile_lists.scan_context import (
-    FNV_PRIME,
-    FNV_START,
-    MAX_VERTICES,
-    DrawEntry,
-    ScanContext,
-)
+from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME, FNV_START, MAX_VERTICES, DrawEntry, ScanContext
 
 
 @staged

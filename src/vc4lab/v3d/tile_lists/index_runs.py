@@ -7,17 +7,7 @@ takes the triangles one by one, with the same result.
 from __future__ import annotations
 
 from vc4lab.memory.pointers import host
-from vc4lab.simd import (
-    Value,
-    const,
-    i8,
-    i32,
-    i64,
-    load,
-    staged,
-    store,
-    vec,
-)
+from vc4lab.simd import Value, const, i8, i32, i64, load, staged, store, vec
 from vc4lab.v3d.tile_lists.primitive_decoder import Decoder, field
 
 RUN_TRIANGLES = 4

@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 from vc4lab.optimisations import INDEX_RUNS
-from vc4lab.simd import (
-    Function,
-    Value,
-    const,
-    i1,
-    i8,
-    i32,
-    kernel,
-    max_,
-    min_,
-    ptr,
-    store,
-)
+from vc4lab.simd import Function, Value, const, i1, i8, i32, kernel, max_, min_, ptr, store
 from vc4lab.v3d.tile_lists import scan_context as sc
 from vc4lab.v3d.tile_lists.index_runs import take_rows
-from vc4lab.v3d.tile_lists.primitive_decoder import (
-    FORMATS,
-    INDEX_16,
-    INDEX_24,
-    TRIANGLES,
-    XY_32,
-    Decoder,
-)
+from vc4lab.v3d.tile_lists.primitive_decoder import FORMATS, INDEX_16, INDEX_24, TRIANGLES, XY_32, Decoder
 from vc4lab.v3d.tile_lists.scan_context import DrawEntry, ScanContext
 
 

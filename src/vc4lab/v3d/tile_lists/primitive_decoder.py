@@ -22,18 +22,7 @@ from vc4lab.memory.pointers import host
 from vc4lab.records.codes import ListData, ListPrimitive
 from vc4lab.records.declarations import ClippedList, CompressedList
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_BRANCH, ESCAPE_END
-from vc4lab.simd import (
-    Value,
-    const,
-    i1,
-    i8,
-    i16,
-    i32,
-    load,
-    select,
-    staged,
-    var,
-)
+from vc4lab.simd import Value, const, i1, i8, i16, i32, load, select, staged, var
 
 POINTS, LINES, TRIANGLES, RHTS = (int(primitive) for primitive in ListPrimitive)
 """Primitive types, as record 56 numbers them (bits 3:0)."""
@@ -68,9 +57,7 @@ def field(word: Value, low: int, bits: int) -> Value:
 class Decoder:
     """Cursor over one compressed list; its cells are staged variables, one set per `Decoder`."""
 
-    def __init__(
-        self, base: Value, primitive: int, data: int = INDEX_16, budget: int = LIST_BUDGET
-    ) -> None:
+    def __init__(self, base: Value, primitive: int, data: int = INDEX_16, budget: int = LIST_BUDGET) -> None:
         self.base = base
         self.primitive = primitive
         self.data = data

@@ -10,14 +10,7 @@ from collections.abc import Mapping
 
 from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import Branch, BranchToSublist, Halt, Return
-from vc4lab.records.payload import (
-    BinnerState,
-    Compressed,
-    Frame,
-    Ignored,
-    Primitives,
-    Semaphore,
-)
+from vc4lab.records.payload import BinnerState, Compressed, Frame, Ignored, Primitives, Semaphore
 from vc4lab.records.states import RenderState
 from vc4lab.records.use import STATE_RECORD_BYTES, ids_of, records_of
 from vc4lab.simd import (
@@ -44,18 +37,8 @@ from vc4lab.v3d.state.render_state import STATE_WORDS, apply_record_native
 from vc4lab.v3d.tile_lists import scan_context as sc
 from vc4lab.v3d.tile_lists.draw_table import find_draw
 from vc4lab.v3d.tile_lists.list_scanners import LIST_SCANNERS, discard_list
-from vc4lab.v3d.tile_lists.primitive_decoder import (
-    ENDED,
-    EXHAUSTED,
-    LIST_BUDGET,
-)
-from vc4lab.v3d.tile_lists.scan_context import (
-    FNV_PRIME,
-    DrawEntry,
-    ErrorEntry,
-    ScanContext,
-    Segment,
-)
+from vc4lab.v3d.tile_lists.primitive_decoder import ENDED, EXHAUSTED, LIST_BUDGET
+from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME, DrawEntry, ErrorEntry, ScanContext, Segment
 
 Scanners = Mapping[int, Function[Value]]
 """Kernel by format."""
@@ -96,13 +79,7 @@ def _segment(c: ScanContext, tile: Value, draw: Value, address: Value) -> None:
 
 @staged
 def _scan_list(
-    scanners: Scanners,
-    context: Value,
-    c: ScanContext,
-    tile: Value,
-    draw: Value,
-    address: Value,
-    op: Value,
+    scanners: Scanners, context: Value, c: ScanContext, tile: Value, draw: Value, address: Value, op: Value
 ) -> Value:
     """Decode one list into a segment; returns a scan status, list_end = where to go on."""
     status = const(i32, sc.DONE)

@@ -13,20 +13,10 @@ from vc4lab.memory import lazy_zeros
 from vc4lab.records.states import TRIANGLES_16_BIT
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
 from vc4lab.v3d.state.record_notes import MAX_NOTES, NOTE_BYTES
-from vc4lab.v3d.state.render_state import (
-    STATE_BYTES,
-    default_state,
-    state_bytes,
-)
+from vc4lab.v3d.state.render_state import STATE_BYTES, default_state, state_bytes
 from vc4lab.v3d.tile_lists import scan_context as sc
 from vc4lab.v3d.tile_lists.contents import ScanError, ScanResult
-from vc4lab.v3d.tile_lists.scan_context import (
-    DrawEntry,
-    ErrorEntry,
-    Expansion,
-    ScanContext,
-    Segment,
-)
+from vc4lab.v3d.tile_lists.scan_context import DrawEntry, ErrorEntry, Expansion, ScanContext, Segment
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory

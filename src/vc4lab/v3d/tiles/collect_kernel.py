@@ -21,20 +21,7 @@ from vc4lab.records.declarations import (
 from vc4lab.records.payload import Ignored, State
 from vc4lab.records.states import PrimitiveListFormat
 from vc4lab.records.use import ids_of
-from vc4lab.simd import (
-    Value,
-    const,
-    i8,
-    i16,
-    i32,
-    i64,
-    load,
-    select,
-    staged,
-    store,
-    table,
-    vec,
-)
+from vc4lab.simd import Value, const, i8, i16, i32, i64, load, select, staged, store, table, vec
 from vc4lab.v3d.state.native_records import is_one_of, note_record, whole_record
 from vc4lab.v3d.tiles import collect_context as cc
 from vc4lab.v3d.tiles.collect_context import CollectContext

@@ -16,19 +16,7 @@ from vc4lab.records.declarations import (
     StoreResolved,
     StoreResolvedEnd,
 )
-from vc4lab.simd import (
-    Value,
-    const,
-    i1,
-    i8,
-    i16,
-    i32,
-    i64,
-    load,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd import Value, const, i1, i8, i16, i32, i64, load, select, staged, store
 from vc4lab.v3d.state.tile_layout import PART_COLOUR, PART_MASK, PART_ZS
 from vc4lab.v3d.tiles import collect_context as cc
 from vc4lab.v3d.tiles import job as tj
@@ -172,9 +160,7 @@ def _dumped(c: CollectContext, payload: Value, record: Any) -> Value:
 
 
 @staged
-def execute_store(
-    c: CollectContext, address: Value, pointer: Value, op: Value, size: Value
-) -> Value:
+def execute_store(c: CollectContext, address: Value, pointer: Value, op: Value, size: Value) -> Value:
     """The tile's pieces of list are drawn and it is stored; why Python is asked, or -1."""
     reason = const(i32, -1)
     tile = (c.row & 0xFF) * 256 + (c.column & 0xFF)

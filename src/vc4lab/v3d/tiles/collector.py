@@ -94,9 +94,7 @@ class Collector:
         self._ends[context.piece_count] = signed32(end)
         context.piece_count += 1
 
-    def set_mode(
-        self, payload: bytes, tile: tuple[int, int], *, uses_mask: bool, quiet: bool
-    ) -> None:
+    def set_mode(self, payload: bytes, tile: tuple[int, int], *, uses_mask: bool, quiet: bool) -> None:
         """Record 113: pixels of a tile, and whether there is a VG mask.
 
         `quiet`: there was nothing to say about it; if it comes again, nothing has changed.

@@ -17,10 +17,7 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 @lru_cache(maxsize=16)
 def tile_functions(
-    unknowns: Unknowns = DEFAULT_UNKNOWNS,
-    target: Any = None,
-    recording: bool = False,
-    works: bool = False,
+    unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None, recording: bool = False, works: bool = False
 ) -> NativeModule:
     """Native `run_tiles(job, thread)`; `recording`: the variant that fills `TileJob.records`,
     `works`: the one that fills `TileJob.works`.

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from vc4lab.simd import Array, Struct, i32, ptr
 from vc4lab.v3d.state.surface import Surface, SurfaceOp, twins
 from vc4lab.v3d.state.tile_context import COUNTERS
-from vc4lab.v3d.state.tile_layout import (
-    LAYOUTS,
-    MULTISAMPLE,
-    SINGLE,
-    TileLayout,
-)
+from vc4lab.v3d.state.tile_layout import LAYOUTS, MULTISAMPLE, SINGLE, TileLayout
 from vc4lab.v3d.state.work_records import ChainWork
 
 if TYPE_CHECKING:

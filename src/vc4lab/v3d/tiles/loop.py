@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vc4lab.optimisations import UNTOUCHED_TILES
-from vc4lab.simd import (
-    Value,
-    atomic_add,
-    call_pointer,
-    const,
-    i32,
-    i64,
-    load,
-    popcount_,
-    ptr,
-    staged,
-    store,
-)
+from vc4lab.simd import Value, atomic_add, call_pointer, const, i32, i64, load, popcount_, ptr, staged, store
 from vc4lab.v3d.fragment.counting import add, place_of
 from vc4lab.v3d.state import tile_context as tc
 from vc4lab.v3d.state.surface import SurfaceOp
@@ -44,9 +32,7 @@ _DRAW = (ptr, ptr, i32)
 
 
 @staged
-def run_tiles(
-    unknowns: Unknowns, job_pointer: Value, thread: Value, recording: bool, works: bool
-) -> None:
+def run_tiles(unknowns: Unknowns, job_pointer: Value, thread: Value, recording: bool, works: bool) -> None:
     """Runs chains until none is left.
 
     `recording`: with a `TileRecord` of each tile; `works`: with the pieces of work of each chain.
@@ -215,9 +201,7 @@ def clear(unknowns: Unknowns, context: TileContext, kind: Value, low: Value, hig
 
 
 @staged
-def move(
-    job: TileJob, context: TileContext, context_pointer: Value, number: Value, member: str
-) -> Value:
+def move(job: TileJob, context: TileContext, context_pointer: Value, number: Value, member: str) -> Value:
     """Stores or loads the tile through the surface's own code, if that is compiled already: OK, or
     NEEDS_TRANSFER.
     """
@@ -269,12 +253,7 @@ def load_held(job: TileJob, context: TileContext, context_pointer: Value) -> Val
 
 @staged
 def run_segments(
-    job: TileJob,
-    context: TileContext,
-    context_pointer: Value,
-    first: Value,
-    end: Value,
-    works: bool,
+    job: TileJob, context: TileContext, context_pointer: Value, first: Value, end: Value, works: bool
 ) -> Value:
     """Calls the pipeline of each segment; `works`: with a `ListWork`."""
     status = const(i32, tc.STATUS_OK)
@@ -297,17 +276,11 @@ def run_segments(
 
 @staged
 def run_list(
-    context: TileContext,
-    context_pointer: Value,
-    function: Value,
-    entry: DrawCall,
-    segment: Segment,
+    context: TileContext, context_pointer: Value, function: Value, entry: DrawCall, segment: Segment
 ) -> Value:
     """Calls the pipeline of a segment, and counts."""
     before = load(i32, place_of(context, "quads_valid"))
-    outcome = call_pointer(
-        function, i32, _DRAW, context_pointer, entry.params, segment.list_address
-    )
+    outcome = call_pointer(function, i32, _DRAW, context_pointer, entry.params, segment.list_address)
     params = DrawParams.at(entry.params)
     quads = load(i32, place_of(context, "quads_valid")) - before
     add(context, "primitives", segment.primitives)

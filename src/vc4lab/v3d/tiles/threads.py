@@ -130,9 +130,7 @@ class TileThreads:
         """What the run of a frame with `works` recorded: see `work_memory.recorded`."""
         return recorded(frame, [worker.work for worker in self._workers if worker.work is not None])
 
-    def provide(
-        self, frame: NativeFrame, number: int, to_memory: bool, only_known: bool = False
-    ) -> None:
+    def provide(self, frame: NativeFrame, number: int, to_memory: bool, only_known: bool = False) -> None:
         """Finds what moves tiles between the tile buffer and a surface; compiles it if new."""
         mode = frame.job.mode
         surface = frame.surface_list[number]
@@ -141,9 +139,7 @@ class TileThreads:
         if function is None:
             if only_known:
                 return
-            transfer_key = surface.transfer_key(
-                to_memory, bool(mode & MULTISAMPLE), bool(mode & WIDE)
-            )
+            transfer_key = surface.transfer_key(to_memory, bool(mode & MULTISAMPLE), bool(mode & WIDE))
             function = transfer_function(transfer_key, self._unknowns, self._target)
             self._transfers[key] = function
         frame.set_transfer(number, to_memory, function.address)

@@ -9,14 +9,7 @@ from vc4lab.memory.streams import Stream, append
 from vc4lab.simd import Value, i32, load, staged, store
 from vc4lab.v3d.fragment.counting import place_of
 from vc4lab.v3d.state.tile_context import TileContext
-from vc4lab.v3d.state.work_records import (
-    LIST_COUNTERS,
-    STREAMS,
-    BlockWork,
-    ChainWork,
-    ListWork,
-    TileWork,
-)
+from vc4lab.v3d.state.work_records import LIST_COUNTERS, STREAMS, BlockWork, ChainWork, ListWork, TileWork
 from vc4lab.v3d.tiles.job import TileJob
 
 

@@ -9,15 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vc4lab.records.codes import Compare
-from vc4lab.simd import (
-    Value,
-    const,
-    mask16,
-    max_,
-    min_,
-    splat,
-    staged,
-)
+from vc4lab.simd import Value, const, mask16, max_, min_, splat, staged
 from vc4lab.v3d.state.tile_layout import Z_MAX, TileLayout
 from vc4lab.v3d.tlb.stencil import StencilState, stencil_test
 
@@ -74,7 +66,5 @@ def z_test(
         if test.update and test.function != Compare.NEVER:
             test.layout.update_block(zs, old_word, (new << 8) | (old_word & 255), passed)
     else:
-        passed = stencil_test(
-            test.layout, test.update, stencil, reverse, zs, new, old_word, z_passed, active
-        )
+        passed = stencil_test(test.layout, test.update, stencil, reverse, zs, new, old_word, z_passed, active)
     return passed

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vc4lab.simd import (
-    Cell,
-    Value,
-    const,
-    i32,
-    max_,
-    min_,
-    select,
-    splat,
-    staged,
-)
+from vc4lab.simd import Cell, Value, const, i32, max_, min_, select, splat, staged
 from vc4lab.v3d.state.tile_layout import TileLayout
 
 STENCIL_CELLS = ("front", "back", "front_mask", "back_mask", "front_on", "back_on")
@@ -95,9 +85,7 @@ def compare_dynamic(function: Value, new: Value, old: Value) -> Value:
 def _matches(setup: Value, enabled: Value, old: Value) -> Value:
     """Lanes whose stored stencil value passes the comparison of a setup word."""
     reference, test_mask = setup.shr(8) & 255, setup & 255
-    matched = compare_dynamic(
-        setup.shr(16) & 7, splat(reference & test_mask), old & splat(test_mask)
-    )
+    matched = compare_dynamic(setup.shr(16) & 7, splat(reference & test_mask), old & splat(test_mask))
     return matched | splat(~enabled)
 
 

@@ -34,14 +34,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.state.surface import COLOUR, MASK, VARIANTS, Z_ONLY, SurfaceOp
 from vc4lab.v3d.state.tile_context import CLEAN_COLOUR, TileContext
-from vc4lab.v3d.state.tile_layout import (
-    LANE_X,
-    LANE_Y,
-    PLANE_BYTES,
-    QUAD_BYTES,
-    QUAD_ROW_BYTES,
-    SINGLE,
-)
+from vc4lab.v3d.state.tile_layout import LANE_X, LANE_Y, PLANE_BYTES, QUAD_BYTES, QUAD_ROW_BYTES, SINGLE
 from vc4lab.v3d.tlb.pixel_formats import from_565, to_565
 from vc4lab.v3d.tlb.resolve import RESOLVED_PLANE_BYTES, resolve, spread
 from vc4lab.v3d.unknowns import Unknowns
@@ -55,9 +48,7 @@ _ODD_ROW = [quad * 4 + k for quad in range(8) for k in (2, 3)]
 _FIRST_QUADS = [k for q in range(4) for k in (2 * q, 2 * q + 1, 16 + 2 * q, 17 + 2 * q)]
 _LAST_QUADS = [k + 8 for k in _FIRST_QUADS]
 _WIDE_UTILE = [BLOCK_TO_RASTER[y * 4 + (x & 3)] + 16 * (x >> 2) for y in range(4) for x in range(8)]
-_WIDE_BLOCKS = [
-    [LANE_Y[lane] * 8 + LANE_X[lane] + 4 * half for lane in range(16)] for half in (0, 1)
-]
+_WIDE_BLOCKS = [[LANE_Y[lane] * 8 + LANE_X[lane] + 4 * half for lane in range(16)] for half in (0, 1)]
 
 
 _TWO, _FOUR = vec(i32, 2), vec(i32, 4)

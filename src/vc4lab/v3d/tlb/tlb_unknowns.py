@@ -37,8 +37,7 @@ TLB_UNKNOWNS: list[Unknown] = [
     ),
     Unknown(
         "coverage_multisample",
-        "A multisample frame has four Z/stencil words a pixel: which hold its coverage of 16 "
-        "samples?",
+        "A multisample frame has four Z/stencil words a pixel: which hold its coverage of 16 samples?",
         {
             "first": "that of sample 0; the other three stay as they are",
             "copies": "all four hold the same",
@@ -46,8 +45,7 @@ TLB_UNKNOWNS: list[Unknown] = [
         },
         "first",
         "Accumulate a path in such a frame and dump depth and stencil (record 26).",
-        "no source; coverage is described in frames of 64x64 tiles only; hardware reference 7.1, "
-        "7.12",
+        "no source; coverage is described in frames of 64x64 tiles only; hardware reference 7.1, 7.12",
     ),
     Unknown(
         "sample_positions",
@@ -83,8 +81,7 @@ TLB_UNKNOWNS: list[Unknown] = [
         },
         "centre",
         "Draw a slanted edge without GL multisampling and dump the samples (record 26).",
-        "no source; both GL drivers switch it off when GL multisampling is disabled; "
-        "hardware reference 7.5",
+        "no source; both GL drivers switch it off when GL multisampling is disabled; hardware reference 7.5",
     ),
     Unknown(
         "decimate_16",

@@ -69,9 +69,7 @@ def move_full(
 
 
 @staged
-def move_plane(
-    context: TileContext, address: Value, words: Value, to_memory: bool, in_rows: bool
-) -> None:
+def move_plane(context: TileContext, address: Value, words: Value, to_memory: bool, in_rows: bool) -> None:
     """A part of which every pixel has words of its own; `in_rows`: with one sample, by rows."""
     if in_rows:
         if (context.mode & MULTISAMPLE) == 0:

@@ -8,19 +8,7 @@ each function is its namesake in ``tests/support/texture_reference.py``.
 from __future__ import annotations
 
 from vc4lab.records.texture import Wrap
-from vc4lab.simd import (
-    Value,
-    f32,
-    floor_,
-    fmax_,
-    fmin_,
-    i32,
-    max_,
-    min_,
-    select,
-    shuffle,
-    umin,
-)
+from vc4lab.simd import Value, f32, floor_, fmax_, fmin_, i32, max_, min_, select, shuffle, umin
 
 COORDINATE_LIMIT = 0x4B800000
 """2**24 as a float word: larger floats are even integers; repeat and mirror see no difference."""

@@ -9,20 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vc4lab.simd import (
-    Value,
-    any_,
-    const,
-    f32,
-    fabs_,
-    fmax_,
-    i32,
-    i32x16,
-    max_,
-    select,
-    shuffle,
-    staged,
-)
+from vc4lab.simd import Value, any_, const, f32, fabs_, fmax_, i32, i32x16, max_, select, shuffle, staged
 from vc4lab.v3d.tmu.coordinates import quad_lane
 
 MIN_MAJOR_AXIS = 2.0**-20

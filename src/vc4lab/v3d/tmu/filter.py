@@ -9,29 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from vc4lab.images.tile_address import (
-    RowAddress,
-    column_offset,
-    combine,
-    mixed_column,
-    mixed_row,
-    row_offset,
-)
+from vc4lab.images.tile_address import RowAddress, column_offset, combine, mixed_column, mixed_row, row_offset
 from vc4lab.images.tiling import UTILE_BYTES, Tiling
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.memory.touched_lines import TouchedLines
 from vc4lab.records.texture import TextureType, Wrap
-from vc4lab.simd import (
-    Value,
-    const,
-    gather,
-    i16,
-    i32,
-    i32x16,
-    select,
-    shuffle,
-    vec,
-)
+from vc4lab.simd import Value, const, gather, i16, i32, i32x16, select, shuffle, vec
 from vc4lab.simd.trace import current
 from vc4lab.simd.vector import scale_round
 from vc4lab.v3d.tmu.coordinates import fixed_coordinate, wrap_index
@@ -167,9 +150,7 @@ class Texels:
             row = RowAddress(xor, shuffle(row.add, spread[1]))
         return combine(column, row) & (MEMORY_MASK & -UTILE_BYTES)
 
-    def _parts(
-        self, columns: list[Value], rows: list[Value]
-    ) -> tuple[list[Value], list[RowAddress]]:
+    def _parts(self, columns: list[Value], rows: list[Value]) -> tuple[list[Value], list[RowAddress]]:
         """What columns and rows contribute to addresses, the base with the rows.
 
         Columns and rows have 16 lanes, or fewer: then the level of lane 0 counts.
@@ -207,9 +188,7 @@ class Texels:
         else:
             places = iter(self.addresses(x, y))
             decoded = [
-                self._decoded(next(places), column.texel, row.texel)
-                for row in rows
-                for column in columns
+                self._decoded(next(places), column.texel, row.texel) for row in rows for column in columns
             ]
         corners = [(column, row) for row in rows for column in columns]
         return [self._bordered(w, *corner) for w, corner in zip(decoded, corners, strict=True)]
@@ -291,9 +270,7 @@ def blend(kind: TextureKind, first: Any, second: Any, weight: Value) -> Any:
     if kind.format.channels < 4:
         mixed = _blend_pairs(first.bitcast(_i16x32), second.bitcast(_i16x32), pairs, down)
         return mixed.bitcast(i32x16)
-    low = _blend_pairs(
-        (first & 0xFF00FF).bitcast(_i16x32), (second & 0xFF00FF).bitcast(_i16x32), pairs, down
-    )
+    low = _blend_pairs((first & 0xFF00FF).bitcast(_i16x32), (second & 0xFF00FF).bitcast(_i16x32), pairs, down)
     high = _blend_pairs(first.bitcast(_i16x32).shr(8), second.bitcast(_i16x32).shr(8), pairs, down)
     return (low | (high << 8)).bitcast(i32x16)
 

@@ -11,19 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory.streams import StreamMemory
 from vc4lab.memory.touched_lines import TouchedLines
-from vc4lab.simd import (
-    Function,
-    Target,
-    build,
-    const,
-    host_target,
-    i32,
-    i32x16,
-    load,
-    ptr,
-    staged,
-    store,
-)
+from vc4lab.simd import Function, Target, build, const, host_target, i32, i32x16, load, ptr, staged, store
 from vc4lab.v3d.tmu.sampler import direct_lookup, sample
 from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind
 
@@ -159,11 +147,7 @@ def sample_recorded(
     words = np.concatenate(coordinates).astype(np.uint32, copy=False)
     results = np.empty(16 * kind.result_words, np.uint32)
     recording_module(kind)["sample"](
-        descriptor.address,
-        memory.base,
-        words.ctypes.data,
-        results.ctypes.data,
-        stream.stream.address,
+        descriptor.address, memory.base, words.ctypes.data, results.ctypes.data, stream.stream.address
     )
     return results
 

@@ -30,13 +30,7 @@ from vc4lab.simd import (
     store,
 )
 from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
-from vc4lab.v3d.tmu.texture_slots import (
-    PARAMETERS,
-    TextureSlot,
-    fill_slot,
-    padded,
-    same_parameters,
-)
+from vc4lab.v3d.tmu.texture_slots import PARAMETERS, TextureSlot, fill_slot, padded, same_parameters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -156,9 +150,7 @@ class LateTextures:
         """Makes room before a frame; no program runs."""
         if len(self.met) > MAX_TEXTURES // 2:
             self.table.count = self.table.last = 0
-            ctypes.memset(
-                self.table.address + LateTable.slots.offset, 0, MAX_TEXTURES * TextureSlot.size
-            )
+            ctypes.memset(self.table.address + LateTable.slots.offset, 0, MAX_TEXTURES * TextureSlot.size)
             for known in (self.met, self._numbers, self._samplers):
                 known.clear()
 

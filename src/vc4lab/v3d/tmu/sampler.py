@@ -44,12 +44,7 @@ from vc4lab.v3d.tmu.coordinates import (
 )
 from vc4lab.v3d.tmu.cube_map import cube_footprint, direction, footprint
 from vc4lab.v3d.tmu.filter import Level, SampleRequest, blend, filter_level
-from vc4lab.v3d.tmu.state import (
-    LevelLayout,
-    MipMode,
-    TextureDescriptor,
-    TextureKind,
-)
+from vc4lab.v3d.tmu.state import LevelLayout, MipMode, TextureDescriptor, TextureKind
 from vc4lab.v3d.tmu.texel_codecs import border_filter_word, expand
 
 

@@ -19,14 +19,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.bits import sign_extend
 from vc4lab.images.tiling import MipLevel, Tiling, UtileShape, mip_chain
-from vc4lab.records.texture import (
-    MAX_SIZE,
-    MagFilter,
-    MinFilter,
-    TextureConfig,
-    TextureType,
-    Wrap,
-)
+from vc4lab.records.texture import MAX_SIZE, MagFilter, MinFilter, TextureConfig, TextureType, Wrap
 from vc4lab.simd import Array, Struct, i32
 from vc4lab.v3d.tmu.formats import FORMATS, TextureFormat
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -229,9 +222,7 @@ def _described(
     mag_linear = config.mag_filter == MagFilter.LINEAR
     min_linear, mip = _minification(config.min_filter, note)
     pointwise = texture_format.half and unknowns["tmu_half_filter"] == "point"
-    if (pointwise or not texture_format.filterable) and (
-        mag_linear or min_linear or mip is MipMode.BLEND
-    ):
+    if (pointwise or not texture_format.filterable) and (mag_linear or min_linear or mip is MipMode.BLEND):
         name = texture_format.type.name
         note("TMU-002", f"P1.MAGFILT/MINFILT: type {name} can only be sampled nearest")
         mag_linear = min_linear = False

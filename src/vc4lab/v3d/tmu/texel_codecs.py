@@ -60,10 +60,7 @@ def unpack(texture_type: TextureType, raw: Value) -> Value:
 
 
 def expand(
-    texture_type: TextureType,
-    word: Value,
-    short_position: str = "low",
-    alpha_colour: str = "zero",
+    texture_type: TextureType, word: Value, short_position: str = "low", alpha_colour: str = "zero"
 ) -> Value:
     """Result word of a (filtered) filter word; the last two are choices of `TextureKind`."""
     match texture_type:

@@ -53,10 +53,7 @@ TMU_UNKNOWNS: list[Unknown] = [
     Unknown(
         "tmu_lod_footprint",
         "Which size has the footprint of a pixel, from the differences of S and T in its quad?",
-        {
-            "largest": "the larger of both, in texels of level 0",
-            "sum": "both added: GL's upper bound",
-        },
+        {"largest": "the larger of both, in texels of level 0", "sum": "both added: GL's upper bound"},
         "largest",
         "Blend two mip levels of different colours under a plane turned by 45 degrees.",
         "AG100-R does not give the formula; hardware reference 6.6",
@@ -64,10 +61,7 @@ TMU_UNKNOWNS: list[Unknown] = [
     Unknown(
         "tmu_lod_step",
         "How far do S and T step from pixel to pixel at most, as far as the level of detail asks?",
-        {
-            "size": "by the size of the texture: a difference above 1 counts as 1",
-            "any": "as far as they do",
-        },
+        {"size": "by the size of the texture: a difference above 1 counts as 1", "any": "as far as they do"},
         "size",
         "Blend the mip levels of a 32x64 texture where S steps by 1.07 and T by 0.2 a pixel.",
         "AG100-R does not say; hardware reference 6.6",
@@ -96,10 +90,7 @@ TMU_UNKNOWNS: list[Unknown] = [
     Unknown(
         "tmu_magnified_below",
         "Up to which LOD does MAGFILT act if MINFILT picks nearest texels of mip levels?",
-        {
-            "gl": "0.5 with a linear MAGFILT, as OpenGL ES 2 has it; else 0",
-            "zero": "0 always",
-        },
+        {"gl": "0.5 with a linear MAGFILT, as OpenGL ES 2 has it; else 0", "zero": "0 always"},
         "gl",
         "Sample a checkerboard with an explicit LOD of 0.2, MAGFILT 0 and MINFILT 2.",
         "AG100-R does not say; hardware reference 6.6",

@@ -137,8 +137,7 @@ class UtileBlock:
         columns = range(1, len(utiles))
         chosen = [[(dx & (column * shape.width)) != 0 for column in columns] for dx in self.dx]
         shifts = [
-            (dx & ((1 << per_word_log2) - 1)) << (shape.bits_per_texel.bit_length() - 1)
-            for dx in self.dx
+            (dx & ((1 << per_word_log2) - 1)) << (shape.bits_per_texel.bit_length() - 1) for dx in self.dx
         ]
         words = []
         for dy in self.dy:

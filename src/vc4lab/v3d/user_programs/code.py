@@ -139,12 +139,7 @@ class UserProgram:
                 raise Unsupported("QPU-043", "the program's paths meet too often to be compiled")
             stops = self.allowed is not None and self.allowed.stops
             function = compile_user_program(
-                region,
-                self.settings,
-                limited,
-                watched=self.watched,
-                stops=stops,
-                recorded=recorded,
+                region, self.settings, limited, watched=self.watched, stops=stops, recorded=recorded
             )
             found = NativeRegion(region, function, self.watched, recorded)
             self._regions[limited, recorded, start] = found
@@ -169,9 +164,7 @@ class UserProgram:
 class CodeCache:
     """Programs by address, under one setting of the unknowns. allowed: they are watched."""
 
-    def __init__(
-        self, memory: GuestMemory, unknowns: Unknowns, allowed: Allowed | None = None
-    ) -> None:
+    def __init__(self, memory: GuestMemory, unknowns: Unknowns, allowed: Allowed | None = None) -> None:
         self.allowed = allowed
         self.memory = memory
         self.unknowns = unknowns

@@ -204,9 +204,7 @@ class Experiment:
         self.programs.look()
         running = self.programs.running.values()
         count = self.programs.instructions + sum(qpu.instructions for qpu in running)
-        return Report(
-            qpus, self.programs.completed, count, seconds, self.programs.waiting_each, self.areas
-        )
+        return Report(qpus, self.programs.completed, count, seconds, self.programs.waiting_each, self.areas)
 
     def _check_floats(self, words: list[int], qpu: int) -> None:
         """Report integers that the program takes for floats, once for each place."""

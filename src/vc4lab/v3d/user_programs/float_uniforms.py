@@ -11,14 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from vc4lab.qpu.isa.encoding import (
-    BRANCH_DELAY_SLOTS,
-    Alu,
-    Branch,
-    Instruction,
-    LoadImmediate,
-    Semaphore,
-)
+from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, Alu, Branch, Instruction, LoadImmediate, Semaphore
 from vc4lab.qpu.isa.operations import FLOAT_INPUT_ADD_OPS, AddOp, Condition, MulOp, Mux
 from vc4lab.qpu.isa.registers import REGFILE_SIZE, SFU_WRITES, TMU_WRITES, Read, Write
 

@@ -222,8 +222,7 @@ class Qpu:
         words = self.program.words
         text = disassemble(words[self.site], self.address) if self.site < len(words) else "?"
         return (
-            f"QPU {self.number} at 0x{self.address:08x} `{' '.join(text.split())}` "
-            f"{self.waits_for(shared)}"
+            f"QPU {self.number} at 0x{self.address:08x} `{' '.join(text.split())}` {self.waits_for(shared)}"
         )
 
     def waits_for(self, shared: SharedState) -> str:
@@ -269,9 +268,7 @@ class GoldenQpu(Qpu):
             )  # fmt: skip
             self.env.textured = frozenset((0, 1))  # of code that is not known yet
             self.env.finish = _leave  # type: ignore[method-assign]
-            self.machine = EagerInterpreter(
-                self.program, self.env, settings=unknowns, more=self._grow
-            )
+            self.machine = EagerInterpreter(self.program, self.env, settings=unknowns, more=self._grow)
         self._watch()
 
     def _grow(self, address: int) -> Program | None:

@@ -88,9 +88,7 @@ class UserPrograms:
         if self._unit is None:
             from vc4lab.v3d.user_programs.unit import ComputeUnit
 
-            self._unit = ComputeUnit(
-                self.memory, self.reporter, self.options, self.allowed, self.listeners
-            )
+            self._unit = ComputeUnit(self.memory, self.reporter, self.options, self.allowed, self.listeners)
             self._unit.lints = self.lints
         return self._unit
 
@@ -115,8 +113,7 @@ class UserPrograms:
             self.dropping = True
             self.reporter.report(
                 "QPU-052",
-                f"a user program is dropped: {len(self.queue)} wait in the queue, "
-                f"{len(self.running)} run",
+                f"a user program is dropped: {len(self.queue)} wait in the queue, {len(self.running)} run",
                 address=code,
                 block="SRQ",
             )
@@ -229,9 +226,7 @@ class UserPrograms:
             self.last_end = self.progress.program(qpu.request.at, qpu.counts())
         if self.listeners.program_ended.subscriptions:
             code, uniforms = qpu.request.code, qpu.request.uniforms
-            self.listeners.program_ended.emit(
-                ProgramEnded(qpu.number, code, uniforms, qpu.counts())
-            )
+            self.listeners.program_ended.emit(ProgramEnded(qpu.number, code, uniforms, qpu.counts()))
 
     @property
     def _seem_queued(self) -> int:

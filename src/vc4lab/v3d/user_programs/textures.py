@@ -44,9 +44,7 @@ class TextureFindings:
         met, self._met = self._met, {}
         for words in sorted(met.keys() - self._told):
             self._told.add(words)
-            describe_texture(
-                *padded(words), len(words), unknowns=self.unknowns, reporter=self.reporter
-            )
+            describe_texture(*padded(words), len(words), unknowns=self.unknowns, reporter=self.reporter)
 
 
 class TextureSlots:

@@ -95,9 +95,7 @@ class ComputeUnit:
         program = code.program
         for problem in program.problems:
             if problem.code not in ("QPU-002", "QPU-047"):  # reported if execution comes there
-                self.reporter.report(
-                    problem.code, problem.message, address=problem.address, block="QPU"
-                )
+                self.reporter.report(problem.code, problem.message, address=problem.address, block="QPU")
         if self.lints > 0 and not code.linted:
             self.lints, code.linted = self.lints - 1, True
             lint_program(program, "user program", self.reporter)

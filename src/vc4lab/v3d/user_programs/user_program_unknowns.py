@@ -54,10 +54,7 @@ USER_PROGRAM_UNKNOWNS: list[Unknown] = [
     Unknown(
         "vdr_vertical_wrap",
         "Where does a row of a vertical DMA load go on at the end of a group of 16 VPM rows?",
-        {
-            "next": "in the next group",
-            "group": "in the group's first row, as a vertical store does",
-        },
+        {"next": "in the next group", "group": "in the group's first row, as a vertical store does"},
         "next",
         "Load one row of 16 words from Y = 4.",
         "published programs load vertically from multiples of 16 only; hardware reference 5.5",
@@ -93,8 +90,7 @@ USER_PROGRAM_UNKNOWNS: list[Unknown] = [
         {"limit": "0", "prefetch": "the words in memory: SRQUL only limits what is fetched ahead"},
         "limit",
         "Run a program that reads three uniforms with SRQUL = 2.",
-        "AG100-R SRQUL; programs that never write SRQUL (0) do read uniforms; "
-        "hardware reference 2.7",
+        "AG100-R SRQUL; programs that never write SRQUL (0) do read uniforms; hardware reference 2.7",
     ),
     Unknown(
         "vpm_unreserved",
@@ -102,8 +98,7 @@ USER_PROGRAM_UNKNOWNS: list[Unknown] = [
         {"all": "use all 64 rows, as if all were reserved", "none": "write nothing"},
         "all",
         "Write VPM rows with VPMBASE = 0 on a board whose firmware has not run any program.",
-        "hello_fft and py-videocore never write VPMBASE; the firmware may have; "
-        "hardware reference 2.8",
+        "hello_fft and py-videocore never write VPMBASE; the firmware may have; hardware reference 2.8",
     ),
     Unknown(
         "vpm_read_extension",
@@ -124,10 +119,7 @@ USER_PROGRAM_UNKNOWNS: list[Unknown] = [
     Unknown(
         "dma_setup_start",
         "What is in the DMA setup and stride registers of a program that never writes them?",
-        {
-            "zero": "0, for each QPU its own",
-            "kept": "what the QPU's last program has left",
-        },
+        {"zero": "0, for each QPU its own", "kept": "what the QPU's last program has left"},
         "zero",
         "Store without a stride after another program has set one.",
         "several demos expect a gap of 0; hardware reference 5.4. Registers that all QPUs share "

@@ -35,14 +35,7 @@ from vc4lab.simd import (
     staged,
     var,
 )
-from vc4lab.v3d.vertex.context import (
-    CHUNK,
-    DEOPT,
-    DONE,
-    EXACT_AFTER_CHUNKS,
-    VertexContext,
-    VertexKey,
-)
+from vc4lab.v3d.vertex.context import CHUNK, DEOPT, DONE, EXACT_AFTER_CHUNKS, VertexContext, VertexKey
 from vc4lab.v3d.vertex.fetch import GROUP_WORDS, describe, fetch, find_wanted
 
 SHADE = "vc4_vertex_shade"

@@ -216,11 +216,7 @@ def deinterleave(parts: list[Value]) -> list[Value]:
         found, order = parts[0], [w % VERTEX_BATCH for w in wanted]
         for k in range(1, count):  # lanes that came from the parts before keep their places
             order = [
-                w % VERTEX_BATCH + VERTEX_BATCH
-                if w // VERTEX_BATCH == k
-                else order[lane]
-                if k == 1
-                else lane
+                w % VERTEX_BATCH + VERTEX_BATCH if w // VERTEX_BATCH == k else order[lane] if k == 1 else lane
                 for lane, w in enumerate(wanted)
             ]
             found = shuffle(found, parts[k], order)
@@ -235,16 +231,12 @@ def store_rows(target: Value, rows: list[Value]) -> None:
 
 
 @kernel(args=(ptr, i32, i32, i32, ptr), returns=None)
-def fetch_scattered(
-    context: Value, batch: Value, start: Value, stride: Value, target: Value
-) -> None:
+def fetch_scattered(context: Value, batch: Value, start: Value, stride: Value, target: Value) -> None:
     """Reads a group of words lane by lane: some are not wanted, or stand far apart."""
     c = VertexContext.at(context)
     indices = lane_indices(mask_from_bits(c.wanted), batch)
     offsets = ((indices * stride + start) & MEMORY_MASK).zext(i64)
-    store_rows(
-        target, transpose([load(QUAD, c.memory + offsets[lane]) for lane in unroll(VERTEX_BATCH)])
-    )
+    store_rows(target, transpose([load(QUAD, c.memory + offsets[lane]) for lane in unroll(VERTEX_BATCH)]))
 
 
 class FetchedRows:

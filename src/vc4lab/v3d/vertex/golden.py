@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.qpu.run.environment import (
-    PROVEN_BUDGET,
-    UNPROVEN_BUDGET,
-    Noted,
-    Unsupported,
-    uncompiled_budget,
-)
+from vc4lab.qpu.run.environment import PROVEN_BUDGET, UNPROVEN_BUDGET, Noted, Unsupported, uncompiled_budget
 from vc4lab.qpu.run.staged import EagerWideEnvironment, EagerWideInterpreter, part_of
 from vc4lab.qpu.run.wide import run_wide
 from vc4lab.simd import Cell, build, const, i32, i32x16, load, ptr
@@ -99,9 +93,7 @@ class InterpretedVertices(CellEnvironment, EagerWideEnvironment):
         super().left_program(const_bits(i32, target))
         raise _Ended(LEFT)
 
-    def _sample(
-        self, number: int, coordinates: list[Value], parameters: list[Value]
-    ) -> tuple[Value, ...]:
+    def _sample(self, number: int, coordinates: list[Value], parameters: list[Value]) -> tuple[Value, ...]:
         from vc4lab.v3d.tmu.kernels import sample_many
         from vc4lab.v3d.tmu.late_textures import late_textures_at
 
@@ -123,9 +115,7 @@ class InterpretedVertices(CellEnvironment, EagerWideEnvironment):
 class VertexInterpreter:
     """Shades batches with the interpreter; same results as the native pipelines."""
 
-    def __init__(
-        self, key: VertexKey, program: Program, pipeline: Callable[[VertexKey], Any]
-    ) -> None:
+    def __init__(self, key: VertexKey, program: Program, pipeline: Callable[[VertexKey], Any]) -> None:
         self.key = key
         self.pipeline = pipeline
         """Compiles a stage."""

@@ -10,18 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.simd import (
-    NativeFunction,
-    Value,
-    any_,
-    build,
-    i64,
-    kernel,
-    load,
-    ptr,
-    store,
-    unroll,
-)
+from vc4lab.simd import NativeFunction, Value, any_, build, i64, kernel, load, ptr, store, unroll
 from vc4lab.v3d.vertex.context import VERTEX_BATCH, NvContext
 from vc4lab.v3d.vertex.fetch import QUAD, batch_mask, lane_indices, transpose
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES

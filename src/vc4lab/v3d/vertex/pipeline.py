@@ -14,15 +14,7 @@ from typing import Any
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.simd import Function, NativeFunction, Value, build, i32
-from vc4lab.v3d.vertex.context import (
-    DEOPT,
-    DONE,
-    REFUSED,
-    STARVES,
-    VertexContext,
-    VertexKey,
-    buffer_bytes,
-)
+from vc4lab.v3d.vertex.context import DEOPT, DONE, REFUSED, STARVES, VertexContext, VertexKey, buffer_bytes
 from vc4lab.v3d.vertex.driver import ENTRY, SHADE, driver
 from vc4lab.v3d.vpm.row_checks import ERRORS, FINDINGS, STARVED, check_rows
 from vc4lab.v3d.vpm.shader_rows import NeedsCells

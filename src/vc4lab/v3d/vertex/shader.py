@@ -37,14 +37,7 @@ from vc4lab.simd import (
     var,
 )
 from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment, texture_numbers
-from vc4lab.v3d.vertex.context import (
-    ENDLESS,
-    LEFT,
-    REFUSED,
-    STARVES,
-    VertexContext,
-    VertexKey,
-)
+from vc4lab.v3d.vertex.context import ENDLESS, LEFT, REFUSED, STARVES, VertexContext, VertexKey
 from vc4lab.v3d.vertex.driver import BATCH_ARGS, SHADE, description
 from vc4lab.v3d.vertex.fetch import FetchedRows
 from vc4lab.v3d.vpm.access import (
@@ -134,9 +127,7 @@ class _VertexEnvironment(TexturingEnvironment):
             zero=lambda: const(i32x16, 0),
         )
 
-    def _sample(
-        self, number: int, coordinates: list[Value], parameters: list[Value]
-    ) -> tuple[Value, ...]:
+    def _sample(self, number: int, coordinates: list[Value], parameters: list[Value]) -> tuple[Value, ...]:
         from vc4lab.v3d.tmu.late_textures import sample_late
         from vc4lab.v3d.tmu.sampler import sample
 

@@ -153,12 +153,7 @@ def same_code(memory: Value, address: Value, copy: Value, size: Value) -> Value:
 
 @staged
 def shade_range(
-    t: ShaderLookup,
-    shader: Value,
-    output: Value,
-    used: Value,
-    first: Value,
-    last: Value,
+    t: ShaderLookup, shader: Value, output: Value, used: Value, first: Value, last: Value
 ) -> Value:
     """Shades vertices `first` … `last` by a ShaderEntry, as `gl_pipeline` left it; whether done.
 

@@ -144,9 +144,7 @@ class VertexStage:
         """Instructions of all batches shaded since the start; a loop counts once."""
         return self._instructions + self.shaders.instructions
 
-    def shade(
-        self, shader: GlShader, rows: int, first: int, last: int, used: int, output: int
-    ) -> None:
+    def shade(self, shader: GlShader, rows: int, first: int, last: int, used: int, output: int) -> None:
         """Shades the vertices `first` … `last` of a draw, whose pipeline native code may use then.
 
         `rows`: words of a shaded vertex; `used`: host address of a byte per vertex, 0 for all;
@@ -189,9 +187,7 @@ class VertexStage:
             lint_program(program, f"{kind.name.lower()} shader", self.reporter)
         interpreted, what = replace(key, engine="uncompiled"), "a vertex or coordinate shader"
         start = perf_counter()
-        _, pipeline = runnable_pipeline(
-            program, vertex_pipeline, key, interpreted, self.reporter, what
-        )
+        _, pipeline = runnable_pipeline(program, vertex_pipeline, key, interpreted, self.reporter, what)
         if pipeline.native is not None:
             self.listeners.compiled(kind, program, start)
         return pipeline

@@ -37,11 +37,7 @@ FINDINGS = frozenset(("VTX-008", "VTX-009"))
 
 def filled_rows(attributes: Collection[tuple[int, int, int]]) -> set[int]:
     """Rows that arrays fill: (number, bytes, byte offset in the VPM column) each."""
-    return {
-        row
-        for _, size, offset in attributes
-        for row in range(offset // 4, offset // 4 + -(-size // 4))
-    }
+    return {row for _, size, offset in attributes for row in range(offset // 4, offset // 4 + -(-size // 4))}
 
 
 def check_rows(
@@ -66,9 +62,7 @@ def check_rows(
     return list((kept or {}).items())
 
 
-def _findings(
-    walk: _Walk, rows_in: int, rows_out: int, filled: set[int]
-) -> Iterator[tuple[str, str]]:
+def _findings(walk: _Walk, rows_in: int, rows_out: int, filled: set[int]) -> Iterator[tuple[str, str]]:
     """What is wrong on one way through the program."""
     rows = [row for row in walk.read if row is not None]
     if len(walk.read) > rows_in or max(rows, default=0) >= max(rows_in, 1):
@@ -88,10 +82,7 @@ def _findings(
             "was not read yet",
         )
     elif walk.unread:
-        yield (
-            "VTX-008",
-            f"the shader leaves {walk.unread} rows unread that its set-ups ask for",
-        )
+        yield ("VTX-008", f"the shader leaves {walk.unread} rows unread that its set-ups ask for")
     empty = sorted({row for row in rows if row < rows_in} - filled)
     if empty:
         numbers = ", ".join(map(str, empty))
@@ -151,9 +142,7 @@ def _ends(program: Program) -> Iterator[_Walk | None]:
 
 def _is_known(instruction: AnyInstruction) -> bool:
     """Whether the instruction itself says where execution goes on."""
-    return not isinstance(instruction, Branch) or (
-        instruction.relative and not instruction.register
-    )
+    return not isinstance(instruction, Branch) or (instruction.relative and not instruction.register)
 
 
 class _Walk:

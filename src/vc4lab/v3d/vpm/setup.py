@@ -39,8 +39,7 @@ def mode_width(mode: int) -> Width:
 
 
 STORE_SHAPE_BITS = sum(
-    field.mask
-    for field in (StoreSetup.units, StoreSetup.depth, StoreSetup.horizontal, StoreSetup.mode)
+    field.mask for field in (StoreSetup.units, StoreSetup.depth, StoreSetup.horizontal, StoreSetup.mode)
 )
 """Bits of a StoreSetup that describe the shape of its block."""
 

@@ -62,9 +62,7 @@ def test_each_vertex_primitive_and_quad_is_processed_once(run: str, count: int) 
     tables = [found.feed.tables(frame) for frame in frames]
     batches = sum(len(t.binned["batches"]) + len(t.rendered["batches"]) for t in tables)
     in_memory = sum(
-        int((side["batches"]["shader"] < 0).sum())
-        for t in tables
-        for side in (t.binned, t.rendered)
+        int((side["batches"]["shader"] < 0).sum()) for t in tables for side in (t.binned, t.rendered)
     )
     vectors = sum(len(t.rendered["vectors"]) for t in tables)
     quads = sum(frame.totals()["covered_quads"] for frame in frames)
@@ -200,9 +198,7 @@ def test_other_figures_of_clusters_move(slices: int, latency: int) -> None:
 
 
 @pytest.mark.parametrize("queue", ["tile_done", "memory_answers", "l2_answers", "tmu_results"])
-def test_circles_that_cannot_move_are_named_with_file_line_and_key(
-    tmp_path: Path, queue: str
-) -> None:
+def test_circles_that_cannot_move_are_named_with_file_line_and_key(tmp_path: Path, queue: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(f'like = "cluster-4"\n[queues.{queue}]\nreserved = false\n')
     with pytest.raises(BadChip) as error:

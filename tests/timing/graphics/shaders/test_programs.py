@@ -53,10 +53,7 @@ def test_only_lines_of_uniforms_are_met() -> None:
         (16, Meets.LINE, 4),
         (20, Meets.END, 3),
     ]
-    assert segments(text, 15)[:2] == [
-        (0, Meets.LINE | Meets.NEXT_LINE, 1),
-        (1, Meets.LINE, 14),
-    ]
+    assert segments(text, 15)[:2] == [(0, Meets.LINE | Meets.NEXT_LINE, 1), (1, Meets.LINE, 14)]
 
 
 def test_another_place_of_uniforms_is_fetched_when_it_is_known() -> None:
@@ -83,11 +80,7 @@ def test_the_end_gives_the_tile_back() -> None:
     text = "mov tlbc, 0\nnop ; nop ; thrend\nnop\nnop ; nop ; sbdone\n"
     assert segments(text) == [(0, Meets.LOCK, 1), (1, Meets.END, 3)]
     early = "mov tlbc, 0\nnop ; nop ; sbdone\nnop\nnop" + END
-    assert segments(early) == [
-        (0, Meets.LOCK, 1),
-        (1, Meets.UNLOCK, 3),
-        (4, Meets.END, 3),
-    ]
+    assert segments(early) == [(0, Meets.LOCK, 1), (1, Meets.UNLOCK, 3), (4, Meets.END, 3)]
 
 
 VPM = "ldi vr_setup, 0x201a00\nmov r0, vpm\nldi vr_setup, 0x80000000\nmov vpm, r0"

@@ -372,9 +372,7 @@ def test_programs_that_wait_for_ever_are_named() -> None:
     """Four results that are not read, eight words in the queue: there is no room for more."""
     result = shaded("mov t0s, r0\n" * 14 + LATE, 1, lines=[[[1]] * 14], complete=False)
     assert not result.ends
-    assert standing_threads(result.machine) == [
-        "QPU 0, vector 0: at 0x00010060: TMU request queue full"
-    ]
+    assert standing_threads(result.machine) == ["QPU 0, vector 0: at 0x00010060: TMU request queue full"]
 
 
 def test_stalls_are_those_of_an_instruction() -> None:

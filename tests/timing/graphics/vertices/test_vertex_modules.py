@@ -208,9 +208,7 @@ def test_any_frame_on_any_chip_goes_through(seed: int) -> None:
         binner={f"{name}_part": some(0, 90_000) for name in ("primitive", "entry", "clip", "tile")},
         depth=some(1, 4),
     )
-    frame = frame_of(
-        draws, groups, arrays=arrays, in_memory=bool(some(0, 1)), tiles=(some(0, 9), some(0, 9))
-    )
+    frame = frame_of(draws, groups, arrays=arrays, in_memory=bool(some(0, 1)), tiles=(some(0, 9), some(0, 9)))
     tables = machine.run(frame)
     assert machine.binned >= 0
     assert all_done(machine)

@@ -12,9 +12,7 @@ from vc4lab.timing.frames.columns import starts
 from vc4lab.timing.frames.frame import Binning, Frame
 
 
-def draw_of(
-    vertices: Sequence[int], mode: int = 4, index_bytes: int = 0, **columns: int
-) -> dict[str, Any]:
+def draw_of(vertices: Sequence[int], mode: int = 4, index_bytes: int = 0, **columns: int) -> dict[str, Any]:
     """A draw for `frame_of`."""
     return {"named": list(vertices), "mode": mode, "index_bytes": index_bytes, **columns}
 

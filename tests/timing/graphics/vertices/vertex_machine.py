@@ -27,13 +27,7 @@ from vc4lab.timing.graphics.vertices.preparation import (
     is_binned,
     reset,
 )
-from vc4lab.timing.graphics.vertices.state import (
-    RENDERING,
-    Attributes,
-    Binner,
-    BinningList,
-    VertexCache,
-)
+from vc4lab.timing.graphics.vertices.state import RENDERING, Attributes, Binner, BinningList, VertexCache
 from vc4lab.timing.graphics.vertices.vertex_cache import (
     batch_at,
     call_cache,
@@ -210,9 +204,7 @@ class VertexMachine:
     rows: of the VPM. depth: of queues. figures: by module, others.
     """
 
-    def __init__(
-        self, rows: int = 192, shading: int = 20, depth: int = 4, **figures: dict[str, int]
-    ) -> None:
+    def __init__(self, rows: int = 192, shading: int = 20, depth: int = 4, **figures: dict[str, int]) -> None:
         self.figures = GraphicsFigures()
         _plain_memory(self.figures.compute)
         self.figures.compute.clusters = 1

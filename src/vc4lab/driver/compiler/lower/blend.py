@@ -78,9 +78,7 @@ class _Colour:
     def next_sample(self) -> None:
         """What follows is for the next sample: nothing that comes of the one before counts."""
         self._destination = None
-        self._factors = {
-            factor: made for factor, made in self._factors.items() if "DST" not in factor.name
-        }
+        self._factors = {factor: made for factor, made in self._factors.items() if "DST" not in factor.name}
         self._factors.pop(BlendFactor.SRC_ALPHA_SATURATE, None)
         self._linear.next_sample()
 
@@ -202,9 +200,7 @@ class _Colour:
             code.make("and", second, Const(alpha_mask)),
         )
 
-    def _equation(
-        self, function: BlendFunc, source: BlendFactor, destination: BlendFactor
-    ) -> Operand:
+    def _equation(self, function: BlendFunc, source: BlendFactor, destination: BlendFactor) -> Operand:
         code = self._code
         new = self._new()
         if function in (BlendFunc.MIN, BlendFunc.MAX):

@@ -91,9 +91,7 @@ class LinearColour:
             op.unpacks = (int(UNPACKS[place]),)
             made = self._code.add(op)
             assert made is not None
-            self._destinations[component] = (
-                made if component == ALPHA else to_linear(self._code, made)
-            )
+            self._destinations[component] = made if component == ALPHA else to_linear(self._code, made)
         return self._destinations[component]
 
     def _blended(self, blend: BlendTarget, component: int) -> Operand:
@@ -112,13 +110,9 @@ class LinearColour:
             new, old = old, new
         if old == ZERO:
             return new
-        return self._pixel.saturate(
-            code.make("fadd" if function is BlendFunc.ADD else "fsub", new, old)
-        )
+        return self._pixel.saturate(code.make("fadd" if function is BlendFunc.ADD else "fsub", new, old))
 
-    def _product(
-        self, value: Callable[[int], Operand], component: int, factor: BlendFactor
-    ) -> Operand:
+    def _product(self, value: Callable[[int], Operand], component: int, factor: BlendFactor) -> Operand:
         """A colour times its factor."""
         if factor is BlendFactor.ZERO:
             return ZERO

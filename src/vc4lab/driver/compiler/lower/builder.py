@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from vc4lab.driver.compiler.machine.code import (
-    Block,
-    Const,
-    Flags,
-    Op,
-    Operand,
-    Reg,
-    Wants,
-)
+from vc4lab.driver.compiler.machine.code import Block, Const, Flags, Op, Operand, Reg, Wants
 from vc4lab.driver.compiler.result import Uniform
 from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES
 from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp

@@ -120,9 +120,7 @@ class Floats(Values):
     def _ftrunc(self, value: Value) -> Operand:
         return self._whole(self._arg(value))
 
-    def _step(
-        self, x: Operand, whole: Reg, condition: Condition, name: str, by: Operand = ONE
-    ) -> Reg:
+    def _step(self, x: Operand, whole: Reg, condition: Condition, name: str, by: Operand = ONE) -> Reg:
         """`whole` moved by 1 where x - whole says so."""
         flags = self.code.flags(self.code.op("fsub", x, whole))
         return self.code.conditional(self.code.op(name, whole, by), flags, condition, whole)

@@ -6,15 +6,7 @@ from vc4lab.driver.compiler.keys import TextureKey
 from vc4lab.driver.compiler.lower.constants import HALF, ONE, ZERO, real
 from vc4lab.driver.compiler.lower.integers import Arithmetic
 from vc4lab.driver.compiler.lower.srgb import to_linear
-from vc4lab.driver.compiler.machine.code import (
-    Const,
-    Op,
-    Operand,
-    Reg,
-    Request,
-    TooComplex,
-    Wants,
-)
+from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, Request, TooComplex, Wants
 from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.driver.compiler.ssa.values import Function, Value
 from vc4lab.mesa.protocol.codes import Compare, Swizzle
@@ -141,9 +133,7 @@ class Samples(Arithmetic):
             given = self.code.as_reg(operand) if isinstance(operand, Uniform) else operand
             if isinstance(given, Const):
                 given = self.code.move(given)
-            maker = (
-                self._writer(given) if given not in [one for _, one in writes[:number]] else None
-            )
+            maker = self._writer(given) if given not in [one for _, one in writes[:number]] else None
             if maker is None:
                 maker = self.code.op("mov", given)
                 maker.name = Write(address).name.lower()
@@ -275,9 +265,7 @@ class Samples(Arithmetic):
         word = self.get(sample)
         assert isinstance(word, Reg)
         if key.is_depth:
-            return (
-                self._depth_of(sample, word, key) if not number else (ONE if number == 3 else ZERO)
-            )
+            return self._depth_of(sample, word, key) if not number else (ONE if number == 3 else ZERO)
         op = Op("unpack", AddOp.OR, MulOp.V8MIN, [word])
         op.is_unpack = True
         op.unpacks = (int(BYTES[number]),)

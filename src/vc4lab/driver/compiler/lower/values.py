@@ -336,11 +336,7 @@ class Values:
     def _select(self, value: Value) -> Operand:
         condition, first, second = value.args
         return self._choose(
-            condition,
-            self.get(first),
-            self.get(second),
-            self._is_free(first),
-            self._is_free(second),
+            condition, self.get(first), self.get(second), self._is_free(first), self._is_free(second)
         )
 
     def _is_free(self, value: Value) -> bool:
@@ -370,9 +366,7 @@ class Values:
             return self._put_over(condition, second, second_op, first, False)
         return self._put_over(condition, first, first_op, code.move(second), True)
 
-    def _put_over(
-        self, condition: Value, new: Operand, maker: Op | None, old: Reg, holds: bool
-    ) -> Reg:
+    def _put_over(self, condition: Value, new: Operand, maker: Op | None, old: Reg, holds: bool) -> Reg:
         """`new` over `old` in the lanes where the condition holds or does not; what makes it can
         do that itself if nothing else reads it.
         """

@@ -6,13 +6,7 @@ from vc4lab.driver.compiler.keys import VertexKey
 from vc4lab.driver.compiler.lower.attributes import component_of, words_of
 from vc4lab.driver.compiler.lower.samples import Samples
 from vc4lab.driver.compiler.machine.code import VPM, Const, Op, Operand, Reg, TooComplex, Wants
-from vc4lab.driver.compiler.result import (
-    NO_ELEMENT,
-    VERTEX_NUMBER,
-    Stage,
-    Uniform,
-    UniformKind,
-)
+from vc4lab.driver.compiler.result import NO_ELEMENT, VERTEX_NUMBER, Stage, Uniform, UniformKind
 from vc4lab.driver.compiler.ssa.values import Function, Value
 from vc4lab.driver.compiler.tgsi.program import File, Program
 from vc4lab.qpu.isa.operations import AddOp, Pack
@@ -32,12 +26,7 @@ class Vertex(Samples):
     """
 
     def __init__(
-        self,
-        program: Program,
-        function: Function,
-        key: VertexKey,
-        stage: Stage,
-        sizes: dict[int, int],
+        self, program: Program, function: Function, key: VertexKey, stage: Stage, sizes: dict[int, int]
     ) -> None:
         super().__init__(function, key.textures, has_derivatives=False)
         self.key = key
@@ -135,22 +124,17 @@ class Vertex(Samples):
             op.pack, op.tied = int(pack), screen
             screen = code.add(op, Wants.FILE_A)
         scaled = code.make("fmul", position[2], Uniform(UniformKind.VIEWPORT_Z_SCALE))
-        depth = code.make(
-            "fadd", code.make("fmul", scaled, by_w), Uniform(UniformKind.VIEWPORT_Z_OFFSET)
-        )
+        depth = code.make("fadd", code.make("fmul", scaled, by_w), Uniform(UniformKind.VIEWPORT_Z_OFFSET))
         assert screen is not None
         words: list[Operand] = [] if self._stage is Stage.VERTEX else list(position)
         words += [screen, depth, by_w]
         if self.key.has_point_size:
             size = self._outputs_of.get(("PSIZE", 0))
             # OpenGL: sizes are clamped to those that there are; the PTB would leave out size 0
-            words.append(
-                ONE if size is None else code.make("fmax", self.output("PSIZE", 0, 0), ONE)
-            )
+            words.append(ONE if size is None else code.make("fmax", self.output("PSIZE", 0, 0), ONE))
         if self._stage is Stage.VERTEX:
             words += [
-                self.output(varying.name, varying.index, varying.component)
-                for varying in self.key.varyings
+                self.output(varying.name, varying.index, varying.component) for varying in self.key.varyings
             ]
         last = self._setup(SETUP, "b")
         for operand in words:

@@ -197,11 +197,7 @@ class Slot:
                 continue
             if isinstance(arg, Const):
                 small = SMALL_IMMEDIATE_CODES.get(arg.word)
-                if (
-                    small is not None
-                    and self.signal is None
-                    and not (self.rotate or self.has_look_up)
-                ):
+                if small is not None and self.signal is None and not (self.rotate or self.has_look_up):
                     if immediate == small or (immediate < 0 and raddr_b < 0):
                         muxes[index], immediate = _B, small
                         continue
@@ -232,9 +228,7 @@ class Slot:
                 return None
         if immediate >= 0 and self.signal is not None:
             return None
-        return Plan(
-            is_add, code, tuple(muxes), raddr_a, raddr_b, immediate, uniform, pm, unpack, reads
-        )
+        return Plan(is_add, code, tuple(muxes), raddr_a, raddr_b, immediate, uniform, pm, unpack, reads)
 
     @staticmethod
     def _blocked(op: Op, index: int, read: Read) -> Move | None:

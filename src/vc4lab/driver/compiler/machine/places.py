@@ -148,9 +148,7 @@ class Places:
         """Whether r4 and r5 may be written by what the operation starts."""
         if op.second is not None and self._is_needed(self.r5, op):
             return False
-        writes_r4 = op.target in SFU_WRITES or (
-            isinstance(op.target, Reg) and op.target.wants is Wants.R4
-        )
+        writes_r4 = op.target in SFU_WRITES or (isinstance(op.target, Reg) and op.target.wants is Wants.R4)
         return not (writes_r4 and self._is_needed(self.r4, op))
 
     @staticmethod

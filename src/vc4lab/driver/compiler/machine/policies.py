@@ -46,15 +46,13 @@ class Policy(NamedTuple):
     def is_near(self, reg: Reg) -> bool:
         """Whether all that reads a value can follow at once."""
         return len(reg.readers) <= self.readers and all(
-            op.waiting <= 1 or (op.waiting <= self.waiting and self._may_wait(op, reg))
-            for op in reg.readers
+            op.waiting <= 1 or (op.waiting <= self.waiting and self._may_wait(op, reg)) for op in reg.readers
         )
 
     def _may_wait(self, op: Op, reg: Reg) -> bool:
         """Whether an operation that waits for another one, too, soon does not."""
         return not self.only_if_ready or all(
-            isinstance(one, Reg)
-            and (one is reg or one.op is None or one.op.is_done or not one.op.waiting)
+            isinstance(one, Reg) and (one is reg or one.op is None or one.op.is_done or not one.op.waiting)
             for one in op.args
         )
 

@@ -70,9 +70,7 @@ class Progress:
         """The operations whose operands are there, the most urgent first."""
         limit = self._limit()
         found = [
-            op
-            for op in self._ready
-            if op.first <= self.now and (op.number <= limit or self._frees_unit(op))
+            op for op in self._ready if op.first <= self.now and (op.number <= limit or self._frees_unit(op))
         ]
         found.sort(key=self._urgency, reverse=True)
         return found
@@ -97,11 +95,7 @@ class Progress:
         """Whether it reads what others wait to write over: flags, r4, r5, a texture request."""
         if op.flags is not None or (op.request is not None and op.request is self.requests.lock):
             return True
-        return any(
-            arg is self.places.r4 or arg is self.places.r5
-            for arg in op.args
-            if isinstance(arg, Reg)
-        )
+        return any(arg is self.places.r4 or arg is self.places.r5 for arg in op.args if isinstance(arg, Reg))
 
     def _limit(self) -> int:
         """The last operation, in the shader's order, that may come now."""
@@ -186,9 +180,7 @@ class Progress:
                 waiting = [op for op in dict.fromkeys(reg.readers) if reg in op.args]
                 waiting = [op for op in waiting if op.waiting]
                 if waiting:
-                    self.copy(
-                        reg, waiting, "a" if any(self._unpacked(op) for op in waiting) else "file"
-                    )
+                    self.copy(reg, waiting, "a" if any(self._unpacked(op) for op in waiting) else "file")
                     return True
         return False
 

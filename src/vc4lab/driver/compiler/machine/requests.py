@@ -38,9 +38,7 @@ class Requests:
             return bool(self._waiting) and self._waiting[0] is request and self.lock is not request
         if self.lock is not None:
             return self.lock is request
-        if len(self._waiting) >= self._capacity.requests or any(
-            one.waiting for one in request.writes[:-1]
-        ):
+        if len(self._waiting) >= self._capacity.requests or any(one.waiting for one in request.writes[:-1]):
             return False
         words = sum(len(one.writes) for one in self._waiting)
         return not words or words + len(request.writes) <= self._capacity.words

@@ -19,15 +19,7 @@ from vc4lab.driver.compiler.machine.output import BRANCHES, Scheduled
 from vc4lab.driver.compiler.machine.policies import Policy
 from vc4lab.driver.compiler.machine.progress import NEVER, Progress, reads_varying
 from vc4lab.driver.compiler.result import Uniform, UniformKind
-from vc4lab.qpu.isa.builder import (
-    NOP,
-    SMALL_IMMEDIATE_CODES,
-    Half,
-    alu,
-    branch,
-    load_immediate,
-    with_signal,
-)
+from vc4lab.qpu.isa.builder import NOP, SMALL_IMMEDIATE_CODES, Half, alu, branch, load_immediate, with_signal
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, SWITCH_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import UNIFORM_POINTER
 from vc4lab.qpu.isa.operations import AddOp, Condition, Mux, Signal
@@ -54,11 +46,7 @@ class _Scheduler:
     """A program on its way."""
 
     def __init__(
-        self,
-        blocks: Sequence[Block],
-        inputs: Sequence[tuple[Reg, int]],
-        half: bool,
-        policy: Policy,
+        self, blocks: Sequence[Block], inputs: Sequence[tuple[Reg, int]], half: bool, policy: Policy
     ) -> None:
         self._blocks = blocks
         self._at = Progress(blocks, half, policy)
@@ -116,10 +104,7 @@ class _Scheduler:
     def _reset_uniforms(self) -> None:
         """The stream goes on after its own address: a branch may have come here."""
         self._emit(load_immediate(4 * (len(self._out.uniforms) + 1), Write.ACC0), (), None)
-        word = alu(
-            Half(AddOp.ADD, Mux.R0, Mux.A, Write.UNIFORMS_ADDRESS),
-            raddr_a=Read.UNIFORM,
-        )
+        word = alu(Half(AddOp.ADD, Mux.R0, Mux.A, Write.UNIFORMS_ADDRESS), raddr_a=Read.UNIFORM)
         self._emit(word, (), Uniform(UniformKind.UNIFORMS_ADDRESS))
         self._uniforms_from = self._at.now - 1 + UNIFORM_POINTER
 
@@ -187,9 +172,7 @@ class _Scheduler:
             return False
         if op.flags is not None and (op.flags is not self._at.flags or slot.set_flags):
             return False
-        if op.signal is not None and (
-            slot.signal is not None or slot.immediate >= 0 or slot.rotate
-        ):
+        if op.signal is not None and (slot.signal is not None or slot.immediate >= 0 or slot.rotate):
             return False
         if op.request is not None:
             if not self._at.requests.may_go_on(op):
@@ -266,7 +249,6 @@ def _reads_uniform(op: Op) -> bool:
     """Whether an operation needs the uniform stream, small immediates not counted."""
     takes = op.request is not None and op.signal is None and op.request.parameters
     return bool(takes) or any(
-        isinstance(arg, Uniform)
-        or (isinstance(arg, Const) and arg.word not in SMALL_IMMEDIATE_CODES)
+        isinstance(arg, Uniform) or (isinstance(arg, Const) and arg.word not in SMALL_IMMEDIATE_CODES)
         for arg in op.args
     )

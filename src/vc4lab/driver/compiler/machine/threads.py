@@ -150,9 +150,7 @@ class _Cut:
             needs |= {one.tied for one in ops if one.tied is not None}
             if any(reg.op not in inside for reg in needs):
                 continue
-            later = [
-                self._part(after) for one in ops for after, _ in one.next if after not in inside
-            ]
+            later = [self._part(after) for one in ops for after, _ in one.next if after not in inside]
             if later:
                 self._phase[group] = max(self._phase[group], min(later))
 

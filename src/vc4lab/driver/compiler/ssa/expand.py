@@ -81,9 +81,7 @@ def _read(maker: Maker, instruction: Instruction, component: int) -> list[Value]
     return [maker.source(source, component, kind) for source in instruction.sources]
 
 
-def _by_component(
-    maker: Maker, instruction: Instruction, components: list[int]
-) -> dict[int, Value]:
+def _by_component(maker: Maker, instruction: Instruction, components: list[int]) -> dict[int, Value]:
     """Components that read the same words share their value. All are read before one is written."""
     made: dict[tuple[str, ...], Value] = {}
     values = {}

@@ -13,16 +13,7 @@ and a "break"; both have the same values, which are frozen in lanes that have le
 from __future__ import annotations
 
 from vc4lab.driver.compiler.ssa.optimise import walk
-from vc4lab.driver.compiler.ssa.values import (
-    Block,
-    Function,
-    If,
-    Jump,
-    Loop,
-    Node,
-    Value,
-    parameter,
-)
+from vc4lab.driver.compiler.ssa.values import Block, Function, If, Jump, Loop, Node, Value, parameter
 from vc4lab.driver.compiler.tgsi.errors import TgsiError
 
 ALL = 0xFFFFFFFF
@@ -89,9 +80,7 @@ class _Flattening:
 
     # -- values ------------------------------------------------------------------------------------
 
-    def _make(
-        self, op: str, *args: Value, attributes: tuple[object, ...] = (), line: int = 0
-    ) -> Value:
+    def _make(self, op: str, *args: Value, attributes: tuple[object, ...] = (), line: int = 0) -> Value:
         self._count += 1
         if self._count > MOST_VALUES:
             raise TgsiError("TGSI-006", "too many values once its arrays are taken apart", line)
@@ -168,9 +157,7 @@ class _Flattening:
         second: Value | None = None
         jumps = first is not then_mask
         else_mask = None
-        if node.otherwise and any(
-            not isinstance(one, Block) or one.values for one in node.otherwise
-        ):
+        if node.otherwise and any(not isinstance(one, Block) or one.values for one in node.otherwise):
             else_mask = self._and(mask, self._make("not", condition))
             second = self._walk(node.otherwise, else_mask)
             jumps |= second is not else_mask
@@ -180,9 +167,7 @@ class _Flattening:
                 ways = elses if thens is None else thens
                 self._new[name] = self._constant(0) if ways is None else self._new[ways[place]]
             else:
-                self._new[name] = self._select(
-                    condition, self._new[thens[place]], self._new[elses[place]]
-                )
+                self._new[name] = self._select(condition, self._new[thens[place]], self._new[elses[place]])
         if not jumps:
             return mask
         if else_mask is None:
@@ -250,14 +235,7 @@ class _Flattening:
         flat.results = results
         given = tuple(values)
         self._nodes.append(
-            If(
-                mask_again,
-                [Jump("continue", flat, given)],
-                [Jump("break", flat, given)],
-                (),
-                None,
-                None,
-            )
+            If(mask_again, [Jump("continue", flat, given)], [Jump("break", flat, given)], (), None, None)
         )
         self._nodes = outer
         self._block = Block()

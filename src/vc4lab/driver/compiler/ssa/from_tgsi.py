@@ -9,26 +9,10 @@ from __future__ import annotations
 
 from vc4lab.driver.compiler.ssa.expand import expand
 from vc4lab.driver.compiler.ssa.open_blocks import OpenIf, OpenLoop, Variable, named
-from vc4lab.driver.compiler.ssa.values import (
-    Block,
-    Function,
-    If,
-    Jump,
-    Loop,
-    Node,
-    Value,
-    parameter,
-)
+from vc4lab.driver.compiler.ssa.values import Block, Function, If, Jump, Loop, Node, Value, parameter
 from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.operations import Kind, Shape
-from vc4lab.driver.compiler.tgsi.program import (
-    COMPONENTS,
-    File,
-    Instruction,
-    Program,
-    Register,
-    Source,
-)
+from vc4lab.driver.compiler.tgsi.program import COMPONENTS, File, Instruction, Program, Register, Source
 
 MOST_NAMES = 1 << 18
 """Parameters of all conditions and loops together, and the values that jumps give them."""
@@ -56,9 +40,7 @@ class _Translation:
         self._constants: dict[int, Value] = {}
         self._names = 0
         self._line = 0
-        self._firsts = {
-            (one.file, one.array): one.first for one in program.declarations if one.array
-        }
+        self._firsts = {(one.file, one.array): one.first for one in program.declarations if one.array}
         self._arrays = self._indexed_arrays()
         self._immediates = [one.words + (0,) * 4 for one in program.immediates]
 

@@ -84,8 +84,7 @@ class _Run:
         self._words: dict[Value, Words] = {}
         self._samples: dict[Value, list[Words]] = {}
         self._memory = {
-            name: np.zeros((size, 4, inputs.lanes), np.uint32)
-            for name, size in function.arrays.items()
+            name: np.zeros((size, 4, inputs.lanes), np.uint32) for name, size in function.arrays.items()
         }
         self._left: dict[Loop, Mask] = {}
         self._again: dict[Loop, Mask] = {}

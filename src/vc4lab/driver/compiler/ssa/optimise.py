@@ -184,9 +184,7 @@ class _Simplifier:
         node.results = _without(node.results, single)
         scope.seen.update(node.results)
 
-    def _single(
-        self, names: tuple[Value, ...], ways: list[tuple[Value, ...]], scope: _Scope
-    ) -> set[int]:
+    def _single(self, names: tuple[Value, ...], ways: list[tuple[Value, ...]], scope: _Scope) -> set[int]:
         """The places of parameters that have one value, seen outside; they become it."""
         single = set()
         for place, name in enumerate(names):

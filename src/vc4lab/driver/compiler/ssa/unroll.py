@@ -9,16 +9,7 @@ from __future__ import annotations
 
 from vc4lab.driver.compiler.ssa.algebra import simplify
 from vc4lab.driver.compiler.ssa.optimise import walk
-from vc4lab.driver.compiler.ssa.values import (
-    Block,
-    Function,
-    If,
-    Jump,
-    Loop,
-    Node,
-    Value,
-    parameter,
-)
+from vc4lab.driver.compiler.ssa.values import Block, Function, If, Jump, Loop, Node, Value, parameter
 from vc4lab.v3d.tmu.requests import MAX_REQUESTS
 
 MOST_TURNS = 32
@@ -185,16 +176,13 @@ class _Turns:
         condition = self._of(node.condition)
         if condition.op == "constant":
             is_taken = condition.attributes[0] != 0
-            way, values = (
-                (node.then, node.then_values) if is_taken else (node.otherwise, node.else_values)
-            )
+            way, values = (node.then, node.then_values) if is_taken else (node.otherwise, node.else_values)
             jump = self._copy(way, to)
             if jump is None and values is not None:
                 self._now.update(zip(node.parameters, self._all(values), strict=True))
             return jump
         if any(
-            isinstance(one, Jump) and one.loop is self._loop
-            for one in walk([*node.then, *node.otherwise])
+            isinstance(one, Jump) and one.loop is self._loop for one in walk([*node.then, *node.otherwise])
         ):
             raise _NotKnown
         made = If(condition, then_values=None, else_values=None)

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from vc4lab.driver.compiler.tgsi import limits
-from vc4lab.driver.compiler.tgsi.program import (
-    WRITTEN,
-    File,
-    Instruction,
-    Program,
-    Register,
-    Texture,
-)
+from vc4lab.driver.compiler.tgsi.program import WRITTEN, File, Instruction, Program, Register, Texture
 
 _CLOSED_BY = {"IF": "ENDIF", "UIF": "ENDIF", "ELSE": "ENDIF", "BGNLOOP": "ENDLOOP"}
 
@@ -20,9 +13,7 @@ class Found(Exception):  # noqa: N818 - what the parser makes a Found of
     the last one of several in the line with `is_last`.
     """
 
-    def __init__(
-        self, code: str, text: str, line: int, where: str = "", *, is_last: bool = False
-    ) -> None:
+    def __init__(self, code: str, text: str, line: int, where: str = "", *, is_last: bool = False) -> None:
         super().__init__(text)
         self.code = code
         self.text = text
@@ -66,9 +57,7 @@ class _Declared:
         if index.number not in self.numbers[index.file]:
             raise Found("TGSI-004", f"{index} is not declared", line, str(index))
         if index.array and (register.file, index.array) not in self.arrays:
-            raise Found(
-                "TGSI-004", f"{register}: ARRAY({index.array}) is not declared", line, str(register)
-            )
+            raise Found("TGSI-004", f"{register}: ARRAY({index.array}) is not declared", line, str(register))
         if not self.numbers[register.file]:
             raise Found("TGSI-004", f"{register}: none of them is declared", line, str(register))
 
@@ -77,9 +66,7 @@ def _check_operands(instruction: Instruction, declared: _Declared) -> None:
     line, name = instruction.line, instruction.operation.name
     for target in instruction.targets:
         if target.register.file not in WRITTEN:
-            raise Found(
-                "TGSI-003", f"{name}: {target.register} cannot be written", line, str(target)
-            )
+            raise Found("TGSI-003", f"{name}: {target.register} cannot be written", line, str(target))
         declared.check(target.register, line)
     sources = instruction.sources
     if instruction.operation.is_texture:
@@ -89,9 +76,7 @@ def _check_operands(instruction: Instruction, declared: _Declared) -> None:
             raise Found("TGSI-003", f"{name} reads only {what}", line, name)
         sampler = sources[-1].register
         if sampler.file is not File.SAMP:
-            raise Found(
-                "TGSI-003", f"{name}: {sampler} is no sampler", line, str(sampler), is_last=True
-            )
+            raise Found("TGSI-003", f"{name}: {sampler} is no sampler", line, str(sampler), is_last=True)
     for number, source in enumerate(sources):
         is_sampler = instruction.operation.is_texture and number == len(sources) - 1
         if source.register.file in (File.SAMP, File.SVIEW) and not is_sampler:

@@ -13,14 +13,7 @@ from vc4lab.driver.compiler.ssa.expand import COORDINATES, ONE, SETS, SIMPLE
 from vc4lab.driver.compiler.ssa.golden import Endless, Inputs, Mask, Outputs
 from vc4lab.driver.compiler.ssa.ops import OPS, Words, compute
 from vc4lab.driver.compiler.tgsi.operations import Kind, Shape
-from vc4lab.driver.compiler.tgsi.program import (
-    COMPONENTS,
-    File,
-    Instruction,
-    Program,
-    Register,
-    Source,
-)
+from vc4lab.driver.compiler.tgsi.program import COMPONENTS, File, Instruction, Program, Register, Source
 
 
 def run_tgsi(program: Program, inputs: Inputs) -> Outputs:
@@ -45,9 +38,7 @@ class _Machine:
                 sizes[one.file] = max(sizes[one.file], one.last + 1)
         self._files = {file: np.zeros((size, 4, lanes), np.uint32) for file, size in sizes.items()}
         self._ranges = {
-            (one.file, one.array): (one.first, one.last)
-            for one in program.declarations
-            if one.array
+            (one.file, one.array): (one.first, one.last) for one in program.declarations if one.array
         }
         self._discarded = np.zeros(lanes, np.bool_)
         self._turns = 0
@@ -195,8 +186,7 @@ class _Machine:
             return self._sample(instruction)
         kind = operation.takes
         operands = [
-            [self._read(source, component, kind) for source in instruction.sources]
-            for component in range(4)
+            [self._read(source, component, kind) for source in instruction.sources] for component in range(4)
         ]
         if operation.shape is Shape.COMPONENT:
             return [_component(operation.name, words) for words in operands]
@@ -234,18 +224,13 @@ class _Machine:
             flat = letters[: len(letters) - texture.is_shadow]
             args += [self._read(one, letter, Kind.FLOAT) for one in more for letter in flat]
         numbers, _ = self._numbers(sampler.register)
-        count = max(
-            (one.last for one in self._program.declarations if one.file is File.SAMP), default=0
-        )
+        count = max((one.last for one in self._program.declarations if one.file is File.SAMP), default=0)
         # Lanes that mean no sampler get the first one's.
         numbers = np.where((numbers < 0) | (numbers > count), 0, numbers)
         found = [np.zeros(self._inputs.lanes, np.uint32)] * 4
         for number in np.unique(numbers):
             sampled = self._inputs.sample(name, texture.value, int(number), args)
-            found = [
-                np.where(numbers == number, new, old)
-                for new, old in zip(sampled, found, strict=True)
-            ]
+            found = [np.where(numbers == number, new, old) for new, old in zip(sampled, found, strict=True)]
         return found
 
 

@@ -58,11 +58,7 @@ def with_distances(program: Program, planes: int) -> Program:
                 target = Target(Register(File.OUT, number), COMPONENTS[part])
                 after.append(_make("DP4", target, Source(vertex), Source(plane)))
     moved = [_moved(one, output, vertex) for one in program.instructions]
-    return replace(
-        program,
-        items=(*program.items, *added),
-        instructions=(*moved[:-1], *after, moved[-1]),
-    )
+    return replace(program, items=(*program.items, *added), instructions=(*moved[:-1], *after, moved[-1]))
 
 
 def without_clipped(program: Program, planes: int) -> Program:
@@ -122,11 +118,7 @@ def with_stipple(program: Program) -> Program:
 
 
 def _begun(program: Program, items: Iterable[Item], before: Iterable[Instruction]) -> Program:
-    return replace(
-        program,
-        items=(*program.items, *items),
-        instructions=(*before, *program.instructions),
-    )
+    return replace(program, items=(*program.items, *items), instructions=(*before, *program.instructions))
 
 
 def _free(program: Program, file: File) -> int:
@@ -147,10 +139,6 @@ def _moved(one: Instruction, old: Register, new: Register) -> Instruction:
     """An instruction with another register in the place of one."""
     return replace(
         one,
-        targets=tuple(
-            replace(part, register=new) if part.register == old else part for part in one.targets
-        ),
-        sources=tuple(
-            replace(part, register=new) if part.register == old else part for part in one.sources
-        ),
+        targets=tuple(replace(part, register=new) if part.register == old else part for part in one.targets),
+        sources=tuple(replace(part, register=new) if part.register == old else part for part in one.sources),
     )

@@ -14,12 +14,7 @@ from vc4lab.records.codes import BlockSize, IndexType
 from vc4lab.records.control import RECORDS
 from vc4lab.records.payload import Payload
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, MAX_ATTRIBUTES
-from vc4lab.records.states import (
-    ConfigurationBits,
-    GlShaderState,
-    PrimitiveListFormat,
-    ViewportOffset,
-)
+from vc4lab.records.states import ConfigurationBits, GlShaderState, PrimitiveListFormat, ViewportOffset
 from vc4lab.simd import (
     Value,
     call,
@@ -99,11 +94,7 @@ def copy_bytes(target: Value, source: Value, size: Any) -> None:
 @staged
 def gl_record_bytes(attributes: Value, extended: Value) -> Value:
     """As `gl_record_size`."""
-    return select(
-        extended,
-        attributes * 4 + EXTENDED_STRIDES,
-        attributes * ATTRIBUTE_SIZE + GL_FIXED_SIZE,
-    )
+    return select(extended, attributes * 4 + EXTENDED_STRIDES, attributes * ATTRIBUTE_SIZE + GL_FIXED_SIZE)
 
 
 @kernel(args=(ptr, ptr), returns=i32)

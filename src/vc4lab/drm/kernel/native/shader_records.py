@@ -24,13 +24,7 @@ from vc4lab.drm.kernel.native.context import (
 )
 from vc4lab.drm.kernel.native.texture_check import check_lookup, check_texture
 from vc4lab.drm.uapi.submit import PAGE
-from vc4lab.records.shader import (
-    ALIGNMENT,
-    ATTRIBUTE_SIZE,
-    EXTENDED_STRIDES,
-    GL_FIXED_SIZE,
-    GlShaderRecord,
-)
+from vc4lab.records.shader import ALIGNMENT, ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, GlShaderRecord
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, min_, ptr, staged, store
 
 _LARGEST = 1 << 30

@@ -9,21 +9,7 @@ from __future__ import annotations
 from vc4lab.drm.kernel.native.context import JobContext, TextureFinding, found
 from vc4lab.images.tiling import TILE_UTILES, UTILE_SHAPES
 from vc4lab.records.texture import MAX_SIZE, ParameterType, TextureType
-from vc4lab.simd import (
-    Value,
-    call,
-    const,
-    i8,
-    i32,
-    i64,
-    kernel,
-    load,
-    max_,
-    ptr,
-    select,
-    staged,
-    table,
-)
+from vc4lab.simd import Value, call, const, i8, i32, i64, kernel, load, max_, ptr, select, staged, table
 
 REFUSED_TYPES = frozenset(
     [TextureType.BW1, TextureType.A4, TextureType.A1, TextureType.RGBA64, TextureType.YUYV422R]
@@ -132,7 +118,5 @@ def check_texture(context: Value, p0: Value, p1: Value, p2: Value, p3: Value, si
 def check_lookup(base: Value, clamp: Value, size: Value) -> Value:
     """Whether the kernel accepts a memory lookup: with such a clamp it stays inside."""
     room = size - 4 - base
-    clamped = select(
-        clamp > room, found(TextureFinding.LOOKUP_CLAMP), found(TextureFinding.ACCEPTED)
-    )
+    clamped = select(clamp > room, found(TextureFinding.LOOKUP_CLAMP), found(TextureFinding.ACCEPTED))
     return select(room < 0, found(TextureFinding.LOOKUP_BASE), clamped)

@@ -33,14 +33,7 @@ from vc4lab.qpu.dialects.vc4asm.statements import Statements
 from vc4lab.qpu.dialects.vc4asm.tokens import NUMBER, WORD, Cursor, shown
 from vc4lab.qpu.dialects.vc4asm.values import Label, Value
 from vc4lab.qpu.text.assembly import Assembly
-from vc4lab.qpu.text.syntax import (
-    MAX_ERRORS,
-    MAX_SOURCE,
-    AssemblyError,
-    Mistake,
-    SourceError,
-    unknown,
-)
+from vc4lab.qpu.text.syntax import MAX_ERRORS, MAX_SOURCE, AssemblyError, Mistake, SourceError, unknown
 
 MAX_PASSES: Final = 8
 
@@ -93,14 +86,7 @@ def assemble(
 class Pass(Reading):
     """One reading of the source, line by line."""
 
-    def __init__(
-        self,
-        text: str,
-        path: str,
-        files: Files,
-        symbols: dict[str, Value],
-        before: Before,
-    ) -> None:
+    def __init__(self, text: str, path: str, files: Files, symbols: dict[str, Value], before: Before) -> None:
         super().__init__(path, files, symbols, before)
         self.lines = lines_of(text)
         self.including: list[Path] = []
@@ -342,9 +328,7 @@ class Pass(Reading):
         """What came out."""
         words, raw = self.code.encoded()
         labels = {
-            name: offset
-            for name, offset in self.labels
-            if offset is not None and not name[0].isdigit()
+            name: offset for name, offset in self.labels if offset is not None and not name[0].isdigit()
         }
         values = {
             name: value

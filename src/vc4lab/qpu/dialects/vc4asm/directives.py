@@ -9,14 +9,7 @@ from typing import Final
 from vc4lab.qpu.dialects.vc4asm.data import half_bits
 from vc4lab.qpu.dialects.vc4asm.instruction.draft import Draft
 from vc4lab.qpu.dialects.vc4asm.reading import Reading
-from vc4lab.qpu.dialects.vc4asm.sources import (
-    LIBRARY,
-    MAX_LINES,
-    Function,
-    Macro,
-    Scope,
-    SourceLine,
-)
+from vc4lab.qpu.dialects.vc4asm.sources import LIBRARY, MAX_LINES, Function, Macro, Scope, SourceLine
 from vc4lab.qpu.dialects.vc4asm.tokens import WORD, Cursor, shown
 from vc4lab.qpu.dialects.vc4asm.values import Label, Value
 from vc4lab.qpu.isa.operations import Signal
@@ -101,9 +94,7 @@ class Directives:
 
     # Blocks -------------------------------------------------------------------------------------
 
-    def open(
-        self, name: str, cursor: Cursor, lines: Sequence[SourceLine], start: int, end: int
-    ) -> None:
+    def open(self, name: str, cursor: Cursor, lines: Sequence[SourceLine], start: int, end: int) -> None:
         """A block from its first line to the one that closes it."""
         if name in ("if", "ifset"):
             if end == len(lines):
@@ -144,9 +135,7 @@ class Directives:
         cursor.finish()
         return self.one.constant(name.text) is not None
 
-    def macro(
-        self, kind: str, cursor: Cursor, line: SourceLine, body: Sequence[SourceLine]
-    ) -> None:
+    def macro(self, kind: str, cursor: Cursor, line: SourceLine, body: Sequence[SourceLine]) -> None:
         name = cursor.name("a name")
         parameters: tuple[str, ...] = ()
         if cursor.accept("("):

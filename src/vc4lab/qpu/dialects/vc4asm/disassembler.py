@@ -175,9 +175,7 @@ def _alu(word: Alu, moves: bool, pinned: tuple[str, ...], kind: str) -> str:
     return ";  ".join(part for part in parts if part) or "nop"
 
 
-def _add(
-    word: Alu, sources: list[str], target: str, moves: bool, used: set[int]
-) -> tuple[str, str]:
+def _add(word: Alu, sources: list[str], target: str, moves: bool, used: set[int]) -> tuple[str, str]:
     """The add operation, and `.setf` if it is left for the mul operation."""
     flags = ".setf" if word.sf else ""
     if not word.op_add:
@@ -200,13 +198,7 @@ def _add(
 
 
 def _mul(
-    word: Alu,
-    sources: list[str],
-    target: str,
-    moves: bool,
-    used: set[int],
-    rotation: str,
-    flags: str,
+    word: Alu, sources: list[str], target: str, moves: bool, used: set[int], rotation: str, flags: str
 ) -> str:
     suffix = _condition(word.cond_mul) + flags
     if not word.op_mul:
@@ -216,9 +208,7 @@ def _mul(
     if word.waddr_mul == UNUSED and not flags:
         suffix = ""
     used |= {int(word.mul_a), int(word.mul_b)}
-    first, second = (
-        sources[mux] + (rotation if mux != Mux.B else "") for mux in (word.mul_a, word.mul_b)
-    )
+    first, second = (sources[mux] + (rotation if mux != Mux.B else "") for mux in (word.mul_a, word.mul_b))
     if word.mul_is_move and moves:
         return f"mov{suffix} {target}, {first}"
     name = MUL_NAMES[word.op_mul]

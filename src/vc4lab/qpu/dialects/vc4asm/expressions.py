@@ -113,11 +113,7 @@ class Expressions:
                 if precedence <= lowest:
                     break
                 token = cursor.take()
-                right = (
-                    self.read(cursor)
-                    if self._is_nothing(cursor)
-                    else self._binary(cursor, precedence)
-                )
+                right = self.read(cursor) if self._is_nothing(cursor) else self._binary(cursor, precedence)
                 try:
                     left = operation(left, right)
                 except Trouble as trouble:
@@ -205,9 +201,7 @@ class Expressions:
             return REGISTERS[name]
         if cursor.token.text == ":" and cursor.token.column == token.column + len(name):
             if name != "r":
-                raise Mistake(
-                    f"labels have the prefix 'r:' or ':', not {name + ':'!r}", token.column
-                )
+                raise Mistake(f"labels have the prefix 'r:' or ':', not {name + ':'!r}", token.column)
             cursor.take()
             return self._label(cursor)
         known = [*REGISTERS, *HELPERS, *FUNCTIONS, *self.context.names()]

@@ -11,15 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vc4lab.qpu.dialects.vc4asm.values import (
-    Access,
-    Label,
-    Lanes,
-    Register,
-    Trouble,
-    Value,
-    compare,
-)
+from vc4lab.qpu.dialects.vc4asm.values import Access, Label, Lanes, Register, Trouble, Value, compare
 from vc4lab.qpu.isa.operations import SMALL_IMMEDIATES
 from vc4lab.qpu.isa.vpm_setup import (
     LOAD_STRIDE_KIND,

@@ -8,13 +8,7 @@ from typing import Final
 
 from vc4lab.qpu.dialects.vc4asm.values import NO_PACKING, NOTHING, Access, Packing, Register
 from vc4lab.qpu.isa.operations import AddOp, BranchCondition, Condition, LoadMode, MulOp, Signal
-from vc4lab.qpu.isa.registers import (
-    ALIASES,
-    READ_NAMES,
-    REGFILE_SIZE,
-    WRITE_NAMES,
-    Write,
-)
+from vc4lab.qpu.isa.registers import ALIASES, READ_NAMES, REGFILE_SIZE, WRITE_NAMES, Write
 from vc4lab.qpu.text.mnemonics import ADD_NAMES, BRANCH_NAMES, MUL_NAMES, PACK_NAMES, SIGNAL_NAMES
 
 _OTHER_NAMES: Final = {
@@ -92,9 +86,7 @@ REGISTERS: Final = _registers()
 _FOR_BOTH: Final = ("v8adds", "v8subs")
 
 ADD_OPERATIONS: Final = {
-    name: op
-    for op, name in ADD_NAMES.items()
-    if op and not op.is_reserved and name not in _FOR_BOTH
+    name: op for op, name in ADD_NAMES.items() if op and not op.is_reserved and name not in _FOR_BOTH
 } | {"anop": AddOp.NOP, "av8adds": AddOp.V8ADDS, "av8subs": AddOp.V8SUBS, "nop": AddOp.NOP}
 MUL_OPERATIONS: Final = {name: op for op, name in MUL_NAMES.items() if op} | {
     "mnop": MulOp.NOP,
@@ -103,15 +95,9 @@ MUL_OPERATIONS: Final = {name: op for op, name in MUL_NAMES.items() if op} | {
 }
 FIXED_ALU: Final = frozenset({"anop", "mnop", "av8adds", "av8subs", "mv8adds", "mv8subs"})
 """Operations whose names say which ALU does them."""
-ON_OTHER_ALU: Final = {
-    AddOp.NOP: MulOp.NOP,
-    AddOp.V8ADDS: MulOp.V8ADDS,
-    AddOp.V8SUBS: MulOp.V8SUBS,
-}
+ON_OTHER_ALU: Final = {AddOp.NOP: MulOp.NOP, AddOp.V8ADDS: MulOp.V8ADDS, AddOp.V8SUBS: MulOp.V8SUBS}
 
-SIGNALS: Final = {
-    name: signal for signal, name in SIGNAL_NAMES.items() if signal != Signal.NONE
-} | {
+SIGNALS: Final = {name: signal for signal, name in SIGNAL_NAMES.items() if signal != Signal.NONE} | {
     "break": Signal.BREAKPOINT,
     "tend": Signal.PROGRAM_END,
     "tswitch": Signal.THREAD_SWITCH,
@@ -133,9 +119,7 @@ LOADS: Final = {
     "srel": LoadMode.SEMAPHORE,
 }
 BRANCHES: Final = {"bra": 0, "brr": 1}
-OPERATIONS: Final = frozenset(
-    {*ADD_OPERATIONS, *MUL_OPERATIONS, *SIGNALS, *MOVES, *LOADS, *BRANCHES, "read"}
-)
+OPERATIONS: Final = frozenset({*ADD_OPERATIONS, *MUL_OPERATIONS, *SIGNALS, *MOVES, *LOADS, *BRANCHES, "read"})
 
 _SHORT_CONDITIONS: Final = {
     "z": Condition.ZS, "zs": Condition.ZS, "nz": Condition.ZC, "zc": Condition.ZC,
@@ -149,9 +133,7 @@ CONDITIONS: Final = {f"if{name}": value for name, value in _SHORT_CONDITIONS.ite
 TARGET_CONDITIONS: Final = CONDITIONS | _SHORT_CONDITIONS
 """After a destination, where the short names are possible too."""
 
-BRANCH_CONDITIONS: Final = {
-    name: condition for condition, name in BRANCH_NAMES.items() if name.isalpha()
-} | {
+BRANCH_CONDITIONS: Final = {name: condition for condition, name in BRANCH_NAMES.items() if name.isalpha()} | {
     f"{quantor}{flag}{state}": BranchCondition[f"{quantor.upper()}_{flag.upper()}{state.upper()}"]
     for quantor in ("all", "any")
     for flag in "c"

@@ -225,9 +225,7 @@ def _subtract(left: Value, right: Value) -> Value:
     return _arithmetic(left, right, lambda a, b: a - b)
 
 
-def _arithmetic(
-    left: Value, right: Value, operation: Callable[[float, float], float]
-) -> int | float:
+def _arithmetic(left: Value, right: Value, operation: Callable[[float, float], float]) -> int | float:
     a, b = _number(left), _number(right)
     try:
         result = operation(a, b)
@@ -273,9 +271,7 @@ def _power(left: Value, right: Value) -> int | float:
 
 def _both(left: Value, right: Value) -> Value:
     if isinstance(left, Register) and isinstance(right, Register):
-        return Register(
-            left.number & right.number, left.access & right.access, left.rotate & right.rotate
-        )
+        return Register(left.number & right.number, left.access & right.access, left.rotate & right.rotate)
     return _integer(left) & _integer(right)
 
 

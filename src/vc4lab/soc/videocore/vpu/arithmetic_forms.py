@@ -6,14 +6,7 @@ from collections.abc import Callable
 
 from vc4lab.diagnostics.unknown import Unknowns
 from vc4lab.soc.videocore.vpu.core import Core, Flags, added, compared
-from vc4lab.soc.videocore.vpu.floats import (
-    FCMP,
-    FUNCTIONS,
-    convert,
-    pattern_of,
-    small_float,
-    value_of,
-)
+from vc4lab.soc.videocore.vpu.floats import FCMP, FUNCTIONS, convert, pattern_of, small_float, value_of
 from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory
 from vc4lab.soc.videocore.vpu.operations import (
     BREV,
@@ -32,10 +25,7 @@ class ArithmeticForms(Core):
     """A handler for each kind of form, named after it; what they do where sources disagree."""
 
     def __init__(
-        self,
-        memory: VpuMemory,
-        unknowns: Unknowns,
-        pass_time: Callable[[int], None] = lambda count: None,
+        self, memory: VpuMemory, unknowns: Unknowns, pass_time: Callable[[int], None] = lambda count: None
     ) -> None:
         super().__init__(memory, pass_time)
         saturation = unknowns["vpu_saturation"]

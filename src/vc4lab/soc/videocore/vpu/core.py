@@ -91,11 +91,7 @@ class Core:
         and at the end.
     """
 
-    def __init__(
-        self,
-        memory: VpuMemory,
-        pass_time: Callable[[int], None] = lambda count: None,
-    ) -> None:
+    def __init__(self, memory: VpuMemory, pass_time: Callable[[int], None] = lambda count: None) -> None:
         self.memory = memory
         self.state = State()
         self.executed = 0

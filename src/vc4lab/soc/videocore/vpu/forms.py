@@ -106,8 +106,7 @@ class Form:
                 runs.setdefault(letter, []).append((len(self.bits) - end, end - start))
             start = end
         return tuple(
-            (letter, tuple(parts), sum(count for _shift, count in parts))
-            for letter, parts in runs.items()
+            (letter, tuple(parts), sum(count for _shift, count in parts)) for letter, parts in runs.items()
         )
 
     def extract(self, word: int) -> dict[str, int]:

@@ -160,27 +160,18 @@ OPERATIONS: tuple[Operation, ...] = (
     _scaled("addscale", 2, 1),
     _scaled("addscale", 3, 1),
     _scaled("addscale", 4, 1),
-    Operation(
-        "signext",
-        {"width": _sign_width, "bit": lambda a, b: extend(a, (b & 31) + 1)},
-    ),
+    Operation("signext", {"width": _sign_width, "bit": lambda a, b: extend(a, (b & 31) + 1)}),
     Operation("neg", lambda a, b: -b, unary=True),
     Operation("lsr", lambda a, b: a >> (b & 31)),
     Operation(
         "msb",
-        {
-            "index": lambda a, b: b.bit_length() - 1,
-            "leading_zeros": lambda a, b: 32 - b.bit_length(),
-        },
+        {"index": lambda a, b: b.bit_length() - 1, "leading_zeros": lambda a, b: 32 - b.bit_length()},
         unary=True,
     ),
     Operation("shl", lambda a, b: a << (b & 31)),
     Operation(
         "brev",
-        {
-            "operand": lambda a, b: _reversed(b),
-            "shifted": lambda a, b: _reversed(a) >> (b & 31),
-        },
+        {"operand": lambda a, b: _reversed(b), "shifted": lambda a, b: _reversed(a) >> (b & 31)},
         unary=True,
     ),
     Operation("asr", lambda a, b: signed(a) >> (b & 31)),

@@ -31,9 +31,7 @@ def _thread_of(engine: Engine, instance: Value, waiter: Value) -> Thread:
 
 
 @staged
-def ask_uniforms(
-    engine: Engine, qpu: Qpu, thread: Thread, line: Value, clock: Value, now: Value
-) -> None:
+def ask_uniforms(engine: Engine, qpu: Qpu, thread: Thread, line: Value, clock: Value, now: Value) -> None:
     """The line of uniforms is wanted at a clock; only if it is missing, that is now."""
     waiter = waiter_of(engine, qpu, thread)
     there = find_line(engine, ModuleKind.UNIFORM_CACHE, qpu.slice, waiter, line, now)
@@ -42,9 +40,7 @@ def ask_uniforms(
 
 
 @staged
-def _instructions_come(
-    engine: Engine, number: Value, waiter: Value, line: Value, clock: Value
-) -> None:
+def _instructions_come(engine: Engine, number: Value, waiter: Value, line: Value, clock: Value) -> None:
     _thread_of(engine, number, waiter).line = line
     wake(engine, number, clock)
 

@@ -51,9 +51,7 @@ def next_slot(at: Value, clock: Value, slot: Value) -> Value:
 
 
 @staged
-def wait_until(
-    engine: Engine, qpu: Qpu, segment: Segment, cause: Cause, at: Value, clock: Value
-) -> Value:
+def wait_until(engine: Engine, qpu: Qpu, segment: Segment, cause: Cause, at: Value, clock: Value) -> Value:
     """The instruction goes on at a clock that is known: its turn then."""
     until = next_slot(at, clock, Figures.at(engine.chip).slot)
     if until > at:
@@ -73,9 +71,7 @@ def block(engine: Engine, thread: Thread, cause: Cause, at: Value, now: Value) -
 
 
 @staged
-def _line(
-    engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, at: Value, now: Value
-) -> Value:
+def _line(engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, at: Value, now: Value) -> Value:
     """Waits for the line of uniforms that was asked for."""
     if thread.line_comes != 0:
         at = wait_until(engine, qpu, segment, Cause.UNIFORMS, at, thread.line_at)
@@ -85,9 +81,7 @@ def _line(
 
 
 @staged
-def _next_line(
-    engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, at: Value, now: Value
-) -> Value:
+def _next_line(engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, at: Value, now: Value) -> Value:
     """A line that is missing is asked for when the clockwork is there."""
     if at > now:
         line = thread.uniform_line + segment.line.sext(i64)
@@ -222,9 +216,7 @@ def _vpm(engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, at: Value) 
 
 
 @kernel(args=(ptr, ptr, ptr, ptr, i64, i64), returns=i64)
-def wait_for_needs(
-    address: Value, state: Value, where: Value, what: Value, at: Value, now: Value
-) -> Value:
+def wait_for_needs(address: Value, state: Value, where: Value, what: Value, at: Value, now: Value) -> Value:
     """The clock at which a segment can begin, at or after `at`, or STOPPED.
 
     First what may stop the thread, then turns of units, which are taken once.

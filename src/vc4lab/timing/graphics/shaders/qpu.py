@@ -36,9 +36,7 @@ INSTRUCTION_BITS = 3
 
 
 @staged
-def _has_line(
-    engine: Engine, qpu: Qpu, thread: Thread, line: Value, at: Value, now: Value
-) -> Value:
+def _has_line(engine: Engine, qpu: Qpu, thread: Thread, line: Value, at: Value, now: Value) -> Value:
     """Whether a line of instructions is there (1); else the thread waits."""
     there = const(i32, 1)
     if line != thread.line:
@@ -56,9 +54,7 @@ def _has_line(
 
 
 @staged
-def _request(
-    engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, unit: int, clock: Value
-) -> None:
+def _request(engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, unit: int, clock: Value) -> None:
     """A request goes to a TMU."""
     figures = Figures.at(engine.chip)
     number = unit_of(figures, qpu, unit)
@@ -76,9 +72,7 @@ def _request(
 
 
 @kernel(args=(ptr, ptr, ptr, ptr, i64, i64))
-def do_effects(
-    address: Value, state: Value, where: Value, what: Value, at: Value, now: Value
-) -> None:
+def do_effects(address: Value, state: Value, where: Value, what: Value, at: Value, now: Value) -> None:
     """The first instruction of a segment is issued."""
     engine, qpu = Engine.at(address), ShaderQpu.at(state, 8).common
     thread, segment = Thread.at(where, 8), Segment.at(what, 8)
@@ -131,9 +125,7 @@ def _begin_segment(
 
 
 @staged
-def _issue(
-    engine: Engine, qpu: ShaderQpu, thread: Thread, segment: Segment, at: Value, now: Value
-) -> Value:
+def _issue(engine: Engine, qpu: ShaderQpu, thread: Thread, segment: Segment, at: Value, now: Value) -> Value:
     """Issues a segment's instructions line by line: the clock after them; or less than 0."""
     slot = Figures.at(engine.chip).slot
     shader = Shader.at(thread.shader, 8)

@@ -138,9 +138,7 @@ class ShaderTables:
             self._steps += len(route)
         return code, uniforms, number, threads, way.instructions, step, len(route)
 
-    def _segment(
-        self, program: SegmentedProgram, known: dict[int, int], run: int, number: int
-    ) -> int:
+    def _segment(self, program: SegmentedProgram, known: dict[int, int], run: int, number: int) -> int:
         """The number of a segment in the table."""
         place = known.get(run)
         if place is None:

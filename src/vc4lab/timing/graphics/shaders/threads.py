@@ -126,16 +126,7 @@ def _start(
     thread.number = number
     qpu.order = qpu.order + 1
     thread.order = qpu.order
-    for name in (
-        "waits",
-        "ordered",
-        "switched",
-        "locked",
-        "accesses",
-        "requests",
-        "varyings",
-        "announced",
-    ):
+    for name in ("waits", "ordered", "switched", "locked", "accesses", "requests", "varyings", "announced"):
         setattr(thread, name, const(i32, 0))
     for unit in (0, 1, 2, 3):
         for place in (thread.requested, thread.arrived, thread.taken, thread.words):
@@ -239,9 +230,7 @@ def _end_vector(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) ->
 def _end_batch(engine: Engine, qpu: ShaderQpu, thread: Thread, clock: Value) -> Value:
     """Its vertices are in the VPM."""
     figures = GraphicsFigures.at(engine.chip)
-    list_thread = select(
-        thread.kind == int(TaskKind.COORDINATES), const(i32, 0), const(i32, RENDERING)
-    )
+    list_thread = select(thread.kind == int(TaskKind.COORDINATES), const(i32, 0), const(i32, RENDERING))
     shaded = queue_at(engine, GraphicsQueue.SHADED, shaded_queue(qpu.common.cluster, list_thread))
     number = thread.task.sext(i64)
     Batch.at(work_of(figures, list_thread).batches + number * Batch.size, 4).done = const(i32, 1)

@@ -49,9 +49,7 @@ def _tally(front: FrontEnd, work: Work, primitive: Primitive, clocks: Value) -> 
 
 
 @staged
-def _advance(
-    engine: Engine, front: FrontEnd, work: Work, primitive: Primitive, clock: Value
-) -> None:
+def _advance(engine: Engine, front: FrontEnd, work: Work, primitive: Primitive, clock: Value) -> None:
     """The next vector of a primitive, or all of one that fills none."""
     raster = GraphicsFigures.at(engine.chip).raster
     moved = primitive.quads.sext(i64) * raster.quad_part

@@ -48,11 +48,7 @@ def list_steps(
 
 
 def _rows(
-    kind: StepKind,
-    count: int,
-    tile: NDArray[np.int32],
-    place: Numbers | int,
-    after: Numbers | None = None,
+    kind: StepKind, count: int, tile: NDArray[np.int32], place: Numbers | int, after: Numbers | None = None
 ) -> Table:
     table = np.zeros(count, _ROW)
     table["step"]["kind"], table["step"]["number"] = int(kind), np.arange(count)
@@ -114,9 +110,7 @@ def _groups(frame: Frame, begins: Numbers) -> Table:
 def _lists(frame: Frame, count: int) -> Table:
     """A step for each list. Those in tile lists go on in another block at the end of each."""
     lists = frame.lists
-    table = _rows(
-        StepKind.LIST, count, lists["tile"], IN_LISTS, 2 * np.arange(count, dtype=np.int64) + 1
-    )
+    table = _rows(StepKind.LIST, count, lists["tile"], IN_LISTS, 2 * np.arange(count, dtype=np.int64) + 1)
     steps = table["step"]
     steps["location"], steps["bytes"] = lists["address"], lists["bytes"]
     steps["records"] = 1

@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from vc4lab.simd import (
-    Struct,
-    Value,
-    call,
-    const,
-    i32,
-    i64,
-    kernel,
-    max_,
-    min_,
-    ptr,
-    select,
-    staged,
-)
+from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, max_, min_, ptr, select, staged
 from vc4lab.timing.clockwork import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.graphics.kinds import GraphicsQueue, shaded_queue
@@ -31,14 +18,7 @@ from vc4lab.timing.graphics.state import (
 from vc4lab.timing.graphics.tiles.scheduler import work_of
 from vc4lab.timing.graphics.vertices.state import RENDERING
 from vc4lab.timing.graphics.vertices.vertex_cache import call_cache, release
-from vc4lab.timing.queues import (
-    first_piece,
-    is_readable,
-    may_take,
-    queue_at,
-    remove_piece,
-    write_piece,
-)
+from vc4lab.timing.queues import first_piece, is_readable, may_take, queue_at, remove_piece, write_piece
 
 
 class Setup(Struct):
@@ -91,9 +71,7 @@ def _work_for(engine: Engine, work: Work, draw: Value, clocks: Value) -> None:
 
 
 @staged
-def _primitive(
-    engine: Engine, setup: Setup, work: Work, list_: PrimitiveList, clock: Value
-) -> None:
+def _primitive(engine: Engine, setup: Setup, work: Work, list_: PrimitiveList, clock: Value) -> None:
     """Sets the next primitive up, with those before it that have no pixels."""
     raster = GraphicsFigures.at(engine.chip).raster
     number = setup.following
@@ -137,9 +115,7 @@ def _end(engine: Engine, setup: Setup, work: Work, list_: PrimitiveList, clock: 
 
 
 @staged
-def _done(
-    engine: Engine, setup: Setup, work: Work, draw: Value, clocks: Value, clock: Value
-) -> None:
+def _done(engine: Engine, setup: Setup, work: Work, draw: Value, clocks: Value, clock: Value) -> None:
     """What it has worked on is through after some clocks."""
     _fed(setup, clock)
     setup.begun = setup.shaded

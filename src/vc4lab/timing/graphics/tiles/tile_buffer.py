@@ -10,14 +10,7 @@ from vc4lab.timing.clockwork import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
 from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
-from vc4lab.timing.graphics.state import (
-    GraphicsFigures,
-    RasterFigures,
-    TileWork,
-    TileWorkKind,
-    Vector,
-    Work,
-)
+from vc4lab.timing.graphics.state import GraphicsFigures, RasterFigures, TileWork, TileWorkKind, Vector, Work
 from vc4lab.timing.graphics.tiles.scheduler import work_of
 from vc4lab.timing.graphics.tiles.scoreboard import open_tile
 from vc4lab.timing.queues import (

@@ -13,13 +13,7 @@ from vc4lab.timing.graphics.clusters.global_scheduler import command
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
 from vc4lab.timing.graphics.state import Fetch, GraphicsFigures, StepKind
-from vc4lab.timing.graphics.vertices.state import (
-    BINNING,
-    Binner,
-    BinningList,
-    BinningRecord,
-    RecordKind,
-)
+from vc4lab.timing.graphics.vertices.state import BINNING, Binner, BinningList, BinningRecord, RecordKind
 from vc4lab.timing.graphics.vertices.vertex_cache import batch_at, call_caches, the_cache
 from vc4lab.timing.queues import queue_at, write_piece
 

@@ -182,9 +182,7 @@ def primitives_of(mode: Any, op: Any, vertices: Any) -> Numbers:
     return np.where(count < first, 0, (count - first) // each + 1)
 
 
-def _chunks(
-    frame: Frame, draws: Table, vertices: Vertices, kept: int
-) -> tuple[Table, NDArray[np.int32]]:
+def _chunks(frame: Frame, draws: Table, vertices: Vertices, kept: int) -> tuple[Table, NDArray[np.int32]]:
     """What the binner does: each draw batch by batch, each flush."""
     counts = np.diff(vertices.first_batch)
     each = np.maximum(counts, 1)
@@ -209,9 +207,7 @@ def _chunks(
         shared = mine[name].astype(np.int64) * done // np.maximum(total, 1)
         shared = np.where(is_last, mine[name], shared)
         table["writes" if name == "blocks" else name] = _added(shared, number)
-    table["keep"] = np.where(
-        is_last, vertices.first_batch[draw + 1], np.maximum(batch + 1 - kept, 0)
-    )
+    table["keep"] = np.where(is_last, vertices.first_batch[draw + 1], np.maximum(batch + 1 - kept, 0))
     return _with_flushes(frame, table, firsts)
 
 

@@ -28,9 +28,7 @@ class FrameVertices:
         return self.rendering if thread == RENDERING else self.binning.vertices
 
 
-def frame_vertices(
-    frame: Frame, kept: int = 0, found: VertexBatches | None = None
-) -> FrameVertices:
+def frame_vertices(frame: Frame, kept: int = 0, found: VertexBatches | None = None) -> FrameVertices:
     """The tables of a frame; found: the batches of thread 1, if they are known. Raises NotTimed."""
     return FrameVertices(binning_work(frame, kept), rendering_vertices(frame, kept, found))
 
@@ -108,9 +106,7 @@ def _reset_binning(machine: Machine, work: BinningWork | None) -> None:
 def is_binned(machine: Machine) -> bool:
     """Whether thread 0 has done all of its frame."""
     reader: Any = machine.states["binning_list"][0]
-    idle = all(
-        not binner.working and binner.chunk >= binner.end for binner in machine.states["binner"]
-    )
+    idle = all(not binner.working and binner.chunk >= binner.end for binner in machine.states["binner"])
     return bool(reader.next == reader.count and not reader.waiting and idle)
 
 

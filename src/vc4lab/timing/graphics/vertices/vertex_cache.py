@@ -11,21 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.simd import (
-    Value,
-    call,
-    const,
-    i32,
-    i64,
-    kernel,
-    load,
-    max_,
-    min_,
-    ptr,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, min_, ptr, select, staged, store
 from vc4lab.timing.clockwork import (
     Engine,
     count_blocked,
@@ -39,13 +25,7 @@ from vc4lab.timing.clockwork import (
 from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.state import Batch, GraphicsFigures
-from vc4lab.timing.graphics.vertices.state import (
-    BINNING,
-    RENDERING,
-    BinningList,
-    VertexCache,
-    VertexThread,
-)
+from vc4lab.timing.graphics.vertices.state import BINNING, RENDERING, BinningList, VertexCache, VertexThread
 from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 IN_TURN, BINNING_FIRST, RENDERING_FIRST = 0, 1, 2

@@ -246,9 +246,7 @@ def _interpreted(function: Function[None]) -> NativeModule:
     return build("dma", {"transfer": function}, target=eager.TARGET)
 
 
-def run_transfer(
-    side: str, unknowns: Unknowns, shared: SharedState, state: QpuState, address: int
-) -> None:
+def run_transfer(side: str, unknowns: Unknowns, shared: SharedState, state: QpuState, address: int) -> None:
     """The transfer, for the interpreter."""
     function = _interpreted(transfer(side, unknowns))["transfer"]
     function(shared.address, state.address, address)

@@ -10,13 +10,7 @@ from vc4lab.qpu.isa.vpm_setup import LOAD_STRIDE_KIND, STORE_KIND, STORE_STRIDE_
 from vc4lab.simd import Value, any_, i32, i32x16, kernel, mask16, ptr, splat
 from vc4lab.v3d.user_programs import state as st
 from vc4lab.v3d.user_programs.state import QpuState, SharedState
-from vc4lab.v3d.vpm.access import (
-    HORIZONTAL,
-    element_offsets,
-    first_address,
-    take_setup,
-    write_vector,
-)
+from vc4lab.v3d.vpm.access import HORIZONTAL, element_offsets, first_address, take_setup, write_vector
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 
@@ -26,9 +20,7 @@ def is_rows(setup: Value) -> Value:
 
 
 @kernel(args=(ptr, ptr, i32, i32, i32x16, mask16))
-def write_general(
-    shared: Value, qpu: Value, setup: Value, address: Value, value: Value, mask: Value
-) -> None:
+def write_general(shared: Value, qpu: Value, setup: Value, address: Value, value: Value, mask: Value) -> None:
     """A vector in any mode."""
     common, state = SharedState.at(shared), QpuState.at(qpu)
     inside = element_offsets(setup, address) < splat(common.rows * ROW_BYTES)

@@ -9,13 +9,7 @@ from collections.abc import Iterator
 
 from vc4lab.qpu.isa.vpm_setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 from vc4lab.v3d.unknowns import Unknowns
-from vc4lab.v3d.vpm.setup import (
-    DMA_ROWS,
-    VPM_BYTES,
-    Width,
-    first_sub_index,
-    mode_width,
-)
+from vc4lab.v3d.vpm.setup import DMA_ROWS, VPM_BYTES, Width, first_sub_index, mode_width
 from vc4lab.v3d.vpm.shader_rows import LANES, ROW_BYTES
 
 _WORD = 0xFFFFFFFF

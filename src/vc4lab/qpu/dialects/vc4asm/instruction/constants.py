@@ -64,9 +64,7 @@ def ways() -> dict[int, tuple[Way, ...]]:
             plain += [(int(result.word[c]), Way(is_mul, int(op), c)) for c in codes]
             for order, pack in enumerate(_PACKS):
                 words = pack_register(semantics, pack, result, zero)
-                packed += [
-                    (order, int(words[c]), Way(is_mul, int(op), c, int(pack))) for c in codes
-                ]
+                packed += [(order, int(words[c]), Way(is_mul, int(op), c, int(pack))) for c in codes]
             if is_mul:
                 words = pack_colour(semantics, Pack.B8_ALL, result.word, zero)
                 packed += [
@@ -79,8 +77,7 @@ def ways() -> dict[int, tuple[Way, ...]]:
         if word:
             found.setdefault(word, []).append(way)
     return {
-        word: tuple(sorted(choices, key=lambda way: way.code >= ROTATIONS))
-        for word, choices in found.items()
+        word: tuple(sorted(choices, key=lambda way: way.code >= ROTATIONS)) for word, choices in found.items()
     }
 
 

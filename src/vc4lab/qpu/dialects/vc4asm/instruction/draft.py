@@ -22,32 +22,10 @@ from vc4lab.qpu.dialects.vc4asm.instruction.fields import (
     Role,
 )
 from vc4lab.qpu.dialects.vc4asm.instruction.operands import Operands, code_of
-from vc4lab.qpu.dialects.vc4asm.values import (
-    Access,
-    Label,
-    Lanes,
-    Packing,
-    Register,
-    Value,
-    kind_of,
-)
+from vc4lab.qpu.dialects.vc4asm.values import Access, Label, Lanes, Packing, Register, Value, kind_of
 from vc4lab.qpu.isa.accesses import accesses
-from vc4lab.qpu.isa.encoding import (
-    LINK_OFFSET,
-    NOP_WORD,
-    Alu,
-    Branch,
-    LoadImmediate,
-)
-from vc4lab.qpu.isa.operations import (
-    AddOp,
-    BranchCondition,
-    Condition,
-    LoadMode,
-    MulOp,
-    Mux,
-    Signal,
-)
+from vc4lab.qpu.isa.encoding import LINK_OFFSET, NOP_WORD, Alu, Branch, LoadImmediate
+from vc4lab.qpu.isa.operations import AddOp, BranchCondition, Condition, LoadMode, MulOp, Mux, Signal
 from vc4lab.qpu.isa.registers import REGFILE_SIZE
 
 
@@ -235,9 +213,7 @@ class Draft(Operands):
             raise self.fail("a load immediate leaves no room for another operation")
         self.signal, self.load_mode, self.immediate = int(Signal.LOAD_IMMEDIATE), int(mode), word
 
-    def _semaphore(
-        self, register: Register, mode: LoadMode, acquires: bool
-    ) -> tuple[LoadMode, int]:
+    def _semaphore(self, register: Register, mode: LoadMode, acquires: bool) -> tuple[LoadMode, int]:
         if not register.is_semaphore:
             raise self.fail("a load immediate takes a constant or a semaphore")
         if mode == LoadMode.SEMAPHORE and acquires != bool(register.access & Access.ACQUIRE):
@@ -245,9 +221,7 @@ class Draft(Operands):
         bit = RELEASE_BIT if register.access & Access.ACQUIRE else 0
         return LoadMode.SEMAPHORE, register.number | bit
 
-    def _load_word(
-        self, value: int | float | Lanes, mode: LoadMode, acquires: bool
-    ) -> tuple[LoadMode, int]:
+    def _load_word(self, value: int | float | Lanes, mode: LoadMode, acquires: bool) -> tuple[LoadMode, int]:
         word = self.word(value)
         if isinstance(value, Lanes):
             if mode == LoadMode.SEMAPHORE:

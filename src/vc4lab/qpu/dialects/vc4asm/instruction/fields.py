@@ -7,9 +7,7 @@ from enum import IntFlag
 from typing import Final, Self
 
 from vc4lab.qpu.dialects.vc4asm.instruction.constants import ROTATIONS
-from vc4lab.qpu.dialects.vc4asm.values import (
-    Packing,
-)
+from vc4lab.qpu.dialects.vc4asm.values import Packing
 from vc4lab.qpu.isa.accesses import Kind
 from vc4lab.qpu.isa.operations import (
     FLOAT_INPUT_ADD_OPS,
@@ -47,11 +45,7 @@ SHARED_READS: Final = frozenset(
 SHARED_WRITES: Final = frozenset(
     n for n in range(REGFILE_SIZE, 64) if WRITE_NAMES["a"][n] == WRITE_NAMES["b"][n]
 )
-TO_MUL: Final = {
-    AddOp.V8ADDS: MulOp.V8ADDS,
-    AddOp.V8SUBS: MulOp.V8SUBS,
-    AddOp.NOP: MulOp.NOP,
-}
+TO_MUL: Final = {AddOp.V8ADDS: MulOp.V8ADDS, AddOp.V8SUBS: MulOp.V8SUBS, AddOp.NOP: MulOp.NOP}
 _MOVES_TO_MUL: Final = {
     AddOp.XOR: MulOp.V8SUBS, AddOp.SUB: MulOp.V8SUBS,
     AddOp.OR: MulOp.V8MIN, AddOp.AND: MulOp.V8MIN, AddOp.MIN: MulOp.V8MIN, AddOp.MAX: MulOp.V8MIN,
@@ -151,10 +145,7 @@ class Fields:
         if self.signal == Signal.SMALL_IMMEDIATE and self.raddr_b >= ROTATIONS:
             return False
         add, mul = self.op
-        same_add, same_mul = (
-            self.mux[ADD][0] == self.mux[ADD][1],
-            self.mux[MUL][0] == self.mux[MUL][1],
-        )
+        same_add, same_mul = (self.mux[ADD][0] == self.mux[ADD][1], self.mux[MUL][0] == self.mux[MUL][1])
         if mul in TO_ADD:
             new_add = int(TO_ADD[MulOp(mul)])
         elif mul in (MulOp.V8MIN, MulOp.V8MAX) and same_mul:

@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 from vc4lab.qpu.dialects.vc4asm.instruction.constants import ROTATIONS, constant_of, ways
-from vc4lab.qpu.dialects.vc4asm.instruction.fields import (
-    ADD,
-    MUL,
-    SHARED_READS,
-    SHARED_WRITES,
-    UNUSED,
-    Role,
-)
+from vc4lab.qpu.dialects.vc4asm.instruction.fields import ADD, MUL, SHARED_READS, SHARED_WRITES, UNUSED, Role
 from vc4lab.qpu.dialects.vc4asm.instruction.packs import Packs
-from vc4lab.qpu.dialects.vc4asm.values import (
-    Access,
-    Lanes,
-    Register,
-    Value,
-    kind_of,
-)
-from vc4lab.qpu.isa.operations import (
-    SMALL_IMMEDIATES,
-    AddOp,
-    Mux,
-    Pack,
-    Signal,
-)
+from vc4lab.qpu.dialects.vc4asm.values import Access, Lanes, Register, Value, kind_of
+from vc4lab.qpu.isa.operations import SMALL_IMMEDIATES, AddOp, Mux, Pack, Signal
 from vc4lab.qpu.isa.registers import REGFILE_SIZE, Write
 from vc4lab.qpu.text.expressions import ExpressionError, to_word
 

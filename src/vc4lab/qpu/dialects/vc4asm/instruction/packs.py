@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from vc4lab.qpu.dialects.vc4asm.instruction.fields import ADD, MUL, Fields, Role
-from vc4lab.qpu.dialects.vc4asm.values import (
-    Packing,
-)
-from vc4lab.qpu.isa.operations import (
-    AddOp,
-    Mux,
-    Pack,
-    Signal,
-)
+from vc4lab.qpu.dialects.vc4asm.values import Packing
+from vc4lab.qpu.isa.operations import AddOp, Mux, Pack, Signal
 from vc4lab.qpu.isa.registers import REGFILE_SIZE
 
 
