@@ -9,7 +9,7 @@ import pytest
 from tests.driver.drawing import Drawing
 from tests.mesa.conftest import RawClient, RunningServer
 
-from vc4lab.driver.compiler_entries import mesa_compiler
+from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol import messages
 

@@ -20,7 +20,7 @@ from tests.mesa.conftest import RunningServer
 from vc4lab.driver.capture.model import Capture
 from vc4lab.driver.capture.recorder import Recorder
 from vc4lab.driver.capture.store import save_capture
-from vc4lab.driver.compiler_entries import mesa_compiler
+from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol import messages
 from vc4lab.mesa.protocol.codes import BlendFactor, Primitive, Stage

@@ -14,11 +14,11 @@ from tests.driver.test_compile import SAMPLES, check_fragment
 from tests.mesa.conftest import RunningServer
 
 from vc4lab.driver.compiler.compile import compile_fragment
-from vc4lab.driver.compiler.keys import FragmentKey
-from vc4lab.driver.compiler.lower.floats import Floats
+from vc4lab.driver.compiler.interface import FragmentKey
+from vc4lab.driver.compiler.lower.arithmetic import Floats
 from vc4lab.driver.compiler.machine.code import Operand, Reg
 from vc4lab.driver.compiler.tgsi.parser import parse
-from vc4lab.driver.compiler_entries import mesa_compiler
+from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol import messages
 from vc4lab.mesa.protocol.codes import Primitive

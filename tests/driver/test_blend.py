@@ -9,7 +9,7 @@ from tests.support.compiled_shaders import any_pixels, check_rules, run_compiled
 from tests.support.shader_runs import LANES
 
 from vc4lab.driver.compiler.compile import compile_fragment
-from vc4lab.driver.compiler.keys import ColorTarget, FragmentKey
+from vc4lab.driver.compiler.interface import ColorTarget, FragmentKey
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.mesa.protocol.codes import BlendFactor, BlendFunc, Compare, LogicOp
 from vc4lab.mesa.protocol.objects import BlendTarget

@@ -144,8 +144,8 @@ def test_samples_are_kept(tmp_path):
     from tests.driver.small_scene import WINDOW, server_and_drawing
     from tests.driver.test_samples import WHOLE, Sampled
 
+    from vc4lab.driver.capture.folder import picture_views
     from vc4lab.driver.capture.recorder import Recorder
-    from vc4lab.driver.capture.unpack import picture_views
     from vc4lab.mesa.protocol.state_commands import SetSampleMask
 
     server, drawing = server_and_drawing(tmp_path)

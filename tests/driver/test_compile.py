@@ -22,9 +22,15 @@ from tests.support.shader_runs import LANES, SAMPLES
 
 from vc4lab.driver.compiler import compile as compile_module
 from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
-from vc4lab.driver.compiler.keys import FragmentKey, TextureKey, VertexKey
+from vc4lab.driver.compiler.interface import (
+    CompiledShader,
+    FragmentKey,
+    Stage,
+    TextureKey,
+    UniformKind,
+    VertexKey,
+)
 from vc4lab.driver.compiler.machine.code import TooComplex
-from vc4lab.driver.compiler.result import CompiledShader, Stage, UniformKind
 from vc4lab.driver.compiler.ssa.ops import Words
 from vc4lab.driver.compiler.ssa.values import Function
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS, Kind, Operation, Shape

@@ -12,9 +12,9 @@ from tests.driver.small_scene import HEIGHT, WIDTH
 from tests.driver.test_captures import SMALL, kept_pictures, pictures
 
 from vc4lab.capture.errors import CaptureError
+from vc4lab.driver.capture.folder import VIEWS, unpack
 from vc4lab.driver.capture.load import open_capture
 from vc4lab.driver.capture.player import Player
-from vc4lab.driver.capture.unpack import VIEWS, unpack
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.driver import shaders
 from tests.driver.drawing import DEPTH, RGBA, Drawing
 from tests.driver.small_scene import WINDOW, server_and_drawing
 
-from vc4lab.driver.frames import aside
+from vc4lab.driver.frames import job
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol.codes import Primitive, Stage
 from vc4lab.mesa.protocol.state_commands import SetSamplerViews
@@ -181,7 +181,7 @@ def test_reading_copying_and_drawing_over(program: Program) -> None:
 
 
 def test_more_than_wait(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aside, "MOST", 2)
+    monkeypatch.setattr(job, "MOST", 2)
     drawing = program.drawing
     others = [drawing.texture(SIZE, SIZE, RGBA) for _ in range(5)]
     for number, handle in enumerate(others):

@@ -16,9 +16,15 @@ from tests.support.compiled_shaders import (
 from tests.support.shader_runs import LANES
 
 from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
-from vc4lab.driver.compiler.keys import FragmentKey, Primitives, TextureKey, Varying, VertexKey
+from vc4lab.driver.compiler.interface import (
+    FragmentKey,
+    Primitives,
+    TextureKey,
+    UniformKind,
+    Varying,
+    VertexKey,
+)
 from vc4lab.driver.compiler.machine.code import TooComplex
-from vc4lab.driver.compiler.result import UniformKind
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.mesa.protocol.codes import Compare, Swizzle
 from vc4lab.mesa.protocol.formats import Format

@@ -13,10 +13,10 @@ from tests.driver.shaders import UNIFORM_COLOUR, VARYING_COLOUR
 from tests.mesa.conftest import RunningServer
 
 from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
-from vc4lab.driver.compiler.keys import FragmentKey, VertexKey
+from vc4lab.driver.compiler.interface import FragmentKey, VertexKey
 from vc4lab.driver.compiler.machine.code import TooComplex
 from vc4lab.driver.compiler.tgsi.parser import parse
-from vc4lab.driver.compiler_entries import mesa_compiler
+from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol import messages, objects, state_commands
 from vc4lab.mesa.protocol.codes import Primitive, Stage

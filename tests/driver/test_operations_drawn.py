@@ -34,7 +34,7 @@ from tests.driver.test_textures import quad
 from tests.mesa.conftest import RunningServer
 
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS
-from vc4lab.driver.compiler_entries import mesa_compiler
+from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol import messages, state_commands
 from vc4lab.mesa.protocol.codes import Compare, MipFilter, Primitive, Stage, Target

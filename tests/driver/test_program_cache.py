@@ -8,10 +8,10 @@ from typing import NoReturn
 
 import pytest
 
-from vc4lab.driver import compiler_entries
-from vc4lab.driver.compiler.keys import FragmentKey, TextureKey, VertexKey
-from vc4lab.driver.compiler_entries import mesa_compiler
+from vc4lab.driver import program_cache
+from vc4lab.driver.compiler.interface import FragmentKey, TextureKey, VertexKey
 from vc4lab.driver.draws.programs import CompileError
+from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.mesa.protocol.codes import Compare
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.simd import cache
@@ -33,8 +33,8 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> NoReturn:
         raise AssertionError("it is compiled again")
 
-    monkeypatch.setattr(compiler_entries, "compile_fragment", refuse)
-    monkeypatch.setattr(compiler_entries, "compile_vertex", refuse)
+    monkeypatch.setattr(program_cache, "compile_fragment", refuse)
+    monkeypatch.setattr(program_cache, "compile_vertex", refuse)
 
 
 def objects(folder: Path) -> list[Path]:

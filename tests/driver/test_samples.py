@@ -12,9 +12,9 @@ from tests.mesa.conftest import RawClient, RunningServer
 from tests.support.compiled_shaders import check_rules
 
 from vc4lab.driver.compiler.compile import compile_fragment
-from vc4lab.driver.compiler.keys import ColorTarget, FragmentKey
-from vc4lab.driver.compiler.tgsi.errors import TgsiError
+from vc4lab.driver.compiler.interface import ColorTarget, FragmentKey
 from vc4lab.driver.compiler.tgsi.parser import parse
+from vc4lab.driver.compiler.tgsi.program import TgsiError
 from vc4lab.mesa.protocol import messages, objects, state_commands, work_commands
 from vc4lab.mesa.protocol.codes import BlendFactor, Compare, Filter, LogicOp, Primitive, Stage, StencilOp
 from vc4lab.mesa.protocol.formats import Format

@@ -15,7 +15,7 @@ from tests.support.compiled_shaders import any_pixels, check_rules, run_compiled
 from tests.support.shader_runs import LANES
 
 from vc4lab.driver.compiler.compile import compile_fragment
-from vc4lab.driver.compiler.keys import ColorTarget, FragmentKey
+from vc4lab.driver.compiler.interface import ColorTarget, FragmentKey
 from vc4lab.mesa.protocol import objects, state_commands, work_commands
 from vc4lab.mesa.protocol.capabilities import SRGB, videocore
 from vc4lab.mesa.protocol.codes import BlendFactor, BlendFunc, Filter, LogicOp, Primitive, Wrap

@@ -11,16 +11,15 @@ import pytest
 from tests.support.shader_runs import LANES, SAMPLES, START, AnyProgram, any_inputs, both, result, words
 
 from vc4lab.driver.compiler.ssa import from_tgsi
-from vc4lab.driver.compiler.ssa.checks import check_ssa
 from vc4lab.driver.compiler.ssa.expand import SETS, SIMPLE
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
 from vc4lab.driver.compiler.ssa.golden import Inputs, run
+from vc4lab.driver.compiler.ssa.inspection import check_ssa, print_ssa
 from vc4lab.driver.compiler.ssa.ops import OPS, compute
-from vc4lab.driver.compiler.ssa.printer import print_ssa
 from vc4lab.driver.compiler.ssa.values import Value
-from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS, Shape
 from vc4lab.driver.compiler.tgsi.parser import parse
+from vc4lab.driver.compiler.tgsi.program import TgsiError
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)

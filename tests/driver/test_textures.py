@@ -12,7 +12,7 @@ from tests.driver.shaders import TEXTURED, VARYING
 from tests.mesa.conftest import RunningServer
 from tests.support.texture_reference import decode_etc1
 
-from vc4lab.driver.compiler_entries import mesa_compiler
+from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol import messages
 from vc4lab.mesa.protocol.codes import Compare, Filter, MipFilter, Primitive, Stage, Target, Wrap

@@ -8,10 +8,8 @@ import pytest
 from tests.support.shader_runs import SAMPLES
 
 from vc4lab.diagnostics import catalogue
-from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS, Kind, Shape
 from vc4lab.driver.compiler.tgsi.parser import immediate_word, parse
-from vc4lab.driver.compiler.tgsi.printer import print_tgsi
 from vc4lab.driver.compiler.tgsi.program import (
     Declaration,
     File,
@@ -23,6 +21,8 @@ from vc4lab.driver.compiler.tgsi.program import (
     Source,
     Target,
     Texture,
+    TgsiError,
+    print_tgsi,
 )
 
 START = "FRAG\nDCL IN[0].xy, GENERIC[1], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL TEMP[0..3]\n"

@@ -7,8 +7,8 @@ import pytest
 from tests.support.shader_runs import START, result
 
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
+from vc4lab.driver.compiler.ssa.loops import unroll
 from vc4lab.driver.compiler.ssa.optimise import optimise, walk
-from vc4lab.driver.compiler.ssa.unroll import unroll
 from vc4lab.driver.compiler.ssa.values import Loop
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.v3d.tmu.requests import MAX_REQUESTS

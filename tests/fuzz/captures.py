@@ -14,10 +14,10 @@ from tests.fuzz.fuzzer import INTERESTING, Fuzzer, Plan, fuzzer, scribble, size_
 
 from vc4lab.capture.errors import CaptureError
 from vc4lab.diagnostics import catalogue
+from vc4lab.driver.capture.folder import folder_files, unpack
 from vc4lab.driver.capture.load import open_capture
 from vc4lab.driver.capture.player import Player
 from vc4lab.driver.capture.show import Show
-from vc4lab.driver.capture.unpack import folder_files, unpack
 
 SMALL = Path(__file__).parents[1] / "data" / "captures" / "small.vc4cap"
 TEXT = (".txt", ".csv", ".json", ".tgsi", ".qasm")

@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.fuzz.fuzzer import Fuzzer, Plan, fuzzer
 from tests.support.shader_runs import AnyProgram, any_inputs, both
 
-from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.parser import parse
+from vc4lab.driver.compiler.tgsi.program import TgsiError
 
 
 @fuzzer

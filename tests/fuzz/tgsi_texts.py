@@ -7,11 +7,9 @@ from pathlib import Path
 
 from tests.fuzz.fuzzer import Fuzzer, Plan, fuzzer, scribble, size_of
 
-from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS
 from vc4lab.driver.compiler.tgsi.parser import parse
-from vc4lab.driver.compiler.tgsi.printer import print_tgsi
-from vc4lab.driver.compiler.tgsi.program import Program
+from vc4lab.driver.compiler.tgsi.program import Program, TgsiError, print_tgsi
 
 _TOKENS = """
 VERT FRAG DCL IMM PROPERTY FLT32 UINT32 INT32 IN[0] OUT[0] TEMP[0] TEMP[1].x CONST[0] IMM[0] ADDR[0]

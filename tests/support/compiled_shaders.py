@@ -8,8 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.support.shader_runs import LANES, any_inputs
 
-from vc4lab.driver.compiler.keys import Varying, VertexKey
-from vc4lab.driver.compiler.result import CompiledShader, CompiledVertex, Stage, Uniform, UniformKind
+from vc4lab.driver.compiler.interface import (
+    CompiledShader,
+    CompiledVertex,
+    Stage,
+    Uniform,
+    UniformKind,
+    Varying,
+    VertexKey,
+)
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
 from vc4lab.driver.compiler.ssa.golden import Inputs, Outputs, run
 from vc4lab.driver.compiler.ssa.ops import Words

@@ -13,7 +13,7 @@ from vc4lab.cli.exit_codes import failed
 from vc4lab.files import Unusable, read_source, why, write_file
 
 if TYPE_CHECKING:
-    from vc4lab.driver.compiler.result import CompiledShader
+    from vc4lab.driver.compiler.interface import CompiledShader
     from vc4lab.driver.compiler.tgsi.program import Program
 
 LARGEST_INPUT = 4 << 20
@@ -44,8 +44,8 @@ def compile(
 ) -> None:
     """Compile a shader for the QPU and list its program and its uniforms."""
     from vc4lab.driver.compiler.machine.code import TooComplex
-    from vc4lab.driver.compiler.tgsi.errors import TgsiError
     from vc4lab.driver.compiler.tgsi.parser import parse
+    from vc4lab.driver.compiler.tgsi.program import TgsiError
 
     try:
         text = read_source(file, LARGEST_INPUT).decode("utf-8", "replace")
@@ -80,7 +80,7 @@ def _stage(program: Program, stage: StageName | None, file: str) -> StageName:
 def _compiled(program: Program, stage: StageName, blend: bool, depth: bool) -> CompiledShader:
     """The program with state as a simple draw has it: attributes of floats, an RGBA8888 buffer."""
     from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
-    from vc4lab.driver.compiler.keys import ColorTarget, FragmentKey, Varying, VertexKey
+    from vc4lab.driver.compiler.interface import ColorTarget, FragmentKey, Varying, VertexKey
     from vc4lab.driver.compiler.tgsi.program import File
     from vc4lab.mesa.protocol.codes import BlendFactor, BlendFunc
     from vc4lab.mesa.protocol.formats import Format
@@ -115,9 +115,9 @@ def _steps(program: Program) -> Iterator[str]:
     """The text, the SSA form, and what it is without control flow."""
     from vc4lab.driver.compiler.ssa.flatten import flatten
     from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
+    from vc4lab.driver.compiler.ssa.inspection import print_ssa
     from vc4lab.driver.compiler.ssa.optimise import optimise
-    from vc4lab.driver.compiler.ssa.printer import print_ssa
-    from vc4lab.driver.compiler.tgsi.printer import print_tgsi
+    from vc4lab.driver.compiler.tgsi.program import print_tgsi
 
     function = optimise(to_ssa(program))
     yield "# text"

@@ -65,7 +65,7 @@ def _list_lines(memory: Any, job: Any) -> Iterable[str]:
 
 
 def _save(capture: Any, folder: Path) -> None:
-    from vc4lab.driver.capture.unpack import picture_views
+    from vc4lab.driver.capture.folder import picture_views
 
     for name, data, _ in picture_views(capture):
         target = folder / Path(name).name

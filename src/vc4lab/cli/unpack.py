@@ -19,7 +19,7 @@ def unpack(
 ) -> None:
     """Write a capture as text, CSV and PNG, to edit and to draw with vc4lab replay FOLDER."""
     from vc4lab.capture.errors import CaptureError
-    from vc4lab.driver.capture.unpack import unpack as write
+    from vc4lab.driver.capture.folder import unpack as write
 
     found = opened(capture)
     try:

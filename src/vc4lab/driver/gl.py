@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.driver.capture.recorder import Recorder
-from vc4lab.driver.compiler_entries import mesa_compiler
 from vc4lab.driver.pictures import Snapshot
+from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.images.png import png_bytes
 from vc4lab.mesa.server.program import SOCKET, TMP, PrivateTmp, Program, raise_limit

@@ -4,19 +4,26 @@ A program is found by its shader's text, the state in its key, and a digest of a
 sources, so that a change of the compiler compiles anew. What cannot be read is compiled and
 written again. Files are completed before they have their names: any number of processes may use
 the folder. They are tables (`capture/stored_programs.py`), read with checks.
+
+The compiler as draws use it: TGSI text and key → program, from disk where it was made before.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeVar
 
 from vc4lab.capture.errors import CaptureError
 from vc4lab.capture.table import Value
 from vc4lab.driver.capture.stored_programs import StoredProgram, from_json, plain, to_json
-from vc4lab.driver.compiler.keys import FragmentKey, VertexKey
-from vc4lab.driver.compiler.result import CompiledShader, CompiledVertex
+from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
+from vc4lab.driver.compiler.interface import CompiledShader, CompiledVertex, FragmentKey, VertexKey
+from vc4lab.driver.compiler.machine.code import TooComplex
+from vc4lab.driver.compiler.tgsi.parser import parse
+from vc4lab.driver.compiler.tgsi.program import Program, TgsiError
+from vc4lab.driver.draws.programs import CompileError, Compiler
 from vc4lab.simd import cache
 
 Made = TypeVar("Made", CompiledShader, CompiledVertex)
@@ -45,3 +52,32 @@ def _read(name: str, text: str) -> CompiledShader | CompiledVertex | None:
         return from_json(Value(json.loads(data), "", name), text).made
     except (CaptureError, ValueError, RecursionError):
         return None
+
+
+def mesa_compiler() -> Compiler:
+    """That of `compiler/`."""
+    return Compiler(_fragment, _vertex)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Program:
+    return parse(text)
+
+
+def _fragment(text: str, key: FragmentKey) -> CompiledShader:
+    try:
+        return kept(text, key, CompiledShader, lambda: compile_fragment(_parsed(text), key))
+    except (TgsiError, TooComplex) as reason:
+        raise _error("fragment", reason) from None
+
+
+def _vertex(text: str, key: VertexKey) -> CompiledVertex:
+    try:
+        return kept(text, key, CompiledVertex, lambda: compile_vertex(_parsed(text), key))
+    except (TgsiError, TooComplex) as reason:
+        raise _error("vertex", reason) from None
+
+
+def _error(stage: str, reason: TgsiError | TooComplex) -> CompileError:
+    line = reason.line if isinstance(reason, TgsiError) else 0
+    return CompileError(f"{stage} shader: {reason}", line)

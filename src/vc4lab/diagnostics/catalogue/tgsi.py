@@ -47,7 +47,7 @@ ENTRIES = [
         "TGSI-006",
         "Shader too large",
         "A shader has more lines, registers or nested blocks than a compiler may be asked for.",
-        "src/vc4lab/driver/compiler/tgsi/limits.py",
+        "src/vc4lab/driver/compiler/tgsi/program.py",
         "The limits are far above what Mesa makes of shaders for a VideoCore IV.",
     ),
     Entry(
@@ -62,7 +62,7 @@ ENTRIES = [
         "TGSI-008",
         "Vertex format without a conversion",
         "A vertex element has a format that vertex programs do not convert to floats.",
-        "src/vc4lab/driver/compiler/lower/attributes.py",
+        "src/vc4lab/driver/compiler/lower/vertex.py",
         "Formats of 8, 16 and 32 bits with up to four components are converted.",
     ),
     Entry(

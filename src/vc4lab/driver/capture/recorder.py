@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.driver.capture.model import STAGES, Capture, CapturedFrame, CapturedResource, box_shape
 from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.block_reader import BlockReader, with_own_offsets
 from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS, Codec
+from vc4lab.driver.queue.stored_blocks import BlockReader, with_own_offsets
 from vc4lab.images.png import png_bytes
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.messages import ResourceCreate2

@@ -9,19 +9,18 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.driver.capture.constants import constants_rows
 from vc4lab.driver.capture.model import STAGES, Capture, CapturedFrame
 from vc4lab.driver.capture.player import Player
 from vc4lab.driver.capture.state_text import part_lines
 from vc4lab.driver.capture.store import part_file, resource_file
-from vc4lab.driver.capture.vertices import DrawTables, Table, header, rows_text
+from vc4lab.driver.capture.tables import DrawTables, Table, constants_rows, header, rows_text
 from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.text import command_text, payload_words, ref_text
+from vc4lab.driver.queue.commands import command_text, payload_words, ref_text
 from vc4lab.qpu.text.disassembler import disassemble
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
-    from vc4lab.driver.compiler.result import CompiledShader
+    from vc4lab.driver.compiler.interface import CompiledShader
     from vc4lab.driver.queue.events import DrawAdded, JobDrawn
 
 ListLines = Callable[[Any, Any], Iterable[str]]

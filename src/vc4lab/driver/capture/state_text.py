@@ -14,7 +14,7 @@ from typing import Any
 from vc4lab.capture.lines import Line, Lines, read_lines
 from vc4lab.driver.capture.model import MAX_CONSTANT_BUFFERS, STAGES, CapturedResource
 from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS, SURFACES, Codec
-from vc4lab.driver.queue.text import parse_ref, parse_value, real_text, ref_text, value_words
+from vc4lab.driver.queue.commands import parse_ref, parse_value, real_text, ref_text, value_words
 from vc4lab.mesa.protocol.fields import REST, Malformed, Spec
 from vc4lab.mesa.state.pipe import INDEX_SIZES, Framebuffer, IndexBuffer
 

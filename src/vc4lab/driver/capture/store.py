@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from vc4lab import __version__
 from vc4lab.capture import table
 from vc4lab.capture.files import write_archive
-from vc4lab.driver.capture.constants import constants_csv
 from vc4lab.driver.capture.state_text import part_lines
 from vc4lab.driver.capture.stored_programs import to_json
-from vc4lab.driver.queue.text import command_text, ref_text
+from vc4lab.driver.capture.tables import constants_csv
+from vc4lab.driver.queue.commands import command_text, ref_text
 
 if TYPE_CHECKING:
     from vc4lab.driver.capture.model import Capture, CapturedFrame, CapturedResource

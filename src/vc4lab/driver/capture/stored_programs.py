@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.driver.compiler.keys import FragmentKey, Varying, VertexKey
-from vc4lab.driver.compiler.result import (
+from vc4lab.driver.compiler.interface import (
     VERTEX_NUMBER,
     AttributeSlot,
     CompiledShader,
     CompiledVertex,
+    FragmentKey,
     Stage,
     Uniform,
     UniformKind,
+    Varying,
+    VertexKey,
 )
 from vc4lab.driver.draws.programs import CompileError, Compiler
 from vc4lab.mesa.protocol.payload import Payload

@@ -12,26 +12,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from vc4lab.driver.compiler.keys import FragmentKey, Varying, VertexKey
+from vc4lab.driver.compiler.interface import (
+    NO_ELEMENT,
+    AttributeSlot,
+    CompiledShader,
+    CompiledVertex,
+    FragmentKey,
+    Stage,
+    Varying,
+    VertexKey,
+)
 from vc4lab.driver.compiler.lower.fragment import Fragment
 from vc4lab.driver.compiler.lower.values import Values
 from vc4lab.driver.compiler.lower.vertex import Vertex, sizes_of
 from vc4lab.driver.compiler.machine.code import Op, Reg, TooComplex
-from vc4lab.driver.compiler.machine.finish import end
-from vc4lab.driver.compiler.machine.output import Scheduled
+from vc4lab.driver.compiler.machine.output import Scheduled, end
 from vc4lab.driver.compiler.machine.policies import POLICIES, SPARING, Policy
 from vc4lab.driver.compiler.machine.schedule import SWITCH_DISTANCE, schedule
 from vc4lab.driver.compiler.machine.threads import in_parts
-from vc4lab.driver.compiler.result import NO_ELEMENT, AttributeSlot, CompiledShader, CompiledVertex, Stage
 from vc4lab.driver.compiler.ssa.flatten import flatten
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
-from vc4lab.driver.compiler.ssa.hoist import hoist
+from vc4lab.driver.compiler.ssa.loops import hoist, unroll
 from vc4lab.driver.compiler.ssa.optimise import optimise
 from vc4lab.driver.compiler.ssa.relax import relax
-from vc4lab.driver.compiler.ssa.unroll import unroll
 from vc4lab.driver.compiler.ssa.values import Block, Function
-from vc4lab.driver.compiler.tgsi.errors import TgsiError
-from vc4lab.driver.compiler.tgsi.program import File, Program
+from vc4lab.driver.compiler.tgsi.program import File, Program, TgsiError
 from vc4lab.driver.compiler.tgsi.window import with_distances, with_stipple, without_clipped
 
 Made = TypeVar("Made", CompiledShader, CompiledVertex)

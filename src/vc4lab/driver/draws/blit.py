@@ -33,8 +33,7 @@ from vc4lab.mesa.store.blits import linear_pair
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.prepared import PreparedDraw
-    from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.gpu.resource import GpuResource
+    from vc4lab.driver.gpu.memory import GpuMemory, GpuResource
     from vc4lab.driver.queue.commands import Blit, Draw
 
 objects: Any = declared

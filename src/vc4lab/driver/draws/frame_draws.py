@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vc4lab.bits import signed32
-from vc4lab.driver.draws.placed import FIXED, KNOWN, Move, Piece, Placed, Sink
 from vc4lab.driver.draws.placing import MOST_CHANGES, SHADER_STATE_BYTES, native_place
+from vc4lab.driver.draws.plans import FIXED, KNOWN, Move, Piece, Placed, Sink
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.mesa.protocol.limits import VERTEX_BUFFERS
 from vc4lab.records import declarations as d

@@ -9,16 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.driver.compiler.keys import (
+from vc4lab.driver.compiler.interface import (
     ALL_SAMPLES,
     ColorTarget,
     FragmentKey,
     Primitives,
     TextureKey,
+    UniformKind,
     VertexKey,
 )
-from vc4lab.driver.compiler.result import UniformKind
-from vc4lab.driver.draws.stencil import stencil_words
+from vc4lab.driver.draws.state_records import stencil_words
 from vc4lab.driver.draws.textures import texture_key
 from vc4lab.driver.draws.uniforms import StreamPlan, stream_plan
 from vc4lab.driver.draws.vertices import SINGLE, ShaderRecords

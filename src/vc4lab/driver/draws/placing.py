@@ -7,8 +7,18 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from vc4lab.driver.draws.index_scan import BLOCK, index_range, shifted, until_restart
-from vc4lab.driver.draws.placed import ARRAYS, INDEXED, LookUp, Move, Piece, Placed, Seen, Sink, Used
-from vc4lab.driver.draws.plans import PLAN_WORDS
+from vc4lab.driver.draws.plans import (
+    ARRAYS,
+    INDEXED,
+    PLAN_WORDS,
+    LookUp,
+    Move,
+    Piece,
+    Placed,
+    Seen,
+    Sink,
+    Used,
+)
 from vc4lab.driver.draws.primitives import MAX_INDEX, MAX_VERTICES
 from vc4lab.memory.pointers import host, word_at
 from vc4lab.records import declarations as d

@@ -17,7 +17,7 @@ from vc4lab.driver.draws.plans import DrawPlan
 from vc4lab.driver.draws.uniforms import late_word, stream_words
 
 if TYPE_CHECKING:
-    from vc4lab.driver.compiler.result import Uniform
+    from vc4lab.driver.compiler.interface import Uniform
     from vc4lab.driver.draws.pipeline import Pipeline
     from vc4lab.driver.draws.uniforms import StreamPlan, StreamValues
     from vc4lab.driver.gpu.memory import GpuMemory

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vc4lab.driver.draws.polygon_mode import drawn_as, outlines
-from vc4lab.driver.draws.provoking import first_is_last
+from vc4lab.driver.draws.polygons import drawn_as, first_is_last, outlines
 from vc4lab.mesa.protocol.codes import Primitive
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records import declarations as d

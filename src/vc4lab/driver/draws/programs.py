@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from vc4lab.driver.compiler.keys import FragmentKey, VertexKey
-from vc4lab.driver.compiler.result import CompiledShader, CompiledVertex
+from vc4lab.driver.compiler.interface import CompiledShader, CompiledVertex, FragmentKey, VertexKey
 
 if TYPE_CHECKING:
     from vc4lab.driver.gpu.memory import GpuMemory

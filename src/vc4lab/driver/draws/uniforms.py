@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.driver.compiler.result import CompiledShader, Uniform, UniformKind
+from vc4lab.driver.compiler.interface import CompiledShader, Uniform, UniformKind
 from vc4lab.driver.compiler.tgsi.window import STIPPLE
 from vc4lab.driver.draws.textures import Texture, float_word
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vc4lab.driver.compiler.result import VERTEX_NUMBER
+from vc4lab.driver.compiler.interface import VERTEX_NUMBER
 from vc4lab.mesa.protocol.formats import Format, layout_of
 from vc4lab.mesa.store.resources import Refused
 from vc4lab.records.shader import (
@@ -23,7 +23,7 @@ from vc4lab.records.shader import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vc4lab.driver.compiler.result import AttributeSlot
+    from vc4lab.driver.compiler.interface import AttributeSlot
     from vc4lab.driver.draws.primitives import Batch
     from vc4lab.driver.draws.programs import PlacedFragment, PlacedVertex
     from vc4lab.driver.gpu.memory import GpuMemory

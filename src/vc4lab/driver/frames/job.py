@@ -1,7 +1,16 @@
-"""A frame that is being drawn: its clears and draws until something needs the pixels."""
+"""A frame that is being drawn: its clears and draws until something needs the pixels.
+
+Frames that wait while others are drawn.
+
+A program that clears its window and draws to it, then to textures, and then to the window again has
+one frame for the window in this way: what was drawn need not be stored, and loaded again. Frames
+that wait do not depend on each other: none reads or writes what another one writes. The frame at
+hand may read what they write; then they are drawn before it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +27,7 @@ from vc4lab.records.control import build
 if TYPE_CHECKING:
     from vc4lab.driver.draws.frame_draws import FrameDraws, KeptDraws, PlacedDraw, Vertices
     from vc4lab.driver.draws.prepared import PreparedDraw
-    from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.gpu.resource import GpuResource
+    from vc4lab.driver.gpu.memory import GpuMemory, GpuResource
     from vc4lab.mesa.state.pipe import Framebuffer
 
 MOST_LISTS = 16
@@ -78,7 +86,7 @@ class FrameJob:
         self.cleared = 0
         self.drawn: list[int] = []
         self._kept: KeptDraws | None = None
-        """Its draws, while another frame gets some (`aside.py`)."""
+        """Its draws, while another frame gets some (`FramesAside`)."""
         self.uses_depth = False
         self.writes_depth = False
         self.writes_stencil = False
@@ -244,3 +252,49 @@ def _begin(tile_lists: int, columns: int, rows: int, *, is_sampled: bool) -> byt
 _TRIANGLES = {"type": ListPrimitive.TRIANGLES, "data": ListData.INDEX16}
 _END = build(d.IncrementSemaphore) + build(d.Flush)
 assert BlockSize.B32.size == FIRST_BLOCK
+
+
+MOST = 8
+
+
+class FramesAside:
+    """Those of a queue, the oldest first."""
+
+    def __init__(self) -> None:
+        self._jobs: list[FrameJob] = []
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another one."""
+        return len(self._jobs) >= MOST
+
+    def put(self, job: FrameJob) -> None:
+        """One more. What it depends on was drawn, and there is room for it."""
+        job.put_aside()
+        self._jobs.append(job)
+
+    def take(self, framebuffer: Framebuffer) -> FrameJob | None:
+        """The frame that goes to these surfaces goes on."""
+        for job in self._jobs:
+            if job.framebuffer is framebuffer or job.framebuffer == framebuffer:
+                self._jobs.remove(job)
+                return job
+        return None
+
+    def take_those(self, writes: Collection[int] | None, reads: Collection[int] = ()) -> list[FrameJob]:
+        """Frames that come before what writes to these resources and reads those, by number (None:
+        all frames), to be drawn now.
+        """
+        taken = [
+            job
+            for job in self._jobs
+            if writes is None
+            or any(number in writes or number in reads for number in job.writes)
+            or any(number in writes for number in job.reads)
+        ]
+        if taken:
+            self._jobs = [job for job in self._jobs if job not in taken]
+        return taken

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vc4lab.driver.frames.target import Attachment, FrameTarget
-from vc4lab.driver.gpu.resource import TILE_BYTES
+from vc4lab.driver.gpu.memory import TILE_BYTES
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import TileBuffer, Tiling
 from vc4lab.records.control import build

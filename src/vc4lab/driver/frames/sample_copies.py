@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.driver.frames.job import FrameJob, FrameSurfaces
 from vc4lab.driver.frames.target import ORDERS, SAMPLED_TILE, frame_target
-from vc4lab.driver.gpu.resource import TILE_BYTES
+from vc4lab.driver.gpu.memory import TILE_BYTES
 from vc4lab.driver.gpu.runner import Lists
 from vc4lab.images.tiling import Tiling
 from vc4lab.mesa.protocol.formats import layout_of
@@ -24,8 +24,7 @@ from vc4lab.records.control import build
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.frame_draws import FrameDraws
-    from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.gpu.resource import GpuResource
+    from vc4lab.driver.gpu.memory import GpuMemory, GpuResource
     from vc4lab.driver.queue.commands import Blit
 
 LAST_RASTER_ROW = 1024

@@ -11,7 +11,7 @@ from vc4lab.mesa.store.resources import Refused
 from vc4lab.records.codes import FrameFormat, TileFormat
 
 if TYPE_CHECKING:
-    from vc4lab.driver.gpu.resource import GpuResource
+    from vc4lab.driver.gpu.memory import GpuResource
     from vc4lab.mesa.state.pipe import BoundSurface, Framebuffer
 
 TILE, SAMPLED_TILE = 64, 32

@@ -1,8 +1,8 @@
 """State in GPU memory: blocks that draws and clears refer to by address.
 
 A block is a word for its bytes, and the bytes: Gallium's objects as the protocol declares them,
-with the driver's numbers of resources. This is their form; `block_writer.py` puts them into memory,
-`block_reader.py` takes them out.
+with the driver's numbers of resources. This is their form; `stored_blocks.py` puts them
+into memory, and takes them out.
 """
 
 from __future__ import annotations

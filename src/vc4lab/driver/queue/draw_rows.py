@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.driver.draws.placed import Placed, Sink
 from vc4lab.driver.draws.placing import Constants, Vertices, is_current, place
+from vc4lab.driver.draws.plans import Placed, Sink
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.blocks import STAGE_PARTS
 from vc4lab.memory.pointers import host, word_at
@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     from vc4lab.driver.draws.frame_draws import FrameDraws
     from vc4lab.driver.draws.prepared import PreparedDraw
     from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.queue.block_reader import SharedState
-    from vc4lab.driver.queue.block_writer import BlockWriter
+    from vc4lab.driver.queue.stored_blocks import BlockWriter, SharedState
 
 KNOWN = 1 << 13
 """Room for known draws; half of it is used, so that a free one is near."""

@@ -8,7 +8,7 @@ from vc4lab.listeners import Listeners
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.pipeline import Pipeline
-    from vc4lab.driver.gpu.resource import GpuResource
+    from vc4lab.driver.gpu.memory import GpuResource
     from vc4lab.driver.gpu.runner import Lists
     from vc4lab.driver.queue.commands import Draw, QueueCommand
     from vc4lab.mesa.state.pipe import PipeState

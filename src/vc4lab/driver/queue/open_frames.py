@@ -2,16 +2,18 @@
 
 They do as long as nothing needs its pixels: a draw to another frame buffer that samples them, a
 copy, a sync. While another frame buffer is bound a frame waits, so that it may go on.
+
+How far a run has come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.driver.frames.aside import FramesAside
-from vc4lab.driver.frames.job import FrameJob, FrameSurfaces
+from vc4lab.driver.frames.job import FrameJob, FramesAside, FrameSurfaces
 from vc4lab.driver.frames.target import frame_target
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.driver.pictures import Snapshot
@@ -20,10 +22,8 @@ from vc4lab.driver.queue.events import JobDrawn
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.frame_draws import FrameDraws
-    from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.gpu.resource import GpuResource
+    from vc4lab.driver.gpu.memory import GpuMemory, GpuResource
     from vc4lab.driver.gpu.runner import Runner
-    from vc4lab.driver.queue.counts import FrameCounts
     from vc4lab.driver.queue.events import QueueListeners
     from vc4lab.mesa.state.pipe import Framebuffer
 
@@ -207,3 +207,34 @@ class OpenFrames:
             self._target = target, colours[0].state.level
         if self.listeners.job.subscriptions:
             self.listeners.job.emit(JobDrawn(self.counts.frame, tuple(drawn), lists, job))
+
+
+@dataclass
+class FrameCounts:
+    """Frames and draws.
+
+    Attributes
+    ----------
+    frame
+        The frame that is being drawn, from 1 on. A frame ends when a window's pixels are read.
+    draw_of_frame
+        The last draw of it, from 1 on.
+    draws, left_out, jobs
+        Of the whole run: draws, those that could not be drawn, jobs of the V3D.
+    """
+
+    frame: int = 1
+    draw_of_frame: int = 0
+    draws: int = 0
+    left_out: int = 0
+    jobs: int = 0
+
+    def end_frame(self) -> None:
+        """The frame is shown."""
+        self.frame += 1
+        self.draw_of_frame = 0
+
+    def begin(self, frame: int) -> None:
+        """This frame comes next."""
+        self.frame = frame
+        self.draw_of_frame = 0

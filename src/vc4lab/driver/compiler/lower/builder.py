@@ -1,9 +1,14 @@
-"""Makes operations: operands that may stand together, flags that live one after the other."""
+"""Makes operations: operands that may stand together, flags that live one after the other.
+
+Words that lowered programs use, and floats as words.
+"""
 
 from __future__ import annotations
 
+import struct
+
+from vc4lab.driver.compiler.interface import Uniform
 from vc4lab.driver.compiler.machine.code import Block, Const, Flags, Op, Operand, Reg, Wants
-from vc4lab.driver.compiler.result import Uniform
 from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES
 from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp
 from vc4lab.qpu.isa.registers import SFU_WRITES
@@ -220,3 +225,20 @@ class Builder:
         if Wants.FILE_A is old.wants:
             result.wants = Wants.FILE_A
         return result
+
+
+ZERO, ONE, MINUS_ONE, TWO, HALF = (
+    Const(0), Const(0x3F800000), Const(0xBF800000), Const(0x40000000), Const(0x3F000000),
+)  # fmt: skip
+ALL = Const(0xFFFFFFFF)
+
+
+def real(value: float) -> Const:
+    """A float as a constant."""
+    return Const(struct.unpack("<I", struct.pack("<f", value))[0])
+
+
+def as_float(constant: Const) -> float:
+    """The float that a constant's bits are."""
+    value: float = struct.unpack("<f", struct.pack("<I", constant.word))[0]
+    return value

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from vc4lab.driver.compiler.keys import ALL_SAMPLES, FragmentKey, Primitives, Varying
+from vc4lab.driver.compiler.interface import (
+    ALL_SAMPLES,
+    FragmentKey,
+    Primitives,
+    Uniform,
+    UniformKind,
+    Varying,
+)
 from vc4lab.driver.compiler.lower.blend import colour_words
-from vc4lab.driver.compiler.lower.builder import OPPOSITE
-from vc4lab.driver.compiler.lower.constants import ONE, real
+from vc4lab.driver.compiler.lower.builder import ONE, OPPOSITE, real
 from vc4lab.driver.compiler.lower.samples import Samples
 from vc4lab.driver.compiler.machine.code import (
     MS_FLAGS,
@@ -20,7 +26,6 @@ from vc4lab.driver.compiler.machine.code import (
     TooComplex,
     Wants,
 )
-from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.driver.compiler.ssa.values import Function, Value
 from vc4lab.driver.compiler.tgsi.program import File, Program, Property
 from vc4lab.mesa.protocol.codes import Compare

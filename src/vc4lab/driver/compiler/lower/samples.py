@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from vc4lab.driver.compiler.keys import TextureKey
-from vc4lab.driver.compiler.lower.constants import HALF, ONE, ZERO, real
-from vc4lab.driver.compiler.lower.integers import Arithmetic
+from vc4lab.driver.compiler.interface import TextureKey, Uniform, UniformKind
+from vc4lab.driver.compiler.lower.arithmetic import Arithmetic
+from vc4lab.driver.compiler.lower.builder import HALF, ONE, ZERO, real
 from vc4lab.driver.compiler.lower.srgb import to_linear
 from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, Request, TooComplex, Wants
-from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.driver.compiler.ssa.values import Function, Value
 from vc4lab.mesa.protocol.codes import Compare, Swizzle
 from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp, Signal, Unpack

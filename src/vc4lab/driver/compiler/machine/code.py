@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from vc4lab.driver.compiler.result import Uniform, UniformKind
+from vc4lab.driver.compiler.interface import Uniform, UniformKind
 from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp, Signal
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from vc4lab.driver.compiler.interface import Uniform
 from vc4lab.driver.compiler.machine.code import Const, Op, Read, Reg
-from vc4lab.driver.compiler.result import Uniform
 from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES, Half, alu, load_immediate
 from vc4lab.qpu.isa.operations import AddOp, Mux, Signal
 from vc4lab.qpu.isa.registers import Read as Address

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vc4lab.driver.compiler.interface import Uniform
 from vc4lab.driver.compiler.machine.code import Block, Op, Reg, Wants
 from vc4lab.driver.compiler.machine.instruction import R0, R4, Slot
 from vc4lab.driver.compiler.machine.policies import Policy
-from vc4lab.driver.compiler.result import Uniform
 from vc4lab.qpu.isa.registers import SFU_WRITES
 
 

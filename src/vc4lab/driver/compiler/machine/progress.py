@@ -1,17 +1,55 @@
-"""How far a program is scheduled: what is done, what may come next and how urgent it is."""
+"""How far a program is scheduled: what is done, what may come next and how urgent it is.
+
+Copies of registers, where an operand lies where its reader cannot have it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from vc4lab.driver.compiler.machine.code import Block, Flags, Op, Reg, Wants
-from vc4lab.driver.compiler.machine.copies import copy_of
 from vc4lab.driver.compiler.machine.instruction import R0, R4
 from vc4lab.driver.compiler.machine.places import Places
 from vc4lab.driver.compiler.machine.policies import Policy
-from vc4lab.driver.compiler.machine.requests import SINGLE, THREADED, Requests
+from vc4lab.driver.compiler.machine.threads import SINGLE, THREADED, Requests
 from vc4lab.qpu.isa.hazards import REGISTER_FILE, SFU
+from vc4lab.qpu.isa.operations import AddOp, MulOp
 from vc4lab.qpu.isa.registers import SFU_WRITES
+
+
+def copy_of(reg: Reg, readers: list[Op], wants: str, block: int) -> Op:
+    """Readers of a register read a copy of it instead; the move that makes it, in a block.
+
+    wants: "a", "file", "accumulator", "not a", "not b", or nothing.
+    """
+    copy = Reg()
+    copy.block = block
+    if wants == "a":
+        copy.wants = Wants.FILE_A
+    elif wants == "accumulator":
+        copy.wants = Wants.ACCUMULATOR
+    elif wants == "file":
+        copy.wants = Wants.FILE
+    elif wants:
+        copy.avoid = 0 if wants == "not a" else 32
+    move = Op("mov", AddOp.OR, MulOp.V8MIN, [reg])
+    move.target = copy
+    copy.op = move
+    move.number = min(one.number for one in readers)
+    move.priority = max(one.priority for one in readers) + 0.5
+    for one in readers:
+        one.args = [copy if arg is reg else arg for arg in one.args]
+        count = sum(1 for arg in one.args if arg is copy)
+        copy.uses += count
+        reg.uses -= count
+        copy.readers.append(one)
+        reg.readers = [other for other in reg.readers if other is not one]
+        one.waiting += 1
+        move.next.append((one, 1))
+    reg.uses += 1
+    reg.readers.append(move)
+    return move
+
 
 R5 = R0 + 5
 NEVER = 1 << 30

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vc4lab.driver.compiler.interface import Uniform, UniformKind
 from vc4lab.driver.compiler.machine.code import Block, Const, Op, Reg, TooComplex
 from vc4lab.driver.compiler.machine.edges import connect
 from vc4lab.driver.compiler.machine.instruction import R0, Move, Plan, Slot
 from vc4lab.driver.compiler.machine.output import BRANCHES, Scheduled
 from vc4lab.driver.compiler.machine.policies import Policy
 from vc4lab.driver.compiler.machine.progress import NEVER, Progress, reads_varying
-from vc4lab.driver.compiler.result import Uniform, UniformKind
 from vc4lab.qpu.isa.builder import NOP, SMALL_IMMEDIATE_CODES, Half, alu, branch, load_immediate, with_signal
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, SWITCH_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import UNIFORM_POINTER

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from vc4lab.driver.compiler.ssa.optimise import walk
 from vc4lab.driver.compiler.ssa.values import Block, Function, If, Jump, Loop, Node, Value, parameter
-from vc4lab.driver.compiler.tgsi.errors import TgsiError
+from vc4lab.driver.compiler.tgsi.program import TgsiError
 
 ALL = 0xFFFFFFFF
 BOOLEAN = frozenset(("feq", "fne", "flt", "fge", "ieq", "ine", "ilt", "ige", "ult", "uge"))

@@ -3,16 +3,59 @@
 Registers that are indexed stay memory: arrays with `load` and `store`. All others disappear. At the
 end of a condition, values that its two ways made differently get a new name; in a loop those that
 its body writes. What a register holds before it is written is 0.
+
+Conditions and loops of a translation whose ends are not reached, and the variables in them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from vc4lab.driver.compiler.ssa.expand import expand
-from vc4lab.driver.compiler.ssa.open_blocks import OpenIf, OpenLoop, Variable, named
 from vc4lab.driver.compiler.ssa.values import Block, Function, If, Jump, Loop, Node, Value, parameter
-from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.operations import Kind, Shape
-from vc4lab.driver.compiler.tgsi.program import COMPONENTS, File, Instruction, Program, Register, Source
+from vc4lab.driver.compiler.tgsi.program import (
+    COMPONENTS,
+    File,
+    Instruction,
+    Program,
+    Register,
+    Source,
+    TgsiError,
+)
+
+Variable = tuple[File, int, int]
+"""A component of a register that is no memory: file, number, component."""
+
+
+@dataclass(eq=False)
+class OpenIf:
+    """A condition whose end is not reached."""
+
+    node: If
+    outer: list[Node]
+    old: dict[Variable, Value | None] = field(default_factory=dict)
+    """What the variables were that the way at hand has written."""
+    then: dict[Variable, Value] | None = None
+    """What the first way made of its variables; None: it jumped away, or is at hand."""
+    then_jumped: bool = False
+
+
+@dataclass(eq=False)
+class OpenLoop:
+    """A loop whose end is not reached; `written`: the variables of its body, in order."""
+
+    node: Loop
+    outer: list[Node]
+    written: tuple[Variable, ...]
+    is_left: bool = False
+
+
+def named(variable: Variable) -> str:
+    """Its name in listings."""
+    file, number, component = variable
+    return f"{file.value}[{number}].{COMPONENTS[component]}"
+
 
 MOST_NAMES = 1 << 18
 """Parameters of all conditions and loops together, and the values that jumps give them."""

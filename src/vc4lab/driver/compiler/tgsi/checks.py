@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from vc4lab.driver.compiler.tgsi import limits
-from vc4lab.driver.compiler.tgsi.program import WRITTEN, File, Instruction, Program, Register, Texture
+from vc4lab.driver.compiler.tgsi.program import (
+    NESTING,
+    REGISTERS,
+    WRITTEN,
+    File,
+    Instruction,
+    Program,
+    Register,
+    Texture,
+)
 
 _CLOSED_BY = {"IF": "ENDIF", "UIF": "ENDIF", "ELSE": "ENDIF", "BGNLOOP": "ENDLOOP"}
 
@@ -38,7 +46,7 @@ class _Declared:
         self.arrays: dict[tuple[File, int], range] = {}
         for one in program.declarations:
             registers = range(one.first, one.last + 1)
-            if sum(map(len, self.numbers.values())) + len(registers) > limits.REGISTERS:
+            if sum(map(len, self.numbers.values())) + len(registers) > REGISTERS:
                 raise Found("TGSI-006", "too many registers", one.line)
             self.numbers[one.file].update(registers)
             if one.array:
@@ -97,8 +105,8 @@ def _check_flow(program: Program, last_line: int) -> None:
                 raise Found("TGSI-005", f"{operation.name} closes nothing", line)
         if operation.opens:
             open_.append(instruction)
-            if len(open_) > limits.NESTING:
-                raise Found("TGSI-006", f"more than {limits.NESTING} blocks nest", line)
+            if len(open_) > NESTING:
+                raise Found("TGSI-006", f"more than {NESTING} blocks nest", line)
         if operation.name in ("BRK", "CONT"):
             if not any(one.operation.name == "BGNLOOP" for one in open_):
                 raise Found("TGSI-005", f"{operation.name} is in no loop", line)

@@ -12,12 +12,13 @@ import re
 import struct
 from typing import NoReturn
 
-from vc4lab.driver.compiler.tgsi import limits
 from vc4lab.driver.compiler.tgsi.checks import Found, check_program
-from vc4lab.driver.compiler.tgsi.errors import TgsiError
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS, Operation
 from vc4lab.driver.compiler.tgsi.program import (
     COMPONENTS,
+    LINE,
+    LINES,
+    REGISTERS,
     Declaration,
     File,
     Immediate,
@@ -31,6 +32,7 @@ from vc4lab.driver.compiler.tgsi.program import (
     Source,
     Target,
     Texture,
+    TgsiError,
 )
 
 STAGES = ("VERT", "FRAG")
@@ -82,14 +84,14 @@ class _Parser:
         self._immediates = 0
 
     def program(self) -> Program:
-        if len(self._lines) > limits.LINES:
+        if len(self._lines) > LINES:
             raise TgsiError("TGSI-006", f"{len(self._lines)} lines are too many", 1, 1)
         stage = ""
         instructions: list[Instruction] = []
         for number, whole in enumerate(self._lines, 1):
             self.line = number
-            if len(whole) > limits.LINE:
-                raise TgsiError("TGSI-006", "the line is too long", self.line, limits.LINE)
+            if len(whole) > LINE:
+                raise TgsiError("TGSI-006", "the line is too long", self.line, LINE)
             self.text = whole.partition("#")[0].rstrip()
             start = len(self.text) - len(self.text.lstrip())
             if start == len(self.text):
@@ -166,7 +168,7 @@ class _Parser:
             self.fail("TGSI-001", "expected a register, such as TEMP[0..3]", at)
         file = self._file(found["file"], at)
         first, last = int(found["first"]), int(found["last"] or found["first"])
-        if last < first or last >= limits.REGISTERS:
+        if last < first or last >= REGISTERS:
             self.fail("TGSI-006", f"no registers {first} to {last}", found.start("first"))
         mask = self._mask(found["mask"] or COMPONENTS, found.start("mask"))
         outer = None if found["outer"] is None else int(found["outer"])

@@ -1,4 +1,11 @@
-"""A shader in its typed form: what `parse` makes of a text, and `print_tgsi` makes a text of."""
+"""A shader in its typed form: what `parse` makes of a text, and `print_tgsi` makes a text of.
+
+What is wrong with a shader's text, and where.
+
+How large a shader may be. What Mesa makes for a VideoCore IV stays far below.
+
+Programs as text, as Mesa prints them: reading the text again gives an equal program.
+"""
 
 from __future__ import annotations
 
@@ -266,3 +273,43 @@ class Program:
 
     def __repr__(self) -> str:
         return f"Program({self.stage}, {len(self.instructions)} instructions)"
+
+
+class TgsiError(ValueError):
+    """A code of the catalogue, a sentence, and the place in the text (both from 1)."""
+
+    def __init__(self, code: str, text: str, line: int, column: int = 1) -> None:
+        super().__init__(f"line {line}, column {column}: {text}")
+        self.code = code
+        self.text = text
+        self.line = line
+        self.column = column
+
+
+LINES = 1 << 16
+"""Lines of a text."""
+LINE = 1 << 12
+"""Characters of a line."""
+REGISTERS = 1 << 14
+"""Registers of a file: numbers are smaller."""
+NESTING = 64
+"""Loops and conditions inside of each other; virgl says 32 to Mesa."""
+
+
+def print_tgsi(program: Program) -> str:
+    """The text, ending in a newline."""
+    lines = [program.stage]
+    immediates = 0
+    for item in program.items:
+        if isinstance(item, Immediate):
+            lines.append(f"IMM[{immediates}] {item}")
+            immediates += 1
+        else:
+            lines.append(str(item))
+    depth = 0
+    for number, instruction in enumerate(program.instructions):
+        operation = instruction.operation
+        depth -= operation.closes
+        lines.append(f"{number:3d}: {'  ' * depth}{instruction}")
+        depth += operation.opens
+    return "\n".join(lines) + "\n"

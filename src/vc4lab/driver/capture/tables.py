@@ -5,25 +5,126 @@
     0,-0.5,0.25,0.0,0.0,1.0,0.0
 
 Numbers of formats with fractions (UNORM, SNORM) are the integers that are stored.
+
+Where the bytes of buffers come from: the content at the begin, or an upload.
+
+Commands are followed in order, so that a draw's vertices can be edited where their bytes are.
+
+Constant buffers as tables: a row for each register, named as in TGSI.
+
+    name,x,y,z,w
+    CONST[0],0.5,-1.0,0.0,1.0
+    CONST[1],0x00000003,0.0,0.0,0.0
+
+A word is a number (a single) or its bits in hex: integers are written so.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.driver.capture.buffers import Buffers
+from vc4lab.capture.errors import CaptureError
+from vc4lab.driver.capture.state_text import parse_float
+from vc4lab.driver.queue import commands as c
+from vc4lab.driver.queue.commands import real_text
 from vc4lab.mesa.protocol.codes import Target
 from vc4lab.mesa.protocol.formats import layout_of
 from vc4lab.mesa.state.pipe import INDEX_SIZES
+from vc4lab.mesa.store.resources import Box
 
 if TYPE_CHECKING:
-    from vc4lab.driver.capture.model import Capture
-    from vc4lab.driver.queue import commands as c
+    from numpy.typing import NDArray
+
+    from vc4lab.driver.capture.model import Capture, CapturedResource
     from vc4lab.mesa.state.pipe import PipeState
+
+AT_BEGIN = 0
+"""The owner of bytes that were there when the first frame began; others are numbers of data."""
+
+
+@dataclass
+class Buffer:
+    """A buffer at a moment.
+
+    Attributes
+    ----------
+    content
+        Its bytes.
+    owner, place
+        Of each byte: the data that it comes from, and where in it.
+    writes
+        How often it was written.
+    """
+
+    content: NDArray[np.uint8]
+    owner: NDArray[np.int32]
+    place: NDArray[np.int64]
+    writes: int = 0
+
+    def runs(self, first: int, end: int) -> list[tuple[int, int, int, int]]:
+        """Bytes from `first` to `end`: begin, length, owner, place of each part in a row."""
+        owner, place = self.owner[first:end], self.place[first:end]
+        if not len(owner):
+            return []
+        breaks = (np.diff(owner) != 0) | (np.diff(place) != 1)
+        starts = [0, *(np.flatnonzero(breaks) + 1).tolist(), len(owner)]
+        return [
+            (first + start, stop - start, int(owner[start]), int(place[start]))
+            for start, stop in pairwise(starts)
+        ]
+
+
+class Buffers:
+    """The buffers of a capture while its commands are followed."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        self._buffers: dict[int, Buffer] = {}
+
+    def buffer(self, resource: CapturedResource) -> Buffer:
+        """A buffer as it is now."""
+        found = self._buffers.get(resource.number)
+        if found is None:
+            size = resource.size
+            found = self._buffers[resource.number] = Buffer(
+                resource.memory.copy(), np.full(size, AT_BEGIN, np.int32), np.arange(size, dtype=np.int64)
+            )
+        return found
+
+    def follow(self, command: c.QueueCommand) -> None:
+        """The next command."""
+        resources: Any = self._capture.resources
+        if isinstance(command, c.Upload):
+            resource = resources[command.resource]
+            if resource.target == Target.BUFFER:
+                box = Box(*command.box)
+                data = np.frombuffer(self._capture.data[command.address], np.uint8)
+                target, end = self.buffer(resource), box.x + box.width
+                target.content[box.x : end] = data
+                target.owner[box.x : end] = command.address
+                target.place[box.x : end] = np.arange(box.width)
+                target.writes += 1
+        elif isinstance(command, c.Copy):
+            target, source = resources[command.target], resources[command.source]
+            if target.target == source.target == Target.BUFFER:
+                self._copy(command, target, source)
+
+    def _copy(self, command: c.Copy, target: Any, source: Any) -> None:
+        box, at = Box(*command.box), command.place[0]
+        if box.x + box.width > source.size or at + box.width > target.size:
+            return  # the processor refuses it
+        one, other = self.buffer(target), self.buffer(source)
+        for name in ("content", "owner", "place"):
+            part = getattr(other, name)[box.x : box.x + box.width].copy()
+            getattr(one, name)[at : at + box.width] = part
+        one.writes += 1
+
 
 KINDS: dict[str, Any] = {
     "f4": np.float32, "f2": np.float16, "u1": np.uint8, "u2": np.uint16, "u4": np.uint32,
@@ -244,3 +345,63 @@ def cell_bytes(column: Column, text: str) -> bytes:
     if len(text) > 12:
         raise ValueError(text)
     return int(text, 0).to_bytes(column.size, "little", signed=column.kind[0] == "i")
+
+
+HEADER = "name,x,y,z,w"
+_SMALLEST = 1 << 23
+"""Bits of the smallest normal single: below are integers rather than numbers."""
+
+
+def word_text(word: int) -> str:
+    """The number that a word is as a single, or its bits."""
+    magnitude = word & 0x7FFFFFFF
+    if word and (magnitude < _SMALLEST or magnitude >= 0x7F800000):
+        return f"0x{word:08x}"
+    return real_text(struct.unpack("<f", struct.pack("<I", word))[0], single=True)
+
+
+def parse_word(text: str) -> int:
+    """The word of a cell. Raises ValueError, OverflowError."""
+    if text[:2].lower() == "0x":
+        if len(text) > 10:
+            raise ValueError(text)
+        return int(text, 16)
+    found: int = struct.unpack("<I", struct.pack("<f", parse_float(text)))[0]
+    return found
+
+
+def constants_rows(data: bytes) -> list[list[str]]:
+    """Name and four words of each register."""
+    words = struct.unpack(f"<{len(data) // 4}I", data[: len(data) & ~3])
+    return [
+        [f"CONST[{first // 4}]", *(word_text(word) for word in words[first : first + 4])]
+        for first in range(0, len(words), 4)
+    ]
+
+
+def constants_csv(data: bytes) -> str:
+    """The table of a buffer."""
+    return "".join(f"{line}\n" for line in [HEADER, *map(",".join, constants_rows(data))])
+
+
+def parse_constants(text: str, file: str) -> bytes:
+    """The buffer of a table. Raises CaptureError."""
+    words: list[int] = []
+    lines = text.rstrip().split("\n")
+    if lines[0].strip() != HEADER:
+        raise CaptureError("CAP-006", f"the first line is not {HEADER}", file, 1)
+    for number, line in enumerate(lines[1:], 2):
+        cells = [cell.strip() for cell in line.split(",")]
+        if cells[0] != f"CONST[{number - 2}]":
+            raise CaptureError("CAP-006", f"{cells[0][:40]!r} is not CONST[{number - 2}]", file, number)
+        if not 2 <= len(cells) <= 5 or (len(cells) < 5 and number <= len(lines) - 1):
+            raise CaptureError("CAP-006", f"{len(cells) - 1} words, but there must be 4", file, number)
+        for cell in cells[1:]:
+            try:
+                words.append(parse_word(cell))
+            except (ValueError, OverflowError):
+                wrong = f"{cell[:40]!r} is neither a number nor 0x and eight digits"
+                raise CaptureError("CAP-006", wrong, file, number) from None
+    if len(words) > 1 << 16:
+        raise CaptureError("CAP-006", "more than 65536 words", file)
+    return struct.pack(f"<{len(words)}I", *words)
