@@ -24,7 +24,11 @@ LATEST = FAR - 1
 
 
 class TimeState(Struct):
-    """What native code and Python share of guest time."""
+    """What native code and Python share of guest time.
+
+    `next_event` is the earlier one of `first_event`, the first of the queue, and of `marker`;
+    `goes_on` is that event's `Event.goes_on`.
+    """
 
     skipped = i64
     next_event = i64
@@ -35,6 +39,8 @@ class TimeState(Struct):
     wish = i64
     changes = i64
     marker = i64
+    first_event = i64
+    goes_on = i64
 
 
 SKIPPED = TimeState.skipped.offset // 8
@@ -45,6 +51,8 @@ COMPANY = TimeState.company.offset // 8
 WISH = TimeState.wish.offset // 8
 CHANGES = TimeState.changes.offset // 8
 MARKER = TimeState.marker.offset // 8
+FIRST_EVENT = TimeState.first_event.offset // 8
+GOES_ON = TimeState.goes_on.offset // 8
 """Members of the state, as `words_of` numbers them."""
 MANY = 64
 """Events that were taken back may stay in the queue."""
@@ -54,15 +62,22 @@ class Event:
     """A call at a moment of guest time (nanoseconds); `cancel()` takes it back.
 
     `unnoticed` says whether nothing in the machine would notice it now: a timer whose interrupt
-    is not enabled.
+    is not enabled. `goes_on`: it does no more than end a slice, so that rounds in native code go on
+    after it (`native_turns.py`).
     """
 
-    __slots__ = ("_clock", "action", "at", "cancelled", "unnoticed")
+    __slots__ = ("_clock", "action", "at", "cancelled", "goes_on", "unnoticed")
 
     def __init__(
-        self, at: int, action: Callable[[], None], clock: Clock, unnoticed: Callable[[], bool] | None = None
+        self,
+        at: int,
+        action: Callable[[], None],
+        clock: Clock,
+        unnoticed: Callable[[], bool] | None = None,
+        goes_on: bool = False,
     ) -> None:
         self.at = at
+        self.goes_on = goes_on
         self.action = action
         self.unnoticed = unnoticed
         self.cancelled = False
@@ -89,7 +104,12 @@ class Clock:
         self.counter = counter
         self.ns_per_instruction = ns_per_instruction
         self._state = TimeState(
-            next_event=FAR, share=1, ns_per_instruction=ns_per_instruction, wish=-1, marker=FAR
+            next_event=FAR,
+            share=1,
+            ns_per_instruction=ns_per_instruction,
+            wish=-1,
+            marker=FAR,
+            first_event=FAR,
         )
         self.address: int = self._state.address
         """The host's address of the `TimeState`."""
@@ -180,10 +200,14 @@ class Clock:
         return (self.next_event - self.skipped) * self.share // self.ns_per_instruction + 1
 
     def at(
-        self, moment: int, action: Callable[[], None], unnoticed: Callable[[], bool] | None = None
+        self,
+        moment: int,
+        action: Callable[[], None],
+        unnoticed: Callable[[], bool] | None = None,
+        goes_on: bool = False,
     ) -> Event:
         """Call `action` at `moment` (ns). A moment in the past comes as soon as possible."""
-        event = Event(moment, action, self, unnoticed)
+        event = Event(moment, action, self, unnoticed, goes_on)
         self._sequence += 1
         heapq.heappush(self._queue, (moment, self._sequence, event))
         self.look_ahead()
@@ -225,8 +249,14 @@ class Clock:
         queue = self._queue
         while queue and queue[0][2].cancelled:
             heapq.heappop(queue)
-        marker = self._words[MARKER]
-        self._words[NEXT_EVENT] = min(queue[0][0], marker) if queue else marker
+        words = self._words
+        marker = words[MARKER]
+        if not queue:
+            words[FIRST_EVENT], words[GOES_ON], words[NEXT_EVENT] = FAR, 0, marker
+            return
+        first, _sequence, event = queue[0]
+        words[FIRST_EVENT], words[GOES_ON] = min(first, FAR), event.goes_on
+        words[NEXT_EVENT] = min(first, marker)
 
     def note_cancelled(self) -> None:
         """An event was taken back. Many of them go at once: a program may set a timer anew again
@@ -250,6 +280,17 @@ class Clock:
             if event.unnoticed is None or not event.unnoticed():
                 self.something_happened()
             event.action()
+
+    def run_those_that_go_on(self) -> bool:
+        """Call the due events that native rounds go on after; whether no other one is due."""
+        now, words = self.now, self._words
+        while words[NEXT_EVENT] <= now and words[GOES_ON]:
+            words[EVENTS_RUN] += 1
+            event = heapq.heappop(self._queue)[2]
+            self.look_ahead()
+            self.something_happened()
+            event.action()
+        return words[NEXT_EVENT] > now
 
     def skip(self, nanoseconds: int) -> None:
         """Let time go on without instructions; the CPU stops soon if an event is due then."""

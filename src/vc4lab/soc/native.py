@@ -48,7 +48,8 @@ def page_table() -> ctypes.Array[ctypes.c_uint8]:
 
 
 _NOTHING_SEEN = page_table()
-_NOWHERE_SEEN = ctypes.addressof(_NOTHING_SEEN)
+NOWHERE_SEEN = ctypes.addressof(_NOTHING_SEEN)
+"""Host address of a table of pages in which all are `UNSEEN`."""
 
 
 def page_index(address: int) -> int:
@@ -293,7 +294,7 @@ class SliceCounter:
         words[RAM] = ram
         words[PAGES_AT] = ctypes.addressof(seen)
         # With all pages unseen the hook looks closer at every block.
-        words[SEEN_AT] = _NOWHERE_SEEN if words[MASKS] else words[PAGES_AT]
+        words[SEEN_AT] = NOWHERE_SEEN if words[MASKS] else words[PAGES_AT]
 
     def met_new_page(self) -> bool:
         """Whether that has happened since the last call."""

@@ -25,6 +25,7 @@ from vc4lab.soc.cores.arm32_words import (
 )
 from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.engine_calls import RegisterBatch
 from vc4lab.soc.cores.exceptions import (
     ABORTS,
     ENGINE_DATA,
@@ -334,6 +335,13 @@ class Arm32(Cpu):
             return True
         self._handlers[vector] = word
         return False
+
+    @property
+    def entry_batches(self) -> tuple[RegisterBatch, RegisterBatch] | None:
+        return self._entry_of_exceptions.batches
+
+    def handler_at(self, vector: int) -> int:
+        return self._handlers.get(vector, 0)
 
     def _instruction(self, address: int) -> int:
         """The one at an address; of 32 bits in Thumb code the first half is the upper one."""

@@ -31,9 +31,11 @@ class CoreInterrupts:
 
         `wakes` looks at that only.
         """
+        local = self._hardware.local
+        lines = None if local is None else local.look_at_lines()
         found = False
         for core in cores:
-            core.pending = pending = self._pending(core)
+            core.pending = pending = self._pending(core) if lines is None else PENDING[lines[core.number]]
             if pending:
                 found = True
         return found

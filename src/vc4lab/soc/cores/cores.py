@@ -109,6 +109,11 @@ class Core:
     def nap(self, rounds: int) -> None:
         self._shared[NAP + self.number] = rounds
 
+    def attend(self) -> None:
+        """An interrupt or a mailbox word was sent: if it polls, it checks again."""
+        self.wake_at = self.wish = self.vain = 0
+        self.polls = None
+
     def rest(self, how: str) -> None:
         """It waits; the longer, the more seldom it is asked again."""
         self.asleep = how
@@ -129,6 +134,8 @@ class Cores:
         self.others: Callable[[], object] = lambda: None
         """Another value when something besides cores and DMA may have written to memory."""
         self._looked_at: object = None
+        self.attentions = 0
+        """How often cores were sent an interrupt or a mailbox word."""
         self.stub_waits = False
         """Whether parked cores start at an event only, see `parking.py`."""
         self.event_sent: Callable[[], object] = lambda: None
@@ -181,6 +188,7 @@ class Cores:
         core = self.all[number] if number < len(self.all) else None
         if core is None or not core.parked:
             return False
+        self._counter.note()
         core.cpu.start(address, self._plan.entry_registers)
         core.cpu.stale = True
         core.parked = False
@@ -191,6 +199,7 @@ class Cores:
 
     def code_changed(self) -> None:
         """Code may have been written over: every core looks at what it knows before it goes on."""
+        self._counter.note()
         for core in self.all:
             core.cpu.stale = True
         if len(self.running) > 1:
@@ -215,12 +224,12 @@ class Cores:
 
     def attention(self) -> None:
         """A core was sent an interrupt or a mailbox word: polling cores check again."""
+        self._counter.note()
         self._counter.stop()
         self.calm = 0
+        self.attentions += 1
         for core in self.all:
-            core.wake_at = core.wish = 0
-            core.vain = 0
-            core.polls = None
+            core.attend()
 
     # -- what they do ------------------------------------------------------------------------------
 

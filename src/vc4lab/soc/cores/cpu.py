@@ -471,6 +471,15 @@ class Cpu(StrictCore):
         return batch_members(self._place)
 
     @property
+    def entry_batches(self) -> tuple[RegisterBatch, RegisterBatch] | None:
+        """What native code reads and writes where it delivers an interrupt, None if it does not."""
+        return None
+
+    def handler_at(self, vector: int) -> int:
+        """The first word of a handler that was found at a vector at 0, 0 if none was."""
+        return 0
+
+    @property
     def page_table(self) -> int:
         """Host address of the table of pages that it has executed."""
         return ctypes.addressof(self._pages.seen)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from vc4lab.soc.cores.engine_calls import EngineCalls
+from vc4lab.soc.cores.engine_calls import EngineCalls, RegisterBatch
 
 MODE_MASK = 0x1F
 THUMB = 1 << 5
@@ -93,6 +93,11 @@ class ExceptionEntry:
             arm.UC_ARM_REG_CP_REG,
             (arm.UC_ARM_REG_CPSR, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_SPSR, arm.UC_ARM_REG_PC),
         )
+
+    @property
+    def batches(self) -> tuple[RegisterBatch, RegisterBatch]:
+        """What is read before, and written by it: for native code."""
+        return self._before, self._after
 
     def enter(self, exception: ArmException, address: int, monitor_vectors: int) -> int:
         """Take `exception`; `address` is that of the instruction (IRQ: of the next one).

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from vc4lab.simd import Array, Struct, i64
-from vc4lab.soc.clock import Clock, Event
+from vc4lab.soc.clock import FAR, Clock, Event
 from vc4lab.soc.native import words_of
 
 FREQUENCY = 19_200_000
@@ -27,6 +27,8 @@ STREAMS, FALLS = 1 << 2, 1 << 3
 """Of CNTKCTL: a bit of the counter sends events, when it becomes 0 instead of 1."""
 TICKS, NANOSECONDS = 12, 625
 """19.2 MHz: 12 ticks in 625 ns."""
+UNSURE = -1
+"""In place of a moment."""
 FASTEST = 1 << 40
 """The quickest of all prescalers: beyond what any register can ask for."""
 WORD = 0xFFFFFFFF
@@ -38,7 +40,8 @@ class Pace(Struct):
 
     It has `whole` ticks in each of the crystal's and `prescaler` more in 2**31 of them. CNTVOFF is
     `virtual_offset`, CNTFRQ `frequency`; `control` and `compare` are the units' CNT*_CTL and
-    CNT*_CVAL.
+    CNT*_CVAL, `moments` those at which they ask for their interrupts, in ns, `UNSURE` where they
+    may do so already. One that is not enabled, or masked, has none.
     """
 
     whole = i64
@@ -49,6 +52,7 @@ class Pace(Struct):
     frequency = i64
     control = Array(i64, len(UNITS))
     compare = Array(i64, len(UNITS))
+    moments = Array(i64, len(UNITS))
 
 
 def _words(name: str) -> slice:
@@ -83,6 +87,7 @@ class GenericTimer:
         self.pace = Pace(whole=1, frequency=FREQUENCY)
         words = words_of(self.pace)
         self._control, self._compare = words[_words("control")], words[_words("compare")]
+        self._moments = words[_words("moments")]
         self.streams = [0, 0]
         """CNTKCTL, CNTHCTL: when the counter wakes a core in wfe."""
 
@@ -218,6 +223,7 @@ class GenericTimer:
         if event is not None:
             event.cancel()
             self._events[unit] = None
+        self._moments[unit] = FAR
         if self._control[unit] & (ENABLE | MASKED) == ENABLE:
             to_go = (self._compare[unit] & LONG) - self.count_of(unit)
             ticks = self.count + to_go - self._count_then
@@ -225,6 +231,8 @@ class GenericTimer:
             met = self._met(unit)
             if speed > 0 and not met:
                 moment = self._since - (-ticks * NANOSECONDS * WHOLE // speed)
-                self._events[unit] = self._clock.at(moment, self._attention)
+                self._events[unit] = self._clock.at(moment, self._attention, goes_on=True)
+                self._moments[unit] = min(moment, FAR)
             if met:
+                self._moments[unit] = UNSURE
                 self._attention()

@@ -1,25 +1,46 @@
 """Where turns in native code begin, and what Python takes back from them (`native_turns.py`).
 
-They begin only where no interrupt is pending and nothing has to be seen by Python.
+They begin only where nothing has to be seen by Python.
 """
 
 from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
 
 from vc4lab.optimisations import NATIVE_TURNS
 from vc4lab.simd import Struct
 from vc4lab.soc.address.polling import PollState
 from vc4lab.soc.clock import FAR
 from vc4lab.soc.cores.cores import POLLING, Core
-from vc4lab.soc.cores.exceptions import THUMB
+from vc4lab.soc.cores.exceptions import FIQ_MASKED, IRQ_MASKED, THUMB, ArmException
+from vc4lab.soc.cores.native_entry import batch_members
 from vc4lab.soc.cores.native_events import MOST_CORES
-from vc4lab.soc.cores.native_turns import AWAKE, IN_WFE, IN_WFI, POLLS, TURN_ENDS, CoreTurn, TurnState, module
-from vc4lab.soc.cores.outcome import EVENT, INTERRUPT
+from vc4lab.soc.cores.native_interrupts import InterruptState, OpenState
+from vc4lab.soc.cores.native_places import host_address
+from vc4lab.soc.cores.native_turns import (
+    AWAKE,
+    IN_WFE,
+    IN_WFI,
+    POLLS,
+    TURN_BEGINS,
+    TURN_ENDS,
+    CoreTurn,
+    TurnState,
+    module,
+)
+from vc4lab.soc.cores.outcome import EVENT, INTERRUPT, Taken
 from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.native import NOWHERE_SEEN
 
 HOW = {"": AWAKE, INTERRUPT: IN_WFI, POLLING: POLLS, EVENT: IN_WFE}
 NAMES = {number: name for name, number in HOW.items()}
 """What a core does between its turns, here and there."""
 POLLS_AT = CoreTurn.offset("polls")
+IRQS_AT = CoreTurn.offset("irqs")
+OPEN_AT = IRQS_AT + InterruptState.offset("first")
+ON_EVENTS = ctypes.CFUNCTYPE(ctypes.c_int32)
+ON_ACCESSES = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
 
 
 def _first(struct: type[Struct], name: str) -> int:
@@ -34,6 +55,11 @@ QUIET_AT, HOPELESS_AT, ROUNDS, SLICES, CORE, REST, WORKED, ALONE_AT, ERROR = (
 ACCESSES, LOCAL_ACCESSES, OWN_READS, TAKEN, BEGAN = (
     _first(TurnState, name) for name in ("accesses", "local_accesses", "own_reads", "taken", "began")
 )
+EVENTS_SEEN = _first(TurnState, "events_seen")
+DELIVERS, HANDLER = ((IRQS_AT + InterruptState.offset(name)) // 8 for name in ("delivers", "handler"))
+OPENED, RENEWED = OPEN_AT // 8, (OPEN_AT + OpenState.offset("renewed")) // 8
+OPEN_WORDS = OpenState.size // 8
+IRQ_VECTOR = ArmException.IRQ.value.vector
 SLEEPS, WISH, WAKE_AT, VAIN, RAN, HAS_WORKED, POLLED = (
     _first(CoreTurn, name) for name in ("sleeps", "wish", "wake_at", "vain", "ran", "worked", "polled")
 )
@@ -45,7 +71,7 @@ class NativeTurns:
     Attributes
     ----------
     begun
-        The core whose slice Python is to finish.
+        The core whose slice Python is to finish, or to begin.
     rest
         The cores whose turn comes after it in the same round.
     alone
@@ -65,20 +91,26 @@ class NativeTurns:
     worked: int
     error: int
 
-    def __init__(self, hardware: Hardware) -> None:
+    def __init__(self, hardware: Hardware, ended: Callable[[], bool]) -> None:
         self._hardware = hardware
+        self._ended = ended
         self._cores = hardware.processors.all
+        self._delivers = all(core.cpu.entry_batches is not None for core in self._cores)
         watches = hardware.board.cpu64 is not None
         known = not watches or all(core.cpu.calls.context for core in self._cores)
-        fits = 1 < len(self._cores) <= MOST_CORES
+        fits = 1 < len(self._cores) <= MOST_CORES and hardware.local is not None
         self._serves = NATIVE_TURNS.serves() and known and fits and not hardware.forgiving
         if self._serves:
             self._set_up(watches)
 
     def _set_up(self, watches: bool) -> None:
         hardware, cores = self._hardware, self._cores
-        bus, local_bus, clock = hardware.bus, hardware.local_bus, hardware.clock
+        bus, local_bus, clock, local = (hardware.bus, hardware.local_bus, hardware.clock, hardware.local)
+        assert local is not None
+        self._look_at_lines = local.look_at_lines
         address_of = cores[0].cpu.calls.address_of
+        self._callbacks = ON_EVENTS(self._meet_events), ON_ACCESSES(self._look)
+        meet_events, look = map(host_address, self._callbacks)
         self._state = state = TurnState(
             slice=clock.counter.address,
             time=clock.address,
@@ -87,10 +119,16 @@ class NativeTurns:
             bus=bus.address,
             local_bus=local_bus.address,
             start=address_of("uc_emu_start"),
-            read=address_of("uc_reg_read_batch"),
             save=address_of("uc_context_save"),
-            ram=hardware.memory.base,
+            lines=local.line_address,
+            nowhere=NOWHERE_SEEN,
+            meet_events=meet_events,
+            look=look,
+            masks=IRQ_MASKED | FIQ_MASKED,
         )
+        state.calls.read = address_of("uc_reg_read_batch")
+        state.calls.write = address_of("uc_reg_write_batch")
+        state.calls.ram = hardware.memory.base
         self._bytes = memoryview(state).cast("B")
         self._words = self._bytes.cast("q")
         self._fresh = bus.polls.fresh
@@ -103,18 +141,45 @@ class NativeTurns:
             turn.thumb = 0 if cpu.WIDE else THUMB
             turn.pages, turn.alignment = cpu.page_table, cpu.alignment.address
             turn.own = cpu.events.address
-            for name, value in cpu.place.items():
-                setattr(turn.place, name, value)
+            parts = [(turn.place, cpu.place)]
+            timer, batches = cpu.links.timer, cpu.entry_batches
+            if timer is not None:
+                turn.irqs.pace = timer.pace.address
+            if batches is not None:
+                before, after = map(batch_members, batches)
+                parts += [(turn.irqs.before, before), (turn.irqs.after, after)]
+            for part, members in parts:
+                for name, value in members.items():
+                    setattr(part, name, value)
             if watches:
                 turn.context, turn.monitor = cpu.calls.context, cpu.monitor_place
 
-    def serve(self, running: list[Core]) -> bool:
+    def _meet_events(self) -> bool:
+        """An event is due that rounds go on after; whether they do."""
+        try:
+            return self._hardware.clock.run_those_that_go_on()
+        except BaseException as error:
+            self._hardware.counter.fail(error)
+            return False
+
+    def _look(self, accesses: int) -> bool:
+        """A core has accessed devices, some of them not of the local block: do the rounds go on?"""
+        try:
+            self._look_at_lines()
+            return not (self._ended() or (accesses and self._hardware.v3d is not None))
+        except BaseException as error:
+            self._hardware.counter.fail(error)
+            return False
+
+    def serve(self, running: list[Core], pending: bool) -> bool:
         """Whether rounds can begin in native code: some core waits, and all is as it should be.
 
-        No interrupt waits for any of them (`CoreInterrupts.look`).
+        `pending`: an interrupt waits for one of them (`CoreInterrupts.look`).
         """
         hardware = self._hardware
         if not self._serves or hardware.is_watched or hardware.is_paced:
+            return False
+        if pending and not self._delivers:
             return False
         waits = False
         for core in running:
@@ -144,21 +209,36 @@ class NativeTurns:
             words[at + VAIN] = core.vain
             words[at + RAN] = words[at + HAS_WORKED] = 0
             view[8 * at + POLLS_AT :][: PollState.size] = core.polls or self._fresh
-            core.cpu.allow_events()
+            cpu = core.cpu
+            cpu.allow_events()
+            words[at + DELIVERS] = self._delivers and not cpu.exception_taken.subscriptions
+            words[at + HANDLER] = cpu.handler_at(IRQ_VECTOR)
+            for index, member in enumerate(cpu.open_exceptions.members):
+                words[at + OPENED + index] = member
+            words[at + RENEWED] = 0
+        attentions = self._hardware.processors.attentions
         where = int(module()["take_turns"](self._state.address))
         begun = words[CORE] if where == TURN_ENDS else None
+        called = self._hardware.processors.attentions != attentions
         for core in running:
             at = self._at(core)
             if words[at + RAN]:
                 self._take_back(core, at, begun == core.number)
-        if begun is not None:
-            self._hand_over(running, begun)
+                if called:
+                    core.attend()
+        if where in (TURN_BEGINS, TURN_ENDS):
+            self._hand_over(running, words[CORE], where == TURN_ENDS)
         return where
 
     @property
     def quiet(self) -> tuple[int, int]:
         """`Turns._quiet` and `_hopeless` after the last `run`."""
         return self._words[QUIET_AT], self._words[HOPELESS_AT]
+
+    @property
+    def events_seen(self) -> int:
+        """`Clock.events_run` when the last round began."""
+        return self._words[EVENTS_SEEN]
 
     @property
     def rounds(self) -> int:
@@ -178,6 +258,7 @@ class NativeTurns:
         """What a core that has had turns waits for now."""
         words = self._words
         core.cpu.refresh()
+        self._follow(core, at)
         core.vain = words[at + VAIN]
         core.wish, core.wake_at = words[at + WISH], words[at + WAKE_AT]
         if words[at + HAS_WORKED]:
@@ -191,14 +272,22 @@ class NativeTurns:
         kept = bytes(self._bytes[8 * at + POLLS_AT :][: PollState.size])
         core.polls = None if core.asleep == EVENT else kept
 
-    def _hand_over(self, running: list[Core], number: int) -> None:
-        """A core's slice has ended in another way than in a wait."""
+    def _follow(self, core: Core, at: int) -> None:
+        """Take over what is known of the exceptions whose handlers run."""
+        words = self._words
+        opened = words[at + OPENED : at + OPENED + OPEN_WORDS]
+        _known, status, modes, taken, count, renewed, address, vector = opened
+        first = Taken(ArmException.IRQ, address, vector, status, None) if renewed else None
+        core.cpu.open_exceptions.follow(modes, taken, count, first)
+
+    def _hand_over(self, running: list[Core], number: int, begun: bool) -> None:
+        """A core's slice has ended in another way than in a wait, or has not `begun`."""
         words = self._words
         self.begun = core = self._cores[number]
-        core.asleep = ""
-        core.activity = (*(words[ACCESSES], words[LOCAL_ACCESSES]), *(words[OWN_READS], words[TAKEN]))
-        core.began = words[BEGAN]
-        core.cpu.open_exceptions.resume(core.began)
+        if begun:
+            core.asleep = ""
+            core.activity = (*(words[ACCESSES], words[LOCAL_ACCESSES]), *(words[OWN_READS], words[TAKEN]))
+            core.began = words[BEGAN]
         later = words[REST] << number + 1
         self.rest = [other for other in running if later >> other.number & 1]
         self.alone = words[ALONE_AT] != 0

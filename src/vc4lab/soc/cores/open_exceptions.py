@@ -42,6 +42,19 @@ class OpenExceptions:
         """The core has its turn again; others have executed instructions since."""
         self._at = count
 
+    @property
+    def members(self) -> tuple[int, ...]:
+        """For native code: whether there is one, its status, modes, number, count."""
+        first = self._first
+        known, status = (0, 0) if first is None else (1, first.status)
+        return known, status, self._modes, self._taken, self._at
+
+    def follow(self, modes: int, taken: int, at: int, first: Taken | None) -> None:
+        """Native code has noted interrupts: `first` is one of them, None if it is the old one."""
+        self._modes, self._taken, self._at = modes, taken, at
+        if first is not None:
+            self._first = first
+
     def note(self, taken: Taken, status: int, number: int) -> Taken | None:
         """An exception is taken, the `number`th; `status` is CPSR or PSTATE in its handler.
 

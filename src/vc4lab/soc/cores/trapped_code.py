@@ -122,7 +122,6 @@ class TrappedCode(ABC):
 
     def _timer_written(self, unit: int) -> None:
         """Native code has set a unit of its generic timer."""
-        self.counter.note()
         try:
             if self.links.timer is not None:
                 self.links.timer.schedule(unit)

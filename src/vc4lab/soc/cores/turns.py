@@ -22,7 +22,9 @@ from vc4lab.soc.cores.native_turns import (
     LONGEST_POLL,
     LONGEST_SLICE,
     QUIET,
+    ROUND_BEGINS,
     TURN,
+    TURN_BEGINS,
     TURN_ENDS,
 )
 from vc4lab.soc.cores.outcome import EVENT, INTERRUPT, SELF, STORM, Outcome, UnhandledException
@@ -64,7 +66,7 @@ class Turns:
         self._interrupts = CoreInterrupts(hardware)
         self._waits = Waits(hardware, end, rest)
         self.parking = Parking(hardware)
-        self._native = NativeTurns(hardware)
+        self._native = NativeTurns(hardware, lambda: end.is_reached)
         self._quiet = 0
         self._hopeless = 0
         self._events_seen = 0
@@ -105,7 +107,7 @@ class Turns:
             self._alone(running[0])
             return
         pending = self._interrupts.look(running)
-        if pending or self.parking.watches or not self._native.serve(running):
+        if self.parking.watches or not self._native.serve(running, pending):
             self._round(running)
         else:
             self._native_rounds(running)
@@ -118,9 +120,13 @@ class Turns:
         self.slices += native.slices
         self.native_slices += native.slices
         if native.rounds:
-            self._events_seen = self._hardware.clock.events_run
-        if where == TURN_ENDS:
-            self._take_turns(running, [native.begun, *native.rest], native.alone, begun=True)
+            self._events_seen = native.events_seen
+        if where in (TURN_BEGINS, TURN_ENDS):
+            ready = [native.begun, *native.rest]
+            self._take_turns(running, ready, native.alone, where == TURN_ENDS, native.worked)
+        elif where == ROUND_BEGINS:
+            self._interrupts.look(running)
+            self._round(running)
         elif where == ALL_WAIT:
             self._none_works(running)
 
@@ -287,10 +293,14 @@ class Turns:
             clock.marker = self._marker(running, ready[0])
         self._take_turns(running, ready, alone)
 
-    def _take_turns(self, running: list[Core], ready: list[Core], alone: bool, begun: bool = False) -> None:
-        """A turn of each core that is ready; `begun`: native code has begun that of the first."""
+    def _take_turns(
+        self, running: list[Core], ready: list[Core], alone: bool, begun: bool = False, worked: int = 0
+    ) -> None:
+        """A turn of each core that is ready; `begun`: native code has begun that of the first.
+
+        `worked`: so many of those before them have worked.
+        """
         clock, polls = self._hardware.clock, self._hardware.bus.polls
-        worked = self._native.worked if begun else 0
         for core in ready:
             if self._end.is_reached and not begun:
                 clock.marker = FAR

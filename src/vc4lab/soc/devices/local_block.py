@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import cache
 
 from vc4lab.registers import Poll, Register
+from vc4lab.simd import Array, Struct, i64
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.cores.generic_timer import (
@@ -27,11 +28,14 @@ from vc4lab.soc.cores.generic_timer import (
 )
 from vc4lab.soc.devices.interrupts import InterruptController
 from vc4lab.soc.devices.timers import SHORTEST_PERIOD
+from vc4lab.soc.native import words_of
 
 CORES = 4
 GPU_BIT, LOCAL_TIMER_BIT = 8, 11
 TIMER_UNITS = (PHYSICAL, PHYSICAL, HYPERVISOR, VIRTUAL)
 """Bits 0-3 of a core's timer lines: secure and non-secure physical, hypervisor, virtual."""
+IRQ_WAITS, FIQ_WAITS = 1, 2
+"""What waits for a core."""
 EDGE_NS = 625, 24
 """The local timer counts both edges of the crystal, 38.4 MHz: 24 of them in 625 ns."""
 START_MAILBOX = 3
@@ -42,8 +46,19 @@ BY_TWO, APB = 1 << 9, 1 << 8
 def _units(lines: int) -> tuple[tuple[int, int], ...]:
     """Which units interrupt a core, given its timer lines, by an IRQ (1) or an FIQ (2)."""
     return tuple(
-        (unit, 2 if lines >> bit & 0x10 else 1) for bit, unit in enumerate(TIMER_UNITS) if lines >> bit & 0x11
+        (unit, FIQ_WAITS if lines >> bit & 0x10 else IRQ_WAITS)
+        for bit, unit in enumerate(TIMER_UNITS)
+        if lines >> bit & 0x11
     )
+
+
+class LineState(Struct):
+    """What waits for each core, for native code: `others` says what all but its timers ask for, as
+    `look_at_lines` has left it, `timers` is TIMER_INTERRUPTS.
+    """
+
+    others = Array(i64, CORES)
+    timers = Array(i64, CORES)
 
 
 class LocalBlock(Block):
@@ -99,6 +114,10 @@ class LocalBlock(Block):
         """24ths of a nanosecond that the local timer's last period was too short."""
         self.PRESCALER = prescaler
         self._clock_timers()
+        self._lines = LineState()
+        self.line_address: int = self._lines.address
+        """Host address of the `LineState`."""
+        self._line_words = words_of(self._lines)
 
     # -- which core is interrupted -----------------------------------------------------------------
 
@@ -129,30 +148,45 @@ class LocalBlock(Block):
         return value
 
     def pending(self, core: int) -> int:
-        """Whether an IRQ (1) and an FIQ (2) wait for a core: `sources` in short, for each turn."""
-        values = self.values
+        """Whether an IRQ and an FIQ wait for a core (bits): `sources` in short, for each turn."""
+        return self._others()[core] | self._of_timers(core)
+
+    def look_at_lines(self) -> list[int]:
+        """The same for all cores; native code is told."""
+        others, words, values = self._others(), self._line_words, self.values
+        for core in range(CORES):
+            words[core] = others[core]
+            words[CORES + core] = values[0x40 + 4 * core]
+        return [others[core] | self._of_timers(core) for core in range(len(self._timers))]
+
+    def _of_timers(self, core: int) -> int:
+        """What a core's timers ask for."""
         found = 0
-        lines = values[0x40 + 4 * core]
+        lines = self.values[0x40 + 4 * core]
         if lines:
             timer = self._timers[core]
             for unit, kind in _units(lines):
                 if timer.level(unit):
                     found |= kind
-        lines = values[0x50 + 4 * core]
-        if lines:
-            for mailbox in range(4):
-                if lines >> mailbox & 0x11 and self._mailboxes[4 * core + mailbox]:
-                    found |= 2 if lines >> mailbox & 0x10 else 1
-        routed = values[0x0C]
-        if core == routed & 3 and self._interrupts.pending_irq:
-            found |= 1
-        if core == routed >> 2 & 3 and self._interrupts.pending_fiq:
-            found |= 2
+        return found
+
+    def _others(self) -> list[int]:
+        """What all the rest asks of each core."""
+        values, interrupts = self.values, self._interrupts
+        found = [0] * CORES
+        if interrupts.pending_irq:
+            found[values[0x0C] & 3] = IRQ_WAITS
+        if interrupts.pending_fiq:
+            found[values[0x0C] >> 2 & 3] |= FIQ_WAITS
         control = values[0x34]
         if control & self.FIRED and control & self.INTERRUPT:
-            route = self.LOCAL_ROUTING & 7
-            if route & 3 == core:
-                found |= 2 if route & 4 else 1
+            route = self.LOCAL_ROUTING
+            found[route & 3] |= FIQ_WAITS if route & 4 else IRQ_WAITS
+        if any(self._mailboxes):
+            for index, word in enumerate(self._mailboxes):
+                lines = values[0x50 + (index & ~3)] >> (index & 3) & 0x11
+                if word and lines:
+                    found[index >> 2] |= FIQ_WAITS if lines & 0x10 else IRQ_WAITS
         return found
 
     def can_interrupt(self, core: int) -> bool:
