@@ -362,6 +362,7 @@ class Hardware:
         """The DMA and its channels, some of which serve devices at their own pace."""
         mover, code_changed = Mover(self.memory, self.bus), self.processors.code_changed
         unit = DmaUnit(mover, self.clock, self.interrupts, self.reporter, code_changed)
+        unit.at_once = self.forgiving
         unit.pacers[Dreq.UART_RX] = Pacer(lambda: self.serial.pending, lambda: TYPING_NS)
         unit.pacers[Dreq.PCM_TX] = Pacer(self.pcm.room, self.pcm.wait)
         unit.pacers[Dreq.PCM_RX] = Pacer(self.pcm.data, self.pcm.wait)

@@ -134,6 +134,8 @@ def test_linked_blocks_and_interrupts(machine):
     place(machine, INTEN | SRC_INC | DEST_INC, SOURCE + 4, DEST + 8, 4, at=BLOCK + 32)
     machine.bus.write(IRQ + 0x10, 4, 1 << 19 | 1 << 27)
     base = start(machine, 3)
+    assert machine.memory.read(DEST, 12) == bytes(12), "nothing is there before its time"
+    settle(machine, 1)
     assert machine.memory.read(DEST, 12) == b"abcd" + bytes(8)
     settle(machine)
     assert machine.memory.read(DEST, 12) == b"abcd" + bytes(4) + b"efgh"
@@ -169,6 +171,7 @@ def test_pause_abort_and_disabled(machine):
     place(machine, DEST_INC | SRC_IGNORE, 0, DEST, 64 << 20, following=BLOCK + 32)
     place(machine, DEST_INC, SOURCE, DEST, 4, at=BLOCK + 32)
     base = start(machine)
+    settle(machine, 1)
     left = machine.bus.read(base + 0x14, 4)
     assert 0 < left < 64 << 20
     machine.bus.write(base, 4, 0)
@@ -235,7 +238,29 @@ def test_code_that_arrives_by_dma_is_noticed(machine):
     machine.cpu.stale = False
     place(machine, SRC_INC | DEST_INC, SOURCE, DEST, 4)
     start(machine)
+    settle(machine, 1)
     assert machine.cpu.stale
+
+
+def test_bytes_are_there_when_their_time_is_over(boot, machine):
+    """Two nanoseconds a byte, piece by piece; on request at once."""
+    machine.memory.write(SOURCE, b"x" * 0x60000)
+    place(machine, SRC_INC | DEST_INC, SOURCE, 0x100000, 0x60000)
+    base, began = start(machine), machine.clock.now
+    assert machine.memory.u8(0x100000) == 0
+    settle(machine, 1)
+    assert machine.clock.now - began == 0x80000
+    assert machine.memory.u8(0x13FFFF) == ord("x")
+    assert machine.memory.u8(0x140000) == 0
+    assert machine.bus.read(base, 4) == ACTIVE
+    settle(machine, 1)
+    assert machine.memory.u8(0x15FFFF) == ord("x")
+    assert machine.bus.read(base, 4) == END
+    kind = boot(HALT, forgiving=True)
+    kind.memory.write(SOURCE, b"word")
+    place(kind, SRC_INC | DEST_INC, SOURCE, DEST, 4)
+    start(kind)
+    assert kind.memory.read(DEST, 4) == b"word"
 
 
 def test_a_state_in_the_middle_of_a_transfer(boot, machine, tmp_path):

@@ -30,6 +30,11 @@ class CachedMover(Mover):
 
     cache: DataCache = field(kw_only=True)
 
+    def begin(self, info: int, source: int, dest: int, size: int) -> None:
+        super().begin(info, source, dest, size)
+        if not info & SRC_IGNORE:
+            self.cache.reads(DMA, "its source", source, size if info & SRC_INC else 4)
+
     def move(self, info: int, source: int, dest: int, size: int) -> bool:
         if not info & SRC_IGNORE and not self.is_device(source):
             self.cache.reads(DMA, "its source", source, size if info & SRC_INC else 4)

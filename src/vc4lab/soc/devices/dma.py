@@ -1,7 +1,9 @@
 """The DMA: fifteen channels at P + 0x7000 and channel 15 at P + 0xE05000 (hardware reference 8.10).
 
-The first bytes of a block move at once, later ones and the end of a block come as events, so that
-time passes between linked blocks and a chain that runs in a circle does not stop the machine.
+What moves between RAM and RAM is there when its time is over, a piece of a block after the other: a
+program that looks too early finds old bytes. Devices get and give at once what they have room for.
+The end of a block comes as an event, so that time passes between linked blocks and a chain that
+runs in a circle does not stop the machine.
 """
 
 from __future__ import annotations
@@ -17,7 +19,15 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
-from vc4lab.soc.devices.dma_transfer import DEST_DREQ, DEST_INC, SRC_DREQ, SRC_INC, BadAddress, Mover
+from vc4lab.soc.devices.dma_transfer import (
+    DEST_DREQ,
+    DEST_INC,
+    SRC_DREQ,
+    SRC_IGNORE,
+    SRC_INC,
+    BadAddress,
+    Mover,
+)
 from vc4lab.soc.devices.interrupts import DMA, InterruptController
 
 ACTIVE, END, INT, DREQ, PAUSED, ERROR = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 8
@@ -32,7 +42,7 @@ LITE = 1 << 28
 FIRST_LITE, CHANNELS, SHARED_LINE = 7, 16, 11
 BLOCK_BITS = 0xFFFFFFE0
 """Bits of a control block's address that the channel takes; none of them set ends the chain."""
-MAX_RAM, MAX_DEVICE = 4 << 20, 4096
+MAX_RAM, MAX_DEVICE = 256 << 10, 4096
 """Bytes moved by one event, between RAM and RAM and with a device."""
 MAX_ROWS = 4096
 NS_PER_BYTE, SHORTEST_NS = 2, 1_000
@@ -75,6 +85,8 @@ class DmaUnit:
     code_changed: Callable[[], None]
     pacers: dict[int, Pacer] = field(default_factory=dict)
     """By the device's `Dreq`; others are always ready."""
+    at_once: bool = False
+    """Whether bytes are there before their time is over (`--forgiving`)."""
     moving: bool = False
     shared_changed: Callable[[], None] = lambda: None
     """Channels 11 to 14 share a line; set by `Dma`."""
@@ -168,9 +180,9 @@ class DmaChannel(Block):
                 return
         self.CS |= ACTIVE
         if self._unit.moving:
-            self._event = self._unit.clock.after(SHORTEST_NS, self._step)
+            self._event = self._unit.clock.after(SHORTEST_NS, self._go_on)
         else:
-            self._step()
+            self._go_on()
 
     def _load(self) -> bool:
         """Take over the control block at CONBLK_AD; False if there is none."""
@@ -222,28 +234,63 @@ class DmaChannel(Block):
 
     # -- moving ------------------------------------------------------------------------------------
 
+    @property
+    def _is_within_ram(self) -> bool:
+        """Whether no device takes part: bytes are there when their time is over."""
+        mover = self._unit.mover
+        if self._unit.at_once or self.TI & (SRC_DREQ | DEST_DREQ) or mover.is_device(self.DEST_AD):
+            return False
+        return bool(self.TI & SRC_IGNORE) or not mover.is_device(self.SOURCE_AD)
+
     def _step(self) -> None:
-        """Move what one event moves, or end the block."""
+        """A moment has come for which the channel has waited."""
+        self._event = None
+        if (self._left or self._rows) and self._is_within_ram and self._moved(MAX_RAM) is None:
+            return
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Begin with what one event moves, or end the block."""
         self._event = None
         if not self._left and not self._rows and not self._complete():
             return
         unit = self._unit
+        if self._is_within_ram:
+            size = self._next_size()
+            try:
+                unit.mover.begin(self.TI, self.SOURCE_AD, self.DEST_AD, min(self._left, size))
+            except BadAddress as error:
+                self._fail(error, "")
+                return
+            self._event = unit.clock.after(max(size * NS_PER_BYTE, self._shortest), self._step)
+            return
         pacer = self._pacer()
         room = pacer.room() if pacer is not None else MAX_RAM
         if room <= 0 and pacer is not None:
             self._event = unit.clock.after(max(pacer.wait(), SHORTEST_NS), self._step)
             return
-        token = self._token
+        moved = self._moved(4 * room)
+        if moved is not None:
+            self._event = unit.clock.after(max(moved * NS_PER_BYTE, self._shortest), self._step)
+
+    def _moved(self, most: int) -> int | None:
+        """Move at most so many bytes; how many it were, None if the channel does not go on."""
+        unit, token = self._unit, self._token
         unit.moving = True
         try:
-            moved = self._move(4 * room)
+            moved = self._move(most)
         except BadAddress as error:
             self._fail(error, "")
-            return
+            return None
         finally:
             unit.moving = False
-        if self._token is token and self.CS & ACTIVE and self._event is None:
-            self._event = unit.clock.after(max(moved * NS_PER_BYTE, self._shortest), self._step)
+        goes_on = self._token is token and self.CS & ACTIVE and self._event is None
+        return moved if goes_on else None
+
+    def _next_size(self) -> int:
+        """The bytes that `_move` moves next within RAM."""
+        rows = min(self._rows, MAX_ROWS - 1)
+        return min(self._left + rows * self._row, MAX_RAM)
 
     def _complete(self) -> bool:
         """The block is done; whether there is a next one."""

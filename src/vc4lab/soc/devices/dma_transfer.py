@@ -74,6 +74,13 @@ class Mover:
         start = self.physical(address, 32)
         return [self.memory.u32(start + 4 * index) for index in range(8)]
 
+    def begin(self, info: int, source: int, dest: int, size: int) -> None:
+        """The DMA begins to move `size` bytes within RAM. Raises BadAddress."""
+        if not info & DEST_IGNORE:
+            self.physical(dest, size if info & DEST_INC else _unit(info & DEST_WIDE))
+        if not info & SRC_IGNORE:
+            self.physical(source, size if info & SRC_INC else _unit(info & SRC_WIDE))
+
     def move(self, info: int, source: int, dest: int, size: int) -> bool:
         """Move `size` bytes; whether RAM was written. Raises BadAddress."""
         ignored = bool(info & DEST_IGNORE)
