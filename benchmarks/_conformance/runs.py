@@ -100,13 +100,15 @@ class Runner:
     shards: int
     engine: str = "jit"
     simulator: tuple[str, ...] = (sys.executable, "-m", "vc4lab")
+    options: tuple[str, ...] = ()
+    """More options of `vc4lab drm`."""
     stop: threading.Event = field(default_factory=threading.Event)
     """Set when it is over: runs that go on are ended."""
 
     def wrapper(self) -> list[str]:
         """What a suite's program is run by."""
         device = ["--driver", str(self.driver), "--unpaced", "--engine", self.engine]
-        return [*self.simulator, "drm", *device, "--"]
+        return [*self.simulator, "drm", *device, *self.options, "--"]
 
     def run(self, suite: Suite, results: Results, cases: Sequence[str], say: Callable[[str], None]) -> None:
         """Run those of `cases` that have no result yet."""

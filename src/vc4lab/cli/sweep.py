@@ -154,7 +154,7 @@ def _run(
     points: list[Point], results: Path, processes: int | None, scheduler: str | None
 ) -> dict[str, Outcome]:
     """The outcomes of all points by key: what the file has, and what is run now."""
-    from vc4lab.timing.sweep.points import read_outcomes
+    from vc4lab.timing.sweep.points import broken, read_outcomes
     from vc4lab.timing.sweep.runner import NoScheduler, run_by_scheduler, run_here
 
     try:
@@ -176,9 +176,9 @@ def _run(
         _start_line(file, results)
         try:
             source = (
-                run_by_scheduler(time_point, left, scheduler)
+                run_by_scheduler(time_point, left, broken, scheduler)
                 if scheduler is not None
-                else run_here(time_point, left, processes)
+                else run_here(time_point, left, broken, processes)
             )
             with _progress(len(left)) as step:
                 for one in source:

@@ -20,6 +20,7 @@ def unknowns(
     import vc4lab.drm.cpu_memory.cpu_memory_unknowns
     import vc4lab.scanout.display_unknowns
     import vc4lab.soc.board_unknowns  # noqa: F401 – importing adds its rows
+    from vc4lab.diagnostics.flips import by_row, sentences
     from vc4lab.diagnostics.unknown import table as registered
 
     table = registered()
@@ -29,7 +30,8 @@ def unknowns(
         raise failed(f"no unknown is called {name[:60]!r}; {hint}`vc4lab unknowns` lists all")
     rows = list(table.values()) if name is None else [table[name]]
     if as_json:
-        typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
+        flipped = {row.name: [asdict(one) for one in by_row().get(row.name, ())] for row in rows}
+        typer.echo(json.dumps([asdict(row) | {"flipped": flipped[row.name]} for row in rows], indent=2))
         return
     for row in rows:
         typer.echo(f"{row.name}: {row.question}")
@@ -40,4 +42,6 @@ def unknowns(
             typer.echo(f"    settled by: {row.settled}")
         else:
             typer.echo(f"    decided by: {row.decided_by}")
+        for sentence in sentences(by_row().get(row.name, ())):
+            typer.echo(f"    flipped: {sentence}")
         typer.echo(f"    reference: {row.reference}\n")

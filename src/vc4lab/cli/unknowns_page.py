@@ -5,6 +5,7 @@ python -m vc4lab.cli.unknowns_page > docs/unknowns.md
 
 from __future__ import annotations
 
+from vc4lab.diagnostics.flips import by_row, sentences
 from vc4lab.diagnostics.unknown import Unknown
 from vc4lab.drm.cpu_memory.cpu_memory_unknowns import CPU_MEMORY_UNKNOWNS
 from vc4lab.qpu.isa.qpu_unknowns import QPU_UNKNOWNS
@@ -23,7 +24,9 @@ Where the published documents leave a question open, this simulator makes a choi
 them. Each is a switch: `vc4lab replay RUN --unknown fill_rule=bottom-left`, likewise for `boot` and
 `run`; from Python `DEFAULT_UNKNOWNS.with_(fill_rule="bottom-left")`. Compiled code and the golden
 interpreter follow it alike, bit for bit. The default is printed **bold**. A settled row names its
-evidence; for the others, a measurement on a board is welcome.
+evidence; for the others, a measurement on a board is welcome. "Flipped" says what another choice
+changes, all else at its default, in suites whose results on real boards are published, and in recorded
+runs of Mesa's driver, of which every byte that a job leaves is compared (`make decide`).
 
 Chapter numbers are those of the hardware reference this simulator was written from; AG100-R is
 Broadcom's *VideoCore IV 3D Architecture Reference Guide*.
@@ -92,8 +95,9 @@ def _row(row: Unknown) -> list[str]:
         shown = f"**`{choice}`**" if choice == row.default else f"`{choice}`"
         lines.append(f"* {shown}: {meaning}")
     evidence = f"Settled by: {row.settled}" if row.settled else f"Would be settled by: {row.decided_by}"
-    lines += ["", evidence, f"Source: {row.reference}.", ""]
-    return lines
+    lines += ["", evidence, f"Source: {row.reference}."]
+    lines += [f"Flipped: {sentence}." for sentence in sentences(by_row().get(row.name, ()))]
+    return [*lines, ""]
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from tests.support import sweep_work
 from vc4lab.timing.changes import grid, read_setting
 from vc4lab.timing.chip import load_chip
 from vc4lab.timing.sweep import runner
-from vc4lab.timing.sweep.points import Outcome, Point, outcome, points_of, read_outcomes
+from vc4lab.timing.sweep.points import Outcome, Point, broken, outcome, points_of, read_outcomes
 from vc4lab.timing.sweep.runner import NoScheduler, run_by_scheduler, run_here
 from vc4lab.timing.sweep.table import rows_of, table_csv
 
@@ -66,7 +66,7 @@ def sweep(*arguments: str) -> list[dict[str, Any]]:
     return rows
 
 
-def broken(_point: Point) -> Outcome:
+def fails(_point: Point) -> Outcome:
     raise ArithmeticError("too much")
 
 
@@ -82,7 +82,7 @@ def test_points_have_keys_of_all_that_counts() -> None:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_all_points_are_run(processes: int) -> None:
     asked = points("slices=1..4", "l2.bytes=32k,64k")
-    found = list(run_here(sweep_work.work, asked, processes))
+    found = list(run_here(sweep_work.work, asked, broken, processes))
     assert {one.key for one in found} == {point.key for point in asked}
     rows = rows_of(asked, {one.key: one for one in found})
     assert [row.speedup for row in rows][:3] == pytest.approx([1, 1 / 3, 1 / 3])
@@ -90,7 +90,7 @@ def test_all_points_are_run(processes: int) -> None:
 
 
 def test_a_process_that_ends_is_said() -> None:
-    found = list(run_here(sweep_work.end, points("slices=1..2"), 2))
+    found = list(run_here(sweep_work.end, points("slices=1..2"), broken, 2))
     assert found[-1].error == "its process ended"
 
 
@@ -120,13 +120,13 @@ def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> No
     pytest.importorskip("distributed", reason=NO_DASK)
     monkeypatch.setattr(runner, "TIMEOUT", 1)
     with pytest.raises(NoScheduler, match="--scheduler tcp://127"):
-        list(run_by_scheduler(broken, points("slices=1"), "tcp://127.0.0.1:1"))
+        list(run_by_scheduler(fails, points("slices=1"), broken, "tcp://127.0.0.1:1"))
 
 
 def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(NoScheduler, match=r"pip install 'vc4lab\[sweep\]'"):
-        list(run_by_scheduler(broken, points("slices=1"), "127.0.0.1:1"))
+        list(run_by_scheduler(fails, points("slices=1"), broken, "127.0.0.1:1"))
 
 
 @pytest.mark.filterwarnings("default")
@@ -137,8 +137,8 @@ def test_a_scheduler_has_its_workers_do_it() -> None:
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:
         address = cluster.scheduler_address
-        found = {one.key: one for one in run_by_scheduler(sweep_work.work, asked, address)}
-        wrong = list(run_by_scheduler(broken, asked[:1], address))
+        found = {one.key: one for one in run_by_scheduler(sweep_work.work, asked, broken, address)}
+        wrong = list(run_by_scheduler(fails, asked[:1], broken, address))
     assert [found[point.key].clocks for point in asked] == [400, 1200, 600, 400, 300]
     assert wrong[0].error == "ArithmeticError: too much"
 

@@ -96,6 +96,11 @@ def outcome(point: Point, frames: Mapping[str, int], error: str = "") -> Outcome
     )
 
 
+def broken(point: Point, why: str) -> Outcome:
+    """What came of a point that could not be timed."""
+    return outcome(point, {}, why)
+
+
 def read_outcomes(path: Path) -> dict[str, Outcome]:
     """The points that a file has, by key; lines that are none (cut off) are left out.
 

@@ -1,4 +1,8 @@
-"""Runs the points of a sweep: on all cores of this machine, or by a scheduler of Dask."""
+"""Runs the points of a sweep: on all cores of this machine, or by a scheduler of Dask.
+
+A point is anything that has a key; the work on it is a function of a module (workers import it by its name).
+Where no outcome comes of a point, `broken` makes one of the point and a sentence.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,18 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from typing import Protocol, TypeVar
 
-from vc4lab.timing.sweep.points import Outcome, Point, outcome
 
-Work = Callable[[Point], Outcome]
-"""A function of a module (workers import it by its name) that times a point."""
+class Keyed(Protocol):
+    """What can be a point: its key names it to a scheduler, equal ones are run once."""
+
+    @property
+    def key(self) -> str: ...
+
+
+Point = TypeVar("Point", bound=Keyed)
+Outcome = TypeVar("Outcome")
 
 TIMEOUT = 10
 """Seconds that a scheduler has to answer."""
@@ -23,7 +34,12 @@ class NoScheduler(ValueError):  # noqa: N818 - said to the user as it is
     """Dask is not installed, or its scheduler does not answer; in words."""
 
 
-def run_here(work: Work, points: Sequence[Point], processes: int | None = None) -> Iterator[Outcome]:
+def run_here(
+    work: Callable[[Point], Outcome],
+    points: Sequence[Point],
+    broken: Callable[[Point, str], Outcome],
+    processes: int | None = None,
+) -> Iterator[Outcome]:
     """What came of each point, as they are done; points of one run go to the same processes."""
     count = min(processes or os.cpu_count() or 1, max(len(points), 1))
     if count == 1:
@@ -44,7 +60,7 @@ def run_here(work: Work, points: Sequence[Point], processes: int | None = None) 
                 try:
                     yield future.result()
                 except BrokenProcessPool:
-                    yield outcome(point, {}, "its process ended")
+                    yield broken(point, "its process ended")
                     return
                 following = next(left, None)
                 if following is not None:
@@ -53,7 +69,12 @@ def run_here(work: Work, points: Sequence[Point], processes: int | None = None) 
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def run_by_scheduler(work: Work, points: Sequence[Point], address: str) -> Iterator[Outcome]:
+def run_by_scheduler(
+    work: Callable[[Point], Outcome],
+    points: Sequence[Point],
+    broken: Callable[[Point, str], Outcome],
+    address: str,
+) -> Iterator[Outcome]:
     """The same by the workers of a Dask scheduler, which see the runs under the same paths.
 
     Raises NoScheduler.
@@ -75,4 +96,4 @@ def run_by_scheduler(work: Work, points: Sequence[Point], address: str) -> Itera
                 yield future.result()
             else:
                 text = " ".join(str(failure).split())[:200]
-                yield outcome(futures[future], {}, f"{type(failure).__name__}: {text}")
+                yield broken(futures[future], f"{type(failure).__name__}: {text}")
