@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vc4lab.qpu.run import wide
-from vc4lab.v3d.events.programs import ProgramKind
+from vc4lab.v3d.events import ProgramKind
 from vc4lab.v3d.vertex.shading import VertexStage
 
 STAGES = (ProgramKind.FRAGMENT, ProgramKind.VERTEX, ProgramKind.COORDINATE)

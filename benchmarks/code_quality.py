@@ -33,7 +33,7 @@ from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.options import GpuOptions
 from vc4lab.v3d.core import V3D
-from vc4lab.v3d.events.programs import ProgramKind
+from vc4lab.v3d.events import ProgramKind
 
 RUNS = Path(__file__).parents[1] / "tests" / "data" / "vc4-jobs"
 GOLDEN = GpuOptions(engine="interpreter", threads=1)

@@ -18,8 +18,8 @@ from tests.support.programs import GOURAUD
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
-from vc4lab.v3d.pse.samples import raster
-from vc4lab.v3d.state.surface import Surface
+from vc4lab.v3d.pse.setup import raster
+from vc4lab.v3d.state.frame_mode import Surface
 from vc4lab.v3d.state.tile_context import STATUS_OK, TRIANGLE_SETUPS, DrawParams, FragmentKey, TileContext
 from vc4lab.v3d.tiles.functions import triangle_setup
 from vc4lab.v3d.tiles.threads import TileThreads

@@ -38,7 +38,7 @@ PACKED_QUADS = Optimisation(
     "long programs, small triangles: glmark2's phong 33 %, high-poly 18 %; conditionals -14 %",
 )  # fmt: skip
 PAIRED_BATCHES = Optimisation(
-    "paired-batches", "v3d/fragment/quad_shader.py", "avx512",
+    "paired-batches", "v3d/fragment/packed_quads.py", "avx512",
     "two runs of the program at once, of packed quads: phong 7 %, high-poly 5 %; conditionals -5 %",
 )  # fmt: skip
 WHOLE_UTILES = Optimisation(
@@ -70,11 +70,11 @@ FUSED_BYTES = Optimisation(
     "bytes to floats and back: nearest samples 14 %, bilinear ones and effect2d 8 %, kmscube 4 %",
 )  # fmt: skip
 INDEX_RUNS = Optimisation(
-    "index-runs", "v3d/tile_lists/index_runs.py", "",
+    "index-runs", "v3d/tile_lists/primitive_decoder.py", "",
     "vertices drawn in order: glmark2's build 4 to 8 %; the scan of other lists -8 to -18 %",
 )  # fmt: skip
 SHARED_SHADING = Optimisation(
-    "shared-shading", "v3d/vertex/shared_shading.py", "",
+    "shared-shading", "v3d/vertex/driver.py", "",
     "draws of many vertices, two threads: glmark2's buffer 37 %, build 10 %, high-poly 6 %",
 )  # fmt: skip
 PLACED_HELPERS = Optimisation(
@@ -86,7 +86,7 @@ THOROUGH_BUILDS = Optimisation(
     "pipelines that come again: glmark2's conditionals 10 %, bump 6 %, function 6 %, phong 5 %",
 )  # fmt: skip
 UNTOUCHED_TILES = Optimisation(
-    "untouched-tiles", "v3d/tiles/untouched.py", "",
+    "untouched-tiles", "v3d/tiles/loop.py", "",
     "tiles loaded and stored without a draw: glmark2's desktop with blur 5 %",
 )  # fmt: skip
 NATIVE_TURNS = Optimisation(

@@ -35,7 +35,7 @@ from vc4lab.records.use import (
     ids_of,
     records_of,
 )
-from vc4lab.v3d.cle.handlers import executes, handlers_of
+from vc4lab.v3d.cle.executor import executes, handlers_of
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.state.render_state import RenderState
 from vc4lab.v3d.tmu.state import LevelLayout

@@ -13,9 +13,8 @@ from vc4lab.records.declarations import TileBinningMode
 from vc4lab.simd import NativeModule, build
 from vc4lab.v3d.ptb import binner as ptb
 from vc4lab.v3d.ptb import context as pc
-from vc4lab.v3d.ptb.draw import begin_draw
-from vc4lab.v3d.ptb.frame import configure
-from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY, PRIMITIVE_TYPE
+from vc4lab.v3d.ptb.state_records import begin_draw, configure
+from vc4lab.v3d.state.render_state import INDEX_8, INDEX_16, INDEX_ARRAY, PRIMITIVE_TYPE
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.vertex.fetch import range_function
 

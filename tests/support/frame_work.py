@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vc4lab.memory import GuestMemory
-from vc4lab.v3d.state.surface import Surface
-from vc4lab.v3d.state.tile_layout import PART_COLOUR, PART_ZS, SINGLE, TileLayout
+from vc4lab.v3d.state.frame_mode import PART_COLOUR, PART_ZS, SINGLE, Surface, TileLayout
 from vc4lab.v3d.tiles.job import (
     OP_CLEAR_COLOUR,
     OP_CLEAR_MASK,

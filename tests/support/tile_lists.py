@@ -18,7 +18,7 @@ from vc4lab.v3d.state.render_state import (
     state_from_bytes,
 )
 from vc4lab.v3d.tile_lists import scan_context as sc
-from vc4lab.v3d.tile_lists.contents import ScanResult
+from vc4lab.v3d.tile_lists.scan_context import ScanResult
 from vc4lab.v3d.tile_lists.scanner import ListScanner
 
 

@@ -12,9 +12,9 @@ from tests.support.jobs import BFC, CT1EA, RFC, nv_vertex, viewport
 from vc4lab.listeners import Listeners
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
-from vc4lab.v3d import core, events, status_registers
+from vc4lab.v3d import core, events, registers
 from vc4lab.v3d.checks import addresses
-from vc4lab.v3d.cle import binned_draws
+from vc4lab.v3d.cle import native_binning
 from vc4lab.v3d.draws import frame as frame_module
 from vc4lab.v3d.draws import preparation, work
 from vc4lab.v3d.events import (
@@ -36,13 +36,13 @@ from vc4lab.v3d.events import (
     ProgramStarted,
     RecordExecuted,
     RecordsNoted,
+    Use,
     V3DListeners,
 )
 from vc4lab.v3d.job_time import JobCounts
-from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.registers import BY_NAME
-from vc4lab.v3d.state import record_notes
-from vc4lab.v3d.tiles import records as tile_records
+from vc4lab.v3d.state import native_records
+from vc4lab.v3d.tiles import job as tile_records
 from vc4lab.v3d.user_programs import scheduler
 
 TRIANGLE = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in ((5, 5), (5, 60), (60, 5)))
@@ -134,8 +134,8 @@ def test_no_event_is_made_without_a_listener(monkeypatch: pytest.MonkeyPatch) ->
     def made(*_arguments: object) -> None:
         raise AssertionError("an event that no one hears")
 
-    modules = (events, core, scheduler, status_registers, addresses, record_notes)
-    modules = (*modules, binned_draws, frame_module, preparation, tile_records, work)
+    modules = (events, core, scheduler, registers, addresses, native_records)
+    modules = (*modules, native_binning, frame_module, preparation, tile_records, work)
     for module in modules:
         for name in names:
             if hasattr(module, name):

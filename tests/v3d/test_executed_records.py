@@ -18,7 +18,7 @@ from vc4lab.records.declarations import BranchToSublist, ClearColours, Flush, No
 from vc4lab.records.states import LineWidth
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.events import BinningDone, DrawPrepared, FrameDone, FrameDrawn, JobStarted, RecordExecuted
-from vc4lab.v3d.state.record_notes import RecordNotes
+from vc4lab.v3d.state.native_records import RecordNotes
 from vc4lab.v3d.tile_lists import scanner
 
 JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"

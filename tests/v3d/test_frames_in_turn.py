@@ -11,7 +11,7 @@ from tests.support.jobs import CT0CA, CT0EA, CT1CA, CT1EA, RFC, viewport
 
 from vc4lab.records.control import build
 from vc4lab.v3d.draws import frame as frames
-from vc4lab.v3d.tiles.collect_context import LAST_FRAME
+from vc4lab.v3d.tiles.collector import LAST_FRAME
 from vc4lab.v3d.tiles.job import NativeFrame
 
 

@@ -19,18 +19,18 @@ from vc4lab.v3d.checks import addresses, draw_ranges, hints
 from vc4lab.v3d.checks.addresses import AddressCheck
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.draws import pipelines
-from vc4lab.v3d.memory_uses import Use
-from vc4lab.v3d.state import shader_record
-from vc4lab.v3d.state.shader_record import ProgramCache
+from vc4lab.v3d.events import Use
+from vc4lab.v3d.state import render_state
+from vc4lab.v3d.state.render_state import ProgramCache
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
-from vc4lab.v3d.vertex import shader_table, shading
+from vc4lab.v3d.vertex import shader_lookup, shading
 
 COLOURS = (RED, GREEN, BLUE, 0xFFFFFFFF)
 LIMITS: tuple[tuple[Any, str], ...] = (
-    (shader_record, "KNOWN_PROGRAMS"),
+    (render_state, "KNOWN_PROGRAMS"),
     (pipelines, "MAX_KNOWN"),
     (shading, "_MAX_PIPELINES"),
-    (shader_table, "MAX_PIPELINES"),
+    (shader_lookup, "MAX_PIPELINES"),
     (draw_ranges, "MAX_SHADERS"),
     (addresses, "MAX_RANGES"),
     (hints, "MAX_MODES"),

@@ -14,7 +14,7 @@ from tests.v3d.tlb.test_stores import SOURCE, TARGET, copy, get, put
 from vc4lab.memory import GuestMemory
 from vc4lab.records.control import build
 from vc4lab.v3d.registers import BY_NAME, ThreadControl
-from vc4lab.v3d.state.surface import Surface
+from vc4lab.v3d.state.frame_mode import Surface
 from vc4lab.v3d.state.tile_context import FragmentKey
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

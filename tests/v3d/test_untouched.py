@@ -11,8 +11,7 @@ from tests.support.frame_work import FrameWork
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records.codes import TileFormat
-from vc4lab.v3d.state.surface import MASK, Z_ONLY, ZS, Surface, SurfaceOp, twins
-from vc4lab.v3d.state.tile_layout import SINGLE, TileLayout
+from vc4lab.v3d.state.frame_mode import MASK, SINGLE, Z_ONLY, ZS, Surface, SurfaceOp, TileLayout, twins
 from vc4lab.v3d.tiles import job
 from vc4lab.v3d.tiles.threads import TileThreads
 

@@ -110,7 +110,7 @@ class DisplayLint:
         offset = (mode.address & 0x3FFFFFFF) - framebuffer.address
         if not 0 <= offset < framebuffer.allocated_size:
             return
-        from vc4lab.v3d.state.surface import Surface
+        from vc4lab.v3d.state.frame_mode import Surface
 
         surface = Surface(
             mode.address, mode.width, mode.height, int(mode.tiling), int(mode.format),

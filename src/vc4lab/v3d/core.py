@@ -14,22 +14,18 @@ from vc4lab.interruption import deferred
 from vc4lab.listeners import OneListener
 from vc4lab.options import GpuOptions, chosen
 from vc4lab.simd.team import Team
-from vc4lab.v3d.checks.hints import Lint
-from vc4lab.v3d.checks.order import OrderCheck
+from vc4lab.v3d.checks.hints import Lint, OrderCheck
 from vc4lab.v3d.cle.binning import BinningStage
 from vc4lab.v3d.cle.executor import ControlListExecutor
 from vc4lab.v3d.cle.rendering import RenderingStage
 from vc4lab.v3d.cle.thread import ListThread, report_endless_waits, waiting_reasons
 from vc4lab.v3d.counters import PerformanceCounters, coverage_counts
 from vc4lab.v3d.draws.frame import FrameRenderer
-from vc4lab.v3d.events import BinningDone, FrameDone, InterruptLine, V3DListeners
-from vc4lab.v3d.list_registers import ListRegisters
-from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.events import BinningDone, FrameDone, InterruptLine, Use, V3DListeners
 from vc4lab.v3d.overlap import Overlap
-from vc4lab.v3d.program_registers import ProgramRegisters
 from vc4lab.v3d.progress import ENDS, FLUSH, FRAME, INTERRUPT, PROGRAM, Progress
+from vc4lab.v3d.registers import DebugRegisters, Interrupts, ListRegisters, ProgramRegisters, StatusRegisters
 from vc4lab.v3d.services import Services, ShaderInterrupts
-from vc4lab.v3d.status_registers import DebugRegisters, Interrupts, StatusRegisters
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.v3d.user_programs.scheduler import UserPrograms
 

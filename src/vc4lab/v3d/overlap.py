@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.progress import Progress
     from vc4lab.v3d.ptb.binner import Binner
     from vc4lab.v3d.state.frame_mode import FrameMode
-    from vc4lab.v3d.tiles.collect_context import CollectContext
-    from vc4lab.v3d.tiles.collector import Collector
+    from vc4lab.v3d.tiles.collector import CollectContext, Collector
 
 _WORD = 0xFFFFFFFF
 

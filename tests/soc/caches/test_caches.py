@@ -18,7 +18,7 @@ from vc4lab.soc.caches.cache_lines import DIRTY
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.v3d.checks.cache_watch import CacheWatch
-from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.events import Use
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 HERE = Path(__file__).parents[1]

@@ -21,9 +21,9 @@ from vc4lab.timing.frames.frame import Frame, count_bits, quads_of
 from vc4lab.timing.frames.vertex_batches import collect_batches, rendering_batches, tile_groups
 from vc4lab.v3d.events import RecordExecuted
 from vc4lab.v3d.ptb.context import COUNTERS as BINNER_COUNTERS
-from vc4lab.v3d.state.shader_record import ShaderRecord
-from vc4lab.v3d.state.work_records import LIST_COUNTERS
-from vc4lab.v3d.tiles import work_memory
+from vc4lab.v3d.state.render_state import ShaderRecord
+from vc4lab.v3d.state.tile_context import LIST_COUNTERS
+from vc4lab.v3d.tiles import job
 from vc4lab.v3d.tiles.job import OP_LOAD, OP_STORE
 
 RUNS = (
@@ -251,7 +251,7 @@ def test_the_interpreter_has_the_same_blocks() -> None:
 
 def test_a_frame_without_room_has_no_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = Drawn("kmscube_smooth", False)
-    monkeypatch.setitem(work_memory.ROOM, "blocks", 4096)
+    monkeypatch.setitem(job.ROOM, "blocks", 4096)
     drawn = Drawn("kmscube_smooth", True)
     assert plain.bytes == drawn.bytes
     lost = [frame for frame in drawn.frames[0] if frame.lost]

@@ -14,7 +14,7 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d.checks.addresses import AddressCheck
 from vc4lab.v3d.core import V3D
-from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.events import Use
 
 TRIANGLE = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in ((5, 5), (5, 60), (60, 5)))
 ARRAY = build(33, mode=4, length=3, first=0)

@@ -14,8 +14,7 @@ from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.v3d.cle import binning_context
 from vc4lab.v3d.core import V3D
-from vc4lab.v3d.events import MemoryUse
-from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.events import MemoryUse, Use
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 RUNS = ("glmark2_ideas", "glmark2_bump_bump-render_normals", "kmscube_smooth", "sdl_testdraw2")

@@ -14,7 +14,7 @@ from vc4lab.memory import MEMORY_SIZE
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d.ptb.context import STATE_LIMIT
-from vc4lab.v3d.state.draw_input import MAX_LENGTH
+from vc4lab.v3d.state.render_state import MAX_LENGTH
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 
 

@@ -26,7 +26,7 @@ from vc4lab.records.shader import GlShader, parse_gl_state
 from vc4lab.records.texture import TextureConfig
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.draws.pipeline_table import parameter_places
-from vc4lab.v3d.state.shader_record import ProgramCache
+from vc4lab.v3d.state.render_state import ProgramCache
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 from vc4lab.v3d.vertex.shading import Arena
 

@@ -20,7 +20,7 @@ from vc4lab.memory import heap
 from vc4lab.simd import native
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.draws import refining
-from vc4lab.v3d.draws.context import PipelineEntry
+from vc4lab.v3d.draws.pipeline_table import PipelineEntry
 from vc4lab.v3d.fragment import pipeline as pipelines
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"

@@ -13,9 +13,8 @@ from vc4lab.memory import GuestMemory
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.golden.draw import GoldenDraw, register
-from vc4lab.v3d.state.surface import COLOUR, MASK, ZS, Surface
+from vc4lab.v3d.state.frame_mode import COLOUR, MASK, PART_COLOUR, PART_ZS, SINGLE, ZS, Surface, TileLayout
 from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey
-from vc4lab.v3d.state.tile_layout import PART_COLOUR, PART_ZS, SINGLE, TileLayout
 from vc4lab.v3d.tiles.job import Draw
 from vc4lab.v3d.tiles.threads import RenderResult, TileThreads
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns

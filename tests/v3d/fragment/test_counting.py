@@ -10,8 +10,8 @@ from tests.v3d.fragment.scene import Scene, vertex, words
 from tests.v3d.pse.test_coverage import KEY as FLAT_KEY
 from tests.v3d.pse.test_coverage import WHITE
 
+from vc4lab.v3d.state.frame_mode import TileLayout
 from vc4lab.v3d.state.tile_context import COUNTERS, WORK_COUNTERS, FragmentKey
-from vc4lab.v3d.state.tile_layout import TileLayout
 from vc4lab.v3d.tmu.state import describe_texture
 
 DEPTH = """

@@ -10,8 +10,8 @@ from tests.v3d.fragment.scene import Scene, vertex, words
 
 from vc4lab.qpu.program.program import Program
 from vc4lab.v3d.fragment.early_depth import MIN_INSTRUCTIONS, depth_decides, rejects_early
+from vc4lab.v3d.state.frame_mode import TileLayout
 from vc4lab.v3d.state.tile_context import WORK_COUNTERS, FragmentKey
-from vc4lab.v3d.state.tile_layout import TileLayout
 
 END = """
     nop ; nop ; thrend

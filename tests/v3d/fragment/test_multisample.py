@@ -8,10 +8,9 @@ from tests.support.programs import GOURAUD
 from tests.v3d.fragment.scene import ZS_DUMP, Scene, vertex, words
 
 from vc4lab.simd import targets
-from vc4lab.v3d.pse.samples import PATTERNS
-from vc4lab.v3d.state.surface import Surface
+from vc4lab.v3d.pse.setup import PATTERNS
+from vc4lab.v3d.state.frame_mode import Surface, TileLayout
 from vc4lab.v3d.state.tile_context import FragmentKey
-from vc4lab.v3d.state.tile_layout import TileLayout
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 FOUR = TileLayout(multisample=True)

@@ -13,10 +13,9 @@ from tests.v3d.fragment.test_engines import COLOURED, random_scene, textured_sce
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.timing.frames.columns import Table, table_of
 from vc4lab.timing.frames.frame import count_bits, quads_of
-from vc4lab.v3d.state.tile_context import FragmentKey
-from vc4lab.v3d.state.tile_layout import TileLayout
-from vc4lab.v3d.state.work_records import LIST_COUNTERS, BlockWork, ListWork, RequestWork
-from vc4lab.v3d.tiles import work_memory
+from vc4lab.v3d.state.frame_mode import TileLayout
+from vc4lab.v3d.state.tile_context import LIST_COUNTERS, BlockWork, FragmentKey, ListWork, RequestWork
+from vc4lab.v3d.tiles import job
 
 
 def lines_scene() -> Scene:
@@ -121,9 +120,9 @@ def test_what_passes_the_depth_test() -> None:
 def test_without_room_the_picture_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = textured_scene(0, 0)
     image = scene.render()
-    for name in work_memory.ROOM:
+    for name in job.ROOM:
         with monkeypatch.context() as patch:
-            patch.setitem(work_memory.ROOM, name, 4096 if name != "lists" else 64)
+            patch.setitem(job.ROOM, name, 4096 if name != "lists" else 64)
             assert (scene.render(works=True) == image).all()
         assert scene.lost > 0, name
     scene.render(works=True)

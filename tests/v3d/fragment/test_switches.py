@@ -11,9 +11,8 @@ from tests.support.frame_work import FrameWork
 from tests.v3d.fragment.scene import Scene, vertex, words
 
 from vc4lab.memory import GuestMemory
-from vc4lab.v3d.state.surface import MASK, ZS, Surface
+from vc4lab.v3d.state.frame_mode import MASK, PART_MASK, ZS, Surface, TileLayout
 from vc4lab.v3d.state.tile_context import FragmentKey
-from vc4lab.v3d.state.tile_layout import PART_MASK, TileLayout
 from vc4lab.v3d.tiles.threads import TileThreads
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

@@ -19,8 +19,7 @@ from vc4lab.v3d.core import V3D
 from vc4lab.v3d.events import FrameDrawn
 from vc4lab.v3d.job_time import JOB_CLOCKS, job_clocks
 from vc4lab.v3d.state.tile_context import COUNTERS, DETAILED_COUNTERS, FragmentKey
-from vc4lab.v3d.tiles.job import NativeFrame
-from vc4lab.v3d.tiles.records import tiles_drawn
+from vc4lab.v3d.tiles.job import NativeFrame, tiles_drawn
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 RUNS = ("glmark2_ideas", "glmark2_bump_bump-render_normals", "kmscube_smooth", "tri_arm64")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.v3d.fragment.scene import UNIFORMS_AT, ZS_DUMP, Scene, vertex, words
 
+from vc4lab.v3d.state.frame_mode import TileLayout
 from vc4lab.v3d.state.tile_context import QUEUED_BLOCKS, FragmentKey
-from vc4lab.v3d.state.tile_layout import TileLayout
 
 END = "\n nop ; nop ; thrend\n nop ; nop\n nop ; nop ; sbdone"
 BLEND = """

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.v3d.fragment.scene import ZS_DUMP, Scene, vertex, words
 
-from vc4lab.v3d.pse.samples import PATH_PATTERNS
+from vc4lab.v3d.pse.setup import PATH_PATTERNS
+from vc4lab.v3d.state.frame_mode import TileLayout
 from vc4lab.v3d.state.tile_context import FragmentKey
-from vc4lab.v3d.state.tile_layout import TileLayout
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 SIZE = 24

@@ -11,8 +11,8 @@ from tests.v3d.fragment.scene import Scene, vertex, words
 
 from vc4lab.simd import targets
 from vc4lab.v3d.pse.batch import GROUP_SIZE, GROUPS, LIST_THRESHOLD
+from vc4lab.v3d.state.frame_mode import TileLayout
 from vc4lab.v3d.state.tile_context import FragmentKey
-from vc4lab.v3d.state.tile_layout import TileLayout
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 END = """

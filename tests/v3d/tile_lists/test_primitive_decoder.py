@@ -11,8 +11,7 @@ from tests.support.compressed_lists import encode_compressed
 from vc4lab.memory import GuestMemory
 from vc4lab.records.primitives import ListFormat, decode_compressed
 from vc4lab.simd import build, const, i1, i32, kernel, ptr, store, unroll
-from vc4lab.v3d.tile_lists.index_runs import RUN_TRIANGLES, runs, take_run
-from vc4lab.v3d.tile_lists.primitive_decoder import Decoder
+from vc4lab.v3d.tile_lists.primitive_decoder import RUN_TRIANGLES, Decoder, runs, take_run
 
 FORMATS = (0x10, 0x11, 0x12, 0x13, 0x22, 0x32, 0x33)
 LIMIT = 2000

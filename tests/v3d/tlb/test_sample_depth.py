@@ -7,7 +7,7 @@ import ctypes
 import pytest
 
 from vc4lab.simd import Value, build, i32, kernel, ptr, splat, store
-from vc4lab.v3d.tlb.depth import sample_depth
+from vc4lab.v3d.tlb.depth_stencil import sample_depth
 
 FAR = 0xFFFFFF
 

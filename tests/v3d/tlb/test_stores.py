@@ -12,10 +12,9 @@ from tests.support.texture_layouts import tile as tiled
 from vc4lab.images.tiling import Tiling, detile, image_bytes
 from vc4lab.memory import GuestMemory
 from vc4lab.simd import targets
-from vc4lab.v3d.state.surface import COLOUR, MASK, Z_ONLY, ZS, Surface
-from vc4lab.v3d.state.tile_layout import PART_COLOUR, PART_ZS, TileLayout
+from vc4lab.v3d.state.frame_mode import COLOUR, MASK, PART_COLOUR, PART_ZS, Z_ONLY, ZS, Surface, TileLayout
 from vc4lab.v3d.tiles.threads import TileThreads
-from vc4lab.v3d.tlb.pixel_formats import BAYER
+from vc4lab.v3d.tlb.stores import BAYER
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 SOURCE, TARGET = 0x100000, 0x200000

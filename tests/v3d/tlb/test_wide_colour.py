@@ -10,9 +10,8 @@ from tests.v3d.fragment.test_multisample import covered, pixels, random_triangle
 
 from vc4lab.memory import GuestMemory
 from vc4lab.simd import targets
-from vc4lab.v3d.state.surface import Surface
+from vc4lab.v3d.state.frame_mode import PART_COLOUR, Surface, TileLayout
 from vc4lab.v3d.state.tile_context import FragmentKey
-from vc4lab.v3d.state.tile_layout import PART_COLOUR, TileLayout
 from vc4lab.v3d.tiles.threads import TileThreads
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

@@ -9,9 +9,8 @@ from tests.support.texture_reference import DECODERS, decode_etc1, decode_yuyv
 
 from vc4lab.records.texture import TextureType
 from vc4lab.simd import Function, Target, build, i32x16, load, ptr, store, targets
-from vc4lab.v3d.tmu.etc1 import unpack_etc1
 from vc4lab.v3d.tmu.formats import FORMATS
-from vc4lab.v3d.tmu.texel_codecs import expand, unpack, unpack_yuyv
+from vc4lab.v3d.tmu.texel_codecs import expand, unpack, unpack_etc1, unpack_yuyv
 
 
 def test_every_type_has_a_row_and_a_decoder() -> None:

@@ -14,11 +14,11 @@ from tests.v3d.vertex.test_vertex import SCALE
 from vc4lab.drm.recorded.replay import replay
 from vc4lab.memory import GuestMemory
 from vc4lab.simd.team import Team
-from vc4lab.v3d.vertex import shader_table
+from vc4lab.v3d.vertex import shader_lookup
 from vc4lab.v3d.vertex.context import VertexContext, VertexKey, buffer_bytes
+from vc4lab.v3d.vertex.driver import _CONTEXT_BYTES as CONTEXT_BYTES
+from vc4lab.v3d.vertex.driver import BATCHES_PER_PIECE, Sharing
 from vc4lab.v3d.vertex.pipeline import vertex_pipeline
-from vc4lab.v3d.vertex.shared_shading import _CONTEXT_BYTES as CONTEXT_BYTES
-from vc4lab.v3d.vertex.shared_shading import BATCHES_PER_PIECE, Sharing
 
 RUNS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 COUNT = 5000
@@ -191,7 +191,7 @@ def test_a_recorded_run_looks_the_same_and_uses_it(monkeypatch: pytest.MonkeyPat
             super().__init__(team, template)
             made.append(self)
 
-    monkeypatch.setattr(shader_table, "Sharing", Noted)
+    monkeypatch.setattr(shader_lookup, "Sharing", Noted)
     run = RUNS / "glmark2_shading_shading_gouraud"
     pictures = [replay(run, threads=threads).image for threads in (1, 4)]
     assert pictures[0].tobytes() == pictures[1].tobytes()

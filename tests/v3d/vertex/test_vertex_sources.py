@@ -9,7 +9,7 @@ import pytest
 from tests.support.binning import index_range
 
 from vc4lab.memory import GuestMemory
-from vc4lab.v3d.vertex.nv import NvContext, copy_function
+from vc4lab.v3d.vertex.fetch import NvContext, copy_function
 from vc4lab.v3d.vertex.pipeline import buffer_bytes
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 

@@ -7,7 +7,7 @@ import numpy as np
 from vc4lab.timing.frames import columns as cols
 from vc4lab.timing.frames.columns import table_of
 from vc4lab.timing.frames.frame import Binning, Frame, Words
-from vc4lab.v3d.state.work_records import BlockWork, RequestWork
+from vc4lab.v3d.state.tile_context import BlockWork, RequestWork
 
 TILE = 64
 """Pixels of a tile; none is drawn."""

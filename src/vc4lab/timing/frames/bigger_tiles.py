@@ -22,7 +22,7 @@ from vc4lab.timing.frames import columns as cols
 from vc4lab.timing.frames.columns import Table, starts
 from vc4lab.timing.frames.frame import Binning, Frame
 from vc4lab.timing.frames.merging import merged
-from vc4lab.v3d.state.work_records import LIST_COUNTERS
+from vc4lab.v3d.state.tile_context import LIST_COUNTERS
 
 Numbers = NDArray[np.int64]
 

@@ -20,9 +20,9 @@ from vc4lab.timing.frames.frame import Binning, Frame, Words
 from vc4lab.v3d.cle.binning_context import DrawBinned
 from vc4lab.v3d.events import DrawWork, FrameWork, ListBinned, RecordsNoted
 from vc4lab.v3d.ptb.context import COUNTERS as BINNER_COUNTERS
-from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16
-from vc4lab.v3d.state.tile_layout import TILE_WORDS
-from vc4lab.v3d.state.work_records import LIST_COUNTERS, BlockWork, ListWork, RequestWork
+from vc4lab.v3d.state.frame_mode import TILE_WORDS
+from vc4lab.v3d.state.render_state import INDEX_8, INDEX_16
+from vc4lab.v3d.state.tile_context import LIST_COUNTERS, BlockWork, ListWork, RequestWork
 from vc4lab.v3d.tile_lists.list_vertices import ListSize
 from vc4lab.v3d.tile_lists.scan_context import Segment
 from vc4lab.v3d.tiles.job import (
@@ -38,7 +38,7 @@ from vc4lab.v3d.tiles.job import (
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.qpu.program.program import Program
-    from vc4lab.v3d.state.shader_record import ShaderRecord
+    from vc4lab.v3d.state.render_state import ShaderRecord
 
 _SIZES = np.array(RECORD_SIZES, np.int32)
 _LISTS = (CompressedList.id, ClippedList.id)

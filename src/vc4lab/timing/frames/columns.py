@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vc4lab.simd import Type
-from vc4lab.v3d.state.tile_context import COUNTERS
-from vc4lab.v3d.state.work_records import LIST_COUNTERS
+from vc4lab.v3d.state.tile_context import COUNTERS, LIST_COUNTERS
 
 Table = NDArray[Any]
 """One-dimensional, with named columns."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.timing.frames.columns import Table, starts
-from vc4lab.v3d.state.work_records import LIST_COUNTERS
+from vc4lab.v3d.state.tile_context import LIST_COUNTERS
 
 QUADS = 0x1111
 """The lowest lane of each quad of a block."""

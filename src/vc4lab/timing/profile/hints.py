@@ -18,7 +18,7 @@ from vc4lab.timing.frames.vertex_batches import collect_batches, rendering_batch
 from vc4lab.timing.profile.late_scoreboard import PIXELS, with_late_scoreboard
 from vc4lab.timing.profile.result import Hint
 from vc4lab.timing.profile.tiled import requests_of, with_tiled
-from vc4lab.v3d.state.surface import COLOUR
+from vc4lab.v3d.state.frame_mode import COLOUR
 from vc4lab.v3d.tiles.job import OP_LOAD, OP_LOAD_FULL, OP_STORE, OP_STORE_FULL
 from vc4lab.v3d.tmu.state import LevelLayout, MipMode
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vc4lab.images.tiling import UTILE_SHAPES, Tiling, round_up, texel_bit_addresses
 from vc4lab.timing.frames.frame import Frame
-from vc4lab.v3d.state.surface import RASTER_ALIGNMENT
+from vc4lab.v3d.state.frame_mode import RASTER_ALIGNMENT
 
 LINE = 64
 LINE_MASK = (1 << 24) - 1

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.listeners import Listeners
 from vc4lab.memory import BUS_PERIPHERALS, MEMORY_MASK, MEMORY_SIZE
-from vc4lab.v3d.events import MemoryUse
-from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.events import MemoryUse, Use
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.events import Use
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter

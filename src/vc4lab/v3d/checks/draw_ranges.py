@@ -15,12 +15,12 @@ from vc4lab.records.states import VgInlineShader
 from vc4lab.records.texture import TextureConfig, TextureType
 from vc4lab.v3d.checks.addresses import AddressCheck
 from vc4lab.v3d.checks.hints import TILE_STATE_BYTES
-from vc4lab.v3d.memory_uses import Use
-from vc4lab.v3d.state.shader_record import known_places, read_shader_record
+from vc4lab.v3d.events import Use
+from vc4lab.v3d.state.render_state import known_places, read_shader_record
 from vc4lab.v3d.tmu.formats import FORMATS
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.state.shader_record import ProgramCache, ShaderRecord
+    from vc4lab.v3d.state.render_state import ProgramCache, ShaderRecord
 
 CUBE_FACES = 6
 MAX_SHADERS = 1024

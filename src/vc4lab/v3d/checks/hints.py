@@ -2,6 +2,11 @@
 
 Nothing here changes what is drawn. Each check looks at what Python holds anyway, once per mode
 record, frame or draw, so that lists full of records cost nothing. Source: hardware reference 3.10.
+
+Checks the start of a list before it runs: orders of records that only fail on a board.
+
+Only the first records of the first few lists are read, so that long lists and many frames cost
+nothing. Source: hardware reference 3.3, 3.10.
 """
 
 from __future__ import annotations
@@ -9,23 +14,27 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from vc4lab.memory import MEMORY_SIZE
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.records.codes import ListPrimitive
+from vc4lab.records.control import RECORD_SIZES
+from vc4lab.records.payload import Compressed, Flow, Primitives, ShaderState
 from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS
-from vc4lab.records.states import ConfigurationBits, VgInlineShader
+from vc4lab.records.states import ConfigurationBits, PrimitiveListFormat, VgInlineShader
+from vc4lab.records.use import ids_of, records_of
 from vc4lab.v3d.checks.addresses import AddressCheck
-from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.events import Use
 from vc4lab.v3d.state.render_state import NO_CLIP_LIMIT, clip_box
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.listeners import Listeners
+    from vc4lab.memory import GuestMemory
     from vc4lab.records.declarations import TileBinningMode, TileRenderingMode
     from vc4lab.records.shader import NvShaderRecord
     from vc4lab.records.states import RenderState
     from vc4lab.v3d.events import MemoryUse
     from vc4lab.v3d.state.frame_mode import FrameMode
-    from vc4lab.v3d.state.shader_record import ShaderRecord
+    from vc4lab.v3d.state.render_state import ShaderRecord
 
 LIST_ALIGNMENT, RECORD_ALIGNMENT = 32, 16
 """Of tile lists; of shader records, tile state, surfaces, NV vertices with a clip header."""
@@ -151,3 +160,48 @@ class Lint:
                 "CLE-009", f"{what} at 0x{value:08x} is not a multiple of {alignment}",
                 address=address,
             )  # fmt: skip
+
+
+MAX_RECORDS = 512
+MAX_LISTS = 64
+FORMAT = PrimitiveListFormat.id
+SHADERS = frozenset(ids_of(ShaderState))
+PRIMITIVES = frozenset(ids_of(Primitives, Compressed))
+JUMPS = frozenset(kind.id for kind in records_of() if kind.variable or issubclass(kind, Flow))
+"""After these another list or bytes of another kind follow."""
+
+
+class OrderCheck:
+    """Looks at the lists of one V3D as they are started."""
+
+    def __init__(self, memory: GuestMemory, reporter: Reporter) -> None:
+        self._memory = memory
+        self._reporter = reporter
+        self._seen: set[int] = set()
+
+    def list(self, start: int, end: int) -> None:
+        """A list is about to run from `start` to `end`."""
+        if start in self._seen or len(self._seen) >= MAX_LISTS:
+            return
+        self._seen.add(start)
+        size = min((end - start) & 0xFFFFFFFF, 16 * MAX_RECORDS)
+        data = self._memory.view(start & MEMORY_MASK, size)
+        at, format_at = 0, -1
+        for _ in range(MAX_RECORDS):
+            if at >= len(data) or not RECORD_SIZES[data[at]]:
+                return
+            identity = data[at]
+            if identity == FORMAT:
+                format_at = at
+            elif identity in SHADERS:
+                format_at = -1
+            elif identity in PRIMITIVES and format_at >= 0:
+                self._reporter.report(
+                    "CLE-025",
+                    "a primitive comes after record 56 with no shader state (64-67) between them",
+                    address=start + format_at,
+                )
+                return
+            if identity in JUMPS:
+                return
+            at += RECORD_SIZES[identity]

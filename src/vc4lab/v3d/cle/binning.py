@@ -19,15 +19,14 @@ from vc4lab.records.use import records_of
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.cle import binning_context as bc
-from vc4lab.v3d.cle.binning_requests import BinningRequests
-from vc4lab.v3d.cle.handlers import executes
-from vc4lab.v3d.cle.native_binning import NativeBinning
+from vc4lab.v3d.cle.executor import executes
+from vc4lab.v3d.cle.native_binning import BinningRequests, NativeBinning
+from vc4lab.v3d.events import Use
 from vc4lab.v3d.job_time import JobCounts
-from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.binner import Binner
 from vc4lab.v3d.services import COORDINATES
-from vc4lab.v3d.state.shader_record import ProgramCache, read_shader_record
+from vc4lab.v3d.state.render_state import ProgramCache, read_shader_record
 from vc4lab.v3d.vertex.shading import VertexStage
 
 if TYPE_CHECKING:

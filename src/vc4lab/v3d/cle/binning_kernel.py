@@ -25,12 +25,10 @@ from vc4lab.records.use import ids_of
 from vc4lab.simd import Value, call, const, i8, i32, i64, kernel, load, ptr, select, staged, table
 from vc4lab.v3d.checks.hints import LIST_ALIGNMENT, RECORD_ALIGNMENT
 from vc4lab.v3d.cle import binning_context as bc
-from vc4lab.v3d.cle.binning_context import BinningContext
-from vc4lab.v3d.cle.binning_notes import DrawMark, note_mode
+from vc4lab.v3d.cle.binning_context import BinningContext, DrawMark, note_mode
 from vc4lab.v3d.cle.draw_kernel import execute_draw, report
 from vc4lab.v3d.ptb.context import DONE, BinnerContext
-from vc4lab.v3d.ptb.frame import configure, finish_all
-from vc4lab.v3d.ptb.state_records import apply_state
+from vc4lab.v3d.ptb.state_records import apply_state, configure, finish_all
 from vc4lab.v3d.state.native_records import is_one_of, note_record, whole_record
 from vc4lab.v3d.vertex.shader_lookup import field, is_named
 

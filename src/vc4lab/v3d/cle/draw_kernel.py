@@ -32,12 +32,11 @@ from vc4lab.simd import (
     umin,
 )
 from vc4lab.v3d.cle import binning_context as bc
-from vc4lab.v3d.cle.binning_context import BinningContext
-from vc4lab.v3d.cle.binning_notes import note_draw
+from vc4lab.v3d.cle.binning_context import BinningContext, note_draw
 from vc4lab.v3d.ptb.context import DONE, BinnerContext
-from vc4lab.v3d.ptb.draw import begin_draw, primitive_type
-from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY, MAX_LENGTH, PRIMITIVE_TYPE
+from vc4lab.v3d.ptb.state_records import begin_draw, primitive_type
 from vc4lab.v3d.state.native_records import whole_record
+from vc4lab.v3d.state.render_state import INDEX_8, INDEX_16, INDEX_ARRAY, MAX_LENGTH, PRIMITIVE_TYPE
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.vertex.context import COORDINATE_ROWS, VERTEX_BATCH, NvContext
 from vc4lab.v3d.vertex.shader_lookup import arrays_named, field, gl_pipeline, is_named, shade_range

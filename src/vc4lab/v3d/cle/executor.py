@@ -3,6 +3,8 @@
 Both list threads use it; what a record *does* is said by methods that name its class
 (`handlers.py`): here what means the same in both lists, else in `binning.py` (thread 0) and
 `rendering.py` (thread 1). Source: hardware reference 3.1-3.2.
+
+Which method executes which record: a decorator of the method names the record's class.
 """
 
 from __future__ import annotations
@@ -23,15 +25,42 @@ from vc4lab.records.declarations import (
 )
 from vc4lab.records.payload import BINNING, RENDERING, Payload
 from vc4lab.records.use import foreign_to, ids_of
-from vc4lab.v3d.cle.handlers import Handler, executes, handlers_of
 from vc4lab.v3d.cle.thread import SEMAPHORE_MAX, SEMAPHORE_STALL, ListThread
-from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.events import Use
 from vc4lab.v3d.services import Services
-from vc4lab.v3d.state.record_notes import RecordNotes
+from vc4lab.v3d.state.native_records import RecordNotes
 from vc4lab.v3d.tile_lists.list_end import inline_length
 
 if TYPE_CHECKING:
     from vc4lab.v3d.checks.addresses import AddressCheck
+
+#: A handler gets the address of its record; it may change the thread (jump, stall, stop).
+Handler = Callable[[int], None]
+
+F = TypeVar("F", bound=Callable[..., None])
+_MARK = "executed_records"
+
+
+def executes(*records: type[Payload]) -> Callable[[F], F]:
+    """Marks the method of a stage that executes these records."""
+
+    def mark(method: F) -> F:
+        setattr(method, _MARK, (*records, *getattr(method, _MARK, ())))
+        return method
+
+    return mark
+
+
+def handlers_of(stage: object) -> dict[int, Handler]:
+    """The methods of a stage by the id of the records that they execute."""
+    table: dict[int, Handler] = {}
+    for name, method in vars(type(stage)).items():
+        for record in getattr(method, _MARK, ()):
+            if record.id in table:
+                raise TypeError(f"{type(stage).__name__} executes {record.title} in two methods")
+            table[record.id] = getattr(stage, name)
+    return table
+
 
 #: Records one run of a thread may execute. A frame of the largest size with every tile loaded
 #: and stored twice needs under a million; more is a list that runs in a circle.

@@ -38,10 +38,10 @@ from vc4lab.records.declarations import (
 from vc4lab.records.payload import RENDERING, Compressed
 from vc4lab.records.use import records_of
 from vc4lab.v3d.checks.hints import Lint
-from vc4lab.v3d.cle.handlers import executes
+from vc4lab.v3d.cle.executor import executes
 from vc4lab.v3d.state.frame_mode import FrameMode
 from vc4lab.v3d.tile_lists.list_end import list_end
-from vc4lab.v3d.tiles import collect_context as cc
+from vc4lab.v3d.tiles import collector as cc
 from vc4lab.v3d.tiles.collector import Collector
 
 if TYPE_CHECKING:

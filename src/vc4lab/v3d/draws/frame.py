@@ -18,8 +18,8 @@ from vc4lab.v3d.events import FrameDrawn
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.ptb.direct_lists import DirectLists
 from vc4lab.v3d.services import Services
+from vc4lab.v3d.state.frame_mode import Surface
 from vc4lab.v3d.state.render_state import default_state, state_bytes
-from vc4lab.v3d.state.surface import Surface
 from vc4lab.v3d.state.tile_context import WORK_COUNTERS
 from vc4lab.v3d.tile_lists.scanner import ListScanner
 from vc4lab.v3d.tiles.job import Draw, NativeFrame
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from vc4lab.v3d.draws.frame_draws import FrameDraws
     from vc4lab.v3d.draws.work import WorkReporter
     from vc4lab.v3d.state.frame_mode import FrameMode
-    from vc4lab.v3d.state.record_notes import RecordNotes
-    from vc4lab.v3d.tile_lists.contents import ScanError, ScanResult
+    from vc4lab.v3d.state.native_records import RecordNotes
+    from vc4lab.v3d.tile_lists.scan_context import ScanError, ScanResult
     from vc4lab.v3d.tiles.collector import Collector
     from vc4lab.v3d.unknowns import Unknowns
 
@@ -188,7 +188,7 @@ class FrameRenderer:
 
     def _emit_tiles(self, frame: NativeFrame, mode: FrameMode) -> None:
         """Emits what each tile took to listeners."""
-        from vc4lab.v3d.tiles.records import tiles_drawn
+        from vc4lab.v3d.tiles.job import tiles_drawn
 
         event = FrameDrawn(mode.address, mode.width, mode.height, *self._tile, tiles_drawn(frame))
         self.listeners.frame_drawn.emit(event)

@@ -9,18 +9,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from vc4lab.records.states import NvShaderState
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
-from vc4lab.v3d.draws.context import PIPELINE, PREPARED, ROOM, VERTICES, PrepareContext
-from vc4lab.v3d.draws.pipeline_table import MadePipeline, PipelineTable
+from vc4lab.v3d.draws.pipeline_table import (
+    PIPELINE,
+    PREPARED,
+    ROOM,
+    VERTICES,
+    MadePipeline,
+    PipelineTable,
+    PrepareContext,
+)
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.tiles.job import Draw
 from vc4lab.v3d.vertex.context import NvContext
-from vc4lab.v3d.vertex.nv import copy_function
+from vc4lab.v3d.vertex.fetch import copy_function
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.checks.addresses import AddressCheck
     from vc4lab.v3d.fragment.pipeline import Pipeline
-    from vc4lab.v3d.tile_lists.contents import DrawUse, ScanResult
+    from vc4lab.v3d.tile_lists.scan_context import DrawUse, ScanResult
     from vc4lab.v3d.vertex.shading import VertexStage
 
 _ALIGNMENT = 64

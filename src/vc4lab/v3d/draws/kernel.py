@@ -30,10 +30,16 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.checks.addresses import ALIGNMENT
 from vc4lab.v3d.checks.hints import RECORD_ALIGNMENT
-from vc4lab.v3d.draws import context as dc
-from vc4lab.v3d.draws.context import PipelineEntry, PrepareContext, ProgramEntry
-from vc4lab.v3d.draws.pipeline_table import HASH_PRIME, HASH_SHIFT, HASH_START
-from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.draws import pipeline_table as dc
+from vc4lab.v3d.draws.pipeline_table import (
+    HASH_PRIME,
+    HASH_SHIFT,
+    HASH_START,
+    PipelineEntry,
+    PrepareContext,
+    ProgramEntry,
+)
+from vc4lab.v3d.events import Use
 from vc4lab.v3d.state.render_state import clip_box, rht_boundary
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.tile_lists.scan_context import EXPANDED, DrawEntry

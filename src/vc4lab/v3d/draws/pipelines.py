@@ -19,8 +19,8 @@ from vc4lab.v3d.events import ProgramKind
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
 from vc4lab.v3d.job_time import RASTER_LOOKUPS
 from vc4lab.v3d.services import Services
+from vc4lab.v3d.state.frame_mode import SINGLE, TileLayout
 from vc4lab.v3d.state.tile_context import PRIMITIVES, FragmentKey
-from vc4lab.v3d.state.tile_layout import SINGLE, TileLayout
 from vc4lab.v3d.tmu.state import LevelLayout
 from vc4lab.v3d.vertex.shading import MAX_WAYS, runnable_pipeline
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
     from vc4lab.simd import NativeFunction
     from vc4lab.v3d.draws.refining import Refined
-    from vc4lab.v3d.state.shader_record import ShaderRecord
-    from vc4lab.v3d.tile_lists.contents import DrawUse
+    from vc4lab.v3d.state.render_state import ShaderRecord
+    from vc4lab.v3d.tile_lists.scan_context import DrawUse
     from vc4lab.v3d.tmu.state import TextureKind
 
 _INDEX_BITS = {1: 16, 2: 24, 3: 32}

@@ -17,19 +17,30 @@ from vc4lab.qpu.run.environment import Unsupported, left_text
 from vc4lab.records.states import PrimitiveListFormat, VgInlineShader
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import Lint
-from vc4lab.v3d.draws.context import MODE_AT, POINT_SIZE_AT, VARYINGS_AT, PipelineEntry
 from vc4lab.v3d.draws.frame_draws import Found, FrameDraws
-from vc4lab.v3d.draws.pipeline_table import MadePipeline, parameter_places
+from vc4lab.v3d.draws.pipeline_table import (
+    MODE_AT,
+    POINT_SIZE_AT,
+    VARYINGS_AT,
+    MadePipeline,
+    PipelineEntry,
+    parameter_places,
+)
 from vc4lab.v3d.draws.pipelines import DrawPipelines, quad_work
 from vc4lab.v3d.draws.refining import Refiner
 from vc4lab.v3d.events import DrawPrepared
 from vc4lab.v3d.fragment.pipeline import Pipeline
 from vc4lab.v3d.golden.draw import GoldenDraw, register
 from vc4lab.v3d.services import VERTICES, Services
-from vc4lab.v3d.state.render_state import empty_windows, rht_movement
-from vc4lab.v3d.state.shader_record import ProgramCache, ShaderRecord, read_shader_record
+from vc4lab.v3d.state.frame_mode import LAYOUTS, SINGLE, TileLayout
+from vc4lab.v3d.state.render_state import (
+    ProgramCache,
+    ShaderRecord,
+    empty_windows,
+    read_shader_record,
+    rht_movement,
+)
 from vc4lab.v3d.state.tile_context import MAX_TEXTURE_REQUESTS, FragmentKey
-from vc4lab.v3d.state.tile_layout import LAYOUTS, SINGLE, TileLayout
 from vc4lab.v3d.tiles.job import Draw
 from vc4lab.v3d.tmu.late_textures import LateTextures
 from vc4lab.v3d.tmu.state import same_textures
@@ -38,7 +49,7 @@ from vc4lab.v3d.vertex.shading import VertexStage
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
     from vc4lab.records.states import RenderState
-    from vc4lab.v3d.tile_lists.contents import DrawUse, ScanResult
+    from vc4lab.v3d.tile_lists.scan_context import DrawUse, ScanResult
 
 EXACT_AFTER_FRAMES = 3
 """Frames in which a fast pipeline may give up before its exact twin is used from the start."""

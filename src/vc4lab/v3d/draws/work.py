@@ -14,7 +14,7 @@ from vc4lab.v3d.tiles.job import TileOp
 
 if TYPE_CHECKING:
     from vc4lab.v3d.state.frame_mode import FrameMode
-    from vc4lab.v3d.tile_lists.contents import ScanResult
+    from vc4lab.v3d.tile_lists.scan_context import ScanResult
     from vc4lab.v3d.tiles.collector import Collector
     from vc4lab.v3d.tiles.job import Draw, NativeFrame
     from vc4lab.v3d.tiles.threads import TileThreads

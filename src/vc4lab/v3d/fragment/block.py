@@ -39,8 +39,8 @@ from vc4lab.v3d.fragment.counting import CountingEnvironment, add, place_of
 from vc4lab.v3d.fragment.early_depth import may_pass, passing
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment, Interpolants
 from vc4lab.v3d.pse.coverage import QUAD_OF_LANE, PixelBlock, lanes_of_quads, quads_of
-from vc4lab.v3d.pse.samples import CENTRE, sample_points
-from vc4lab.v3d.pse.setup import Primitive, clips_quads, depth_scale, rounds_depth
+from vc4lab.v3d.pse.setup import CENTRE, Primitive, clips_quads, depth_scale, rounds_depth, sample_points
+from vc4lab.v3d.state.frame_mode import LANE_X, LANE_Y, Z_MAX
 from vc4lab.v3d.state.tile_context import (
     QUEUED_BLOCKS,
     STATUS_OK,
@@ -50,7 +50,6 @@ from vc4lab.v3d.state.tile_context import (
     FragmentQueue,
     TileContext,
 )
-from vc4lab.v3d.state.tile_layout import LANE_X, LANE_Y, Z_MAX
 from vc4lab.v3d.tlb.samples import any_lane, flags_word
 
 if TYPE_CHECKING:

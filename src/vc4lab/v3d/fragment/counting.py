@@ -10,10 +10,10 @@ from __future__ import annotations
 from vc4lab.simd import Cell, Value, i32, load, mask_bits, popcount_, store
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment
 from vc4lab.v3d.pse.coverage import quads_of
+from vc4lab.v3d.state.frame_mode import SAMPLE_BYTES
 from vc4lab.v3d.state.tile_context import COUNTERS, TileContext
-from vc4lab.v3d.state.tile_layout import SAMPLE_BYTES
+from vc4lab.v3d.tlb.depth_stencil import stencil_matches
 from vc4lab.v3d.tlb.samples import any_lane
-from vc4lab.v3d.tlb.stencil import stencil_matches
 
 
 def quads(lanes: Value) -> Value:

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from vc4lab.qpu.program.program import Program
 from vc4lab.simd import Value, any_, const, i1, i32, select, staged
 from vc4lab.v3d.fragment.block import BlockShader, run_queue
-from vc4lab.v3d.fragment.other_primitives import draw_line, draw_point, draw_trapezoid
+from vc4lab.v3d.fragment.other_primitives import PrimitiveTracer, draw_line, draw_point, draw_trapezoid
 from vc4lab.v3d.fragment.packed_quads import draw_packed, packs_quads
-from vc4lab.v3d.fragment.primitive_tracer import PrimitiveTracer
 from vc4lab.v3d.fragment.shader import DrawConstants
 from vc4lab.v3d.fragment.triangle_batch import TriangleTracer, draw_triangles
 from vc4lab.v3d.pse.coverage_pipe import draw_path_triangle

@@ -17,8 +17,8 @@ from vc4lab.qpu.isa.registers import ACCUMULATOR_WRITE, REGFILE_SIZE, TMU_WRITES
 from vc4lab.qpu.run.plan import plan
 from vc4lab.records.codes import Compare
 from vc4lab.simd import Value, any_
-from vc4lab.v3d.state.tile_layout import SAMPLE_BYTES
-from vc4lab.v3d.tlb.depth import compare, sample_depth
+from vc4lab.v3d.state.frame_mode import SAMPLE_BYTES
+from vc4lab.v3d.tlb.depth_stencil import compare, sample_depth
 from vc4lab.v3d.tlb.samples import any_lane
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Records blocks of pixels and their texture requests, in pipelines compiled to record.
 
-See `../state/work_records.py`. What a pipeline draws does not depend on it.
+See `../state/tile_context.py`. What a pipeline draws does not depend on it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from vc4lab.simd import Cell, Value, const, i1, i16, i32, mask_bits, ptr, var
 from vc4lab.v3d.fragment.counting import CountingEnvironment
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants
 from vc4lab.v3d.pse.coverage import PixelBlock
-from vc4lab.v3d.state.tile_context import TileContext
-from vc4lab.v3d.state.work_records import DIRECT_LOOKUP, BlockWork, RequestWork, TileWork
+from vc4lab.v3d.state.tile_context import DIRECT_LOOKUP, BlockWork, RequestWork, TileContext, TileWork
 from vc4lab.v3d.tmu.sampler import direct_lookup
 
 NO_LANE = -1

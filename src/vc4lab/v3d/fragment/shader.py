@@ -34,9 +34,9 @@ from vc4lab.simd import (
     var,
 )
 from vc4lab.v3d.state import tile_context as tc
+from vc4lab.v3d.state.frame_mode import PLANE_BYTES, SAMPLE_BYTES
 from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey, TileContext
-from vc4lab.v3d.state.tile_layout import PLANE_BYTES, SAMPLE_BYTES
-from vc4lab.v3d.tlb.depth import DepthTest, sample_depth, z_test
+from vc4lab.v3d.tlb.depth_stencil import STENCIL_CELLS, DepthTest, StencilState, sample_depth, z_test
 from vc4lab.v3d.tlb.samples import (
     ColourAccesses,
     StagedColourAccesses,
@@ -44,7 +44,6 @@ from vc4lab.v3d.tlb.samples import (
     flags_word,
     sample_masks,
 )
-from vc4lab.v3d.tlb.stencil import STENCIL_CELLS, StencilState
 from vc4lab.v3d.tmu.late_textures import sample_late
 from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment, texture_numbers
 from vc4lab.v3d.tmu.sampler import direct_lookup, sample

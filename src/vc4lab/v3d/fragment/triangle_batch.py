@@ -25,7 +25,6 @@ from vc4lab.v3d.fragment.early_depth import rejects_early
 from vc4lab.v3d.pse import batch as tb
 from vc4lab.v3d.pse.batch import BlockPlace, CoveredBlock, TriangleBatch, block_bytes
 from vc4lab.v3d.pse.coverage import PixelBlock
-from vc4lab.v3d.pse.samples import raster_of, separate_samples
 from vc4lab.v3d.pse.setup import (
     POINT_SIZE,
     ROW_BYTES,
@@ -36,9 +35,11 @@ from vc4lab.v3d.pse.setup import (
     depth_scale,
     has_float_unit,
     position_rows,
+    raster_of,
+    separate_samples,
 )
+from vc4lab.v3d.state.frame_mode import LANE_X, LANE_Y
 from vc4lab.v3d.state.tile_context import STATUS_NEEDS_SETUP, TRIANGLE_SETUPS, FragmentKey
-from vc4lab.v3d.state.tile_layout import LANE_X, LANE_Y
 
 NO_LANE = -1
 

@@ -28,8 +28,8 @@ from vc4lab.simd import (
 from vc4lab.v3d.fragment.counting import CountingEnvironment
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment, flags_part
 from vc4lab.v3d.state.tile_context import FragmentBatch, FragmentKey, FragmentQueue, TileContext
+from vc4lab.v3d.tlb.depth_stencil import STENCIL_CELLS, StencilState
 from vc4lab.v3d.tlb.samples import flags_word, sample_masks
-from vc4lab.v3d.tlb.stencil import STENCIL_CELLS, StencilState
 
 WRITE_Z, WRITE_COLOUR, WRITE_MASK, WRITE_STENCIL, WRITE_FLAGS, WRITE_REVERSE = range(6)
 LOAD_COLOUR, LOAD_MASK, LOAD_COVERAGE = range(6, 9)

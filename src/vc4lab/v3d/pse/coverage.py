@@ -26,7 +26,7 @@ from vc4lab.simd import (
     table,
 )
 from vc4lab.v3d.pse.setup import Box, Edge
-from vc4lab.v3d.state.tile_layout import BLOCK, LANE_X, LANE_Y
+from vc4lab.v3d.state.frame_mode import BLOCK, LANE_X, LANE_Y
 
 QUAD_OF_LANE = [15 << (lane & ~3) for lane in range(16)]
 """The lanes of each lane's quad, as bits."""

@@ -26,8 +26,8 @@ from vc4lab.simd import (
     staged,
 )
 from vc4lab.v3d.pse.setup import Planes, Vertex, bounding_box, oriented_edge
+from vc4lab.v3d.state.frame_mode import SAMPLE_BYTES
 from vc4lab.v3d.state.render_state import CLOCKWISE_IS_FORWARD, ENABLE_FORWARD, ENABLE_REVERSE
-from vc4lab.v3d.state.tile_layout import SAMPLE_BYTES
 
 if TYPE_CHECKING:
     from vc4lab.v3d.state.tile_context import FragmentKey

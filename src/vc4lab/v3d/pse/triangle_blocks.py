@@ -38,9 +38,9 @@ from vc4lab.simd.trace import current
 from vc4lab.v3d.pse import batch as tb
 from vc4lab.v3d.pse.batch import CoveredBlock, TriangleBatch, TriangleGroup, block_bytes
 from vc4lab.v3d.pse.coverage import COLUMNS_BELOW, ROWS_BELOW, lanes_of_quads, quads_of
-from vc4lab.v3d.pse.samples import Raster
+from vc4lab.v3d.pse.setup import Raster
+from vc4lab.v3d.state.frame_mode import BLOCK, LANE_X, LANE_Y
 from vc4lab.v3d.state.tile_context import DrawParams
-from vc4lab.v3d.state.tile_layout import BLOCK, LANE_X, LANE_Y
 
 _PAIR = 2 * BLOCK
 FOUR = ((0, 0), (1, 0), (0, 1), (1, 1))

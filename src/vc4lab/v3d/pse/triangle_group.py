@@ -49,22 +49,22 @@ from vc4lab.v3d.pse.batch import (
     TriangleGroup,
 )
 from vc4lab.v3d.pse.coverage import COLUMNS_BELOW, ROWS_BELOW
-from vc4lab.v3d.pse.samples import Raster
 from vc4lab.v3d.pse.setup import (
     DEPTH,
     EDGE_LIMIT,
     RECIPROCAL_W,
     ROW_BYTES,
     Box,
+    Raster,
     VertexSource,
     float_unit,
     number,
     offset_of_slopes,
 )
 from vc4lab.v3d.pse.triangle_blocks import FOUR, four_words
+from vc4lab.v3d.state.frame_mode import BLOCK, Z_MAX
 from vc4lab.v3d.state.render_state import CLOCKWISE_IS_FORWARD
 from vc4lab.v3d.state.tile_context import DrawParams
-from vc4lab.v3d.state.tile_layout import BLOCK, Z_MAX
 
 _i32x8, _i64x8, _f64x8 = vec(i32, GROUP_SIZE), vec(i64, GROUP_SIZE), vec(f64, GROUP_SIZE)
 

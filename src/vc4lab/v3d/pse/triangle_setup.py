@@ -34,14 +34,12 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.pse import batch as tb
 from vc4lab.v3d.pse.batch import BatchDraw, BatchResult, DecodedTriangles, DecoderState, TriangleBatch
-from vc4lab.v3d.pse.samples import Raster
-from vc4lab.v3d.pse.setup import Box, VertexSource, substitute_clipped, window
+from vc4lab.v3d.pse.setup import Box, Raster, VertexSource, substitute_clipped, window
 from vc4lab.v3d.pse.triangle_blocks import list_blocks
 from vc4lab.v3d.pse.triangle_group import Shape, corner, corner_ptr, queue_ptr, set_corner, set_up
 from vc4lab.v3d.state.render_state import ENABLE_FORWARD, ENABLE_REVERSE
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
-from vc4lab.v3d.tile_lists.index_runs import RUN_TRIANGLES, runs, take_run
-from vc4lab.v3d.tile_lists.primitive_decoder import TRIANGLES, Decoder
+from vc4lab.v3d.tile_lists.primitive_decoder import RUN_TRIANGLES, TRIANGLES, Decoder, runs, take_run
 
 INDEX_CODES = {data.bits: int(data) for data in ListData}
 """Index bits → data type of record 56."""

@@ -19,15 +19,19 @@ from vc4lab.records.states import PrimitiveListFormat
 from vc4lab.simd import Function, NativeFunction, NativeModule, Type, build, i32, late_kernel, ptr
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinnerContext, TileState
-from vc4lab.v3d.state.draw_input import (
+from vc4lab.v3d.state.native_records import RECORD_SLOT
+from vc4lab.v3d.state.render_state import (
     MAX_LENGTH,
+    STATE_BYTES,
     closes_from_first,
+    default_state,
     double_buffer_halves,
+    empty_windows,
     keeps_own_second,
     restarts_at_dummy,
+    rht_movement,
+    state_bytes,
 )
-from vc4lab.v3d.state.native_records import RECORD_SLOT
-from vc4lab.v3d.state.render_state import STATE_BYTES, default_state, empty_windows, rht_movement, state_bytes
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

@@ -22,7 +22,7 @@ from vc4lab.records.payload import Payload
 from vc4lab.records.primitives import ESCAPE_END
 from vc4lab.v3d.ptb.binner import begin_vg, choose_assembly, native
 from vc4lab.v3d.ptb.context import DirectContext
-from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY
+from vc4lab.v3d.state.render_state import INDEX_8, INDEX_16, INDEX_ARRAY
 from vc4lab.v3d.tile_lists.list_end import inline_length
 from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME, Expansion, ScanContext
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS

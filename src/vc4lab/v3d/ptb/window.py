@@ -44,7 +44,7 @@ from vc4lab.v3d.ptb.clipper import OUT_BAD, OUT_CUT, OUT_VOLUME
 from vc4lab.v3d.ptb.context import STAMP_BIT, BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import triangle_coding
 from vc4lab.v3d.ptb.tiles import away
-from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_ARRAY
+from vc4lab.v3d.state.render_state import INDEX_8, INDEX_ARRAY
 from vc4lab.v3d.vertex.fetch import deinterleave
 
 LANES = 16

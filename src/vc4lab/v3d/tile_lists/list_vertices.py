@@ -40,7 +40,7 @@ from vc4lab.v3d.tile_lists import primitive_decoder as pd
 from vc4lab.v3d.tile_lists.scan_context import EXPANDED, MAX_VERTICES, DrawEntry, Segment
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.tile_lists.contents import ScanResult
+    from vc4lab.v3d.tile_lists.scan_context import ScanResult
 
 ROOM = 1 << 29
 """Bytes for the vertices of a frame."""

@@ -14,15 +14,44 @@ Use inside a kernel::
 
 Index lists give vertex indices; x/y lists give packed coordinates (x in 15:0, y in 31:16, s12.4).
 Points use i2 only, lines and RHTs i0 and i1 (i2 repeats i1).
+
+Runs of triangles in a compressed list, each with the step of the one before: taken together.
+
+Vertices that are drawn in order give such runs, two bytes a triangle. Without this the `Decoder`
+takes the triangles one by one, with the same result.
+
+Native scans of one compressed list, one for each list format: which vertices it uses.
 """
 
 from __future__ import annotations
 
 from vc4lab.memory.pointers import host
+from vc4lab.optimisations import INDEX_RUNS
 from vc4lab.records.codes import ListData, ListPrimitive
 from vc4lab.records.declarations import ClippedList, CompressedList
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_BRANCH, ESCAPE_END
-from vc4lab.simd import Value, const, i1, i8, i16, i32, load, select, staged, var
+from vc4lab.simd import (
+    Function,
+    Value,
+    const,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    kernel,
+    load,
+    max_,
+    min_,
+    ptr,
+    select,
+    staged,
+    store,
+    var,
+    vec,
+)
+from vc4lab.v3d.tile_lists import scan_context as sc
+from vc4lab.v3d.tile_lists.scan_context import DrawEntry, ScanContext
 
 POINTS, LINES, TRIANGLES, RHTS = (int(primitive) for primitive in ListPrimitive)
 """Primitive types, as record 56 numbers them (bits 3:0)."""
@@ -265,3 +294,119 @@ def _coordinates(decoder: Decoder, pointer: Value, code: Value) -> Value:
     decoder.i1.set(n1)
     decoder.i2.set(n2)
     return length
+
+
+RUN_TRIANGLES = 4
+"""Triangles that `runs` looks at and `take_run` takes."""
+
+CONSECUTIVE_RUN = 0x3333333333333333
+"""A run whose indices are always those before plus 3, as when vertices are drawn in order."""
+
+
+@staged
+def runs(decoder: Decoder) -> Value:
+    """Whether the next `RUN_TRIANGLES` triangles (16-bit indices) each make the same step.
+
+    Consecutive vertices give such runs: two bytes each, differences of three indices, all equal.
+    """
+    word = load(i64, host(decoder.base, decoder.address.get()))
+    first = word & 0xFFFF
+    near = ((first & 3) == 3) & ((first & 15) != 15) & (word == first * 0x0001000100010001)
+    return near & (decoder.budget.get() > RUN_TRIANGLES) & (decoder.clipped.get() == 0)
+
+
+@staged
+def take_run(decoder: Decoder) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+    """Goes on by `RUN_TRIANGLES` triangles of a run; what was i0, i1, i2 before, and the steps."""
+    word = load(i32, host(decoder.base, decoder.address.get()))
+    before = (decoder.i0.get(), decoder.i1.get(), decoder.i2.get())
+    steps = (field(word, 4, 4), field(word, 8, 4), field(word, 12, 4))
+    cells = (decoder.i0, decoder.i1, decoder.i2)
+    for cell, index, step in zip(cells, before, steps, strict=True):
+        cell.set((index + step * RUN_TRIANGLES) & decoder.mask)
+    decoder.flags.set(0)
+    decoder.address.set(decoder.address.get() + 2 * RUN_TRIANGLES)
+    decoder.budget.set(decoder.budget.get() - RUN_TRIANGLES)
+    return before, steps
+
+
+@staged
+def take_rows(decoder: Decoder, used: Value) -> Value:
+    """Takes triangles of consecutive vertices after the last one, which was such; their number."""
+    taken = const(i32, 0)
+    going = load(i64, host(decoder.base, decoder.address.get())) == CONSECUTIVE_RUN
+    while going:
+        i0, i2 = decoder.i0.get(), decoder.i2.get()
+        plain = (decoder.i1.get() == i0 + 1) & (i2 == i0 + 2) & (i2 <= 0xFFFF - 3 * RUN_TRIANGLES)
+        going = plain & (decoder.budget.get() > RUN_TRIANGLES)
+        if going:
+            store(used + i2 + 1, const(vec(i8, 8), 1))
+            store(used + i2 + 9, const(vec(i8, 4), 1))
+            take_run(decoder)
+            taken = taken + RUN_TRIANGLES
+            going = load(i64, host(decoder.base, decoder.address.get())) == CONSECUTIVE_RUN
+    return taken
+
+
+def _make_scanner(primitive: int, data: int) -> Function[Value]:
+    """Kernel that decodes one list and marks the vertices its primitives name."""
+
+    @kernel(args=(ptr, i32, ptr), returns=i32)
+    def scan_list(context: Value, address: Value, draw: Value) -> Value:
+        c = ScanContext.at(context)
+        d = DrawEntry.at(draw)
+        budget = min_(c.budget, c.list_budget)
+        decoder = Decoder(c.list_base, primitive, data)
+        decoder.open(address)
+        decoder.budget.set(budget)
+        used = d.used
+        first: Value = d.first
+        last: Value = d.last
+        c.list_first = first
+        c.list_last = last
+        count = const(i32, 0)
+        mark = const(i8, 1)
+        more = const(i1, True)
+        while more:
+            more = decoder.next()
+            if more:
+                count = count + 1
+                if data != XY_32:
+                    a, b, e = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()
+                    if data == INDEX_24:  # what lies beyond the last vertex counts as the last
+                        top = const(i32, sc.MAX_VERTICES - 1)
+                        a, b, e = min_(a, top), min_(b, top), min_(e, top)
+                    store(used + a, mark)
+                    store(used + b, mark)
+                    store(used + e, mark)
+                    first = min_(first, min_(a, min_(b, e)))
+                    last = max_(last, max_(a, max_(b, e)))
+                if (primitive, data) == (TRIANGLES, INDEX_16) and INDEX_RUNS.serves():
+                    taken = take_rows(decoder, used)
+                    count = count + taken
+                    last = max_(last, decoder.i2.get())
+        d.first = first
+        d.last = last
+        c.list_end = decoder.address.get()
+        c.list_count = count
+        c.budget = c.budget - (budget - decoder.budget.get())
+        return decoder.status.get()
+
+    return scan_list
+
+
+@kernel(args=(ptr, ptr), returns=None)
+def discard_list(context: Value, draw: Value) -> None:
+    """Leaves out the list scanned last: vertices that only it used are unused again."""
+    c = ScanContext.at(context)
+    d = DrawEntry.at(draw)
+    used, before, last = d.used, c.list_first, c.list_last
+    for k in range(d.first, d.last + 1):
+        if (k < before) | (k > last):
+            store(used + k, const(i8, 0))
+    d.first = before
+    d.last = last
+
+
+LIST_SCANNERS = {code: _make_scanner(code & 15, code >> 4) for code in FORMATS}
+"""Native list scanners by the value of record 56."""

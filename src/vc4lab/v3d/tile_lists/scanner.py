@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.memory import lazy_zeros
 from vc4lab.records.states import TRIANGLES_16_BIT
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
-from vc4lab.v3d.state.record_notes import MAX_NOTES, NOTE_BYTES
+from vc4lab.v3d.state.native_records import MAX_NOTES, NOTE_BYTES
 from vc4lab.v3d.state.render_state import STATE_BYTES, default_state, state_bytes
 from vc4lab.v3d.tile_lists import scan_context as sc
-from vc4lab.v3d.tile_lists.contents import ScanError, ScanResult
-from vc4lab.v3d.tile_lists.scan_context import DrawEntry, ErrorEntry, Expansion, ScanContext, Segment
+from vc4lab.v3d.tile_lists.scan_context import (
+    DrawEntry,
+    ErrorEntry,
+    Expansion,
+    ScanContext,
+    ScanError,
+    ScanResult,
+    Segment,
+)
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
-    from vc4lab.v3d.state.record_notes import RecordNotes
+    from vc4lab.v3d.state.native_records import RecordNotes
 
 _HASH = struct.Struct("<I")
 _STATE_AT = ScanContext.state.offset
@@ -37,7 +44,7 @@ def _native_scan(all_formats: bool, recording: bool) -> NativeFunction:
     """The scan; nearly every frame has only indexed triangles, which compile much faster."""
 
     def body(context: Value) -> Value:
-        from vc4lab.v3d.tile_lists.list_scanners import LIST_SCANNERS
+        from vc4lab.v3d.tile_lists.primitive_decoder import LIST_SCANNERS
         from vc4lab.v3d.tile_lists.scan_kernel import make_scan
 
         formats = tuple(LIST_SCANNERS) if all_formats else (TRIANGLES_16_BIT,)

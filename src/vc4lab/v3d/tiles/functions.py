@@ -10,8 +10,8 @@ from typing import Any
 
 from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
 from vc4lab.simd.team import PART_ARGUMENTS
-from vc4lab.v3d.pse.samples import Raster
-from vc4lab.v3d.state.surface import TransferKey
+from vc4lab.v3d.pse.setup import Raster
+from vc4lab.v3d.state.frame_mode import TransferKey
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 

@@ -1,7 +1,9 @@
-"""The work of a frame for worker threads: tiles, operations, draws, as native arrays.
+"""The work of a frame for worker threads, as native arrays, and what drawing it took.
 
 A *chain* is a list of operations that must run in order on one tile buffer: usually one tile, or
-several if a store leaves the buffer uncleared. Chains are independent of each other.
+several if a store leaves the buffer uncleared. Chains are independent of each other. Threads of the
+recording variant of the loop note what each tile took, and pieces of work in streams
+(`../state/tile_context.py`).
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
+from vc4lab.memory.streams import StreamMemory
 from vc4lab.simd import Array, Struct, i32, ptr
-from vc4lab.v3d.state.surface import Surface, SurfaceOp, twins
-from vc4lab.v3d.state.tile_context import COUNTERS
-from vc4lab.v3d.state.tile_layout import LAYOUTS, MULTISAMPLE, SINGLE, TileLayout
-from vc4lab.v3d.state.work_records import ChainWork
+from vc4lab.v3d.events import TileDrawn
+from vc4lab.v3d.job_time import JOB_CLOCKS, JobCounts, job_clocks
+from vc4lab.v3d.state.frame_mode import LAYOUTS, MULTISAMPLE, SINGLE, Surface, SurfaceOp, TileLayout, twins
+from vc4lab.v3d.state.tile_context import COUNTERS, FIRST_WORK_COUNTER, STREAMS, ChainWork, TileWork
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -261,3 +266,69 @@ class NativeFrame:
             if status:
                 found.append((chain, draw, status, left))
         return found
+
+
+ROOM = {"lists": 1 << 26, "blocks": 1 << 28, "requests": 1 << 28, "lines": 1 << 29}
+"""Bytes of each stream of a thread: some hundred times what a frame of a driver's program takes."""
+
+
+class WorkMemory:
+    """The streams of one thread. `address` is the host address of their `TileWork`."""
+
+    def __init__(self) -> None:
+        work = TileWork()
+        self.work = work
+        self.address: int = work.address
+        self._parts = [StreamMemory(getattr(work, name), ROOM[name]) for name in STREAMS]
+
+    def clear(self) -> None:
+        """Nothing is recorded yet."""
+        for part in self._parts:
+            part.clear()
+
+    def part(self, number: int, start: int, end: int) -> memoryview:
+        """Bytes of a stream, by its number in STREAMS."""
+        return self._parts[number].part(start, end)
+
+    @property
+    def lost(self) -> int:
+        """How many records found no room."""
+        return sum(part.stream.lost for part in self._parts)
+
+
+def recorded(frame: NativeFrame, memories: Sequence[WorkMemory]) -> tuple[dict[str, bytes], int]:
+    """What was recorded of a frame, chain by chain, by stream; and how many records were lost."""
+    parts: list[list[memoryview]] = [[] for _ in STREAMS]
+    for chain in range(frame.count):
+        work = frame.works[chain]
+        memory = memories[work.thread]
+        for number, found in enumerate(parts):
+            start, end = work.start[number], work.end[number]
+            if end > start:
+                found.append(memory.part(number, start, end))
+    joined = {name: b"".join(found) for name, found in zip(STREAMS, parts, strict=True)}
+    return joined, sum(memory.lost for memory in memories)
+
+
+def tiles_drawn(frame: NativeFrame) -> tuple[TileDrawn, ...]:
+    """The tiles of a frame that `TileThreads.run` has drawn with `record`, in list order.
+
+    A list may name a tile's coordinates again and again while it works on it: that is one tile.
+    """
+    count = frame.chains[frame.count]
+    ops = np.frombuffer(frame.ops, np.uint32, OP_WORDS * count).reshape(count, OP_WORDS)
+    words = ctypes.sizeof(frame.records) // 4
+    records = np.frombuffer(frame.records, np.int32, words).reshape(-1, TileRecord.size // 4)
+    found: list[tuple[tuple[int, int], list[int]]] = []
+    for number in (ops[:, 0] == OP_TILE).nonzero()[0].tolist():
+        amounts = records[number, : len(COUNTERS)].tolist()
+        x, y = ops[number, 1:3].tolist()
+        if found and found[-1][0] == (x, y):
+            amounts = list(map(int.__add__, found.pop()[1], amounts))
+        found.append(((x, y), amounts))
+    return tuple(_tile(*place, amounts) for place, amounts in found)
+
+
+def _tile(x: int, y: int, amounts: list[int]) -> TileDrawn:
+    clocks = job_clocks(JobCounts(0, 0, 0, *amounts[FIRST_WORK_COUNTER:])) - JOB_CLOCKS
+    return TileDrawn(x, y, clocks, dict(zip(COUNTERS, amounts, strict=True)))

@@ -1,23 +1,135 @@
-"""The native loop of a worker thread: takes chains from a shared counter and runs them."""
+"""The native loop of a worker thread: takes chains from a shared counter and runs them.
+
+Tiles that are loaded and stored without a draw in between: their bytes in memory stay.
+
+A driver that goes on with a picture has all its tiles loaded and stored, wherever it draws. So a
+load is put off until something needs the tile buffer; a store to where the tile would come from
+writes what is there already. What is counted of loads and stores is the same.
+
+Native: which part of a thread's streams is a chain's, and what drawing each list took.
+
+For the variant of the tile loop that records the pieces of work (`../state/tile_context.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vc4lab.memory.streams import Stream, append
 from vc4lab.optimisations import UNTOUCHED_TILES
-from vc4lab.simd import Value, atomic_add, call_pointer, const, i32, i64, load, popcount_, ptr, staged, store
+from vc4lab.simd import (
+    Value,
+    atomic_add,
+    call_pointer,
+    const,
+    i1,
+    i32,
+    i64,
+    load,
+    popcount_,
+    ptr,
+    select,
+    staged,
+    store,
+)
+from vc4lab.simd import i32 as word
 from vc4lab.v3d.fragment.counting import add, place_of
 from vc4lab.v3d.state import tile_context as tc
-from vc4lab.v3d.state.surface import SurfaceOp
-from vc4lab.v3d.state.tile_context import DrawParams, TileContext
-from vc4lab.v3d.state.tile_layout import TILE_WORDS
+from vc4lab.v3d.state.frame_mode import COLOUR, TILE_WORDS, SurfaceOp
+from vc4lab.v3d.state.tile_context import (
+    LIST_COUNTERS,
+    STREAMS,
+    BlockWork,
+    ChainWork,
+    DrawParams,
+    ListWork,
+    TileContext,
+    TileWork,
+)
 from vc4lab.v3d.tile_lists.scan_context import Segment
 from vc4lab.v3d.tiles import job as tj
 from vc4lab.v3d.tiles.job import DrawCall, TileJob, TileOp, TileRecord
-from vc4lab.v3d.tiles.untouched import hold, needs_tile, stays
-from vc4lab.v3d.tiles.work_marks import ListMark, mark_chain
 from vc4lab.v3d.tlb.whole_tile import clear_colour, fill_words, move_full
 from vc4lab.v3d.unknowns import Unknowns
+
+
+def _surface(job: TileJob, number: Value) -> SurfaceOp:
+    return SurfaceOp.at(job.surfaces + number * SurfaceOp.size)
+
+
+def _held(context: TileContext, surface: SurfaceOp) -> Value:
+    """1 + the surface whose load into the same part of the tile buffer is put off; 0: none."""
+    return select(surface.part == COLOUR, context.held_colour, context.held_zs)
+
+
+def hold(context: TileContext, surface: SurfaceOp, number: Value) -> None:
+    """Puts a load off."""
+    is_colour = surface.part == COLOUR
+    context.held_colour = select(is_colour, number + 1, context.held_colour)
+    context.held_zs = select(is_colour, context.held_zs, number + 1)
+
+
+@staged
+def stays(job: TileJob, context: TileContext, number: Value) -> Value:
+    """Whether a store would write what is there: the tile would come from there, untouched."""
+    surface = _surface(job, number)
+    held = _held(context, surface)
+    same = const(i1, False)
+    if (surface.twin != 0) & (held != 0):
+        same = _surface(job, held - 1).twin == surface.twin
+    return same
+
+
+@staged
+def needs_tile(job: TileJob, context: TileContext, op: TileOp) -> Value:
+    """Whether an operation can only be done when the loads are done that were put off."""
+    kind = op.kind
+    needed = const(i1, True)
+    if kind == tj.OP_TILE:
+        needed = (op.a != context.tile_x) | (op.b != context.tile_y)
+    elif kind == tj.OP_LOAD:
+        surface = _surface(job, op.a)
+        needed = (surface.twin == 0) | (_held(context, surface) != 0)
+    elif kind == tj.OP_STORE:
+        needed = ~stays(job, context, op.a)
+    elif kind == tj.OP_DRAW_PIECES:
+        first = load(word, job.piece_first + op.a * 4)
+        needed = first < load(word, job.piece_first + (op.a + op.b) * 4)
+    return needed
+
+
+def _stream(context: TileContext, name: str) -> Stream:
+    """A stream of the thread."""
+    work: Stream = getattr(TileWork.at(context.work), name)
+    return work
+
+
+@staged
+def mark_chain(job: TileJob, context: TileContext, chain: Value, thread: Value, side: str) -> None:
+    """Notes how far the streams are at the `side` ("start", "end") of a chain."""
+    record = ChainWork.at(job.works + chain * ChainWork.size)
+    record.thread = thread
+    for number, name in enumerate(STREAMS):
+        store(record.field_ptr(side) + 8 * number, _stream(context, name).used)
+
+
+class ListMark:
+    """What had been counted when a list began, and how many bytes of blocks there were."""
+
+    def __init__(self, context: TileContext) -> None:
+        self.counters = [load(i32, place_of(context, name)) for name in LIST_COUNTERS]
+        self.blocks = _stream(context, "blocks").used
+
+    def finish(self, context: TileContext, segment: Value) -> None:
+        """The list has been drawn."""
+        record = ListWork.at(append(_stream(context, "lists"), ListWork.size))
+        record.segment = segment
+        blocks = (_stream(context, "blocks").used - self.blocks).trunc(i32)
+        record.blocks = blocks.udiv(BlockWork.size)
+        for number, name in enumerate(LIST_COUNTERS):
+            amount = load(i32, place_of(context, name)) - self.counters[number]
+            store(record.counters + 4 * number, amount)
+
 
 FULL_BYTES = 4 * TILE_WORDS
 """Bytes of a part of the tile buffer."""

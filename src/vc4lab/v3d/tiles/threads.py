@@ -15,15 +15,13 @@ from vc4lab.qpu.run.environment import INSTRUCTION_BUDGET
 from vc4lab.simd import NativeFunction
 from vc4lab.simd.team import Team
 from vc4lab.v3d.golden.fragment import QUEUES_RUN
-from vc4lab.v3d.pse.samples import raster
+from vc4lab.v3d.pse.setup import raster
 from vc4lab.v3d.services import FRAGMENTS, ShaderInterrupts
 from vc4lab.v3d.state import tile_context as tc
-from vc4lab.v3d.state.tile_layout import MULTISAMPLE, WIDE
+from vc4lab.v3d.state.frame_mode import MULTISAMPLE, WIDE
 from vc4lab.v3d.tiles.functions import tile_functions, transfer_function, triangle_setup
-from vc4lab.v3d.tiles.job import FIRST_BUDGET, NativeFrame
-from vc4lab.v3d.tiles.termination import TerminationTrial
-from vc4lab.v3d.tiles.work_memory import recorded
-from vc4lab.v3d.tiles.worker import Worker
+from vc4lab.v3d.tiles.job import FIRST_BUDGET, NativeFrame, recorded
+from vc4lab.v3d.tiles.worker import TerminationTrial, Worker
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 

@@ -21,8 +21,7 @@ from vc4lab.simd import (
     store,
     vec,
 )
-from vc4lab.v3d.state.tile_context import TileContext
-from vc4lab.v3d.state.tile_layout import (
+from vc4lab.v3d.state.frame_mode import (
     MULTISAMPLE,
     PART_COLOUR,
     PART_MASK,
@@ -33,6 +32,7 @@ from vc4lab.v3d.state.tile_layout import (
     TILE_WORDS,
     WIDE,
 )
+from vc4lab.v3d.state.tile_context import TileContext
 from vc4lab.v3d.unknowns import Unknowns
 
 _ROW = [4 * (x >> 1) + (x & 1) for x in range(16)]

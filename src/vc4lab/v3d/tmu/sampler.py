@@ -36,13 +36,15 @@ from vc4lab.simd import (
 from vc4lab.v3d.tmu.coordinates import (
     BIAS_LIMIT,
     COORDINATE_LIMIT,
+    cube_footprint,
+    direction,
     finite,
     floor_to_int,
+    footprint,
     quad_lane,
     splat_lane,
     unit,
 )
-from vc4lab.v3d.tmu.cube_map import cube_footprint, direction, footprint
 from vc4lab.v3d.tmu.filter import Level, SampleRequest, blend, filter_level
 from vc4lab.v3d.tmu.state import LevelLayout, MipMode, TextureDescriptor, TextureKind
 from vc4lab.v3d.tmu.texel_codecs import border_filter_word, expand

@@ -22,14 +22,14 @@ from vc4lab.v3d.tmu.late_textures import LateTextures
 from vc4lab.v3d.tmu.requests import MAX_REQUESTS
 from vc4lab.v3d.vertex.context import ENDLESS, LEFT
 from vc4lab.v3d.vertex.pipeline import VertexKey, VertexPipeline, vertex_pipeline
-from vc4lab.v3d.vertex.shader_table import ShaderTable
+from vc4lab.v3d.vertex.shader_lookup import ShaderTable
 from vc4lab.v3d.vpm.errors import Errors
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.qpu.program.program import Program
     from vc4lab.records.shader import GlShader
-    from vc4lab.v3d.state.shader_record import ProgramCache
+    from vc4lab.v3d.state.render_state import ProgramCache
 
 _ALIGNMENT = 64
 
