@@ -221,6 +221,11 @@ class Cpu(StrictCore):
         return tuple(self._state.read())
 
     @property
+    def state_batch(self) -> RegisterBatch:
+        """How `state` reads them."""
+        return self._state
+
+    @property
     def registers(self) -> CoreRegisters:
         """Where native code finds the integer registers and the flags."""
         numbers, places, values, count = self._state.addresses

@@ -54,6 +54,8 @@ NOT_KNOWN = 4
 NONE_WAITS, WAITS_MASKED, IS_TAKEN, ASK_PYTHON = range(4)
 """What becomes of it."""
 LOW_VECTORS, OFFSET, BACK = 0x20, ArmException.IRQ.value.vector, ArmException.IRQ.value.arm_offset
+ELSEWHERE = -1
+"""In place of a vector."""
 FAST = 0x10
 """Of TIMER_INTERRUPTS, beside the bit of an IRQ: it is an FIQ."""
 
@@ -163,18 +165,15 @@ def _note(first: OpenState, counts: ExceptionCounts, count: Value, taken: tuple[
         first.count = count
 
 
-@kernel(args=(ptr, ptr, ptr, ptr, ptr, ptr), returns=i1)
-def deliver(
-    state: Value, engine: Value, place_at: Value, slice_at: Value, counts_at: Value, calls_at: Value
-) -> Value:
-    """Let a core take its IRQ (`Cpu.interrupt`); False if Python has to, with nothing changed."""
-    irqs, place, calls = InterruptState.at(state), Batch.at(place_at), RegisterCalls.at(calls_at)
-    slice_, counts = SliceState.at(slice_at), ExceptionCounts.at(counts_at)
-    before, after = irqs.before, irqs.after
+@kernel(args=(ptr, ptr, ptr), returns=i64)
+def find_vector(state: Value, engine: Value, calls_at: Value) -> Value:
+    """Where a core would take its IRQ; `ELSEWHERE` if Python has to find that out."""
+    irqs, calls = InterruptState.at(state), RegisterCalls.at(calls_at)
+    before = irqs.before
     step, batch = RegisterBatch.STEP, (ptr, ptr, ptr, i32)
     wanted = before.count.trunc(i32)
     call_pointer(calls.read, i32, batch, engine, before.numbers, before.places, wanted)
-    status, control, base = (load(i64, before.values + step * slot) for slot in range(3))
+    control, base = (load(i64, before.values + step * slot) for slot in (1, 2))
     high = (control & SCTLR_V) != 0
     vector = select(high, const(i64, HIGH_VECTORS), base & ~31) + OFFSET
     known = vector >= LOW_VECTORS
@@ -182,18 +181,34 @@ def deliver(
         word = load(i32, calls.ram + (vector & MEMORY_MASK)).zext(i64)
         known = (word == irqs.handler) & (word != 0)
     known = known & ((control & SCTLR_TE) == 0)
-    if known:
-        address = load(i64, place.values)
-        new = status & ~(MODE_MASK | THUMB | IT_AND_JAZELLE) | IRQ | IRQ_MASKED | ABORT_MASKED
-        values = new, (address + BACK) & 0xFFFFFFFF, status, vector
-        for slot, value in enumerate(values):
-            store(after.values + step * slot, value)
-        count = after.count.trunc(i32)
-        call_pointer(calls.write, i32, batch, engine, after.numbers, after.places, count)
-        count = place.count.trunc(i32)
-        call_pointer(calls.read, i32, batch, engine, place.numbers, place.places, count)
-        entered = load(i64, place.values + step)
-        _note(irqs.first, counts, slice_.count, (address, vector, status, entered))
-        counts.taken = counts.taken + 1
-        slice_.count = slice_.count + INSTRUCTIONS_PER_EXCEPTION
-    return known
+    return select(known, vector, const(i64, ELSEWHERE))
+
+
+@kernel(args=(ptr, ptr, ptr, i64, ptr, ptr, ptr))
+def deliver(
+    state: Value,
+    engine: Value,
+    place_at: Value,
+    vector: Value,
+    slice_at: Value,
+    counts_at: Value,
+    calls_at: Value,
+) -> None:
+    """Let a core take its IRQ (`Cpu.interrupt`) at the vector that `find_vector` has found."""
+    irqs, place, calls = InterruptState.at(state), Batch.at(place_at), RegisterCalls.at(calls_at)
+    slice_, counts = SliceState.at(slice_at), ExceptionCounts.at(counts_at)
+    before, after = irqs.before, irqs.after
+    step, batch = RegisterBatch.STEP, (ptr, ptr, ptr, i32)
+    status, address = load(i64, before.values), load(i64, place.values)
+    new = status & ~(MODE_MASK | THUMB | IT_AND_JAZELLE) | IRQ | IRQ_MASKED | ABORT_MASKED
+    values = new, (address + BACK) & 0xFFFFFFFF, status, vector
+    for slot, value in enumerate(values):
+        store(after.values + step * slot, value)
+    count = after.count.trunc(i32)
+    call_pointer(calls.write, i32, batch, engine, after.numbers, after.places, count)
+    count = place.count.trunc(i32)
+    call_pointer(calls.read, i32, batch, engine, place.numbers, place.places, count)
+    entered = load(i64, place.values + step)
+    _note(irqs.first, counts, slice_.count, (address, vector, status, entered))
+    counts.taken = counts.taken + 1
+    slice_.count = slice_.count + INSTRUCTIONS_PER_EXCEPTION

@@ -40,7 +40,7 @@ POLLS_AT = CoreTurn.offset("polls")
 IRQS_AT = CoreTurn.offset("irqs")
 OPEN_AT = IRQS_AT + InterruptState.offset("first")
 ON_EVENTS = ctypes.CFUNCTYPE(ctypes.c_int32)
-ON_ACCESSES = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
+ON_STORM = ON_ACCESSES = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
 
 
 def _first(struct: type[Struct], name: str) -> int:
@@ -109,8 +109,8 @@ class NativeTurns:
         assert local is not None
         self._look_at_lines = local.look_at_lines
         address_of = cores[0].cpu.calls.address_of
-        self._callbacks = ON_EVENTS(self._meet_events), ON_ACCESSES(self._look)
-        meet_events, look = map(host_address, self._callbacks)
+        self._callbacks = (ON_EVENTS(self._meet_events), ON_ACCESSES(self._look), ON_STORM(self._is_storm))
+        meet_events, look, is_storm = map(host_address, self._callbacks)
         self._state = state = TurnState(
             slice=clock.counter.address,
             time=clock.address,
@@ -124,6 +124,7 @@ class NativeTurns:
             nowhere=NOWHERE_SEEN,
             meet_events=meet_events,
             look=look,
+            is_storm=is_storm,
             masks=IRQ_MASKED | FIQ_MASKED,
         )
         state.calls.read = address_of("uc_reg_read_batch")
@@ -141,6 +142,7 @@ class NativeTurns:
             turn.thumb = 0 if cpu.WIDE else THUMB
             turn.pages, turn.alignment = cpu.page_table, cpu.alignment.address
             turn.own = cpu.events.address
+            turn.idle = core.idle.address
             parts = [(turn.place, cpu.place)]
             timer, batches = cpu.links.timer, cpu.entry_batches
             if timer is not None:
@@ -170,6 +172,16 @@ class NativeTurns:
         except BaseException as error:
             self._hardware.counter.fail(error)
             return False
+
+    def _is_storm(self, pc: int) -> bool:
+        """An interrupt follows another one at `pc`: is the core to be given up?"""
+        try:
+            hardware = self._hardware
+            storm = hardware.processors.current.interrupt_storm
+            return storm.grows(pc, hardware.counter.count, hardware.signs())
+        except BaseException as error:
+            self._hardware.counter.fail(error)
+            return True
 
     def serve(self, running: list[Core], pending: bool) -> bool:
         """Whether rounds can begin in native code: some core waits, and all is as it should be.
@@ -263,7 +275,6 @@ class NativeTurns:
         core.wish, core.wake_at = words[at + WISH], words[at + WAKE_AT]
         if words[at + HAS_WORKED]:
             core.steady.forget()
-            core.idle.forget()
         if begun:
             return
         core.asleep = NAMES[words[at + SLEEPS]]

@@ -39,16 +39,19 @@ from vc4lab.soc.clock import FAR, TimeState
 from vc4lab.soc.cores.cores import LONGEST_NAP
 from vc4lab.soc.cores.engine_calls import NO_MONITOR, RegisterBatch
 from vc4lab.soc.cores.generic_timer import Pace
+from vc4lab.soc.cores.idle import IdleState, forget, look
 from vc4lab.soc.cores.native_entry import Batch
 from vc4lab.soc.cores.native_events import MOST_CORES, CoreEvents, EventState
 from vc4lab.soc.cores.native_interrupts import (
     ASK_PYTHON,
+    ELSEWHERE,
     IS_TAKEN,
     NONE_WAITS,
     WAITS_MASKED,
     InterruptState,
     RegisterCalls,
     deliver,
+    find_vector,
     judge,
     may_come,
     waiting_for,
@@ -109,6 +112,7 @@ class CoreTurn(Struct):
     context = ptr
     monitor = i64
     verdict = i64
+    idle = ptr
     irqs = nested(InterruptState)
     polls = nested(PollState)
 
@@ -138,6 +142,7 @@ class TurnState(Struct):
     nowhere = ptr
     meet_events = ptr
     look = ptr
+    is_storm = ptr
     looked = i64
     masks = i64
     events_seen = i64
@@ -254,15 +259,29 @@ def take_turn(state: Value, number: Value, alone: Value) -> Value:
     counts = ExceptionCounts.at(CoreEvents.at(core.own).counts)
     count, taken = SliceState.at(turns.slice).count, counts.taken
     verdict = call(_verdict, state, number, guest_time(TimeState.at(turns.time), count))
-    known = verdict != ASK_PYTHON
-    if verdict == IS_TAKEN:
-        irqs, place = core.irqs.pointer, core.place.pointer
-        calls = turns.calls.pointer
-        known = call(deliver, irqs, core.engine, place, turns.slice, counts.pointer, calls)
     ends = const(i32, NOT_BEGUN)
-    if known:
+    if _takes_interrupt(turns, core, verdict, again=False):
         ends = call(run_turn, state, number, alone, count, taken, verdict)
     return ends
+
+
+@staged
+def _takes_interrupt(turns: TurnState, core: CoreTurn, verdict: Value, again: bool) -> Value:
+    """Let a core take its interrupt, if one is to be taken; False if Python has to do it.
+
+    `again`: in the middle of a slice, where it may be part of a storm.
+    """
+    known = verdict != ASK_PYTHON
+    if verdict == IS_TAKEN:
+        irqs, place, calls = core.irqs.pointer, core.place, turns.calls.pointer
+        vector = call(find_vector, irqs, core.engine, calls)
+        known = vector != ELSEWHERE
+        if known and again:
+            known = call_pointer(turns.is_storm, i32, (i64,), load(i64, place.values)) == 0
+        if known:
+            counts = CoreEvents.at(core.own).counts
+            call(deliver, irqs, core.engine, place.pointer, vector, turns.slice, counts, calls)
+    return known
 
 
 @staged
@@ -326,9 +345,9 @@ def run_turn(state: Value, number: Value, alone: Value, count: Value, taken: Val
     slice_.end = count + select(alone, const(i64, LONGEST_SLICE), const(i64, TURN))
     slice_.ram, slice_.pages, slice_.noted = turns.calls.ram, core.pages, 0
     store(turns.running_place, core.alignment)
-    expected = counts.taken
     plain, goes_on = const(i1, 1), const(i1, 1)
     while goes_on:
+        expected = counts.taken
         _watch_masks(turns, core, verdict)
         turns.error = _run_engine(turns, core, slice_.end).sext(i64)
         plain = (turns.error == 0) & (slice_.noted == 0) & (slice_.new_page == 0)
@@ -340,13 +359,20 @@ def run_turn(state: Value, number: Value, alone: Value, count: Value, taken: Val
         goes_on = plain & (slice_.unmasked != 0) & (own.waits == 0) & (slice_.spins < SPINS)
         if goes_on:
             verdict = call(_verdict, state, number, guest_time(time, slice_.count))
-            goes_on = (verdict == NONE_WAITS) | (verdict == WAITS_MASKED)
+            goes_on = _takes_interrupt(turns, core, verdict, again=True)
     plain = plain & (slice_.unmasked == 0)
     reads = (bus.own_reads != turns.own_reads) | (counts.taken != turns.taken)
     reads = reads | (bus.accesses != turns.accesses) | (local_bus.accesses != turns.local_accesses)
     polling = PollState.at(turns.polling)
     measures = (polling.timer != NO_REGISTER) | (polling.looked == COUNTS)
     in_vain = alone & (measures == 0) & (polling.polls > PATIENCE)
+    limit = (slice_.count >= slice_.limit) & (slice_.spins < SPINS) & (in_vain == 0)
+    pc = load(i64, core.place.values)
+    if plain & limit & (own.waits == 0) & (time.wish < 0):
+        if reads:
+            forget(IdleState.at(core.idle))
+        else:
+            plain = call(look, core.idle, pc, const(i1, 1)) == 0
     ends = const(i32, LOOK)
     if plain:
         if own.waits != 0:
@@ -354,7 +380,7 @@ def run_turn(state: Value, number: Value, alone: Value, count: Value, taken: Val
             if (event == 0) & (own.yields == 0) & (_monitors(turns, core) == 0):
                 _sleep(turns, number, core)
                 ends = const(i32, RESTS)
-        elif reads & (in_vain == 0) & (slice_.count >= slice_.limit) & (slice_.spins < SPINS):
+        elif limit:
             _copy_polls(turns.polling, polls, -slice_.count)
             if time.wish >= 0:
                 now = guest_time(time, slice_.count)

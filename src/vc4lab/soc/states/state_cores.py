@@ -7,19 +7,18 @@ from typing import Any
 
 from vc4lab.soc.address.polls import checked
 from vc4lab.soc.cores.cores import Core
-from vc4lab.soc.cores.idle import PLACES
+from vc4lab.soc.cores.idle import MOST_REGISTERS, PLACES
 from vc4lab.soc.states.state_table import BadValue
 
 MAX_NUMBER = 1 << 62
-REGISTERS = 40
 
 
 def snapshot_core(core: Core) -> dict[str, Any]:
     """As JSON can hold it."""
     idle = core.idle
     return {
-        "again": idle._again,
-        "places": [[place, list(state)] for place, state in idle._seen.items()],
+        "again": idle.again,
+        "places": [[place, state] for place, state in idle.places],
         "polls": None if core.polls is None else core.polls.hex(),
     }
 
@@ -31,14 +30,13 @@ def check_core(saved: Any) -> Callable[[Core], None]:
         raise BadValue("core")
     seen = {}
     for place, state in places:
-        if not isinstance(state, list) or len(state) > REGISTERS:
+        if not isinstance(state, list) or len(state) > MOST_REGISTERS:
             raise BadValue("core")
-        seen[_number(place, 1 << 64)] = tuple(_number(value, 1 << 64) for value in state)
+        seen[_number(place, 1 << 64)] = [_number(value, 1 << 64) for value in state]
     kept = None if polls is None else checked(bytes.fromhex(polls))
 
     def restore(core: Core) -> None:
-        core.idle._again = again
-        core.idle._seen = seen
+        core.idle.restore(again, list(seen.items()))
         core.polls = kept
 
     return restore
