@@ -62,6 +62,9 @@ ALONE_SECONDS = 120
 """Within which a sub-test has to end that is run alone; on both sides."""
 TRIES = 3
 """A sub-test that fails on the virtual device runs so often: its clock is the busy host's."""
+ALONE_IN_GUEST = ("drm_read", "kms_cursor_legacy")
+"""Programs whose sub-tests run alone there, each on a machine of its own: together they keep the
+guest's processor busy for hours of the host's time, and stopped they go on where they were."""
 WHOLE = "-"
 """What stands for a program without sub-tests."""
 NOT_COMPLETE = 3
@@ -262,9 +265,11 @@ def run(
     programs: Sequence[str],
     tests_of: Callable[[str], Sequence[str]],
     tries: int = 1,
+    alone: Sequence[str] = (),
 ) -> None:
-    """Run the programs that are not done on one side yet: each whole, then its sub-tests alone
-    that it did not come to, or did not end; those that fail until they have had their `tries`."""
+    """Run the programs that are not done on one side yet: each whole, unless it is one of `alone`,
+    then its sub-tests alone that it did not come to, or did not end; those that fail until they
+    have had their `tries`."""
     todo = [name for name in programs if results.by_name.get(name) != "ran"]
     folder = WORK / side
     folder.mkdir(parents=True, exist_ok=True)
@@ -279,7 +284,7 @@ def run(
     for number, name in enumerate(todo, 1):
         if name not in results.by_name:
             (folder / f"{name}.txt").unlink(missing_ok=True)
-            whole = ran(name, None)
+            whole = {} if name in alone else ran(name, None)
             if whole.get(WHOLE) == "NONE" and tests_of(name):  # nothing is known of any
                 del whole[WHOLE]
             results.add({f"{name} {test}": got for test, got in whole.items()} | {name: "begun"})
@@ -357,7 +362,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 one = partial(on_the_device, builds)
                 run(side, one, here, programs, builds.tests_of, TRIES)
             else:
-                run(side, partial(in_the_guest, guest), there, programs, builds.tests_of)
+                one = partial(in_the_guest, guest)
+                run(side, one, there, programs, builds.tests_of, alone=ALONE_IN_GUEST)
     except (BootFailed, RootFailed, OSError) as error:
         print(f"Linux does not run: {error}", file=sys.stderr)
         return NOT_COMPLETE

@@ -38,8 +38,16 @@ def reference(
                     for y0, w1 in down_taps
                 ]
                 out[line][column] = _over(plane, _sum(parts), out[line][column], down)
+    if shown.matrix is not None:
+        bias = 0 if down else 256
+        rows = [shown.matrix.factors[n : n + 3] for n in (0, 3, 6)]
+        for line in out:
+            for column, colour in enumerate(line):
+                sums = [sum(f * v for f, v in zip(row, colour, strict=True)) + bias for row in rows]
+                moved = [s // 512 + o for s, o in zip(sums, shown.matrix.offsets, strict=True)]
+                line[column] = tuple(max(0, min(255, one)) for one in moved)  # type: ignore[call-overload]
     if shown.gamma is not None:
-        ramps = [ramp[1::2] for ramp in shown.gamma]
+        ramps = shown.gamma
         out = [[tuple(r[v] for r, v in zip(ramps, p, strict=True)) for p in row] for row in out]  # type: ignore[misc]
     return out
 

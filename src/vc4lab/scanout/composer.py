@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from vc4lab.scanout.colours import ONE, Matrix, Ramps
 from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.scanout.formats import TILE_PITCH, Format
+from vc4lab.scanout.native.colours import Colours, corrector
 from vc4lab.scanout.native.compose import CONSTANT, COPY, COVERAGE, PREMULTIPLIED, composer
 from vc4lab.scanout.native.lines import BLOCK
 from vc4lab.scanout.native.lines import Layer as NativeLayer
@@ -80,10 +82,11 @@ class Shown:
     height: int
     planes: tuple[Plane, ...]
     """The lowest first."""
-    gamma: tuple[bytes, bytes, bytes] | None = None
-    """Ramps of 256 16-bit numbers each."""
+    gamma: Ramps | None = None
     background: int = 0
     """0xRRGGBB, where no plane is."""
+    matrix: Matrix | None = None
+    """Comes before the ramps."""
 
 
 class Composer:
@@ -96,6 +99,7 @@ class Composer:
         self._rounding = 128 if unknowns["hvs_blend_rounding"] == "nearest" else 1
         self._blends_chroma = unknowns["hvs_chroma"] == "blends"
         self._csc_rounding = 128 if unknowns["hvs_csc_rounding"] == "nearest" else 0
+        self._matrix_rounding = ONE // 2 if unknowns["hvs_matrix_rounding"] == "nearest" else 0
         self._widen = _nearest if unknowns["hvs_expand"] == "nearest" else _repeated
         self._lock = threading.Lock()
         self._prepare = lru_cache(maxsize=8)(self._prepared)
@@ -115,8 +119,8 @@ class Composer:
             for step in steps:
                 if step is not None:
                     step.run(address, pitch)
-            if shown.gamma is not None:
-                _correct(shown, address, pitch)
+            if shown.gamma is not None or shown.matrix is not None:
+                _correct(shown, address, pitch, self._matrix_rounding)
 
     def _prepared(self, plane: Plane, width: int, height: int) -> _Step | None:
         (x, y, columns, rows), (left, top, across, down) = plane.source, plane.target
@@ -290,15 +294,24 @@ def _fill(shown: Shown, address: int, pitch: int) -> None:
         ctypes.memset(address + row * pitch, 0, 4 * shown.width)
 
 
-def _correct(shown: Shown, address: int, pitch: int) -> None:
-    """Send every channel through its ramp."""
-    assert shown.gamma is not None
-    lines = _lines(shown, address, pitch)
-    for channel, ramp in zip((2, 1, 0), shown.gamma, strict=True):
-        table = (numpy.frombuffer(ramp, "<u2") >> 8).astype(numpy.uint8)
-        lines[..., channel] = table[lines[..., channel]]
+def _correct(shown: Shown, address: int, pitch: int, rounding: int) -> None:
+    """Send the picture through its matrix and its ramps."""
+    colours = Colours(
+        out=address, pitch=pitch, width=shown.width, height=shown.height, rounding=rounding
+    )  # fmt: skip
+    if shown.matrix is not None:
+        colours.mixes = True
+        for number, factor in enumerate(shown.matrix.factors):
+            colours.factors[number] = factor
+        for number, offset in enumerate(shown.matrix.offsets):
+            colours.offsets[number] = offset
+    table = _table(shown.gamma) if shown.gamma is not None else None
+    if table is not None:
+        colours.ramps = int(table.ctypes.data)
+    corrector()["correct"](colours.address)
 
 
-def bends(ramp: bytes) -> bool:
-    """Whether a gamma ramp (256 16-bit numbers; b"": none) changes anything."""
-    return bool(ramp) and ramp[1::2] != bytes(range(256))
+@lru_cache(maxsize=4)
+def _table(ramps: Ramps) -> Pixels:
+    """Ramps as the native code reads them."""
+    return numpy.frombuffer(b"".join(ramps), numpy.uint8).astype(numpy.int32)

@@ -73,6 +73,14 @@ DISPLAY_UNKNOWNS = [
         _LINUX,
     ),
     Unknown(
+        "hvs_matrix_rounding",
+        "How are the sums of the colour matrix (CTM) rounded?",
+        {"nearest": "to the nearest", "down": "down: a matrix of ones takes one of every colour"},
+        "nearest",
+        "Set a CTM of ones on a board and capture the HDMI signal.",
+        "Linux's vc4_kms.c gives the factors (9 bits after the point: one is 511/512), not the rounding",
+    ),
+    Unknown(
         "hvs_fixed_mix",
         "Which alpha has a plane of fixed alpha whose list also asks for a mix (ALPHA_MIX)?",
         {

@@ -102,7 +102,6 @@ def test_an_answer_goes_only_to_memory_that_the_program_may_write(device: DrmDev
         held[:16] = question
         rights = mmap.PROT_READ | mmap.PROT_WRITE
         assert libc.mprotect(place, 2 * page, mmap.PROT_READ) == 0
-        time.sleep(0.1)
         for at in (0, page - 8):
             assert libc.ioctl(fd, number(0x0C, 16), place + at) == -1
             assert ctypes.get_errno() == errno.EFAULT
@@ -216,3 +215,53 @@ def test_traces_name_every_argument(device: DrmDevice) -> None:
     text = "\n".join(lines)
     assert "renderD128: VC4_CREATE_BO(size=0x1000, flags=0, handle=1, pad=0) = 0" in text
     assert "= EINVAL (no buffer has handle 5)" in text
+
+
+def test_arguments_come_back_with_errors(device: DrmDevice) -> None:
+    """drm_ioctl of Linux copies the structure out whatever the call's answer is, and its EFAULT is
+    then the answer."""
+
+    def client() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ioctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong]
+        libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        fd, other = open_card(), open_card("renderD128")
+        memory = mmap.mmap(-1, mmap.PAGESIZE)
+        place = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+        def call(nr, fmt, *values, file=fd, direction=3):
+            """errno, and the structure after the call"""
+            memory[: struct.calcsize("<" + fmt)] = struct.pack("<" + fmt, *values)
+            wrong = libc.ioctl(file, number(nr, struct.calcsize("<" + fmt), direction), place)
+            return (ctypes.get_errno() if wrong else 0), struct.unpack_from("<" + fmt, memory)
+
+        def fixed(nr, fmt, *values, file=fd, direction=3):
+            """errno of a call whose memory is read-only by then"""
+            memory[: struct.calcsize("<" + fmt)] = struct.pack("<" + fmt, *values)
+            assert libc.mprotect(place, mmap.PAGESIZE, mmap.PROT_READ) == 0
+            wrong = libc.ioctl(file, number(nr, struct.calcsize("<" + fmt), direction), place)
+            error = ctypes.get_errno() if wrong else 0
+            assert libc.mprotect(place, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE) == 0
+            return error
+
+        handle = create_bo(fd, 4096)
+        assert call(0x44, "IIQ", 99, 0, 7)[0] == errno.EINVAL
+        # what the caller does not hand in counts as 0, and comes back as that
+        assert call(0x44, "IIQ", handle, 0, 7, direction=2) == (errno.EINVAL, (0, 0, 0))
+        # what it does not ask for stays
+        assert call(0x44, "IIQ", handle, 0, 7, direction=1) == (0, (handle, 0, 7))
+        # beyond the structure: as it was handed in, or 0
+        assert call(0x44, "IIQQ", handle, 0, 7, 9)[1][3] == 9
+        assert call(0x44, "IIQQ", handle, 0, 7, 9, direction=2) == (errno.EINVAL, (0, 0, 0, 0))
+        # the EFAULT of copying out is the answer, of calls that failed or changed nothing as well
+        assert fixed(0x44, "IIQ", 99, 0, 7) == errno.EFAULT
+        assert fixed(0x42, "IIQ", handle, 0, 0) == errno.EFAULT
+        assert fixed(0x42, "IIQ", handle, 0, 0, direction=1) == 0
+        assert fixed(0x09, "II", handle, 0) == 0, "GEM_CLOSE only takes"
+        # so it is of calls that the file may not make
+        assert call(0xA0, "QQQQIIIIIIII", *[3] * 12, file=other) == (errno.EACCES, (3,) * 12)
+        assert fixed(0xA0, "QQQQIIIIIIII", *[0] * 12, file=other) == errno.EFAULT
+        assert refused(other, 0xA0, "QQQQIIIIIIII", *[0] * 12) == errno.EACCES
+        del memory
+
+    run_client(device, client)

@@ -13,6 +13,7 @@ from tests.support.scanout_reference import reference
 
 from vc4lab.drm.kms.formats import FORMATS
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
+from vc4lab.scanout.colours import Matrix
 from vc4lab.scanout.composer import Composer, Plane, Shown
 from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.scanout.formats import TILE_ROWS, Format, fourcc
@@ -189,8 +190,30 @@ def test_a_plane_that_is_shrunk_a_lot_is_as_the_switch_says() -> None:
 def test_gamma_ramps() -> None:
     memory = GuestMemory()
     memory.write(ADDRESS, bytes([10, 20, 30, 0]))
-    ramp = b"".join((0x101 * (255 - n)).to_bytes(2, "little") for n in range(256))
-    same = b"".join((0x101 * n).to_bytes(2, "little") for n in range(256))
-    shown = Shown(1, 1, (whole(1, 1),), (ramp, same, same))
+    same = bytes(range(256))
+    shown = Shown(1, 1, (whole(1, 1),), (same[::-1], same, same))
     assert drawn(shown, memory).tolist() == [[[225, 20, 10]]]
     assert reference(shown, memory) == [[(225, 20, 10)]]
+
+
+@pytest.mark.parametrize("width", [1, 16, 37])
+def test_a_colour_matrix_and_then_ramps(width: int) -> None:
+    noise = random.Random(width)
+    memory = GuestMemory()
+    memory.write(ADDRESS, noise.randbytes(4 * width * 3))
+    ones = Matrix((511, 0, 0, 0, 511, 0, 0, 0, 511))
+    ramps = noise.randbytes(256), noise.randbytes(256), noise.randbytes(256)
+    for matrix in (
+        ones,
+        Matrix(tuple(noise.randint(-511, 511) for _ in range(9)), (-128, 127, 3)),
+        Matrix((0, 511, 0, -511, 511, 0, 170, 170, 170)),
+    ):
+        for gamma in (None, ramps):
+            shown = Shown(width, 3, (whole(width, 3),), gamma, matrix=matrix)
+            got = drawn(shown, memory).tolist()
+            assert got == [[list(p) for p in row] for row in reference(shown, memory)]
+    plain = drawn(Shown(width, 3, (whole(width, 3),)), memory).astype(int)
+    shown = Shown(width, 3, (whole(width, 3),), matrix=ones)
+    assert (drawn(shown, memory) == plain).all(), "511/512 to the nearest is one"
+    down = drawn(shown, memory, DEFAULT_UNKNOWNS.with_(hvs_matrix_rounding="down"))
+    assert (down == plain - (plain > 0)).all()

@@ -239,6 +239,27 @@ def test_a_gamma_ramp_changes_the_picture(writer):
     assert not writer.machine.reporter.items
 
 
+def test_a_colour_matrix_changes_the_picture_of_one_channel(writer):
+    """As vc4.ko sets a CTM that makes red of blue, green of red, and half of minus green and all of
+    blue of blue."""
+    hvs = writer.machine.hardware.hvs
+    writer[HVS] = 1 << 31 | 2 << 18
+    plain, content = hvs.pixels(2).astype(int), hvs.content()
+    one, minus_half = 0x1FF, 1 << 9 | 0x100
+    writer[HVS + 0x84] = one << 20 | one  # of blue: to red, to green, to blue
+    writer[HVS + 0x88] = minus_half  # of green
+    writer[HVS + 0x8C] = one << 10  # of red
+    writer[HVS + 0x80] = 2 << 24 | 5 << 16
+    assert (hvs.pixels(2) == plain).all(), "it is another channel's"
+    writer[HVS + 0x80] = 3 << 24 | 5 << 16 | 0xFF
+    got = hvs.pixels(2).astype(int)
+    blue, green, red = (plain[..., n] for n in range(3))
+    assert (got[..., 2] == np.minimum(blue + 5, 255)).all()
+    assert (got[..., 1] == red).all()
+    assert (got[..., 0] == np.clip((511 * blue - 256 * green + 256 >> 9) - 1, 0, 255)).all()
+    assert not hvs.holds(content)
+
+
 def test_vec_gives_pixel_valve_2_its_clock(boot):
     """An eighth of VEC's own: PLLD's 500 MHz by 4 here."""
     display = Display(boot(COUNTS))

@@ -229,6 +229,17 @@ ENTRIES = [
         Severity.WARNING,
     ),
     Entry(
+        "DRM-027",
+        "A gamma table larger than the driver's",
+        "GAMMA_LUT may have any number of entries as far as the kernel checks, and vc4 copies all of "
+        "them into tables of 256: what is beyond overwrites the next colour's table, and then other "
+        "memory of the kernel. Here the first 256 entries count.",
+        "Linux 6.1 vc4_hvs.c, vc4_hvs_update_gamma_lut; drm_atomic_uapi.c, "
+        "drm_atomic_replace_property_blob_from_id",
+        "Give GAMMA_LUT as many entries as GAMMA_LUT_SIZE says.",
+        Severity.WARNING,
+    ),
+    Entry(
         "DRM-040",
         "Read of uncached memory by the processor",
         "A process reads a buffer through a write-combined or uncached mapping. Writes to it are "

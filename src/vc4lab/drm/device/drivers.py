@@ -39,7 +39,10 @@ class Driver:
     def ioctl(
         self, opened: OpenFile, caller: Caller, request: int, argument: int, trace: Trace | None
     ) -> int | Later:
-        """Copy the argument in, call the handler, copy the results out. Raises Refused."""
+        """Copy the argument in, call the handler, copy the results out. Raises Refused.
+
+        Results are copied out whatever the handler's answer is. Source: Linux drm_ioctl.c, drm_ioctl.
+        """
         if request >> 8 & 0xFF != DRM_TYPE:
             raise Refused(errno.ENOTTY)
         found = self.table.get(request & 0xFF)
@@ -48,40 +51,32 @@ class Driver:
                 trace(f"{opened}: ioctl 0x{request & 0xFF:02x}: not there")
             raise Refused(errno.EOPNOTSUPP if request & 0xFF in OPTIONAL else errno.EINVAL)
         declared, handler = found
-        if declared.master and not opened.is_master:
-            raise Refused(errno.EACCES, "another file has the display")
-        if declared.authenticated and not opened.is_authenticated:
-            raise Refused(errno.EACCES, "the display's owner has not let this file in")
-        if opened.is_render and not declared.render:
-            raise Refused(errno.EACCES, "not on a render node")
-        size = request >> 16 & 0x3FFF
-        structure = declared.structure
-        room = structure.size
-        data = caller.read(argument, size) if request >> 30 & WRITE and size else b""
-        if len(data) != room:
-            data = data[:room].ljust(room, b"\0")
-        call = Call(opened, caller, structure.parse(data), data)
-        copied = (size if size < room else room) if request >> 30 & READ else 0
-        known = data if request >> 30 & WRITE else None
+        size, structure = request >> 16 & 0x3FFF, declared.structure
+        directions = request >> 30 & declared.direction
+        data = caller.read(argument, size) if directions & WRITE and size else b""
+        known, rest = data[: structure.size].ljust(structure.size, b"\0"), data[structure.size :]
+        call = Call(opened, caller, structure.parse(known), known)
 
         def finish(result: int) -> int:
-            nonlocal known
-            if copied and result >= 0:
-                answer = structure.pack(call.args)
-                if answer != known:  # else the program has these bytes already
-                    caller.write(argument, answer[:copied])
-                    known = answer
+            if directions & READ and size:
+                answer = structure.pack(call.args) + rest
+                caller.write(argument, answer[:size].ljust(size, b"\0"))
             return result
 
         try:
             try:
+                self._check_rights(opened, declared)
                 result = handler(call)
             except NoRoom as lack:
                 self._report_lack(opened, lack)
+                finish(0)
                 raise
             except StrictStop as stop:
                 self.on_strict(stop)
                 raise Refused(errno.EINVAL, str(stop)) from None
+            except Refused:
+                finish(0)
+                raise
             if isinstance(result, Later):
                 if trace is not None:
                     trace(f"{opened}: {call.args} waits")
@@ -97,6 +92,16 @@ class Driver:
             name = errno.errorcode.get(-answer, str(-answer)) if answer < 0 else str(answer)
             trace(f"{opened}: {call.args} = {name}")
         return answer
+
+    @staticmethod
+    def _check_rights(opened: OpenFile, declared: Ioctl) -> None:
+        """Whether the file may make the call. Raises Refused (EACCES)."""
+        if declared.master and not opened.is_master:
+            raise Refused(errno.EACCES, "another file has the display")
+        if declared.authenticated and not opened.is_authenticated:
+            raise Refused(errno.EACCES, "the display's owner has not let this file in")
+        if opened.is_render and not declared.render:
+            raise Refused(errno.EACCES, "not on a render node")
 
     def _report_lack(self, file: OpenFile, lack: NoRoom) -> None:
         """Once a file: programs go on without the buffer, and few of them say so."""

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.kms import objects as o
+from vc4lab.drm.kms.colours import CTM, LUT, LUT_ENTRY, fits
 from vc4lab.drm.kms.formats import FORMATS
-from vc4lab.drm.kms.modes import MODE, problem_of
+from vc4lab.drm.kms.modes import MODE, problem_of, same_picture
 from vc4lab.drm.kms.screen import Flip, Screen
 from vc4lab.drm.uapi.results import Later, Refused, found, invalid
+from vc4lab.scanout.colours import STEPS
 from vc4lab.scanout.display_unknowns import Unknowns
 from vc4lab.scanout.scaling import SCALE_BITS
 
@@ -34,6 +36,8 @@ class Commit(Flip):
     waits: bool = True
     """The program's call ends when the change is visible."""
     allows_mode: bool = True
+    changes_mode: bool = False
+    """The CRTC has to stop and start again; known after the check."""
     has_crtc: bool = False
     """Whether a CRTC takes part, which sends the event."""
     out_places: list[int] = field(default_factory=list)
@@ -55,10 +59,7 @@ class Commits:
 
     def check(self, commit: Commit) -> None:
         """Whether the display could show that. Raises Refused."""
-        screen = self.screen
-        new = {thing.id: dict(thing.state) for thing in (screen.crtc, screen.connector, *screen.planes)}
-        for (number, name), value in commit.changes.items():
-            new[number][name] = value
+        screen, new = self.screen, self._states(commit)
         crtc = new[screen.crtc.id]
         blob = screen.blobs.get(crtc["MODE_ID"])
         if crtc["MODE_ID"]:
@@ -67,6 +68,9 @@ class Commits:
             problem = problem_of(MODE.parse(blob.data))
             if problem:
                 raise invalid(problem)
+        matrix = screen.blob_data(crtc[CTM])
+        if matrix is not None and crtc[CTM] != screen.crtc.state[CTM] and not fits(matrix):
+            raise invalid("a colour matrix with a number above one")
         if commit.wants_event and not (crtc["ACTIVE"] or screen.is_active):
             raise invalid("an event of a CRTC that is off and stays off")
         if crtc["ACTIVE"] and not crtc["MODE_ID"]:
@@ -74,15 +78,30 @@ class Commits:
         connected = new[screen.connector.id]["CRTC_ID"]
         if bool(crtc["MODE_ID"]) != bool(connected):
             raise invalid("a mode without a connector, or a connector without a mode")
-        if not commit.allows_mode and self._changes_mode(new):
+        commit.changes_mode = self._changes_mode(new)
+        if commit.changes_mode and not commit.allows_mode:
             raise invalid("a change of the mode without ALLOW_MODESET")
         for plane in screen.planes:
             self._check_plane(new[plane.id])
 
-    def _changes_mode(self, new: dict[int, dict[str, int]]) -> bool:
+    def _states(self, commit: Commit) -> dict[int, dict[str, int]]:
+        """Every object's properties after the change."""
         screen = self.screen
-        pairs = ((screen.crtc, "ACTIVE"), (screen.crtc, "MODE_ID"), (screen.connector, "CRTC_ID"))
-        return any(new[thing.id][name] != thing.state[name] for thing, name in pairs)
+        new = {thing.id: dict(thing.state) for thing in (screen.crtc, screen.connector, *screen.planes)}
+        for (number, name), value in commit.changes.items():
+            new[number][name] = value
+        return new
+
+    def _changes_mode(self, new: dict[int, dict[str, int]]) -> bool:
+        """Whether the CRTC has to stop and start again."""
+        screen = self.screen
+        crtc, connector = screen.crtc, screen.connector
+        if new[crtc.id]["ACTIVE"] != crtc.state["ACTIVE"]:
+            return True
+        if new[connector.id]["CRTC_ID"] != connector.state["CRTC_ID"]:
+            return True
+        old, later = crtc.state["MODE_ID"], new[crtc.id]["MODE_ID"]
+        return old != later and not same_picture(screen.blob_data(old), screen.blob_data(later))
 
     def _check_plane(self, plane: dict[str, int]) -> None:
         if bool(plane["FB_ID"]) != bool(plane["CRTC_ID"]):
@@ -122,7 +141,8 @@ class Commits:
             commit.file.promise_event()
         commit.shows = any(name == "FB_ID" and value for (_, name), value in commit.changes.items())
         was_active = screen.is_active
-        self._apply(commit)
+        if self._apply(commit):
+            commit.shows = any(screen.frame_buffer_of(plane) for plane in screen.planes)
         if not screen.is_active:  # there is no vblank to wait for
             commit.immediately = True
             commit.shows = False
@@ -140,7 +160,8 @@ class Commits:
             return None
         return Later(lambda: 0 if commit.done else None, time.monotonic() + LONGEST_FLIP, 0)
 
-    def _apply(self, commit: Commit) -> None:
+    def _apply(self, commit: Commit) -> bool:
+        """Make the change; whether the colours of what is shown are others."""
         screen = self.screen
         gone = any(
             (name in ("FB_ID", "ACTIVE", "MODE_ID")) and not value
@@ -150,18 +171,36 @@ class Commits:
         if gone and was_active:
             screen.leave()
         screen.catch_up(time.monotonic())  # with the period of the mode until now
-        old = screen.crtc.state["MODE_ID"]
+        blobs, before = screen.blobs_in_use, dict(screen.crtc.state)
         things = {t.id: t for t in (screen.crtc, screen.connector, *screen.planes)}
         for (number, name), value in commit.changes.items():
             things[number].state[name] = value
-        blob = screen.blobs.get(old)
-        if old != screen.crtc.state["MODE_ID"] and blob is not None and blob.owner is None:
-            if old != screen.in_formats:
-                del screen.blobs[old]
+        coloured = self._colour(before)
+        if commit.changes_mode and screen.is_active:
+            screen.colours.switched_on()
+        for number in blobs - screen.blobs_in_use:
+            blob = screen.blobs.get(number)
+            if blob is not None and blob.owner is None:
+                del screen.blobs[number]
         if was_active and not screen.is_active:
             screen.end_waits()
         if self._power(screen) != power:  # as drm_atomic_helper_update_legacy_modeset_state
             screen.connector.state["DPMS"] = DPMS_ON if screen.is_active else DPMS_OFF
+        return coloured
+
+    def _colour(self, before: dict[str, int]) -> bool:
+        """What changed of the CRTC's colours reaches the hardware; whether there was something."""
+        screen, state = self.screen, self.screen.crtc.state
+        changed = {name for name in (CTM, LUT) if state[name] != before[name]}
+        if CTM in changed:
+            screen.colours.set_matrix(screen.blob_data(state[CTM]), has_mode=bool(state["MODE_ID"]))
+        if changed and state["ACTIVE"]:
+            table = screen.blob_data(state[LUT])
+            screen.colours.set_table(table)
+            entries = len(table) // LUT_ENTRY.size if table is not None else 0
+            if entries > STEPS:
+                self.vc4.reporter.report("DRM-027", f"GAMMA_LUT has {entries} entries", block="DRM")
+        return bool(changed)
 
     @staticmethod
     def _power(screen: Screen) -> tuple[int, int]:

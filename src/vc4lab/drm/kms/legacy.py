@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from vc4lab.drm.device.files import EVENT_SEQUENCE
 from vc4lab.drm.kms import objects as o
+from vc4lab.drm.kms.colours import CTM, LUT, table_of
 from vc4lab.drm.kms.commits import DPMS_OFF, FLIP_ASYNC, FLIP_EVENT, Commit, Commits
 from vc4lab.drm.kms.formats import FORMATS
 from vc4lab.drm.kms.frames import FrameBuffers, Part
@@ -17,6 +18,7 @@ from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import CURSOR, PRIMARY, FrameBuffer, Screen, Waiter, passed
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid
+from vc4lab.scanout.colours import STEPS
 from vc4lab.scanout.formats import LINEAR, fourcc
 
 CURSOR_BUFFER, CURSOR_MOVE = 1, 2
@@ -29,7 +31,6 @@ VBLANK_KNOWN = 0x7400003F
 LONGEST_VBLANK_WAIT = 3.0
 """Seconds after which a wait for a vblank is EBUSY, as in Linux."""
 SEQUENCE_RELATIVE, SEQUENCE_NEXT_ON_MISS = 1, 2
-GAMMA_SIZE = 256
 KEEP = 0xFFFFFFFF
 NOWHERE = dict.fromkeys(
     ("FB_ID", "CRTC_ID", *(f"{kind}_{name}" for kind in ("SRC", "CRTC") for name in "XYWH")), 0
@@ -201,20 +202,23 @@ class Legacy:
     def get_gamma(self, call: Call) -> None:
         a = call.args
         self.resources.find(call.file, a.crtc_id, o.CRTC)
-        if a.gamma_size != GAMMA_SIZE:
+        if a.gamma_size != STEPS:
             raise invalid(f"{a.gamma_size} entries")
-        ramp = b"".join((n * 257).to_bytes(2, "little") for n in range(GAMMA_SIZE))
-        for place, held in zip((a.red, a.green, a.blue), self.screen.gamma, strict=True):
-            call.write(place, held or ramp)
+        for place, ramp in zip((a.red, a.green, a.blue), self.screen.colours.store, strict=True):
+            call.write(place, ramp)
 
     @ioctl(0xA5, "MODE_SETGAMMA", _GAMMA, master=True)
-    def set_gamma(self, call: Call) -> None:
-        a = call.args
+    def set_gamma(self, call: Call) -> Later | None:
+        """A new GAMMA_LUT, and no matrix. Source: Linux drm_color_mgmt.c, drm_crtc_legacy_gamma_set."""
+        a, screen = call.args, self.screen
         self.resources.find(call.file, a.crtc_id, o.CRTC)
-        if a.gamma_size != GAMMA_SIZE:
+        if a.gamma_size != STEPS:
             raise invalid(f"{a.gamma_size} entries")
-        red, green, blue = (call.read(p, 2 * GAMMA_SIZE) for p in (a.red, a.green, a.blue))
-        self.screen.gamma = red, green, blue
+        red, green, blue = (call.read(p, 2 * STEPS) for p in (a.red, a.green, a.blue))
+        screen.colours.store = red, green, blue
+        commit = Commit(call.file)
+        commit.set(screen.crtc, **{LUT: screen.add_blob(table_of(red, green, blue)), CTM: 0})
+        return self.commits.make(commit)
 
     @ioctl(0xAB, "MODE_SETPROPERTY", "u64 value, u32 prop_id, u32 connector_id", master=True)
     def set_property(self, call: Call) -> Later | None:

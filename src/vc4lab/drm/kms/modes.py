@@ -94,3 +94,15 @@ def problem_of(mode: Any) -> str | None:
     if not (across and down and 1.0 <= refresh_of(mode) <= 1000.0):
         return "the mode's timing is invalid"
     return None
+
+
+def same_picture(first: bytes | None, second: bytes | None) -> bool:
+    """Whether two modes, as bytes, need no other timing: whatever they are called. Source: Linux
+    drm_modes.c, drm_mode_equal, which compares clocks as picoseconds."""
+    if first == second or first is None or second is None:
+        return first == second
+    one, other = MODE.parse(first), MODE.parse(second)
+    for name in MODE.names:
+        if name not in ("clock", "vrefresh", "mtype", "mname") and getattr(one, name) != getattr(other, name):
+            return False
+    return bool(10**9 // (one.clock or 1) == 10**9 // (other.clock or 1))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.kms import objects as o
+from vc4lab.drm.kms.colours import CTM, CTM_SIZE, LUT, LUT_ENTRY
 from vc4lab.drm.kms.commits import Commit
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
@@ -29,8 +30,8 @@ class PropertyValues:
         """Make a value part of a change. Raises Refused."""
         if prop.flags & o.IMMUTABLE or not prop.accepts(value):
             raise invalid(f"{prop.name} = {value}")
-        if value and prop.flags & o.IS_BLOB and value not in self.screen.blobs:
-            raise invalid(f"{prop.name}: no blob {value}")
+        if value and prop.flags & o.IS_BLOB:
+            self._check_blob(prop, value)
         if value and prop.flags & o.IS_OBJECT:
             if self.screen.kind_of(value) != prop.values[0]:
                 raise invalid(f"{prop.name}: no object {value}")
@@ -47,3 +48,13 @@ class PropertyValues:
                 commit.out_places.append(value)
         else:
             commit.changes[thing.id, prop.name] = value
+
+    def _check_blob(self, prop: o.Property, number: int) -> None:
+        """Of the right size, as drm_atomic_replace_property_blob_from_id looks. Raises Refused."""
+        data = self.screen.blob_data(number)
+        if data is None:
+            raise invalid(f"{prop.name}: no blob {number}")
+        if prop.name == CTM and len(data) != CTM_SIZE:
+            raise invalid(f"{prop.name} of {len(data)} bytes")
+        if prop.name == LUT and len(data) % LUT_ENTRY.size:
+            raise invalid(f"{prop.name} of {len(data)} bytes")

@@ -14,6 +14,7 @@ from vc4lab.drm.kms.modes import CRTC_FIELDS, MAX_SIDE, MODE
 from vc4lab.drm.kms.screen import HDMI_A, HEIGHT_MM, OVERLAY, TMDS, WIDTH_MM, Screen
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, found, invalid, missing
+from vc4lab.scanout.colours import STEPS
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile
@@ -69,7 +70,7 @@ class Resources:
         self.find(call.file, a.crtc_id, o.CRTC)
         primary = screen.plane(1)
         a.fb_id, a.x, a.y = primary.state["FB_ID"], 0, 0
-        a.gamma_size = 256
+        a.gamma_size = STEPS
         mode = screen.mode
         a.mode_valid = int(mode is not None)
         for name in MODE.names:
@@ -203,8 +204,8 @@ class Resources:
 
     def _drop_blob(self, file: OpenFile, number: int) -> None:
         file.blobs.discard(number)
-        if self.screen.crtc.state["MODE_ID"] == number:
-            self.screen.blobs[number].owner = None  # the mode that is set stays
+        if number in self.screen.blobs_in_use:
+            self.screen.blobs[number].owner = None  # what is set stays
             return
         del self.screen.blobs[number]
 

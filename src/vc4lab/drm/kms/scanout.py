@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.kms import objects as o
-from vc4lab.scanout.composer import Plane, Shown, bends
+from vc4lab.scanout.composer import Plane, Shown
 from vc4lab.scanout.formats import T_TILED
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def shown_by(screen: Screen) -> Shown | None:
         frame = screen.frame_buffer_of(plane)
         if frame is not None:
             planes.append(_plane(frame, plane.state))
-    gamma = screen.gamma if any(map(bends, screen.gamma)) else None
-    return Shown(mode.hdisplay, mode.vdisplay, tuple(planes), gamma)
+    colours = screen.colours
+    return Shown(mode.hdisplay, mode.vdisplay, tuple(planes), colours.gamma, matrix=colours.matrix)
 
 
 def _plane(frame: FrameBuffer, state: dict[str, int]) -> Plane:

@@ -13,9 +13,11 @@ from vc4lab.drm.device.files import EVENT_FLIP, EVENT_VBLANK, OpenFile
 from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.events import HANDED_OVER, HandedOver
 from vc4lab.drm.kms import objects as o
+from vc4lab.drm.kms.colours import CTM, LUT, Colours
 from vc4lab.drm.kms.formats import in_formats
 from vc4lab.drm.kms.modes import MODE, STANDARD, Mode, mode_of, refresh_of
 from vc4lab.listeners import Listeners
+from vc4lab.scanout.colours import STEPS
 from vc4lab.scanout.formats import Format
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ class Screen:
         self.paced = paced
         self.frame_buffers: dict[int, FrameBuffer] = {}
         self.blobs: dict[int, Blob] = {}
-        self.gamma: tuple[bytes, bytes, bytes] = (b"", b"", b"")
+        self.colours = Colours()
         self.flips: list[Flip] = []
         self.waiters: list[Waiter] = []
         self.alarms: list[float] = []
@@ -147,6 +149,9 @@ class Screen:
         add(prop("MODE_ID", o.IS_BLOB | o.ATOMIC))
         add(prop("OUT_FENCE_PTR", o.RANGE | o.ATOMIC, (0, o.U64)))
         add(prop("VRR_ENABLED", o.RANGE, (0, 1)))
+        add(prop(CTM, o.IS_BLOB))
+        add(prop(LUT, o.IS_BLOB))
+        add(prop("GAMMA_LUT_SIZE", o.RANGE | o.IMMUTABLE, (0, o.U32)), STEPS)
 
     def _make_plane(self, kind: int) -> o.DisplayObject:
         prop = self.registry.prop
@@ -196,11 +201,21 @@ class Screen:
         registry = self.registry
         return {*registry.objects, *registry.properties, *self.frame_buffers, *self.blobs}
 
+    def blob_data(self, number: int) -> bytes | None:
+        """A blob's bytes; None for none."""
+        blob = self.blobs.get(number)
+        return blob.data if blob is not None else None
+
     def add_blob(self, data: bytes, owner: OpenFile | None = None) -> int:
         """A new blob's number."""
         number = self.registry.number()
         self.blobs[number] = Blob(data, owner)
         return number
+
+    @property
+    def blobs_in_use(self) -> set[int]:
+        """Those that stay whatever becomes of the file that made them."""
+        return {self.in_formats, *(self.crtc.state[name] for name in ("MODE_ID", CTM, LUT))}
 
     @property
     def offered(self) -> tuple[Mode, ...]:

@@ -35,7 +35,7 @@ class KeptFiles:
         self.memories: dict[int, int] = {}
         self.descriptors: dict[tuple[int, int], int] = {}
         """By thread and descriptor."""
-        self.readable, self.writable = KnownPages(), KnownPages()
+        self.readable = KnownPages()
 
     def keep(self, kept: dict[Any, int], key: Any, file: int) -> None:
         """One more, and perhaps the oldest one less."""
@@ -126,12 +126,15 @@ class Task:
         """Store bytes where the program itself could. Raises Refused (EFAULT)."""
         if not data:
             return
-        first, last = address // PAGE, (address + len(data) - 1) // PAGE
-        if not self._kept.writable.holds(self.tid, first, last):
-            self._write_checked(address, data)
-            self._kept.writable.add(self.tid, first, last)
-            return
-        self._write_unchecked(address, data)
+        done = 0
+        while done < len(data):
+            count = write_memory(self.tid, address + done, data[done:])
+            if count is None:  # it cannot be called here
+                self._write_unchecked(address, data)
+                return
+            if count <= 0:
+                raise Refused(errno.EFAULT, f"no writable memory at 0x{address + done:x}")
+            done += count
 
     def _write_unchecked(self, address: int, data: bytes) -> None:
         done = 0
@@ -147,21 +150,6 @@ class Task:
             done += count
         if done < len(data):
             raise Refused(errno.EFAULT, f"no writable memory at 0x{address + done:x}")
-
-    def _write_checked(self, address: int, data: bytes) -> None:
-        """The same by a call that looks at the rights of the mapping, which /proc/…/mem does not.
-
-        Raises Refused (EFAULT).
-        """
-        done = 0
-        while done < len(data):
-            count = write_memory(self.tid, address + done, data[done:])
-            if count is None:  # it cannot be called here
-                return self._write_unchecked(address, data)
-            if count <= 0:
-                raise Refused(errno.EFAULT, f"no writable memory at 0x{address + done:x}")
-            done += count
-        return None
 
     def text(self, address: int) -> str:
         """A path. Raises Refused (EFAULT, ENAMETOOLONG)."""

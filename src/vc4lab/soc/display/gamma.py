@@ -5,13 +5,11 @@ Source: Linux, drivers/gpu/drm/vc4/vc4_crtc.c and vc4_regs.h (SCALER_GAMADDR, SC
 
 from __future__ import annotations
 
-STEPS, COLOURS = 256, 3
+from vc4lab.scanout.colours import STEPS, STRAIGHT, Ramps
+
+COLOURS = 3
 COUNTS = 1 << 31
 """GAMADDR's bit that counts on with each step."""
-TO_16_BITS = 257
-STRAIGHT = bytes(range(STEPS))
-
-Ramps = tuple[bytes, bytes, bytes]
 
 
 class GammaRamps:
@@ -28,14 +26,10 @@ class GammaRamps:
         return COUNTS | (at + 1) & 0xFFFF if address & COUNTS else address
 
     def of(self, channel: int) -> Ramps | None:
-        """A channel's ramps for the composer, 16 bits a step; None if all are straight."""
+        """A channel's ramps for the composer; None if all are straight."""
         size = STEPS * COLOURS
         mine = bytes(self.steps[size * channel : size * (channel + 1)])
         if mine == STRAIGHT * COLOURS:
             return None
-        red, green, blue = (_widened(mine[at : at + STEPS]) for at in range(0, size, STEPS))
+        red, green, blue = (mine[at : at + STEPS] for at in range(0, size, STEPS))
         return red, green, blue
-
-
-def _widened(ramp: bytes) -> bytes:
-    return b"".join((TO_16_BITS * step).to_bytes(2, "little") for step in ramp)

@@ -11,10 +11,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from vc4lab.bits import sign_extend
 from vc4lab.registers import Register
+from vc4lab.scanout.colours import Matrix, Ramps, factor_of
 from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.address.block import Block
-from vc4lab.soc.display.gamma import GammaRamps, Ramps
+from vc4lab.soc.display.gamma import GammaRamps
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -78,7 +80,8 @@ class Hvs(Block):
     DISPBASEX = Register(0x4C, count=CHANNELS, stride=0x10)
     DISPALPHA2 = Register(0x70)
     GAMADDR = Register(0x78)
-    OLED = Register(0x80, count=4)
+    OLEDOFFS = Register(0x80, fields="25:24 channel, 23:16 red, 15:8 green, 7:0 blue")
+    OLEDCOEF = Register(0x84, count=3, fields="29:20 red, 19:10 green, 9:0 blue", doc="of blue, green, red")
     GAMDATA = Register(0xE0)
 
     def __init__(
@@ -242,9 +245,9 @@ class Hvs(Block):
         """A channel's picture: bytes blue, green, red and one without a meaning."""
         from vc4lab.soc.display.planes import shown
 
-        colour, planes, gamma = self._scene(channel)
+        colour, planes, gamma, matrix = self._scene(channel)
         scene = shown(self._memory, planes, self.size(channel), colour, self._unknowns)
-        return self._composer.pixels(replace(scene, gamma=gamma))
+        return self._composer.pixels(replace(scene, gamma=gamma, matrix=matrix))
 
     @cached_property
     def _composer(self) -> Composer:
@@ -269,11 +272,22 @@ class Hvs(Block):
             at += size
         return True
 
-    def _scene(self, channel: int) -> tuple[int, list[Plane], Ramps | None]:
-        """A channel's background, its planes and its gamma ramps, if they change something."""
+    def _scene(self, channel: int) -> tuple[int, list[Plane], Ramps | None, Matrix | None]:
+        """A channel's background, its planes, and its gamma ramps and matrix if they change something."""
         background = self.values[0x44 + 0x10 * channel]
         gamma = self._gamma.of(channel) if background & GAMMA else None
-        return background & 0xFFFFFF if background & FILL else 0, self.planes(channel)[0], gamma
+        colour = background & 0xFFFFFF if background & FILL else 0
+        return colour, self.planes(channel)[0], gamma, self._matrix(channel)
+
+    def _matrix(self, channel: int) -> Matrix | None:
+        """What mixes a channel's colours: one channel's at a time, or none's."""
+        offsets = self.OLEDOFFS
+        if offsets >> 24 & 3 != channel + 1:
+            return None
+        words = [self.values[0x84 + 4 * number] for number in (2, 1, 0)]
+        factors = [factor_of(word >> low) for low in (20, 10, 0) for word in words]
+        red, green, blue = (sign_extend(offsets >> low & 0xFF, 8) for low in (16, 8, 0))
+        return Matrix(tuple(factors), (red, green, blue))
 
     def _sources(self) -> tuple[bytes, list[tuple[int, int]]]:
         """What the list says, as bytes, and where the pixels of its planes are: address, size."""
@@ -281,8 +295,8 @@ class Hvs(Block):
 
         channel = self.shown
         assert channel is not None
-        colour, planes, gamma = self._scene(channel)
+        colour, planes, gamma, matrix = self._scene(channel)
         said = [replace(plane, word=0) for plane in planes]
-        head = f"{self.picture_size} {colour:06x} {gamma} {said}\0".encode()
+        head = f"{self.picture_size} {colour:06x} {gamma} {matrix} {said}\0".encode()
         composed = [plane for plane in planes if not absence(self._memory, plane)]
         return head, [place for plane in composed for place in places_of(plane)]
