@@ -21,7 +21,8 @@ def spellings(fd):
         f"/proc/self/fd/{fd}", f"//proc/self/fd/{fd}", f"/proc//self/./fd/{fd}",
         f"/proc/{pid}/fd/{fd}", f"/proc/thread-self/fd/{fd}", f"/proc/self/task/{tid}/fd/{fd}",
         f"/proc/{pid}/task/{tid}/fd/{fd}", f"/proc/self/root/proc/self/fd/{fd}",
-        f"/proc/self/cwd/{fd}", f"/./proc/self/fd/../fd/{fd}", f"/dev/stdin/../fd/{fd}",
+        f"/proc/thread-self/root/dev/fd/{fd}", f"/proc/self/cwd/{fd}",
+        f"/./proc/self/fd/../fd/{fd}", f"/dev/stdin/../fd/{fd}",
     ]
     for name, target in (("a", f"/proc/self/fd/{fd}"), ("b", "/proc/self"), ("c", "/dev/fd")):
         link = f"{folder}/{name}"
@@ -322,3 +323,62 @@ def test_programs_of_the_same_user_do_not_get_into_the_device(device: DrmDevice)
         print("ok")
 
     assert run_client(device, client) == "ok\n"
+
+
+def test_dma_bufs_and_sync_objects_are_not_opened_again(device: DrmDevice) -> None:
+    """ENXIO on Linux: their file systems have no way to open them."""
+
+    def client() -> None:
+        def opening(path, flags):
+            try:
+                os.close(os.open(path, flags))
+            except OSError as error:
+                return error.errno
+            return 0
+
+        fd = open_card("renderD128")
+        shared = export(fd, create_bo(fd, 4096))
+        sync = ioctl(fd, 0xC1, "IIiI", ioctl(fd, 0xBF, "II", 0, 0)[0], 0, 0, 0)[2]
+        for number in (shared, sync):
+            for path in (
+                *(f"/proc/self/fd/{number}", f"/dev/fd/{number}", f"/proc/{os.getpid()}/fd/{number}"),
+                *(f"/proc/self/root/proc/self/fd/{number}", f"/proc/thread-self/fd/{number}"),
+            ):
+                for flags in (os.O_RDONLY, os.O_RDWR, os.O_RDWR | os.O_CREAT):
+                    assert opening(path, flags) == errno.ENXIO, path
+            os.close(os.open(f"/proc/self/fd/{number}", os.O_PATH))
+        again = os.open(f"/proc/self/root/proc/self/fd/{fd}", os.O_RDWR)
+        assert ioctl(again, 0x47, "IIQ", 0, 0, 0)[2] == 0x02443356
+
+    run_client(device, client)
+
+
+def test_memory_that_the_program_serves_does_not_stop_the_device(device: DrmDevice) -> None:
+    """A read of such memory waits until the program serves it: with userfaultfd, of faults in the
+    kernel only where it is asked for. Its EFAULT is the kernel's for faults that it may not serve."""
+
+    def client() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.ioctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p]
+        call = {"x86_64": 323, "aarch64": 282}[os.uname().machine]
+        fd = open_card("renderD128")
+        assert libc.syscall(call, os.O_CLOEXEC) == -1
+        assert ctypes.get_errno() == errno.EPERM
+        faults = libc.syscall(call, os.O_CLOEXEC | 1)
+        if faults < 0:
+            print("not here")
+            return
+        if os.path.exists("/dev/userfaultfd") and os.geteuid() == 0:
+            other = os.open("/dev/userfaultfd", os.O_RDWR)
+            assert libc.ioctl(other, 0xAA00, None) == -1
+            assert ctypes.get_errno() == errno.EPERM
+        fcntl.ioctl(faults, 0xC018AA3F, struct.pack("<QQQ", 0xAA, 0, 0))
+        place = libc.mmap(None, 4096, 3, 0x22, -1, 0)
+        fcntl.ioctl(faults, 0xC020AA00, struct.pack("<QQQQ", place, 4096, 1, 0))
+        assert libc.ioctl(fd, number(0x47, 16), place) == -1
+        assert ctypes.get_errno() == errno.EFAULT
+        assert ioctl(fd, 0x47, "IIQ", 0, 0, 0)[2] == 0x02443356
+        print("refused")
+
+    assert run_client(device, client) in ("refused\n", "not here\n")

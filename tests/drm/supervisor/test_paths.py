@@ -285,3 +285,37 @@ def test_what_a_program_puts_in_the_place_of_nodes(device: DrmDevice, tmp_path: 
     )
     assert shown == "alive\n"
     device.disconnect()
+
+
+@as_root
+def test_rights_in_a_user_namespace_are_none_on_the_device(device: DrmDevice) -> None:
+    """There every program has all capabilities, of what belongs to that namespace."""
+
+    def client() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        card = open_card()
+        handle, pitch = dumb(card, 64, 64)[:2]
+        fb = add_fb(card, 64, 64, pitch, handle)
+        shared = open_card()
+        os.chmod("/dev/dri/card0", 0o600)
+        os.chmod("/dev/dri/renderD128", 0o666)
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        for inside in (False, True):
+            if inside:
+                if libc.unshare(0x10000000):  # CLONE_NEWUSER
+                    print("no namespaces")
+                    return
+                with open("/proc/self/status") as status:
+                    assert "CapEff:\t0000000000000000" not in status.read()
+            assert outcome(lambda: open_card()) == errno.EACCES
+            assert outcome(lambda: os.chmod("/dev/dri/card0", 0o666)) == errno.EPERM
+            assert outcome(lambda: os.chown("/dev/dri/card0", NOBODY, NOBODY)) == errno.EPERM
+            assert not os.access("/dev/dri/card0", os.R_OK)
+            os.close(open_card("renderD128"))
+            found = ioctl(shared, 0xAD, "IIIIIII", fb, *[0] * 6)
+            assert found[6] == 0, "only the display's owner gets a handle"
+        print("right")
+
+    assert run_client(device, client, helpers=HELPERS) in ("right\n", "no namespaces\n")

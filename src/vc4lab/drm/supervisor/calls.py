@@ -17,8 +17,12 @@ from vc4lab.drm.supervisor.mode_calls import ModeCalls
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
 from vc4lab.drm.supervisor.uevents import Uevents
-from vc4lab.drm.uapi.numbers import AT_FDCWD, AT_SYMLINK_NOFOLLOW
+from vc4lab.drm.uapi.numbers import AT_FDCWD, AT_SYMLINK_NOFOLLOW, FAULTS_TYPE
 from vc4lab.drm.uapi.results import Refused
+
+NEW_FAULTS = FAULTS_TYPE << 8
+"""USERFAULTFD_IOC_NEW."""
+USER_MODE_ONLY = 1
 
 Handler = Callable[[Caller, tuple[int, ...]], Answer]
 
@@ -79,6 +83,7 @@ class SystemCalls:
             "lchown": lambda c, a: modes.change_owner(c, AT_FDCWD, a[0], a[1], a[2], AT_SYMLINK_NOFOLLOW),
             "fchown": lambda c, a: modes.change_owner_of(c, _int(a[0]), a[1], a[2]),
             "fchownat": lambda c, a: modes.change_owner(c, a[0], a[1], a[2], a[3], _int(a[4])),
+            "userfaultfd": lambda c, a: _faults(_int(a[0])),
             "execve": _executes,
             "execveat": _executes,
             "poll": lambda c, a: polls.poll(c, a[0], _int(a[1]), _milliseconds(a[2])),
@@ -123,10 +128,24 @@ class SystemCalls:
 
     def _ioctl(self, caller: Caller, args: tuple[int, ...]) -> Answer:
         number, request, argument = args[0] & 0xFFFFFFFF, args[1] & 0xFFFFFFFF, args[2]
+        if request == NEW_FAULTS:
+            return _faults(argument)
         opened = caller.descriptors.find(caller, number)
         if opened is None:
             return self.device.plain_ioctl(caller, number, request, argument)
         return self.device.ioctl(opened, caller, request, argument)
+
+
+def _faults(flags: int) -> Answer:
+    """userfaultfd, and the ioctl of /dev/userfaultfd: only of faults in the program's own code.
+
+    With others a read of the program's memory waits until the program serves it, and the device
+    with it. Linux asks for the same flag of users without CAP_SYS_PTRACE (unprivileged_userfaultfd).
+    Raises Refused (EPERM).
+    """
+    if not flags & USER_MODE_ONLY:
+        raise Refused(errno.EPERM, "userfaultfd without UFFD_USER_MODE_ONLY")
+    return Outcome.PROCEED
 
 
 def _executes(caller: Caller, _args: tuple[int, ...]) -> Answer:

@@ -12,7 +12,14 @@ import struct
 from dataclasses import dataclass, field
 
 from vc4lab.drm.supervisor.machines import Machine
-from vc4lab.drm.uapi.numbers import AT_EMPTY_PATH, DMA_BUF_TYPE, DRM_TYPE, EVDEV_TYPE, SYNC_FILE_TYPE
+from vc4lab.drm.uapi.numbers import (
+    AT_EMPTY_PATH,
+    DMA_BUF_TYPE,
+    DRM_TYPE,
+    EVDEV_TYPE,
+    FAULTS_TYPE,
+    SYNC_FILE_TYPE,
+)
 
 WINDOW = range(900, 1000)
 """Numbers of device descriptors: below 1024, so that select() takes them."""
@@ -32,6 +39,7 @@ ALWAYS = (
     "faccessat", "faccessat2", "fstatfs", "epoll_create", "epoll_create1", "kcmp",
     "getxattr", "lgetxattr", "listxattr", "llistxattr", "mremap", "remap_file_pages", "execve",
     "execveat", "chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat",
+    "userfaultfd",
 )  # fmt: skip
 """They take a path, or are rare."""
 
@@ -46,7 +54,7 @@ BY_DESCRIPTOR = {
 DEEP = ("fstat", "newfstatat", "epoll_ctl")
 """Always in deep mode, for device descriptors that arrive over sockets at other numbers."""
 
-IOCTL_TYPES = (DRM_TYPE, DMA_BUF_TYPE, SYNC_FILE_TYPE)
+IOCTL_TYPES = (DRM_TYPE, DMA_BUF_TYPE, SYNC_FILE_TYPE, FAULTS_TYPE)
 NETLINK, EVENTS = socket.AF_NETLINK, 15
 """Family and protocol of the sockets by which the kernel and udev speak of devices."""
 IOCTL_MARK = 0x7663_346C

@@ -38,8 +38,8 @@ X86_64 = Machine(
         "epoll_ctl": 233, "openat": 257, "newfstatat": 262,
         "readlinkat": 267, "faccessat": 269, "pselect6": 270, "ppoll": 271, "fallocate": 285,
         "epoll_create1": 291, "dup3": 292, "preadv": 295, "pwritev": 296, "kcmp": 312,
-        "execveat": 322, "copy_file_range": 326, "preadv2": 327, "pwritev2": 328, "statx": 332,
-        "openat2": 437, "faccessat2": 439,
+        "execveat": 322, "userfaultfd": 323, "copy_file_range": 326, "preadv2": 327, "pwritev2": 328,
+        "statx": 332, "openat2": 437, "faccessat2": 439,
     },
 )  # fmt: skip
 
@@ -57,7 +57,7 @@ ARM64 = Machine(
         "pselect6": 72, "ppoll": 73, "readlinkat": 78, "newfstatat": 79, "fstat": 80,
         "munmap": 215, "mremap": 216, "execve": 221, "mmap": 222, "remap_file_pages": 234,
         "socket": 198, "kcmp": 272, "copy_file_range": 285, "preadv2": 286, "pwritev2": 287,
-        "execveat": 281, "statx": 291, "openat2": 437, "faccessat2": 439,
+        "execveat": 281, "userfaultfd": 282, "statx": 291, "openat2": 437, "faccessat2": 439,
     },
 )  # fmt: skip
 

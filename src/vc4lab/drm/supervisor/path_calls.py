@@ -72,7 +72,7 @@ class PathCalls:
         if name.endswith(SOFTWARE_GL) or "/libgallium" in name:
             self.seeks_software_gl = True
         path, inside = self.places.absolute(caller, directory, name)
-        node = self._reopened(caller, path)
+        node = self._reopened(caller, path, flags)
         if node is not None:
             return self._give(caller, node, flags)
         follow = not flags & os.O_NOFOLLOW
@@ -117,13 +117,20 @@ class PathCalls:
         except OSError:
             return False
 
-    def _reopened(self, caller: Caller, path: str) -> Node | None:
-        """The node when a path names a descriptor of the device, as /proc/self/fd/N does."""
+    def _reopened(self, caller: Caller, path: str, flags: int) -> Node | None:
+        """The node when a path names a descriptor of the device, as /proc/self/fd/N does.
+
+        Raises Refused (ENXIO) for a dma-buf or a sync object, which Linux opens no second time.
+        """
         named = self.places.descriptor(caller, path)
         if named is None:
             return None
         task, number = named
         opened = caller.descriptors.find(task, number)
+        if opened is not None and not self.device.name_of(opened).startswith("/dev/"):
+            if flags & os.O_PATH:
+                return None
+            raise Refused(errno.ENXIO, "a dma-buf or a sync object cannot be opened again")
         place = self.device.name_of(opened) if opened is not None else task.path_of(number)
         node = self.tree.find(self.tree.virtual(place)) if place.startswith("/") else None
         if node is None or (opened is None and self.tree.virtual(place) == place):

@@ -94,6 +94,10 @@ class Places:
         if not any(part in path for part in _DESCRIPTORS):
             return None
         names = posixpath.normpath(path).strip("/").split("/")
+        while names[:3] in (["proc", "self", "root"], ["proc", "thread-self", "root"]):
+            del names[:3]
+        if not names:
+            return None
         if names[:2] == ["dev", "fd"]:
             names[:2] = ["proc", "self", "fd"]
         elif names[0] == "dev" and len(names) == 2 and names[1] in _STANDARD:

@@ -248,8 +248,10 @@ class Task:
         return str(group) in groups
 
     def may(self, capability: int) -> bool:
-        """Whether it has one of the kernel's capabilities, by number."""
-        return bool(int(self.status().get("CapEff", "0"), 16) >> capability & 1)
+        """Whether it has one of the kernel's capabilities, by number: as the device's own process
+        would have it, so not in a user namespace of its own, where each program has all."""
+        held = int(self.status().get("CapEff", "0"), 16) >> capability & 1
+        return bool(held) and self._link("ns/user") == _own("ns/user")
 
     @property
     def name(self) -> str:
