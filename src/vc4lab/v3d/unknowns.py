@@ -125,6 +125,7 @@ LIST_UNKNOWNS: list[Unknown] = [
         "parallelogram",
         "Draw a line 16 pixels wide at 30 degrees on a board.",
         "no source; hardware reference 7.4",
+        "piglit's line-aa-width (OpenGL 1.1) passes on a Raspberry Pi 3 and fails with `rectangle`",
     ),
     Unknown(
         "line_coordinate",

@@ -72,6 +72,8 @@ QPU_UNKNOWNS = [
         "nearest",
         "Packing 0.5/255 and 254.6/255 to a byte.",
         "hardware reference 4.9: VC4C truncates, py-videocore accepts +-1",
+        "piglit's arb_framebuffer_srgb, blit renderbuffer srgb_to_linear downsample enabled render, passes "
+        "on a Raspberry Pi 3 and fails with `truncate`; vc4asm's evaluation of constants rounds to nearest, too",
     ),
     Unknown(
         "mul_pack_bit_3",
@@ -82,8 +84,10 @@ QPU_UNKNOWNS = [
         },
         "ignored",
         "A fragment shader whose colours go through packs 12 to 15, on a chip.",
-        "hardware reference 4.9: reserved; a program with such shaders (kumaashi's Sample_V3D_04) "
-        "shows plain colours in its author's capture of a Pi Zero's screen",
+        "hardware reference 4.9: reserved",
+        "kumaashi's Sample_V3D_04, whose shaders make colours by packs 12 to 15, shows plain colours in its "
+        "author's capture of a Pi Zero's screen; vc4asm assembles `mov r3.8a, r0` with pack 12 (`.8as` "
+        "with 4), and its evaluation of constants looks at the lower three bits",
     ),
     Unknown(
         "recip_one",

@@ -80,8 +80,10 @@ TLB_UNKNOWNS: list[Unknown] = [
             "samples": "each its own, as with oversampling on",
         },
         "centre",
-        "Draw a slanted edge without GL multisampling and dump the samples (record 26).",
-        "no source; both GL drivers switch it off when GL multisampling is disabled; hardware reference 7.5",
+        "Draw a slanted, steep triangle without GL multisampling and dump the samples (record 26).",
+        "both GL drivers switch it off when GL multisampling is disabled; hardware reference 7.5. Not "
+        "`samples`: piglit's ext_framebuffer_multisample, interpolation 4 non-centroid-deriv-disabled, "
+        "passes on a Raspberry Pi 3 and fails with it",
     ),
     Unknown(
         "decimate_16",
@@ -153,6 +155,9 @@ TLB_UNKNOWNS: list[Unknown] = [
         "Hardware reference 7.9. Mesa's drivers mean never by it; kumaashi saw the cube of "
         "Sample_V3D_03 with a program that does not write TLB_Z (cp.qasm), not with one that does "
         "(copy.h)",
+        "dEQP-GLES2 fragment_ops.depth.cmp_never and depth_stencil.stencil_depth_funcs.*_depth_never pass "
+        "on a Raspberry Pi 3; with `passes` what Mesa's driver draws with GL_NEVER is seen (recorded run "
+        "depth_never)",
     ),
     Unknown(
         "z_only_stencil",

@@ -22,9 +22,12 @@ TMU_UNKNOWNS: list[Unknown] = [
         "How many fractional bits have the weights of bilinear filtering?",
         {"8": "8, rounded down", "7": "7, rounded down"},
         "8",
-        "As for `tmu_filter_rounding`. With 7 and `tmu_filter_rounding=truncate` four cases of "
-        "dEQP-GLES2 fail as on a Pi 3: docs/conformance.md.",
+        "As for `tmu_filter_rounding`.",
         "AG100-R p. 39 does not say; hardware reference 6.6",
+        "texwrap 2d, 2d proj and formats of piglit fail on a Raspberry Pi 3, also with textures whose sizes "
+        "are powers of two: 30 results of 28 cases, which pass with 7. So the pair of 7 and "
+        "`tmu_filter_rounding=truncate`, with which four cases of dEQP-GLES2 fail as on a board "
+        "(docs/conformance.md), is not the chip's",
     ),
     Unknown(
         "tmu_half_filter",
@@ -57,6 +60,8 @@ TMU_UNKNOWNS: list[Unknown] = [
         "largest",
         "Blend two mip levels of different colours under a plane turned by 45 degrees.",
         "AG100-R does not give the formula; hardware reference 6.6",
+        "piglit's levelclamp (OpenGL 1.2) and fbo-generatemipmap pass on a Raspberry Pi 3 and fail "
+        "with `sum`",
     ),
     Unknown(
         "tmu_lod_step",
@@ -67,7 +72,10 @@ TMU_UNKNOWNS: list[Unknown] = [
         "AG100-R does not say; hardware reference 6.6",
         settled="dEQP-GLES2 texture.mipmap.2d.basic.{nearest,linear}_linear_*_non_square, a whole "
         "cell with that step, comes out at LOD 5.0 instead of 5.1 on a Raspberry Pi 3: Mesa 25.0.7 "
-        "lists all six, 22.3.6 four; no other of 84 such tests changes",
+        "lists all six, 22.3.6 four; no other of 84 such tests changes. Mesa's list quotes the log of a "
+        "board, 2048 invalid pixels, and the pair of colours 0xff29d6 and 0xff2dd2: the cell has 2048 "
+        "pixels, 0xff29d6 is due (no cell is due the other), and it is 0xff2dd2 here "
+        "(recorded run mip_non_square)",
     ),
     Unknown(
         "tmu_lod_lane",
@@ -135,6 +143,8 @@ TMU_UNKNOWNS: list[Unknown] = [
         "Sample level 1 of a 640x480 texture at S = 1.",
         "a program's need: Mesa's driver draws and stores only the corner; AG100-R does not say; "
         "hardware reference 6.5",
+        "the parts of piglit's fbo-generatemipmap-formats whose sizes are no powers of two, depth formats "
+        "among them, pass on a Raspberry Pi 3 and fail with `room`",
     ),
     Unknown(
         "tmu_border_4444",
