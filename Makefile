@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test test-fast slow-tests check lint types bench bench-compare conformance conformance-gl conformance-linux conformance-igt soak soak-linux gallery fuzz examples clean packages peer env lock
+.PHONY: demo test test-fast slow-tests check lint types bench bench-compare conformance decide conformance-gl conformance-linux conformance-igt soak soak-linux gallery fuzz examples clean packages peer env lock
 
 demo: env
 	$(BIN)/vc4lab demo
@@ -58,6 +58,12 @@ bench-compare: env
 conformance: env
 	$(if $(GPU_FFT),$(BIN)/python -m benchmarks._conformance.gpu_fft $(GPU_FFT))
 	$(if $(and $(GPU_FFT),$(if $(VC4_DRIVER)$(DEQP),,alone)),,$(BIN)/python -m benchmarks._conformance $(if $(VC4_DRIVER),--driver "$(VC4_DRIVER)") $(if $(DEQP),--deqp "$(DEQP)") $(CONFORMANCE))
+
+# Every open row of the table of unknowns, choice by choice, over recorded runs and, where given, piglit
+# (VC4_DRIVER=DIR), dEQP-GLES2 (DEQP=DIR) and public programs that check themselves (PROGRAMS=FILE.toml),
+# compared with what boards do: make decide VC4_DRIVER=DIR [DECIDE="--whole --record"]. Stopped, it goes on.
+decide: env
+	$(BIN)/python -m benchmarks._conformance.decide $(if $(VC4_DRIVER),--driver "$(VC4_DRIVER)") $(if $(DEQP),--deqp "$(DEQP)") $(if $(PROGRAMS),--programs "$(PROGRAMS)") $(DECIDE)
 
 # piglit through `vc4lab gl` beside llvmpipe after the same protocol: the other part of that page.
 conformance-gl: env

@@ -73,7 +73,8 @@ QPU_UNKNOWNS = [
         "Packing 0.5/255 and 254.6/255 to a byte.",
         "hardware reference 4.9: VC4C truncates, py-videocore accepts +-1",
         "piglit's arb_framebuffer_srgb, blit renderbuffer srgb_to_linear downsample enabled render, passes "
-        "on a Raspberry Pi 3 and fails with `truncate`; vc4asm's evaluation of constants rounds to nearest, too",
+        "on a Raspberry Pi 3 and fails with `truncate`; vc4asm's evaluation of constants rounds to "
+        "nearest, too",
     ),
     Unknown(
         "mul_pack_bit_3",
