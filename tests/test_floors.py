@@ -18,7 +18,7 @@ FLOORS = (
     | {"temporary", "toml_files"},
     {"qpu", "records"},
     {"v3d"},
-    {"timing"},
+    {"debug", "timing"},
     {"kernels", "mesa"},
     {"driver", "drm", "soc"},
     {"linux"},

@@ -30,6 +30,7 @@ COMMANDS = (
     "lint",
     "compile",
     "run",
+    "debug",
     "replay",
     "profile",
     "sweep",

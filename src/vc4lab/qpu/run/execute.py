@@ -9,6 +9,7 @@ flow is theirs; here is one instruction. A register-file write is visible after 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from vc4lab.qpu.isa.hazards import SFU
 from vc4lab.qpu.isa.operations import Condition, Mux, Signal
@@ -26,6 +27,16 @@ _QUAD_FIRST = tuple(lane & ~3 for lane in range(16))
 _QUAD_THREE = tuple(12 | lane & 3 for lane in range(16))
 _FIRST = (0,) * 16
 ALL_FLAGS = "znc"
+
+
+class SavedCore(NamedTuple):
+    """What `Core.saved` returns."""
+
+    values: dict[tuple[str, int | str], Word]
+    old: dict[RegisterKey, Word]
+    sfu: tuple[tuple[int, Word], ...]
+    flags: Flags
+    visible: dict[RegisterKey, Word]
 
 
 class Core:
@@ -85,6 +96,15 @@ class Core:
     def export_mask(self, mask: Mask | None) -> Mask:
         """Lanes of a write (None: all) in the form the environment expects."""
         return self.ops.always() if mask is None else mask
+
+    def saved(self) -> SavedCore:
+        """The state between two instructions; words are never changed in place, so none is copied."""
+        return SavedCore(dict(self.values), dict(self.old), tuple(self.sfu), self.flags, dict(self._visible))
+
+    def restore(self, saved: SavedCore) -> None:
+        """Back to a state."""
+        self.values, self.old, self.sfu = dict(saved.values), dict(saved.old), list(saved.sfu)
+        self.flags, self._visible = saved.flags, dict(saved.visible)
 
     def flag(self, name: str) -> Mask:
         mask = self.flags.get(name)

@@ -14,7 +14,7 @@ from vc4lab.qpu.isa.ops import Mask, Word
 from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.semantics import Semantics
 from vc4lab.qpu.run.environment import GOLDEN_BUDGET, Environment, RegisterKey
-from vc4lab.qpu.run.execute import Core
+from vc4lab.qpu.run.execute import Core, SavedCore
 from vc4lab.qpu.run.numpy_ops import NumpyOps
 from vc4lab.qpu.run.plan import Event, Plan, age, branch_event, plan, signal_events
 
@@ -38,6 +38,17 @@ class Step(NamedTuple):
     address: int
     text: str
     writes: tuple[Write, ...]
+
+
+class SavedRun(NamedTuple):
+    """What `Interpreter.saved` returns."""
+
+    core: SavedCore
+    address: int
+    executed: int
+    last: int
+    finished: str | None
+    events: tuple[Event, ...]
 
 
 TraceHook = Callable[[Step], None]
@@ -99,6 +110,21 @@ class Interpreter:
     def flag(self, name: str) -> Mask:
         """The 16 lanes of flag "z", "n" or "c"."""
         return self.core.flag(name)
+
+    @property
+    def due(self) -> tuple[Event, ...]:
+        """Branches, thread switches and the end that wait for their delay slots."""
+        return self._events
+
+    def saved(self) -> SavedRun:
+        """The state between two instructions; its environment's is not in it."""
+        return SavedRun(self.core.saved(), self.address, self.count, self.last, self.finished, self._events)
+
+    def restore(self, saved: SavedRun) -> None:
+        """Back to a state of the same run."""
+        self.core.restore(saved.core)
+        self.address, self.count, self.last = saved.address, saved.executed, saved.last
+        self.finished, self._events = saved.finished, saved.events
 
     def _note(self, name: str, value: Word, mask: Mask | None) -> None:
         self._writes.append(Write(name, value, mask))

@@ -101,6 +101,7 @@ class Experiment:
         self.entry = CODE + entry
         self.areas: dict[str, Area] = {}
         self._end = AREAS
+        self.qpus = 0
         self.reporter = reporter if reporter is not None else Reporter()
         self.code, self.raw = code, raw
         self.allowed = Allowed(stops=self.reporter.strict) if check else None
@@ -178,10 +179,24 @@ class Experiment:
         return _integer(text)
 
     def run(self, qpus: int, uniforms: Sequence[str] = ()) -> Report:
-        """Start the program on so many QPUs; the n-th uniform list is for the n-th, the last one
-        for all that follow.
+        """Run the program on so many QPUs, until each has ended or waits; see `start`."""
+        self.start(qpus, uniforms)
+        begin = time.perf_counter()
+        self.programs.settle()
+        seconds = time.perf_counter() - begin
+        self.programs.look()
+        self.programs.look()
+        running = self.programs.running.values()
+        count = self.programs.instructions + sum(qpu.instructions for qpu in running)
+        return Report(
+            self.qpus, self.programs.completed, count, seconds, self.programs.waiting_each, self.areas
+        )
+
+    def start(self, qpus: int, uniforms: Sequence[str] = ()) -> None:
+        """Give the program to so many QPUs, which execute nothing yet; the n-th uniform list is for
+        the n-th, the last one for all that follow.
         """
-        qpus = QPU_COUNT.check(qpus)
+        self.qpus = qpus = QPU_COUNT.check(qpus)
         for text in uniforms[qpus:]:
             self.uniform_words(text, 0)  # not used, but checked
         for qpu in range(qpus):
@@ -197,14 +212,6 @@ class Experiment:
             self.programs.request(self.entry, place, 0)
         if self.allowed is not None:
             self.lint()
-        begin = time.perf_counter()
-        self.programs.settle()
-        seconds = time.perf_counter() - begin
-        self.programs.look()
-        self.programs.look()
-        running = self.programs.running.values()
-        count = self.programs.instructions + sum(qpu.instructions for qpu in running)
-        return Report(qpus, self.programs.completed, count, seconds, self.programs.waiting_each, self.areas)
 
     def _check_floats(self, words: list[int], qpu: int) -> None:
         """Report integers that the program takes for floats, once for each place."""

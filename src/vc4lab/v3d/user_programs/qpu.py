@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vc4lab.qpu.run.plan import Plan
     from vc4lab.v3d.unknowns import Unknowns
     from vc4lab.v3d.user_programs.code import UserProgram
+    from vc4lab.v3d.user_programs.environment import UserEnvironment
     from vc4lab.v3d.user_programs.state import SharedState
     from vc4lab.v3d.user_programs.watching.environment import WatchedQpu
     from vc4lab.v3d.user_programs.watching.watch import Note, Watch
@@ -68,7 +69,8 @@ class ProgramRequest:
 
 class QpuStart(NamedTuple):
     """What a QPU begins with. `budget`: None for the engine's own; `watch`: if it is watched;
-    `recorded`: its way is to be recorded.
+    `recorded`: its way is to be recorded; `layer`: of the interpreter's environment, see
+    `environment_of`.
     """
 
     number: int
@@ -79,6 +81,7 @@ class QpuStart(NamedTuple):
     budget: int | None = None
     watch: Watch | None = None
     recorded: bool = False
+    layer: type[UserEnvironment] | None = None
 
 
 class Qpu:
@@ -264,7 +267,7 @@ class GoldenQpu(Qpu):
         with running():
             self.env = environment_of(
                 const(ptr, start.shared.address), const(ptr, self.state.address), self.program,
-                unknowns, start.request.limited, source.watched, stops, start.recorded,
+                unknowns, start.request.limited, source.watched, stops, start.recorded, start.layer,
             )  # fmt: skip
             self.env.textured = frozenset((0, 1))  # of code that is not known yet
             self.env.finish = _leave  # type: ignore[method-assign]

@@ -245,6 +245,12 @@ class UserPrograms:
             self._seen = text
             return
         self._told = text
+        self.report_waiting(text)
+
+    def report_waiting(self, text: str) -> None:
+        """Reports that none of the programs that have QPUs or wait for one can go on. text: what
+        they wait for.
+        """
         first = next(iter(self.running.values()), None)
         if any(qpu.need is not None for qpu in self.running.values()):
             self.reporter.report(

@@ -59,6 +59,10 @@ class TextureSlots:
         self._callback = _RESOLVE(self._resolve)
         shared.resolve = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
+    def clear(self) -> None:
+        """Empty slots, to be filled again."""
+        self.shared.slots = self._next = 0
+
     def _resolve(self, qpu: int, unit: int) -> int:
         from vc4lab.v3d.tmu.kernels import recording_module, sampler_module
         from vc4lab.v3d.tmu.state import describe_texture

@@ -71,10 +71,12 @@ class ComputeUnit:
         self.started = 0
         self.lints = 0
         """How many more programs are checked by the lint when they are met for the first time."""
+        self.interpreted: Callable[[QpuStart], Qpu] = GoldenQpu
+        """Makes a QPU whose program the interpreter runs."""
         self._executor: Executor | None = None
-        self._textures_met = TextureFindings(reporter, unknowns)
+        self.textures_met = TextureFindings(reporter, unknowns)
         self._last: dict[int, Qpu] = {}  # what ran last on each QPU, if DMA setups are kept
-        self._textures = TextureSlots(self.shared, self._textures_met, unknowns)
+        self.textures = TextureSlots(self.shared, self.textures_met, unknowns)
 
     def start(self, number: int, request: ProgramRequest) -> Qpu:
         """A QPU with the program that the request asks for; it has not executed anything."""
@@ -115,7 +117,7 @@ class ComputeUnit:
             text = f"{verdict.code}: {verdict.message}"
             self.reporter.report("QPU-057", text, address=request.code, block="QPU")
             begin = begin._replace(budget=self.budget or uncompiled_budget(len(program)))
-        return GoldenQpu(begin)
+        return self.interpreted(begin)
 
     def _watch(self, request: ProgramRequest) -> Watch | None:
         if self.allowed is None:
@@ -126,10 +128,7 @@ class ComputeUnit:
 
     def run(self, qpus: Sequence[Qpu], reserved_rows: int) -> None:
         """Run until each has ended or waits; report what was noticed."""
-        rows = min(reserved_rows, WINDOW_ROWS)
-        if reserved_rows == 0 and self.unknowns["vpm_unreserved"] == "all":
-            rows = WINDOW_ROWS
-        self.shared.rows = rows
+        self.prepare(reserved_rows)
         recorded = [qpu for qpu in qpus if qpu.recorded]
         if recorded:
             run_until_quiet(qpus, self._threads(), self.helpers, lambda: self._emit_full(recorded))
@@ -138,8 +137,15 @@ class ComputeUnit:
         else:
             run_until_quiet(qpus, self._threads(), self.helpers)
         for qpu in qpus:
-            self._report(qpu)
-        self._textures_met.report()
+            self.report(qpu)
+        self.textures_met.report()
+
+    def prepare(self, reserved_rows: int) -> None:
+        """Programs may write these rows of the VPM from now on."""
+        rows = min(reserved_rows, WINDOW_ROWS)
+        if reserved_rows == 0 and self.unknowns["vpm_unreserved"] == "all":
+            rows = WINDOW_ROWS
+        self.shared.rows = rows
 
     def _emit_full(self, qpus: Sequence[Qpu]) -> None:
         """After a round: reports what was recorded, if it is enough to be worth it."""
@@ -174,7 +180,8 @@ class ComputeUnit:
             self._executor = ThreadPoolExecutor(self.helpers, "vc4lab-qpu")
         return self._executor
 
-    def _report(self, qpu: Qpu) -> None:
+    def report(self, qpu: Qpu) -> None:
+        """Reports what a program has done wrong since the last call."""
         found, outside = qpu.take_findings()
         for bit, code, text in _FINDINGS:
             if found & bit:

@@ -84,9 +84,12 @@ class RecordedWatchedEnvironment(RecordedEnvironment, WatchedEnvironment):
 
 def environment_of(
     shared: Value, qpu: Value, program: Program, unknowns: Unknowns, limited: bool,
-    watched: Watched | None, stops: bool, recorded: bool,
+    watched: Watched | None, stops: bool, recorded: bool, layer: type[UserEnvironment] | None = None,
 ) -> UserEnvironment:  # fmt: skip
-    """The environment of a program that is watched, recorded, both or neither."""
+    """The environment of a program that is watched, recorded, both or neither.
+
+    layer: a class to lie over that one, for what looks into the interpreter.
+    """
     kind: type[UserEnvironment] = UserEnvironment
     if recorded and watched is not None:
         kind = RecordedWatchedEnvironment
@@ -94,4 +97,6 @@ def environment_of(
         kind = RecordedEnvironment
     elif watched is not None:
         kind = WatchedEnvironment
+    if layer is not None:
+        kind = type(layer.__name__, (layer, kind), {})
     return kind(shared, qpu, program, unknowns, limited, watched, stops)
