@@ -35,7 +35,7 @@ from benchmarks._glmark2 import PROGRAM, SCENES
 from benchmarks._soak import ALLOWED_BYTES, ALLOWED_SHARE, WARM_MINUTES
 from vc4lab.linux.boots import LinuxPlan
 from vc4lab.linux.running import Linux, LinuxStopped
-from vc4lab.memory.heap import give_back
+from vc4lab.memory.host import give_back
 
 GROUP = 4
 """Scenes of one glmark2: some give back what others have taken, some only its end does."""

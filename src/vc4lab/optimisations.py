@@ -50,7 +50,7 @@ NEIGHBOUR_UTILES = Optimisation(
     "3x3 of them besides 2x2: bilinear samples 3 %, glmark2's linear texture 8 %",
 )  # fmt: skip
 TILE_TABLES = Optimisation(
-    "tile-tables", "images/tile_address.py", "avx512",
+    "tile-tables", "images/tile_kernels.py", "avx512",
     "addresses in T format out of registers: nearest samples 8 %, minified bilinear ones 3 %",
 )  # fmt: skip
 COMPRESSED_BLOCKS = Optimisation(

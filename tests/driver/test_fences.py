@@ -20,7 +20,7 @@ from vc4lab.diagnostics import StrictStop
 from vc4lab.mesa.protocol import messages
 from vc4lab.mesa.protocol.codes import Bind, Target
 from vc4lab.mesa.protocol.formats import Format
-from vc4lab.mesa.store.staging import MOST_SPARE
+from vc4lab.mesa.store.resources import MOST_SPARE
 
 
 def fence(drawing: Drawing) -> tuple[int, mmap.mmap]:

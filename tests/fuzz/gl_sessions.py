@@ -14,6 +14,7 @@ from typing import Any
 from tests.fuzz.fuzzer import Fuzzer, Plan, fuzzer, scribble, size_of, word
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.mesa.events import GalliumTrace
 from vc4lab.mesa.protocol import limits, messages, objects, state_commands, work_commands
 from vc4lab.mesa.protocol.codes import Direction, Filter, ObjectKind, QueryType, Stage, Target
 from vc4lab.mesa.protocol.command import BindObject, CreateObject
@@ -23,7 +24,6 @@ from vc4lab.mesa.protocol.messages import Message
 from vc4lab.mesa.protocol.objects import OBJECTS
 from vc4lab.mesa.server.server import Server
 from vc4lab.mesa.store.software import SoftwareScreen
-from vc4lab.mesa.trace import GalliumTrace
 
 BGRA, DEPTH = Format.B8G8R8A8_UNORM, Format.S8_UINT_Z24_UNORM
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vc4lab.images.tile_copy import TEXEL_BITS, copy_box
+from vc4lab.images.tile_kernels import TEXEL_BITS, copy_box
 from vc4lab.images.tiling import Tiling, detile, image_bytes, pitch_bytes
 
 

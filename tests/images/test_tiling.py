@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.support.texture_layouts import texel_bit_address, tile
 
-from vc4lab.images.tile_address import column_offset, combine, mixed_column, mixed_row, row_offset
+from vc4lab.images.tile_kernels import column_offset, combine, mixed_column, mixed_row, row_offset
 from vc4lab.images.tiling import (
     UTILE_SHAPES,
     Tiling,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE, GuestMemory, SharedFile
-from vc4lab.memory.mappings import MAPS_OVER
+from vc4lab.memory.host import MAPS_OVER
 
 
 @pytest.fixture(scope="module")

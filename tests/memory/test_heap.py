@@ -13,7 +13,7 @@ import pytest
 PROGRAM = """
 import numpy
 from vc4lab.memory import GuestMemory
-from vc4lab.memory.heap import LARGE
+from vc4lab.memory.host import LARGE
 
 GuestMemory()
 before = numpy.ones(2 * LARGE, numpy.uint8)

@@ -10,7 +10,7 @@ import pytest
 from tests.mesa.conftest import RunningServer
 
 from vc4lab.mesa.protocol import messages
-from vc4lab.mesa.server import peer
+from vc4lab.mesa.server import client
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def maps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What this process has mapped, as a file that tests write."""
     folder = tmp_path / "proc" / str(os.getpid())
     folder.mkdir(parents=True)
-    monkeypatch.setattr(peer, "PROC", folder.parent)
+    monkeypatch.setattr(client, "PROC", folder.parent)
     return folder / "maps"
 
 
@@ -50,4 +50,4 @@ def test_processes_that_cannot_be_looked_at(running: RunningServer, maps: Path) 
     ours, other = socket.socketpair()
     ours.close()
     other.close()
-    assert not peer.uses_glx(ours)
+    assert not client.uses_glx(ours)

@@ -12,13 +12,13 @@ from tests.mesa.conftest import RawClient, RunningServer
 from tests.mesa.made import BGRA, buffer, frame_buffer, read, shader, texture
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.mesa.events import GalliumTrace
 from vc4lab.mesa.protocol import messages, objects, state_commands, work_commands
 from vc4lab.mesa.protocol.codes import Direction, Filter, ObjectKind, QueryType, Stage, Target
 from vc4lab.mesa.protocol.command import BindObject, CreateObject, DestroyObject
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.mesa.server.server import Server
 from vc4lab.mesa.store.software import SoftwareScreen
-from vc4lab.mesa.trace import GalliumTrace
 
 
 def test_opening_of_version_2(running: RunningServer) -> None:

@@ -17,7 +17,7 @@ from vc4lab.mesa.protocol.codes import ObjectKind, Primitive, Stage
 from vc4lab.mesa.protocol.command import BindObject, Command, CreateObject, DestroyObject, Nop
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.mesa.server.client import Client
-from vc4lab.mesa.server.shared import Shared
+from vc4lab.mesa.server.connection import Shared
 from vc4lab.mesa.state import steps, walk
 from vc4lab.mesa.state.pipe import Framebuffer, PipeState
 from vc4lab.mesa.store.software import SoftwareScreen

@@ -10,7 +10,16 @@ from vc4lab.images import tiling
 from vc4lab.memory import GuestMemory
 from vc4lab.records import codes
 from vc4lab.records.codes import IndexType, ListData, ListPrimitive, PrimitiveMode, VgPrimitive
-from vc4lab.records.control import RECORDS
+from vc4lab.records.control import (
+    DEFAULTS,
+    RECORDS,
+    STATE_FIELDS,
+    STATE_RECORD_BYTES,
+    STATE_SLOTS,
+    foreign_to,
+    ids_of,
+    records_of,
+)
 from vc4lab.records.payload import (
     BINNING,
     RENDERING,
@@ -25,15 +34,6 @@ from vc4lab.records.payload import (
     ShaderState,
     State,
     StateField,
-)
-from vc4lab.records.use import (
-    DEFAULTS,
-    STATE_FIELDS,
-    STATE_RECORD_BYTES,
-    STATE_SLOTS,
-    foreign_to,
-    ids_of,
-    records_of,
 )
 from vc4lab.v3d.cle.executor import executes, handlers_of
 from vc4lab.v3d.core import V3D

@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from vc4lab.simd.names import bound, exposed, item_roots, jumps
+from vc4lab.simd.syntax import bound, exposed, item_roots, jumps
 
 
 def statements(text: str) -> list[ast.stmt]:

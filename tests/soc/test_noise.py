@@ -8,7 +8,7 @@ import pytest
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
-from vc4lab.memory.noise import PERIOD, part, pattern
+from vc4lab.memory.guest import PERIOD, part, pattern
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.options import MachineOptions
 from vc4lab.soc.states.state import load_state, save_state

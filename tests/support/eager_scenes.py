@@ -82,7 +82,7 @@ def textures() -> None:
 
 def images() -> None:
     """Boxes in and out of tiled images of every size of texel."""
-    from vc4lab.images.tile_copy import TEXEL_BITS, copy_box
+    from vc4lab.images.tile_kernels import TEXEL_BITS, copy_box
     from vc4lab.images.tiling import Tiling, image_bytes, pitch_bytes
 
     for bits in TEXEL_BITS:

@@ -6,8 +6,8 @@ import ctypes
 from collections.abc import Sequence
 
 from vc4lab.memory import GuestMemory
+from vc4lab.records.control import STATE_FIELDS
 from vc4lab.records.payload import StateField
-from vc4lab.records.use import STATE_FIELDS
 from vc4lab.v3d.ptb.direct_lists import DirectLists
 from vc4lab.v3d.state.render_state import (
     SHADER_MEMBERS,

@@ -245,6 +245,6 @@ class GlPictures:
 
 def _trace(server: Server, name: str | None) -> None:
     if name is not None:
-        from vc4lab.mesa.trace import GalliumTrace
+        from vc4lab.mesa.events import GalliumTrace
 
         GalliumTrace(server.listeners, lambda line: print(line, file=sys.stderr))

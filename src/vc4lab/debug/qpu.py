@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.memory.guest import PAD
-from vc4lab.memory.streams import StreamMemory
-from vc4lab.memory.touched_lines import LINE_SHIFT, QUAD_SHIFT
+from vc4lab.memory.native import LINE_SHIFT, QUAD_SHIFT, StreamMemory
 from vc4lab.qpu.isa.encoding import LINK_OFFSET, Branch
 from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.run.interpreter import SavedRun

@@ -18,7 +18,7 @@ from vc4lab.driver.capture.recorder import Recorder
 from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.screen import VideoCoreScreen
-from vc4lab.images.png import png_bytes
+from vc4lab.images.pixels import png_bytes
 from vc4lab.mesa.server.program import SOCKET, TMP, PrivateTmp, Program, raise_limit
 from vc4lab.mesa.server.server import Server
 from vc4lab.mesa.store.resources import Refused

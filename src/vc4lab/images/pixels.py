@@ -2,10 +2,13 @@
 
 What the chip itself does with such pixels, rounding and dither included, is native code of `v3d/`.
 Source: hardware reference 7.10.
+
+Pictures become PNG files.
 """
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.images.tiling import Tiling, detile
@@ -13,6 +16,7 @@ from vc4lab.images.tiling import Tiling, detile
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from PIL.Image import Image
 
 FULL_RES_TILE = 16384
 """Bytes of one buffer of one tile in a full-resolution surface: every sample as it is."""
@@ -61,3 +65,12 @@ def average_of_samples(raw: NDArray[np.uint8], width: int, height: int) -> NDArr
     mean = (samples.sum(axis=4) + 2) >> 2
     ordered = mean.transpose(0, 2, 4, 1, 3, 5, 6).astype(np.uint8)
     return np.ascontiguousarray(ordered.reshape(rows * tile, columns * tile, 4)[:height, :width])
+
+
+def png_bytes(image: Image | None) -> bytes | None:
+    """The bytes of a PNG file, as notebooks show it; None if there is no picture."""
+    if image is None:
+        return None
+    file = BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()

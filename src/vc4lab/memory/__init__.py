@@ -6,5 +6,5 @@ from vc4lab.memory.guest import MEMORY_MASK as MEMORY_MASK
 from vc4lab.memory.guest import MEMORY_SIZE as MEMORY_SIZE
 from vc4lab.memory.guest import PAD as PAD
 from vc4lab.memory.guest import GuestMemory as GuestMemory
-from vc4lab.memory.shared import SharedFile as SharedFile
-from vc4lab.memory.zeros import lazy_zeros as lazy_zeros
+from vc4lab.memory.guest import SharedFile as SharedFile
+from vc4lab.memory.host import lazy_zeros as lazy_zeros

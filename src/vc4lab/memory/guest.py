@@ -1,22 +1,78 @@
-"""Guest RAM: one block of host memory that CPU, GPU and clients share without copies."""
+"""Guest RAM: one block of host memory that CPU, GPU and clients share without copies.
+
+What RAM holds at power-on: noise, always the same, that takes memory only where it is written.
+
+One file without a name has a piece of noise; it is mapped again and again, privately, so that a
+page of its own is made only when something is written. A GiB takes 512 calls and a millisecond.
+
+Guest memory on a descriptor: a file without a name that other processes can map.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
+import hashlib
 import os
 import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from vc4lab.memory.heap import keep_large_apart
-from vc4lab.memory.mappings import MAPS_OVER, PAGE, clear, copy, large_pages
-from vc4lab.memory.noise import PERIOD, map_noise, part, pattern
-from vc4lab.memory.zeros import lazy_zeros
+from vc4lab.memory.host import (
+    MAPS_OVER,
+    PAGE,
+    clear,
+    copy,
+    keep_large_apart,
+    large_pages,
+    lazy_zeros,
+    libc,
+    share,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy
+
+PERIOD = 1 << 21
+"""Bytes after which the noise repeats."""
+SEED = b"vc4lab: RAM at power-on"
+
+
+@cache
+def pattern() -> bytes:
+    """`PERIOD` bytes of noise: what is at an address is at that address modulo `PERIOD`."""
+    return hashlib.shake_128(SEED).digest(PERIOD)
+
+
+@cache
+def _file() -> int:
+    """A descriptor of a file with the pattern, for as long as the process lives."""
+    descriptor = os.memfd_create("noise", os.MFD_CLOEXEC)
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(pattern())
+    return descriptor
+
+
+def part(address: int, size: int) -> bytes:
+    """The noise at an address."""
+    start = address % PERIOD
+    if start + size <= PERIOD:
+        return pattern()[start : start + size]
+    whole = pattern() * (2 + size // PERIOD)
+    return whole[start : start + size]
+
+
+def map_noise(host: int, address: int, size: int) -> None:
+    """Map noise at a place of the host's memory that stands for an address. Raises OSError."""
+    end = address + size
+    while address < end:
+        offset = address % PERIOD
+        count = min(PERIOD - offset, end - address)
+        copy(host, count, _file(), offset)
+        host, address = host + count, address + count
+
 
 ADDRESS_BITS = 30
 MEMORY_SIZE = 1 << ADDRESS_BITS
@@ -332,3 +388,49 @@ def _forbid(address: int, size: int) -> None:
     library.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     if library.mprotect(address, size, 0):
         raise OSError(ctypes.get_errno(), "mprotect of guard pages failed")
+
+
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2
+
+
+class SharedFile:
+    """`size` bytes of the guest's address space from `address` on, zero at first.
+
+    A byte's offset in the file is its guest address minus `start` (0 by default, so that offsets
+    are addresses; what lies before `address` is then never used). The file can neither shrink nor
+    grow: a process that maps it cannot make another one's access fail. Untouched pages cost
+    nothing.
+    """
+
+    def __init__(self, address: int, size: int, *, start: int = 0, name: str = "guest") -> None:
+        if address % PAGE or size % PAGE or start % PAGE or size <= 0:
+            raise ValueError("shared memory begins and ends with a page")
+        if not 0 <= start <= address or address + size > MEMORY_SIZE:
+            raise ValueError("shared memory outside of the guest's address space")
+        self.address = address
+        self.size = size
+        self.start = start
+        self.descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.descriptor, address + size - start)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _SEALS)
+        self.inode = os.fstat(self.descriptor).st_ino
+        """Its number, by which /proc names it."""
+
+    def __del__(self) -> None:
+        descriptor = getattr(self, "descriptor", -1)
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def map_over(self, host_address: int) -> None:
+        """Put the file in the place of what is mapped there. Raises OSError."""
+        offset = self.address - self.start
+        share(host_address, self.size, self.descriptor, offset)
+
+    def release(self, address: int, size: int) -> None:
+        """Give whole pages back: they read as zero from now on, everywhere. Raises OSError."""
+        if address % PAGE or size % PAGE or address < self.address:
+            raise ValueError("not pages of this file")
+        mode = _KEEP_SIZE | _PUNCH_HOLE
+        if libc().fallocate(self.descriptor, mode, address - self.start, size):
+            raise OSError(ctypes.get_errno(), "pages of guest memory cannot be released")

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from vc4lab.bits import Bits
 from vc4lab.records import codes
-from vc4lab.records.fields import Address, Flags, Float
 from vc4lab.records.payload import (
+    Address,
     BinnerState,
     Compressed,
+    Flags,
+    Float,
     Flow,
     Frame,
     Ignored,

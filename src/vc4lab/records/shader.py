@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vc4lab.bits import Bits, Layout
-from vc4lab.records.fields import Address, Flags
+from vc4lab.records.payload import Address, Flags
 from vc4lab.records.states import GlShaderState
 
 ALIGNMENT = 16

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from vc4lab.bits import Bits
 from vc4lab.records import codes
-from vc4lab.records.fields import Address, Fixed, Flags, Float
-from vc4lab.records.payload import ShaderState, State
+from vc4lab.records.payload import Address, Fixed, Flags, Float, ShaderState, State
 from vc4lab.simd import Struct, f32, i32
 
 

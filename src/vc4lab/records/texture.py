@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from vc4lab.bits import Bits, Layout
-from vc4lab.records.fields import Address
+from vc4lab.records.payload import Address
 
 MAX_SIZE = 2048
 """Width and height of 0 mean this."""

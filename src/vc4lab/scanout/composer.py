@@ -13,14 +13,13 @@ import numpy
 
 from vc4lab.scanout.colours import ONE, Matrix, Ramps
 from vc4lab.scanout.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
-from vc4lab.scanout.formats import TILE_PITCH, Format
+from vc4lab.scanout.formats import TILE_PITCH, Format, Yuv, convert, room
+from vc4lab.scanout.formats import picture_of as converted
 from vc4lab.scanout.native.colours import Colours, corrector
 from vc4lab.scanout.native.compose import CONSTANT, COPY, COVERAGE, PREMULTIPLIED, composer
 from vc4lab.scanout.native.lines import BLOCK
 from vc4lab.scanout.native.lines import Layer as NativeLayer
 from vc4lab.scanout.scaling import Axis, Span, axis_of
-from vc4lab.scanout.yuv import Yuv, convert, room
-from vc4lab.scanout.yuv import picture_of as converted
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -1,11 +1,11 @@
 """The staged vector language: Python functions become native code."""
 
-from vc4lab.simd.blocks import BasicBlock as BasicBlock
-from vc4lab.simd.blocks import enter as enter
-from vc4lab.simd.blocks import jump as jump
-from vc4lab.simd.blocks import jump_if as jump_if
-from vc4lab.simd.blocks import new_block as new_block
-from vc4lab.simd.blocks import terminated as terminated
+from vc4lab.simd.control import BasicBlock as BasicBlock
+from vc4lab.simd.control import enter as enter
+from vc4lab.simd.control import jump as jump
+from vc4lab.simd.control import jump_if as jump_if
+from vc4lab.simd.control import new_block as new_block
+from vc4lab.simd.control import terminated as terminated
 from vc4lab.simd.control import unroll as unroll
 from vc4lab.simd.floatmode import FP_INVALID as FP_INVALID
 from vc4lab.simd.floatmode import FP_OVERFLOW as FP_OVERFLOW

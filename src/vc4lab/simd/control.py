@@ -1,4 +1,7 @@
-"""What rewritten kernels call for control flow: functions, branches, loops, logic."""
+"""What rewritten kernels call for control flow: functions, branches, loops, logic.
+
+Explicit basic blocks, for code whose control flow is data (a QPU program).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from vc4lab.simd.merge import LoopState, Unbound, capture, join, restore
+from vc4lab.simd.operators import Operand
 from vc4lab.simd.trace import Edge, FunctionTrace, current, staged_error
 from vc4lab.simd.types import i1, i32
 from vc4lab.simd.value import Value, coerce, compare, const, inverted, is_staged, select
@@ -388,3 +392,46 @@ def chain(operators: tuple[str, ...], *operands: Any) -> Any:
         else:
             result = outcome
     return result
+
+
+class BasicBlock:
+    """A basic block of the function being traced. Carry values between blocks in var() cells."""
+
+    __slots__ = ("entered", "label")
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.entered = False
+
+
+def new_block() -> BasicBlock:
+    """A block to be filled later by enter()."""
+    if current().eager:
+        raise staged_error("basic blocks are for compiled code only")
+    return BasicBlock(current().new_label("block"))
+
+
+def jump(block: BasicBlock) -> None:
+    """Ends the current block; until the next enter() the place is dead."""
+    current().terminate(f"br label %{block.label}")
+
+
+def jump_if(condition: Operand, yes: BasicBlock, no: BasicBlock) -> None:
+    """Ends the current block with a two-way branch on an i1."""
+    c = coerce(truth(condition), i1)
+    current().terminate(f"br i1 {c.text}, label %{yes.label}, label %{no.label}")
+
+
+def enter(block: BasicBlock) -> None:
+    """Continues tracing in `block` (falling into it if the place before is alive)."""
+    if block.entered:
+        raise staged_error("a block can be entered once")
+    block.entered = True
+    trace = current()
+    jump(block)
+    trace.start(block.label)
+
+
+def terminated() -> bool:
+    """Has the current block ended?"""
+    return current().block is None

@@ -21,8 +21,20 @@ from collections.abc import Sequence
 from types import CellType, CodeType, FunctionType
 
 from vc4lab.interruption import deferred
-from vc4lab.simd.names import JUMPS, bound, jumps, scope
-from vc4lab.simd.syntax import State, assign_to, call_of, field_of, locate, read_name, syntax_of, thunk
+from vc4lab.simd.syntax import (
+    JUMPS,
+    State,
+    assign_to,
+    bound,
+    call_of,
+    field_of,
+    jumps,
+    locate,
+    read_name,
+    scope,
+    syntax_of,
+    thunk,
+)
 
 RUNTIME = "_vc4_rt"
 

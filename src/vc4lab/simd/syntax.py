@@ -1,4 +1,7 @@
-"""Syntax trees: that of a function, pieces to build others, the variables a statement changes."""
+"""Syntax trees: that of a function, pieces to build others, the variables a statement changes.
+
+Which variables a piece of a function assigns, changes in place, or reads from before it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,163 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, TypeVar
 
-from vc4lab.simd.names import bound, children, exposed, item_roots
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+JUMPS = (ast.Return, ast.Break, ast.Continue)
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly below, contexts (Load, Store) left out: this runs for every node often."""
+    found: list[ast.AST] = []
+    members = node.__dict__
+    for name in node._fields:
+        value = members.get(name)
+        if value.__class__ is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST) and name != "ctx":
+            found.append(value)
+    return found
+
+
+def scope(nodes: Sequence[ast.AST]) -> list[ast.AST]:
+    """Every node of this function's own scope (not inside nested functions), in textual order."""
+    found: list[ast.AST] = []
+    todo = list(reversed(nodes))
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        if not isinstance(node, _FUNCTIONS):
+            below = children(node)
+            below.reverse()
+            todo += below
+    return found
+
+
+_SUMMARY = "_vc4_summary"
+_Summary = tuple[dict[str, None], dict[str, ast.expr], bool]
+
+
+def _summary(node: ast.AST) -> _Summary:
+    """Names bound in here, roots of items that are assigned, and whether something jumps.
+
+    Statements are nested and each needs the summary of all below it, so it is computed once and
+    kept in the node, before anything is rewritten.
+    """
+    known: _Summary | None = node.__dict__.get(_SUMMARY)
+    if known is not None:
+        return known
+    names: dict[str, None] = {}
+    roots: dict[str, ast.expr] = {}
+    jump = isinstance(node, JUMPS)
+    if isinstance(node, ast.Name):
+        if isinstance(node.ctx, ast.Store):
+            names[node.id] = None
+    elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        names[node.name] = None
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        for alias in node.names:
+            names[alias.asname or alias.name.partition(".")[0]] = None
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+        names[node.name] = None
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+        root = _root(node)
+        if root is not None:
+            roots[ast.unparse(root)] = root
+    if not isinstance(node, _FUNCTIONS):
+        for child in children(node):
+            below = _summary(child)
+            # what a comprehension assigns is its own
+            if not (isinstance(node, ast.comprehension) and child is node.target):
+                names.update(below[0])
+            roots.update(below[1])
+            jump = jump or below[2]
+    found = node.__dict__[_SUMMARY] = names, roots, jump
+    return found
+
+
+def _root(node: ast.Subscript) -> ast.expr | None:
+    """The `x` of `x[i]`, if it is a name or a chain of attributes of one."""
+    root: ast.expr = node
+    while isinstance(root, ast.Subscript):
+        root = root.value
+    inner = root
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    return root if isinstance(inner, ast.Name) else None
+
+
+def jumps(nodes: Sequence[ast.AST]) -> bool:
+    """Is there a return, break or continue anywhere in here?"""
+    return any(_summary(node)[2] for node in nodes)
+
+
+def bound(nodes: Sequence[ast.AST]) -> list[str]:
+    """Names that these statements assign, in order of first appearance."""
+    names: dict[str, None] = {}
+    for node in nodes:
+        names.update(_summary(node)[0])
+    return list(names)
+
+
+def item_roots(nodes: Sequence[ast.AST]) -> list[ast.expr]:
+    """The `x` of every `x[i] = …`, where x is a name or a chain of attributes of one."""
+    roots: dict[str, ast.expr] = {}
+    for node in nodes:
+        roots.update(_summary(node)[1])
+    return list(roots.values())
+
+
+def _loads(node: ast.AST | None) -> set[str]:
+    if node is None:
+        return set()
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def exposed(statements: Sequence[ast.stmt], assigned: set[str] | None = None) -> set[str]:
+    """Names that may be read in here before these statements have assigned them.
+
+    In a loop body these are the variables whose value comes from the turn before.
+    """
+    found: set[str] = set()
+    _flow(statements, set(assigned or ()), found)
+    return found
+
+
+def _flow(statements: Sequence[ast.stmt], known: set[str], found: set[str]) -> set[str] | None:
+    """Adds to `found`; returns the names surely assigned afterwards, None if never reached."""
+    for node in statements:
+        if isinstance(node, ast.If):
+            found |= _loads(node.test) - known
+            ends = [_flow(node.body, set(known), found), _flow(node.orelse, set(known), found)]
+            reached = [e for e in ends if e is not None]
+            if not reached:
+                return None
+            known = set.intersection(*reached)
+        elif isinstance(node, ast.While):
+            found |= _loads(node.test) - known
+            _flow(node.body, set(known), found)
+        elif isinstance(node, ast.For):
+            found |= _loads(node.iter) - known
+            _flow(node.body, known | set(bound([node.target])), found)
+        elif isinstance(node, ast.With):
+            for item in node.items:
+                found |= _loads(item.context_expr) - known
+                if item.optional_vars:
+                    known |= set(bound([item.optional_vars]))
+            inner = _flow(node.body, known, found)
+            if inner is None:
+                return None
+            known = inner
+        elif isinstance(node, ast.Try | ast.Match):
+            found |= _loads(node) - known
+        else:
+            found |= _loads(node) - known
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                found |= {node.target.id} - known
+            known |= set(bound([node]))
+            if isinstance(node, JUMPS):
+                return None
+    return known
+
 
 _DISCARD = "_vc4_discard"
 _PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")

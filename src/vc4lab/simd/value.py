@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd.conversions import Conversions
-from vc4lab.simd.folding import ABSORBING, COMMUTATIVE, FOLD, INVERSE, NEUTRAL
-from vc4lab.simd.operators import Operand
+from vc4lab.simd.operators import ABSORBING, COMMUTATIVE, FOLD, INVERSE, NEUTRAL, Conversions, Operand
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import (
     Type,

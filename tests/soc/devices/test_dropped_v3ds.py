@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from vc4lab.memory.heap import TOGETHER
+from vc4lab.memory.host import TOGETHER
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.state.power_on import parts_of
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.timing.frames.recorded import Drawn
 
-from vc4lab.memory.touched_lines import LINE_SHIFT, QUAD_SHIFT
+from vc4lab.memory.native import LINE_SHIFT, QUAD_SHIFT
 from vc4lab.qpu.program.program import Program
 from vc4lab.records.control import RECORDS, ListFormat, parse_record
 from vc4lab.records.declarations import BranchToSublist, CompressedList

@@ -16,10 +16,9 @@ from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.codes import ListPrimitive
-from vc4lab.records.control import build, parse_list
+from vc4lab.records.control import DEFAULTS, STATE_FIELDS, build, parse_list
 from vc4lab.records.payload import Compressed, ShaderState, State
 from vc4lab.records.states import GlShaderState
-from vc4lab.records.use import DEFAULTS, STATE_FIELDS
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.events import DrawPrepared
 

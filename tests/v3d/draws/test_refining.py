@@ -16,7 +16,7 @@ import pytest
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
-from vc4lab.memory import heap
+from vc4lab.memory import host
 from vc4lab.simd import native
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.draws import refining
@@ -243,7 +243,7 @@ def test_giving_back_makes_the_process_smaller() -> None:
     for place in places[:-1]:  # the last one keeps the end of the heap where it is
         library.free(place)
     before = anonymous()
-    heap.give_back()
+    host.give_back()
     library.free(places[-1])
     assert before - anonymous() > 400 * size
 

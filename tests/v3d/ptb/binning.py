@@ -11,9 +11,9 @@ from tests.support.binning import BinnerByHand, Coordinates, IndexSource
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.records import control
+from vc4lab.records.control import STATE_RECORD_BYTES
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.records.primitives import ListFormat, decode_compressed
-from vc4lab.records.use import STATE_RECORD_BYTES
 from vc4lab.v3d.unknowns import Unknowns
 
 BASE = 0xC0100000

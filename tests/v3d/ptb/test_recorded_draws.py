@@ -13,9 +13,8 @@ from tests.support.tile_lists import scan_tile_lists
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.qpu.program.reader import program_at
-from vc4lab.records.control import parse_list
+from vc4lab.records.control import STATE_RECORD_BYTES, parse_list
 from vc4lab.records.shader import parse_gl_state
-from vc4lab.records.use import STATE_RECORD_BYTES
 from vc4lab.v3d.state.render_state import default_state
 from vc4lab.v3d.vertex.context import DONE, VertexContext, buffer_bytes
 from vc4lab.v3d.vertex.pipeline import VertexKey, vertex_pipeline

@@ -12,8 +12,8 @@ from tests.support.tile_lists import apply_record, final_state, scan_tile_lists,
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records import control
+from vc4lab.records.control import STATE_RECORD_BYTES
 from vc4lab.records.primitives import ListFormat, decode_compressed
-from vc4lab.records.use import STATE_RECORD_BYTES
 from vc4lab.v3d.state.render_state import default_state, state_bytes, state_from_bytes
 from vc4lab.v3d.tile_lists import scan_context as sc
 from vc4lab.v3d.tile_lists.scanner import ListScanner

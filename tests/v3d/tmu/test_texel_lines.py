@@ -7,8 +7,7 @@ import pytest
 from tests.support.texture_reference import ReferenceSampler
 from tests.v3d.tmu.sampling import BASE, ZEROS, coordinates, memory, quads, words
 
-from vc4lab.memory.streams import Stream, StreamMemory
-from vc4lab.memory.touched_lines import LINE_SHIFT, QUAD_SHIFT, TouchedLines
+from vc4lab.memory.native import LINE_SHIFT, QUAD_SHIFT, Stream, StreamMemory, TouchedLines
 from vc4lab.records.texture import MinFilter, TextureConfig, TextureType, Wrap
 from vc4lab.simd import Function, Value, build, const, i32, i32x16, load, ptr, store
 from vc4lab.v3d.tmu.sampler import sample

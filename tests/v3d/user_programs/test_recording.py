@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.compute import DATA, ENGINES, Board, Outcome
 
-from vc4lab.memory.touched_lines import QUAD_SHIFT
+from vc4lab.memory.native import QUAD_SHIFT
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.events import ProgramRecorded
 from vc4lab.v3d.user_programs.recording.format import ROOM, Kind, header

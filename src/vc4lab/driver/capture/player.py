@@ -19,8 +19,8 @@ from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.screen import VideoCoreScreen
+from vc4lab.mesa.store.blits import copy_content
 from vc4lab.mesa.store.resources import Box, Refused
-from vc4lab.mesa.store.samples import copy_content
 
 if TYPE_CHECKING:
     from vc4lab.driver.capture.model import Capture, CapturedFrame

@@ -16,12 +16,12 @@ from vc4lab.driver.capture.model import STAGES, Capture, CapturedFrame, Captured
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS, Codec
 from vc4lab.driver.queue.stored_blocks import BlockReader, with_own_offsets
-from vc4lab.images.png import png_bytes
+from vc4lab.images.pixels import png_bytes
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.messages import ResourceCreate2
 from vc4lab.mesa.state.pipe import PipeState
+from vc4lab.mesa.store.blits import copy_content
 from vc4lab.mesa.store.resources import Box, Refused
-from vc4lab.mesa.store.samples import copy_content
 
 if TYPE_CHECKING:
     from vc4lab.driver.pictures import Snapshot

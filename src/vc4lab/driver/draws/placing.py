@@ -20,7 +20,7 @@ from vc4lab.driver.draws.plans import (
     Used,
 )
 from vc4lab.driver.draws.primitives import MAX_INDEX, MAX_VERTICES
-from vc4lab.memory.pointers import host, word_at
+from vc4lab.memory.native import host, word_at
 from vc4lab.records import declarations as d
 from vc4lab.records import states
 from vc4lab.simd import (

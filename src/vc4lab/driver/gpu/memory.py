@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.images.tile_copy import TEXEL_BITS, copy_box
+from vc4lab.images.tile_kernels import TEXEL_BITS, copy_box
 from vc4lab.images.tiling import MipLevel, Tiling, mip_chain, round_up
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.mesa.protocol.codes import Bind, Target

@@ -19,7 +19,7 @@ from vc4lab.driver.draws.placing import Constants, Vertices, is_current, place
 from vc4lab.driver.draws.plans import Placed, Sink
 from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.blocks import STAGE_PARTS
-from vc4lab.memory.pointers import host, word_at
+from vc4lab.memory.native import host, word_at
 from vc4lab.mesa.protocol.fields import WORD
 from vc4lab.mesa.protocol.limits import VERTEX_BUFFERS
 from vc4lab.mesa.protocol.work_commands import Clear, DrawVbo

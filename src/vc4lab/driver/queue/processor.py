@@ -28,8 +28,8 @@ from vc4lab.images import srgb
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.work_commands import Blit as PipeBlit
 from vc4lab.mesa.store import blits
+from vc4lab.mesa.store.blits import pairs, planes
 from vc4lab.mesa.store.resources import Box, Refused
-from vc4lab.mesa.store.samples import pairs, planes
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.prepared import PreparedDraw

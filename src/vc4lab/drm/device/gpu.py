@@ -16,7 +16,7 @@ from vc4lab.drm.events import JobCounted, JobDone
 from vc4lab.drm.kernel.hardware import JobReports, run_job
 from vc4lab.drm.uapi.results import Later
 from vc4lab.listeners import Listeners, OneListener
-from vc4lab.memory.heap import give_back
+from vc4lab.memory.host import give_back
 from vc4lab.v3d.counters import counts
 from vc4lab.v3d.registers import BY_NAME
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.drm.kms.scanout import shown_by
-from vc4lab.images.png import png_bytes
+from vc4lab.images.pixels import png_bytes
 from vc4lab.scanout.composer import Composer, Shown, picture_of
 
 if TYPE_CHECKING:

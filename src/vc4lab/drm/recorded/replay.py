@@ -16,8 +16,7 @@ from vc4lab.drm.kernel.rendering import ColourSurface
 from vc4lab.drm.recorded.byte_order import ByteOrder, ByteOrders
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import JobError
-from vc4lab.images.pixels import average_of_samples, colours, full_resolution_bytes
-from vc4lab.images.png import png_bytes
+from vc4lab.images.pixels import average_of_samples, colours, full_resolution_bytes, png_bytes
 from vc4lab.images.tiling import Tiling, image_bytes, round_up
 from vc4lab.options import GpuOptions, chosen
 from vc4lab.ranges import check_word

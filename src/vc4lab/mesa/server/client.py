@@ -2,6 +2,8 @@
 
 The method that handles a message has the message's name in lower case; `connection.py` has how they
 come from the socket.
+
+What is known of the program at the other end of a socket.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,15 +27,35 @@ from vc4lab.mesa.protocol.state_commands import CreateSubCtx, DestroySubCtx, Set
 from vc4lab.mesa.protocol.stream import Wrong, command_at, decode_stream
 from vc4lab.mesa.server.connection import Connection
 from vc4lab.mesa.server.handles import FENCE_BYTES, FENCE_WORDS, Handles
-from vc4lab.mesa.server.peer import uses_glx
 from vc4lab.mesa.state import walk
 from vc4lab.mesa.state.context import Context, box_of
-from vc4lab.mesa.store.resources import Refused, Resource
+from vc4lab.mesa.store.resources import Refused, Resource, Staging
 from vc4lab.mesa.store.screen import Transfer
-from vc4lab.mesa.store.staging import Staging
 
 if TYPE_CHECKING:
-    from vc4lab.mesa.server.shared import Shared
+    from vc4lab.mesa.server.connection import Shared
+
+PROC = Path("/proc")
+GLX = b"/libGLX_mesa.so"
+"""Mesa's GLX, which libGL loads when a program calls it for a display."""
+_CREDENTIALS = struct.Struct("=iII")
+
+
+def uses_glx(connection: socket.socket) -> bool:
+    """Whether the peer's process has Mesa's GLX loaded; False where that cannot be seen.
+
+    With shared memory, Mesa 22.3 asks the X server for the pixels of a window as soon as it needs a
+    front buffer in GLX: of a visual with one buffer always. Of a window that is not mapped, or
+    partly outside of the screen, the answer is the error BadMatch, which ends the program. With
+    data inline it does not ask (virgl_vtest_winsys_resource_create).
+    """
+    try:
+        data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        process, _, _ = _CREDENTIALS.unpack(data)
+        return GLX in (PROC / str(process) / "maps").read_bytes()
+    except (OSError, struct.error):
+        return False
+
 
 KEPT_BYTES = 1 << 12
 """Of a resource that a context may still know some time after the client has given it up."""

@@ -1,26 +1,96 @@
 """A client's socket: bytes become messages, one after the other, and answers go back.
 
 `Connection` knows where a message ends and which are wrong; what messages do is `client.py`.
+
+Answers on their way to a client that may not read.
+
+What all clients of a server share.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from vc4lab.mesa.events import MessageReceived
+from vc4lab.mesa.events import MesaListeners, MessageReceived
 from vc4lab.mesa.protocol import limits, messages
 from vc4lab.mesa.protocol.fields import WORD, Malformed
 from vc4lab.mesa.protocol.messages import MESSAGES, Message
 from vc4lab.mesa.server.handles import FENCE_WORDS
-from vc4lab.mesa.server.outbox import Outbox
 from vc4lab.mesa.store.resources import Refused
 
 if TYPE_CHECKING:
-    from vc4lab.mesa.server.shared import Shared
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.mesa.store.screen import Screen
+
+_DESCRIPTOR = struct.Struct("@i")
+"""As a control message has it (`socket.send_fds` takes some microseconds to make one)."""
+
+
+class Outbox:
+    """What is sent, in order, as far as the socket takes it. The socket does not block."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._waiting: deque[tuple[memoryview, list[int], bool]] = deque()
+        """Bytes, a descriptor with them, and whether that is closed afterwards."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything is sent."""
+        return not self._waiting
+
+    def send(self, data: bytes | memoryview, descriptor: int | None = None, *, closes: bool = True) -> None:
+        """Send bytes, with a descriptor, which is then closed if it `closes`. Raises OSError."""
+        if descriptor is None and not self._waiting:  # most answers
+            try:
+                sent = self._connection.send(data)
+            except BlockingIOError:
+                sent = 0
+            if sent == len(data):
+                return
+            data = data[sent:]
+        descriptors = [] if descriptor is None else [descriptor]
+        self._waiting.append((memoryview(data), descriptors, closes))
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what the socket takes now. Raises OSError."""
+        while self._waiting:
+            data, descriptors, closes = self._waiting[0]
+            try:
+                if descriptors:
+                    rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, _DESCRIPTOR.pack(*descriptors)
+                    sent = self._connection.sendmsg([data], [rights])
+                else:
+                    sent = self._connection.send(data)
+            except BlockingIOError:
+                return
+            if closes:
+                _close(descriptors)
+            if sent < len(data):
+                self._waiting[0] = data[sent:], [], False
+            else:
+                self._waiting.popleft()
+
+    def close(self) -> None:
+        """Nothing more is sent."""
+        for _, descriptors, closes in self._waiting:
+            if closes:
+                _close(descriptors)
+        self._waiting.clear()
+
+
+def _close(descriptors: list[int]) -> None:
+    for one in descriptors:
+        os.close(one)
+
 
 HEADER = 2 * WORD
 LOOKS = 16
@@ -205,3 +275,24 @@ class Connection(ABC):
     def _end(self, code: str, text: str) -> NoReturn:
         self.report(code, f"{text}; the connection is closed")
         raise Ended
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The GPU, where messages go, and what the server says of itself.
+
+    Attributes
+    ----------
+    protocol
+        The highest version that it speaks: 0 or 2.
+    capabilities
+        As Mesa reads them.
+    listeners
+        For what may be observed (`mesa/events.py`).
+    """
+
+    screen: Screen
+    reporter: Reporter
+    protocol: int
+    capabilities: bytes
+    listeners: MesaListeners = field(default_factory=MesaListeners)

@@ -15,8 +15,7 @@ from vc4lab.mesa.protocol.codes import Bind, Target
 from vc4lab.mesa.protocol.fields import WORD
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.mesa.protocol.messages import ResourceCreate, ResourceCreate2
-from vc4lab.mesa.store.resources import Refused
-from vc4lab.mesa.store.staging import SpareStagings, Staging
+from vc4lab.mesa.store.resources import Refused, SpareStagings, Staging
 
 if TYPE_CHECKING:
     from vc4lab.mesa.store.resources import Resource

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Self
 from vc4lab.mesa.protocol import limits
 from vc4lab.mesa.protocol.capabilities import Capabilities, videocore
 from vc4lab.mesa.server.client import Client
-from vc4lab.mesa.server.connection import Ended
-from vc4lab.mesa.server.shared import Shared
+from vc4lab.mesa.server.connection import Ended, Shared
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter

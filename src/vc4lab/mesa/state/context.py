@@ -2,6 +2,8 @@
 
 The method that handles a command has the command's name in lower case. Commands that only set state
 end in what is bound (`bindings.py`); those that do something go on to the `Screen`.
+
+Shaders that come in parts: the text of each is put together before it is an object.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from vc4lab.mesa.protocol import limits
 from vc4lab.mesa.protocol import objects as declared
-from vc4lab.mesa.protocol.codes import Direction, ObjectKind
+from vc4lab.mesa.protocol.codes import Direction, ObjectKind, Stage
 from vc4lab.mesa.protocol.command import BindObject, Command, CreateObject, DestroyObject
+from vc4lab.mesa.protocol.objects import ShaderPart
 from vc4lab.mesa.state.bindings import Bindings
 from vc4lab.mesa.state.pipe import (
     INDEX_SIZES,
@@ -26,7 +29,6 @@ from vc4lab.mesa.state.pipe import (
     IndexBuffer,
     Shader,
 )
-from vc4lab.mesa.state.shaders import ShaderTexts
 from vc4lab.mesa.state.steps import StreamWalk
 from vc4lab.mesa.store.resources import Box, Refused, Resource
 from vc4lab.mesa.store.screen import Transfer
@@ -35,6 +37,42 @@ if TYPE_CHECKING:
     from vc4lab.mesa.protocol import state_commands as settings
     from vc4lab.mesa.protocol import work_commands as work
     from vc4lab.mesa.store.screen import Screen
+
+
+class ShaderTexts:
+    """The texts of a context that are not complete."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, tuple[Stage, int, bytearray]] = {}
+
+    def add(self, handle: int, part: ShaderPart) -> Shader | None:
+        """The shader if this part completes it. Raises Refused."""
+        if part.is_continuation:
+            known = self._open.pop(handle, None)
+            if known is None:
+                raise Refused("GL-004", f"shader {handle} is continued, but has no beginning")
+            stage, size, text = known
+            if part.stage != stage or part.offset != len(text):
+                raise Refused(
+                    "GL-002", f"shader {handle} is continued at byte {part.offset}, not {len(text)}"
+                )
+        else:
+            stage, size, text = part.stage, part.offset, bytearray()
+            self._open.pop(handle, None)
+            if not 1 <= size <= limits.SHADER_BYTES:
+                raise Refused("GL-006", f"shader {handle} has {size} bytes")
+        text += part.part[: size - len(text)]
+        if len(text) < size:
+            if len(self._open) >= limits.CONTEXTS:
+                raise Refused("GL-006", "too many shaders are not complete")
+            self._open[handle] = stage, size, text
+            return None
+        return Shader(stage, bytes(text).partition(b"\0")[0].decode("ascii", "replace"))
+
+    def forget(self, handle: int) -> None:
+        """The object is destroyed."""
+        self._open.pop(handle, None)
+
 
 _QUERY_DONE = struct.Struct("<IIQ")
 _STATES = {

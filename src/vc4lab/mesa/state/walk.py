@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from vc4lab.memory.pointers import word_at
+from vc4lab.memory.native import word_at
 from vc4lab.mesa.protocol import limits
 from vc4lab.mesa.protocol import state_commands as settings
 from vc4lab.mesa.protocol import work_commands as work

@@ -10,8 +10,8 @@ import numpy as np
 from vc4lab.mesa.protocol.codes import QueryType, Target
 from vc4lab.mesa.protocol.work_commands import Clear
 from vc4lab.mesa.store import blits
+from vc4lab.mesa.store.blits import pairs, planes
 from vc4lab.mesa.store.resources import Box, HostResource, Refused, Resource, box_in
-from vc4lab.mesa.store.samples import pairs, planes
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.memory.heap import Circles, give_back
+from vc4lab.memory.host import Circles, give_back
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.interrupts import V3D as V3D_LINE
 from vc4lab.soc.devices.interrupts import InterruptController

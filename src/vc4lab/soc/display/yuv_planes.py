@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from vc4lab.scanout.formats import Format
-from vc4lab.scanout.yuv import Component, Yuv
+from vc4lab.scanout.formats import Component, Format, Yuv
 from vc4lab.soc.display.tiled_planes import PITCH
 
 COLUMNED = 12

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from vc4lab.memory import GuestMemory
-from vc4lab.memory.mappings import PAGE as HOST_PAGE
+from vc4lab.memory.host import PAGE as HOST_PAGE
 from vc4lab.soc.states.state_table import BadValue
 
 PAGE = 1 << 16

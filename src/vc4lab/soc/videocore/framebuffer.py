@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from vc4lab.images.png import png_bytes
+from vc4lab.images.pixels import png_bytes
 from vc4lab.soc.videocore.cursor import Cursor
 from vc4lab.soc.videocore.vc_memory import Allocation, VideoCoreMemory
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from vc4lab.memory.touched_lines import QUAD_SHIFT
+from vc4lab.memory.native import QUAD_SHIFT
 from vc4lab.simd import (
     Function,
     Value,

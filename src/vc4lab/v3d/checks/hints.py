@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.records.codes import ListPrimitive
-from vc4lab.records.control import RECORD_SIZES
+from vc4lab.records.control import RECORD_SIZES, ids_of, records_of
 from vc4lab.records.payload import Compressed, Flow, Primitives, ShaderState
 from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS
 from vc4lab.records.states import ConfigurationBits, PrimitiveListFormat, VgInlineShader
-from vc4lab.records.use import ids_of, records_of
 from vc4lab.v3d.checks.addresses import AddressCheck
 from vc4lab.v3d.events import Use
 from vc4lab.v3d.state.render_state import NO_CLIP_LIMIT, clip_box

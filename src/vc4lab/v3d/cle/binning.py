@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from vc4lab.listeners import AnyListener
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.records.codes import VgPrimitive
+from vc4lab.records.control import records_of
 from vc4lab.records.declarations import VgCoordinateArray, VgInline
 from vc4lab.records.payload import BINNING
-from vc4lab.records.use import records_of
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.cle import binning_context as bc

@@ -5,11 +5,11 @@ Notes of executed records, for listeners for uses of memory and for what draws t
 
 from __future__ import annotations
 
-from vc4lab.memory.streams import Stream, append
+from vc4lab.memory.native import Stream, append
+from vc4lab.records.control import ids_of
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.records.payload import BINNING
 from vc4lab.records.states import RenderState
-from vc4lab.records.use import ids_of
 from vc4lab.simd import Array, Struct, Value, const, i8, i32, i64, load, nested, ptr, select, staged, store
 from vc4lab.v3d.ptb.context import COUNTERS, BinnerContext
 from vc4lab.v3d.state.native_records import RECORD_SLOT

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.records.control import RECORD_SIZES
+from vc4lab.records.control import RECORD_SIZES, ids_of
 from vc4lab.records.declarations import (
     Flush,
     FlushAllState,
@@ -21,7 +21,6 @@ from vc4lab.records.declarations import (
     VertexArrayPrimitives,
 )
 from vc4lab.records.payload import BINNING, BinnerState, Ignored, State
-from vc4lab.records.use import ids_of
 from vc4lab.simd import Value, call, const, i8, i32, i64, kernel, load, ptr, select, staged, table
 from vc4lab.v3d.checks.hints import LIST_ALIGNMENT, RECORD_ALIGNMENT
 from vc4lab.v3d.cle import binning_context as bc

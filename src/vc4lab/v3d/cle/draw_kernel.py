@@ -8,7 +8,7 @@ first time) is a request, and is executed again: `binning_context.py`. Source: h
 from __future__ import annotations
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.declarations import IndexedPrimitives
 from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS, GlShaderRecord, NvShaderRecord

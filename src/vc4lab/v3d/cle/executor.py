@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.records.control import RECORD_SIZES, RECORDS
+from vc4lab.records.control import RECORD_SIZES, RECORDS, foreign_to, ids_of
 from vc4lab.records.declarations import (
     Branch,
     BranchToSublist,
@@ -24,7 +24,6 @@ from vc4lab.records.declarations import (
     WaitSemaphore,
 )
 from vc4lab.records.payload import BINNING, RENDERING, Payload
-from vc4lab.records.use import foreign_to, ids_of
 from vc4lab.v3d.cle.thread import SEMAPHORE_MAX, SEMAPHORE_STALL, ListThread
 from vc4lab.v3d.events import Use
 from vc4lab.v3d.services import Services

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
 from vc4lab.memory import lazy_zeros
-from vc4lab.memory.streams import Stream, StreamMemory
+from vc4lab.memory.native import Stream, StreamMemory
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.declarations import IndexedPrimitives, TileBinningMode, VertexArrayPrimitives

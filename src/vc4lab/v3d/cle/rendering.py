@@ -22,6 +22,7 @@ from vc4lab.records.codes import (
     TileFormat,
     VgPrimitive,
 )
+from vc4lab.records.control import records_of
 from vc4lab.records.declarations import (
     Branch,
     IndexedPrimitives,
@@ -36,7 +37,6 @@ from vc4lab.records.declarations import (
     WaitSemaphore,
 )
 from vc4lab.records.payload import RENDERING, Compressed
-from vc4lab.records.use import records_of
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.cle.executor import executes
 from vc4lab.v3d.state.frame_mode import FrameMode

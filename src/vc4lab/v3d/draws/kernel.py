@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS, GlShaderRecord, NvShaderRecord
 from vc4lab.records.states import GlShaderState, NvShaderState, RenderState
 from vc4lab.simd import (

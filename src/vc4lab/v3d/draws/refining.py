@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from itertools import cycle
 from typing import TYPE_CHECKING
 
-from vc4lab.memory.heap import give_back
+from vc4lab.memory.host import give_back
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.simd import seconds_since_build
 from vc4lab.v3d.draws.thorough_process import ThoroughProcess

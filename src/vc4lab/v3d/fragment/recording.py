@@ -6,8 +6,7 @@ See `../state/tile_context.py`. What a pipeline draws does not depend on it.
 from __future__ import annotations
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.memory.streams import append
-from vc4lab.memory.touched_lines import TouchedLines
+from vc4lab.memory.native import TouchedLines, append
 from vc4lab.simd import Cell, Value, const, i1, i16, i32, mask_bits, ptr, var
 from vc4lab.v3d.fragment.counting import CountingEnvironment
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.qpu.isa.registers import Write
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Noted
@@ -49,7 +49,7 @@ from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment, texture_numb
 from vc4lab.v3d.tmu.sampler import direct_lookup, sample
 
 if TYPE_CHECKING:
-    from vc4lab.memory.touched_lines import TouchedLines
+    from vc4lab.memory.native import TouchedLines
     from vc4lab.v3d.unknowns import Unknowns
 
 INLINED_REQUESTS = 2

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.simd import (
     Cell,
     Value,

@@ -55,23 +55,23 @@ _GROUPS: dict[str, dict[str, Function[Any]]] = {
     "frame": {
         "set_state": _late("state_records", "set_state", ptr, ptr),
         "update_limits": _late("state_records", "update_limits", ptr),
-        "finish_all": _late("frame", "finish_all", ptr, i32, returns=i32),
+        "finish_all": _late("state_records", "finish_all", ptr, i32, returns=i32),
         "exchange": _late("overwritten", "exchange", ptr, i32),
     },
     "triangles": {
-        "triangles": _late("triangles", "draw_triangles", ptr, returns=i32),
+        "triangles": _late("lines_and_triangles", "draw_triangles", ptr, returns=i32),
         "outcodes": _late("clipper", "make_outcodes", ptr, i32, i32),
     },
-    "lines": {"lines": _late("lines_and_points", "draw_lines", ptr, returns=i32)},
-    "points": {"points": _late("lines_and_points", "draw_points", ptr, returns=i32)},
+    "lines": {"lines": _late("lines_and_triangles", "draw_lines", ptr, returns=i32)},
+    "points": {"points": _late("lines_and_triangles", "draw_points", ptr, returns=i32)},
     "vg": {
-        "vg_triangles": _late("vg", "draw_vg_triangles", ptr, returns=i32),
-        "vg_trapezoids": _late("vg", "draw_vg_trapezoids", ptr, returns=i32),
+        "vg_triangles": _late("vg_and_direct", "draw_vg_triangles", ptr, returns=i32),
+        "vg_trapezoids": _late("vg_and_direct", "draw_vg_trapezoids", ptr, returns=i32),
     },
-    "direct": {"direct_vertices": _late("direct_kernel", "direct_vertices", ptr)},
+    "direct": {"direct_vertices": _late("vg_and_direct", "direct_vertices", ptr)},
     "direct_vg": {
-        "direct_vg_triangles": _late("direct_kernel", "direct_triangles", ptr),
-        "direct_vg_trapezoids": _late("direct_kernel", "direct_trapezoids", ptr),
+        "direct_vg_triangles": _late("vg_and_direct", "direct_triangles", ptr),
+        "direct_vg_trapezoids": _late("vg_and_direct", "direct_trapezoids", ptr),
     },
 }
 """Modules with their entry points; a frame of triangles has no need to compile the others."""

@@ -9,7 +9,7 @@ All arithmetic in float64, so cutting adds no visible error.
 
 from __future__ import annotations
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.simd import (
     Value,
     all_,

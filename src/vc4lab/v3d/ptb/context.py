@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vc4lab.records import primitives
+from vc4lab.records.control import STATE_SLOTS
 from vc4lab.records.states import GlShaderState, PrimitiveListFormat
-from vc4lab.records.use import STATE_SLOTS
 from vc4lab.simd import Array, Struct, f32, i8, i32, i64, ptr
 from vc4lab.v3d.state.native_records import RECORD_SLOT
 

@@ -10,7 +10,7 @@ order. The newest vertex comes last, as the relative codings want it.
 
 from __future__ import annotations
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.states import MAX_POINT_SIZE
 from vc4lab.simd import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.records.declarations import Branch, Return
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_BRANCH, ESCAPE_END
 from vc4lab.simd import (

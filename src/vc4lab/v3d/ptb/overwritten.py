@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.simd import Value, const, i8, i32, kernel, load, ptr, select, staged, store, vec
 from vc4lab.v3d.ptb.context import BinnerContext
 

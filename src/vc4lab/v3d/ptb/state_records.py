@@ -6,8 +6,9 @@ end its lists; records 32 and 33 draw vertices that are shaded. Source: hardware
 
 from __future__ import annotations
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.records.codes import ListData, PrimitiveMode
+from vc4lab.records.control import STATE_RECORD_BYTES, ids_of
 from vc4lab.records.declarations import ClipperXyScaling, ClipperZScale, TileBinningMode
 from vc4lab.records.payload import BinnerState
 from vc4lab.records.states import (
@@ -19,7 +20,6 @@ from vc4lab.records.states import (
     RhtXBoundary,
     ViewportOffset,
 )
-from vc4lab.records.use import STATE_RECORD_BYTES, ids_of
 from vc4lab.simd import (
     Value,
     alloca,

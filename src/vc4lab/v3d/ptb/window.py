@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.simd import (
     Array,

@@ -15,7 +15,7 @@ from typing import Any
 
 from vc4lab.listeners import AnyListener, Listeners
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE, lazy_zeros
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.records.control import RECORD_SIZES, RECORDS
 from vc4lab.simd import Value, const, i1, i8, i32, i64, load, select, staged, store
 from vc4lab.v3d.events import RecordExecuted, RecordsNoted

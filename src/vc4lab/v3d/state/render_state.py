@@ -20,6 +20,7 @@ from vc4lab.qpu.program.program import Program, TextureRequest
 from vc4lab.qpu.program.reader import program_at, reach
 from vc4lab.qpu.program.uniform_stream import StreamLayout, stream_layout
 from vc4lab.records.codes import IndexType, PrimitiveMode
+from vc4lab.records.control import DEFAULTS, STATE_FIELDS, ids_of
 from vc4lab.records.payload import ShaderState
 from vc4lab.records.shader import (
     GlShader,
@@ -30,7 +31,6 @@ from vc4lab.records.shader import (
     parse_vg,
 )
 from vc4lab.records.states import GlShaderState, NvShaderState, RenderState, VgInlineShader, VgShaderState
-from vc4lab.records.use import DEFAULTS, STATE_FIELDS, ids_of
 from vc4lab.simd import Value, i8, i16, i32, load, staged, store
 from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
 from vc4lab.v3d.tmu.texture_slots import padded

@@ -6,7 +6,7 @@ raster order (hardware reference 7.6).
 
 The pieces of work of a frame's tiles, as pipelines and the tile loop record them for listeners.
 
-Each Struct is a record of a stream (`memory/streams.py`); each thread has its own streams, of which
+Each Struct is a record of a stream (`memory/native.py`); each thread has its own streams, of which
 the tile loop marks the part of each chain. So the records of a frame are those of its chains, in
 their order, whatever thread ran them, and a chain that had to run again leaves those of its last
 run. `events.FrameWork` has them; `timing/frames/` reads them.
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from vc4lab.memory.streams import Stream
+from vc4lab.memory.native import Stream
 from vc4lab.qpu.program.program import NO_LAYOUT, Layout, Program
 from vc4lab.simd import Array, Struct, f32, i16, i32, i64, nested, ptr
 from vc4lab.v3d.state.frame_mode import TILE_WORDS, TileLayout
@@ -422,7 +422,7 @@ class RequestWork(Struct):
     """A texture request of a block.
 
     `number`: of its S write among those of the program (`DIRECT_LOOKUP`: a direct one); `lines`:
-    how many words it has in the stream of lines (`memory/touched_lines.py`), none where the
+    how many words it has in the stream of lines (`memory/native.py`), none where the
     texture's parameters are only known while the program runs.
     """
 

@@ -10,8 +10,7 @@ import ctypes
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from vc4lab.memory.pointers import host
-from vc4lab.memory.streams import Stream, StreamMemory, append
+from vc4lab.memory.native import Stream, StreamMemory, append, host
 from vc4lab.records.primitives import ESCAPE_BRANCH
 from vc4lab.records.states import TRIANGLES_16_BIT, RenderState
 from vc4lab.simd import (

@@ -25,7 +25,7 @@ Native scans of one compressed list, one for each list format: which vertices it
 
 from __future__ import annotations
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.optimisations import INDEX_RUNS
 from vc4lab.records.codes import ListData, ListPrimitive
 from vc4lab.records.declarations import ClippedList, CompressedList

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
+from vc4lab.records.control import STATE_RECORD_BYTES, ids_of, records_of
 from vc4lab.records.declarations import Branch, BranchToSublist, Halt, Return
 from vc4lab.records.payload import BinnerState, Compressed, Frame, Ignored, Primitives, Semaphore
 from vc4lab.records.states import RenderState
-from vc4lab.records.use import STATE_RECORD_BYTES, ids_of, records_of
 from vc4lab.simd import (
     Function,
     Value,

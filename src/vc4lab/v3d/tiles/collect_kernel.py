@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.records.codes import TileBuffer
-from vc4lab.records.control import RECORD_SIZES
+from vc4lab.records.control import RECORD_SIZES, ids_of
 from vc4lab.records.declarations import (
     BranchToSublist,
     ClearColours,
@@ -33,7 +33,6 @@ from vc4lab.records.declarations import (
 )
 from vc4lab.records.payload import Ignored, State
 from vc4lab.records.states import PrimitiveListFormat
-from vc4lab.records.use import ids_of
 from vc4lab.simd import Value, const, i1, i8, i16, i32, i64, load, select, staged, store, table, vec
 from vc4lab.v3d.state.frame_mode import PART_COLOUR, PART_MASK, PART_ZS
 from vc4lab.v3d.state.native_records import is_one_of, note_record, whole_record

@@ -14,10 +14,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
+from vc4lab.records.control import ids_of
 from vc4lab.records.declarations import TileRenderingMode
 from vc4lab.records.payload import RENDERING
 from vc4lab.records.states import TRIANGLES_16_BIT
-from vc4lab.records.use import ids_of
 from vc4lab.simd import Array, NativeFunction, Struct, build, i8, i32, late_kernel, ptr
 from vc4lab.v3d.state.frame_mode import TILE_SIZE
 from vc4lab.v3d.state.native_records import MAX_NOTES, RECORD_SLOT

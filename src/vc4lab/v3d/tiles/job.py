@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from vc4lab.memory.streams import StreamMemory
+from vc4lab.memory.native import StreamMemory
 from vc4lab.simd import Array, Struct, i32, ptr
 from vc4lab.v3d.events import TileDrawn
 from vc4lab.v3d.job_time import JOB_CLOCKS, JobCounts, job_clocks

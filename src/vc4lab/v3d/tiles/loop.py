@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vc4lab.memory.streams import Stream, append
+from vc4lab.memory.native import Stream, append
 from vc4lab.optimisations import UNTOUCHED_TILES
 from vc4lab.simd import (
     Value,

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from vc4lab.images.tile_address import column_offset, combine, row_offset
+from vc4lab.images.tile_kernels import column_offset, combine, row_offset
 from vc4lab.images.tiling import UTILE_SHAPES, Tiling
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.records.codes import Decimate, TileFormat
 from vc4lab.simd import (
     Value,

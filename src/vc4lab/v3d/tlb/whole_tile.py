@@ -5,7 +5,7 @@ Source: hardware reference 3.3, 7.10, 7.11.
 
 from __future__ import annotations
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.simd import (
     Value,
     const,

@@ -1,6 +1,6 @@
 """Fetching and blending texels of one mip level as native code.
 
-Two columns and two rows give the four addresses of a bilinear sample (``images/tile_address.py``);
+Two columns and two rows give the four addresses of a bilinear sample (``images/tile_kernels.py``);
 blends work on packed pairs of channels, two 8-bit channels in 16-bit lanes.
 
 Blending texels of half floats (types S16F and RGBA64) as native code.
@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from vc4lab.images.tile_address import RowAddress, column_offset, combine, mixed_column, mixed_row, row_offset
+from vc4lab.images.tile_kernels import RowAddress, column_offset, combine, mixed_column, mixed_row, row_offset
 from vc4lab.images.tiling import UTILE_BYTES, Tiling
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.memory.touched_lines import TouchedLines
+from vc4lab.memory.native import TouchedLines
 from vc4lab.records.texture import TextureType, Wrap
 from vc4lab.simd import Value, const, f32, gather, i16, i32, i32x16, select, shuffle, vec
 from vc4lab.simd.trace import current

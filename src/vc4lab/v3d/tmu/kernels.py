@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.memory.streams import StreamMemory
-from vc4lab.memory.touched_lines import TouchedLines
+from vc4lab.memory.native import StreamMemory, TouchedLines
 from vc4lab.simd import Function, Target, build, const, host_target, i32, i32x16, load, ptr, staged, store
 from vc4lab.v3d.tmu.sampler import direct_lookup, sample
 from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind

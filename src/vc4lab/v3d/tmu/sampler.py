@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.memory.touched_lines import TouchedLines
+from vc4lab.memory.native import TouchedLines
 from vc4lab.records.texture import TextureType, Wrap
 from vc4lab.simd import (
     Function,

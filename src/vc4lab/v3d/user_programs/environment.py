@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.qpu.isa.registers import TMU_WRITES
 from vc4lab.qpu.jit.resumable import ResumableEnvironment
 from vc4lab.qpu.program.program import Program

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from vc4lab.bits import signed32
-from vc4lab.memory.streams import Stream
+from vc4lab.memory.native import Stream
 from vc4lab.qpu.jit.resumable import SAVED_VECTORS
 from vc4lab.simd import Array, Struct, i8, i32, i32x16, i64, nested, ptr
 from vc4lab.v3d.tmu.texture_slots import TextureSlot

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.memory import lazy_zeros
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.optimisations import SHARED_SHADING
 from vc4lab.simd import (
     FP_INVALID,

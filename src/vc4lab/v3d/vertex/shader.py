@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from vc4lab.memory import PAD
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.qpu.jit.emitter import emit_program
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Noted, Unsupported

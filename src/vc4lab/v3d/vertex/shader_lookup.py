@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import Bits
 from vc4lab.memory import BUS_PERIPHERALS, MEMORY_MASK, MEMORY_SIZE
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.records.shader import (
     ATTRIBUTE_SIZE,
     EXTENDED_STRIDES,

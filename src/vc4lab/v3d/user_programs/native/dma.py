@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.simd import (
     Function,
     NativeModule,

@@ -25,7 +25,7 @@ class Kind(IntEnum):
     """Memory is looked up by a TMU: the address of each lane."""
     TEXTURE = 3
     """A texture is sampled by a TMU: its first parameter, how many lines of memory each quad's
-    texels lie in, all quads together, and these lines as in `memory/touched_lines.py`."""
+    texels lie in, all quads together, and these lines as in `memory/native.py`."""
     UNIFORMS = 4
     """The uniforms address is written: where the next uniform lies."""
     LOAD = 5

@@ -1,4 +1,11 @@
-"""Which lines of memory the texels of a request lie in, quad by quad, for pipelines that record.
+"""From guest addresses to native pointers, in traced code.
+
+Streams: native code appends records to host memory, Python reads them when the work is through.
+
+Nothing else happens while native code runs: no call, no allocation. The room is address space that
+costs nothing until it is written; what does not fit is counted, not written.
+
+Which lines of memory the texels of a request lie in, quad by quad, for pipelines that record.
 
 A line has 64 bytes: that is what the texture cache holds, and a whole utile. Of each quad that has
 a pixel in the request, every line is noted once, in the order in which its pixels need them.
@@ -6,18 +13,22 @@ a pixel in the request, every line is noted once, in the order in which its pixe
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from functools import lru_cache
 
-from vc4lab.memory.streams import Stream
+from vc4lab.memory.guest import MEMORY_MASK
+from vc4lab.memory.host import lazy_zeros
 from vc4lab.simd import (
     Function,
+    Struct,
     Value,
     alloca,
     call,
     const,
     i32,
     i32x16,
+    i64,
     load,
     mask_bits,
     popcount_,
@@ -28,6 +39,67 @@ from vc4lab.simd import (
     store,
     vec,
 )
+
+
+def host(base: Value, address: Value) -> Value:
+    """Native pointer to a guest address (masked into guest memory)."""
+    return base + (address & MEMORY_MASK).zext(i64)
+
+
+def word_at(base: Value, number: Value) -> Value:
+    """Native pointer to a 32-bit word, by its number (unsigned) after `base`."""
+    return base + number.zext(i64) * 4
+
+
+SPARE_BYTES = 256
+"""After the room of a stream: where a record goes that does not fit. None is longer."""
+
+
+class Stream(Struct):
+    """Records one after the other from `base` on: bytes that are used, that there are, and how many
+    records (or groups of them) did not fit.
+    """
+
+    base = ptr
+    used = i64
+    room = i64
+    lost = i64
+
+
+@staged
+def append(stream: Stream, size: int) -> Value:
+    """Where the next record, of `size` bytes, is to be written."""
+    used = stream.used
+    fits = used + size <= stream.room
+    place = stream.base + select(fits, used, stream.room)
+    stream.used = select(fits, used + size, used)
+    stream.lost = stream.lost + (~fits).zext(i64)
+    return place
+
+
+class StreamMemory:
+    """The memory of one stream; it is there as long as this object lives."""
+
+    def __init__(self, stream: Stream, room: int) -> None:
+        self._view = memoryview(lazy_zeros(room + SPARE_BYTES))
+        self._start = ctypes.c_char.from_buffer(self._view)
+        self.stream = stream
+        stream.base, stream.room = ctypes.addressof(self._start), room
+        self.clear()
+
+    def clear(self) -> None:
+        """The stream is empty."""
+        self.stream.used = self.stream.lost = 0
+
+    def part(self, start: int, end: int) -> memoryview:
+        """Bytes of the stream, as long as it is not cleared."""
+        return self._view[start:end]
+
+    @property
+    def content(self) -> bytes:
+        """A copy of all that is in it."""
+        return bytes(self._view[: self.stream.used])
+
 
 LINE_SHIFT = 6
 """log2 of a line's bytes."""

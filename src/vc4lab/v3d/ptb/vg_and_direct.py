@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.memory.pointers import host
+from vc4lab.memory.native import host
 from vc4lab.records.codes import ListPrimitive, VgPrimitive
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE
 from vc4lab.simd import (
