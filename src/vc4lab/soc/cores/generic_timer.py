@@ -61,6 +61,12 @@ def _words(name: str) -> slice:
     return slice(first, first + len(UNITS))
 
 
+WHOLE_TICKS, PRESCALER, SINCE, COUNT_THEN = (
+    Pace.offset(name) // 8 for name in ("whole", "prescaler", "since", "count_then")
+)
+"""Members as `words_of` numbers them."""
+
+
 def _pace(name: str) -> Any:
     def read(timer: GenericTimer) -> int:
         return int(getattr(timer.pace, name))
@@ -85,7 +91,7 @@ class GenericTimer:
         self._attention = attention
         self._events: list[Event | None] = [None for _unit in UNITS]
         self.pace = Pace(whole=1, frequency=FREQUENCY)
-        words = words_of(self.pace)
+        self._words = words = words_of(self.pace)
         self._control, self._compare = words[_words("control")], words[_words("compare")]
         self._moments = words[_words("moments")]
         self.streams = [0, 0]
@@ -109,9 +115,10 @@ class GenericTimer:
     @property
     def count(self) -> int:
         """CNTPCT"""
-        crystal = (self._clock.now - self._since) * TICKS
-        found: int = self._count_then + crystal * self._prescaler // (NANOSECONDS * WHOLE)
-        return found
+        words = self._words
+        crystal = (self._clock.now - words[SINCE]) * TICKS
+        ticks = words[WHOLE_TICKS] * WHOLE + words[PRESCALER]
+        return words[COUNT_THEN] + crystal * ticks // (NANOSECONDS * WHOLE)
 
     @property
     def has_streams(self) -> bool:
@@ -225,10 +232,12 @@ class GenericTimer:
             self._events[unit] = None
         self._moments[unit] = FAR
         if self._control[unit] & (ENABLE | MASKED) == ENABLE:
-            to_go = (self._compare[unit] & LONG) - self.count_of(unit)
-            ticks = self.count + to_go - self._count_then
+            count = self.count
+            seen = count - self.offset & LONG if unit == VIRTUAL else count
+            to_go = (self._compare[unit] & LONG) - seen
+            ticks = count + to_go - self._count_then
             speed = TICKS * self._prescaler
-            met = self._met(unit)
+            met = to_go <= 0
             if speed > 0 and not met:
                 moment = self._since - (-ticks * NANOSECONDS * WHOLE // speed)
                 self._events[unit] = self._clock.at(moment, self._attention, goes_on=True)

@@ -60,8 +60,9 @@ DELIVERS, HANDLER = ((IRQS_AT + InterruptState.offset(name)) // 8 for name in ("
 OPENED, RENEWED = OPEN_AT // 8, (OPEN_AT + OpenState.offset("renewed")) // 8
 OPEN_WORDS = OpenState.size // 8
 IRQ_VECTOR = ArmException.IRQ.value.vector
-SLEEPS, WISH, WAKE_AT, VAIN, RAN, HAS_WORKED, POLLED = (
-    _first(CoreTurn, name) for name in ("sleeps", "wish", "wake_at", "vain", "ran", "worked", "polled")
+SLEEPS, WISH, WAKE_AT, VAIN, RAN, SLEPT, HAS_WORKED, POLLED = (
+    _first(CoreTurn, name)
+    for name in (*("sleeps", "wish", "wake_at", "vain", "ran", "slept", "worked", "polled"),)
 )
 
 
@@ -107,7 +108,7 @@ class NativeTurns:
         hardware, cores = self._hardware, self._cores
         bus, local_bus, clock, local = (hardware.bus, hardware.local_bus, hardware.clock, hardware.local)
         assert local is not None
-        self._look_at_lines = local.look_at_lines
+        self._note_lines = local.note_lines
         address_of = cores[0].cpu.calls.address_of
         self._callbacks = (ON_EVENTS(self._meet_events), ON_ACCESSES(self._look), ON_STORM(self._is_storm))
         meet_events, look, is_storm = map(host_address, self._callbacks)
@@ -167,7 +168,7 @@ class NativeTurns:
     def _look(self, accesses: int) -> bool:
         """A core has accessed devices, some of them not of the local block: do the rounds go on?"""
         try:
-            self._look_at_lines()
+            self._note_lines()
             return not (self._ended() or (accesses and self._hardware.v3d is not None))
         except BaseException as error:
             self._hardware.counter.fail(error)
@@ -219,7 +220,7 @@ class NativeTurns:
             words[at + SLEEPS] = HOW[core.asleep]
             words[at + WISH], words[at + WAKE_AT] = core.wish, core.wake_at
             words[at + VAIN] = core.vain
-            words[at + RAN] = words[at + HAS_WORKED] = 0
+            words[at + RAN] = words[at + HAS_WORKED] = words[at + SLEPT] = 0
             view[8 * at + POLLS_AT :][: PollState.size] = core.polls or self._fresh
             cpu = core.cpu
             cpu.allow_events()
@@ -275,10 +276,11 @@ class NativeTurns:
         core.wish, core.wake_at = words[at + WISH], words[at + WAKE_AT]
         if words[at + HAS_WORKED]:
             core.steady.forget()
+        if words[at + SLEPT]:
+            core.looks = False
         if begun:
             return
         core.asleep = NAMES[words[at + SLEEPS]]
-        core.looks = False
         core.polled = words[at + POLLED] != 0
         kept = bytes(self._bytes[8 * at + POLLS_AT :][: PollState.size])
         core.polls = None if core.asleep == EVENT else kept

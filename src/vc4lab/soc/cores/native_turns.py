@@ -90,7 +90,8 @@ class CoreTurn(Struct):
     The engine's call wants `engine`, `end_address`, PC and status as `place` has them, `thumb` (the
     bits of the status that say Thumb). `pages` is its table of pages, `alignment` its
     `CoreAlignment`, `context` its engine's copy of its state with the monitor at `monitor`, if
-    load-exclusive lets it look up. `ran`: it has had a turn; `worked`: one that was not in vain;
+    load-exclusive lets it look up. `ran`: it has had a turn; `slept`: it has come to a wfe; `worked`:
+    it has had a turn that was not in vain;
     `polled`: it has had to do with devices, its counter or exceptions in the last one. `verdict` is
     what becomes of the interrupts that wait for it.
     """
@@ -100,6 +101,7 @@ class CoreTurn(Struct):
     wake_at = i64
     vain = i64
     ran = i64
+    slept = i64
     worked = i64
     polled = i64
     engine = ptr
@@ -413,7 +415,7 @@ def _monitors(turns: TurnState, core: CoreTurn) -> Value:
 def _sleep(turns: TurnState, number: Value, core: CoreTurn) -> None:
     """A core sleeps in its wfe, as `Core.rest` and `Turns` have it."""
     events, count = EventState.at(turns.events), SliceState.at(turns.slice).count
-    core.sleeps = IN_WFE
+    core.sleeps, core.slept = IN_WFE, 1
     naps = events.pointer + EventState.naps.offset + 8 * number
     rounds = min_(load(i64, naps) + 1, const(i64, LONGEST_NAP))
     store(naps, rounds)

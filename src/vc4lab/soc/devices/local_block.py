@@ -54,7 +54,7 @@ def _units(lines: int) -> tuple[tuple[int, int], ...]:
 
 class LineState(Struct):
     """What waits for each core, for native code: `others` says what all but its timers ask for, as
-    `look_at_lines` has left it, `timers` is TIMER_INTERRUPTS.
+    `note_lines` has left it, `timers` is TIMER_INTERRUPTS.
     """
 
     others = Array(i64, CORES)
@@ -115,8 +115,6 @@ class LocalBlock(Block):
         self.PRESCALER = prescaler
         self._clock_timers()
         self._lines = LineState()
-        self.line_address: int = self._lines.address
-        """Host address of the `LineState`."""
         self._line_words = words_of(self._lines)
 
     # -- which core is interrupted -----------------------------------------------------------------
@@ -152,12 +150,22 @@ class LocalBlock(Block):
         return self._others()[core] | self._of_timers(core)
 
     def look_at_lines(self) -> list[int]:
-        """The same for all cores; native code is told."""
+        """The same for all cores; native code sees it, too."""
+        others = self.note_lines()
+        return [others[core] | self._of_timers(core) for core in range(len(self._timers))]
+
+    def note_lines(self) -> list[int]:
+        """Let native code see what all but the timers asks of each core."""
         others, words, values = self._others(), self._line_words, self.values
         for core in range(CORES):
             words[core] = others[core]
             words[CORES + core] = values[0x40 + 4 * core]
-        return [others[core] | self._of_timers(core) for core in range(len(self._timers))]
+        return others
+
+    @property
+    def line_address(self) -> int:
+        """Host address of the `LineState`."""
+        return self._lines.address
 
     def _of_timers(self, core: int) -> int:
         """What a core's timers ask for."""
