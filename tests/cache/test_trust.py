@@ -41,6 +41,46 @@ PARTS = ["", "drm", "drm/bookworm", "drm/bookworm/tree", "drm/bookworm/qemu-aarc
 INNER = [*PARTS, "drm/bookworm/tree/usr/lib/libc.so.6", "drm/bookworm/programs"]
 
 
+@pytest.mark.parametrize(
+    ("mode", "trusted"), [(0o777, False), (0o757, False), (0o1777, True), (0o775, None), (0o755, True)]
+)
+def test_folders_above_in_which_others_may_rename(
+    brought: Brought, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, trusted: bool | None
+) -> None:
+    """Another user could put another folder in the cache's place between the look and the start."""
+    above = tmp_path / "above"
+    above.mkdir()
+    (tmp_path / "cache").rename(above / "cache")
+    monkeypatch.setenv("VC4LAB_CACHE", str(above / "cache"))
+    above.chmod(mode)
+    trust._check_above.cache_clear()
+    if trusted is None:  # the user's own group is no other user's
+        os.chown(above, -1, os.getegid())
+        trusted = os.getegid() == os.geteuid()
+    if trusted:
+        assert find_brought() is not None
+    else:
+        with pytest.raises(Untrusted, match=r"above leads to the cache and is writable by others"):
+            find_brought()
+    trust._check_above.cache_clear()
+
+
+def test_a_link_above_leads_through_folders_that_count(
+    brought: Brought, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = tmp_path / "open" / "inner"
+    real.mkdir(parents=True)
+    (tmp_path / "cache").rename(real / "cache")
+    (tmp_path / "link").symlink_to(real)
+    monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path / "link" / "cache"))
+    assert find_brought() is not None
+    (tmp_path / "open").chmod(0o777)
+    trust._check_above.cache_clear()
+    with pytest.raises(Untrusted, match="open leads to the cache"):
+        find_brought()
+    trust._check_above.cache_clear()
+
+
 @pytest.mark.parametrize("which", PARTS)
 @pytest.mark.parametrize("bits", [0o020, 0o002])
 def test_a_tree_that_others_may_write_is_not_found(brought, which, bits):

@@ -2,9 +2,10 @@
 
 Compiled code and downloaded programs are executed with the user's rights, roots and saved states
 are run as they are. So the folder, each folder on the way and each file belong to the user and may
-be written by no one else. Single files are opened by descriptor, without following links, and what
-was opened is checked; trees are walked before something in them is started. This is one rule for
-all of the cache; what does not keep it is not used, with a message that names it.
+be written by no one else, and in no folder above can others put another one in its place. Single
+files are opened by descriptor, without following links, and what was opened is checked; trees are
+walked before something in them is started. This is one rule for all of the cache; what does not
+keep it is not used, with a message that names it.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ def check_way(path: Path) -> None:
     The last part may be a link, whose target is the user's or root's.
     """
     root = cache_folder()
+    if root is not None:
+        _check_above(root)
     above = [one for one in path.parents if root is not None and one.is_relative_to(root)]
     for one in [*reversed(above), path]:
         try:
@@ -86,6 +89,43 @@ def check_way(path: Path) -> None:
             return
         if why is not None:
             raise Untrusted(why, one)
+
+
+@functools.cache
+def _check_above(root: Path) -> None:
+    """Whether no one else can put another folder in the place of the cache's: by the folders that
+    lead there, by name and as links in it resolve. Once in a process. Raises Untrusted.
+    """
+    for one in sorted({*root.parents, *Path(os.path.realpath(root)).parents}):
+        try:
+            why = _replaceable(os.lstat(one))
+        except OSError:
+            continue
+        if why is not None:
+            raise Untrusted(f"leads to the cache and {why}", one)
+
+
+def _replaceable(status: os.stat_result) -> str | None:
+    """Why others could rename what is in a folder, or a link to it. In a folder as /tmp (sticky) they
+    cannot; a group with the number of the user is that user's only, as Debian makes them."""
+    if status.st_uid not in (os.geteuid(), 0, _nobody()):
+        return f"belongs to user {status.st_uid}"
+    if stat.S_ISLNK(status.st_mode) or status.st_mode & stat.S_ISVTX:
+        return None
+    own_group = status.st_gid == os.geteuid() == os.getegid() and not status.st_mode & stat.S_IWOTH
+    if status.st_mode & OTHERS and not own_group:
+        return f"is writable by others (its mode is {stat.S_IMODE(status.st_mode):04o})"
+    return None
+
+
+@functools.cache
+def _nobody() -> int:
+    """The number that stands for users without one in this user namespace, root's as well."""
+    try:
+        with open("/proc/sys/kernel/overflowuid", encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return 0
 
 
 @functools.cache
