@@ -57,6 +57,14 @@ if broken and f"Package: {{broken}}\\n" in Path(settings["Dir::State::status"]).
     sys.exit(100)
 qemu = any(n.startswith("qemu") for n in names)
 for name in names:
+    if name in plan.get("virtual", []):
+        print("Reading package lists...")
+        print("Package", name, "is a virtual package provided by:")
+        print("  exim4-daemon-light 4.96-15+deb12u7")
+        print("  postfix 3.7.11-0+deb12u1")
+        print("You should explicitly select one to install.")
+        print("E: Package '" + name + "' has no installation candidate", file=sys.stderr)
+        sys.exit(100)
     if name.partition(":")[0] not in plan["known"]:
         print("E: Unable to locate package", name, file=sys.stderr)
         sys.exit(100)

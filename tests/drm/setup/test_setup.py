@@ -135,6 +135,12 @@ def test_further_packages(world: World) -> None:
     assert [line for line in world.log() if line.startswith("got")] == ["got piglit_1_arm64.deb"]
     assert find_program(world.brought, "piglit") == world.brought.tree / "usr/bin/piglit"
     assert "Unable to locate" in str(failure(world, "no-such-package"))
+    world.plan(known=known, virtual=["mail-transport-agent"])
+    text = str(failure(world, "mail-transport-agent"))
+    assert (
+        text
+        == "mail-transport-agent is a virtual package; name one that provides it: exim4-daemon-light, postfix"
+    )
     assert world.brought.is_complete, "what is there stays usable"
     for name in ("", "-o", "a b", "../x", "A"):
         assert "not a package name" in str(failure(world, name))

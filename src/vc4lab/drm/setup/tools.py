@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 
@@ -28,6 +29,11 @@ _CAUSES = {
 """What a tool's words mean; the first that it used counts."""
 
 
+_VIRTUAL = re.compile(r"^Package (\S+) is a virtual package provided by:\n((?:  \S+ .*\n)+)", re.MULTILINE)
+"""apt-get's words on standard output for a name that packages share."""
+MOST_PROVIDERS = 6
+
+
 def environment() -> dict[str, str]:
     """Of a tool: its messages in English."""
     return {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
@@ -43,6 +49,12 @@ def run_tool(command: Sequence[str]) -> str:
     except OSError as error:
         raise SetupFailed(f"{command[0]}: {(error.strerror or '').lower()}") from None
     if result.returncode:
+        virtual = _VIRTUAL.search(result.stdout)
+        if virtual is not None:
+            providers = re.findall(r"^  (\S+) ", virtual[2], re.MULTILINE)[:MOST_PROVIDERS]
+            raise SetupFailed(
+                f"{virtual[1]} is a virtual package; name one that provides it: {', '.join(providers)}"
+            )
         raise tool_failed(command[0], result.stderr)
     return result.stdout
 
