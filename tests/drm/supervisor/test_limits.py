@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -142,3 +143,16 @@ def test_programs_are_told_when_the_host_has_no_more_descriptors() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
     )
     assert out.returncode == 0, out.stderr
+
+
+def test_the_collector_looks_only_at_new_objects_while_programs_run(device: DrmDevice) -> None:
+    """At all of them it would look for 10 ms and more, and answers would wait."""
+    frozen: list[int] = []
+    device.supervisor.on_call = lambda _call, _answer: frozen.append(gc.get_freeze_count())
+
+    def client() -> None:
+        open_card()
+
+    run_client(device, client)
+    assert min(frozen) > 10_000
+    assert gc.get_freeze_count() == 0

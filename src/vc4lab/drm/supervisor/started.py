@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import gc
 import os
 import resource
 import signal
@@ -138,6 +139,19 @@ def kept_apart() -> Iterator[None]:
     finally:
         if before == 1:  # by itself a process can only become this again
             library.prctl(_SET_DUMPABLE, 1, 0, 0, 0)
+
+
+@contextlib.contextmanager
+def short_collections() -> Iterator[None]:
+    """Python's collector looks only at objects that are made from now on.
+
+    At all of them (modules, compiled code) it looks for 10 ms and more, in the thread that answers.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def check_memory(process: int) -> None:

@@ -36,6 +36,7 @@ from vc4lab.drm.supervisor.started import (
     check_proc,
     kept_apart,
     raise_limit,
+    short_collections,
 )
 from vc4lab.drm.supervisor.targets import KeptFiles
 from vc4lab.drm.supervisor.timer import Timer
@@ -139,7 +140,7 @@ class Supervisor:
             check_memory(started.keeper.pid)
             sys.setswitchinterval(SWITCH_INTERVAL)
             limit = raise_limit()
-            with kept_apart():
+            with kept_apart(), short_collections():
                 status = self._serve(started)
         finally:
             sys.setswitchinterval(interval)
