@@ -103,6 +103,10 @@ def test_a_capability_that_is_lost_shows(chip: Chip, tmp_path: Path) -> None:
     assert listed.path.read_text() == "a\nspec@X@*\nspec@z@new\n"
     again = Unsupported(listed.path)
     assert Unsupported(tmp_path / "none").has("spec@z@new"), "nothing is compared without a list"
+    assert again.has("dEQP-GLES2.a.b"), "nor a suite that it was recorded without"
+    again.record([{"dEQP-GLES2.a.b.c": "skip", "dEQP-GLES2.a.d.e": "pass"}], group_of)
+    assert again.path.read_text() == "a\ndEQP-GLES2.a.b.*\nspec@X@*\nspec@z@new\n", "others stay"
+    assert not Unsupported(again.path).has("dEQP-GLES2.a.d.e")
     assert not Comparison(results, chip, causes(tmp_path), again).differences
 
 

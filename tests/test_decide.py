@@ -264,7 +264,13 @@ def test_the_table_keeps_what_more_cases_said(tmp_path: Path) -> None:
     write(first, path)
     assert read(path) == first
     write([flipped("2", 3), flipped("3", 5)], path)
+    write([flipped("3", 4)], path)
     assert read(path) == [first[0], flipped("3", 5)]
+    seen = flipped("3", 1, "nearer")
+    write([flipped("2", 8), seen], path)
+    assert read(path) == [first[0], seen], "a stronger word stays"
+    write([flipped("2", 9)], path)
+    assert read(path) == [flipped("2", 9), seen], "all cases (9) say it"
 
 
 def test_what_came_of_it_in_words() -> None:

@@ -63,16 +63,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(done) < len(runs):
         print("Cases have no result: no page was written.", file=sys.stderr)
         return NOT_COMPLETE
-    if not Unsupported().recorded and not options.record_unsupported:
+    if options.record_unsupported and options.only is None:
+        Unsupported().record([run.comparison.results for run in done], group_of)
+        print("unsupported.txt was written; the same command without --record-unsupported compares with it.")
+        return 0
+    if not Unsupported().recorded:
         print("unsupported.txt is not there: a capability that is lost does not show.")
     if options.only is not None or missing:
         for run in done:
             print(summary(run))
         print("Some cases only: no page was written.")
-        return 0
-    if options.record_unsupported:
-        Unsupported().record([run.comparison.results for run in done], group_of)
-        print("unsupported.txt was written; the same command now writes the page.")
         return 0
     text = page(done, Causes().settled, driver_text(options.driver), host_text())
     kept = further_parts(PAGE.read_text(encoding="utf-8")) if PAGE.is_file() else ""

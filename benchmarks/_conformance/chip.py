@@ -52,13 +52,18 @@ class Chip:
         return [test for test in tests if not self._skips.match(test)]
 
 
+def suite_of(test: str) -> str:
+    """ "dEQP" or "piglit": whose names are written so."""
+    return "dEQP" if test.startswith("dEQP-") else "piglit"
+
+
 class Unsupported:
     """Tests that asked for something that the device lacks when `unsupported.txt` was recorded.
 
     The boards' lists do not distinguish such tests from passed ones: without this list a device
     that loses a capability would agree with them. A row is a name, or the group of tests (see
     `group_of`) of which none was supported, with "@*" or ".*" after it. Without a list nothing is
-    compared.
+    compared, nor is a suite of which it has no row: it was recorded without that one.
     """
 
     def __init__(self, path: Path = DATA / "unsupported.txt") -> None:
@@ -67,15 +72,19 @@ class Unsupported:
         rows = path.read_text(encoding="utf-8").split("\n")[:-1] if self.recorded else []
         self._names = {_key(row) for row in rows if not row.endswith("*")}
         self._groups = tuple(_key(row[:-1]) for row in rows if row.endswith("*"))
+        self._suites = {suite_of(row) for row in rows}
 
     def has(self, test: str) -> bool:
         """Whether the device lacked what a test asks for."""
         key = _key(test)
-        return not self.recorded or key in self._names or key.startswith(self._groups)
+        return suite_of(test) not in self._suites or key in self._names or key.startswith(self._groups)
 
     def record(self, results: Iterable[Mapping[str, str]], group_of: Callable[[str], str]) -> None:
-        """Write what these results, a mapping for each suite, say."""
-        rows = set()
+        """Write what these results, a mapping for each suite, say, and keep what the list has of others."""
+        results = [suite for suite in results if suite]
+        now = {suite_of(test) for suite in results for test in suite}
+        old = self.path.read_text(encoding="utf-8").split("\n")[:-1] if self.path.is_file() else []
+        rows = {row for row in old if suite_of(row) not in now}
         for suite in results:
             runs = {group_of(test) for test, result in suite.items() if result != "skip"}
             for test in (test for test, result in suite.items() if result == "skip"):

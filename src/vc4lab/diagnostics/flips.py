@@ -60,17 +60,25 @@ def read(path: Path = FLIPS) -> list[Flipped]:
 
 
 def write(found: Iterable[Flipped], path: Path = FLIPS) -> None:
-    """Write them, and keep what the file has of other choices and suites, and of more cases."""
+    """Write them, and keep what the file has of other choices and suites.
+
+    Of the same one the stronger word stays, and of equal ones that of more cases; what all cases of a
+    suite say replaces both.
+    """
     kept = {(one.row, one.choice, one.suite): one for one in read(path)} if path.is_file() else {}
     for one in found:
         old = kept.get((one.row, one.choice, one.suite))
-        if old is None or old.cases <= one.cases:
+        if old is None or one.cases == one.all_cases or _strength(old) <= _strength(one):
             kept[one.row, one.choice, one.suite] = one
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Flipped)], lineterminator="\n")
         writer.writeheader()
         writer.writerows(asdict(one) for one in sorted(kept.values()))
+
+
+def _strength(one: Flipped) -> tuple[int, int]:
+    return -list(WORDS).index(one.came), one.cases
 
 
 @cache
