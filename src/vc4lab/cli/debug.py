@@ -13,25 +13,25 @@ from vc4lab.cli.asm import DialectOption, IncludeOption
 from vc4lab.cli.exit_codes import failed
 from vc4lab.cli.options import FILE, unknowns_of
 from vc4lab.cli.programs import (
+    PROGRAM,
     BudgetOption,
     CheckOption,
     EntryOption,
     MemoryOption,
-    ProgramArgument,
     QpusOption,
     SymbolOption,
     UniformsOption,
-    add_memories,
-    read_program,
 )
 from vc4lab.files import why
+from vc4lab.ranges import PORT
 
 if TYPE_CHECKING:
+    from vc4lab.debug.launch import Launch
     from vc4lab.debug.session import Session
 
 
 def debug(
-    program: ProgramArgument,
+    program: Annotated[Path | None, PROGRAM] = None,
     qpus: QpusOption = 1,
     uniforms: UniformsOption = None,
     memory: MemoryOption = None,
@@ -51,16 +51,29 @@ def debug(
         typer.Option("--ex", "--eval", help="Carry out this command first; may be repeated."),
     ] = None,
     batch: Annotated[bool, typer.Option("--batch", help="End after these commands.")] = False,
+    dap: Annotated[
+        str | None,
+        typer.Option(
+            "--dap",
+            help="Serve an editor (Debug Adapter Protocol) on this loopback port, or on stdio; the "
+            "editor may name the program.",
+            metavar="PORT|stdio",
+        ),
+    ] = None,
 ) -> None:
     """Step a QPU program: all QPUs, forward and backward, with breakpoints; as `vc4lab run` starts it.
 
     Commands are read from the terminal or a pipe; `help` lists them.
     """
+    launch = _launch(program, qpus, uniforms, memory, entry, symbol, budget, check, unknown, dialect, include)
+    if dap is not None:
+        _serve(dap, launch)
+        return
+    if not launch.is_named:
+        raise failed("debug: name a program; only an editor (--dap) can do so later")
+    session = _session(launch)
     from vc4lab.debug.console import Console
 
-    session = _session(
-        program, qpus, uniforms, memory, entry, symbol, budget, check, unknown, dialect, include
-    )
     console = Console(session, typer.echo)
     console.greet()
     for path in commands or ():
@@ -80,8 +93,8 @@ def debug(
         raise typer.Exit(console.code)
 
 
-def _session(
-    program: Path,
+def _launch(
+    program: Path | None,
     qpus: int,
     uniforms: list[str] | None,
     memory: list[str] | None,
@@ -92,24 +105,51 @@ def _session(
     unknown: list[str] | None,
     dialect: str | None,
     include: list[Path] | None,
-) -> Session:
-    """The program where it begins, or the end of the command."""
-    from vc4lab.debug.session import Session
-    from vc4lab.diagnostics import Reporter
-    from vc4lab.options import GpuOptions
-    from vc4lab.v3d.user_programs.experiment import Experiment
+) -> Launch:
+    """What the options say."""
+    from vc4lab.debug.launch import Launch
 
-    source = read_program(program, entry, symbol, dialect, include)
+    return Launch(
+        program or Path(),
+        qpus,
+        uniforms or (),
+        memory or (),
+        entry,
+        symbol,
+        budget,
+        check,
+        dialect,
+        include or (),
+        unknowns_of(unknown),
+    )
+
+
+def _session(launch: Launch) -> Session:
+    """The program where it begins, or the end of the command."""
+    from vc4lab.debug.launch import LaunchError
+
     try:
-        experiment = Experiment(
-            source.code,
-            entry=source.entry,
-            gpu=GpuOptions("interpreter", 1, unknowns_of(unknown), budget),
-            reporter=Reporter(),
-            check=check,
-            raw=source.raw,
-        )
-        add_memories(experiment, memory)
-        return Session(experiment, source, qpus, uniforms or ())
-    except ValueError as error:
+        session, notes = launch.session()
+    except LaunchError as error:
         raise failed(str(error)) from None
+    for note in notes:
+        typer.echo(note, err=True)
+    return session
+
+
+def _serve(where: str, launch: Launch) -> None:
+    """An editor, on a port or on standard input and output."""
+    from vc4lab.debug.dap import Server
+    from vc4lab.debug.dap.server import serve_port
+
+    if where == "stdio":
+        if sys.stdin is None:
+            raise failed("--dap stdio: standard input is closed")
+        Server(sys.stdin.buffer, sys.stdout.buffer, launch).serve()
+        return
+    try:
+        serve_port(PORT.check(int(where)), launch, lambda text: typer.echo(text, err=True))
+    except ValueError:
+        raise failed(f"--dap {where[:40]!r} is neither stdio nor a port {PORT}") from None
+    except OSError as error:
+        raise failed(f"--dap {where}: CLI-004: {error.strerror or error}") from None

@@ -16,6 +16,7 @@ from vc4lab.memory.guest import PAD
 from vc4lab.memory.native import LINE_SHIFT, QUAD_SHIFT, StreamMemory
 from vc4lab.qpu.isa.encoding import LINK_OFFSET, Branch
 from vc4lab.qpu.isa.operations import Signal
+from vc4lab.qpu.isa.registers import ACCUMULATOR_WRITE, REGFILE_SIZE
 from vc4lab.qpu.run.interpreter import SavedRun
 from vc4lab.simd import Value, call
 from vc4lab.simd.eager import Eager, running
@@ -26,6 +27,19 @@ from vc4lab.v3d.user_programs.qpu import GoldenQpu, QpuStart, RunState
 from vc4lab.v3d.user_programs.recording.format import MAX_LINES
 
 LINE_BYTES = 1 << LINE_SHIFT
+
+
+def keeps_link(word: int) -> bool:
+    """Whether an instruction is a branch that writes the address after it to a register: a call."""
+    if word >> 60 != Signal.BRANCH:
+        return False
+    targets = Branch(word).write_addresses()
+    return any(address < REGFILE_SIZE or address in ACCUMULATOR_WRITE for _, address in targets)
+
+
+def is_return(word: int) -> bool:
+    """Whether an instruction is a branch to a register that is no call."""
+    return word >> 60 == Signal.BRANCH and bool(Branch(word).register) and not keeps_link(word)
 
 
 class Access(NamedTuple):
@@ -181,10 +195,7 @@ class SteppedQpu(GoldenQpu):
     def call_return(self) -> int | None:
         """Where a call that is the next instruction comes back to: a branch that keeps its link."""
         word = self.next_word
-        if word is None or word >> 60 != Signal.BRANCH:
-            return None
-        links = any(int(address) < 36 for _, address in Branch(word).write_addresses())
-        return self.next_address + LINK_OFFSET if links else None
+        return self.next_address + LINK_OFFSET if word is not None and keeps_link(word) else None
 
     def take_news(self) -> bool:
         """Whether there is something to report since the last call."""

@@ -26,13 +26,13 @@ from vc4lab import interruption
 from vc4lab.debug.breakpoints import Breakpoints
 from vc4lab.debug.expressions import Expression, ExpressionError, register_key, word_of
 from vc4lab.debug.history import IDLE, Checkpoint, History
-from vc4lab.debug.qpu import SteppedQpu
+from vc4lab.debug.qpu import SteppedQpu, is_return
 from vc4lab.debug.source import Place, Source
 from vc4lab.debug.stage import Stage
 from vc4lab.debug.state import QpuView
 from vc4lab.debug.stops import Breakpoint, Cause, Stop
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
+from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, INSTRUCTION_BYTES
 from vc4lab.qpu.isa.semantics import Flags
 from vc4lab.v3d.user_programs.qpu import RunState
 
@@ -160,6 +160,19 @@ class Session(Stage):
     def step_over(self, count: int = 1, lines: bool = True) -> Stop:
         """As `step_line`, or as `step` if not `lines`; a subroutine is executed as a whole."""
         return self._steps(count, None if lines else self._moved(self.selected), over=True)
+
+    def step_out(self) -> Stop:
+        """Out of a subroutine: over the next branch to a register that does not keep its link."""
+        qpu = self.qpu
+
+        def returns(one: SteppedQpu) -> Stop | None:
+            word = qpu.next_word
+            found = one is qpu and word is not None and is_return(word)
+            return Stop(Cause.STEP, qpu.number) if found else None
+
+        if returns(qpu) is None and self._forward(returns, qpu.number).cause is not Cause.STEP:
+            return self.stop
+        return self.step(1 + BRANCH_DELAY_SLOTS)
 
     def run_to(self, addresses: Iterable[int], qpu: int | None = None) -> Stop:
         """Up to before one of these instructions, on a QPU (None: any)."""
