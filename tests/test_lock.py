@@ -37,6 +37,6 @@ def test_each_version_has_digests():
 def test_what_the_package_needs_is_in_it():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    for text in [*project["dependencies"], *extras["window"], *extras["sweep"]]:
+    for text in [*project["dependencies"], *extras["window"], *extras["sweep"], *extras["debug"]]:
         name = re.sub(r"[-_.]+", "-", re.split(r"[>=<\[ ]", text)[0]).lower()
         assert name in PINNED, text

@@ -68,7 +68,7 @@ def test_what_is_imported_is_a_dependency_of_ours():
     """What a dependency needs today may be gone tomorrow: typer no longer brings click."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     optional = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *optional["window"], *optional["sweep"], "pytest"]
+    wanted = [*project["dependencies"], *optional["window"], *optional["sweep"], *optional["debug"], "pytest"]
     names = [re.split(r"[<>=]", one)[0] for one in wanted]
     allowed = {IMPORTED_AS.get(name, name) for name in names} | {"vc4lab"}
     for path in (ROOT / "src").rglob("*.py"):

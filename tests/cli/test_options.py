@@ -39,6 +39,7 @@ BASE = {
     "lint": [LANES],
     "compile": [SHADER],
     "run": [LANES, "-m", "out=64", "-u", "5, out"],
+    "debug": [LANES, "-m", "out=64", "-u", "5, out", "--batch"],
     "drm": ["--", "true"],
     "gl": ["--", "true"],
     "show": [CAPTURE],

@@ -218,3 +218,19 @@ def test_hostile_expressions(text: str) -> None:
 def test_products_do_not_grow_without_bound() -> None:
     with pytest.raises(InterfaceError, match="too large"):
         value_of("*".join(["9999999999"] * 400), {}, {})
+
+
+def test_a_call_is_stepped() -> None:
+    saxpy = Kernel(QPU / "saxpy.qasm")
+    x = np.arange(32, dtype=np.float32)
+    session = saxpy.debug(x, x, a=3.0, qpus=2)
+    place = session.place()
+    assert place is not None
+    assert place.text == "mov ra0, unif"
+    session.step(3)
+    assert session.evaluate("ra2.f[0]") == 3.0
+    session.proceed()
+    area = session.experiment.areas["y"]
+    np.testing.assert_array_equal(session.memory.array(area.address, 32, "f4"), 4 * x)
+    with pytest.raises(InterfaceError):
+        saxpy.debug(x)

@@ -26,7 +26,9 @@ from vc4lab.files import why
 from vc4lab.ranges import PORT
 
 if TYPE_CHECKING:
+    from vc4lab.debug.console import Console
     from vc4lab.debug.launch import Launch
+    from vc4lab.debug.screen.app import Screen
     from vc4lab.debug.session import Session
 
 
@@ -51,6 +53,9 @@ def debug(
         typer.Option("--ex", "--eval", help="Carry out this command first; may be repeated."),
     ] = None,
     batch: Annotated[bool, typer.Option("--batch", help="End after these commands.")] = False,
+    screen: Annotated[
+        bool, typer.Option("--screen", help="Use the whole screen of the terminal (extra: vc4lab[debug]).")
+    ] = False,
     dap: Annotated[
         str | None,
         typer.Option(
@@ -71,11 +76,13 @@ def debug(
         return
     if not launch.is_named:
         raise failed("debug: name a program; only an editor (--dap) can do so later")
-    session = _session(launch)
     from vc4lab.debug.console import Console
 
-    console = Console(session, typer.echo)
-    console.greet()
+    session = _session(launch)
+    app = _screen(session) if screen else None
+    console = Console(session, typer.echo) if app is None else app.commands
+    if app is None:
+        console.greet()
     for path in commands or ():
         try:
             console.run_file(path)
@@ -84,13 +91,34 @@ def debug(
     for line in execute or ():
         if not console.done:
             console.execute(line)
-    if not batch and not console.done:
-        if sys.stdin is not None and sys.stdin.isatty():
-            console.run_terminal()
-        elif sys.stdin is not None:
-            console.run_stream(sys.stdin)
-    if console.code:
-        raise typer.Exit(console.code)
+    if console.done or batch:
+        code = console.code
+    elif app is not None:
+        code = app.run() or 0
+    else:
+        code = _read_commands(console)
+    if code:
+        raise typer.Exit(code)
+
+
+def _read_commands(console: Console) -> int:
+    """From the terminal or a pipe; the exit code."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        console.run_terminal()
+    elif sys.stdin is not None:
+        console.run_stream(sys.stdin)
+    return console.code
+
+
+def _screen(session: Session) -> Screen:
+    """The full screen, or the end of the command where it cannot be had."""
+    try:
+        from vc4lab.debug.screen.app import Screen
+    except ModuleNotFoundError:
+        raise failed("--screen needs Textual: pip install 'vc4lab[debug]'") from None
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise failed("--screen needs a terminal; without it, commands come from a pipe")
+    return Screen(session)
 
 
 def _launch(

@@ -42,14 +42,23 @@ def word_text(word: int, form: str) -> str:
     return FORMATS[form](int(word) & 0xFFFFFFFF)
 
 
-def lane_rows(words: Sequence[int], form: str) -> list[str]:
-    """The words in rows of four or eight, in columns, with the number of each row's first lane."""
+WIDTH: Final = 100
+"""Columns of a line, if nothing else is said."""
+
+
+def per_row(width: int, columns: int) -> int:
+    """How many words of a width go in a row of so many columns: 16, 8, 4, 2 or 1."""
+    return next((count for count in (16, 8, 4, 2) if count * (width + 1) <= columns), 1)
+
+
+def lane_rows(words: Sequence[int], form: str, columns: int = WIDTH) -> list[str]:
+    """The words in rows that fit, in columns, with the number of each row's first lane."""
     shown = [word_text(word, form) for word in words]
     width = max(map(len, shown), default=0)
-    per_row = 8 if width <= 10 else 4
+    count = min(per_row(width, columns - 10), 8)
     return [
-        f"[{first:2}] " + " ".join(text.rjust(width) for text in shown[first : first + per_row])
-        for first in range(0, len(shown), per_row)
+        f"[{first:2}] " + " ".join(text.rjust(width) for text in shown[first : first + count])
+        for first in range(0, len(shown), count)
     ]
 
 

@@ -78,6 +78,10 @@ class Source:
             found.setdefault((place.file, place.line), []).append(CODE + INSTRUCTION_BYTES * index)
         return found
 
+    def words_of(self, file: str, line: int) -> list[int]:
+        """The addresses of all words of a line."""
+        return self._by_line.get((file, line), [])
+
     def addresses(self, line: int, file: str | None = None) -> list[int]:
         """Where the words of a line are, or of the next one that has any; each run of words once.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vc4lab.debug.formats import brief, lane_rows, word_text
+from vc4lab.debug.formats import WIDTH, brief, lane_rows, per_row, word_text
 from vc4lab.debug.state import QpuView, vpm_rows
 from vc4lab.debug.stops import Cause, Stop
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
@@ -89,8 +89,8 @@ def register_lines(view: QpuView, names: Iterable[str] | None, form: str) -> lis
         words = known.get(name, [0] * 16)
         rows = [f"{name:5}" + brief(words, form)]
         if len({int(word) for word in words}) > 1:
-            heads = [name, "", "", ""]
-            rows = [f"{head:5}{row}" for head, row in zip(heads, lane_rows(words, form), strict=False)]
+            rows = lane_rows(words, form)
+            rows = [f"{name:5}{rows[0]}", *(f"     {row}" for row in rows[1:])]
         lines += rows
     if not lines:
         lines.append("no register was written yet")
@@ -115,14 +115,14 @@ def uniform_lines(view: QpuView, form: str, count: int = 8) -> list[str]:
     ]
 
 
-def tmu_lines(view: QpuView, form: str) -> list[str]:
+def tmu_lines(view: QpuView, form: str, columns: int = WIDTH) -> list[str]:
     """Requests and results of both TMUs."""
     lines = []
     for number in (0, 1):
         tmu = view.tmu(number)
         lines.append(f"TMU{number}: {len(tmu.results)} results wait, room for {tmu.room} requests")
         for words in tmu.results:
-            lines += [f"  {row}" for row in lane_rows(words, form)]
+            lines += [f"  {row}" for row in lane_rows(words, form, columns)]
         if tmu.parameters:
             parameters = " ".join(f"{word:08x}" for word in tmu.parameters)
             lines.append(f"  request being made: parameters {parameters}")
@@ -130,13 +130,13 @@ def tmu_lines(view: QpuView, form: str) -> list[str]:
     return lines
 
 
-def vpm_lines(session: Session, rows: Sequence[int], form: str) -> list[str]:
+def vpm_lines(session: Session, rows: Sequence[int], form: str, columns: int = WIDTH) -> list[str]:
     """Rows of the VPM, without those that are all 0 if none are named."""
     table = vpm_rows(session)
     chosen = rows or [row for row in range(WINDOW_ROWS) if table[row].any()]
     lines = []
     for row in chosen:
-        lines += [f"row {row:2} {text}" for text in lane_rows(table[row].tolist(), form)]
+        lines += [f"row {row:2} {text}" for text in lane_rows(table[row].tolist(), form, columns)]
     lines = lines or ["the VPM is all 0"]
     setups = ", ".join(f"{name} 0x{word:x}" for name, word in session.view().setups().items() if word)
     return [*lines, f"setups of QPU {session.selected}: {setups or 'none'}"]
@@ -160,16 +160,16 @@ def sync_lines(session: Session) -> list[str]:
     return lines
 
 
-def memory_lines(session: Session, address: int, count: int, form: str) -> list[str]:
-    """Words of guest memory, in rows of four or eight."""
+def memory_lines(session: Session, address: int, count: int, form: str, columns: int = WIDTH) -> list[str]:
+    """Words of guest memory, in rows that fit."""
     words = [session.memory.u32(address + 4 * n) for n in range(count)]
     shown = [word_text(word, form) for word in words]
     width = max(map(len, shown), default=0)
-    per_row = 8 if width <= 8 else 4
+    in_row = min(per_row(width, columns - 12), 8)
     return [
         f"0x{address + 4 * first:08x}: "
-        + " ".join(text.rjust(width) for text in shown[first : first + per_row])
-        for first in range(0, count, per_row)
+        + " ".join(text.rjust(width) for text in shown[first : first + in_row])
+        for first in range(0, count, in_row)
     ]
 
 

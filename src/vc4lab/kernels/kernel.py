@@ -3,6 +3,7 @@
 saxpy = vc4lab.Kernel("saxpy.qasm")
 y = saxpy(x, y, a=2.0, qpus=12)
 saxpy.timing(x, y, a=2.0).text()
+session = saxpy.debug(x, y, a=2.0)
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from vc4lab.v3d.user_programs.experiment import Experiment, Report
 if TYPE_CHECKING:
     import numpy
 
+    from vc4lab.debug.session import Session
     from vc4lab.timing.chip import Chip
     from vc4lab.timing.result import Timing
 
@@ -70,13 +72,17 @@ class Kernel:
         threads: int | None = None,
     ) -> None:
         text = ""
+        self.path = Path("kernel")
         self.assembly: Assembly | None = None
         if isinstance(source, str | os.PathLike):
             text = _text(source)
+            if not isinstance(source, str) or "\n" not in source:
+                self.path = Path(source)
             self.assembly = assemble(text)
             self.code = self.assembly.bytes
         else:
             self.code = b"".join(int(word).to_bytes(8, "little") for word in source)
+        self.text = text
         lines = interface.splitlines()
         declared = "".join(f"# {line.lstrip('#/; ')}\n" for line in lines) or text
         found = parse(declared)
@@ -113,6 +119,25 @@ class Kernel:
         timing = ProgramTiming(chip, board)
         self._run(values, named, qpus, timing)
         return timing.result()
+
+    def debug(self, *values: Any, qpus: int = 1, **named: Any) -> Session:
+        """Such a call as a session that stands before the first instruction (`vc4lab.debug`).
+
+        What comes out is in the memories named as the arguments: `session.experiment.areas`.
+        """
+        from vc4lab.debug.session import Session
+        from vc4lab.debug.source import Source
+
+        qpus = QPU_COUNT.check(qpus)
+        given = self._bound(values, named)
+        raw = self.assembly.raw if self.assembly else ()
+        experiment = Experiment(self.code, engine="interpreter", reporter=Reporter(), raw=raw)
+        call = _Call(self.interface, given, experiment, qpus)
+        if self.assembly is None:
+            source = Source(Path(self.interface.name), self.code)
+        else:
+            source = Source.of(self.path, self.assembly, text=self.text)
+        return Session(experiment, source, qpus, call.streams())
 
     def _run(self, values: Sequence[Any], named: dict[str, Any], qpus: int, timing: Any) -> Any:
         qpus = QPU_COUNT.check(qpus)

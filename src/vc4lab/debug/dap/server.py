@@ -108,7 +108,7 @@ class Server:
         self._hold = started
         try:
             body = self._carry_out(command, arguments if isinstance(arguments, dict) else {})
-            answer |= {"success": True, **({} if body is None else {"body": body})}
+            answer |= {"success": True, "body": body or {}}  # some clients insist on one
         except (Refused, ExpressionError, ValueError) as error:
             answer |= _failure(str(error), command == "launch")
         except Exception as error:  # of ours: said, and the session goes on

@@ -1,0 +1,1 @@
+"""The session on the whole screen of a terminal (extra `debug`: Textual)."""
