@@ -29,7 +29,7 @@ LARGEST = 1 << 63
 _WORD = 1 << 32
 _REGISTER = re.compile(r"(?:r([ab])(\d{1,2})|r([0-5]))\Z")
 FLAGS: Final = ("z", "n", "c")
-OF_QPU: Final = frozenset(("unif", "pc", "qpu", "instructions", *FLAGS))
+OF_QPU: Final = frozenset(("unif", "pc", "qpu", "qpu_num", "instructions", *FLAGS))
 """Names whose value depends on the QPU, as registers do."""
 
 
@@ -208,7 +208,7 @@ class _Reader:
             return np.asarray(self.state.register(key), np.uint32).view(np.int32).astype(np.int64)
         if node.id in FLAGS:
             return np.asarray(self.state.flag(node.id), bool)
-        if node.id == "lane":
+        if node.id in ("lane", "elem_num"):
             return np.arange(LANES)
         found = self.state.number(node.id)
         if found is None:

@@ -80,7 +80,7 @@ class QpuView:
             return qpu.uniform_address
         if name == "pc":
             return qpu.next_address
-        if name == "qpu":
+        if name in ("qpu", "qpu_num"):
             return qpu.number
         if name == "instructions":
             return qpu.machine.count
