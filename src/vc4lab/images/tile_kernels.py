@@ -21,28 +21,15 @@ from typing import Any, NamedTuple
 
 from vc4lab.images.tiling import TILE_BYTES, UTILE_SHAPES, Tiling, UtileShape
 from vc4lab.optimisations import TILE_TABLES
-from vc4lab.simd import (
-    NativeFunction,
-    Struct,
-    Value,
-    build,
-    const,
-    i8,
-    i16,
-    i32,
-    i32x16,
-    i64,
-    kernel,
-    load,
-    max_,
-    min_,
-    permute_two,
-    ptr,
-    select,
-    store,
-    vec,
-)
+from vc4lab.simd.kernel import kernel
+from vc4lab.simd.members import i8, i16, i32, i32x16, i64, ptr
+from vc4lab.simd.memory import load, store
+from vc4lab.simd.native import NativeFunction, build
+from vc4lab.simd.struct import Struct
 from vc4lab.simd.trace import current
+from vc4lab.simd.types import vec
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import max_, min_, permute_two
 
 _BELOW_TILE = TILE_BYTES - 1
 

@@ -19,26 +19,13 @@ from functools import lru_cache
 
 from vc4lab.memory.guest import MEMORY_MASK
 from vc4lab.memory.host import lazy_zeros
-from vc4lab.simd import (
-    Function,
-    Struct,
-    Value,
-    alloca,
-    call,
-    const,
-    i32,
-    i32x16,
-    i64,
-    load,
-    mask_bits,
-    popcount_,
-    ptr,
-    select,
-    splat,
-    staged,
-    store,
-    vec,
-)
+from vc4lab.simd.kernel import Function, call, staged
+from vc4lab.simd.members import i32, i32x16, i64, ptr
+from vc4lab.simd.memory import alloca, load, store
+from vc4lab.simd.struct import Struct
+from vc4lab.simd.types import vec
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import mask_bits, popcount_
 
 
 def host(base: Value, address: Value) -> Value:

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.simd import (
-    Value,
-    const,
-    i8,
-    i16,
-    i16x16,
-    i32,
-    i32x16,
-    i64,
-    load,
-    reduce_umax,
-    select,
-    splat,
-    staged,
-    store,
-    umax,
-    umin,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import i8, i16, i16x16, i32, i32x16, i64
+from vc4lab.simd.memory import load, store
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import reduce_umax, umax, umin
 
 LANES = 16
 BLOCK = 4 * LANES

@@ -23,26 +23,12 @@ from vc4lab.driver.draws.primitives import MAX_INDEX, MAX_VERTICES
 from vc4lab.memory.native import host, word_at
 from vc4lab.records import declarations as d
 from vc4lab.records import states
-from vc4lab.simd import (
-    NativeFunction,
-    Value,
-    build,
-    const,
-    i1,
-    i8,
-    i32,
-    i32x16,
-    i64,
-    kernel,
-    load,
-    ptr,
-    select,
-    staged,
-    store,
-    umax,
-    umin,
-    var,
-)
+from vc4lab.simd.kernel import kernel, staged
+from vc4lab.simd.members import i1, i8, i32, i32x16, i64, ptr
+from vc4lab.simd.memory import load, store, var
+from vc4lab.simd.native import NativeFunction, build
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import umax, umin
 from vc4lab.v3d.ptb.context import STATE_LIMIT
 
 SHADER_STATE = int(states.GlShaderState.id)

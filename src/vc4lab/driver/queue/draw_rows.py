@@ -26,23 +26,12 @@ from vc4lab.mesa.protocol.work_commands import Clear, DrawVbo
 from vc4lab.mesa.state import draw_run as runs
 from vc4lab.mesa.state.pipe import buffer_offsets
 from vc4lab.mesa.state.walk import BUFFER_WORDS, CLEAR_WORDS, INDICES_WORDS, OFFSET_WORD, Row
-from vc4lab.simd import (
-    Array,
-    NativeFunction,
-    Struct,
-    Value,
-    build,
-    const,
-    i1,
-    i32,
-    i64,
-    kernel,
-    load,
-    ptr,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd.kernel import kernel, staged
+from vc4lab.simd.members import Array, i1, i32, i64, ptr
+from vc4lab.simd.memory import load, store
+from vc4lab.simd.native import NativeFunction, build
+from vc4lab.simd.struct import Struct
+from vc4lab.simd.value import Value, const, select
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.frame_draws import FrameDraws

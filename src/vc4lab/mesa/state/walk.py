@@ -23,22 +23,12 @@ from vc4lab.mesa.protocol import work_commands as work
 from vc4lab.mesa.protocol.codes import Stage
 from vc4lab.mesa.protocol.command import BindObject, Command, Nop
 from vc4lab.mesa.protocol.commands import COMMANDS
-from vc4lab.simd import (
-    NativeFunction,
-    Struct,
-    Value,
-    build,
-    const,
-    i1,
-    i8,
-    i32,
-    i64,
-    kernel,
-    load,
-    ptr,
-    select,
-    staged,
-)
+from vc4lab.simd.kernel import kernel, staged
+from vc4lab.simd.members import i1, i8, i32, i64, ptr
+from vc4lab.simd.memory import load
+from vc4lab.simd.native import NativeFunction, build
+from vc4lab.simd.struct import Struct
+from vc4lab.simd.value import Value, const, select
 
 SETTINGS: tuple[type[Command], ...] = (
     BindObject,

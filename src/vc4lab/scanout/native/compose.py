@@ -6,28 +6,13 @@ from functools import cache
 
 from vc4lab.scanout.native.lines import BLOCK, Layer, line_of, wide
 from vc4lab.scanout.scaling import ONE, WEIGHT_BITS
-from vc4lab.simd import (
-    NativeModule,
-    Value,
-    build,
-    gather,
-    i8,
-    i32,
-    i32x16,
-    i64,
-    iota,
-    kernel,
-    load,
-    masked_load,
-    masked_store,
-    max_,
-    min_,
-    ptr,
-    splat,
-    staged,
-    store,
-    vec,
-)
+from vc4lab.simd.kernel import kernel, staged
+from vc4lab.simd.members import i8, i32, i32x16, i64, ptr
+from vc4lab.simd.memory import gather, load, masked_load, masked_store, store
+from vc4lab.simd.native import NativeModule, build
+from vc4lab.simd.types import vec
+from vc4lab.simd.value import Value, splat
+from vc4lab.simd.vector import iota, max_, min_
 
 COPY, CONSTANT, PREMULTIPLIED, COVERAGE = range(4)
 """Nothing shines through; by the plane's alpha; by the pixels' alpha as well, in two ways."""

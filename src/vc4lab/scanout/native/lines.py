@@ -9,31 +9,14 @@ from functools import cache
 from typing import Any
 
 from vc4lab.images.tiling import SUBTILE_ORDER
-from vc4lab.simd import (
-    Array,
-    NativeModule,
-    Struct,
-    Value,
-    build,
-    gather,
-    i8x16,
-    i16x16,
-    i32,
-    i32x16,
-    i64,
-    iota,
-    kernel,
-    load,
-    max_,
-    min_,
-    ptr,
-    select,
-    splat,
-    staged,
-    store,
-    table,
-    unroll,
-)
+from vc4lab.simd.control import unroll
+from vc4lab.simd.kernel import kernel, staged
+from vc4lab.simd.members import Array, i8x16, i16x16, i32, i32x16, i64, ptr
+from vc4lab.simd.memory import gather, load, store, table
+from vc4lab.simd.native import NativeModule, build
+from vc4lab.simd.struct import Struct
+from vc4lab.simd.value import Value, select, splat
+from vc4lab.simd.vector import iota, max_, min_
 
 BLOCK = 16
 """Pixels that are worked on at once; lines have room for so many more."""

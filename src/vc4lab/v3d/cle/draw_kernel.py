@@ -13,24 +13,12 @@ from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.declarations import IndexedPrimitives
 from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS, GlShaderRecord, NvShaderRecord
 from vc4lab.records.states import GlShaderState, NvShaderState, RenderState
-from vc4lab.simd import (
-    Value,
-    call,
-    call_pointer,
-    const,
-    i1,
-    i8,
-    i32,
-    i64,
-    kernel,
-    load,
-    ptr,
-    select,
-    splat,
-    staged,
-    store,
-    umin,
-)
+from vc4lab.simd.floatmode import call_pointer
+from vc4lab.simd.kernel import call, kernel, staged
+from vc4lab.simd.members import i1, i8, i32, i64, ptr
+from vc4lab.simd.memory import load, store
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import umin
 from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.cle.binning_context import BinningContext, note_draw
 from vc4lab.v3d.ptb.context import DONE, BinnerContext

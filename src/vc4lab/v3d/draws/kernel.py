@@ -13,21 +13,11 @@ from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.native import host
 from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS, GlShaderRecord, NvShaderRecord
 from vc4lab.records.states import GlShaderState, NvShaderState, RenderState
-from vc4lab.simd import (
-    Value,
-    call,
-    call_pointer,
-    const,
-    i1,
-    i32,
-    i64,
-    kernel,
-    load,
-    ptr,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd.floatmode import call_pointer
+from vc4lab.simd.kernel import call, kernel, staged
+from vc4lab.simd.members import i1, i32, i64, ptr
+from vc4lab.simd.memory import load, store
+from vc4lab.simd.value import Value, const, select
 from vc4lab.v3d.checks.addresses import ALIGNMENT
 from vc4lab.v3d.checks.hints import RECORD_ALIGNMENT
 from vc4lab.v3d.draws import pipeline_table as dc

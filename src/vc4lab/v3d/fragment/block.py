@@ -11,30 +11,13 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.optimisations import SCALED_DEPTHS
 from vc4lab.qpu.jit.emitter import emit_program
 from vc4lab.records.codes import Compare
-from vc4lab.simd import (
-    Value,
-    call_pointer,
-    const,
-    f32,
-    f32x16,
-    fmax_,
-    fmin_,
-    i32,
-    i32x16,
-    is_nan,
-    load,
-    mask16,
-    mask_bits,
-    mask_from_bits,
-    opaque,
-    popcount_,
-    ptr,
-    select,
-    splat,
-    staged,
-    store,
-    var,
-)
+from vc4lab.simd.floatmode import call_pointer
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import f32, f32x16, i32, i32x16, ptr
+from vc4lab.simd.memory import load, opaque, store, var
+from vc4lab.simd.types import mask16
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import fmax_, fmin_, is_nan, mask_bits, mask_from_bits, popcount_
 from vc4lab.v3d.fragment.counting import CountingEnvironment, add, place_of
 from vc4lab.v3d.fragment.early_depth import may_pass, passing
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment, Interpolants

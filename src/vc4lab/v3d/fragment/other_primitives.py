@@ -15,23 +15,11 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.records.states import MAX_POINT_SIZE
-from vc4lab.simd import (
-    Value,
-    abs_,
-    const,
-    f32,
-    fmax_,
-    fmin_,
-    i1,
-    i32,
-    is_nan,
-    load,
-    max_,
-    min_,
-    select,
-    sqrt_,
-    staged,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import f32, i1, i32
+from vc4lab.simd.memory import load
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import abs_, fmax_, fmin_, is_nan, max_, min_, sqrt_
 from vc4lab.v3d.fragment.block import BlockShader
 from vc4lab.v3d.pse.coverage import for_each_block
 from vc4lab.v3d.pse.setup import (

@@ -21,32 +21,14 @@ from vc4lab.qpu.jit.core import looks_back
 from vc4lab.qpu.jit.emitter import emit_interleaved
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.plan import plan
-from vc4lab.simd import (
-    Function,
-    Struct,
-    Value,
-    alloca,
-    call,
-    const,
-    f32,
-    i1,
-    i32,
-    i32x16,
-    i64,
-    iota,
-    load,
-    mask_bits,
-    masked_store,
-    popcount_,
-    ptr,
-    select,
-    shuffle,
-    splat,
-    staged,
-    store,
-    vec,
-)
+from vc4lab.simd.kernel import Function, call, staged
+from vc4lab.simd.members import f32, i1, i32, i32x16, i64, ptr
+from vc4lab.simd.memory import alloca, load, masked_store, store
+from vc4lab.simd.struct import Struct
 from vc4lab.simd.trace import current
+from vc4lab.simd.types import vec
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import iota, mask_bits, popcount_, shuffle
 from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment
 from vc4lab.v3d.fragment.triangle_batch import (

@@ -17,21 +17,11 @@ from typing import Any
 from vc4lab.optimisations import THOROUGH_BUILDS
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Unsupported
-from vc4lab.simd import (
-    Function,
-    NativeFunction,
-    NativeModule,
-    Value,
-    build,
-    call_with_flags,
-    const,
-    i32,
-    kept,
-    place,
-    ptr,
-    select,
-    thorough_image,
-)
+from vc4lab.simd.floatmode import call_with_flags
+from vc4lab.simd.kernel import Function
+from vc4lab.simd.members import i32, ptr
+from vc4lab.simd.native import NativeFunction, NativeModule, build, kept, place, thorough_image
+from vc4lab.simd.value import Value, const, select
 from vc4lab.v3d.state.tile_context import MAX_VARYINGS, STATUS_DEOPT, VERTICES, FragmentKey
 
 MAX_PIPELINES = 1024

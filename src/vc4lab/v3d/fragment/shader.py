@@ -14,25 +14,11 @@ from vc4lab.memory.native import host
 from vc4lab.qpu.isa.registers import Write
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Noted
-from vc4lab.simd import (
-    Cell,
-    Value,
-    any_,
-    const,
-    i1,
-    i8,
-    i32,
-    i32x16,
-    iota,
-    load,
-    mask16,
-    opaque,
-    ptr,
-    select,
-    splat,
-    store,
-    var,
-)
+from vc4lab.simd.members import i1, i8, i32, i32x16, ptr
+from vc4lab.simd.memory import Cell, load, opaque, store, var
+from vc4lab.simd.types import mask16
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import any_, iota
 from vc4lab.v3d.state import tile_context as tc
 from vc4lab.v3d.state.frame_mode import PLANE_BYTES, SAMPLE_BYTES
 from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey, TileContext

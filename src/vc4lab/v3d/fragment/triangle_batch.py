@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from vc4lab.simd import (
-    Value,
-    alloca,
-    call_pointer,
-    const,
-    f32,
-    f32x16,
-    i1,
-    i16,
-    i32,
-    i64,
-    load,
-    ptr,
-    select,
-    splat,
-    staged,
-    var,
-)
+from vc4lab.simd.floatmode import call_pointer
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import f32, f32x16, i1, i16, i32, i64, ptr
+from vc4lab.simd.memory import alloca, load, var
+from vc4lab.simd.value import Value, const, select, splat
 from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
 from vc4lab.v3d.fragment.early_depth import rejects_early
 from vc4lab.v3d.pse import batch as tb

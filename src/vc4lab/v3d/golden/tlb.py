@@ -10,21 +10,12 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.qpu.program.program import Program
-from vc4lab.simd import (
-    Function,
-    NativeFunction,
-    Struct,
-    Value,
-    build,
-    const,
-    i32,
-    i32x16,
-    load,
-    ptr,
-    staged,
-    store,
-    var,
-)
+from vc4lab.simd.kernel import Function, staged
+from vc4lab.simd.members import i32, i32x16, ptr
+from vc4lab.simd.memory import load, store, var
+from vc4lab.simd.native import NativeFunction, build
+from vc4lab.simd.struct import Struct
+from vc4lab.simd.value import Value, const
 from vc4lab.v3d.fragment.counting import CountingEnvironment
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment, flags_part
 from vc4lab.v3d.state.tile_context import FragmentBatch, FragmentKey, FragmentQueue, TileContext

@@ -10,21 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from vc4lab.simd import (
-    Value,
-    const,
-    f32,
-    i32,
-    i32x16,
-    load,
-    mask_bits,
-    mask_from_bits,
-    min_,
-    select,
-    splat,
-    staged,
-    table,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import f32, i32, i32x16
+from vc4lab.simd.memory import load, table
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import mask_bits, mask_from_bits, min_
 from vc4lab.v3d.pse.setup import Box, Edge
 from vc4lab.v3d.state.frame_mode import BLOCK, LANE_X, LANE_Y
 

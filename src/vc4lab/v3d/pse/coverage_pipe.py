@@ -11,20 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd import (
-    Value,
-    const,
-    f32,
-    i32,
-    i32x16,
-    i64,
-    mask_from_bits,
-    min_,
-    popcount_,
-    select,
-    splat,
-    staged,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import f32, i32, i32x16, i64
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import mask_from_bits, min_, popcount_
 from vc4lab.v3d.pse.setup import Planes, Vertex, bounding_box, oriented_edge
 from vc4lab.v3d.state.frame_mode import SAMPLE_BYTES
 from vc4lab.v3d.state.render_state import CLOCKWISE_IS_FORWARD, ENABLE_FORWARD, ENABLE_REVERSE

@@ -18,27 +18,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vc4lab.memory.native import host
-from vc4lab.simd import (
-    Cell,
-    Value,
-    alloca,
-    const,
-    f32,
-    fabs_,
-    fmax_,
-    i32,
-    i64,
-    load,
-    max_,
-    min_,
-    opaque,
-    prefetch,
-    select,
-    staged,
-    store,
-    umin,
-    vec,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import f32, i32, i64
+from vc4lab.simd.memory import Cell, alloca, load, opaque, prefetch, store
+from vc4lab.simd.types import vec
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import fabs_, fmax_, max_, min_, umin
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
 from vc4lab.v3d.tile_lists.primitive_decoder import CLIP_ENTRY_BYTES, Decoder
 from vc4lab.v3d.unknowns import Unknowns

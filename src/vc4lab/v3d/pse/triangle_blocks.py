@@ -7,34 +7,14 @@ without a pixel is overwritten by the next one: a processor could not guess whic
 from __future__ import annotations
 
 from vc4lab.optimisations import COMPRESSED_BLOCKS
-from vc4lab.simd import (
-    Type,
-    Value,
-    compress,
-    const,
-    f32,
-    f32x16,
-    fmax_,
-    fmin_,
-    i16,
-    i32,
-    i32x16,
-    i64,
-    load,
-    mask_bits,
-    min_,
-    popcount_,
-    select,
-    shuffle,
-    splat,
-    staged,
-    store,
-    table,
-    unroll,
-    vec,
-)
-from vc4lab.simd.members import Field
+from vc4lab.simd.control import unroll
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import Field, f32, f32x16, i16, i32, i32x16, i64
+from vc4lab.simd.memory import load, store, table
 from vc4lab.simd.trace import current
+from vc4lab.simd.types import Type, vec
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import compress, fmax_, fmin_, mask_bits, min_, popcount_, shuffle
 from vc4lab.v3d.pse import batch as tb
 from vc4lab.v3d.pse.batch import CoveredBlock, TriangleBatch, TriangleGroup, block_bytes
 from vc4lab.v3d.pse.coverage import COLUMNS_BELOW, ROWS_BELOW, lanes_of_quads, quads_of

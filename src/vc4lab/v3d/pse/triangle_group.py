@@ -11,29 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vc4lab.simd import (
-    Type,
-    Value,
-    const,
-    f32,
-    f64,
-    floor_,
-    fmax_,
-    fmin_,
-    i32,
-    i64,
-    iota,
-    is_nan,
-    load,
-    mask_bits,
-    max_,
-    min_,
-    select,
-    splat,
-    staged,
-    store,
-    vec,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import f32, f64, i32, i64
+from vc4lab.simd.memory import load, store
+from vc4lab.simd.types import Type, vec
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import floor_, fmax_, fmin_, iota, is_nan, mask_bits, max_, min_
 from vc4lab.v3d.pse.batch import (
     CORNERS,
     GROUP_SIZE,

@@ -11,27 +11,12 @@ from __future__ import annotations
 
 from vc4lab.optimisations import INDEX_RUNS
 from vc4lab.records.codes import ListData
-from vc4lab.simd import (
-    Type,
-    Value,
-    compress,
-    const,
-    gather,
-    i1,
-    i32,
-    i64,
-    iota,
-    load,
-    mask_bits,
-    min_,
-    popcount_,
-    select,
-    splat,
-    staged,
-    store,
-    umin,
-    vec,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import i1, i32, i64
+from vc4lab.simd.memory import gather, load, store
+from vc4lab.simd.types import Type, vec
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import compress, iota, mask_bits, min_, popcount_, umin
 from vc4lab.v3d.pse import batch as tb
 from vc4lab.v3d.pse.batch import BatchDraw, BatchResult, DecodedTriangles, DecoderState, TriangleBatch
 from vc4lab.v3d.pse.setup import Box, Raster, VertexSource, substitute_clipped, window

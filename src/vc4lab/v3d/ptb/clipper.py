@@ -10,31 +10,12 @@ All arithmetic in float64, so cutting adds no visible error.
 from __future__ import annotations
 
 from vc4lab.memory.native import host
-from vc4lab.simd import (
-    Value,
-    all_,
-    alloca,
-    any_,
-    call,
-    const,
-    f32,
-    f32x16,
-    f64,
-    fabs_,
-    floor_,
-    fmax_,
-    fmin_,
-    i8,
-    i32,
-    kernel,
-    load,
-    ptr,
-    select,
-    splat,
-    staged,
-    store,
-    unroll,
-)
+from vc4lab.simd.control import unroll
+from vc4lab.simd.kernel import call, kernel, staged
+from vc4lab.simd.members import f32, f32x16, f64, i8, i32, ptr
+from vc4lab.simd.memory import alloca, load, store
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import all_, any_, fabs_, floor_, fmax_, fmin_
 from vc4lab.v3d.ptb.context import CLIP_PLANES, MAX_POLYGON, BinnerContext
 from vc4lab.v3d.ptb.list_writer import allocate
 from vc4lab.v3d.tile_lists.primitive_decoder import CLIP_ENTRY_BYTES

@@ -13,30 +13,11 @@ from __future__ import annotations
 from vc4lab.memory.native import host
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.states import MAX_POINT_SIZE
-from vc4lab.simd import (
-    Value,
-    alloca,
-    call,
-    const,
-    f32,
-    fabs_,
-    fmax_,
-    fmin_,
-    i1,
-    i8,
-    i16,
-    i32,
-    i64,
-    kernel,
-    load,
-    max_,
-    min_,
-    popcount_,
-    ptr,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd.kernel import call, kernel, staged
+from vc4lab.simd.members import f32, i1, i8, i16, i32, i64, ptr
+from vc4lab.simd.memory import alloca, load, store
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import fabs_, fmax_, fmin_, max_, min_, popcount_
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.clipper import (
     CORNER_BYTES,

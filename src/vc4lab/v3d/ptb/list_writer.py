@@ -13,23 +13,11 @@ from collections.abc import Sequence
 from vc4lab.memory.native import host
 from vc4lab.records.declarations import Branch, Return
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_BRANCH, ESCAPE_END
-from vc4lab.simd import (
-    Value,
-    call,
-    const,
-    i1,
-    i8,
-    i16,
-    i32,
-    i64,
-    kernel,
-    load,
-    ptr,
-    select,
-    staged,
-    store,
-    usub_sat,
-)
+from vc4lab.simd.kernel import call, kernel, staged
+from vc4lab.simd.members import i1, i8, i16, i32, i64, ptr
+from vc4lab.simd.memory import load, store
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import usub_sat
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.ptb.overwritten import keep

@@ -20,28 +20,12 @@ from vc4lab.records.states import (
     RhtXBoundary,
     ViewportOffset,
 )
-from vc4lab.simd import (
-    Value,
-    alloca,
-    call,
-    const,
-    f32,
-    fabs_,
-    i8,
-    i32,
-    i64,
-    kernel,
-    load,
-    max_,
-    min_,
-    ptr,
-    select,
-    splat,
-    staged,
-    store,
-    table,
-    vec,
-)
+from vc4lab.simd.kernel import call, kernel, staged
+from vc4lab.simd.members import f32, i8, i32, i64, ptr
+from vc4lab.simd.memory import alloca, load, store, table
+from vc4lab.simd.types import vec
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import fabs_, max_, min_
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import WORK_PER_CALL, BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import RETURN, close_list, write_state

@@ -16,24 +16,12 @@ from typing import Any
 from vc4lab.memory.native import host
 from vc4lab.records.codes import ListPrimitive, VgPrimitive
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE
-from vc4lab.simd import (
-    Type,
-    Value,
-    alloca,
-    const,
-    i1,
-    i8,
-    i16,
-    i32,
-    kernel,
-    load,
-    max_,
-    min_,
-    ptr,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd.kernel import kernel, staged
+from vc4lab.simd.members import i1, i8, i16, i32, ptr
+from vc4lab.simd.memory import alloca, load, store
+from vc4lab.simd.types import Type
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import max_, min_
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import DONE, BinnerContext, DirectContext, TileState
 from vc4lab.v3d.ptb.lines_and_triangles import line_ends, vertex_index

@@ -13,33 +13,13 @@ from typing import Any
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.native import host
 from vc4lab.records.codes import PrimitiveMode
-from vc4lab.simd import (
-    Array,
-    Struct,
-    Value,
-    compress,
-    const,
-    gather,
-    i8x16,
-    i16,
-    i16x16,
-    i32,
-    i32x16,
-    i64,
-    iota,
-    load,
-    mask16,
-    mask_bits,
-    max_,
-    min_,
-    popcount_,
-    select,
-    shuffle,
-    splat,
-    staged,
-    store,
-    vec,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import Array, i8x16, i16, i16x16, i32, i32x16, i64
+from vc4lab.simd.memory import gather, load, store
+from vc4lab.simd.struct import Struct
+from vc4lab.simd.types import mask16, vec
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import compress, iota, mask_bits, max_, min_, popcount_, shuffle
 from vc4lab.v3d.ptb.clipper import OUT_BAD, OUT_CUT, OUT_VOLUME
 from vc4lab.v3d.ptb.context import STAMP_BIT, BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import triangle_coding

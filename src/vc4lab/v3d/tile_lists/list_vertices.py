@@ -13,28 +13,13 @@ from typing import TYPE_CHECKING
 from vc4lab.memory.native import Stream, StreamMemory, append, host
 from vc4lab.records.primitives import ESCAPE_BRANCH
 from vc4lab.records.states import TRIANGLES_16_BIT, RenderState
-from vc4lab.simd import (
-    Function,
-    NativeFunction,
-    Struct,
-    Value,
-    build,
-    call,
-    const,
-    i1,
-    i8,
-    i16,
-    i32,
-    kernel,
-    load,
-    min_,
-    nested,
-    popcount_,
-    ptr,
-    select,
-    staged,
-    store,
-)
+from vc4lab.simd.kernel import Function, call, kernel, staged
+from vc4lab.simd.members import i1, i8, i16, i32, nested, ptr
+from vc4lab.simd.memory import load, store
+from vc4lab.simd.native import NativeFunction, build
+from vc4lab.simd.struct import Struct
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import min_, popcount_
 from vc4lab.v3d.tile_lists import primitive_decoder as pd
 from vc4lab.v3d.tile_lists.scan_context import EXPANDED, MAX_VERTICES, DrawEntry, Segment
 

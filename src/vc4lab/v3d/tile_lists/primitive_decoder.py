@@ -30,26 +30,12 @@ from vc4lab.optimisations import INDEX_RUNS
 from vc4lab.records.codes import ListData, ListPrimitive
 from vc4lab.records.declarations import ClippedList, CompressedList
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_BRANCH, ESCAPE_END
-from vc4lab.simd import (
-    Function,
-    Value,
-    const,
-    i1,
-    i8,
-    i16,
-    i32,
-    i64,
-    kernel,
-    load,
-    max_,
-    min_,
-    ptr,
-    select,
-    staged,
-    store,
-    var,
-    vec,
-)
+from vc4lab.simd.kernel import Function, kernel, staged
+from vc4lab.simd.members import i1, i8, i16, i32, i64, ptr
+from vc4lab.simd.memory import load, store, var
+from vc4lab.simd.types import vec
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import max_, min_
 from vc4lab.v3d.tile_lists import scan_context as sc
 from vc4lab.v3d.tile_lists.scan_context import DrawEntry, ScanContext
 

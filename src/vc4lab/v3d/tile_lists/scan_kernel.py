@@ -15,25 +15,12 @@ from vc4lab.records.control import STATE_RECORD_BYTES, ids_of, records_of
 from vc4lab.records.declarations import Branch, BranchToSublist, Halt, Return
 from vc4lab.records.payload import BinnerState, Compressed, Frame, Ignored, Primitives, Semaphore
 from vc4lab.records.states import RenderState
-from vc4lab.simd import (
-    Function,
-    Value,
-    alloca,
-    call,
-    const,
-    i1,
-    i8,
-    i32,
-    kernel,
-    load,
-    min_,
-    ptr,
-    select,
-    splat,
-    staged,
-    store,
-    unroll,
-)
+from vc4lab.simd.control import unroll
+from vc4lab.simd.kernel import Function, call, kernel, staged
+from vc4lab.simd.members import i1, i8, i32, ptr
+from vc4lab.simd.memory import alloca, load, store
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import min_
 from vc4lab.v3d.state.native_records import is_one_of, note_record, size_among
 from vc4lab.v3d.state.render_state import STATE_WORDS, apply_record_native
 from vc4lab.v3d.tile_lists import scan_context as sc

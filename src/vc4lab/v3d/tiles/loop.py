@@ -17,22 +17,13 @@ from collections.abc import Sequence
 
 from vc4lab.memory.native import Stream, append
 from vc4lab.optimisations import UNTOUCHED_TILES
-from vc4lab.simd import (
-    Value,
-    atomic_add,
-    call_pointer,
-    const,
-    i1,
-    i32,
-    i64,
-    load,
-    popcount_,
-    ptr,
-    select,
-    staged,
-    store,
-)
 from vc4lab.simd import i32 as word
+from vc4lab.simd.floatmode import call_pointer
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import i1, i32, i64, ptr
+from vc4lab.simd.memory import atomic_add, load, store
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import popcount_
 from vc4lab.v3d.fragment.counting import add, place_of
 from vc4lab.v3d.state import tile_context as tc
 from vc4lab.v3d.state.frame_mode import COLOUR, TILE_WORDS, SurfaceOp

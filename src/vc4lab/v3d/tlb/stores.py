@@ -19,24 +19,12 @@ from vc4lab.images.tile_kernels import column_offset, combine, row_offset
 from vc4lab.images.tiling import UTILE_SHAPES, Tiling
 from vc4lab.memory.native import host
 from vc4lab.records.codes import Decimate, TileFormat
-from vc4lab.simd import (
-    Value,
-    alloca,
-    const,
-    i1,
-    i8,
-    i16,
-    i32,
-    i32x16,
-    load,
-    min_,
-    select,
-    shuffle,
-    splat,
-    staged,
-    store,
-    vec,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import i1, i8, i16, i32, i32x16
+from vc4lab.simd.memory import alloca, load, store
+from vc4lab.simd.types import vec
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import min_, shuffle
 from vc4lab.v3d.state.frame_mode import (
     COLOUR,
     LANE_X,

@@ -6,21 +6,12 @@ Source: hardware reference 3.3, 7.10, 7.11.
 from __future__ import annotations
 
 from vc4lab.memory.native import host
-from vc4lab.simd import (
-    Value,
-    const,
-    i8,
-    i32,
-    i32x16,
-    load,
-    mask16,
-    select,
-    shuffle,
-    splat,
-    staged,
-    store,
-    vec,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import i8, i32, i32x16
+from vc4lab.simd.memory import load, store
+from vc4lab.simd.types import mask16, vec
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import shuffle
 from vc4lab.v3d.state.frame_mode import (
     MULTISAMPLE,
     PART_COLOUR,

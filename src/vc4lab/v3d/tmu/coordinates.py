@@ -16,24 +16,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vc4lab.records.texture import Wrap
-from vc4lab.simd import (
-    Value,
-    any_,
-    const,
-    f32,
-    fabs_,
-    floor_,
-    fmax_,
-    fmin_,
-    i32,
-    i32x16,
-    max_,
-    min_,
-    select,
-    shuffle,
-    staged,
-    umin,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import f32, i32, i32x16
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import any_, fabs_, floor_, fmax_, fmin_, max_, min_, shuffle, umin
 
 COORDINATE_LIMIT = 0x4B800000
 """2**24 as a float word: larger floats are even integers; repeat and mirror see no difference."""

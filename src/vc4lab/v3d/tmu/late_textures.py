@@ -13,22 +13,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from vc4lab.simd import (
-    Array,
-    Struct,
-    Value,
-    alloca,
-    call,
-    call_pointer,
-    const,
-    i32,
-    i32x16,
-    kernel,
-    load,
-    ptr,
-    splat,
-    store,
-)
+from vc4lab.simd.floatmode import call_pointer
+from vc4lab.simd.kernel import call, kernel
+from vc4lab.simd.members import Array, i32, i32x16, ptr
+from vc4lab.simd.memory import alloca, load, store
+from vc4lab.simd.struct import Struct
+from vc4lab.simd.value import Value, const, splat
 from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
 from vc4lab.v3d.tmu.texture_slots import PARAMETERS, TextureSlot, fill_slot, padded, same_parameters
 

@@ -15,24 +15,11 @@ from typing import Any
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.memory.native import TouchedLines
 from vc4lab.records.texture import TextureType, Wrap
-from vc4lab.simd import (
-    Function,
-    Value,
-    any_,
-    call,
-    const,
-    f32,
-    gather,
-    i32,
-    i32x16,
-    load,
-    max_,
-    min_,
-    permute,
-    ptr,
-    select,
-    staged,
-)
+from vc4lab.simd.kernel import Function, call, staged
+from vc4lab.simd.members import f32, i32, i32x16, ptr
+from vc4lab.simd.memory import gather, load
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import any_, max_, min_, permute
 from vc4lab.v3d.tmu.coordinates import (
     BIAS_LIMIT,
     COORDINATE_LIMIT,

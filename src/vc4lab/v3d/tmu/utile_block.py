@@ -13,25 +13,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.optimisations import NEIGHBOUR_UTILES, WHOLE_UTILES
-from vc4lab.simd import (
-    Value,
-    alloca,
-    any_,
-    const,
-    i32,
-    i32x16,
-    i64,
-    load,
-    min_,
-    permute,
-    select,
-    shuffle,
-    staged,
-    store,
-    vec,
-)
+from vc4lab.simd.kernel import staged
+from vc4lab.simd.members import i32, i32x16, i64
+from vc4lab.simd.memory import alloca, load, store
 from vc4lab.simd.trace import current
-from vc4lab.simd.vector import permute_two
+from vc4lab.simd.types import vec
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import any_, min_, permute, permute_two, shuffle
 from vc4lab.v3d.tmu.state import LevelLayout
 
 if TYPE_CHECKING:

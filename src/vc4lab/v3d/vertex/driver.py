@@ -18,36 +18,16 @@ from typing import Any
 from vc4lab.memory import lazy_zeros
 from vc4lab.memory.native import host
 from vc4lab.optimisations import SHARED_SHADING
-from vc4lab.simd import (
-    FP_INVALID,
-    FP_OVERFLOW,
-    NativeFunction,
-    NativeModule,
-    Struct,
-    Value,
-    any_,
-    atomic_add,
-    build,
-    call_pointer,
-    call_with_flags,
-    const,
-    f32,
-    i16,
-    i32,
-    i32x16,
-    i64,
-    is_nan,
-    kernel,
-    load,
-    mask16,
-    min_,
-    ptr,
-    select,
-    staged,
-    store,
-    var,
-)
+from vc4lab.simd.floatmode import FP_INVALID, FP_OVERFLOW, call_pointer, call_with_flags
+from vc4lab.simd.kernel import kernel, staged
+from vc4lab.simd.members import f32, i16, i32, i32x16, i64, ptr
+from vc4lab.simd.memory import atomic_add, load, store, var
+from vc4lab.simd.native import NativeFunction, NativeModule, build
+from vc4lab.simd.struct import Struct
 from vc4lab.simd.team import PART_ARGUMENTS, Team, TeamState
+from vc4lab.simd.types import mask16
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import any_, is_nan, min_
 from vc4lab.v3d.vertex.context import (
     CHUNK,
     DEOPT,

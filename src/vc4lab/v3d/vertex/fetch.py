@@ -13,39 +13,14 @@ from __future__ import annotations
 from functools import lru_cache
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.simd import (
-    Function,
-    NativeFunction,
-    NativeModule,
-    Value,
-    any_,
-    build,
-    call,
-    clz_,
-    const,
-    i8,
-    i8x16,
-    i16,
-    i32,
-    i32x16,
-    i64,
-    iota,
-    kernel,
-    load,
-    mask_bits,
-    mask_from_bits,
-    max_,
-    min_,
-    ptr,
-    select,
-    shuffle,
-    splat,
-    staged,
-    store,
-    table,
-    unroll,
-    vec,
-)
+from vc4lab.simd.control import unroll
+from vc4lab.simd.kernel import Function, call, kernel, staged
+from vc4lab.simd.members import i8, i8x16, i16, i32, i32x16, i64, ptr
+from vc4lab.simd.memory import load, store, table
+from vc4lab.simd.native import NativeFunction, NativeModule, build
+from vc4lab.simd.types import vec
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import any_, clz_, iota, mask_bits, mask_from_bits, max_, min_, shuffle
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.vertex.context import VERTEX_BATCH, NvContext, VertexContext, VertexKey
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES

@@ -11,31 +11,14 @@ from vc4lab.memory.native import host
 from vc4lab.qpu.jit.emitter import emit_program
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Noted, Unsupported
-from vc4lab.simd import (
-    Value,
-    address_of,
-    alloca,
-    any_,
-    call,
-    call_pointer,
-    const,
-    i8,
-    i32,
-    i32x16,
-    imported,
-    iota,
-    kernel,
-    load,
-    mask16,
-    mask_bits,
-    ptr,
-    select,
-    splat,
-    store,
-    table,
-    unroll,
-    var,
-)
+from vc4lab.simd.control import unroll
+from vc4lab.simd.floatmode import address_of, call_pointer, imported
+from vc4lab.simd.kernel import call, kernel
+from vc4lab.simd.members import i8, i32, i32x16, ptr
+from vc4lab.simd.memory import alloca, load, store, table, var
+from vc4lab.simd.types import mask16
+from vc4lab.simd.value import Value, const, select, splat
+from vc4lab.simd.vector import any_, iota, mask_bits
 from vc4lab.v3d.tmu.requests import Requests, TexturingEnvironment, texture_numbers
 from vc4lab.v3d.vertex.context import ENDLESS, LEFT, REFUSED, STARVES, VertexContext, VertexKey
 from vc4lab.v3d.vertex.driver import BATCH_ARGS, SHADE, description

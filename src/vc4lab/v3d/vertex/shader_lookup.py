@@ -25,27 +25,15 @@ from vc4lab.records.shader import (
     gl_record_size,
 )
 from vc4lab.records.states import GlShaderState
-from vc4lab.simd import (
-    Struct,
-    Value,
-    any_,
-    call_pointer,
-    const,
-    i1,
-    i8,
-    i16,
-    i32,
-    i64,
-    kernel,
-    load,
-    ptr,
-    select,
-    staged,
-    store,
-    umin,
-    vec,
-)
+from vc4lab.simd.floatmode import call_pointer
+from vc4lab.simd.kernel import kernel, staged
+from vc4lab.simd.members import i1, i8, i16, i32, i64, ptr
+from vc4lab.simd.memory import load, store
+from vc4lab.simd.struct import Struct
 from vc4lab.simd.team import TeamState
+from vc4lab.simd.types import vec
+from vc4lab.simd.value import Value, const, select
+from vc4lab.simd.vector import any_, umin
 from vc4lab.v3d.checks.addresses import ALIGNMENT, BOTH_ALIASES, PAGE_SHIFT, UNCACHED_ALIAS
 from vc4lab.v3d.events import Use
 from vc4lab.v3d.vertex.context import DONE, VertexContext

@@ -10,28 +10,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from vc4lab.simd import (
-    Function,
-    Struct,
-    Value,
-    const,
-    gather,
-    i8,
-    i16,
-    i32,
-    i32x16,
-    iota,
-    load,
-    mask16,
-    ptr,
-    scatter,
-    select,
-    splat,
-    staged,
-    store,
-)
 from vc4lab.simd.eager import running
-from vc4lab.simd.value import const_bits
+from vc4lab.simd.kernel import Function, staged
+from vc4lab.simd.members import i8, i16, i32, i32x16, ptr
+from vc4lab.simd.memory import gather, load, scatter, store
+from vc4lab.simd.struct import Struct
+from vc4lab.simd.types import mask16
+from vc4lab.simd.value import Value, const, const_bits, select, splat
+from vc4lab.simd.vector import iota
 from vc4lab.v3d.vpm.shader_rows import LANES, MAX_READS, ROW_BYTES, WINDOW_ROWS
 
 HORIZONTAL, _LANED = 1 << 11, 1 << 10
