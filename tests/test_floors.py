@@ -13,7 +13,7 @@ import vc4lab
 
 SOURCES = Path(vc4lab.__file__).parent
 FLOORS = (
-    {"bits", "cache", "capture", "diagnostics", "files", "images", "interruption"}
+    {"bits", "bounded", "cache", "capture", "diagnostics", "files", "images", "interruption"}
     | {"listeners", "memory", "optimisations", "options", "ranges", "registers", "scanout", "simd"}
     | {"temporary", "toml_files"},
     {"qpu", "records"},

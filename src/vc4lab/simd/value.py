@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bounded import Bounded
 from vc4lab.simd.operators import ABSORBING, COMMUTATIVE, FOLD, INVERSE, NEUTRAL, Conversions, Operand
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import (
@@ -27,16 +28,13 @@ Number = int | float
 # -- making values
 
 
-_constants: dict[tuple[Type, int], Value] = {}
-_MAX_CONSTANTS = 1 << 15
+_constants: Bounded[tuple[Type, int], Value] = Bounded(1 << 15)
 
 
 def const_bits(type_: Type, bits: int) -> Value:
     """A constant with the raw element bits in every lane."""
     known = _constants.get((type_, bits))
     if known is None:
-        if len(_constants) >= _MAX_CONSTANTS:
-            _constants.clear()
         known = _constants[type_, bits] = Value(type_, splat_literal(type_, bits), bits)
     return known
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vc4lab.bits import signed32
+from vc4lab.bounded import Bounded
 from vc4lab.driver.draws.placing import MOST_CHANGES, SHADER_STATE_BYTES, native_place
 from vc4lab.driver.draws.plans import FIXED, KNOWN, Move, Piece, Placed, Sink
 from vc4lab.driver.gpu.memory import OutOfMemory
@@ -40,15 +41,13 @@ class Values:
     """Numbers for the bytes of state records: equal ones have the same."""
 
     def __init__(self) -> None:
-        self._numbers: dict[bytes, int] = {}
+        self._numbers: Bounded[bytes, int] = Bounded(MOST_VALUES)
         self._next = count()
 
     def number(self, record: bytes) -> int:
         """Its number; after very many others it may get another one."""
         known = self._numbers.get(record)
         if known is None:
-            if len(self._numbers) >= MOST_VALUES:
-                self._numbers.clear()
             known = self._numbers[record] = next(self._next)
         return known
 

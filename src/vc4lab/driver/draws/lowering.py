@@ -18,7 +18,7 @@ import numpy as np
 
 from vc4lab.driver.compiler.interface import Primitives
 from vc4lab.driver.draws.frame_draws import Moving, Vertices
-from vc4lab.driver.draws.pipeline import MAX_KNOWN, IdentityCache, Pipeline, kind_of, make_pipeline
+from vc4lab.driver.draws.pipeline import IdentityCache, Pipeline, kind_of, make_pipeline
 from vc4lab.driver.draws.plans import ARRAYS, INDEXED
 from vc4lab.driver.draws.polygons import drawn_as, flat_varyings, without
 from vc4lab.driver.draws.prepared import PreparedDraw
@@ -342,13 +342,13 @@ class DrawAdder:
         if made is None or not made.is_valid:
             made, lasts = self._prepare(job.target, moved or shared.state, draw)
             if made.moves:
-                _keep(shared.moving, kind, made)
+                shared.moving[kind] = made
                 if self._add_known(job, made, uniforms, whole, vertices=vertices):
                     return True
                 if draw.primitive_restart:
                     made, lasts = self._prepare(job.target, moved or shared.state, draw, may_move=False)
             if lasts and not made.moves:
-                _keep(shared.prepared, key, made)
+                shared.prepared[key] = made
         return self._add_known(job, made, uniforms, whole, lasts=lasts)
 
     def _add_known(
@@ -415,10 +415,3 @@ class DrawAdder:
         start = self.memory.arena.next
         made = self.lowering.prepare(target, state, draw, may_move=may_move)
         return made, self.memory.arena.next == start
-
-
-def _keep(known: dict[Any, Any], key: Any, made: PreparedDraw) -> None:
-    """Keep a draw among the known ones; of too many, only this one."""
-    if len(known) >= MAX_KNOWN:
-        known.clear()
-    known[key] = made

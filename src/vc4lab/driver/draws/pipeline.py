@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bounded import Bounded
 from vc4lab.driver.compiler.interface import (
     ALL_SAMPLES,
     ColorTarget,
@@ -37,15 +38,13 @@ class IdentityCache:
     """Values by objects that stay the same, which it keeps alive as long."""
 
     def __init__(self) -> None:
-        self._values: dict[tuple[Any, ...], tuple[tuple[Any, ...], Any]] = {}
+        self._values: Bounded[tuple[Any, ...], tuple[tuple[Any, ...], Any]] = Bounded(MAX_KNOWN)
 
     def get(self, objects: tuple[Any, ...], plain: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """The value for these very objects and equal plain values."""
         key = (*map(id, objects), *plain)
         known = self._values.get(key)
         if known is None:
-            if len(self._values) >= MAX_KNOWN:
-                self._values.clear()
             known = self._values[key] = objects, make()
         return known[1]
 

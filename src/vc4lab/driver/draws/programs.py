@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from vc4lab.bounded import Bounded
 from vc4lab.driver.compiler.interface import CompiledShader, CompiledVertex, FragmentKey, VertexKey
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ CompileVertex = Callable[[str, VertexKey], CompiledVertex]
 MAX_PROGRAMS = 4096
 Known = tuple[str, FragmentKey | VertexKey, CompiledShader | CompiledVertex]
 """A shader, its key, and what it was compiled to."""
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class CompileError(Exception):
@@ -59,8 +58,10 @@ class Programs:
     def __init__(self, memory: GpuMemory, compiler: Compiler) -> None:
         self._memory = memory
         self._compiler = compiler
-        self._fragments: dict[tuple[str, FragmentKey], PlacedFragment | CompileError] = {}
-        self._vertices: dict[tuple[str, VertexKey], PlacedVertex | CompileError] = {}
+        self._fragments: Bounded[tuple[str, FragmentKey], PlacedFragment | CompileError] = Bounded(
+            MAX_PROGRAMS
+        )
+        self._vertices: Bounded[tuple[str, VertexKey], PlacedVertex | CompileError] = Bounded(MAX_PROGRAMS)
         self._code: dict[bytes, int] = {}
 
     def fragment(self, text: str, key: FragmentKey) -> PlacedFragment:
@@ -72,7 +73,7 @@ class Programs:
                 known = PlacedFragment(shader, self._place(shader))
             except CompileError as error:
                 known = error
-            _keep(self._fragments, (text, key), known)
+            self._fragments[text, key] = known
         if isinstance(known, CompileError):
             raise known
         return known
@@ -86,7 +87,7 @@ class Programs:
                 known = PlacedVertex(made, self._place(made.vertex), self._place(made.coordinate))
             except CompileError as error:
                 known = error
-            _keep(self._vertices, (text, key), known)
+            self._vertices[text, key] = known
         if isinstance(known, CompileError):
             raise known
         return known
@@ -107,9 +108,3 @@ class Programs:
         if address is None:
             address = self._code[code] = self._memory.store(code)
         return address
-
-
-def _keep(table: dict[K, V], key: K, value: V) -> None:
-    if len(table) >= MAX_PROGRAMS:
-        table.clear()
-    table[key] = value

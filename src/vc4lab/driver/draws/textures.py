@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bounded import Bounded
 from vc4lab.driver.compiler.interface import TextureKey
 from vc4lab.driver.gpu.memory import GpuResource
 from vc4lab.images import srgb
@@ -251,7 +252,7 @@ class SampledTextures:
 
     def __init__(self, memory: GpuMemory) -> None:
         self._memory = memory
-        self._copies: dict[tuple[int, int, int], tuple[int, GpuResource]] = {}
+        self._copies: Bounded[tuple[int, int, int], tuple[int, GpuResource]] = Bounded(MAX_COPIES)
 
     def of_stage(self, stage: StageState) -> tuple[Texture | None, ...]:
         """The textures of a stage by number. Raises Refused."""
@@ -289,8 +290,6 @@ class SampledTextures:
         key = source.number, state.first_level, last
         known = self._copies.get(key)
         if known is None or known[0] != source.changes:
-            if len(self._copies) >= MAX_COPIES:
-                self._copies.clear()
             known = self._copies[key] = source.changes, self._copy(source, state.first_level, last)
         made = replace(state, first_level=0, last_level=last - state.first_level)
         return BoundView(made, known[1])

@@ -14,6 +14,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vc4lab.bounded import Bounded
 from vc4lab.driver.frames.rendering_list import FIRST_BLOCK, RenderPlan, clear_records, rendering_list
 from vc4lab.driver.frames.target import FrameTarget
 from vc4lab.driver.gpu.memory import PAGE, TILE_MEMORY, TILE_MEMORY_BYTES
@@ -53,7 +54,7 @@ class FrameSurfaces(NamedTuple):
     framebuffer: Framebuffer
     target: FrameTarget
     number: int
-    lists: dict[tuple[int, ...], bytes]
+    lists: Bounded[tuple[int, ...], bytes]
 
 
 class FrameJob:
@@ -225,8 +226,6 @@ class FrameJob:
             known = rendering_list(RenderPlan(self.target, tile_lists, *moves))
             if self.cleared:
                 known = clear_records(self._colour, self._depth, self._stencil) + known
-            if len(self.surfaces.lists) >= MOST_LISTS:
-                self.surfaces.lists.clear()
             self.surfaces.lists[key] = known
         return known
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vc4lab.bounded import Bounded
 from vc4lab.driver.frames.job import FrameJob, FrameSurfaces
 from vc4lab.driver.frames.target import ORDERS, SAMPLED_TILE, frame_target
 from vc4lab.driver.gpu.memory import TILE_BYTES
@@ -92,7 +93,7 @@ class SampleCopy(FrameJob):
         surface = BoundSurface(Surface(0, command.target_format, command.target_level, layer, layer), target)
         is_depth = source.layout.has_depth
         framebuffer = Framebuffer((), surface) if is_depth else Framebuffer((surface,))
-        super().__init__(FrameSurfaces(framebuffer, frame_target(framebuffer), 0, {}), draws)
+        super().__init__(FrameSurfaces(framebuffer, frame_target(framebuffer), 0, Bounded(1)), draws)
         self._box = Box(*command.target_box)
         self._source = source
         self._is_depth = is_depth

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from vc4lab.bounded import Bounded
 from vc4lab.mesa.protocol.codes import Filter, Primitive
 from vc4lab.mesa.protocol.fields import WORD, Malformed, Spec, array, bits, double, flag, signed, word
 from vc4lab.mesa.protocol.formats import Format
@@ -103,8 +104,6 @@ def draw_of(asked: bytes, vertices: int, pipe_state: int, shader_state: int) -> 
     key = asked, vertices, pipe_state, shader_state
     known = _known.get(key)
     if known is None:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
         known = _known[key] = draw(DrawVbo.decode(asked, 0, DrawVbo.lengths[0]), *key[1:])
     assert isinstance(known, Draw)
     return known
@@ -198,15 +197,13 @@ def command_at(data: Any, start: int) -> tuple[QueueCommand, int]:
     known = _known.get(whole)
     if known is None:
         known = declared.decode(whole, WORD, words)
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
         _known[whole] = known
     return known, after
 
 
 _HEADER = struct.Struct("<I")
 _MOST_KNOWN = 1 << 13
-_known: dict[bytes | tuple[bytes, int, int, int], QueueCommand] = {}
+_known: Bounded[bytes | tuple[bytes, int, int, int], QueueCommand] = Bounded(_MOST_KNOWN)
 """Commands by their bytes, or by what a draw is made of: frames repeat, and a decoded command never
 changes."""
 

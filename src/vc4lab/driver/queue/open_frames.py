@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.driver.frames.job import FrameJob, FramesAside, FrameSurfaces
+from vc4lab.bounded import Bounded
+from vc4lab.driver.frames.job import MOST_LISTS, FrameJob, FramesAside, FrameSurfaces
 from vc4lab.driver.frames.target import frame_target
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.driver.pictures import Snapshot
@@ -52,7 +53,7 @@ class OpenFrames:
         self.counts = counts
         self.job: FrameJob | None = None
         self._aside = FramesAside()
-        self._surfaces: dict[int, FrameSurfaces] = {}
+        self._surfaces: Bounded[int, FrameSurfaces] = Bounded(MAX_KNOWN)
         """By the ids of the frame buffers."""
         self._numbers = count(1)
         self._target: tuple[GpuResource, int] | None = None
@@ -107,10 +108,8 @@ class OpenFrames:
         self._leave()
         surfaces = self._surfaces.get(id(framebuffer))
         if surfaces is None:
-            if len(self._surfaces) >= MAX_KNOWN:
-                self._surfaces.clear()
             target = frame_target(framebuffer)
-            surfaces = FrameSurfaces(framebuffer, target, next(self._numbers), {})
+            surfaces = FrameSurfaces(framebuffer, target, next(self._numbers), Bounded(MOST_LISTS))
             self._surfaces[id(framebuffer)] = surfaces
         job = self._aside.take(framebuffer)
         if job is None:

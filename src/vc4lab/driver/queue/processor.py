@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.bounded import Bounded
 from vc4lab.driver.draws.blit import BlitDraws, is_drawn
 from vc4lab.driver.draws.frame_draws import FrameDraws
 from vc4lab.driver.draws.lowering import DrawAdder
@@ -75,7 +76,7 @@ class Processor:
         self.counts = FrameCounts()
         self.blits = BlitDraws(memory)
         self._frames = OpenFrames(memory, runner, self.frame_draws, listeners, self.counts)
-        self._openings: dict[bytes, FrameJob] = {}
+        self._openings: Bounded[bytes, FrameJob] = Bounded(MOST_OPENINGS)
         """Frames as clears begin them, by the clears' bytes."""
         self._states: dict[int, SharedState] = {}
         """Of waiting draws, which keep their resources, by their ids."""
@@ -254,8 +255,6 @@ class Processor:
                 color = (*srgb.stored(color[:3]).tolist(), color[3])
             job.clear(buffers, colour_word(color, order), bits, command.stencil & 0xFF)
         if begins:
-            if len(self._openings) >= MOST_OPENINGS:
-                self._openings.clear()
             self._openings[command.encode_command()] = job.again()
 
     def _clear_in_memory(self, framebuffer: Framebuffer, command: c.Clear) -> None:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vc4lab.bounded import Bounded
 from vc4lab.driver.queue.blocks import MAX_KNOWN, PIPE_PARTS, STAGE_PARTS, Codec, Resources
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.state.pipe import Framebuffer, PipeState, StageState, with_index_offset, with_offsets
@@ -197,8 +198,8 @@ class SharedState:
         self.lasts = lasts
         self.reads: dict[int, Any] = {one.number: one for one in resources_of(state)}
         self.textures = {number: one for number, one in self.reads.items() if not one.is_buffer}
-        self.prepared: dict[Any, Any] = {}
-        self.moving: dict[Any, Any] = {}
+        self.prepared: Bounded[Any, Any] = Bounded(MAX_KNOWN)
+        self.moving: Bounded[Any, Any] = Bounded(MAX_KNOWN)
 
 
 class Uniforms(NamedTuple):
@@ -233,10 +234,10 @@ class BlockReader:
     def __init__(self, memory: GpuMemory, resources: Resources) -> None:
         self.memory = memory
         self.resources = resources
-        self._values: dict[tuple[str, bytes], Any] = {}
+        self._values: Bounded[tuple[str, bytes], Any] = Bounded(MAX_KNOWN)
         self._lasting: dict[tuple[str, int], Any] = {}
         self._places: dict[tuple[str, int], Any] = {}
-        self._shared: dict[tuple[int, ...], SharedState] = {}
+        self._shared: Bounded[tuple[int, ...], SharedState] = Bounded(MAX_KNOWN)
         self._turn = memory.states.turn
 
     def reset(self) -> bool:
@@ -282,8 +283,6 @@ class BlockReader:
         key = name, data
         known = self._values.get(key)
         if known is None:
-            if len(self._values) >= MAX_KNOWN:
-                self._values.clear()
             try:
                 known = self._values[key] = codec.read(data, self.resources)
             except (struct.error, ValueError) as error:
@@ -333,8 +332,6 @@ class BlockReader:
         key = (pipe_state, *words[:parts], *words[middle : middle + parts])
         known = self._shared.get(key)
         if known is None:
-            if len(self._shared) >= MAX_KNOWN:
-                self._shared.clear()
             addresses = self._addresses(pipe_state)
             made = PipeState(
                 **self._parts(addresses),

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from vc4lab.bounded import Bounded
 from vc4lab.mesa.protocol.command import Command
 from vc4lab.mesa.protocol.commands import COMMANDS
 from vc4lab.mesa.protocol.fields import WORD, Malformed
@@ -30,7 +31,7 @@ _HEADER = struct.Struct("<I")
 _SMALL = 64
 """Words of a command that is remembered."""
 _MOST_KNOWN = 1 << 13
-_known: dict[bytes, Command] = {}
+_known: Bounded[bytes, Command] = Bounded(_MOST_KNOWN)
 """Small commands by their bytes: frames repeat, and a decoded command never changes."""
 
 
@@ -79,8 +80,6 @@ def command_at(data: bytes, start: int) -> Found:
 
 
 def _remember(whole: bytes, command: Command) -> None:
-    if len(_known) >= _MOST_KNOWN:
-        _known.clear()
     _known[whole] = command
 
 

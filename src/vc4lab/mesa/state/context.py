@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from vc4lab.bounded import Bounded
 from vc4lab.mesa.protocol import limits
 from vc4lab.mesa.protocol import objects as declared
 from vc4lab.mesa.protocol.codes import Direction, ObjectKind, Stage
@@ -113,7 +114,7 @@ class Context(Bindings):
         self.objects: dict[int, Any] = {}
         self._texts = ShaderTexts()
         self._begun: dict[int, int] = {}
-        self._given: dict[int, tuple[Command, Any]] = {}
+        self._given: Bounded[int, tuple[Command, Any]] = Bounded(MOST_GIVEN)
         """What commands have set, by their ids."""
         self.named: set[tuple[int, bool]] = set()
 
@@ -351,8 +352,6 @@ class Context(Bindings):
         known = self._given.get(id(command))
         if known is not None and known[0] is command and known[1] == value:
             return known[1]
-        if len(self._given) >= MOST_GIVEN:
-            self._given.clear()
         self._given[id(command)] = command, value
         return value
 

@@ -12,6 +12,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vc4lab.bounded import Bounded
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.v3d.events import Use
 
@@ -48,7 +49,7 @@ class CacheWatch:
         self._memory = memory
         self._l2_enabled = l2_enabled
         self._reporter = reporter
-        self._fills: dict[tuple[Use, int, int], _Fill] = {}
+        self._fills: Bounded[tuple[Use, int, int], _Fill] = Bounded(MAX_RANGES)
         self._clears = dict.fromkeys(FIELDS, 0)
         self._l2_clears = 0
         self._last = 0
@@ -103,8 +104,6 @@ class CacheWatch:
         known = self._fills.get(key)
         if known is not None and total != known.total:
             self._report(use, address, key[1] + _first_difference(data, known.data), known)
-        if len(self._fills) >= MAX_RANGES:
-            self._fills.clear()
         self._fills[key] = _Fill(total, data, self._clears[use], self._l2_clears)
 
     def _report(self, use: Use, address: int, place: int, known: _Fill) -> None:

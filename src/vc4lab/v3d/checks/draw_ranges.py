@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bounded import Bounded
 from vc4lab.images.tiling import mip_chain
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.records.declarations import TileBinningMode
@@ -52,7 +53,7 @@ class DrawRanges:
         self.check = check
         self.programs = programs
         self.binning = binning
-        self._known: dict[int, tuple[ShaderRecord, int, int]] = {}
+        self._known: Bounded[int, tuple[ShaderRecord, int, int]] = Bounded(MAX_SHADERS)
         """Shaders that were met, by their ids, and the vertices from the first to the last."""
 
     def forget(self) -> None:
@@ -68,8 +69,6 @@ class DrawRanges:
             low, high = min(first, known[1]), max(last, known[2])
             if not self.check.used.subscriptions and (low, high) == known[1:]:
                 return
-        if len(self._known) >= MAX_SHADERS:
-            self._known.clear()
         self._known[key] = shader, low, high
         self._ranges(shader, kind, first, last, checked=True)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from vc4lab.bounded import Bounded
 from vc4lab.listeners import AnyListener
 from vc4lab.records.declarations import StoreGeneral
 from vc4lab.v3d.checks.hints import Lint
@@ -63,7 +64,7 @@ class FrameRenderer:
         self._broken: dict[str, tuple[str, int]] = {}
         self._mode: FrameMode | None = None
         self._tile = 0, 0
-        self._frames: dict[tuple[int, ...], tuple[FrameMode, NativeFrame]] = {}
+        self._frames: Bounded[tuple[int, ...], tuple[FrameMode, NativeFrame]] = Bounded(MOST_FRAMES)
         """By mode, number of chains and surfaces: drivers draw to the same few again and again."""
         self._tile_threads: TileThreads | None = None  # made when needed, see v3d/README.md
         self._reporter: WorkReporter | None = None
@@ -163,8 +164,6 @@ class FrameRenderer:
             tile=self._tile,
             layout=mode.layout,
         )
-        if len(self._frames) >= MOST_FRAMES:
-            self._frames.clear()
         self._frames[key] = mode, frame
         return frame
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bounded import Bounded
 from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
@@ -59,7 +60,7 @@ class DrawPipelines:
         """Whether they record pieces of work, and count."""
         self.layout: TileLayout = SINGLE
         self.vg_mask = False
-        self._known: dict[tuple[Any, ...], tuple[Program, FragmentKey, Pipeline]] = {}
+        self._known: Bounded[tuple[Any, ...], tuple[Program, FragmentKey, Pipeline]] = Bounded(MAX_KNOWN)
 
     def find(
         self,
@@ -91,8 +92,6 @@ class DrawPipelines:
             key = self._key(use, shader, program, kinds, texture_of)
             if key.program and not self._forgiving:
                 self._check(key, shader, program)
-            if len(self._known) >= MAX_KNOWN:
-                self._known.clear()
             known = self._known[short] = program, *self._made(program, key)
         return known[1:]
 

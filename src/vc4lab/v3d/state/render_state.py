@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bounded import Bounded
 from vc4lab.qpu.program.program import Program, TextureRequest
 from vc4lab.qpu.program.reader import program_at, reach
 from vc4lab.qpu.program.uniform_stream import StreamLayout, stream_layout
@@ -243,11 +244,11 @@ class ProgramCache:
         self.memory = memory
         self.unknowns = unknowns
         self.reporter = reporter
-        self._programs: dict[int, Program] = {}
+        self._programs: Bounded[int, Program] = Bounded(4096)
         self._met: dict[Program, Program] = {}
         """The same program gives the same object, by which its pipelines are remembered."""
-        self._textures: dict[tuple[Any, ...], tuple[Program, Textures]] = {}
-        self._layouts: dict[int, tuple[Program, deque[tuple[int, StreamLayout]]]] = {}
+        self._textures: Bounded[tuple[Any, ...], tuple[Program, Textures]] = Bounded(1024)
+        self._layouts: Bounded[int, tuple[Program, deque[tuple[int, StreamLayout]]]] = Bounded(1024)
 
     def clear(self) -> None:
         """Forgets all."""
@@ -267,8 +268,6 @@ class ProgramCache:
             if problem.code == "QPU-047":  # reported where the program is compiled
                 continue
             self.reporter.report(problem.code, problem.message, address=problem.address)
-        if len(self._programs) >= 4096:
-            self._programs.clear()
         self._programs[address] = program
         return program
 
@@ -310,8 +309,6 @@ class ProgramCache:
                     )
                 kinds.append(kind)
                 descriptors.append(descriptor)
-            if len(self._textures) >= 1024:
-                self._textures.clear()
             known = self._textures[key] = program, (tuple(kinds), tuple(descriptors))
         return known[1]
 
@@ -319,8 +316,6 @@ class ProgramCache:
         """Where the texture parameters of a program lie, whose uniforms begin at `uniforms`."""
         known = self._layouts.get(id(program))
         if known is None:
-            if len(self._layouts) >= 1024:
-                self._layouts.clear()
             known = self._layouts[id(program)] = program, deque(maxlen=KNOWN_LAYOUTS)
         for start, layout in known[1]:
             if (start == uniforms or not layout.absolute) and all(

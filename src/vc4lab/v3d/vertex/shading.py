@@ -14,6 +14,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from vc4lab.bounded import Bounded
 from vc4lab.qpu.run.environment import COMPILER_ONLY_CODES, Unsupported, left_text
 from vc4lab.v3d.checks.shaders import lint_program
 from vc4lab.v3d.events import ProgramKind
@@ -122,7 +123,7 @@ class VertexStage:
         """How many more programs are checked by the lint when they are met for the first time."""
         self.arena = Arena()
         self.late = LateTextures(services.memory.base, self.reporter, self.unknowns)
-        self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
+        self._pipelines: Bounded[tuple[Any, ...], tuple[Program, VertexPipeline]] = Bounded(_MAX_PIPELINES)
         self.shaders = ShaderTable(services.team)
         """Pipelines that native code may use by itself."""
         self.shaders.vertex.interrupts = services.interrupts.place(stage)
@@ -171,8 +172,6 @@ class VertexStage:
         short = (id(program), key.attributes, key.total_size, key.rows, key.textures)
         known = self._pipelines.get(short)
         if known is None:
-            if len(self._pipelines) >= _MAX_PIPELINES:
-                self._pipelines.clear()
             known = self._pipelines[short] = program, self._made(program, key)
             if not self.forgiving:
                 for code, text in known[1].findings:
