@@ -1,4 +1,4 @@
-"""Where turns in native code begin, and what Python takes back from them (`native_turns.py`).
+"""Where turns in native code begin, and what Python takes back from them (`native_steps.py`).
 
 They begin only where nothing has to be seen by Python.
 """
@@ -18,6 +18,7 @@ from vc4lab.soc.cores.native_entry import batch_members
 from vc4lab.soc.cores.native_events import MOST_CORES
 from vc4lab.soc.cores.native_interrupts import InterruptState, OpenState
 from vc4lab.soc.cores.native_places import host_address
+from vc4lab.soc.cores.native_steps import module
 from vc4lab.soc.cores.native_turns import (
     AWAKE,
     IN_WFE,
@@ -27,7 +28,6 @@ from vc4lab.soc.cores.native_turns import (
     TURN_ENDS,
     CoreTurn,
     TurnState,
-    module,
 )
 from vc4lab.soc.cores.outcome import EVENT, INTERRUPT, Taken
 from vc4lab.soc.hardware import Hardware

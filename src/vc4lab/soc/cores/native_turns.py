@@ -1,21 +1,19 @@
-"""Rounds of turns in native code, as long as each core waits again at the end of its turn.
+"""A core's turn in native code, as long as nothing has to be seen by Python.
 
 Cores that share work look at a lock and sleep again, thousands of times a second, and cores that
-poll their counters look at them; Python needs 50 microseconds for such a turn. This does exactly
-what `Turns` does for them, and leaves a turn that ends in another way to it, in the middle of its
-round (`native_rounds.py`).
+poll their counters look at them, and are interrupted by their timers; Python needs 50 microseconds
+for such a turn. This does exactly what `Turns` does for them, and leaves a turn that ends in another
+way to it, in the middle of its round (`native_steps.py`, `native_rounds.py`).
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from vc4lab.simd import (
     Array,
     Struct,
     Value,
-    build,
     call,
     call_pointer,
     const,
@@ -35,10 +33,9 @@ from vc4lab.simd import (
 )
 from vc4lab.soc.address.native_bus import BusState
 from vc4lab.soc.address.polling import COUNTS, FURTHEST, NO_REGISTER, PATIENCE, PollState, guest_time
-from vc4lab.soc.clock import FAR, TimeState
+from vc4lab.soc.clock import TimeState
 from vc4lab.soc.cores.cores import LONGEST_NAP
 from vc4lab.soc.cores.engine_calls import NO_MONITOR, RegisterBatch
-from vc4lab.soc.cores.generic_timer import Pace
 from vc4lab.soc.cores.idle import IdleState, forget, look
 from vc4lab.soc.cores.native_entry import Batch
 from vc4lab.soc.cores.native_events import MOST_CORES, CoreEvents, EventState
@@ -47,17 +44,14 @@ from vc4lab.soc.cores.native_interrupts import (
     ELSEWHERE,
     IS_TAKEN,
     NONE_WAITS,
-    WAITS_MASKED,
     InterruptState,
     RegisterCalls,
     deliver,
     find_vector,
     judge,
-    may_come,
     waiting_for,
 )
 from vc4lab.soc.cores.outcome import ExceptionCounts
-from vc4lab.soc.devices.local_block import LineState
 from vc4lab.soc.native import SPINS, SliceState
 
 LONGEST_SLICE = 500_000
@@ -171,7 +165,7 @@ LAST_COUNT, TIMER_COUNT = PollState.last_count.offset, PollState.timer_count.off
 
 
 @staged
-def _copy_polls(source: Value, target: Value, added: Value) -> None:
+def copy_polls(source: Value, target: Value, added: Value) -> None:
     """Copy a `PollState`, whose counts of instructions are taken relative to `added`."""
     for index in unroll(POLL_WORDS):
         value = load(i64, source + 8 * index)
@@ -181,86 +175,34 @@ def _copy_polls(source: Value, target: Value, added: Value) -> None:
 
 
 @staged
-def _longer(time: int, calm: Value) -> Value:
+def longer(time: int, calm: Value) -> Value:
     """A time that doubles with each four calm turns."""
     doubled = max_(const(i64, 0), min_(calm >> 2, const(i64, CALM)))
     return const(i64, time) << doubled
 
 
 @staged
-def _core(turns: TurnState, number: Any) -> CoreTurn:
+def core_of(turns: TurnState, number: Any) -> CoreTurn:
     return CoreTurn.at(turns.cores + number * CoreTurn.size)
 
 
 @kernel(args=(ptr, i64, i64), returns=i64)
-def _verdict(state: Value, number: Value, now: Value) -> Value:
+def verdict_of(state: Value, number: Value, now: Value) -> Value:
     """What becomes of the interrupts that wait for a core now."""
     turns = TurnState.at(state)
-    core = _core(turns, number)
+    core = core_of(turns, number)
     waiting = call(waiting_for, turns.lines, number, core.irqs.pace, now)
     return judge(core.irqs, core.place, waiting).zext(i64)
-
-
-@kernel(args=(ptr, i64), returns=i1)
-def look_at_interrupts(state: Value, now: Value) -> Value:
-    """Note what waits for the cores; False if Python has to deal with it."""
-    turns = TurnState.at(state)
-    running = EventState.at(turns.events).running
-    known = const(i1, 1)
-    for number in unroll(MOST_CORES):
-        if ((running >> number) & 1) != 0:
-            core = _core(turns, number)
-            core.verdict = call(_verdict, state, const(i64, number), now)
-            known = known & (core.verdict != ASK_PYTHON)
-    return known
-
-
-@staged
-def _is_interrupted(core: CoreTurn) -> Value:
-    """Whether an interrupt ends what a core sleeps in; it need not be unmasked to end a wfi."""
-    return (core.verdict == IS_TAKEN) | ((core.verdict == WAITS_MASKED) & (core.sleeps == IN_WFI))
-
-
-@kernel(args=(ptr, i64), returns=i64)
-def find_ready(state: Value, now: Value) -> Value:
-    """The cores that get a turn, as bits; those that were sent an event have taken it."""
-    turns = TurnState.at(state)
-    events = EventState.at(turns.events)
-    ready = const(i64, 0)
-    for number in unroll(MOST_CORES):
-        core, bit = _core(turns, number), 1 << number
-        runs = ((events.running >> number) & 1) != 0
-        awake = (core.sleeps == AWAKE) | _is_interrupted(core)
-        sent = (core.sleeps == IN_WFE) & ((events.events & bit) != 0) & (awake == 0) & runs
-        soon = (now >= core.wish) | ((turns.quiet == 0) & (now >= core.wake_at))
-        if sent:
-            events.events = events.events & ~bit
-        wakes = awake | sent | ((core.sleeps == POLLS) & soon)
-        ready = ready | select(wakes & runs, const(i64, bit), const(i64, 0))
-    return ready
-
-
-@staged
-def _next_wish(turns: TurnState, except_: Value, wakes: bool) -> Value:
-    """The first moment at which a core that polls looks again, of all but some (bits)."""
-    events = EventState.at(turns.events)
-    first = const(i64, FAR)
-    for number in unroll(MOST_CORES):
-        core = _core(turns, number)
-        polls = (core.sleeps == POLLS) & (((events.running & ~except_) >> number & 1) != 0)
-        moment = core.wake_at if wakes else core.wish
-        first = min_(first, select(polls, moment, const(i64, FAR)))
-    return first
 
 
 @kernel(args=(ptr, i64, i1), returns=i32)
 def take_turn(state: Value, number: Value, alone: Value) -> Value:
     """A core's turn: whether it `RESTS`, `WORKS`, or Python has to look, or to begin it."""
     turns = TurnState.at(state)
-    core = _core(turns, number)
+    core = core_of(turns, number)
     counts = ExceptionCounts.at(CoreEvents.at(core.own).counts)
     count, taken = SliceState.at(turns.slice).count, counts.taken
-    verdict = call(_verdict, state, number, guest_time(TimeState.at(turns.time), count))
+    verdict = call(verdict_of, state, number, guest_time(TimeState.at(turns.time), count))
     ends = const(i32, NOT_BEGUN)
     if _takes_interrupt(turns, core, verdict, again=False):
         ends = call(run_turn, state, number, alone, count, taken, verdict)
@@ -329,14 +271,14 @@ def run_turn(state: Value, number: Value, alone: Value, count: Value, taken: Val
     turns = TurnState.at(state)
     time, slice_ = TimeState.at(turns.time), SliceState.at(turns.slice)
     events = EventState.at(turns.events)
-    core = _core(turns, number)
+    core = core_of(turns, number)
     own = CoreEvents.at(core.own)
     counts = ExceptionCounts.at(own.counts)
     bus, local_bus = BusState.at(turns.bus), BusState.at(turns.local_bus)
     time.company = select(alone, const(i64, 0), const(i64, 1))
     time.wish = -1
     polls = core.pointer + CoreTurn.polls.offset
-    _copy_polls(polls, turns.polling, count)
+    copy_polls(polls, turns.polling, count)
     turns.core, turns.began, turns.taken = number, count, taken
     turns.accesses, turns.local_accesses = bus.accesses, local_bus.accesses
     turns.own_reads = bus.own_reads
@@ -360,7 +302,7 @@ def run_turn(state: Value, number: Value, alone: Value, count: Value, taken: Val
             turns.looked = accesses
         goes_on = plain & (slice_.unmasked != 0) & (own.waits == 0) & (slice_.spins < SPINS)
         if goes_on:
-            verdict = call(_verdict, state, number, guest_time(time, slice_.count))
+            verdict = call(verdict_of, state, number, guest_time(time, slice_.count))
             goes_on = _takes_interrupt(turns, core, verdict, again=True)
     plain = plain & (slice_.unmasked == 0)
     reads = (bus.own_reads != turns.own_reads) | (counts.taken != turns.taken)
@@ -383,11 +325,11 @@ def run_turn(state: Value, number: Value, alone: Value, count: Value, taken: Val
                 _sleep(turns, number, core)
                 ends = const(i32, RESTS)
         elif limit:
-            _copy_polls(turns.polling, polls, -slice_.count)
+            copy_polls(turns.polling, polls, -slice_.count)
             if time.wish >= 0:
                 now = guest_time(time, slice_.count)
                 core.sleeps, core.wish = POLLS, time.wish
-                core.wake_at = min_(time.wish, now + _longer(LONGEST_POLL, core.vain))
+                core.wake_at = min_(time.wish, now + longer(LONGEST_POLL, core.vain))
                 core.vain = core.vain + 1
                 ends = const(i32, RESTS)
             else:
@@ -421,151 +363,5 @@ def _sleep(turns: TurnState, number: Value, core: CoreTurn) -> None:
     store(naps, rounds)
     store(events.pointer + EventState.nap.offset + 8 * number, rounds)
     fresh = turns.pointer + TurnState.fresh.offset
-    _copy_polls(fresh, core.pointer + CoreTurn.polls.offset, const(i64, 0))
-    _copy_polls(fresh, turns.pointer + TurnState.base.offset, -count)
-
-
-@staged
-def _any_event(turns: TurnState) -> Value:
-    """Whether a core that sleeps has been sent an event, or an interrupt."""
-    events = EventState.at(turns.events)
-    found = const(i1, 0)
-    for number in unroll(MOST_CORES):
-        core, runs = _core(turns, number), (events.running >> number & 1) != 0
-        sent = (core.sleeps == IN_WFE) & ((events.events >> number & 1) != 0)
-        found = found | (runs & (sent | _is_interrupted(core)))
-    return found
-
-
-@staged
-def _any_timer(turns: TurnState) -> Value:
-    """Whether a timer may interrupt its core some day."""
-    running, lines = EventState.at(turns.events).running, LineState.at(turns.lines)
-    found = const(i1, 0)
-    for number in unroll(MOST_CORES):
-        if (running >> number & 1) != 0:
-            core = _core(turns, number)
-            pace = Pace.at(core.irqs.pace)
-            found = found | may_come(lines, number, pace, core.irqs, core.place)
-    return found
-
-
-@staged
-def _set_share(turns: TurnState, cores: Value) -> None:
-    """So many cores have worked: each has its part of the time, as `Clock.share` sets it."""
-    time, count = TimeState.at(turns.time), SliceState.at(turns.slice).count
-    if time.share != cores:
-        now = guest_time(time, count)
-        time.share = cores
-        time.skipped = time.skipped + now - guest_time(time, count)
-
-
-@kernel(args=(ptr, i64), returns=i32)
-def take_round(state: Value, ready: Value) -> Value:
-    """A turn of each core in `ready`; how the last one ended: Python goes on with it, if it must."""
-    turns = TurnState.at(state)
-    time = TimeState.at(turns.time)
-    alone = (ready & (ready - 1)) == 0
-    if alone:
-        now = guest_time(time, SliceState.at(turns.slice).count)
-        moment = now + _longer(ALONE, EventState.at(turns.events).calm)
-        time.marker = min_(moment, _next_wish(turns, ready, wakes=True))
-        time.next_event = min_(time.first_event, time.marker)
-    turns.alone = select(alone, const(i64, 1), const(i64, 0))
-    turns.rest = ready
-    turns.worked = 0
-    ends = const(i32, RESTS)
-    goes_on = const(i1, 1)
-    number = const(i64, 0)
-    while (turns.rest != 0) & goes_on:
-        if (turns.rest & 1) != 0:
-            ends = call(take_turn, state, number, alone)
-            goes_on = (ends == RESTS) | (ends == WORKS)
-            turns.core = number
-            turns.worked = turns.worked + select(ends == WORKS, const(i64, 1), const(i64, 0))
-        turns.rest = turns.rest.shr(1)
-        number = number + 1
-    if goes_on:
-        time.marker = FAR
-        time.next_event = time.first_event
-        worked = turns.worked
-        if worked != 0:
-            events = EventState.at(turns.events)
-            if alone:
-                events.calm = events.calm + 1
-            elif worked > 1:
-                events.calm = 0
-            turns.quiet, turns.hopeless = 0, 0
-        _set_share(turns, max_(worked, const(i64, 1)))
-    return ends
-
-
-@kernel(args=(ptr, i64), returns=i32)
-def take_step(state: Value, ready: Value) -> Value:
-    """A round, and what follows if no core has worked in it: where Python goes on."""
-    turns = TurnState.at(state)
-    time, slice_ = TimeState.at(turns.time), SliceState.at(turns.slice)
-    where = const(i32, STEP_BEGINS)
-    ends = const(i32, RESTS)
-    turns.rounds = turns.rounds + 1
-    turns.events_seen = time.events_run
-    if ready != 0:
-        ends = call(take_round, state, ready)
-    else:
-        turns.worked = 0
-        _set_share(turns, const(i64, 1))
-    if ends == LOOK:
-        where = const(i32, TURN_ENDS)
-    elif ends == NOT_BEGUN:
-        where = const(i32, TURN_BEGINS)
-    elif turns.worked != 0:
-        turns.quiet = 0
-    elif call(look_at_interrupts, state, guest_time(time, slice_.count)) == 0:
-        where = const(i32, ALL_WAIT)
-    elif (turns.quiet + 1 < QUIET) & _any_event(turns):
-        turns.quiet = turns.quiet + 1
-    else:
-        wish = _next_wish(turns, const(i64, 0), wakes=False)
-        hope = (wish < FAR) | _any_timer(turns)
-        if (wish < time.next_event) | ((time.goes_on != 0) & hope):
-            turns.quiet = turns.quiet + 1
-            ahead = min_(wish, time.next_event) - guest_time(time, slice_.count)
-            time.skipped = time.skipped + max_(ahead, const(i64, 0))
-        else:
-            where = const(i32, ALL_WAIT)
-    return where
-
-
-@kernel(args=(ptr,), returns=i32)
-def take_turns(state: Value) -> Value:
-    """Rounds, until Python has to look: where it goes on."""
-    turns = TurnState.at(state)
-    time, slice_ = TimeState.at(turns.time), SliceState.at(turns.slice)
-    count = slice_.count
-    _copy_polls(turns.polling, turns.pointer + TurnState.base.offset, -count)
-    bus, local_bus = BusState.at(turns.bus), BusState.at(turns.local_bus)
-    turns.looked = bus.accesses + local_bus.accesses
-    where = const(i32, STEP_BEGINS)
-    going = const(i1, 1)
-    while going:
-        going = guest_time(time, slice_.count) < time.next_event
-        if (going == 0) & (time.goes_on != 0):
-            going = call_pointer(turns.meet_events, i32, ()) != 0
-        if going:
-            now = guest_time(time, slice_.count)
-            going = call(look_at_interrupts, state, now)
-            if going:
-                where = call(take_step, state, call(find_ready, state, now))
-                going = where == STEP_BEGINS
-            else:
-                where = const(i32, ROUND_BEGINS)
-    if where != TURN_ENDS:
-        count = slice_.count
-        _copy_polls(turns.pointer + TurnState.base.offset, turns.polling, count)
-    return where
-
-
-@cache
-def module() -> Any:
-    functions = {"take_turns": take_turns}
-    return build("soc_turns", functions, float_mode="default", key="soc-turns")
+    copy_polls(fresh, core.pointer + CoreTurn.polls.offset, const(i64, 0))
+    copy_polls(fresh, turns.pointer + TurnState.base.offset, -count)
