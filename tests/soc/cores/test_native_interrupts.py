@@ -85,11 +85,11 @@ def test_a_listener_hears_of_each(tmp_path):
 
 
 def test_an_interrupt_that_is_never_cleared(tmp_path):
-    """The program goes nowhere: the same message after the same time."""
+    """It is taken again and again, and counted as a storm."""
     ends = []
     for native in (True, False):
         started = four_cores(tmp_path, "four_ticks", native, handler=NOP)
-        result = started.run(seconds=1.0)
-        ends.append((result.reason, result.message, started.counter.count, started.clock.now))
+        started.run(seconds=0.00025)
+        ends.append(end(started, tmp_path))
+        assert max(core.interrupt_storm._row for core in started.processors.all) > 100
     assert ends[0] == ends[1]
-    assert "interrupt" in ends[0][1]
