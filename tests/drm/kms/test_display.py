@@ -7,6 +7,7 @@ import struct
 
 import numpy
 import pytest
+from tests.drm.kms.test_like_linux import PROPERTIES
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice
@@ -277,3 +278,39 @@ def test_modes() -> None:
     for text in ("", "big", "0x0", "99999x99", "800x600@0"):
         with pytest.raises(ValueError, match=r"mode|up to"):
             parse_modes(text)
+
+
+def test_a_cursor_waits_for_a_change_of_the_mode_and_for_no_flip() -> None:
+    """As on Linux: the change's event is there when the call returns. Seen with vc4.ko in the guest
+    (igt's kms_cursor_legacy, nonblocking-modeset-vs-cursor-atomic)."""
+
+    def client() -> None:
+        fd = open_card()
+        planes = enable(fd)
+        crtc, fb, view, pitch = show(fd)
+        ids, primary = properties(fd, crtc), properties(fd, planes[0])
+        handle = dumb(fd, 64, 64)[0]
+
+        def cursor(flags=3):
+            ioctl(fd, 0xA3, "IIiiIII", flags, crtc, 5, 5, 64, 64, handle)
+
+        def waits():
+            return bool(select.select([fd], [], [], 0)[0])
+
+        for _ in range(5):
+            for active in (0, 1):
+                assert atomic(fd, {crtc: [(ids["ACTIVE"], active)]}, 0x601) == 0
+                cursor()
+                assert waits(), "the event of the change is there"
+                assert len(events(fd)) == 1
+        flip(fd, crtc, fb)
+        cursor(2)
+        assert not waits(), "a flip of another plane is not waited for"
+        assert len(events(fd)) == 1
+        atomic(fd, {planes[0]: [(primary["FB_ID"], fb)]}, 0x201)
+        cursor(2)
+        assert not waits()
+        assert len(events(fd)) == 1
+
+    with DrmDevice(threads=1) as device:
+        run_client(device, client, helpers=PROPERTIES)

@@ -125,6 +125,15 @@ class Commits:
             if not factor or (self.refuses_shrinking and factor >> SCALE_BITS):
                 raise Refused(errno.ERANGE, "a plane with too large a scale factor")
 
+    def under_way(self, plane: o.DisplayObject) -> Commit | None:
+        """The last change of the mode, or of a plane, that is not visible yet."""
+        if self.screen.is_busy():
+            for flip in reversed(self.screen.flips):
+                if isinstance(flip, Commit):
+                    if flip.changes_mode or any(number == plane.id for number, _ in flip.changes):
+                        return flip
+        return None
+
     def make(self, commit: Commit) -> Later | None:
         """Check the change and make it; visible at the next vblank. Raises Refused."""
         screen = self.screen
@@ -144,7 +153,7 @@ class Commits:
         if self._apply(commit):
             commit.shows = any(screen.frame_buffer_of(plane) for plane in screen.planes)
         if not screen.is_active:  # there is no vblank to wait for
-            commit.immediately = True
+            commit.immediately = commit.waits  # else a worker of the kernel's does it: not at once
             commit.shows = False
         if not was_active and screen.is_active:  # what its planes had is seen again
             commit.shows = any(screen.frame_buffer_of(plane) for plane in screen.planes)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from vc4lab.drm.device.files import EVENT_SEQUENCE
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.colours import CTM, LUT, table_of
-from vc4lab.drm.kms.commits import DPMS_OFF, FLIP_ASYNC, FLIP_EVENT, Commit, Commits
+from vc4lab.drm.kms.commits import DPMS_OFF, FLIP_ASYNC, FLIP_EVENT, LONGEST_FLIP, Commit, Commits
 from vc4lab.drm.kms.formats import FORMATS
 from vc4lab.drm.kms.frames import FrameBuffers, Part
 from vc4lab.drm.kms.modes import CRTC_FIELDS, MODE
@@ -158,7 +159,9 @@ class Legacy:
 
     @ioctl(0xA3, "MODE_CURSOR", _CURSOR, master=True)
     @ioctl(0xBB, "MODE_CURSOR2", f"{_CURSOR}, i32 hot_x, i32 hot_y", master=True)
-    def cursor(self, call: Call) -> None:
+    def cursor(self, call: Call) -> Later | None:
+        """At once, but after a change under way of the mode or of the cursor's plane. Source: Linux
+        drm_atomic_helper.c, drm_atomic_helper_async_check: the plane's state has a commit then."""
         a, screen = call.args, self.screen
         if not a.flags or a.flags & ~(CURSOR_BUFFER | CURSOR_MOVE):
             raise invalid(f"flags 0x{a.flags:x}")
@@ -168,7 +171,25 @@ class Legacy:
         if a.flags & CURSOR_BUFFER:
             if a.handle and (a.width > CURSOR_SIDE or a.height > CURSOR_SIDE):
                 raise invalid(f"a cursor of {a.width}x{a.height}")
-            frame = self._cursor_frame(call) if a.handle else None
+        frame = self._cursor_frame(call) if a.flags & CURSOR_BUFFER and a.handle else None
+        before = self.commits.under_way(plane)
+        if before is None:
+            self._show_cursor(a, plane, frame)
+            return None
+        change = before
+
+        def done() -> int | None:
+            if not change.done:
+                return None
+            self._show_cursor(a, plane, frame)
+            return 0
+
+        return Later(done, time.monotonic() + LONGEST_FLIP, 0)
+
+    def _show_cursor(self, a: Any, plane: o.DisplayObject, frame: FrameBuffer | None) -> None:
+        """Make the change that a call of MODE_CURSOR asks for."""
+        screen = self.screen
+        if a.flags & CURSOR_BUFFER:
             state = plane.state
             if frame is None:
                 state.update(NOWHERE)
