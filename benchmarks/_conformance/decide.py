@@ -27,7 +27,7 @@ from benchmarks._conformance.flip_work import (
     Places,
     nothing_came,
     work,
-)  # fmt: skip
+)
 from benchmarks._conformance.flips import (
     Board,
     Flip,
@@ -40,7 +40,7 @@ from benchmarks._conformance.flips import (
     judge,
     sample_of,
     screen,
-)  # fmt: skip
+)
 from benchmarks._conformance.runs import Results
 from benchmarks._conformance.suites import Deqp, Missing
 from vc4lab.cli.unknowns_page import AREAS

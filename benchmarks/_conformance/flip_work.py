@@ -64,7 +64,8 @@ class Places:
         """Results of two of them must not be mixed."""
         if name in (RECORDED, PROGRAMS):
             digest = hashlib.sha256(repr(self.cases(name)).encode())
-            for path in sorted((ROOT / "src").rglob("*.py")):
+            inputs = [Path(self.programs)] if name == PROGRAMS else sorted(RUNS.glob("vc4-*/*/*/*"))
+            for path in (*sorted((ROOT / "src").rglob("*.py")), *inputs):
                 digest.update(path.read_bytes())
             return f"{name.replace(' ', '-')}-{digest.hexdigest()[:12]}"
         return fingerprint(self.suite(name), Path(self.driver) / DRIVER, ROOT / "src")

@@ -52,6 +52,8 @@ TMU_UNKNOWNS: list[Unknown] = [
         "smooth",
         "Blend two mip levels of different colours under a slowly changing scale.",
         "AG100-R does not say; hardware reference 6.6",
+        "ten mipmapped cases of dEQP-GLES2, texture.mipmap.2d.affine.linear_nearest_{clamp,mirror,repeat} "
+        "among them, pass on a Raspberry Pi 3 and fail with `linear`",
     ),
     Unknown(
         "tmu_lod_footprint",
