@@ -277,7 +277,7 @@ def test_what_came_of_it_in_words() -> None:
     unseen = Flipped("a", "2", "u", 3, 9, "d", "not visible", 0, 0, 0)
     rows = [flipped("2", 9, "contradicted", 4), flipped("3", 9), unseen]
     assert sentences(rows) == [
-        "s (9 cases, 2026-01-01): `2` contradicted by 4 results of boards; `3` not visible",
+        "s (9 cases, 2026-01-01): `2` contradicted (results of boards: 4 against, 0 for it); `3` not visible",
         "No other choice is visible in u (3 of 9 cases, d)",
     ]
     assert not sentences([])

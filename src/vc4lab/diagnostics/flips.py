@@ -14,9 +14,9 @@ from pathlib import Path
 FLIPS = Path(__file__).parents[1] / "data" / "unknowns" / "flips.csv"
 """A line for each choice and suite."""
 WORDS = {
-    "contradicted": "contradicted by {against} results of boards",
-    "nearer": "{for_it} more results as on boards",
-    "visible": "{other} results change, of which boards do not say or that they give neither way",
+    "contradicted": "contradicted (results of boards: {against} against, {for_it} for it)",
+    "nearer": "nearer to boards (results: {for_it})",
+    "visible": "visible (results, undecided by boards: {other})",
     "not visible": "not visible",
 }
 
@@ -43,8 +43,7 @@ class Flipped:
     @property
     def text(self) -> str:
         """What came of it, in words."""
-        words = WORDS[self.came].format(against=self.against, for_it=self.for_it, other=self.other)
-        return f"{words}, {self.for_it} speak for it" if self.against and self.for_it else words
+        return WORDS[self.came].format(against=self.against, for_it=self.for_it, other=self.other)
 
 
 def read(path: Path = FLIPS) -> list[Flipped]:
