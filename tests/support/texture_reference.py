@@ -129,8 +129,8 @@ def read_float(word: int, not_finite: str) -> Fraction:
     return -value if word >> 31 else value
 
 
-def toward_zero(value: Fraction) -> Fraction:
-    """``value`` rounded to 24 significant bits toward zero, denormals flushed."""
+def toward_zero(value: Fraction, bits: int = 24) -> Fraction:
+    """``value`` rounded to so many significant bits toward zero, denormals flushed."""
     if value == 0:
         return value
     magnitude = abs(value)
@@ -139,7 +139,7 @@ def toward_zero(value: Fraction) -> Fraction:
         exponent -= 1
     if exponent < -126:
         return Fraction(0)
-    unit = Fraction(2) ** (exponent - 23)
+    unit = Fraction(2) ** (exponent - bits + 1)
     rounded = math.floor(magnitude / unit) * unit
     return rounded if value > 0 else -rounded
 
@@ -288,8 +288,8 @@ class ReferenceSampler:
     def _level(self, s: Fraction, t: Fraction, face: int, level: int, linear: bool) -> int:
         kind, d = self.kind, self.descriptor
         width, height = d.width[level], d.height[level]
-        u = fixed_coordinate(s, width, kind.wrap_s)
-        v = fixed_coordinate(t, height, kind.wrap_t)
+        u = fixed_coordinate(toward_zero(s, kind.coordinate_bits), width, kind.wrap_s)
+        v = fixed_coordinate(toward_zero(t, kind.coordinate_bits), height, kind.wrap_t)
         if not linear:
             return self._texel(u >> 8, v >> 8, face, level)
         u, v = u - 128, v - 128

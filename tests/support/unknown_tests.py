@@ -176,6 +176,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "tmu_filter_rounding=once",
             "tmu_filter_rounding=truncate",
             "tmu_filter_weights=7",
+            "tmu_coordinate_bits=12",
             "tmu_lod_log2=linear",
             "tmu_lod_footprint=sum",
             "tmu_lod_lane=quad",

@@ -34,6 +34,7 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
         {"tmu_filter_rounding": "truncate"},
         {"tmu_filter_weights": "7"},
         {"tmu_filter_weights": "7", "tmu_filter_rounding": "once"},
+        {"tmu_coordinate_bits": "12"},
         {"tmu_lod_log2": "linear"},
         {"tmu_lod_lane": "quad"},
         {"tmu_bias_lane": "quad"},

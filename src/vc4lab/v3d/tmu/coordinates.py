@@ -26,6 +26,9 @@ COORDINATE_LIMIT = 0x4B800000
 BIAS_LIMIT = 0x42800000
 """64.0, more levels than there are."""
 
+FLOAT_BITS = 24
+"""Significant bits of a float."""
+
 _SIGN = -0x80000000
 _MAGNITUDE = 0x7FFFFFFF
 _INFINITY = 0x7F800000
@@ -76,6 +79,11 @@ def truncate(value: Value) -> Value:
 def floor_to_int(value: Value) -> Value:
     """Largest integer not above ``value``, for values known to be small."""
     return truncate(floor_(value))
+
+
+def significant(value: Value, bits: int) -> Value:
+    """A float of which only so many bits count, the one before the point among them."""
+    return value if bits >= FLOAT_BITS else (value.bitcast(i32) & (-1 << (FLOAT_BITS - bits))).bitcast(f32)
 
 
 def fixed_coordinate(value: Value, scale: Value, wrap: Wrap, is_unit: bool = False) -> Value:

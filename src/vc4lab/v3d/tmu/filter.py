@@ -25,7 +25,7 @@ from vc4lab.records.texture import TextureType, Wrap
 from vc4lab.simd import Value, const, f32, gather, i16, i32, i32x16, select, shuffle, vec
 from vc4lab.simd.trace import current
 from vc4lab.simd.vector import scale_round
-from vc4lab.v3d.tmu.coordinates import Direction, fixed_coordinate, wrap_index
+from vc4lab.v3d.tmu.coordinates import Direction, fixed_coordinate, significant, wrap_index
 from vc4lab.v3d.tmu.state import MipMode, TextureDescriptor, TextureKind
 from vc4lab.v3d.tmu.texel_codecs import unpack, unpack_etc1, unpack_yuyv
 from vc4lab.v3d.tmu.utile_block import Spread, UtileBlock, block_words, fits_utiles
@@ -125,8 +125,9 @@ class Tap(NamedTuple):
 def filter_level(request: SampleRequest, level: Level, linear: Any) -> Any:
     """Filter word of one level. ``linear``: bool for all lanes, or a lane mask."""
     kind = request.kind
-    x = fixed_coordinate(request.u, level.scale_s, kind.wrap_s, kind.unit_s)
-    y = fixed_coordinate(request.v, level.scale_t, kind.wrap_t, kind.unit_t)
+    u, v = significant(request.u, kind.coordinate_bits), significant(request.v, kind.coordinate_bits)
+    x = fixed_coordinate(u, level.scale_s, kind.wrap_s, kind.unit_s)
+    y = fixed_coordinate(v, level.scale_t, kind.wrap_t, kind.unit_t)
     texels = Texels(request, level)
     if linear is False:
         return texels.fetch([texels.column(x, "only")], [texels.row(y, "only")])[0]

@@ -81,6 +81,7 @@ class TextureKind:
     etc_flip: bool = False
     filter_rounding: str = "each"
     filter_weights: str = "8"
+    coordinate_bits: int = 24
     lod_log2: str = "smooth"
     lod_lane: str = "lane"
     bias_lane: str = "lane"
@@ -252,6 +253,7 @@ def _described(
         etc_flip=config.etc_flip and texture_format.block > 1,
         filter_rounding=unknowns["tmu_filter_rounding"],
         filter_weights=unknowns["tmu_filter_weights"],
+        coordinate_bits=int(unknowns["tmu_coordinate_bits"]),
         lod_log2=unknowns["tmu_lod_log2"],
         lod_lane=unknowns["tmu_lod_lane"],
         bias_lane=unknowns["tmu_bias_lane"],

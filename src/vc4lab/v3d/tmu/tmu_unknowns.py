@@ -30,6 +30,18 @@ TMU_UNKNOWNS: list[Unknown] = [
         "(docs/conformance.md), is not the chip's",
     ),
     Unknown(
+        "tmu_coordinate_bits",
+        "How many significant bits of S and T choose texels and weights?",
+        {"24": "all of a float", "12": "12, the one before the point among them; the rest is cut off"},
+        "24",
+        "As for `tmu_filter_rounding`, with S from 1 to 2 and a texture 32 wide: 64 steps a texel, or 256.",
+        "no source; hardware reference 6.6. With 12 all 119 results of piglit's texwrap 2d, 2d proj and "
+        "formats are as on a Raspberry Pi 3 (with 24, 13 or 11, 16 parts whose sizes are no powers of two "
+        "pass that fail there), and four of dEQP-GLES2's filtering.2d fail as there; but of its 503 cases of "
+        "textures 24 fail, too, that pass there, where S and T repeat or are mirrored. The chip's way lies "
+        "between",
+    ),
+    Unknown(
         "tmu_half_filter",
         "How are textures of half floats (types S16F, RGBA64) filtered?",
         {
