@@ -209,13 +209,29 @@ def test_switches(tmp_path: Path) -> None:
     assert "saturate" in output
 
 
+@pytest.mark.parametrize("name", ["program.c", "program.s", "program.o"])
+def test_a_program_by_name(tmp_path: Path, program: Path, name: str) -> None:
+    """Out of what `asm` writes for a C program, GNU as and a linker, as `disasm --symbol` takes it."""
+    path = tmp_path / name
+    written = CliRunner().invoke(app, ["asm", str(program), "-o", str(path), "--name", "code"])
+    assert written.exit_code == ExitCode.OK
+    padded = ["--symbol", "code", "-m", "c=64", "-u", "0, c", "--no-check"]
+    code, text = run(path, *padded)
+    plain = run(program, *padded[2:])
+    assert (code, text.partition(" in ")[0]) == (plain[0], plain[1].partition(" in ")[0])
+    code, text = run(path, "--symbol", "nothing")
+    assert code == ExitCode.BAD_INPUT
+    assert "nothing" in text
+    assert "no labels" in run(path, "--symbol", "code", "--entry", "numbers")[1]
+
+
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices here")
 def test_endless_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device is read up to a limit, and the message names it."""
-    from vc4lab.cli import run as command
+    from vc4lab.debug import launch
     from vc4lab.v3d.user_programs import experiment
 
-    monkeypatch.setattr(command, "LARGEST_PROGRAM", 1 << 20)
+    monkeypatch.setattr(launch, "LARGEST_PROGRAM", 1 << 20)
     monkeypatch.setattr(experiment, "LARGEST_AREA", 1 << 20)
     code, output = run(Path("/dev/zero"))
     assert (code, output) == (

@@ -2,50 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vc4lab.cli import options as common
-from vc4lab.cli.asm import DialectOption, IncludeOption, read_assembly
+from vc4lab.cli.asm import DialectOption, IncludeOption
 from vc4lab.cli.exit_codes import ExitCode, failed, stopped
-from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
+from vc4lab.cli.options import Engine, unknowns_of
+from vc4lab.cli.programs import (
+    BudgetOption,
+    CheckOption,
+    EntryOption,
+    MemoryOption,
+    ProgramArgument,
+    QpusOption,
+    SymbolOption,
+    UniformsOption,
+    add_memories,
+    read_program,
+    show,
+)
 from vc4lab.cli.timing_options import BoardOption, ChipOption, JsonOption, only_with_timing, timer_of
-from vc4lab.files import read_file, why, write_file
-from vc4lab.ranges import BUDGET, QPU_COUNT
+from vc4lab.files import why, write_file
+
+MOST_HINTS = 20
 
 if TYPE_CHECKING:
-    from vc4lab.diagnostics import Diagnostic
+    from vc4lab.debug.source import Source
     from vc4lab.timing.result import Timing
     from vc4lab.timing.user_programs import ProgramTiming
     from vc4lab.v3d.user_programs.experiment import Experiment, Report
 
-BINARY, HEX = ".bin", ".hex"
-LARGEST_PROGRAM = 4 << 20
-"""Bytes of a program's file, whatever its form."""
-
 
 def run(
-    program: Annotated[
-        Path,
-        typer.Argument(help="Assembly text, or .bin: binary words, .hex: one word per line.", parser=FILE),
-    ],
-    qpus: Annotated[int, typer.Option(help="QPUs to start it on.", **limits(QPU_COUNT))] = 1,
-    uniforms: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-u",
-            "--uniforms",
-            help="Words for one QPU, such as 'c + 256*qpu, 16, 1.5'; repeat it for the next QPU; "
-            "the last list is for all that follow.",
-        ),
-    ] = None,
-    memory: Annotated[
-        list[str] | None,
-        typer.Option("-m", "--memory", help="NAME=BYTES or NAME=@FILE; the name is its address."),
-    ] = None,
+    program: ProgramArgument,
+    qpus: QpusOption = 1,
+    uniforms: UniformsOption = None,
+    memory: MemoryOption = None,
     dump: Annotated[
         list[str] | None,
         typer.Option("-d", "--dump", help="NAME[:hex|int|float[:WORDS]] to print afterwards."),
@@ -53,21 +47,13 @@ def run(
     save: Annotated[
         list[str] | None, typer.Option("-o", "--output", help="NAME=FILE to write afterwards.")
     ] = None,
-    entry: Annotated[str | None, typer.Option(help="Label to start at; default: the top.")] = None,
+    entry: EntryOption = None,
+    symbol: SymbolOption = None,
     engine: common.EngineOption = Engine.JIT,
     threads: common.ThreadsOption = None,
-    budget: Annotated[
-        int | None,
-        typer.Option(help="Instructions after which a program counts as endless.", **limits(BUDGET)),
-    ] = None,
+    budget: BudgetOption = None,
     strict: common.StrictOption = False,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check/--no-check",
-            help="Check the program before and during the run: restrictions, uniforms, memory, waits.",
-        ),
-    ] = True,
+    check: CheckOption = True,
     unknown: common.UnknownOption = None,
     dialect: DialectOption = None,
     include: IncludeOption = None,
@@ -77,6 +63,16 @@ def run(
     chip: ChipOption = None,
     board: BoardOption = None,
     as_json: JsonOption = False,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="With --timing: each line, with its clocks, ALUs and waits.")
+    ] = False,
+    hints: Annotated[
+        bool,
+        typer.Option(
+            "--hints",
+            help="With --timing: pairs that one instruction could hold, and latencies without work.",
+        ),
+    ] = False,
 ) -> None:
     """Run a QPU program without a Pi: print what it executed and what memory holds afterwards.
 
@@ -88,9 +84,10 @@ def run(
     from vc4lab.v3d.user_programs.experiment import Experiment
 
     reporter = reporter_of(strict)
+    only_with_timing(timing, (("--lines", lines), ("--hints", hints)))
     timer = _timer(timing, chip, board, as_json)
-    source = _read(program, entry, dialect, include)
-    reporter.listeners.append(source.show)
+    source = read_program(program, entry, symbol, dialect, include)
+    reporter.listeners.append(lambda item: show(source, item))
     try:
         experiment = Experiment(
             source.code,
@@ -100,11 +97,7 @@ def run(
             check=check,
             raw=source.raw,
         )
-        for text in memory or ():
-            try:
-                experiment.add_area(text)
-            except OSError as error:
-                raise failed(f"{error.filename}: {why(error)}") from None
+        add_memories(experiment, memory)
         if timer is None:
             report = experiment.run(qpus, uniforms or ())
         else:
@@ -116,7 +109,8 @@ def run(
         else:
             _print(report, engine.value)
             if timer is not None:
-                typer.echo(timer.result().text(where=source.place))
+                typer.echo(timer.result().text(where=source.line_text))
+                _print_uses(timer, source, lines, hints)
             for text in dumps:
                 typer.echo(text)
     except ValueError as error:
@@ -139,67 +133,6 @@ def _timer(timing: bool, chip: str | None, board: str | None, as_json: bool) -> 
     return timer_of(ProgramTiming, chip, board)
 
 
-@dataclass(frozen=True)
-class _Source:
-    """A program's file. entry: byte offset; lines: source line and text of each word, if there are
-    any; raw: words that need not be instructions.
-    """
-
-    path: Path
-    code: bytes
-    entry: int = 0
-    lines: tuple[tuple[int, str], ...] = ()
-    raw: frozenset[int] = frozenset()
-
-    def show(self, item: Diagnostic) -> None:
-        """Print a message, with the line of the source it is about."""
-        typer.echo(str(item), err=True)
-        line = self.line(item.address) if item.address is not None else None
-        if line is not None:
-            typer.echo(f"    {self.path}:{line[0]}: {line[1]}", err=True)
-
-    def line(self, address: int) -> tuple[int, str] | None:
-        """The source line of an instruction, if there is one."""
-        from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
-        from vc4lab.v3d.user_programs.experiment import CODE
-
-        index, rest = divmod(address - CODE, INSTRUCTION_BYTES)
-        return self.lines[index] if rest == 0 and 0 <= index < len(self.lines) else None
-
-    def place(self, address: int) -> str:
-        """An instruction's place in the source, if it has one, for a line of a table."""
-        line = self.line(address)
-        return f"line {line[0]}, " if line is not None else ""
-
-
-def _read(path: Path, entry: str | None, dialect: str | None, include: list[Path] | None) -> _Source:
-    if path.suffix.lower() in (BINARY, HEX):
-        if entry is not None:
-            raise failed(f"{path}: words have no labels, so --entry {entry!r} is not possible")
-        return _read_words(path)
-    assembly = read_assembly(str(path), dialect, include, LARGEST_PROGRAM)
-    if entry is not None and entry not in assembly.labels:
-        known = ", ".join(assembly.labels) or "none"
-        raise failed(f"{path}: there is no label {entry!r} (known: {known})")
-    start = assembly.labels[entry] if entry is not None else 0
-    return _Source(path, assembly.bytes, start, assembly.lines, assembly.raw)
-
-
-def _read_words(path: Path) -> _Source:
-    try:
-        data = read_file(path, LARGEST_PROGRAM)
-        if path.suffix.lower() == BINARY:
-            return _Source(path, data)
-        words = [int(word, 16) for word in data.decode("utf-8-sig").split()]
-        return _Source(path, b"".join(word.to_bytes(8, "little") for word in words))
-    except OSError as error:
-        raise failed(f"{path}: {why(error)}") from None
-    except UnicodeDecodeError as error:
-        raise failed(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
-    except (ValueError, OverflowError):
-        raise failed(f"{path}: expected one hexadecimal 64-bit word per line") from None
-
-
 def _print(report: Report, engine: str) -> None:
     rate = report.instructions / report.seconds / 1e6 if report.seconds else 0.0
     typer.echo(
@@ -211,6 +144,20 @@ def _print(report: Report, engine: str) -> None:
         typer.echo(f"{area.name}: {area.size} bytes at 0x{area.address:08x}")
     for line in report.waiting:
         typer.echo(line)
+
+
+def _print_uses(timer: ProgramTiming, source: Source, lines: bool, hints: bool) -> None:
+    """What each line takes, and what could be quicker."""
+    from vc4lab.timing.program_use import listing
+
+    for use in timer.programs if lines else ():
+        typer.echo("\n".join(listing(use, source.line)))
+    if hints:
+        found = timer.hints()
+        typer.echo("hints:" if found else "hints: none")
+        for hint in found[:MOST_HINTS]:
+            place = f"{source.line_text(hint.address)}0x{hint.address:08x}"
+            typer.echo(f"  {hint.clocks:>10} clocks, {place}: {hint.text}")
 
 
 def _print_json(report: Report, timing: Timing, dumps: list[str]) -> None:

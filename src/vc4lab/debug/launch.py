@@ -46,14 +46,15 @@ def read_program(
     is_words = path.suffix.lower() in (BINARY, HEX)
     try:
         data = read_source(str(path), LARGEST_PROGRAM if symbol is None else LARGEST_CARRIER)
-        words = _words(path, data, symbol) if is_words or symbol or data.startswith(ELF_MAGIC) else None
+        is_words = is_words or symbol is not None or data.startswith(ELF_MAGIC)
+        if is_words and entry is not None:
+            raise LaunchError(f"{path}: words have no labels, so --entry {entry!r} is not possible")
+        words = _words(path, data, symbol) if is_words else None
     except OSError as error:
         raise LaunchError(f"{path}: {why(error)}") from None
     except NotFound as error:
         raise LaunchError(f"{path}: {error}") from None
     if words is not None:
-        if entry is not None:
-            raise LaunchError(f"{path}: words have no labels, so --entry {entry!r} is not possible")
         return Source(path, words), []
     try:
         text = data.decode("utf-8-sig")

@@ -57,6 +57,54 @@ class HotInstruction:
 
 
 @dataclass(frozen=True)
+class AluUse:
+    """Instructions issued, and how many of them had an operation of each ALU, or of both.
+
+    clocks: of QPUs, in all; slot: clocks of an instruction that does not wait.
+    """
+
+    issued: int
+    add: int
+    mul: int
+    both: int
+    clocks: int
+    slot: int
+
+    @property
+    def of_peak(self) -> float:
+        """Operations, as a share of both ALUs' in all clocks of the QPUs that had a program."""
+        return self.slot * (self.add + self.mul) / (2 * self.clocks) if self.clocks else 0.0
+
+    def text(self) -> str:
+        """In a line."""
+        if not self.issued:
+            return "nothing was issued"
+        shares = [f"{100 * part / self.issued:.1f} %" for part in (self.add, self.mul, self.both)]
+        return (
+            f"add {shares[0]}, mul {shares[1]}, both {shares[2]} of {self.issued} instructions; "
+            f"{100 * self.of_peak:.1f} % of the peak of its QPUs"
+        )
+
+
+@dataclass(frozen=True)
+class LoopUse:
+    """A loop: from the target of a branch back to its last delay slot.
+
+    rounds: how often it began anew; clocks: of all rounds on all QPUs, inner loops included.
+    """
+
+    first: int
+    last: int
+    rounds: int
+    alus: AluUse
+
+    @property
+    def clocks(self) -> int:
+        """Of all rounds."""
+        return self.alus.clocks
+
+
+@dataclass(frozen=True)
 class ModuleTime:
     """A module: clocks at work."""
 
@@ -104,6 +152,11 @@ class Timing:
     caches: tuple[CacheUse, ...]
     memory_bytes: Mapping[str, int]
     notes: tuple[str, ...]
+    alus: tuple[AluUse, ...] = ()
+    """Of each program."""
+    loops: tuple[LoopUse, ...] = ()
+    of_peak: float = 0.0
+    """Operations of both ALUs, as a share of what all QPUs of the chip could do in these clocks."""
 
     @property
     def milliseconds(self) -> float:
@@ -134,6 +187,21 @@ def _lines(timing: Timing, hottest: int, where: Callable[[int], str]) -> list[st
             + (f", {stalled}" if stalled else "")
             + (f"; {qpu.waits}" if qpu.waits else "")
         )
+    lines += [f"ALUs: {one.text()}" for one in timing.alus]
+    if timing.of_peak:
+        lines.append(
+            f"{100 * timing.of_peak:.1f} % of the operations that all QPUs of the chip could do meanwhile"
+        )
+    if timing.loops:
+        lines.append("loops:")
+    for loop in timing.loops[:hottest]:
+        rounds = loop.rounds
+        each = f"{loop.clocks / rounds:.1f} clocks and {loop.alus.issued / rounds:.1f} instructions"
+        lines.append(
+            f"  {loop.clocks:>10} clocks, {rounds} rounds of {each}, "
+            f"{where(loop.first)}0x{loop.first:08x} to {where(loop.last)}0x{loop.last:08x}"
+        )
+        lines.append(f"{'':12}ALUs: {loop.alus.text()}")
     if timing.hot:
         lines.append("hot instructions:")
     for one in timing.hot[:hottest]:

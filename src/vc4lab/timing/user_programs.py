@@ -20,16 +20,19 @@ from vc4lab.timing.boards import board_of, speeds_of
 from vc4lab.timing.chip import Chip, load_chip
 from vc4lab.timing.compute.kinds import CAUSE_TEXT
 from vc4lab.timing.compute.memory import FROM_L2, FROM_LOADER, FROM_STORER
-from vc4lab.timing.compute.model import ComputeModel
+from vc4lab.timing.compute.model import ComputeModel, Listing
 from vc4lab.timing.compute.sdram import OTHERS
 from vc4lab.timing.compute.standstill import standstill, waits_for
 from vc4lab.timing.compute.state import CUT_OFF
+from vc4lab.timing.hints import Hint, hints_of
+from vc4lab.timing.program_use import ProgramUse, alus_of, loops_of
 from vc4lab.timing.result import CacheUse, HotInstruction, ModuleTime, QpuTime, QueueUse, Timing
 
 if TYPE_CHECKING:
     from vc4lab.v3d.events import ProgramRecorded, V3DListeners
 
 MAX_HOT = 64
+MAX_LOOPS = 64
 
 
 class ProgramTiming:
@@ -46,6 +49,8 @@ class ProgramTiming:
         # boards that are as fast have the same clocks
         self.models = {speed: ComputeModel(self.chip, speed) for speed in self.speeds.distinct}
         self._tasks: dict[int, int] = {}
+        self.programs: tuple[ProgramUse, ...] = ()
+        """Where the clocks went, program by program; set by `result`."""
 
     @contextmanager
     def listen(self, listeners: V3DListeners) -> Iterator[None]:
@@ -66,6 +71,12 @@ class ProgramTiming:
             for model in self.models.values():
                 model.advance()
 
+    def hints(self) -> list[Hint]:
+        """What could make the programs quicker; after `result`."""
+        slot = self.chip.whole("qpu", "slot")
+        found = [hint for program in self.programs for hint in hints_of(program, slot)]
+        return sorted(found, key=lambda hint: -hint.clocks)
+
     def result(self) -> Timing:
         """What came out: call it when the programs have ended."""
         for model in self.models.values():
@@ -77,18 +88,22 @@ class ProgramTiming:
         cut = [number for number in model.started if model.qpus[number].ended == CUT_OFF]
         notes = [f"QPU {qpu.qpu} {qpu.waits}" for qpu in qpus if qpu.qpu in cut]
         notes += standstill(model)
+        self.programs = programs = _programs(model)
         return Timing(
             self.chip.name,
             self.board,
             clocks,
             self.speeds.times({speed: _clocks(one) for speed, one in self.models.items()}),
             qpus,
-            _hot(model),
+            _hot(programs),
             _modules(model, clocks),
             _queues(model, clocks),
             _caches(model),
             _moved(model),
             tuple(notes),
+            tuple(one.alus for one in programs),
+            tuple(loop for one in programs for loop in one.loops)[:MAX_LOOPS],
+            _of_peak(model, programs, clocks),
         )
 
 
@@ -126,27 +141,43 @@ def _executed(qpu: Any) -> int:
     return int(qpu.done) + int(qpu.executed)
 
 
-def _hot(model: ComputeModel) -> tuple[HotInstruction, ...]:
+def _seen(model: ComputeModel, listing: Listing) -> list[HotInstruction]:
+    """What was seen of each word of a program."""
+    slot = model.chip.whole("qpu", "slot")
+    found = []
+    for site, word in enumerate(listing.program.words):
+        executed = int(listing.code(site).executed)
+        stalls = listing.stalls(site)
+        address = listing.program.address_of(site)
+        text = " ".join(disassemble(word, address).split("  #")[0].split())
+        shown = {CAUSE_TEXT[cause]: stalls[cause] for cause in CAUSE_TEXT if stalls[cause]}
+        found.append(HotInstruction(address, text, executed, executed * slot + sum(stalls), shown))
+    return found
+
+
+def _programs(model: ComputeModel) -> tuple[ProgramUse, ...]:
     slot = model.chip.whole("qpu", "slot")
     found = []
     for listing in model.listings:
-        for site, word in enumerate(listing.program.words):
-            executed = int(listing.code(site).executed)
-            stalls = listing.stalls(site)
-            clocks = executed * slot + sum(stalls)
-            if clocks:
-                found.append((clocks, listing, site, word, executed, stalls))
-    found.sort(key=lambda item: (-item[0], item[2]))
-    return tuple(
-        HotInstruction(
-            listing.program.address_of(site),
-            " ".join(disassemble(word, listing.program.address_of(site)).split("  #")[0].split()),
-            executed,
-            clocks,
-            {CAUSE_TEXT[cause]: stalls[cause] for cause in CAUSE_TEXT if stalls[cause]},
-        )
-        for clocks, listing, site, word, executed, stalls in found[:MAX_HOT]
-    )
+        program, seen = listing.program, _seen(model, listing)
+        alus = alus_of(zip(program.words, seen, strict=True), slot)
+        found.append(ProgramUse(program, tuple(seen), alus, tuple(loops_of(program, seen, slot))))
+    return tuple(found)
+
+
+def _of_peak(model: ComputeModel, programs: tuple[ProgramUse, ...], clocks: int) -> float:
+    slots = len(model.qpus) * clocks / model.chip.whole("qpu", "slot")
+    return sum(one.alus.add + one.alus.mul for one in programs) / (2 * slots) if slots else 0.0
+
+
+def _hot(programs: tuple[ProgramUse, ...]) -> tuple[HotInstruction, ...]:
+    found = [
+        (-one.clocks, site, number, one)
+        for number, program in enumerate(programs)
+        for site, one in enumerate(program.seen)
+        if one.clocks
+    ]
+    return tuple(one for *_, one in sorted(found, key=lambda item: item[:3])[:MAX_HOT])
 
 
 def _modules(model: ComputeModel, clocks: int) -> tuple[ModuleTime, ...]:
