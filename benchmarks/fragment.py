@@ -21,9 +21,8 @@ from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.pse.setup import raster
 from vc4lab.v3d.state.frame_mode import Surface
 from vc4lab.v3d.state.tile_context import STATUS_OK, TRIANGLE_SETUPS, DrawParams, FragmentKey, TileContext
-from vc4lab.v3d.tiles.functions import triangle_setup
-from vc4lab.v3d.tiles.threads import TileThreads
-from vc4lab.v3d.tmu.state import describe_texture
+from vc4lab.v3d.tiles.threads import TileThreads, triangle_setup
+from vc4lab.v3d.tmu.texture_state import describe_texture
 
 LIST_AT, UNIFORMS_AT, TEXTURE_AT = 0x1000, 0x8000, 0x400000
 FULL_TILES, SMALL_TRIANGLES = 50, 1000

@@ -26,7 +26,7 @@ from vc4lab.simd import (
     targets,
 )
 from vc4lab.v3d.tmu.sampler import sample
-from vc4lab.v3d.tmu.state import TextureKind, describe_texture
+from vc4lab.v3d.tmu.texture_state import TextureKind, describe_texture
 
 WIDTH, HEIGHT = 800, 600
 BASE = 0x2000000

@@ -10,7 +10,7 @@ import pytest
 from tests.mesa.conftest import RunningServer
 
 from vc4lab.mesa.protocol import messages
-from vc4lab.mesa.server import client
+from vc4lab.mesa.server import client as server_side
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def maps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What this process has mapped, as a file that tests write."""
     folder = tmp_path / "proc" / str(os.getpid())
     folder.mkdir(parents=True)
-    monkeypatch.setattr(client, "PROC", folder.parent)
+    monkeypatch.setattr(server_side, "PROC", folder.parent)
     return folder / "maps"
 
 
@@ -50,4 +50,4 @@ def test_processes_that_cannot_be_looked_at(running: RunningServer, maps: Path) 
     ours, other = socket.socketpair()
     ours.close()
     other.close()
-    assert not client.uses_glx(ours)
+    assert not server_side.uses_glx(ours)

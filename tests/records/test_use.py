@@ -38,7 +38,7 @@ from vc4lab.records.payload import (
 from vc4lab.v3d.cle.executor import executes, handlers_of
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.state.render_state import RenderState
-from vc4lab.v3d.tmu.state import LevelLayout
+from vc4lab.v3d.tmu.texture_state import LevelLayout
 
 KINDS = (Flow, Ignored, Semaphore, Frame, Primitives, Compressed, State, BinnerState)
 

@@ -67,7 +67,7 @@ def textures() -> None:
     from tests.v3d.tmu.sampling import BASE, memory, words
 
     from vc4lab.v3d.tmu.kernels import lookup_words, sample_words
-    from vc4lab.v3d.tmu.state import describe_texture
+    from vc4lab.v3d.tmu.texture_state import describe_texture
     from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
     rng = random.Random(4)

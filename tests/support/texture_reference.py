@@ -20,8 +20,8 @@ from tests.support.texture_layouts import texel_bit_address as bit_address
 
 from vc4lab.images.tiling import TILE_BYTES, UTILE_BYTES, Tiling
 from vc4lab.records.texture import TextureType, Wrap
-from vc4lab.v3d.tmu.state import LevelLayout, MipMode, TextureDescriptor, TextureKind
 from vc4lab.v3d.tmu.texel_codecs import ETC1_MODIFIERS
+from vc4lab.v3d.tmu.texture_state import LevelLayout, MipMode, TextureDescriptor, TextureKind
 
 Fetch = Callable[[int, int], int]
 """(guest address, number of bytes) -> little-endian value."""

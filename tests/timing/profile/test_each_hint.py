@@ -16,7 +16,7 @@ from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.frames.vertex_batches import rendering_batches
 from vc4lab.timing.profile.hints import Facts, Question, facts_of, hints_of, run_hints
 from vc4lab.v3d.tiles.job import OP_LOAD, OP_STORE
-from vc4lab.v3d.tmu.state import LevelLayout, MipMode
+from vc4lab.v3d.tmu.texture_state import LevelLayout, MipMode
 
 TEXTURE = "glmark2_texture_texture-filter_linear"
 Run = tuple[Facts, ...]

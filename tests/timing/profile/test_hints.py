@@ -17,7 +17,7 @@ from vc4lab.timing.profile.hints import Facts, Question, facts_of, hints_of, run
 from vc4lab.timing.profile.late_scoreboard import late_words
 from vc4lab.timing.profile.tiled import requests_of, with_tiled
 from vc4lab.v3d.tiles.job import OP_LOAD, OP_STORE
-from vc4lab.v3d.tmu.state import LevelLayout
+from vc4lab.v3d.tmu.texture_state import LevelLayout
 
 TEXTURE = "glmark2_texture_texture-filter_linear"
 

@@ -12,7 +12,7 @@ from tests.v3d.pse.test_coverage import WHITE
 
 from vc4lab.v3d.state.frame_mode import TileLayout
 from vc4lab.v3d.state.tile_context import COUNTERS, WORK_COUNTERS, FragmentKey
-from vc4lab.v3d.tmu.state import describe_texture
+from vc4lab.v3d.tmu.texture_state import describe_texture
 
 DEPTH = """
     nop ; nop ; sbwait

@@ -11,7 +11,7 @@ from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.simd import targets
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.state.tile_context import FragmentKey
-from vc4lab.v3d.tmu.state import describe_texture, same_textures
+from vc4lab.v3d.tmu.texture_state import describe_texture, same_textures
 
 END = """
     nop ; nop ; sbwait

@@ -9,7 +9,7 @@ from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import TextureConfig
 from vc4lab.simd import Target, host_target, targets
 from vc4lab.v3d.tmu.kernels import sample_words
-from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
+from vc4lab.v3d.tmu.texture_state import TextureDescriptor, TextureKind, describe_texture
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 BASE = 0x400000

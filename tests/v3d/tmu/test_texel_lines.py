@@ -11,7 +11,7 @@ from vc4lab.memory.native import LINE_SHIFT, QUAD_SHIFT, Stream, StreamMemory, T
 from vc4lab.records.texture import MinFilter, TextureConfig, TextureType, Wrap
 from vc4lab.simd import Function, Value, build, const, i32, i32x16, load, ptr, store
 from vc4lab.v3d.tmu.sampler import sample
-from vc4lab.v3d.tmu.state import describe_texture
+from vc4lab.v3d.tmu.texture_state import describe_texture
 
 ALL_QUADS = 0x1111
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vc4lab.records.texture import TextureConfig
-from vc4lab.v3d.tmu.state import MipMode, describe_texture
+from vc4lab.v3d.tmu.texture_state import MipMode, describe_texture
 
 BASE = 0x400000
 

@@ -24,7 +24,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.tmu.kernels import lookup_words, sample_words
 from vc4lab.v3d.tmu.sampler import sample
-from vc4lab.v3d.tmu.state import LevelLayout, describe_texture
+from vc4lab.v3d.tmu.texture_state import LevelLayout, describe_texture
 
 
 @pytest.mark.parametrize("texture_type", list(TextureType))

@@ -10,7 +10,7 @@ from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import MinFilter, TextureConfig
 from vc4lab.simd import Target
 from vc4lab.v3d.tmu.kernels import sample_words
-from vc4lab.v3d.tmu.state import describe_texture
+from vc4lab.v3d.tmu.texture_state import describe_texture
 
 STRIDE = 0x8000
 EDGES_AND_CORNERS = [

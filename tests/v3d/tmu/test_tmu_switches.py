@@ -23,7 +23,7 @@ from vc4lab.images.tiling import Tiling
 from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import MagFilter, MinFilter, TextureConfig, TextureType, Wrap
 from vc4lab.v3d.tmu.kernels import sample_words
-from vc4lab.v3d.tmu.state import describe_texture
+from vc4lab.v3d.tmu.texture_state import describe_texture
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 

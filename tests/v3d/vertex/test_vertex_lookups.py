@@ -15,7 +15,7 @@ from vc4lab.qpu.program.uniform_stream import stream_layout
 from vc4lab.records.texture import TextureConfig
 from vc4lab.v3d.tmu.kernels import sample_words
 from vc4lab.v3d.tmu.late_textures import LateTextures
-from vc4lab.v3d.tmu.state import describe_texture
+from vc4lab.v3d.tmu.texture_state import describe_texture
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 from vc4lab.v3d.vertex.pipeline import VertexKey
 

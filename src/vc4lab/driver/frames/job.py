@@ -15,8 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.bounded import Bounded
-from vc4lab.driver.frames.rendering_list import FIRST_BLOCK, RenderPlan, clear_records, rendering_list
-from vc4lab.driver.frames.target import FrameTarget
+from vc4lab.driver.frames.target import FIRST_BLOCK, FrameTarget, RenderPlan, clear_records, rendering_list
 from vc4lab.driver.gpu.memory import PAGE, TILE_MEMORY, TILE_MEMORY_BYTES
 from vc4lab.driver.gpu.runner import Lists
 from vc4lab.images.tiling import round_up

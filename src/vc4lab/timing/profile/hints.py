@@ -20,7 +20,7 @@ from vc4lab.timing.profile.result import Hint
 from vc4lab.timing.profile.tiled import requests_of, with_tiled
 from vc4lab.v3d.state.frame_mode import COLOUR
 from vc4lab.v3d.tiles.job import OP_LOAD, OP_LOAD_FULL, OP_STORE, OP_STORE_FULL
-from vc4lab.v3d.tmu.state import LevelLayout, MipMode
+from vc4lab.v3d.tmu.texture_state import LevelLayout, MipMode
 
 WORTH = 0.02
 """A share of the frame's clocks or quads below which a hint is not given."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.fragment.pipeline import Pipeline
     from vc4lab.v3d.golden.draw import GoldenDraw
     from vc4lab.v3d.state.tile_context import FragmentKey
-    from vc4lab.v3d.tmu.state import TextureDescriptor
+    from vc4lab.v3d.tmu.texture_state import TextureDescriptor
 
 PREPARED, PIPELINE, VERTICES, ROOM = range(4)
 """What the kernel returns: all draws are prepared, or a request for the draw at `draw`: a pipeline,

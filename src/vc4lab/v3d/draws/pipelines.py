@@ -22,7 +22,7 @@ from vc4lab.v3d.job_time import RASTER_LOOKUPS
 from vc4lab.v3d.services import Services
 from vc4lab.v3d.state.frame_mode import SINGLE, TileLayout
 from vc4lab.v3d.state.tile_context import PRIMITIVES, FragmentKey
-from vc4lab.v3d.tmu.state import LevelLayout
+from vc4lab.v3d.tmu.texture_state import LevelLayout
 from vc4lab.v3d.vertex.shading import MAX_WAYS, runnable_pipeline
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.draws.refining import Refined
     from vc4lab.v3d.state.render_state import ShaderRecord
     from vc4lab.v3d.tile_lists.scan_context import DrawUse
-    from vc4lab.v3d.tmu.state import TextureKind
+    from vc4lab.v3d.tmu.texture_state import TextureKind
 
 _INDEX_BITS = {1: 16, 2: 24, 3: 32}
 """Record 56, bits 7:4 → bits of a vertex in the compressed list."""

@@ -43,7 +43,7 @@ from vc4lab.v3d.state.render_state import (
 from vc4lab.v3d.state.tile_context import MAX_TEXTURE_REQUESTS, FragmentKey
 from vc4lab.v3d.tiles.job import Draw
 from vc4lab.v3d.tmu.late_textures import LateTextures
-from vc4lab.v3d.tmu.state import same_textures
+from vc4lab.v3d.tmu.texture_state import same_textures
 from vc4lab.v3d.vertex.shading import VertexStage
 
 if TYPE_CHECKING:

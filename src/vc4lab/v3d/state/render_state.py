@@ -33,8 +33,8 @@ from vc4lab.records.shader import (
 )
 from vc4lab.records.states import GlShaderState, NvShaderState, RenderState, VgInlineShader, VgShaderState
 from vc4lab.simd import Value, i8, i16, i32, load, staged, store
-from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
 from vc4lab.v3d.tmu.texture_slots import padded
+from vc4lab.v3d.tmu.texture_state import TextureDescriptor, TextureKind, describe_texture
 from vc4lab.v3d.unknowns import Unknowns
 
 if TYPE_CHECKING:

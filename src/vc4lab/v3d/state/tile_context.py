@@ -26,7 +26,7 @@ from vc4lab.v3d.tmu.requests import MAX_REQUESTS
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.tmu.state import TextureKind
+    from vc4lab.v3d.tmu.texture_state import TextureKind
 
 TILE_PAD_WORDS = 512
 """Words after a tile buffer that a block at its edge may touch (it writes back what it read)."""

@@ -26,8 +26,8 @@ from vc4lab.simd import Value, const, f32, gather, i16, i32, i32x16, select, shu
 from vc4lab.simd.trace import current
 from vc4lab.simd.vector import scale_round
 from vc4lab.v3d.tmu.coordinates import Direction, fixed_coordinate, significant, wrap_index
-from vc4lab.v3d.tmu.state import MipMode, TextureDescriptor, TextureKind
 from vc4lab.v3d.tmu.texel_codecs import unpack, unpack_etc1, unpack_yuyv
+from vc4lab.v3d.tmu.texture_state import MipMode, TextureDescriptor, TextureKind
 from vc4lab.v3d.tmu.utile_block import Spread, UtileBlock, block_words, fits_utiles
 
 _BIAS = (127 - 15) << 23

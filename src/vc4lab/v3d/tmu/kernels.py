@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.memory.native import StreamMemory, TouchedLines
 from vc4lab.simd import Function, Target, build, const, host_target, i32, i32x16, load, ptr, staged, store
 from vc4lab.v3d.tmu.sampler import direct_lookup, sample
-from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind
+from vc4lab.v3d.tmu.texture_state import TextureDescriptor, TextureKind
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,8 +19,8 @@ from vc4lab.simd.members import Array, i32, i32x16, ptr
 from vc4lab.simd.memory import alloca, load, store
 from vc4lab.simd.struct import Struct
 from vc4lab.simd.value import Value, const, splat
-from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
 from vc4lab.v3d.tmu.texture_slots import PARAMETERS, TextureSlot, fill_slot, padded, same_parameters
+from vc4lab.v3d.tmu.texture_state import TextureDescriptor, TextureKind, describe_texture
 
 if TYPE_CHECKING:
     import numpy as np

@@ -33,8 +33,8 @@ from vc4lab.v3d.tmu.coordinates import (
     unit,
 )
 from vc4lab.v3d.tmu.filter import Level, SampleRequest, blend, filter_level
-from vc4lab.v3d.tmu.state import LevelLayout, MipMode, TextureDescriptor, TextureKind
 from vc4lab.v3d.tmu.texel_codecs import border_filter_word, expand
+from vc4lab.v3d.tmu.texture_state import LevelLayout, MipMode, TextureDescriptor, TextureKind
 
 
 def direct_lookup(memory_base: Value, address: Value) -> Value:

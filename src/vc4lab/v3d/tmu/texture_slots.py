@@ -10,7 +10,7 @@ from vc4lab.simd import Array, Struct, Value, i32, load, ptr, staged
 
 if TYPE_CHECKING:
     from vc4lab.simd import NativeModule
-    from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind
+    from vc4lab.v3d.tmu.texture_state import TextureDescriptor, TextureKind
 
 PARAMETERS = 4
 """Parameters of a request that count: P0 to P3."""

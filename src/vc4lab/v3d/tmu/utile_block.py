@@ -20,11 +20,11 @@ from vc4lab.simd.trace import current
 from vc4lab.simd.types import vec
 from vc4lab.simd.value import Value, const, select
 from vc4lab.simd.vector import any_, min_, permute, permute_two, shuffle
-from vc4lab.v3d.tmu.state import LevelLayout
+from vc4lab.v3d.tmu.texture_state import LevelLayout
 
 if TYPE_CHECKING:
     from vc4lab.images.tiling import UtileShape
-    from vc4lab.v3d.tmu.state import TextureKind
+    from vc4lab.v3d.tmu.texture_state import TextureKind
 
 Spread = tuple[list[int], list[int]]
 """For each lane of a result which of four columns and which of four rows it is of."""

@@ -39,7 +39,7 @@ class TextureFindings:
         """Reports findings about the textures added since the last call; no program runs."""
         if not self._met:
             return
-        from vc4lab.v3d.tmu.state import describe_texture
+        from vc4lab.v3d.tmu.texture_state import describe_texture
 
         met, self._met = self._met, {}
         for words in sorted(met.keys() - self._told):
@@ -65,7 +65,7 @@ class TextureSlots:
 
     def _resolve(self, qpu: int, unit: int) -> int:
         from vc4lab.v3d.tmu.kernels import recording_module, sampler_module
-        from vc4lab.v3d.tmu.state import describe_texture
+        from vc4lab.v3d.tmu.texture_state import describe_texture
 
         base = qpu + QpuState.units.offset + unit * Unit.size
         used = ctypes.c_int32.from_address(base + Unit.written.offset).value

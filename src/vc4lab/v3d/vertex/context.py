@@ -11,7 +11,7 @@ from vc4lab.v3d.tmu.requests import MAX_REQUESTS
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.tmu.state import TextureKind
+    from vc4lab.v3d.tmu.texture_state import TextureKind
 
 MAX_ARRAYS = 8
 MAX_GROUPS = 64

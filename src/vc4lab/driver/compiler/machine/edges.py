@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from vc4lab.driver.compiler.machine.code import Block, Op, Reg, Wants
+from vc4lab.driver.compiler.machine.code import Block, Op, Reg, Request, Wants
 from vc4lab.qpu.isa.hazards import SFU
 from vc4lab.qpu.isa.registers import SFU_WRITES
 
@@ -66,7 +66,7 @@ def _is_used(op: Op) -> bool:
     return op.target not in SFU_WRITES and not only_flags
 
 
-def _edges_of(op: Op, inside: set[Op]) -> None:  # noqa: C901
+def _edges_of(op: Op, inside: set[Op]) -> None:
     """What must come before an operation, and how long."""
     before: dict[Op, int] = {}
 
@@ -96,20 +96,24 @@ def _edges_of(op: Op, inside: set[Op]) -> None:  # noqa: C901
         add(other, 1)
     for other in op.together:
         add(other, 0)
-    request = op.request
-    if request is not None:
-        if op.signal is not None:
-            add(request.writes[-1], 1)
-        else:
-            for one in request.writes:
-                for reg in one.reads:
-                    add(reg.op, SFU if reg.op is not None and reg.op.target in SFU_WRITES else 1)
-            if op is request.writes[-1]:
-                for one in request.writes[:-1]:
-                    add(one, 1)
+    if op.request is not None:
+        _request_edges(op, op.request, add)
     op.waiting = len(before)
     for other, distance in before.items():
         other.next.append((op, distance))
+
+
+def _request_edges(op: Op, request: Request, add: Callable[[Op | None, int], None]) -> None:
+    """A texture request waits for all that it reads; its last write and its signal for those before."""
+    if op.signal is not None:
+        add(request.writes[-1], 1)
+        return
+    for one in request.writes:
+        for reg in one.reads:
+            add(reg.op, SFU if reg.op is not None and reg.op.target in SFU_WRITES else 1)
+    if op is request.writes[-1]:
+        for one in request.writes[:-1]:
+            add(one, 1)
 
 
 def _heights(block: Block) -> None:
