@@ -1,11 +1,10 @@
-"""Compiled programs on disk, beside the native engine's objects: the same folder, trust and bounds.
+"""Compiled programs as draws use them: TGSI text and key → program, from disk where it was made before.
 
-A program is found by its shader's text, the state in its key, and a digest of all of the package's
-sources, so that a change of the compiler compiles anew. What cannot be read is compiled and
-written again. Files are completed before they have their names: any number of processes may use
-the folder. They are tables (`capture/stored_programs.py`), read with checks.
-
-The compiler as draws use it: TGSI text and key → program, from disk where it was made before.
+Programs lie beside the native engine's objects: the same folder, trust and bounds. A program is found by
+its shader's text, the state in its key, and a digest of all of the package's sources, so that a change of
+the compiler compiles anew. What cannot be read is compiled and written again. Files are completed before
+they have their names: any number of processes may use the folder. They are tables
+(`capture/stored_programs.py`), read with checks.
 """
 
 from __future__ import annotations

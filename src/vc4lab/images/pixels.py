@@ -1,9 +1,7 @@
-"""Stored pixels as bytes R, G, B, A, for pictures and comparisons (numpy).
+"""Stored pixels as bytes R, G, B, A (numpy), and as PNG files.
 
 What the chip itself does with such pixels, rounding and dither included, is native code of `v3d/`.
 Source: hardware reference 7.10.
-
-Pictures become PNG files.
 """
 
 from __future__ import annotations

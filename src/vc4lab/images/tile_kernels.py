@@ -1,4 +1,6 @@
-"""Addresses of texels as native code: what `tiling.py` says, split into a column and a row part.
+"""Texels of tiled images as native code: their addresses, and boxes of them moved.
+
+`tiling.py` says where a texel lies; here that is split into a column and a row part.
 
     address = base + ((column(x) ^ row.xor) + row.add)
 
@@ -7,8 +9,6 @@ every size because an odd tile row, which runs right to left, is the exclusive o
 column with all ones (-1 - x) plus one whole row: `ty * n + (n - 1 - x) = (ty + 1) * n + ~x`.
 The sub-tile order (0,3,1,2 / 2,1,3,0) is `sy ^ 3*sx ^ 2*odd`. For texels of 32 bits and more the
 place inside a tile depends on five bits of x and of y: a permutation of two registers looks it up.
-
-Boxes of pictures between rows (raster order) and tiled images, as native code.
 
 A row of a utile is contiguous in memory: whole ones are moved at once, those that a box cuts texel
 by texel. Texels of 8 to 64 bits; blocks of a compressed format count as texels of 64 bits.

@@ -1,6 +1,6 @@
 """Where a texel lies in memory: the raster, T and linear-tile image layouts and the mip chain.
 
-The numpy form, for screenshots and replay; ``tile_address.py`` is the native one. The smallest unit
+The numpy form, for screenshots and replay; ``tile_kernels.py`` is the native one. The smallest unit
 of both tiled layouts is the *utile* (micro-tile): 64 bytes in raster order. Linear-tile (LT) puts
 utiles in raster order. The T format groups 4x4 utiles to a sub-tile of 1 KiB and 2x2 sub-tiles to a
 tile of 4 KiB; tile rows run alternately left to right and right to left, and the order of the

@@ -1,11 +1,8 @@
 """Guest RAM: one block of host memory that CPU, GPU and clients share without copies.
 
-What RAM holds at power-on: noise, always the same, that takes memory only where it is written.
-
-One file without a name has a piece of noise; it is mapped again and again, privately, so that a
-page of its own is made only when something is written. A GiB takes 512 calls and a millisecond.
-
-Guest memory on a descriptor: a file without a name that other processes can map.
+At power-on RAM holds noise, always the same: one file without a name has a piece of noise; it is mapped
+again and again, privately, so that a page of its own is made only when something is written. A GiB takes
+512 calls and a millisecond.
 """
 
 from __future__ import annotations

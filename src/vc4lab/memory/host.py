@@ -1,13 +1,10 @@
-"""What lies at an address of the host's memory: a file in the place of what was mapped there.
+"""The host's memory: files in the place of what was mapped, large tables of which little is used, the heap.
 
-Large tables of the host's memory of which little is used.
-
-The process's own heap: what it has free goes back to the host, and what is large lies elsewhere.
-
-glibc takes large pieces from the kernel one by one, but after the first one is freed it puts those
-of its size among the small ones (mallopt(3), M_MMAP_THRESHOLD). Pictures do harm there: each one
-that is let go leaves a hole of 8 MiB, where small pieces that live long settle; and as numpy asks
-for huge pages in what is large, one of those takes 2 MiB then.
+What the process's own heap has free goes back to the host, and what is large lies elsewhere. glibc takes
+large pieces from the kernel one by one, but after the first one is freed it puts those of its size among
+the small ones (mallopt(3), M_MMAP_THRESHOLD). Pictures do harm there: each one that is let go leaves a hole
+of 8 MiB, where small pieces that live long settle; and as numpy asks for huge pages in what is large, one
+of those takes 2 MiB then.
 """
 
 from __future__ import annotations

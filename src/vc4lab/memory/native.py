@@ -1,11 +1,8 @@
-"""From guest addresses to native pointers, in traced code.
+"""Memory in native code: pointers of guest addresses, streams of records, lines that texels lie in.
 
-Streams: native code appends records to host memory, Python reads them when the work is through.
-
-Nothing else happens while native code runs: no call, no allocation. The room is address space that
-costs nothing until it is written; what does not fit is counted, not written.
-
-Which lines of memory the texels of a request lie in, quad by quad, for pipelines that record.
+To a stream native code appends records, which Python reads when the work is through. Nothing else happens
+while native code runs: no call, no allocation. The room is address space that costs nothing until it is
+written; what does not fit is counted, not written.
 
 A line has 64 bytes: that is what the texture cache holds, and a whole utile. Of each quad that has
 a pixel in the request, every line is noted once, in the order in which its pixels need them.

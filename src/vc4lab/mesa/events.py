@@ -3,7 +3,7 @@
 Each kind has its listeners (`vc4lab.listeners`) in `Server.listeners`; without any, no event is
 made.
 
-`--trace gallium`: every message and command of every client as a line of text.
+`--trace gallium` prints every message and command of every client as a line.
 
     1 glmark2-es2 RESOURCE_CREATE2 handle=3 target=texture_2d format=B8G8R8A8_UNORM …
     1.1 glmark2-es2   CREATE_OBJECT RASTERIZER handle=2 depth_clip half_pixel_center …

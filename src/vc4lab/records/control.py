@@ -3,9 +3,8 @@
 `RECORDS` (by id), `RECORD_SIZES` (for native readers) and `build` derive from the classes of
 `declarations.py` and `states.py`; `parse_list` reads bytes of any origin and never raises.
 
-Tables of records by what their classes say: for handlers, native readers and hints.
-
-All are in the order of ids; native code is compiled with what stands here.
+Tables of records by what their classes say serve handlers, native readers and hints. All are in the order
+of ids; native code is compiled with what stands here.
 """
 
 from __future__ import annotations

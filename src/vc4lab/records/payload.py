@@ -1,10 +1,10 @@
 """What a record's class says of the record: where it may stand, what it is for, what executes it.
 
-The parser, printer, handlers, native readers and list hints take it from here or from `use.py`: a
+The parser, printer, handlers, native readers and list hints take it from here or from `control.py`: a
 new record is one class in `declarations.py` or `states.py`, and the code that executes it. The
 kinds of record are the base classes below; a `State` needs no code but that which uses the state.
 
-The kinds of field that control lists and state records have beside plain integers.
+Fields are plain integers or one of the kinds below: addresses, floats, fixed point.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Pixel formats of planes: where the channels are, and which layouts there are.
-
-Planes whose pixels are brightness and colour: where their samples are, and their matrix.
-"""
+"""Pixel formats of planes: where channels are, layouts, and the samples and matrix of YUV planes."""
 
 from __future__ import annotations
 

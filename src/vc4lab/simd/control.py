@@ -1,7 +1,4 @@
-"""What rewritten kernels call for control flow: functions, branches, loops, logic.
-
-Explicit basic blocks, for code whose control flow is data (a QPU program).
-"""
+"""Control flow of kernels: what rewritten ones call for branches and loops, and explicit basic blocks."""
 
 from __future__ import annotations
 

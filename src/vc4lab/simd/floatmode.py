@@ -1,8 +1,6 @@
 """The floating-point environment: rounding mode and flushing of native code, sticky flags.
 
 x86: MXCSR. AArch64: FPCR and FPSR (compiles, but has never been run).
-
-Floats of eager runs: the processor's own rounding toward zero; denormals by comparison.
 """
 
 from __future__ import annotations

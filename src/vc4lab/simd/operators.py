@@ -1,11 +1,7 @@
-"""Which instruction each of Python's operators is on a staged value.
+"""Operators and conversions of staged values, and their results where operands are constants.
 
-Which instructions convert a staged value to another type.
-
-Integer operations on compile-time constants, done while tracing.
-
-Operands are raw (unsigned) element bits and their width; None means "leave it to run time". Floats
-are never computed here: their result depends on the rounding mode.
+Operands of folded operations are raw (unsigned) element bits and their width; None means "leave it to run
+time". Floats are never computed here: their result depends on the rounding mode.
 """
 
 from __future__ import annotations

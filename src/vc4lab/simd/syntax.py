@@ -1,7 +1,4 @@
-"""Syntax trees: that of a function, pieces to build others, the variables a statement changes.
-
-Which variables a piece of a function assigns, changes in place, or reads from before it.
-"""
+"""Syntax trees: that of a function, pieces to build others, the variables a statement changes or reads."""
 
 from __future__ import annotations
 

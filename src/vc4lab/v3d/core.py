@@ -1,8 +1,7 @@
 """The V3D as its bus sees it: registers with behaviour, the two list threads, the interrupt line.
 
-Its registers are declared, with what they do, in `status_registers.py`, `list_registers.py`,
-`program_registers.py` and `counters.py`. Lists run to their end, their halt or their stall inside
-the write that starts them. Source: hardware reference 2.
+Its registers are declared, with what they do, in `registers.py` and `counters.py`. Lists run to
+their end, their halt or their stall inside the write that starts them. Source: hardware reference 2.
 """
 
 from __future__ import annotations

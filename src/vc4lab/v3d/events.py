@@ -330,7 +330,7 @@ class FrameWork(NamedTuple):
     vertices
         Numbers of the vertices (u32) of all lists.
     lists, blocks, requests, lines
-        What drawing recorded: `state.work_records`.
+        What drawing recorded: `state.tile_context`.
     lost
         How many records found no room: what is there is not all.
     """

@@ -3,10 +3,8 @@
 `views.json` says for each view (a picture, a table, a listing) which data it shows, and the check
 sum that it has unedited: a view that was not edited changes nothing.
 
-An edited folder: its files, with what was edited in pictures, tables and listings put in.
-
-Only what differs from what the data show is put in, so that a view that stores less than the data
-(a picture of 16-bit colours, a rounded number) changes nothing by itself.
+From an edited folder only what differs from what the data show is put in, so that a view that stores less
+than the data (a picture of 16-bit colours, a rounded number) changes nothing by itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Vertices and indices of draws as tables.
+"""Vertices, indices and constants of draws as tables that people edit.
 
     # resource-3, 24 bytes a row
     vertex,IN[0].x,IN[0].y,IN[0].z,IN[1].x,IN[1].y,IN[1].z
@@ -6,11 +6,10 @@
 
 Numbers of formats with fractions (UNORM, SNORM) are the integers that are stored.
 
-Where the bytes of buffers come from: the content at the begin, or an upload.
+Commands are followed in order, so that a draw's vertices can be edited where their bytes are: in
+the content at the begin, or in an upload.
 
-Commands are followed in order, so that a draw's vertices can be edited where their bytes are.
-
-Constant buffers as tables: a row for each register, named as in TGSI.
+Constant buffers have a row for each register, named as in TGSI.
 
     name,x,y,z,w
     CONST[0],0.5,-1.0,0.0,1.0

@@ -1,10 +1,9 @@
-"""What a compiled shader depends on besides its text: the state that becomes part of its program.
+"""What goes into the compiler besides a shader's text, and what comes out: keys, programs, uniforms.
 
 A VideoCore IV has no units that fetch vertex formats, that blend, or that test alpha: its shaders
 do that. A key has exactly the state that changes the program; what may change from draw to draw
-without another program is in its uniforms (`result.py`). Keys are equal if programs are.
-
-What the compiler gives: a program's words, and what its driver must put beside them.
+without another program is in its uniforms. Keys are equal if programs are. A result is a program's
+words, and what its driver must put beside them.
 """
 
 from __future__ import annotations

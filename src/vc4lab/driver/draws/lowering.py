@@ -1,9 +1,7 @@
-"""From a draw with its state to records, shader records and uniform streams.
+"""From a draw with its state to records, shader records and uniform streams in a frame.
 
-Draws are added to frames: prepared once, and found again by their state and numbers.
-
-The same draw with vertices at other places is the same prepared draw with other addresses in its
-shader records.
+A draw is prepared once, and found again by its state and numbers. The same draw with vertices at other
+places is the same prepared draw with other addresses in its shader records.
 """
 
 from __future__ import annotations

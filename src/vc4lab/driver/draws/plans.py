@@ -4,9 +4,8 @@ What a draw has in memory besides its records is the same from frame to frame, e
 and for where it lies. A plan holds the words that stay, which of them are addresses inside of the
 plan, and which are uniforms. Native code (`placing.py`) puts it where there is room.
 
-What native code is given of prepared draws (`Placed`) and of the frame at hand (`Sink`).
-
-`frame_draws.py` makes both; `placing.py` puts the one into the other.
+Native code is given `Placed` of a prepared draw and `Sink` of the frame at hand. `frame_draws.py` makes
+both; `placing.py` puts the one into the other.
 """
 
 from __future__ import annotations

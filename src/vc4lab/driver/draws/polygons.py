@@ -1,11 +1,10 @@
-"""Polygons as lines and points (glPolygonMode): the chip fills only. What it goes without.
+"""Polygons as lines and points (glPolygonMode), which the chip does not have; vertices of flat colours.
 
 What lines do not know is the facing of their polygon: where that decides, the draw is refused.
 
-The vertex that flat colours come from: the chip takes the last one of a primitive.
-
-OpenGL takes the last one, too, unless a program asks for the first (glProvokingVertex). Such draws
-become lists whose primitives begin one vertex later: the same winding, the first vertex last.
+Flat colours come from the last vertex of a primitive, as in OpenGL, unless a program asks for the first
+(glProvokingVertex). Such draws become lists whose primitives begin one vertex later: the same winding, the
+first vertex last.
 """
 
 from __future__ import annotations

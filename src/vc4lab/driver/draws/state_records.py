@@ -1,6 +1,4 @@
-"""State records of a draw: from Gallium's state to records 96 to 106.
-
-Stencil set-up words, which fragment programs write to the tile buffer.
+"""State records of a draw (96 to 106), and the stencil set-up words that its program writes.
 
 Source: hardware reference 7.9.
 """

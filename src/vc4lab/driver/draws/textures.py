@@ -1,6 +1,4 @@
-"""Textures as the texture unit takes them: formats, configuration words, copies it can read.
-
-Textures that the texture unit cannot read where they are, in a form that it can.
+"""Textures as the texture unit takes them: formats, configuration words, and copies of what it cannot read.
 
 Windows lie in raster order; views may begin with a level that is not at the begin of a page. Their
 texels are copied when a draw samples them, again only after they have changed.

@@ -1,7 +1,5 @@
 """A frame that is being drawn: its clears and draws until something needs the pixels.
 
-Frames that wait while others are drawn.
-
 A program that clears its window and draws to it, then to textures, and then to the window again has
 one frame for the window in this way: what was drawn need not be stored, and loaded again. Frames
 that wait do not depend on each other: none reads or writes what another one writes. The frame at

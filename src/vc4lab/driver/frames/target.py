@@ -1,7 +1,4 @@
-"""What a frame is drawn to, as the tile buffer loads and stores it.
-
-The rendering list of a frame: loads, tile lists and stores of each tile.
-"""
+"""What a frame is drawn to, and its rendering list: loads, tile lists and stores of each tile."""
 
 from __future__ import annotations
 

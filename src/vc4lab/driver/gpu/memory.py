@@ -1,6 +1,4 @@
-"""GPU memory as the driver divides it: resources for long, lists and queue for one frame.
-
-Resources in GPU memory: buffers, textures in T and LT format, windows in raster order.
+"""GPU memory as the driver divides it: buffers and textures for long, lists and queue for one frame.
 
 A texture's levels lie as the texture unit expects them (`images/tiling.py`, `mip_chain`); faces of
 a cube follow each other. What only is shown, and never sampled in place, is in raster order. What

@@ -2,10 +2,10 @@
 
 A command is a word `number | words << 8` and its words. Draws and blits refer to blocks of state
 by their addresses (`blocks.py`), all refer to resources by numbers that the driver gives. One
-declaration serves all three forms; `text.py` has the printed one. A field with `ref` names
+declaration serves all three forms. A field with `ref` names
 something that lies beside the queue; captures have numbers of their own there.
 
-Commands and blocks as lines that can be read and edited, and read back to the same bytes.
+Lines can be read and edited, and read back to the same bytes.
 
     draw mode=triangles start=0 count=36 … pipe_state=0x4100040 shader_state=0x4100080 indexed
     clear framebuffer=0x4100000 buffers=0x5 color=[0.1, 0.2, 0.3, 1.0] depth=1.0

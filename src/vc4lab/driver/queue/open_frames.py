@@ -2,8 +2,6 @@
 
 They do as long as nothing needs its pixels: a draw to another frame buffer that samples them, a
 copy, a sync. While another frame buffer is bound a frame waits, so that it may go on.
-
-How far a run has come.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Blocks of state out of GPU memory.
+"""Blocks of state into GPU memory, and out of it.
 
 Reading a block gives the same object as long as its bytes are the same, so that what is derived of
 it is kept by it.
-
-Blocks of state into GPU memory.
 
 Equal state is stored once, and stays when the frame ends; uniforms, and the blocks that refer to
 them, last a frame.

@@ -2,8 +2,6 @@
 
 The method that handles a message has the message's name in lower case; `connection.py` has how they
 come from the socket.
-
-What is known of the program at the other end of a socket.
 """
 
 from __future__ import annotations

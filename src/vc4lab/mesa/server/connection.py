@@ -1,10 +1,6 @@
 """A client's socket: bytes become messages, one after the other, and answers go back.
 
 `Connection` knows where a message ends and which are wrong; what messages do is `client.py`.
-
-Answers on their way to a client that may not read.
-
-What all clients of a server share.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 The method that handles a command has the command's name in lower case. Commands that only set state
 end in what is bound (`bindings.py`); those that do something go on to the `Screen`.
-
-Shaders that come in parts: the text of each is put together before it is an object.
 """
 
 from __future__ import annotations

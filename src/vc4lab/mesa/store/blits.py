@@ -1,7 +1,4 @@
-"""Clears, copies and blits of the software store (numpy).
-
-Work on resources with several samples a pixel, one sample after the other.
-"""
+"""Clears, copies and blits of the software store (numpy), one sample of a pixel after the other."""
 
 from __future__ import annotations
 

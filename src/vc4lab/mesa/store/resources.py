@@ -3,8 +3,6 @@
 A resource has its own memory, where its `Screen` says; the memory that it shares with the client
 (`staging`) is only where transfers come from and go to. There, rows of all levels are without
 padding, as Mesa lays them out.
-
-Memory that a client and the server share for transfers: a file without a name, mapped twice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Lines of a frame buffer as 32-bit pixels (blue in the low byte), whatever format they have.
-
-Planes of brightness and colour (Y, Cb, Cr) as 32-bit pixels, blue in the low byte.
-"""
+"""Lines of a frame buffer, RGB or YUV, as 32-bit pixels (blue in the low byte)."""
 
 from __future__ import annotations
 

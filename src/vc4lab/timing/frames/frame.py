@@ -75,7 +75,7 @@ class Frame:
     vertices
         Numbers of the vertices of all lists.
     blocks, requests, lines
-        What drawing recorded (`v3d.state.work_records`, `memory.touched_lines`).
+        What drawing recorded (`v3d.state.tile_context`, `memory.native`).
     surfaces
         What is loaded and stored (`v3d.state.surface.Surface`).
     lost

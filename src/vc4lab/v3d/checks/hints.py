@@ -1,12 +1,10 @@
-"""Hints about lists that run, but probably not as they were meant to.
+"""Hints about lists: orders of records that only fail on a board, and lists that run, but hardly as meant.
 
 Nothing here changes what is drawn. Each check looks at what Python holds anyway, once per mode
 record, frame or draw, so that lists full of records cost nothing. Source: hardware reference 3.10.
 
-Checks the start of a list before it runs: orders of records that only fail on a board.
-
-Only the first records of the first few lists are read, so that long lists and many frames cost
-nothing. Source: hardware reference 3.3, 3.10.
+Of a list that starts only the first records of the first few lists are read, so that long lists and many
+frames cost nothing. Source: hardware reference 3.3, 3.10.
 """
 
 from __future__ import annotations

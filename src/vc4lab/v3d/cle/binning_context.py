@@ -1,7 +1,4 @@
-"""Data shared between native binning (`binning_kernel.py`) and its Python side.
-
-Notes of executed records, for listeners for uses of memory and for what draws took.
-"""
+"""Data and notes shared between native binning (`binning_kernel.py`) and its Python side."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """The control list executor (CLE): calls the handler of each record of a list.
 
-Both list threads use it; what a record *does* is said by methods that name its class
-(`handlers.py`): here what means the same in both lists, else in `binning.py` (thread 0) and
-`rendering.py` (thread 1). Source: hardware reference 3.1-3.2.
-
-Which method executes which record: a decorator of the method names the record's class.
+Both list threads use it. A method says what a record *does*, and its decorator names the record's
+class: here for what both lists have in common, else in `binning.py` (thread 0) and `rendering.py`
+(thread 1). Source: hardware reference 3.1-3.2.
 """
 
 from __future__ import annotations

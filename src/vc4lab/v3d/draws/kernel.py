@@ -1,7 +1,7 @@
 """Prepares draws: from a render state to its pipeline, parameters and shaded vertices.
 
 Programs, states and textures that were met before are found in tables. What native code cannot do
-alone it requests (`context.py`); `preparation.py` does that, and the same draw goes on. Source:
+alone it requests (`pipeline_table.py`); `preparation.py` does that, and the same draw goes on. Source:
 hardware reference 3.6-3.8, 7.2-7.4.
 """
 

@@ -1,7 +1,4 @@
-"""The tables in which native code finds fragment pipelines (see `kernel.py`).
-
-Data shared between the native preparation of draws and its Python side.
-"""
+"""Shared between the native preparation of draws (`kernel.py`) and Python: its data, tables of pipelines."""
 
 from __future__ import annotations
 

@@ -4,10 +4,6 @@ Points are squares, lines are parallelograms along their major axis or rectangle
 `vc4lab unknowns`). A right-hand trapezoid (RHT) is the area between an edge v0-v1 and the RHT X
 boundary of record 100; an edge may cross the boundary, then a triangle lies on either side. Source:
 hardware reference 7.2-7.6.
-
-What points, lines and trapezoids share when they are traced: their draw, depths and blocks.
-
-Source: hardware reference 7.2-7.6.
 """
 
 from __future__ import annotations

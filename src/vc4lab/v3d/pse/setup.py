@@ -5,10 +5,8 @@ they have in common with triangles (`triangle_group.py`). Positions are 12.4 fix
 the tile's first pixel; an edge is kept as an integer E(x, y) that is >= 0 exactly at the pixel
 centres the fill rule gives to the primitive. Source: hardware reference 7.2-7.6.
 
-Where a pixel is sampled: at its centre, or at four points in multisample frames.
-
-The positions of the hardware are not documented; `vc4lab unknowns` lists the choices. Source:
-hardware reference 7.3, 7.5.
+The four points of a pixel in multisample frames are not documented; `vc4lab unknowns` lists the choices.
+Source: hardware reference 7.3, 7.5.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Primitive records in rendering lists: 32, 33, 41, 42 become compressed lists without tiles.
 
-They are met by the scan of a frame's lists, made a list once each (`direct_kernel.py`), and drawn
+They are met by the scan of a frame's lists, made a list once each (`vg_and_direct.py`), and drawn
 like any other list; only the place differs: not guest memory, but a buffer of the simulator.
 Source: hardware reference 3.4; AG100-R table 38 allows these records in rendering lists.
 """

@@ -1,11 +1,8 @@
-"""Native binning of lines and points: assembles primitives, rejects, clips, finds tiles, appends.
+"""Native binning of points, lines, triangles, strips and fans: assembled, rejected, clipped, put into tiles.
 
-Loops and strips become independent lines. Triangles: `triangles.py`.
-
-Native binning of triangles, strips and fans.
-
-`window.py` looks at many triangles and says which tiles they go to; the lists are then written in
-order. The newest vertex comes last, as the relative codings want it.
+Loops and strips of lines become independent lines. Of triangles `window.py` looks at many and says
+which tiles they go to; the lists are then written in order. The newest vertex comes last, as the
+relative codings want it.
 """
 
 from __future__ import annotations

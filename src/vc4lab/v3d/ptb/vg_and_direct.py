@@ -1,11 +1,9 @@
-"""Primitives that go to no tiles, natively: the binner's assembly writes them one after the other.
+"""VG primitives (records 41, 42) into tile lists, and primitives that go to no tiles, natively.
 
-All are in coding 3, absolute, and go to host address `DirectContext.output`.
+Those without tiles are in coding 3, absolute, and go to host address `DirectContext.output`.
 
-Native binning of VG primitives (records 41, 42): triangles and trapezoids of bare positions.
-
-Vertices are words of guest memory, x in 15:0 and y in 31:16, 12.4; codes among them end a list or
-leave a primitive out. Tile lists get them as x/y lists (record 56 data type 3), each primitive in
+Vertices of VG primitives are words of guest memory, x in 15:0 and y in 31:16, 12.4; codes among them end a
+list or leave a primitive out. Tile lists get them as x/y lists (record 56 data type 3), each primitive in
 its shortest coding. Source: hardware reference 3.4 and 3.5, AG100-R pp. 67-68 and 78-79.
 """
 

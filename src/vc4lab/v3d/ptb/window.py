@@ -2,7 +2,7 @@
 
 Vectors fetch the positions of sixteen triangles and find those that are rejected, those that touch
 one tile or two side by side, and those that need a closer look. What is to be written becomes a row
-of entries without a branch; `triangles.py` then writes them out.
+of entries without a branch; `lines_and_triangles.py` then writes them out.
 """
 
 from __future__ import annotations

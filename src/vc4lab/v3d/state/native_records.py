@@ -1,10 +1,8 @@
 """Records in native code: where one is whole, questions about its id answered from known tables.
 
-Which records native code has executed, for those who listen: `events.RecordExecuted`.
-
 Each native reader of lists (`../cle/binning_kernel.py`, `../tiles/collect_kernel.py`,
 `../tile_lists/scan_kernel.py`) has a variant, compiled from the same source, that notes what it
-executes (`native_records.note_record`); it is called while there is a listener.
+executes (`note_record`); it is called while there is a listener.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ def whole_record(memory: Value, address: Value, edge: Value) -> Value:
 
 @staged
 def note_record(context: Any, address: Value, op: Value) -> None:
-    """Notes for listeners (`record_notes.py`) that the record at a guest address is executed."""
+    """Notes for listeners (`events.RecordExecuted`) that the record at a guest address is executed."""
     store(context.executed, (op.zext(i64) << 32) | address.zext(i64))
     context.executed = context.executed + 8
 

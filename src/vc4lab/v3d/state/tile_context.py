@@ -1,15 +1,13 @@
 """What a tile function sees: the tile buffer of a worker thread, the parameters of a draw, its key.
 
-The tile buffer keeps 2x2 quads together (`tile_layout.py`), so that any 4x4 pixel block at even x
+The tile buffer keeps 2x2 quads together (`frame_mode.py`), so that any 4x4 pixel block at even x
 and y is a few whole pieces. Lane order in a block: lane & 1 = x, lane & 2 = y of the quad, quads in
 raster order (hardware reference 7.6).
 
-The pieces of work of a frame's tiles, as pipelines and the tile loop record them for listeners.
-
-Each Struct is a record of a stream (`memory/native.py`); each thread has its own streams, of which
-the tile loop marks the part of each chain. So the records of a frame are those of its chains, in
-their order, whatever thread ran them, and a chain that had to run again leaves those of its last
-run. `events.FrameWork` has them; `timing/frames/` reads them.
+The Structs of work are records of a stream (`memory/native.py`); each thread has its own streams, of which
+the tile loop marks the part of each chain. So the records of a frame are those of its chains, in their
+order, whatever thread ran them, and a chain that had to run again leaves those of its last run.
+`events.FrameWork` has them; `timing/frames/` reads them.
 """
 
 from __future__ import annotations
@@ -133,14 +131,14 @@ class TileContext(Struct):
     """State of one worker thread: where the tile lies, its buffers, what happened to it.
 
     `batch` is a `FragmentQueue`, which `callback` empties (golden interpreter only).
-    `mode` is a number of `tile_layout.LAYOUTS`; `resolved` holds a multisample tile with one sample
+    `mode` is a number of `frame_mode.LAYOUTS`; `resolved` holds a multisample tile with one sample
     on its way to or from memory; `mask` is the VG mask plane, a byte in each word. `budget`:
     instructions in loops that a program may execute for a block. `interrupts` is the place of
     the byte that a program sets with HOST_INT; `left`: the address for which execution left one.
     `drew`: not 0 if the chain has called a pipeline, which may have counted something. `clean`:
     bits of the buffers (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a
     clear on. `held_colour`, `held_zs`: 1 + surfaces whose loads are put off, 0: none
-    (`tiles/loop.py`). `work`: a `work_records.TileWork`, for pipelines that record.
+    (`tiles/loop.py`). `work`: a `TileWork`, for pipelines that record.
     """
 
     memory = ptr
@@ -265,7 +263,7 @@ class FragmentKey:
     counting
         Count what only performance counters want to know.
     recording
-        Record blocks of pixels and texture requests (`work_records.py`); counts, too.
+        Record blocks of pixels and texture requests (`TileWork`); counts, too.
     unknowns
         Settings of undocumented behaviour.
     engine

@@ -15,12 +15,8 @@ Use inside a kernel::
 Index lists give vertex indices; x/y lists give packed coordinates (x in 15:0, y in 31:16, s12.4).
 Points use i2 only, lines and RHTs i0 and i1 (i2 repeats i1).
 
-Runs of triangles in a compressed list, each with the step of the one before: taken together.
-
-Vertices that are drawn in order give such runs, two bytes a triangle. Without this the `Decoder`
-takes the triangles one by one, with the same result.
-
-Native scans of one compressed list, one for each list format: which vertices it uses.
+Runs of triangles, each with the step of the one before (two bytes), are taken together. Without this the
+`Decoder` takes the triangles one by one, with the same result.
 """
 
 from __future__ import annotations

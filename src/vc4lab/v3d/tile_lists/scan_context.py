@@ -1,7 +1,4 @@
-"""Data shared between the native scan of the tile lists and its Python side.
-
-What the tile lists of a frame hold: which draws there are, where, and with which vertices.
-"""
+"""Data shared between the native scan of the tile lists and Python: draws, where, with which vertices."""
 
 from __future__ import annotations
 

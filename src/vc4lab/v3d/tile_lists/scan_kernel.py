@@ -2,8 +2,6 @@
 
 Every loop is bounded by a budget; a list that breaks a rule ends in an error entry and the next
 tile goes on with the state reached.
-
-The distinct draws of a frame's tile lists: a hash table of the render states met so far.
 """
 
 from __future__ import annotations

@@ -2,14 +2,10 @@
 
 Nearly all of a rendering list is "coordinates, sub-list, store", hundreds of times. This kernel
 turns those records into the operation arrays of `job.py`. What it cannot do alone is a request
-(`collect_context.py`), which `../cle/rendering.py` serves. State records and tile lists are only
+(`collector.py`), which `../cle/rendering.py` serves. State records and tile lists are only
 stepped over here: the pieces of list they lie in are walked when the frame is drawn.
 
-Source: hardware reference 3.3.
-
-Loads and stores of the native reader: which operations a tile's record 24 to 29 becomes.
-
-Source: hardware reference 3.3.
+Records 24 to 29 become loads and stores of a tile. Source: hardware reference 3.3.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 `collect_kernel.py` reads a rendering list; this is its Python side, used by `../cle/rendering.py`
 for one frame after the other.
-
-Data shared between the native reader of rendering lists and its Python side.
 """
 
 from __future__ import annotations
@@ -158,7 +156,7 @@ class Collector:
     def run(self, address: int, end: int, notes: RecordNotes) -> int:
         """Executes records from `address` on, and notes them if that is wanted.
 
-        Returns why it stopped (`collect_context`).
+        Returns why it stopped (the constants above).
         """
         context = self.context
         context.here, context.end = address, end  # members take the low 32 bits

@@ -1,14 +1,8 @@
 """The native loop of a worker thread: takes chains from a shared counter and runs them.
 
-Tiles that are loaded and stored without a draw in between: their bytes in memory stay.
-
 A driver that goes on with a picture has all its tiles loaded and stored, wherever it draws. So a
 load is put off until something needs the tile buffer; a store to where the tile would come from
 writes what is there already. What is counted of loads and stores is the same.
-
-Native: which part of a thread's streams is a chain's, and what drawing each list took.
-
-For the variant of the tile loop that records the pieces of work (`../state/tile_context.py`).
 """
 
 from __future__ import annotations

@@ -3,9 +3,7 @@
 The loop itself is native; Python only starts it, once a frame. The picture does not depend on the
 number of threads, because chains share nothing but the surfaces they store to.
 
-What the tile loop calls, compiled when it is needed: loops, transfers of tiles, triangle setups.
-
-The code that they are made of is only imported when they are compiled.
+The loop, transfers of tiles and setups are compiled, and their sources imported, when they are needed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""What one thread of the tile loop works with.
+"""What one thread of the tile loop works with, and whether interpreted programs end.
 
-Whether interpreted programs end: compiled code finds out, a thousand times as fast.
-
-So the golden engine ends programs by the same budgets as the compiled engines, and an endless
-program is found in the time of a few thousand interpreted instructions.
+Compiled code finds that out, so that the golden engine ends programs by the same budgets as the compiled
+engines, and an endless program is found in the time of a few thousand interpreted instructions.
 """
 
 from __future__ import annotations

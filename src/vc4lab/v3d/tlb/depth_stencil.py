@@ -1,9 +1,7 @@
-"""The depth test of a block: with the stencil test it decides which lanes stay on.
+"""The depth and stencil tests of a block, which decide which lanes stay on.
 
 Staged functions over one 4x4 block, shared by the compiled pipelines (inlined) and the golden
 interpreter (compiled on their own). Source: hardware reference 7.9.
-
-The stencil test of a block, as staged code. Source: hardware reference 7.9.
 """
 
 from __future__ import annotations

@@ -4,9 +4,7 @@ n-th colour access means.
 Loads and writes of single samples go through the samples in order, writes of all samples through
 the words of a 64-bit colour; each kind has its own counter. Source: hardware reference 7.9.
 
-From four samples a pixel to one and back: what multisample frames store and load as pictures.
-
-The store and load loops of `stores.py` know tiles with one sample; these functions fill a second
+The store and load loops of `stores.py` know tiles with one sample; resolving functions fill a second
 buffer of that arrangement from the tile buffer, or the tile buffer from it. Source: hardware
 reference 7.10.
 """

@@ -4,10 +4,8 @@ Native loops over 4x4 pixel blocks (a 32-bit utile is exactly one block) and, fo
 over pairs of pixel rows. Pixels outside the frame are left alone. Every address is masked into
 guest memory. Source: hardware reference 3.3, 6.4, 7.10.
 
-Colour conversion between the tile buffer (RGBA8888) and 16-bit 565 surfaces.
-
-Neither the rounding nor the dither pattern of the hardware is documented; `vc4lab unknowns` lists
-the choices. Source: hardware reference 7.10; expansion as the texture unit does it (6.3).
+Of 16-bit 565 surfaces neither the rounding nor the dither pattern of the hardware is documented; `vc4lab
+unknowns` lists the choices. Source: hardware reference 7.10; expansion as the texture unit does it (6.3).
 """
 
 from __future__ import annotations

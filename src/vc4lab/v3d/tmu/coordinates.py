@@ -1,13 +1,11 @@
-"""Texture coordinates as native code: from float words to wrapped texel indices.
+"""Texture coordinates as native code: from float words to wrapped texel indices, or the face of a cube.
 
 Everything is made finite and small with integer operations first, so that no float operation here
 raises the sticky "invalid" or "overflow" flags: the QPU's fast path reads those. The definition of
 each function is its namesake in ``tests/support/texture_reference.py``.
 
-Cube maps as native code: the face of a direction, and how large a quad is on it.
-
-A quad whose lanes lie on several faces has no common coordinates. Each lane that samples then sees
-the others projected onto its own face, so that its level of detail does not jump at an edge. The
+A quad whose lanes lie on several faces of a cube has no common coordinates. Each lane that samples then
+sees the others projected onto its own face, so that its level of detail does not jump at an edge. The
 definition is in ``tests/support/texture_reference.py``.
 """
 

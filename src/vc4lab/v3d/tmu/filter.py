@@ -3,12 +3,10 @@
 Two columns and two rows give the four addresses of a bilinear sample (``images/tile_kernels.py``);
 blends work on packed pairs of channels, two 8-bit channels in 16-bit lanes.
 
-Blending texels of half floats (types S16F and RGBA64) as native code.
-
-Each blend is first + (second - first) * weight in single precision, rounded toward zero like all
-float arithmetic of a QPU, and becomes a half again. Denormal halves count as 0; exponent 31 counts
-as one more power of two, so that no infinity enters the arithmetic and no float flag is raised. A
-weight of 0 passes the texel through untouched, whatever it is. The definition is in
+A blend of half floats (types S16F and RGBA64) is first + (second - first) * weight in single precision,
+rounded toward zero like all float arithmetic of a QPU, and becomes a half again. Denormal halves count as
+0; exponent 31 counts as one more power of two, so that no infinity enters the arithmetic and no float flag
+is raised. A weight of 0 passes the texel through untouched, whatever it is. The definition is in
 ``tests/support/texture_reference.py``.
 """
 
@@ -302,7 +300,7 @@ def _of_first_lane(part: Any, lanes: int) -> Any:
 def blend(kind: TextureKind, first: Any, second: Any, weight: Value) -> Any:
     """(first * (256 - weight) + second * weight + 128) >> 8 for every 8-bit channel.
 
-    Without the 128 where blends round down. Half floats: see ``half_filter.py``.
+    Without the 128 where blends round down. Half floats have functions of their own.
     """
     if kind.format.half:
         if isinstance(first, tuple):

@@ -6,9 +6,7 @@ The native twin of ``formats.py``, in two steps so that filtering comes in betwe
     expand   filtered filter word -> result word
 
 Filter words: four channels R, G, B, A in bytes 0-3; two channels (luminance, alpha) in bits 7:0
-and 23:16; one channel in bits 7:0.
-
-ETC1: texels of a 4x4 block as native code. Source: OES_compressed_ETC1.
+and 23:16; one channel in bits 7:0. Source of ETC1: OES_compressed_ETC1.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The native loop over batches of vertices, the same for all shaders: compiled once, not with each.
+"""The native loop over batches of vertices, for all shaders, and its parts for several threads.
 
-A shader's own module holds the program for one batch and an entry that calls `shade` in here with
-a `description`: numbers that say what to fetch and how to proceed.
-
-The vertices of one draw shaded by several threads: each takes pieces of a few batches.
+It is compiled once, not with each shader. A shader's own module holds the program for one batch and an
+entry that calls `shade` in here with a `description`: numbers that say what to fetch and how to proceed.
 
 `shade_range` (`shader_lookup.py`) comes here when a draw is worth it and there are helpers. What
 one piece cannot do ends the rest, and the whole draw is done again by Python, as without helpers.

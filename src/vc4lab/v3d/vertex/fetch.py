@@ -1,11 +1,9 @@
 """The vertex cache DMA (VCD), natively: which vertices an index list names, and attribute arrays in
 guest memory to rows of a batch.
 
-NV mode: vertices the program has shaded itself, copied from guest memory into batches.
-
-A vertex is an optional clip header (Xc, Yc, Zc, Wc) and the words of the primitive setup (Ys:Xs,
-Zs, 1/Wc [, point size], varyings); the binner gets the first words, the fragment stage those after
-the header. Source: AG100-R pp. 79-81, tables 45-47.
+In NV mode vertices that the program has shaded itself are copied. Such a vertex is an optional clip header
+(Xc, Yc, Zc, Wc) and the words of the primitive setup (Ys:Xs, Zs, 1/Wc [, point size], varyings); the binner
+gets the first words, the fragment stage those after the header. Source: AG100-R pp. 79-81, tables 45-47.
 """
 
 from __future__ import annotations

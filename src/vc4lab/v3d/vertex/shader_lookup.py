@@ -3,8 +3,6 @@
 Python enters a pipeline once, by what it was compiled for: address and layout of its
 attributes. Every use compares the program's bytes with those that were compiled, because guest
 memory may have changed. Where things stand in a shader record: `records.shader`.
-
-The table in which native code finds compiled vertex pipelines (see `shader_lookup`).
 """
 
 from __future__ import annotations

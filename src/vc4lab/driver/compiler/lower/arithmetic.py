@@ -1,7 +1,4 @@
-"""What operations on floats become.
-
-What operations on integers become, and derivatives.
-"""
+"""What operations on floats and integers become, and derivatives."""
 
 from __future__ import annotations
 

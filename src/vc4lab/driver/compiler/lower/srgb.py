@@ -3,9 +3,8 @@
 Source: OpenGL 2.1 specification, section 3.8.16; GL_ARB_framebuffer_sRGB. Powers are made of the
 special functions, whose 2^-11 are finer than a colour of 8 bits needs.
 
-Colours for a buffer in sRGB: blended as linear floats, and stored by the sRGB curve.
-
-The bytes that the other blending works on (`blend.py`) are not linear here.
+Colours for a buffer in sRGB are blended as linear floats, and stored by the curve: the
+bytes that the other blending works on (`blend.py`) are not linear here.
 """
 
 from __future__ import annotations

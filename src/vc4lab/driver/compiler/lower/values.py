@@ -1,9 +1,7 @@
-"""What each value of a flat shader becomes.
+"""What each value of a flat shader becomes, and how often it is read, and where.
 
 Values are lowered when something asks for them, so that what nothing asks for is not. Those that
 other blocks read are asked for at the end of their block.
-
-What a flat shader does with each of its values: how often it is read, and where.
 """
 
 from __future__ import annotations

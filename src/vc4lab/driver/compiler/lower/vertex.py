@@ -1,7 +1,4 @@
-"""A vertex's programs: attributes from the VPM, header and varyings into it.
-
-Vertex formats: what is made of the words of an attribute.
-"""
+"""A vertex's programs: attributes from the VPM by their formats, header and varyings into it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What scheduling gives: words and the streams that they read.
-
-The end of a program: the signal that ends it, as early as its last instructions allow.
-"""
+"""What scheduling gives: words, the streams that they read, the signal that ends a program."""
 
 from __future__ import annotations
 

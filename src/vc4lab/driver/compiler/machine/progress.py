@@ -1,10 +1,4 @@
-"""How far a program is scheduled: what is done, what may come next and how urgent it is.
-
-Copies of registers, where an operand lies where its reader cannot have it.
-
-Where registers lie: the free places of both files and the accumulators, and until when a place
-is taken.
-"""
+"""How far a program is scheduled: what is done, what may come next, where registers lie."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ The program becomes parts with a thread switch after each but the last. A part e
 requests, of which the texture unit takes half as many as of one thread, and their results are
 fetched in the next part. What a switch loses (accumulators, flags) lives in one part; what lives on
 is in half of the register files. Source: hardware reference 4.13.
-
-Texture requests on their way: what the texture unit's queue takes, in order.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Registers that are indexed stay memory: arrays with `load` and `store`. All others disappear. At the
 end of a condition, values that its two ways made differently get a new name; in a loop those that
 its body writes. What a register holds before it is written is 0.
-
-Conditions and loops of a translation whose ends are not reached, and the variables in them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a function in SSA form must keep; the tests of every step ask.
-
-Shaders in SSA form as text, for people: values are numbered in the order of the listing.
-"""
+"""A look at functions in SSA form: what they must keep, which the tests of every step ask, and listings."""
 
 from __future__ import annotations
 

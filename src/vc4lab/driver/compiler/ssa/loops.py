@@ -1,10 +1,8 @@
-"""Loops whose turns are known become their turns, one after the other.
+"""Loops whose turns are known become their turns; of others, what each turn repeats goes outside.
 
 A turn is copied with what its variables are then. As long as each condition on which a jump
 depends comes out as a constant, the next turn is known, too. A loop where one does not, or that
 would become too large, stays as it is.
-
-Takes out of loops what is the same in each turn.
 
 In a flat function (`flatten.py`) everything is executed anyway, so that nothing is lost by doing it
 before. What a pixel's or vertex's inputs give must be outside: they come once.

@@ -1,10 +1,8 @@
 """Makes a function in SSA form smaller: nothing twice, nothing that is known, nothing for nothing.
 
-`optimise` repeats three things until none finds more: values are simplified (`algebra.py`) and
+`optimise` repeats three things until none finds more: values are simplified and
 equal ones made once; parameters that have one value become it; what no effect depends on is
 removed. What the function computes stays the same, to the bit.
-
-Values that are simpler than they look: constants, and rules of arithmetic that hold to the bit.
 
 A rule that would change the sign of a zero or the payload of a NaN is no rule here; what later
 steps may round otherwise is for them to say.

@@ -1,6 +1,6 @@
 """Rules of arithmetic that OpenGL allows and IEEE 754 does not: rounding, signs of zeros, NaN.
 
-They stand apart from `algebra.py`, whose rules hold to the bit. Divisions by constants become
+They stand apart from those of `optimise.py`, which hold to the bit. Divisions by constants become
 products, signs move to where adding takes them for nothing, comparisons of what a comparison chose
 become that comparison.
 """

@@ -1,11 +1,4 @@
-"""A shader in its typed form: what `parse` makes of a text, and `print_tgsi` makes a text of.
-
-What is wrong with a shader's text, and where.
-
-How large a shader may be. What Mesa makes for a VideoCore IV stays far below.
-
-Programs as text, as Mesa prints them: reading the text again gives an equal program.
-"""
+"""A shader in its typed form: made by `parse`, printed by `print_tgsi` as Mesa prints it."""
 
 from __future__ import annotations
 
