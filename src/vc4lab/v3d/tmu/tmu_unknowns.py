@@ -86,7 +86,8 @@ TMU_UNKNOWNS: list[Unknown] = [
         "AG100-R does not say; hardware reference 6.6",
         settled="dEQP-GLES2 texture.mipmap.2d.basic.{nearest,linear}_linear_*_non_square, a whole "
         "cell with that step, comes out at LOD 5.0 instead of 5.1 on a Raspberry Pi 3: Mesa 25.0.7 "
-        "lists all six, 22.3.6 four; no other of 84 such tests changes. Mesa's list quotes the log of a "
+        "lists all six, 22.3.6 four, and exactly these four fail here with the dEQP of its boards (1.3.3.0); "
+        "no other of 84 such tests changes. Mesa's list quotes the log of a "
         "board, 2048 invalid pixels, and the pair of colours 0xff29d6 and 0xff2dd2: the cell has 2048 "
         "pixels, 0xff29d6 is due (no cell is due the other), and it is 0xff2dd2 here "
         "(recorded run mip_non_square)",
