@@ -73,6 +73,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "tests/soc/cores/test_exclusives.py": {
         "test_what_a_cortex_a7_does_is_a_choice": ("exclusive_without_monitor=abort",)
     },
+    "tests/soc/boot/test_firmware_age.py": {"test_the_pl011s_clock": ("uart_clock=3mhz",)},
     "tests/soc/videocore/test_mailbox_time.py": {
         "test_how_long_is_a_choice": ("mailbox_answer_time=10us", "mailbox_answer_time=1ms")
     },

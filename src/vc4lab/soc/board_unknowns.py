@@ -135,6 +135,18 @@ BOARD_UNKNOWNS = [
         "a clock from Linux, most of them in the ARM's own drivers",
     ),
     Unknown(
+        "uart_clock",
+        "Which clock has the PL011 at the start, if config.txt (init_uart_clock) does not say so?",
+        {
+            "board": "that of the table of boards, as firmware since September 2016 has it",
+            "3mhz": "3 MHz, but 48 MHz on a Pi 3: as firmware before has it",
+        },
+        "board",
+        "Read the rate (mailbox tag 0x30002, clock 2) with the firmware in question.",
+        "raspberrypi/firmware's issue 643 has the rates of both times and the change; config.txt's "
+        "documentation has today's only",
+    ),
+    Unknown(
         "execute_qpu_failure",
         "What does the mailbox's execute QPU (0x30011) answer when it fails or times out?",
         {"error": "0x80000000", "one": "1"},

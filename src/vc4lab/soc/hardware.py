@@ -19,8 +19,10 @@ from vc4lab.soc.board import Board
 from vc4lab.soc.boot.boot_plan import BootPlan
 from vc4lab.soc.boot.linked_for_zero import LinkedForZero
 from vc4lab.soc.clock import NANOSECONDS, Clock
+from vc4lab.soc.cores.code_pages import forget_addresses
 from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.early_reads import EarlyReads
 from vc4lab.soc.cores.first_state import first_prescaler, make_core
 from vc4lab.soc.cores.generic_timer import GenericTimer
 from vc4lab.soc.cores.traps import CoreLinks
@@ -130,6 +132,8 @@ class Hardware:
         self.processors.add(self.cores)
         for bus in self.buses:
             bus.look_at(self.cores[0].registers)
+        if not self.forgiving:
+            self._watch_early_reads()
         self.processors.others = lambda: (self.v3d_bridge.writes, self.mailbox.messages)
 
     # -- state of the whole ------------------------------------------------------------------------
@@ -423,6 +427,18 @@ class Hardware:
         for cpu in cpus:
             self.address_space.lay_out(cpu)
         return cpus
+
+    def _watch_early_reads(self) -> None:
+        """Loads from what the GPU is still writing are reported."""
+
+        def empty() -> None:
+            for core in self.processors.running:
+                forget_addresses(core.cpu.engine)
+
+        early = EarlyReads(self.counter.address, self.clock.address, empty, self.reporter)
+        for cpu in self.cores:
+            cpu.alignment.watch_early_reads(early.address)
+        self.v3d_bridge.early = early
 
     def _make_v3d(self) -> Any:
         options = self._options

@@ -295,6 +295,7 @@ class Machine:
                 self.hardware.before_slice()
             self.turns.step()
         self._drain_caches()
+        self.v3d_bridge.look_at_early_reads()
         self._look_at_caches()
         self._look_at_interrupts()
         if self.listeners.run_ended.subscriptions:

@@ -25,6 +25,7 @@ FIRMWARES: Mapping[str, Mapping[str, str]] = {
         "framebuffer_address": "physical",
         "framebuffer_alpha": "mode",
         "framebuffer_order_channel_1": "rgb",
+        "uart_clock": "3mhz",
     },
 }
 """Rows of the unknowns table that firmware of other years decides otherwise than today's."""

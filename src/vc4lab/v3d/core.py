@@ -20,7 +20,7 @@ from vc4lab.v3d.cle.rendering import RenderingStage
 from vc4lab.v3d.cle.thread import ListThread, report_endless_waits, waiting_reasons
 from vc4lab.v3d.counters import PerformanceCounters, coverage_counts
 from vc4lab.v3d.draws.frame import FrameRenderer
-from vc4lab.v3d.events import BinningDone, FrameDone, InterruptLine, Use, V3DListeners
+from vc4lab.v3d.events import BinningDone, FrameDone, FrameStored, InterruptLine, Use, V3DListeners
 from vc4lab.v3d.overlap import Overlap
 from vc4lab.v3d.progress import ENDS, FLUSH, FRAME, INTERRUPT, PROGRAM, Progress
 from vc4lab.v3d.registers import DebugRegisters, Interrupts, ListRegisters, ProgramRegisters, StatusRegisters
@@ -215,7 +215,7 @@ class V3D:
         except KeyError:
             return 0
         if self.programs.used:
-            self._settle()
+            self._settle(looked=True)
         value = handler()
         if self._failures:
             self.listeners.raise_failure()
@@ -256,8 +256,8 @@ class V3D:
         if self._failures:
             self.listeners.raise_failure()
 
-    def _settle(self) -> None:
-        self.programs.settle()
+    def _settle(self, looked: bool = False) -> None:
+        self.programs.settle(looked)
         interrupts = self.programs.take_interrupts()
         if interrupts:
             self._interrupt_host(interrupts, self.programs.last_end)
@@ -384,6 +384,10 @@ class V3D:
             self._show_frame()
         else:
             self._show_later(1, FRAME, self._progress)
+            if frames.stored:
+                moment = self._progress.threads[1]
+                self.listeners.frame_stored.emit(FrameStored(frames.stored, moment))
+                frames.stored = []
         self.executor.signal(self.threads[1])
 
     def _show_later(self, number: int, kind: int, progress: Progress) -> None:

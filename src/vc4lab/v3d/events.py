@@ -97,6 +97,16 @@ class FrameDone(NamedTuple):
     frames: int
 
 
+class FrameStored(NamedTuple):
+    """A frame is in memory, where its time is not over before `moment` (ns of guest time).
+
+    `ranges`: guest address and size of the rows that its stores have written.
+    """
+
+    ranges: list[tuple[int, int]]
+    moment: int
+
+
 class InterruptLine(NamedTuple):
     """The level of the interrupt line has changed."""
 
@@ -153,6 +163,17 @@ class ProgramStarted(NamedTuple):
     uniforms: int
     length: int
     size: int
+
+
+class ProgramStored(NamedTuple):
+    """A user program has ended, but its time is not over before `moment` (ns of guest time).
+
+    `ranges`: guest address and size of what its DMA has written, as far as it was noted. Only where
+    the host's read of a register has made the program run.
+    """
+
+    ranges: list[tuple[int, int]]
+    moment: int
 
 
 class ProgramEnded(NamedTuple):
@@ -373,6 +394,7 @@ class V3DListeners:
         self.record_executed: Listeners[RecordExecuted] = Listeners(self._failed)
         self.binning_done: Listeners[BinningDone] = Listeners(self._failed)
         self.frame_done: Listeners[FrameDone] = Listeners(self._failed)
+        self.frame_stored: Listeners[FrameStored] = Listeners(self._failed)
         self.draw_prepared: Listeners[DrawPrepared] = Listeners(self._failed)
         self.frame_drawn: Listeners[FrameDrawn] = Listeners(self._failed)
         self.records_noted: Listeners[RecordsNoted] = Listeners(self._failed)
@@ -382,6 +404,7 @@ class V3DListeners:
         self.program_compiled: Listeners[ProgramCompiled] = Listeners(self._failed)
         self.program_started: Listeners[ProgramStarted] = Listeners(self._failed)
         self.program_ended: Listeners[ProgramEnded] = Listeners(self._failed)
+        self.program_stored: Listeners[ProgramStored] = Listeners(self._failed)
         self.program_recorded: Listeners[ProgramRecorded] = Listeners(self._failed)
         self.memory_used: Listeners[MemoryUse] = Listeners(self._failed)
         self.caches_cleared: Listeners[CachesCleared] = Listeners(self._failed)

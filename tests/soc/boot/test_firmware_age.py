@@ -64,3 +64,26 @@ def test_the_option(boot, tmp_path, options, address) -> None:
     line = next(t for t in (tmp_path / "trace").read_text().splitlines() if "allocate" in t)
     told = int(line.split("base=")[1].split(",")[0].rstrip(")"), 16)
     assert told >> 30 == int(address)
+
+
+@pytest.mark.parametrize(
+    ("board", "config", "options", "hertz"),
+    [
+        ("pi2", "", {}, 48_000_000),
+        ("pi2", "", {"firmware": "2015"}, 3_000_000),
+        ("pi2", "", {"unknowns": DEFAULT_UNKNOWNS.with_(uart_clock="3mhz")}, 3_000_000),
+        ("pi2", "init_uart_clock=4000000\n", {"firmware": "2015"}, 4_000_000),
+        ("pi3", "arm_64bit=0\n", {"firmware": "2015"}, 48_000_000),
+    ],
+)
+def test_the_pl011s_clock(boot, board, config, options, hertz) -> None:
+    assert boot(HALT, config, board=board, **options).videocore.clock_rates[2] == hertz
+
+
+@pytest.mark.parametrize(("firmware", "codes"), [("2015", []), ("today", ["SOC-131"])])
+def test_divisors_of_its_time(boot, firmware, codes) -> None:
+    """115200 baud of 3 MHz."""
+    machine = boot(HALT, firmware=firmware)
+    for offset, value in ((0x24, 1), (0x28, 40), (0x30, 0x301), (0, 65)):
+        machine.bus.write(0x201000 + offset, 4, value)
+    assert [item.code for item in machine.reporter.items] == codes

@@ -70,4 +70,18 @@ ENTRIES = [
         "before the first atomic operation; until then let one core alone do the work, or use "
         "plain flags with barriers, or Peterson's algorithm.",
     ),
+    Entry(
+        "SOC-114",
+        "What the GPU is still writing is read",
+        "The program has started a job of the GPU and loads from the memory that the job writes "
+        "before it can be through. On a board the load finds what lay there before, or a part of "
+        "the result, from time to time another one. vc4lab does the job when it is started and lets "
+        "its time pass afterwards (a rough estimate, within a factor of two of boards), so that the "
+        "load finds the whole result. Reported once for each kind of job; not with `--forgiving`.",
+        "VideoCore IV 3D Architecture Reference Guide, V3D_CT1CS, V3D_RFC and INTCTL (FRDONE)",
+        "Wait for the end of the job before the first load: until RFC has counted the frame, or by "
+        "the V3D's interrupt.",
+        Severity.HINT,
+        fails_on_boards=True,
+    ),
 ]

@@ -41,7 +41,7 @@ from vc4lab.simd import (
     select,
     staged,
 )
-from vc4lab.soc.cores import engine_patches
+from vc4lab.soc.cores import early_reads, engine_patches
 from vc4lab.soc.cores.alignment_words import (
     ALIGN,
     ALIGN_SHIFT,
@@ -54,6 +54,7 @@ from vc4lab.soc.cores.alignment_words import (
     bits_arm,
     bits_wide,
 )
+from vc4lab.soc.cores.early_reads import FILL
 from vc4lab.soc.cores.memory_types import DevicePages
 from vc4lab.soc.native import words_of
 
@@ -82,6 +83,7 @@ class CoreAlignment(Struct):
     thumb = i64
     half = i64
     number = i64
+    early = ptr
     devices = ptr
     legacy = i64
     places = Array(i64, PLACES)
@@ -268,9 +270,9 @@ def _unaligned(name: str, arguments: tuple[Value, ...]) -> None:
             if address.shr(32) == 0:
                 faults = load(i8, core.devices + address.shr(12)).zext(i32)
             if faults != 0:
-                fill = imported(name.replace(*FILLS), i1, FILL)
-                no, one = const(i1, 0), const(i32, 1)
-                call_pointer(fill, i1, FILL, processor, address, one, kind, regime, no, back)
+                fill = imported(name.replace(*FILLS), i8, FILL)
+                no, one = const(i32, 0), const(i32, 1)
+                call_pointer(fill, i8, FILL, processor, address, one, kind, regime, no, back)
     if faults != 0:
         types = (ptr, i64, i32, i32, i64)
         function = imported(name, None, types)
@@ -296,8 +298,7 @@ def _store(name: str, arguments: tuple[Value, ...]) -> None:
 
 STORES = tuple(f"helper_{order}_stq_mmu_{suffix}" for order in ("le", "be") for suffix in ("arm", "aarch64"))
 FILLS = "do_unaligned_access", "tlb_fill"
-FILL = (ptr, i64, i32, i32, i32, i1, i64)
-"""The name of the engine's function that fills the TLB, and its types."""
+"""The name of the engine's function that fills the TLB."""
 ACCESSES = tuple(
     (f"tcg_gen_qemu_{way}_{suffix}", suffix == "arm", way)
     for suffix in ("arm", "aarch64")
@@ -311,8 +312,6 @@ OTHERS = {
     "arm_cpu_do_unaligned_access_aarch64": unaligned_aarch64,
 }
 HELP = (
-    "arm_cpu_tlb_fill_arm",
-    "arm_cpu_tlb_fill_aarch64",
     "tcg_temp_new_internal_arm",
     "tcg_temp_free_internal_arm",
     "tcg_gen_andi_i32_arm",
@@ -334,7 +333,18 @@ def _replacements() -> dict[str, Function[Any]]:
         return Function(types, None, lambda *values: _store(name, values), name)
 
     accesses = {name: access(name, arm, way) for name, arm, way in ACCESSES}
-    return {**accesses, **{name: store(name) for name in STORES}, **OTHERS}
+    fills = early_reads.functions(_early)
+    return {**accesses, **{name: store(name) for name in STORES}, **OTHERS, **fills}
+
+
+@staged
+def _early() -> Value:
+    """The address of what the GPU is writing, for the core that runs in this thread, or 0."""
+    place = _core()
+    early = const(ptr, 0)
+    if place != 0:
+        early = CoreAlignment.at(place).early
+    return early
 
 
 ALIGNMENT_FAULT, LONG_STATUS, LONG_FORMAT = 0x21, 0x3F, 1 << 9
@@ -436,6 +446,11 @@ class Alignment:
             return False
         self._state.regimes = wanted
         return True
+
+    def watch_early_reads(self, address: int) -> None:
+        """Where an `EarlyState` is: loads from what the GPU is writing are noted there."""
+        if self.works:
+            self._state.early = address
 
     def watch_devices(self, pages: DevicePages) -> None:
         """Where accesses are checked by page: which pages are Device memory."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory.host import Circles, give_back
 from vc4lab.soc.address.block import Block
+from vc4lab.soc.cores.early_reads import EarlyReads, spans_of
 from vc4lab.soc.devices.interrupts import V3D as V3D_LINE
 from vc4lab.soc.devices.interrupts import InterruptController
 from vc4lab.soc.devices.v3d_time import V3DTime
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.registers import Register
     from vc4lab.soc.clock import Clock
-    from vc4lab.v3d.events import V3DListeners
+    from vc4lab.v3d.events import FrameStored, ProgramStored, V3DListeners
     from vc4lab.v3d.state.power_on import PowerOn
 
 POISON = 0xDEADBEEF
@@ -66,6 +68,8 @@ class V3DBridge(Block):
         self._first: PowerOn | None = None
         """The state in which the V3D began."""
         self._circles = Circles()
+        self.early: EarlyReads | None = None
+        """Gets what frames write before their time is over."""
         self.foreign: Callable[[], AbstractContextManager[None]] | None = None
         """Entered while the V3D works, by a model of the ARM's caches."""
         self.writes = 0
@@ -105,6 +109,9 @@ class V3DBridge(Block):
         listeners: V3DListeners = v3d.listeners
         listeners.interrupt_line.subscribe(self._update_line)
         listeners.frame_done.subscribe(lambda _event: self._on_frame())
+        if self.early is not None:
+            listeners.frame_stored.subscribe(partial(self._stored, "the V3D"))
+            listeners.program_stored.subscribe(partial(self._stored, "a user program"))
         v3d.progress = self.time.progress
         self._first = PowerOn(v3d) if hasattr(v3d, "threads") else None
 
@@ -169,8 +176,19 @@ class V3DBridge(Block):
         """Whether something is to become visible yet."""
         return bool(self.time.progress.pending)
 
+    def _stored(self, who: str, event: FrameStored | ProgramStored) -> None:
+        """What a job writes is in memory, but its time is not over."""
+        if self.early is not None:
+            self.early.begin(who, spans_of(event.ranges), self.time.now(), event.moment)
+
+    def look_at_early_reads(self) -> None:
+        """Report what the program has loaded from memory that is still being written."""
+        if self.early is not None:
+            self.early.look(self.time.now())
+
     def _show(self) -> None:
         """Something has become visible."""
+        self.look_at_early_reads()
         if self.v3d is not None:
             self._update_line()
             self.v3d.listeners.raise_failure()

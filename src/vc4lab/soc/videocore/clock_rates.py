@@ -11,16 +11,21 @@ HDMI_STATE, VEC = 13, 15
 """Linux's M2MC, by which newer kernels mean that of HDMI's state machine (HSM in the clock
 manager); the clock of analogue video. 11, 12 and 14 belong to later chips."""
 MEGAHERTZ = 1_000_000
+FORMER_UART = 3 * MEGAHERTZ
+"""The PL011's clock until 2016, where Bluetooth does not need more."""
 HIGHEST_RATE = 1500 * MEGAHERTZ
 GPU_CLOCKS = {"core_freq": CORE, "v3d_freq": V3D_CLOCK, "h264_freq": H264, "isp_freq": ISP}
 """Keys of config.txt, in MHz; `gpu_freq` stands for all of them."""
 
 
-def rates_at_start(board: Board, config: Config, reporter: Reporter) -> dict[int, int]:
-    """Hertz of each clock."""
+def rates_at_start(
+    board: Board, config: Config, reporter: Reporter, slow_uart: bool = False
+) -> dict[int, int]:
+    """Hertz of each clock. slow_uart: whether the firmware is older than September 2016."""
+    uart = FORMER_UART if slow_uart and board.chip != "bcm2837" else board.uart_clock
     rates = {
         EMMC: 250_000_000,
-        UART: config.integer("init_uart_clock", board.uart_clock),
+        UART: config.integer("init_uart_clock", uart),
         ARM: board.arm_clock,
         CORE: board.core_clock,
         V3D_CLOCK: board.v3d_clock,

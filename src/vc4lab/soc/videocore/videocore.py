@@ -61,7 +61,7 @@ class VideoCore:
         self.framebuffer = Framebuffer(memory, self.pool, reporter, alias, self._default_geometry())
         self.framebuffer.ignores_alpha = self._ignores_alpha()
         self.framebuffer.low_first = unknowns["framebuffer_small_pixels"] == "low"
-        self.clock_rates = rates_at_start(board, config, reporter)
+        self.clock_rates = rates_at_start(board, config, reporter, unknowns["uart_clock"] == "3mhz")
         self.clock_states = dict.fromkeys(self.clock_rates, 1)
         self.clock_states[V3D_CLOCK] = 0
         self.display_clocks: dict[int, Callable[[int], None]] = {}

@@ -52,6 +52,9 @@ class FrameRenderer:
         self.index_error = False
         self.drawn = self.refused = 0
         """Draws since the last end of a frame, by whether they could be drawn."""
+        self.stored: list[tuple[int, int]] = []
+        """Guest address and size of what was stored since the last end of a frame, if that is
+        listened to."""
         self._counted = (0,) * (1 + len(WORK_COUNTERS))
         self._direct = DirectLists(memory, reporter, unknowns)
         self._scanner = ListScanner(
@@ -128,6 +131,8 @@ class FrameRenderer:
             result = self._draw_observed(frame, mode, collector, scan, draws)
         else:
             result = (self._tile_threads or self.tile_threads).run(frame)
+        if self.listeners.frame_stored.subscriptions:
+            self.stored += frame.stored()
         preparer = self.preparer
         if preparer.late.met:
             preparer.late.report()

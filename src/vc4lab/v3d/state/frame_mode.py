@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from vc4lab.images.tiling import Tiling, pitch_bytes, round_up
+from vc4lab.images.tiling import Tiling, image_bytes, pitch_bytes, round_up
 from vc4lab.optimisations import UNTOUCHED_TILES
 from vc4lab.records.codes import Decimate, TileBuffer, TileFormat
 from vc4lab.simd import Struct, Value, i32, load, ptr, select, shuffle, store, vec
@@ -220,6 +220,14 @@ class Surface:
         tiling = Tiling(min(self.tiling, 2))
         pitch = pitch_bytes(max(self.width, 1), self.bits, tiling)
         return round_up(pitch, RASTER_ALIGNMENT) if tiling is Tiling.RASTER else pitch
+
+    def rows(self, first: int, end: int) -> tuple[int, int]:
+        """Guest address and size of some rows of pixels; of the whole surface if it is tiled."""
+        tiling = Tiling(min(self.tiling, 2))
+        if tiling is not Tiling.RASTER:
+            return self.address, image_bytes(self.width, self.height, self.bits, tiling)
+        end = min(end, self.height)
+        return self.address + first * self.pitch, max(end - first, 0) * self.pitch
 
     @property
     def variant(self) -> int:

@@ -225,6 +225,18 @@ class NativeFrame:
         """Whether more is to be done than moving words: draws, or samples to be resolved."""
         return bool(self.draw_list) or bool(self.job.mode & MULTISAMPLE)
 
+    def stored(self) -> list[tuple[int, int]]:
+        """Guest address and size of what the frame's stores write in its surfaces, whole rows."""
+        import numpy as np
+
+        ops = np.frombuffer(self.ops, np.int32).reshape(-1, OP_WORDS)[: self.chains[self.count]]
+        numbers = set(ops[ops[:, 0] == OP_STORE, 1].tolist())
+        rows = ops[ops[:, 0] == OP_TILE, 2]
+        if not numbers or not len(rows):
+            return []
+        first, end = int(rows.min()), int(rows.max()) + self.job.tile_height
+        return [self.surface_list[number].rows(first, end) for number in sorted(numbers)]
+
     def provide_records(self) -> None:
         """Empty `records`, one for each operation."""
         size = TileRecord.size * max(self.chains[self.count], 1)

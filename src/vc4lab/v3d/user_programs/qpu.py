@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.user_programs.watching.watch import Note, Watch
 
 UNLIMITED = 1023
+_WORD = 0xFFFFFFFF
 
 
 class RunState(Enum):
@@ -185,6 +186,12 @@ class Qpu:
             stored_rows=state.stored_rows,
             stored=state.stored,
         )
+
+    def stored(self) -> list[tuple[int, int]]:
+        """Guest address and size of pieces of memory that its DMA has written; not of all."""
+        state = self.state
+        pieces = [(state.firsts[n], state.pasts[n]) for n in range(state.pieces)]
+        return [(first & _WORD, past - first & _WORD) for first, past in pieces]
 
     def settle(self, status: int) -> None:
         """Its environment ended it, or will not go on now, with a `Status`."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab import interruption
 from vc4lab.bits import Bits, Layout
-from vc4lab.v3d.events import ProgramEnded, ProgramStarted, V3DListeners
+from vc4lab.v3d.events import ProgramEnded, ProgramStarted, ProgramStored, V3DListeners
 from vc4lab.v3d.job_time import QPUS
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class UserPrograms:
         self._unit: ComputeUnit | None = None
         self._seen: str | None = None
         self._told: str | None = None
+        self._looked = False
+        """Whether programs run because the host reads a register."""
         self._quiet = True  # nothing has come since all ended or wait
         self._ended = self._seen_ended = 0  # programs, and those that the host may know of
 
@@ -191,8 +193,12 @@ class UserPrograms:
             if self.on_start is not None:
                 self.on_start(request, qpu.program)
 
-    def settle(self) -> None:
-        """Run until every program has ended or waits for something that does not happen here."""
+    def settle(self, looked: bool = False) -> None:
+        """Run until every program has ended or waits for something that does not happen here.
+
+        looked: whether that is because the host reads a register.
+        """
+        self._looked = looked
         self._run()
         self._seen_ended = self._ended
 
@@ -224,6 +230,9 @@ class UserPrograms:
             self.completed = (self.completed + 1) & 0xFF
         else:
             self.last_end = self.progress.program(qpu.request.at, qpu.counts())
+            if self._looked and self.listeners.program_stored.subscriptions:
+                event = ProgramStored(qpu.stored(), self.last_end)
+                self.listeners.program_stored.emit(event)
         if self.listeners.program_ended.subscriptions:
             code, uniforms = qpu.request.code, qpu.request.uniforms
             self.listeners.program_ended.emit(ProgramEnded(qpu.number, code, uniforms, qpu.counts()))

@@ -80,6 +80,9 @@ class Unit(Struct):
     written = i32
 
 
+PIECES = 8
+
+
 class QpuState(Struct):
     """A QPU that runs a user program natively.
 
@@ -89,6 +92,7 @@ class QpuState(Struct):
     (`recording/format.py`); recorded, record_room: bytes written, and after which its turn ends;
     lines: where a sample notes lines of memory.
     lookups, loaded_rows … stored: of the TMUs and of its DMA in rows and elements, for `job_time`.
+    pieces: of memory that its DMA has written, the first `PIECES`: from `firsts` to `pasts`.
     """
 
     saved = Array(i32x16, SAVED_VECTORS)
@@ -102,6 +106,9 @@ class QpuState(Struct):
     loaded = i64
     stored_rows = i64
     stored = i64
+    pieces = i32
+    firsts = Array(i32, PIECES)
+    pasts = Array(i32, PIECES)
     number = i32
     findings = i32
     outside = i32

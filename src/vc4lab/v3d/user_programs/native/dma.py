@@ -30,6 +30,7 @@ from vc4lab.simd import (
     load,
     masked_load,
     masked_store,
+    max_,
     ptr,
     scatter,
     select,
@@ -39,7 +40,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.unknowns import Unknowns
 from vc4lab.v3d.user_programs.budget import DMA_START_COST
-from vc4lab.v3d.user_programs.state import FINDING_OUTSIDE_RAM, QpuState, SharedState
+from vc4lab.v3d.user_programs.state import FINDING_OUTSIDE_RAM, PIECES, QpuState, SharedState
 from vc4lab.v3d.vpm.setup import DMA_ROWS, STORE_SHAPE_BITS, UNPACKED_SHAPE, VPM_BYTES
 from vc4lab.v3d.vpm.shader_rows import LANES, ROW_BYTES
 
@@ -110,6 +111,21 @@ def _check_ram(shared: SharedState, state: QpuState, address: Value) -> None:
 
 
 @staged
+def _note_piece(state: QpuState, at: Value, length: Value) -> None:
+    """A row of memory is written: it goes on where the last one ended, or begins a piece."""
+    pasts = state.pointer + QpuState.pasts.offset
+    count = state.pieces
+    place = max_(count - 1, const(i32, 0)).sext(i64) * 4
+    if (count > 0) & (load(i32, pasts + place) == at):
+        store(pasts + place, at + length)
+    elif count < PIECES:
+        place = count.sext(i64) * 4
+        store(state.pointer + QpuState.firsts.offset + place, at)
+        store(pasts + place, at + length)
+        state.pieces = count + 1
+
+
+@staged
 def _charge(state: QpuState, elements: Value) -> None:
     """The transfer counts for the budget, and for this turn."""
     cost = (elements + DMA_START_COST).sext(i64)
@@ -149,6 +165,7 @@ def store_kernel(
             y = select(packed, y0, select(horizontal, across_y, down_y))
             x = select(packed | horizontal, x0, column & 15)
             number = select(packed, unit * depth, 0)
+            _note_piece(state, at, length)
             inside = (at & MEMORY_MASK) <= MEMORY_SIZE - length
             start = _across(y, x, number, shift, row_end)
             whole = start + length <= VPM_BYTES
