@@ -70,8 +70,9 @@ class Register:
 
     `steady` says that reading it changes nothing, and that its value changes only by writes, events
     and reads of registers that are not steady: a poll of it is answered without its handler until
-    then. Registers without a handler are steady anyway. A counter with a `rate` needs its handler
-    only for traces.
+    then. Registers without a handler are steady anyway. One that is `timed` changes by itself as
+    well, next at the moment that the block's `changes_at` has after a read. A counter with a `rate`
+    needs its handler only for traces.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Register:
         names: str = "",
         poll: Poll = Poll.SOON,
         steady: bool = False,
+        timed: bool = False,
         rate: Rate | None = None,
         fields: str | type[Layout] = "",
         then: str = "",
@@ -102,6 +104,7 @@ class Register:
         self.names = names
         self.poll = poll
         self.steady = steady
+        self.timed = timed
         self.rate = rate
         self.layout = None if isinstance(fields, str) else fields
         self.fields = _fields(fields)

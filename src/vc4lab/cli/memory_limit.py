@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
 import resource
+import sys
 
 from vc4lab.files import size_text
 
 TEXTS = ("failed to map segment", "cannot allocate memory", "can't start new thread")
 """By which libraries and Python say it without an error number, in lower case."""
+NUMPY_NEEDS = 128 << 20
+"""Bytes of address space of a process that has imported numpy, with the command around it."""
 TRIED = ("llvmlite", "numpy", "unicorn")
 """Libraries of which some say only that they cannot be loaded."""
 
@@ -38,6 +42,24 @@ def memory_sentence() -> str:
         f"CLI-008: more memory is needed than {may}. Guest RAM alone takes a GiB of address space, "
         "of which little is used"
     )
+
+
+class _NoNumpy:
+    """Refuses numpy: the library that it loads ends the process with words of its own."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "numpy":
+            raise MemoryError
+
+
+def watch_numpy() -> None:
+    """Where memory is limited: let numpy make buffers for one thread, and none if that is too much."""
+    limit = _limit()
+    if limit is None:
+        return
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if limit < NUMPY_NEEDS:
+        sys.meta_path.insert(0, _NoNumpy())
 
 
 def _limit() -> int | None:

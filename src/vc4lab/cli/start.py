@@ -25,11 +25,13 @@ def run() -> None:
     _leave_at_ctrl_c()
     from vc4lab import interruption
     from vc4lab.cli.main import run as commands
+    from vc4lab.cli.memory_limit import watch_numpy
 
     try:
         if signal.getsignal(signal.SIGINT) is _leave:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         interruption.install()
+        watch_numpy()
         commands()
     except KeyboardInterrupt:
         _leave()

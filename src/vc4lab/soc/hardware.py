@@ -313,9 +313,11 @@ class Hardware:
             uart = PL011_FUNCTION
         ready = asked or not uart.startswith("(")
         line = self.serial, self.interrupts, self.gpio, self.reporter
-        clock, rates = self.clock, self.videocore.clock_rates
-        self.uart = Uart(*line, lambda: clock.now, lambda: rates[UART_CLOCK])
-        self.mini_uart = Auxiliary(*line, lambda: clock.now, lambda: rates[CORE], ready and "alt5" in uart)
+        rates = self.videocore.clock_rates
+        takes_time = not (self.forgiving or self.plan.cleans_caches)
+        self.uart = Uart(*line, self.clock, lambda: rates[UART_CLOCK], takes_time)
+        ready_mini = ready and "alt5" in uart
+        self.mini_uart = Auxiliary(*line, self.clock, lambda: rates[CORE], takes_time, ready_mini)
         if asked and "alt0" in uart:
             self.uart.CR |= UART_ENABLE
         if ready:
@@ -368,6 +370,7 @@ class Hardware:
         unit = DmaUnit(mover, self.clock, self.interrupts, self.reporter, code_changed)
         unit.at_once = self.forgiving
         unit.pacers[Dreq.UART_RX] = Pacer(lambda: self.serial.pending, lambda: TYPING_NS)
+        unit.pacers[Dreq.UART_TX] = Pacer(self.uart.room, self.uart.wait)
         unit.pacers[Dreq.PCM_TX] = Pacer(self.pcm.room, self.pcm.wait)
         unit.pacers[Dreq.PCM_RX] = Pacer(self.pcm.data, self.pcm.wait)
         unit.pacers[Dreq.PWM] = Pacer(self.pwm.room, self.pwm.wait)

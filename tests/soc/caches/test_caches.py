@@ -144,6 +144,22 @@ def test_the_picture_read_after_invalidating(run: Run, mode: str) -> None:
     assert machine.cpu.register(9) == RED
 
 
+@pytest.mark.parametrize("walk", ["cached", "past the cache"])
+def test_a_table_that_only_the_cache_has(run: Run, walk: str) -> None:
+    """The walk looks into the cache if TTBR0 or TCR says so, on an ARM1176 never."""
+    machine = run("check", store(CACHED, 0))
+    core = machine.caches.cores[0]
+    inner = walk == "cached"
+    names = ("SCTLR", "TTBR0", "TTBR1", "TTBCR", "PRRR", "NMRR", "TCR", "MAIR")
+    registers = dict.fromkeys(names, 0) | {"SCTLR": 5, "TCR": inner << 8 | 25}
+    registers["TTBR0"] = CACHED | (0 if core._cpu.WIDE else inner << 6)
+    core.look_at_tables(registers)
+    if inner and machine.board.name != "zero":
+        assert not machine.reporter.items
+    else:
+        assert "the MMU reads a translation table at 0x00200000" in found(machine, "CACHE-001")
+
+
 def test_the_cpu_and_the_v3d_write_one_line(run: Run) -> None:
     machine = run("stale", [*POWER, *store(SURFACE, 7), *render(), (CLEAN, SURFACE, 0)], one_tile)
     assert "the V3D writes 1 lines" in found(machine, "CACHE-005")

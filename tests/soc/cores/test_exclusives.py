@@ -67,15 +67,22 @@ def test_what_a_cortex_a7_does_is_a_choice(tmp_path):
     assert "takes a data abort" in machine.reporter.items[0].message
 
 
-@pytest.mark.parametrize("cache", [True, False])
-def test_with_the_mmu_on_the_cache_decides(tmp_path, cache):
-    """All memory is write-back; without SCTLR.C no monitor watches."""
+WRITE_BACK, NOT_CACHED, DEVICE = 0xE3012C0E, 0xE3012C02, 0xE3002C06
+"""movw r2, #...: a section with access for all."""
+
+
+@pytest.mark.parametrize(
+    ("cache", "section", "stores"),
+    [(1, WRITE_BACK, True), (0, WRITE_BACK, False), (1, NOT_CACHED, False), (1, DEVICE, False)],
+)
+def test_with_the_mmu_on_the_cache_and_the_page_decide(tmp_path, cache, section, stores):
+    """Without SCTLR.C no monitor watches, nor over memory that the tables make uncached."""
     leave_hyp = (
         *(0xE10F0000, 0xE200101F, 0xE351001A, 0x1A000005),
         *(0xE3C0001F, 0xE38000D3, 0xE16FF000, 0xE28FE004, 0xE12EF30E, 0xE160006E),
     )
     tables = (
-        *(0xE3A00901, 0xE3A01000, 0xE3012C0E),  # mov r0, #0x4000; mov r1, #0; movw r2, #0x1c0e
+        *(0xE3A00901, 0xE3A01000, section),  # mov r0, #0x4000; mov r1, #0; movw r2, #...
         *(0xE1823A01, 0xE7803101, 0xE2811001, 0xE3510A01, 0x3AFFFFFA),  # 4096 sections
         *(0xEE020F10, 0xE3A00000, 0xEE020F50, 0xE3E00000, 0xEE030F10),  # TTBR0, TTBCR, DACR
         *(0xEE080F17, 0xEE110F10, 0xE3800005 if cache else 0xE3800001, 0xEE010F10, 0xF57FF06F),
@@ -83,8 +90,23 @@ def test_with_the_mmu_on_the_cache_decides(tmp_path, cache):
     # once before and once after: the instruction is the same
     words = (*leave_hyp, *tables, *ONCE32)
     machine = run(tmp_path, "pi2", words)
-    assert machine.cpu.register(0) == (0 if cache else 1)
-    assert machine.reporter.counts["SOC-113"] == (0 if cache else 1)
+    assert machine.cpu.register(0) == (0 if stores else 1)
+    assert machine.reporter.counts["SOC-113"] == (0 if stores else 1)
+    if cache and not stores:
+        assert "in memory that the tables do not make cacheable" in machine.reporter.items[0].message
+
+
+@pytest.mark.parametrize(("attribute", "aborts"), [(0xFF, False), (0x44, True), (0x00, True)])
+def test_aarch64s_tables_decide(tmp_path, attribute, aborts):
+    """One block of a GiB in EL2's table, whose attributes are MAIR_EL2's first."""
+    mmu_on = (
+        *(0xD2A00400, 0xD280E421, 0xF9000001, 0xD2888000 | (0x4400 | attribute) << 5 & 0x1FFFE0 | 1),
+        *(0xD51CA201, 0xD286A321, 0xF2B01001, 0xD51C2041, 0xD51C2000, 0xD5033FDF),
+        *(0xD53C1001, 0xB27E0021, 0xB2400021, 0xD51C1001, 0xD5033FDF),
+    )
+    machine = run(tmp_path, "pi3", (*mmu_on, *ONCE64))
+    assert machine.reporter.has("SOC-113") == aborts
+    assert machine.memory.u32(LOCK) == (0 if aborts else 5)
 
 
 def test_thumb_code_fails_alike(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from tests.support.guest_time import skip_to_event
 
@@ -193,6 +195,22 @@ def test_pcm_hears_silence(machine, bus):
         assert bus.read(PCM + 4, 4) == 0
         words += 1
     assert words == 64
+
+
+def test_a_counted_wait_for_pcm_is_executed(machine, bus):
+    """The transmit FIFO is full; a loop counts its looks at CS (TXD, room) until a word is taken."""
+    start_clock(bus)
+    bus.write(PCM + 8, 4, 9 << 10)
+    bus.write(PCM, 4, 1 | 8 | 4)
+    while bus.read(PCM, 4) & 1 << 19:
+        bus.write(PCM + 4, 4, 1)
+    code = (0xE59F0010, 0xE5902000, 0xE2833001, 0xE3120702, 0x0AFFFFFB, 0xEAFFFFFE, 0x3F000000 | PCM)
+    machine.memory.write(0x8000, struct.pack("<7I", *code))
+    left = machine.pcm._counted + machine.pcm.period - machine.clock.now
+    machine.cpu.set_register(3, 0)
+    machine.run(seconds=left / 1e9 + 5e-6)
+    look = 50 + 4 * machine.board.ns_per_instruction
+    assert machine.cpu.register(3) == pytest.approx(left / look, rel=0.03)
 
 
 def test_pcm_sync_can_be_seen(bus):

@@ -74,6 +74,41 @@ def test_the_fifo_empties_at_the_clocks_pace(machine):
     assert read(machine, STA) & 0x10 == 0
 
 
+FULL, EMPTY = 1, 2
+LOOP = (0xE59F0010, 0xE5902004, 0xE2833001, 0xE3120000, 0x0AFFFFFB, 0xEAFFFFFE, 0x3F000000 | PWM)
+"""ldr r0, =PWM; again: ldr r2, [r0, #4]; add r3, r3, #1; tst r2, #...; b(eq) again; b ."""
+NE, COUNTS = 1 << 28, 2
+"""The other condition; where the loop counts its looks."""
+
+
+@pytest.mark.parametrize(
+    ("flag", "while_set", "words"), [(FULL, True, 1), (EMPTY, False, 8)], ids=["room", "the end"]
+)
+def test_waiting_for_the_fifo(machine, flag, while_set, words):
+    """Time goes to the moment at which STA changes; a loop that counts its looks is executed."""
+    counts = []
+    for counted in (False, True):
+        code = list(LOOP)
+        code[3] |= flag
+        code[4] |= NE if while_set else 0
+        if not counted:
+            code[COUNTS] = 0xE1A00000
+        machine.memory.write(0x8000, struct.pack("<7I", *code))
+        write(machine, CTL, 0)
+        begin(machine, 0x2161)
+        while not read(machine, STA) & FULL:
+            write(machine, FIF1, 1000)
+        end = machine.pwm._next // 1000 + (words - 1) * SAMPLE_NS
+        machine.cpu.pc = 0x8000
+        machine.cpu.set_register(3, 0)
+        counts.append(end - machine.clock.now)
+        machine.run(seconds=(end - machine.clock.now) / 1e9 + 5e-6)
+        assert machine.cpu.pc == 0x8014, "it ends when STA says so"
+        assert machine.clock.now - end >= 0
+    looks = counts[1] / (50 + 4 * machine.board.ns_per_instruction)
+    assert machine.cpu.register(3) == pytest.approx(looks, rel=0.03)
+
+
 def test_a_full_fifo_says_why(machine):
     for _ in range(17):
         write(machine, FIF1, 1)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
+
+from vc4lab.soc.states.state import load_state, save_state
 
 HALT = bytes.fromhex("feffffea")
 UART, IRQ, GPFSEL1 = 0x201000, 0xB200, 0x200004
@@ -107,6 +111,7 @@ def test_enable_uart_makes_the_line_ready(boot, board, at):
 IBRD, FBRD, DMACR = 0x24, 0x28, 0x48
 FIFO_ON, ALL_ON = 0x70, 0x301
 AUX_ENABLES, IO, LSR, BAUD = 0x215004, 0x215040, 0x215054, 0x215068
+AUX_IER, AUX_IIR, AUX_STAT = 0x215044, 0x215048, 0x215064
 
 
 @pytest.fixture
@@ -132,11 +137,79 @@ def test_bytes_that_a_full_fifo_loses(machine, sending, lcrh, holds):
     assert machine.serial.text == "A" * (holds + 41)
 
 
-@pytest.mark.parametrize("look", [FR, RIS, MIS])
-def test_a_program_that_looks_loses_nothing(machine, sending, look):
+FULL, EMPTY, BUSY = 1 << 5, 1 << 7, 1 << 3
+BYTE = 86_822
+"""Nanoseconds at 115,200 baud."""
+
+
+@pytest.mark.parametrize(("lcrh", "holds"), [(FIFO_ON, 16), (0x60, 1)])
+def test_a_program_that_waits_for_room_loses_nothing(machine, sending, lcrh, holds):
+    """The FIFO empties at the line's rate; time skips to the moment at which there is room."""
+    sending[LCRH] = lcrh
+    began = machine.clock.now
     for _ in range(100):
-        assert sending[look] is not None
+        while sending[FR] & FULL:
+            pass
         sending[DR] = 65
+    assert not codes(machine)
+    took = machine.clock.now - began
+    assert (99 - holds) * BYTE <= took < (99 - holds) * BYTE + 60_000
+    assert sending[FR] & (FULL | EMPTY | BUSY) == FULL | BUSY
+    while not sending[FR] & EMPTY:
+        pass
+    assert sending[FR] & BUSY, "the last byte is on the line"
+    while sending[FR] & BUSY:
+        pass
+    assert 99 * BYTE <= machine.clock.now - began < 100 * BYTE + 60_000
+
+
+def test_a_counted_wait_for_room_is_executed(boot):
+    """A loop that counts its looks at FR counts as many as fit into the time of a byte."""
+    code = (
+        *(0xE59F003C, 0xE3A0201A, 0xE5802024, 0xE3A02003, 0xE5802028, 0xE3A02060, 0xE580202C),
+        *(0xE59F2024, 0xE5802030, 0xE5802000, 0xE5802000, 0xE3A03000),
+        *(0xE5902018, 0xE2833001, 0xE3120020, 0x1AFFFFFB, 0xEAFFFFFE, UART | 0x3F000000, 0x301),
+    )
+    machine = boot(struct.pack(f"<{len(code)}I", *code))
+    machine.run(seconds=0.01)
+    look = 50 + 4 * machine.board.ns_per_instruction
+    assert machine.cpu.register(3) == pytest.approx(BYTE / look, rel=0.02)
+
+
+@pytest.mark.parametrize(("select", "few"), [(0, 2), (2, 8), (4, 14)])
+def test_the_transmit_interrupt_comes_when_few_bytes_are_left(machine, sending, select, few):
+    sending[IFLS], sending[IMSC] = select, TX
+    for _ in range(17):
+        sending[DR] = 65
+    assert not sending[RIS] & TX
+    assert not machine.bus.read(IRQ, 4) & PENDING
+    moment = machine.uart._queue.done - (few + 1) * BYTE
+    machine.clock.skip(moment - machine.clock.now - 200)
+    machine.clock.run_due()
+    assert not sending[MIS] & TX
+    machine.clock.skip(200)
+    machine.clock.run_due()
+    assert machine.bus.read(IRQ, 4) & PENDING
+    assert sending[MIS] & TX
+    sending[ICR] = TX
+    assert not sending[RIS] & TX
+
+
+def test_bytes_on_the_line_are_part_of_a_state(boot, machine, sending, tmp_path):
+    for _ in range(10):
+        sending[DR] = 65
+    save_state(machine, tmp_path / "state")
+    other = boot(HALT)
+    load_state(other, tmp_path / "state")
+    assert other.bus.read(UART + FR, 4) & BUSY
+    assert other.uart.room() == machine.uart.room() == 7
+
+
+def test_forgiving_bytes_are_gone_at_once(boot):
+    machine = boot(HALT, forgiving=True)
+    for at, value in ((IBRD, 26), (FBRD, 3), (CR, ALL_ON), *((DR, 65),) * 40):
+        machine.bus.write(UART + at, 4, value)
+    assert machine.bus.read(UART + FR, 4) & (FULL | EMPTY) == EMPTY
     assert not codes(machine)
 
 
@@ -159,11 +232,32 @@ def test_the_mini_uarts_fifo(machine, look, found):
     machine.bus.write(AUX_ENABLES, 4, 1)
     machine.bus.write(BAUD, 4, 270)
     for _ in range(30):
-        if look:
-            machine.bus.read(LSR, 4)
+        while look and not machine.bus.read(LSR, 4) & 0x20:
+            pass
         machine.bus.write(IO, 4, 66)
     assert codes(machine) == found
     assert machine.serial.text == "B" * 30
+    status = machine.bus.read(LSR, 4), machine.bus.read(AUX_STAT, 4)
+    assert (status[0] & 0x60, status[1] >> 24, status[1] & 0x322) == (0, 8, 0x20)
+    machine.clock.skip(11 * 87_000)
+    status = machine.bus.read(LSR, 4), machine.bus.read(AUX_STAT, 4)
+    assert (status[0] & 0x60, status[1] >> 24, status[1] & 0x322) == (0x60, 0, 0x302)
+
+
+def test_the_mini_uarts_transmit_interrupt(machine):
+    """It comes when the FIFO is empty."""
+    machine.bus.write(AUX_ENABLES, 4, 1)
+    machine.bus.write(BAUD, 4, 270)
+    machine.bus.write(AUX_IER, 4, 2)
+    assert machine.bus.read(AUX_IIR, 4) & 7 == 2
+    for _ in range(3):
+        machine.bus.write(IO, 4, 66)
+    assert machine.bus.read(AUX_IIR, 4) & 7 == 1
+    assert not machine.mini_uart.on_read_IRQ()
+    machine.clock.skip(2 * 87_000)
+    machine.clock.run_due()
+    assert machine.interrupts.lines >> 29 & 1
+    assert machine.bus.read(AUX_IIR, 4) & 7 == 2
 
 
 @pytest.mark.parametrize(

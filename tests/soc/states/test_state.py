@@ -65,7 +65,7 @@ def test_a_chosen_pixel_order_stays_chosen(tmp_path):
     """Otherwise palettes change their colours, and SOC-084 appears (`display_lint.py`)."""
     card = EXAMPLES / "triangle" / "sdcard"
     first = Machine(card)
-    first.run(seconds=0.0005)
+    first.run(seconds=0.0046)
     assert first.videocore.framebuffer.order_told
     save_state(first, tmp_path / "state")
     second = Machine(card)

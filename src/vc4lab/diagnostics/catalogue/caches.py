@@ -12,10 +12,12 @@ ENTRIES = [
         "CACHE-001",
         "Memory is read while the ARM's cache has newer bytes",
         "The CPU wrote to cached memory and did not clean the lines, so the V3D, the DMA, the "
-        "firmware or the display reads the old bytes from memory. On a board this works "
+        "firmware or the display reads the old bytes from memory, or the MMU does: an ARM1176's table "
+        "walks never look into its data cache, those of other cores only if TTBR0 or TCR asks for "
+        "inner cacheable walks. On a board this works "
         "occasionally, when the lines happened to be written back. Found with --caches, which "
         "models the cache far larger than it is: a line stays in it until the program cleans it.",
-        _ARM + ", B2.2 caches and memory hierarchy",
+        _ARM + ", B2.2 caches and memory hierarchy, B4.1.154 TTBR0; ARM1176JZF-S TRM (DDI 0301H) 3.2.13",
         "Clean the range to the point of coherency before the reader starts (DCCMVAC, mcr p15, 0, "
         "rt, c7, c10, 1; dc cvac on AArch64), then dsb; or map shared buffers uncached.",
         Severity.WARNING,

@@ -61,8 +61,9 @@ ENTRIES = [
         "and there is none. Before the MMU and the data cache are on, ldxr (Pi 3, also in AArch32) "
         "takes a data abort (unsupported exclusive access); on a Pi 1 or 2 strex never stores "
         "(`--unknown exclusive_without_monitor=abort` for the other possibility), so that a loop "
-        "around it never ends. QEMU lets it work, and so does `--forgiving`. Device memory with "
-        "the MMU on fails alike, but is not looked for.",
+        "around it never ends. With both on, memory that the tables make Device memory or "
+        "non-cacheable fails alike; each instruction is looked at until it meets cached memory. "
+        "QEMU lets it work, and so does `--forgiving`.",
         "Cortex-A15 TRM (DDI 0438G) 6.4.5, Cortex-A35 TRM A6.4 (the same monitors as a Cortex-A7's "
         "and A53's); zephyr issue 33515 and SerenityOS pull request 18846 (Pi 3), genode issue "
         "1190 and onkwon/yaos issue 13 (Pi 1)",

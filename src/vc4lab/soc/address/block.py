@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from vc4lab.registers import Block as Declared
 from vc4lab.registers import Poll, Rate
+from vc4lab.soc.clock import FAR
 
 
 class Block(Declared):
@@ -18,6 +19,8 @@ class Block(Declared):
     OFFSET: ClassVar[int] = 0
     SIZE: ClassVar[int] = 0x1000
     TRACED: ClassVar[str] = "mmio"
+    changes_at = FAR
+    """When a timed register that was read last changes by itself (guest time in ns)."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.NAME!r} at 0x{self.OFFSET:x} of the peripherals>"
@@ -37,6 +40,10 @@ class Block(Declared):
     def rates(self) -> dict[int, Rate]:
         """Offset → rate of the counters that follow guest time."""
         return {r.offset: r.rate for r in self.registers.values() if r.rate is not None}
+
+    def timed(self) -> list[int]:
+        """Offsets of the registers that change by themselves at a known moment."""
+        return [offset for r in self.registers.values() if r.timed for offset in r.offsets()]
 
     def timers(self) -> list[int]:
         """Offsets of the registers that are read to see the time."""

@@ -47,8 +47,8 @@ LARGEST = (1 << 62) - 1
 REGISTERS = BusState.registers.offset // 8
 STEP, ANSWERS_AT = BusState.step.offset // 8, BusState.answers.offset // 8
 ANSWER_WORDS = Answer.size // 8
-REGISTER, GENERATION, VALUE, ANSWER_STEP = (
-    getattr(Answer, name).offset // 8 for name in ("register", "generation", "value", "step")
+REGISTER, GENERATION, VALUE, ANSWER_STEP, UNTIL = (
+    getattr(Answer, name).offset // 8 for name in ("register", "generation", "value", "step", "until")
 )
 """Members of the state and of an answer, as `words_of` numbers them."""
 
@@ -115,6 +115,8 @@ class Bus:
         self._reads, self._writes = self._map.reads, self._map.writes
         self._timers: set[int] = set()
         """Offsets of the registers that are read to see the time."""
+        self._timed: dict[int, Block] = {}
+        """Offset → block of the registers that change by themselves at a known moment."""
         self._accessed: Listeners[RegisterAccess] = Listeners()
         self.asks_about_input = True
         """Whether a program that polls for typed bytes hears of them at once, not only at the
@@ -151,6 +153,7 @@ class Bus:
         for at, rate in block.rates().items():
             self._enter_rate(start + at, rate)
         self._timers.update(start + at for at in block.timers())
+        self._timed.update((start + at, block) for at in block.timed())
 
     def watch(self, call: Callable[[RegisterAccess], object]) -> Subscription[RegisterAccess]:
         """`call` with each access from now on: a read after it, a write before it.
@@ -193,10 +196,13 @@ class Bus:
                 self._words[STEP] = STEPS[self._poll_kind(offset)]
             handler = self._reads.get(offset)
             value = handler() if handler is not None else self._read_other(offset)
+            until = FAR if offset not in self._timed else self._timed[offset].changes_at
+            if told & WAITING and until != FAR:
+                self._words[STEP] = min(self._words[STEP], max(until - self.clock.now, 0))
             if self._accessed.subscriptions:
                 self._accessed.emit(RegisterAccess(offset, value, is_write=False))
-            elif told & AGAIN:
-                self._keep_answer(offset, value)
+            elif told & AGAIN or until != FAR:
+                self._keep_answer(offset, value, until)
             return value
         except BaseException as error:
             self.clock.counter.fail(error)
@@ -262,7 +268,7 @@ class Bus:
 
     # -- native answers ----------------------------------------------------------------------------
 
-    def _keep_answer(self, offset: int, value: int) -> None:
+    def _keep_answer(self, offset: int, value: int, until: int) -> None:
         """Let native code answer this register until something happens, if its value stays."""
         if offset not in self._map.steady:
             owner = self._map.owner(offset)
@@ -274,7 +280,9 @@ class Bus:
         kind = self._poll_kind(offset)
         words[at + REGISTER], words[at + VALUE] = offset, value & WORD
         words[at + GENERATION] = self.clock.changes
-        words[at + ANSWER_STEP] = ASK if kind is Poll.INPUT and self.asks_about_input else STEPS[kind]
+        words[at + UNTIL] = until
+        asks = kind is Poll.INPUT and self.asks_about_input and until == FAR
+        words[at + ANSWER_STEP] = ASK if asks else STEPS[kind]
 
     def _answer(self, offset: int) -> Answer:
         """Where the native answer for a register is kept."""
@@ -283,10 +291,11 @@ class Bus:
     def _enter_rate(self, offset: int, rate: Rate) -> None:
         answer = self._answer(offset)
         answer.register, answer.generation, answer.step = offset, ALWAYS, TIMED
+        answer.until = FAR
         answer.multiply, answer.divide, answer.shift = rate.multiply, rate.divide, rate.shift
 
     def _forget_answers(self) -> None:
-        nothing = Answer(register=NO_REGISTER, divide=1)
+        nothing = Answer(register=NO_REGISTER, divide=1, until=FAR)
         place = self.address + BusState.answers.offset
         ctypes.memmove(place, bytes(nothing) * ANSWERS, Answer.size * ANSWERS)
 

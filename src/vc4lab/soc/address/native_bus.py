@@ -23,6 +23,7 @@ from vc4lab.simd import (
     i32,
     i64,
     kernel,
+    min_,
     ptr,
     select,
     staged,
@@ -54,7 +55,9 @@ TIMED = -2
 
 
 class Answer(Struct):
-    """A register's value, or the rate at which it grows; `step`: ns to skip when it is polled."""
+    """A register's value, or the rate at which it grows; `step`: ns to skip when it is polled;
+    `until`: when it changes by itself.
+    """
 
     register = i64
     generation = i64
@@ -63,7 +66,7 @@ class Answer(Struct):
     multiply = i64
     divide = i64
     shift = i64
-    padding = i64
+    until = i64
 
 
 class BusState(Struct):
@@ -96,10 +99,10 @@ def compute(now: Value, answer: Answer) -> Value:
 
 
 @staged
-def holds(time: TimeState, answer: Answer, offset: Value) -> Value:
+def holds(time: TimeState, answer: Answer, offset: Value, now: Value) -> Value:
     """Whether an answer is that of a register, and not old."""
     fresh = (answer.generation == time.changes) | (answer.generation == ALWAYS)
-    return (answer.register == offset) & fresh
+    return (answer.register == offset) & fresh & (now < answer.until)
 
 
 @kernel(args=(ptr, i64, ptr), returns=i64)
@@ -116,14 +119,15 @@ def read_word(state: Value, offset: Value, engine: Value) -> Value:
     answer = Answer.at(bus.answers + answer_slot(offset) * Answer.size)
     now = read.now
     value = const(i64, 0)
-    step = answer.step
-    if holds(time, answer, offset) & ((read.waiting & (step == ASK)) == 0):
+    step: Value = answer.step
+    if holds(time, answer, offset, now) & ((read.waiting & (step == ASK)) == 0):
         if step == TIMED:
             now = note_time(polling, time, core, address, read)
         if answer.generation == ALWAYS:
             value = compute(now, answer)
         else:
             value = answer.value
+            step = min_(step, answer.until - now)
     else:
         told = select(read.waiting, const(i32, WAITING), const(i32, 0)) | select(
             read.again, const(i32, AGAIN), const(i32, 0)
@@ -132,7 +136,7 @@ def read_word(state: Value, offset: Value, engine: Value) -> Value:
         answered: Any = call_pointer(bus.ask_read, i64, (i64, i32), offset, told)
         value = answered & 0xFFFFFFFF
         step = bus.step
-        if holds(time, answer, offset) == 0:
+        if holds(time, answer, offset, now) == 0:
             time.changes = time.changes + 1
         now = guest_time(time, core.count)
     if step != TIMED:

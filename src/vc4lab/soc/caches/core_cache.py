@@ -61,6 +61,7 @@ REGISTERS_64 = {
 }
 LEVELS = {0: 1, 4: 2, 6: 3}
 """op1 of a system register → exception level."""
+MMU = "the MMU"
 PAGE = 4096
 LARGEST_RANGE = 1 << 24
 MAX_WALKS = 200
@@ -200,8 +201,13 @@ class CoreCache:
     def look_at_tables(self, registers: dict[str, int]) -> None:
         """Find out which pages are cached."""
         memory = self._cache.memory
+        mapping: Mapping32 | Mapping64
         if self._cpu.WIDE:
             two_halves = LEVELS[self._level_op1] == 1
-            Mapping64(memory, registers, two_halves=two_halves).fill(self._attributes)
+            mapping = Mapping64(memory, registers, two_halves=two_halves)
         else:
-            Mapping32(memory, registers, old_core=self._old_core).fill(self._attributes)
+            mapping = Mapping32(memory, registers, old_core=self._old_core)
+        mapping.fill(self._attributes)
+        if mapping.walks_past_cache:
+            for address, size in mapping.tables:
+                self._cache.reads(MMU, "a translation table", address, size)

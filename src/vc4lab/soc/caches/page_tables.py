@@ -41,6 +41,15 @@ class Mapping32:
     memory: GuestMemory
     registers: Mapping[str, int]
     old_core: bool
+    tables: list[tuple[int, int]] = field(default_factory=list)
+    """Address and size of the tables that were followed."""
+
+    @property
+    def walks_past_cache(self) -> bool:
+        """Whether table walks do not look into the data cache: TTBR0's inner attribute decides (bits
+        0 and 6), and an ARM1176 never does.
+        """
+        return self.old_core or not self.registers["TTBR0"] & (1 << 6 | 1)
 
     def fill(self, attributes: np.ndarray) -> None:
         """Set the attribute of each physical page of 4 GiB."""
@@ -97,6 +106,7 @@ class Mapping32:
         return READ_ALLOCATE if kind == WRITE_BACK else kind
 
     def _words(self, address: int, count: int) -> Any:
+        self.tables.append((address, 4 * count))
         return self.memory.array(address, count, "<u4")
 
 
@@ -107,6 +117,8 @@ class Mapping64:
     memory: GuestMemory
     registers: Mapping[str, int]
     two_halves: bool
+    tables: list[tuple[int, int]] = field(default_factory=list)
+    """Address and size of the tables that were followed."""
     _seen: set[tuple[int, int]] = field(default_factory=set)
 
     def fill(self, attributes: np.ndarray) -> None:
@@ -123,6 +135,11 @@ class Mapping64:
             self._half(kinds, self.registers["TTBR1"], tcr >> 16 & 63)
         attributes[kinds != 255] = kinds[kinds != 255]
 
+    @property
+    def walks_past_cache(self) -> bool:
+        """Whether table walks do not look into the data cache: TCR's inner attribute decides."""
+        return not self.registers["TCR"] >> 8 & 3
+
     def _half(self, kinds: np.ndarray, base: int, size: int) -> None:
         bits = 64 - size
         if 12 < bits <= 48:
@@ -133,6 +150,7 @@ class Mapping64:
         if (address, level) in self._seen or len(self._seen) >= MAX_TABLES:
             return
         self._seen.add((address, level))
+        self.tables.append((address, 8 * min(entries, 512)))
         words = self.memory.array(address, min(entries, 512), "<u8")
         for word in words[words & 1 != 0].tolist():
             if level < 3 and word & 2:

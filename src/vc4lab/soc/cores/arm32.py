@@ -73,7 +73,7 @@ MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
 """VPIDR and VMPIDR: what MIDR and MPIDR read as outside of HYP mode."""
 CPACR = (15, 0, 0, 1, 0, 0, 2)
 TTBR0, TTBR1, TTBCR = (15, 0, 0, 2, 0, 0, 0), (15, 0, 0, 2, 0, 0, 1), (15, 0, 0, 2, 0, 0, 2)
-PRRR, LONG_TABLES = (15, 0, 0, 10, 2, 0, 0), 1 << 31
+PRRR, NMRR, LONG_TABLES = (15, 0, 0, 10, 2, 0, 0), (15, 0, 0, 10, 2, 0, 1), 1 << 31
 DFSR, IFSR = (15, 0, 0, 5, 0, 0, 0), (15, 0, 0, 5, 0, 0, 1)
 DFAR, IFAR = (15, 0, 0, 6, 0, 0, 0), (15, 0, 0, 6, 0, 0, 2)
 LONGEST_LEAD = 0x200
@@ -258,6 +258,18 @@ class Arm32(Cpu):
             remap = self.system_register(PRRR)
         bases = self.system_register(TTBR0), self.system_register(TTBR1)
         return memory_types.short_spans(self.memory, control, bases, split, remap)
+
+    def _is_uncached(self, address: int) -> bool:
+        split = self.system_register(TTBCR)
+        if self.in_hyp or split & LONG_TABLES:
+            return False
+        control, maps = self.system_register(SCTLR), (0, 0)
+        if self.model == "1176" and not control & SCTLR_XP:
+            return False
+        if control & memory_types.TEX_REMAP:
+            maps = self.system_register(PRRR), self.system_register(NMRR)
+        bases = self.system_register(TTBR0), self.system_register(TTBR1)
+        return memory_types.is_uncached_short(self.memory, address, control, bases, split, maps)
 
     @property
     def _is_user(self) -> bool:

@@ -214,6 +214,17 @@ class Arm64(Cpu):
         )
         return memory_types.long_spans(self.memory, base, control, attributes)
 
+    def _is_uncached(self, address: int) -> bool:
+        upper = address >> 63
+        base, control, attributes = (
+            self.system_register((*place, 3, LEVEL_OP1[max(self.level, 1)], op2))
+            for place, op2 in (((2, 0), upper), ((2, 0), 2), ((10, 2), 0))
+        )
+        if (self.level > 1 and upper) or control >> (30 if upper else 14) & 3 != (2 if upper else 0):
+            return False
+        size = control >> (16 if upper else 0) & 63
+        return memory_types.is_uncached_long(self.memory, address, base, size, attributes)
+
     # -- exceptions --------------------------------------------------------------------------------
 
     def accepts(self, exception: ArmException) -> bool:

@@ -2,9 +2,9 @@
 
 The cores' own monitors serve write-back memory with the cache on. Other memory needs a monitor at
 the bus, and the BCM2835 to BCM2837 have none for RAM. A Cortex-A53 notices and takes a data abort
-at the load; the others never let the store succeed (`exclusive_without_monitor`). So while the MMU
-or the data cache is off, pages of code that are met are searched for these instructions, and each
-stops: to do that, or to lose its hook if the cache is on by then.
+at the load; the others never let the store succeed (`exclusive_without_monitor`). So pages of code
+that are met are searched for these instructions, and each stops: to do that while the MMU or the
+data cache is off or the tables make its memory uncached, else to lose its hook.
 
 Sources: Cortex-A15 TRM (DDI 0438G) 6.4.5, whose words are those of the A7's (DDI 0464F) 6.4.2;
 Cortex-A35 TRM A6.4 and Cortex-A53 TRM (DDI 0500J) 6.4.3 (the abort); zephyr issue 33515 and
@@ -34,6 +34,10 @@ WIDE_STORES = (Trap(0x3FC00000, 0x08000000, Action.EXCLUSIVE),)
 ARM_TRAPS, WIDE_TRAPS = ARM_LOADS + ARM_STORES, WIDE_LOADS + WIDE_STORES
 MAX_HOOKS = 1024
 """For these; other trapped instructions need some, too."""
+MAX_WATCHED_HOOKS = 128
+"""While the cache is on: each looks at the attributes of the first address it meets, and goes where
+that is cached. A system has thousands of these instructions, all for cached memory.
+"""
 SYNDROME, SHORT_STATUS, LONG_STATUS = 0x35, 0x405, 0x235
 """Unsupported exclusive access: as a syndrome has it, and DFSR in both formats."""
 LONGEST_LOOP = 2_000

@@ -114,3 +114,58 @@ def _level(
         elif word & 1 and (level == 3) == bool(word & 2) and level > 0:
             if not attributes >> 8 * (word >> 2 & 7) & 0xF0:
                 yield place, (word & 0xFFFFFFFFF000) >> PAGE_BITS & ~(pages - 1), pages
+
+
+# -- one address -----------------------------------------------------------------------------------
+
+
+def is_uncached_short(
+    memory: GuestMemory, address: int, control: int, bases: tuple[int, int], split: int, maps: tuple[int, int]
+) -> bool:
+    """Whether short descriptors make an address memory that no data cache holds.
+
+    control, bases, split, maps: SCTLR, TTBR0 and TTBR1, TTBCR, PRRR and NMRR.
+    """
+    width = split & 7
+    low = not width or address >> 32 - width == 0
+    table = bases[0] & ~((1 << 14 - width) - 1) if low else bases[1] & ~0x3FFF
+    word = memory.u32(table + (address >> 20) * 4)
+    if word & 3 == 2:
+        return _is_uncached(word >> 12 & 7, word >> 2 & 3, control, maps)
+    if word & 3 != 1:
+        return False
+    word = memory.u32((word & ~0x3FF) + (address >> 12 & 0xFF) * 4)
+    if not word & 3:
+        return False
+    return _is_uncached(word >> (6 if word & 2 else 12) & 7, word >> 2 & 3, control, maps)
+
+
+def _is_uncached(tex: int, cb: int, control: int, maps: tuple[int, int]) -> bool:
+    if control & TEX_REMAP:
+        index = 2 * ((tex & 1) << 2 | cb)
+        return maps[0] >> index & 3 < 2 or not maps[1] >> index & 3
+    if tex & 4:
+        return not cb
+    return _is_device(tex, cb, control, maps[0]) or (tex == 1 and cb == 0)
+
+
+def is_uncached_long(memory: GuestMemory, address: int, base: int, size: int, attributes: int) -> bool:
+    """Whether AArch64's tables make an address memory that no data cache holds.
+
+    base, size, attributes: the half's TTBR and TnSZ, MAIR.
+    """
+    bits = 64 - size
+    if not PAGE_BITS < bits <= 48:
+        return False
+    table = base & 0xFFFFFFFFF000
+    for level in range(3 - (bits - 13) // 9, 4):
+        shift = PAGE_BITS + 9 * (3 - level)
+        word = int(memory.array(table + 8 * ((address & (1 << bits) - 1) >> shift & 511), 1, "<u8")[0])
+        if level < 3 and word & 3 == 3:
+            table = word & 0xFFFFFFFFF000
+            continue
+        if not word & 1 or (level == 3) != bool(word & 2):
+            return False
+        attribute = attributes >> 8 * (word >> 2 & 7) & 0xFF
+        return not attribute & 0xF0 or attribute & 15 == 4
+    return False

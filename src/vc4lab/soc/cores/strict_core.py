@@ -71,6 +71,10 @@ class StrictCore(TrappedCode):
     def _device_spans(self) -> Iterator[memory_types.Span]:
         """The Device memory of the present tables."""
 
+    @abstractmethod
+    def _is_uncached(self, address: int) -> bool:
+        """Whether the present tables make a virtual address memory that no data cache holds."""
+
     def _mode_with_tables(self) -> int:
         """What is checked with the MMU on: by page, where the tables make RAM Device memory."""
         self._devices.mark(list(self._device_spans()))
@@ -159,19 +163,22 @@ class StrictCore(TrappedCode):
 
     @property
     def _exclusive_traps(self) -> tuple[Trap, ...]:
-        """What is searched for in a page that is met while no monitor watches."""
+        """What is searched for in a page that is met."""
         known: tuple[Trap, ...] = exclusives.WIDE_TRAPS if self.WIDE else exclusives.ARM_TRAPS
         if not self.exclusives_abort:
             known = exclusives.ARM_STORES
-        if self.links.forgiving or exclusives.are_watched(self.system_control):
-            return ()
-        return known if self._exclusive_hooks < exclusives.MAX_HOOKS else ()
+        watched = exclusives.are_watched(self.system_control)
+        most = exclusives.MAX_WATCHED_HOOKS if watched else exclusives.MAX_HOOKS
+        return () if self.links.forgiving or self._exclusive_hooks >= most else known
 
     def _meet_exclusive(self, word: int, address: int, target: int) -> bool:
         """Such an instruction, at `target` in memory: whether it is done."""
+        when = "while the MMU or the data cache is off"
         if exclusives.are_watched(self.system_control):
-            self._pages.release(address)
-            return False
+            if not self._is_uncached(target):
+                self._pages.release(address)
+                return False
+            when = "in memory that the tables do not make cacheable"
         kind = {"wide": self.WIDE, "thumb": self.executes_thumb}
         load = exclusives.is_load(word, **kind)
         if load and not self.exclusives_abort:
@@ -180,7 +187,7 @@ class StrictCore(TrappedCode):
         does = "takes a data abort" if self.exclusives_abort else "never stores"
         self.links.report(
             "SOC-113",
-            f"{what}-exclusive at 0x{target:08x} while the MMU or the data cache is off: no "
+            f"{what}-exclusive at 0x{target:08x} {when}: no "
             f"monitor watches over memory that is not cached, and the core {does}",
             address,
         )

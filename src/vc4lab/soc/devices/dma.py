@@ -59,6 +59,7 @@ class Dreq(IntEnum):
     PCM_RX = 3
     PWM = 5
     EMMC = 11
+    UART_TX = 12
     SDHOST = 13
     UART_RX = 14
 

@@ -1,7 +1,6 @@
-"""What a serial line's speed means for a program that does not wait for it.
+"""A serial line's speed: how full a UART's transmit FIFO is, and rates that no terminal knows.
 
-Bytes are shown at once here. On a board each takes its time, and what is written to a full FIFO is
-lost: `SendQueue` reckons how full it would be.
+On a board each byte takes its time, and what is written to a full FIFO is lost.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.soc.clock import NANOSECONDS
+from vc4lab.soc.clock import FAR, NANOSECONDS, Clock, Event
 
 BITS = 10
 """Of a byte on the line, with its start and stop bit."""
@@ -29,38 +28,102 @@ def is_usual(rate: float) -> bool:
 
 
 class SendQueue:
-    """The transmit FIFO of a UART as a board has it.
+    """The transmit FIFO of a UART, which empties at the line's rate.
 
-    now: guest time in ns. The program is reported once.
+    Bytes are shown when they are written; here is what the status registers say of them, and which
+    a board would lose. Those to a full FIFO are reported once.
+
+    Parameters
+    ----------
+    counts
+        Whether bytes take time; else they are gone at once.
+    changed
+        Called at the moment of `wake_at`.
+
+    Attributes
+    ----------
+    done
+        Guest time (ns) at which the last byte is sent.
+    byte
+        Nanoseconds of a byte.
     """
 
-    def __init__(self, name: str, reporter: Reporter, now: Callable[[], int]) -> None:
-        self._name, self._reporter, self._now = name, reporter, now
-        self._level = 0.0
-        self._last = 0
+    def __init__(
+        self, name: str, reporter: Reporter, clock: Clock, counts: bool, changed: Callable[[], None]
+    ) -> None:
+        self._name, self._reporter, self._clock = name, reporter, clock
+        self._counts = counts
+        self._changed = changed
         self._reported = False
+        self._event: Event | None = None
+        self.done = 0
+        self.byte = 1
 
-    def looked(self) -> None:
-        """The program has read a status, which shows an empty FIFO."""
-        self._level = 0.0
+    @property
+    def is_busy(self) -> bool:
+        """Whether a byte is on the line."""
+        return self.done > self._clock.now
 
-    def sent(self, rate: float, depth: int) -> None:
-        """A byte is written. rate: in baud, 0 if it is not known; depth: of the FIFO."""
-        if self._reported or rate <= 0:
-            return
-        now, byte = self._now(), BITS * NANOSECONDS / rate
-        self._level = max(self._level - (now - self._last) / byte, 0.0) + 1
-        self._last = now
-        if self._level > depth + 1:  # one is on the line
+    @property
+    def level(self) -> int:
+        """Bytes in the FIFO; the one on the line is no longer there."""
+        rest = self.done - self._clock.now
+        return (rest - 1) // self.byte if rest > 0 else 0
+
+    def put(self, rate: float, depth: int, reports: bool = True) -> int:
+        """A byte is written; gives the level. rate: in baud, 0 if it is not known; depth: of the
+        FIFO.
+        """
+        if not self._counts or rate <= 0:
+            return 0
+        byte = self.byte = int(BITS * NANOSECONDS / rate) or 1
+        rest = self.done - self._clock.now
+        if rest <= 0:
+            self.done += byte - rest
+            return 0
+        if rest <= depth * byte:
+            self.done += byte
+            return (rest - 1) // byte + 1
+        if reports and not self._reported:
             self._reported = True
             holds = f"{depth} bytes" if depth > 1 else "one byte"
             self._reporter.report(
                 "SOC-130",
-                f"{depth + 2} bytes are written to {self._name} without a look at its status; its "
-                f"FIFO holds {holds}, and a byte takes {byte / 1000:.0f} us at {rate:.0f} baud: a "
-                "board loses the rest",
+                f"a byte is written to {self._name} while its FIFO of {holds} is full; a byte takes "
+                f"{byte / 1000:.0f} us at {rate:.0f} baud: a board loses it",
                 block="serial",
             )
+        return depth
+
+    def look(self, depth: int) -> tuple[int, int]:
+        """The level, -1 if nothing is on the line either, and the moment at which a status changes
+        that says whether the FIFO is full or empty, or the line idle.
+        """
+        done, byte = self.done, self.byte
+        rest = done - self._clock.now
+        if rest <= 0:
+            return -1, FAR
+        if rest <= byte:
+            return 0, done
+        level = (rest - 1) // byte
+        return level, done - (depth if level >= depth else 1) * byte
+
+    def moment_of(self, level: int) -> int:
+        """When so many bytes are left in the FIFO."""
+        return self.done - (level + 1) * self.byte
+
+    def wake_at(self, moment: int) -> None:
+        """Call `changed` at a moment, or earlier."""
+        event = self._event
+        if event is not None:
+            if event.at <= moment:
+                return
+            event.cancel()
+        self._event = self._clock.at(moment, self._due)
+
+    def _due(self) -> None:
+        self._event = None
+        self._changed()
 
 
 class RateCheck:

@@ -1,6 +1,6 @@
 """The AUX block (P + 0x215000): the mini UART, and what its two SPIs (`absent.py`) share with it.
 
-Transmission takes no time. What was typed waits outside until the program reads it, so the
+What is sent is shown at once. What was typed waits outside until the program reads it, so the
 receiver never overruns.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
+from vc4lab.soc.clock import Clock
 from vc4lab.soc.devices.gpio import Gpio
 from vc4lab.soc.devices.interrupts import MINI_UART, InterruptController
 from vc4lab.soc.devices.line_speed import SendQueue
@@ -37,11 +38,13 @@ class Auxiliary(Block):
     IIR = Register(0x48, poll=Poll.INPUT, fields="1 clear receive FIFO, 2 clear transmit FIFO")
     LCR = Register(0x4C, bits=0xFF)
     MCR = Register(0x50)
-    LSR = Register(0x54, access="r", poll=Poll.INPUT, steady=True, fields="0 data ready, 5 TX empty, 6 idle")
+    LSR = Register(
+        0x54, access="r", poll=Poll.INPUT, steady=True, timed=True, fields="0 data ready, 5 TX empty, 6 idle"
+    )
     MSR = Register(0x58, access="r")
     SCRATCH = Register(0x5C, bits=0xFF)
     CNTL = Register(0x60, reset=3, fields="0 receiver, 1 transmitter enabled")
-    STAT = Register(0x64, access="r", poll=Poll.INPUT, steady=True)
+    STAT = Register(0x64, access="r", poll=Poll.INPUT, steady=True, timed=True)
     BAUD = Register(0x68, bits=0xFFFF)
 
     def __init__(
@@ -50,13 +53,14 @@ class Auxiliary(Block):
         interrupts: InterruptController,
         gpio: Gpio,
         reporter: Reporter,
-        now: Callable[[], int],
+        clock: Clock,
         clock_rate: Callable[[], int],
+        takes_time: bool = True,
         enabled: bool = False,
     ) -> None:
         super().__init__()
         self._clock_rate = clock_rate
-        self._queue = SendQueue("the mini UART", reporter, now)
+        self._queue = SendQueue("the mini UART", reporter, clock, takes_time, self.update)
         self.port = port
         self._interrupts = interrupts
         self._reporter = reporter
@@ -85,7 +89,12 @@ class Auxiliary(Block):
 
     @property
     def _wants_more(self) -> bool:
-        return bool(self.IER & TX_INTERRUPT) and not self._held_count
+        if not self.IER & TX_INTERRUPT or self._held_count:
+            return False
+        if not self._queue.level:
+            return True
+        self._queue.wake_at(self._queue.moment_of(0))
+        return False
 
     def on_write_IO(self, value: int) -> None:
         if self.LCR & BAUD_ACCESS:
@@ -97,14 +106,19 @@ class Auxiliary(Block):
             )
             return
         if self.CNTL & TX_ENABLE:
-            self._header.sends()
-            self._queue.sent(self._clock_rate() / 8 / (self.BAUD + 1), FIFO)
-            self.port.send(value)
-            return  # it is gone at once: no line of the block changes
+            self._send(value)
+            if self.IER & TX_INTERRUPT:
+                self.update()
+            return
         if self._held_count < FIFO:
             self._held[self._held_count] = value & 0xFF
             self._held_count += 1
         self.update()
+
+    def _send(self, byte: int) -> None:
+        self._header.sends()
+        self._queue.put(self._clock_rate() / 8 / (self.BAUD + 1), FIFO)
+        self.port.send(byte)
 
     def on_read_IO(self) -> int:
         if self.LCR & BAUD_ACCESS:
@@ -117,7 +131,7 @@ class Auxiliary(Block):
         self.CNTL = value & 0xFF
         if value & TX_ENABLE:
             for byte in self._held[: self._held_count]:
-                self.port.send(byte)
+                self._send(byte)
             self._held_count = 0
         self.update()
 
@@ -138,7 +152,6 @@ class Auxiliary(Block):
         return self.BAUD >> 8 if self.LCR & BAUD_ACCESS else self.IER
 
     def on_read_IIR(self) -> int:
-        self._queue.looked()
         if self._receives:
             return 0xC4
         return 0xC2 if self._wants_more else 0xC1
@@ -168,15 +181,22 @@ class Auxiliary(Block):
     # -- status ------------------------------------------------------------------------------------
 
     def on_read_LSR(self) -> int:
-        self._queue.looked()
-        empty = 0x40 if not self._held_count else 0
-        space = 0x20 if self._held_count < FIFO else 0
+        idle, level = self._left()
+        empty = 0x40 if idle else 0
+        space = 0x20 if level < FIFO else 0
         return empty | space | int(self._has_data)
 
-    def on_read_STAT(self) -> int:
-        self._queue.looked()
+    def _left(self) -> tuple[bool, int]:
+        """Whether nothing is left to be sent, not on the line either; how much is in the FIFO."""
         held = self._held_count
+        level, self.changes_at = self._queue.look(FIFO)
+        if level < 0:
+            return not held, held
+        return False, min(level + held, FIFO)
+
+    def on_read_STAT(self) -> int:
+        idle, held = self._left()
         level = min(self.port.pending, FIFO) if self._has_data else 0
         value = level << 16 | held << 24 | bool(level) | (0 if level else 1 << 2)
         value |= (held < FIFO) << 1 | (held == FIFO) << 5 | 1 << 3
-        return value | (0 if held else 1 << 8 | 1 << 9)
+        return value | (0 if held else 1 << 8) | (1 << 9 if idle else 0)

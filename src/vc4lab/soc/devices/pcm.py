@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
-from vc4lab.soc.clock import NANOSECONDS, Clock, Event
+from vc4lab.soc.clock import FAR, NANOSECONDS, Clock, Event
 from vc4lab.soc.devices.absent import Absent
 from vc4lab.soc.devices.interrupts import PCM, InterruptController
 
@@ -37,7 +37,13 @@ class Pcm(Absent):
     NAME = "pcm"
     TITLE = "PCM (I2S)"
     OFFSET = 0x203000
-    CS = Register(0x00, poll=Poll.TIME, fields="0 enable, 17 TX, 18 RX wanted, 19 room, 20 data")
+    CS = Register(
+        0x00,
+        poll=Poll.EVENT,
+        steady=True,
+        timed=True,
+        fields="0 enable, 17 TX, 18 RX wanted, 19 room, 20 data",
+    )
     WORDS = Register(0x04, doc="the FIFOs")
     MODE = Register(0x08, fields="23 clock from outside", doc="19:10 bits of a frame - 1")
     RXC = Register(0x0C)
@@ -129,12 +135,36 @@ class Pcm(Absent):
 
     # -- registers ---------------------------------------------------------------------------------
 
+    @property
+    def _few(self) -> int:
+        """So many words in its FIFO make the transmitter want more."""
+        return FIFO - 1 if self.CS >> 5 & 3 else 0
+
+    @property
+    def _many(self) -> int:
+        """So many words in its FIFO make the receiver ask to be read."""
+        return (1, FIFO // 4, 3 * FIFO // 4, FIFO)[self.CS >> 7 & 3]
+
+    def _next_change(self) -> int:
+        """When CS says something else than now (ns)."""
+        control, period = self.CS, self.period
+        if not control & ENABLE or not period:
+            return FAR
+        words = []
+        if control & TRANSMIT:
+            left = [FIFO - 1, self._few, 0] if control & TX_ERROR else [FIFO - 1, self._few, 0, -1]
+            words += [self._queued - level for level in left]
+        if control & RECEIVE:
+            there = [1, self._many, FIFO] if control & RX_ERROR else [1, self._many, FIFO, FIFO + 1]
+            words += [level - self._heard for level in there]
+        soonest = min((count for count in words if count > 0), default=0)
+        return self._counted + soonest * period if soonest else FAR
+
     def _status(self) -> int:
         value = self.CS & (KEPT | ERRORS)
         if not value & ENABLE:
             return value
-        few = 0 if not value >> 5 & 3 else FIFO - 1
-        many = (1, FIFO // 4, 3 * FIFO // 4, FIFO)[value >> 7 & 3]
+        few, many = self._few, self._many
         for bit, met in (
             (TX_WANTS, self._queued <= few),
             (TX_ROOM, self._queued < FIFO),
@@ -160,6 +190,7 @@ class Pcm(Absent):
 
     def on_read_CS(self) -> int:
         self._catch_up()
+        self.changes_at = self._next_change()
         return self._status()
 
     def on_write_WORDS(self, value: int) -> None:

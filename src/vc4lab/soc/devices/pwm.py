@@ -12,7 +12,7 @@ from collections.abc import Callable
 from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.address.block import Block
-from vc4lab.soc.clock import Clock
+from vc4lab.soc.clock import FAR, Clock
 
 FIFO = 16
 REFILL = FIFO // 2
@@ -43,7 +43,16 @@ class Pwm(Block):
     NAME = "pwm"
     OFFSET = 0x20C000
     CTL = Register(0x00, fields="0 enable, 5 use FIFO, 6 clear FIFO", doc="7 M/S; +8 for channel 2")
-    STA = Register(0x04, access="w1c", bits=STICKY, reset=EMPTY, poll=Poll.TIME, fields="0 full, 1 empty")
+    STA = Register(
+        0x04,
+        access="w1c",
+        bits=STICKY,
+        reset=EMPTY,
+        poll=Poll.EVENT,
+        steady=True,
+        timed=True,
+        fields="0 full, 1 empty",
+    )
     DMAC = Register(0x08, reset=0x707, fields="31 enable")
     RNG1 = Register(0x10, reset=32)
     DAT1 = Register(0x14)
@@ -108,6 +117,14 @@ class Pwm(Block):
                 self.STA |= GAP
             self._next = now
 
+    def _next_change(self, count: int) -> int:
+        """When STA says something else than now, with so many words in the FIFO (ns)."""
+        players, period = len(self._players), self.period
+        if not players or not period or (count < players and self.STA & GAP):
+            return FAR
+        takes = count // players if FIFO > count >= players else 1
+        return -(-(self._next + (takes - 1) * period) // PS_PER_NS)
+
     def _set_level(self, channel: int, word: int) -> None:
         full = max(self.RNG2 if channel else self.RNG1, 1)
         self._levels[channel] = int((2 * min(word, full) / full - 1) * FULL_SCALE)
@@ -145,6 +162,7 @@ class Pwm(Block):
     def on_read_STA(self) -> int:
         self.catch_up()
         count = len(self._fifo)
+        self.changes_at = self._next_change(count)
         running = bool(self._players) and count > 0
         value = self.STA & STICKY | (FULL if count == FIFO else 0) | (0 if count else EMPTY)
         return value | (STATE if running else 0)

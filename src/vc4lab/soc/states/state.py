@@ -335,6 +335,8 @@ def _events(hardware: Hardware) -> list[EventRow]:
     found.append(("SDHOST", vars(hardware.sdhost), "_event", hardware.sdhost._step))
     found.append(("watchdog", vars(power), "_event", power.on_reset))
     found.append(("PCM", vars(pcm), "_event", pcm._update))
+    for uart in (hardware.uart, hardware.mini_uart):
+        found.append((f"{uart.NAME} line", vars(uart._queue), "_event", uart._queue._due))
     for dma in hardware.dma.channels:
         found.append((f"DMA {dma.NUMBER}", vars(dma), "_event", dma._step))
     for valve in hardware.pixel_valves.values():

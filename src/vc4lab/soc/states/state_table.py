@@ -75,7 +75,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "smi": ("acknowledged",),
     **{f"spi{n}": ("_received",) for n in range(3)},
     "txp": ("_began",),
-    "uart0": ("_sent", "_looped"),
+    "uart0": ("_sent", "_filled", "_looped"),
     "v3d": ("writes", "lost"),
 }
 """What blocks have besides their registers' values. Events are in `state.py`."""
@@ -91,6 +91,8 @@ def rows(machine: Machine) -> Iterator[Row]:
     yield Row("machine", machine, ("vsyncs", "_next_vsync"))
     yield Row("clock", machine.clock, ("skipped", "events_run", "_share"))
     yield Row("serial", machine.serial, ("sent", "input_looked_for", "_output", "_input"))
+    for uart in (machine.uart, machine.mini_uart):
+        yield Row(f"{uart.NAME} line", uart._queue, ("done", "byte"))
     yield Row("cores", machine.turns, ("_quiet", "_hopeless", "_calm", "_events_seen"))
     for core in machine.processors.all:
         name = f"core{core.number}"
