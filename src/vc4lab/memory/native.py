@@ -107,7 +107,7 @@ class TouchedLines:
         self.stream, self.quads, self.lanes = stream, quads, lanes
 
     def only(self, lanes: Value) -> TouchedLines:
-        """The same for some lanes."""
+        """The lines of some lanes only."""
         return TouchedLines(self.stream, self.quads, lanes)
 
     def take(self, addresses: Sequence[Value], outside: Sequence[Value | None]) -> None:

@@ -110,7 +110,7 @@ class Composer:
         return out
 
     def draw(self, shown: Shown, address: int, pitch: int) -> None:
-        """The same to an address of this process; pitch: bytes from line to line there."""
+        """Draws the picture to an address of this process; pitch: bytes from line to line there."""
         with self._lock:
             steps = [self._prepare(plane, shown.width, shown.height) for plane in shown.planes]
             if not (steps and steps[0] is not None and steps[0].covers):

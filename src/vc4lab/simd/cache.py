@@ -120,7 +120,7 @@ def _open_place(name: str) -> int:
 
 
 def _make_place(name: str) -> int:
-    """The same, made if it is not there."""
+    """The folder in which the object is to be, made if it is not there. Raises OSError."""
     try:
         os.makedirs(directory(), 0o700, exist_ok=True)
     except FileExistsError:

@@ -177,7 +177,7 @@ class Conversions(Operators):
         def _convert(self, op: str, to: Type) -> Self: ...
 
     def bitcast(self, to: Type) -> Self:
-        """The same bits as another type; element type of the same width keeps the lanes."""
+        """The value's bits as another type; element type of the same width keeps the lanes."""
         mine = self.type
         if not to.lanes and to.bits == mine.bits:
             to = to.like(mine)

@@ -220,7 +220,7 @@ def _schedule(lower: Callable[[Policy], Values]) -> tuple[Values, Scheduled]:
 
 
 def _threaded(lower: Callable[[Policy], Values], most: int) -> tuple[Values, Scheduled] | None:
-    """The same with two threads, the best of several ways; None: it cannot be cut, does not fit
+    """Lower and schedule with two threads, the best of several ways; None: it cannot be cut, does not fit
     half of the registers, or is longer than waiting for texels.
 
     most: the cost with one thread.

@@ -194,7 +194,7 @@ class UniformKind(Enum):
     VIEWPORT_X_SCALE = "viewport x scale"
     """Half the viewport's width in sixteenths of a pixel, a float: 16 * Viewport.scale[0]."""
     VIEWPORT_Y_SCALE = "viewport y scale"
-    """The same of its height; the sign says which way is up."""
+    """Half the viewport's height likewise; the sign says which way is up."""
     VIEWPORT_Z_SCALE = "viewport z scale"
     VIEWPORT_Z_OFFSET = "viewport z offset"
     TEXTURE_P0 = "texture p0"

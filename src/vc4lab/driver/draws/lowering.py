@@ -273,7 +273,7 @@ _numbers = attrgetter(
 )  # fmt: skip
 """All of a draw but what is only a hint, and where its state is."""
 _kind = attrgetter("mode", "instances", "start_instance", "restart_index", "indexed", "primitive_restart")
-"""The same without what says which vertices it has."""
+"""As `_numbers`, without what says which vertices it has."""
 
 
 class DrawAdder:
@@ -321,7 +321,7 @@ class DrawAdder:
         whole: Whole,
         moved: PipeState | None = None,
     ) -> bool:
-        """The same of a draw whose state may come again with other uniforms.
+        """Add a draw whose state may come again with other uniforms.
 
         whole: gives the state with its uniforms. moved: the state with the draw's own offsets of
         vertex buffers. `repeats` is what the same draw adds again.

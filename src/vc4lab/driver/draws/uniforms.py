@@ -190,5 +190,5 @@ _OF_CONSTANTS: dict[UniformKind, Any] = {
     _KIND.CONSTANTS_ADDRESS: _constants_address,
     _KIND.CONSTANTS_LIMIT: _constants_limit,
 }
-"""The same of those that follow from constant buffers."""
+"""As above, for values that follow from constant buffers."""
 _LOOK_UPS = (_KIND.CONSTANTS_ADDRESS, _KIND.CONSTANTS_LIMIT)

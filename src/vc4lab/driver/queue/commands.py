@@ -34,7 +34,7 @@ from vc4lab.mesa.protocol.work_commands import DrawVbo
 COMMANDS: dict[int, type[QueueCommand]] = {}
 """The declarations by number."""
 NAMES: dict[str, type[QueueCommand]] = {}
-"""The same by name."""
+"""The declarations by name."""
 
 
 class QueueCommand(Payload):
@@ -100,7 +100,7 @@ def draw(asked: DrawVbo, vertices: int, pipe_state: int, shader_state: int) -> D
 
 
 def draw_of(asked: bytes, vertices: int, pipe_state: int, shader_state: int) -> Draw:
-    """The same by the words of Gallium's draw."""
+    """The command of a draw by the words of Gallium's draw."""
     key = asked, vertices, pipe_state, shader_state
     known = _known.get(key)
     if known is None:

@@ -82,8 +82,8 @@ class OpenFrames:
         self.will_write(resource, 0, resource.size)
 
     def will_write(self, resource: GpuResource, first: int, end: int) -> None:
-        """The same of some bytes of a buffer. Streams of vertices are written where no draw that
-        waits reads them: so it goes on waiting.
+        """Some bytes of a buffer are written outside of frames. Streams of vertices are written where no
+        draw that waits reads them: so it goes on waiting.
         """
         if resource.is_used(self.frame_draws.sink.turn, first, end):
             self.finish()

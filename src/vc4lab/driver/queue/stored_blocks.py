@@ -51,7 +51,7 @@ class BlockWriter:
         self._states: dict[tuple[int, ...], tuple[Any, int]] = {}
         """Addresses of pipe states by their parts."""
         self._stages: dict[tuple[int, ...], tuple[Any, bytes]] = {}
-        """The same of a stage without its constants: the words before those."""
+        """The words of a stage before its constants, by its other parts."""
         self._of_frame: dict[bytes, int] = {}
         self._is_full = False
         self.generation = 1
@@ -122,7 +122,7 @@ class BlockWriter:
         return known[1]
 
     def shader_state(self, state: PipeState, constants: tuple[tuple[bytes, ...], ...] | None = None) -> int:
-        """The same of both stages' shaders, uniforms, textures and samplers.
+        """The address of the block with both stages' shaders, uniforms, textures and samplers.
 
         constants: of both stages, where they are not the state's.
         """

@@ -84,7 +84,7 @@ class Bindings:
         return (*map(_identity, (*parts, *chain.from_iterable(stages))), of_indices, *buffers)
 
     def bound(self) -> Settings:
-        """The same as it is."""
+        """The settings as they are."""
         vertex, fragment = (replace(self._stages[one], constants=()) for one in DRAWING_STAGES)
         return Settings(dict(self._parts), vertex, fragment, self.bound_key())
 
@@ -116,7 +116,7 @@ class Bindings:
         self._set(name, _with(self._parts.get(name, ()), first, values, None, most))
 
     def _replace_in(self, stage: Stage, name: str, first: int, values: tuple[Any, ...], empty: Any) -> None:
-        """The same in a stage; other stages than those that draw are ignored."""
+        """Put values into a tuple of a stage; other stages than those that draw are ignored."""
         known = self._stages.get(stage)
         if known is not None:
             most = max(limits.SAMPLERS, limits.CONSTANT_BUFFERS)

@@ -69,7 +69,7 @@ def offsets_of(buffers: VertexBuffers) -> tuple[int, ...]:
 
 
 def with_offsets(buffers: VertexBuffers, offsets: Sequence[int]) -> VertexBuffers:
-    """The same buffers, with other offsets."""
+    """A copy of the buffers with other offsets."""
     return tuple([
         None if one is None else BoundVertices(
             VertexBuffer(one.state.stride, offset, one.state.resource), one.resource
@@ -103,7 +103,7 @@ def index_offset_of(indices: IndexBuffer | None) -> int:
 
 
 def with_index_offset(indices: IndexBuffer | None, offset: int) -> IndexBuffer | None:
-    """The same buffer, with another offset."""
+    """A copy of the buffer with another offset."""
     if indices is None or indices.offset == offset:
         return indices
     return IndexBuffer(indices.resource, indices.index_size, offset)
@@ -192,7 +192,7 @@ class Settings(NamedTuple):
     key: tuple[Any, ...]
 
     def state(self) -> PipeState:
-        """The same as a whole."""
+        """The whole state as one object."""
         return PipeState(**self.parts, vertex=self.vertex, fragment=self.fragment)
 
 

@@ -189,7 +189,7 @@ class Resource(ABC):
     def staging_part(
         self, number: int, box: Box, offset: int, stride: int, layer_stride: int
     ) -> NDArray[np.uint8]:
-        """The same box in this resource's staging, from `offset` on. Raises Refused."""
+        """A box in this resource's staging, from `offset` on. Raises Refused."""
         if self.staging is None:
             raise Refused("GL-005", f"{self} shares no memory")
         level = self.level(number)
@@ -308,7 +308,7 @@ class Staging:
 
     @cached_property
     def view(self) -> memoryview:
-        """The same, of which parts are no copies."""
+        """The bytes as a view, of which parts are no copies."""
         return memoryview(self.memory)
 
     def _mapped(self) -> mmap.mmap:

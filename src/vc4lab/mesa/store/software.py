@@ -137,7 +137,7 @@ def shared_part(transfer: Transfer) -> np.ndarray:
 
 
 def bytes_for_buffer(transfer: Transfer) -> memoryview | None:
-    """The same of a buffer, in place; None for anything else, and where it has to be refused."""
+    """A buffer's bytes in shared memory; None for anything else, and where it has to be refused."""
     resource, box, offset = transfer.resource, transfer.box, transfer.offset
     staging = transfer.memory.staging
     if resource.target != Target.BUFFER or transfer.level or staging is None:

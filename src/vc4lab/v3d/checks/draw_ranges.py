@@ -73,7 +73,7 @@ class DrawRanges:
         self._ranges(shader, kind, first, last, checked=True)
 
     def announce(self, shader: ShaderRecord | None, kind: int, first: int, last: int) -> None:
-        """The same for a draw executed natively: for listeners, nothing is checked."""
+        """Reports a draw that was executed natively to listeners; nothing is checked."""
         if shader is not None:
             with suppress(Unsupported):  # no draw that is done has such a program
                 self._ranges(shader, kind, first, last, checked=False)

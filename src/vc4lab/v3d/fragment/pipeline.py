@@ -161,7 +161,7 @@ def thorough_object(key: FragmentKey) -> bytes:
 def thorough_pipeline(
     key: FragmentKey, compiled: Callable[[FragmentKey], bytes] = thorough_object
 ) -> Pipeline:
-    """The same as `fragment_pipeline`, with what `compiled` makes, if the disk cache has it not."""
+    """As `fragment_pipeline`, with what `compiled` makes, if the disk cache has it not."""
     found = PIPELINES.find(key, None)
     if found is not None and found.thorough:
         return found  # another V3D asked first

@@ -42,7 +42,7 @@ INLINED_REQUESTS = 2
 """Programs with more requests of one texture kind call a function for them: they compile faster."""
 
 INLINED_NEAREST = 16
-"""The same where a request is little more than an address, of which those of a filter kernel share
+"""The limit where a request is little more than an address, of which those of a filter kernel share
 most.
 """
 
@@ -146,7 +146,7 @@ class FragmentEnvironment(TexturingEnvironment):
         self.flags = [var(mask16, mask) for mask in inputs.flags]
         """Lanes of each sample that colour writes take."""
         self.asked = self.flags
-        """The same as MS_FLAGS has them, for TLB_Z; they part where a write acts only there."""
+        """These lanes as MS_FLAGS has them, for TLB_Z; they part where a write acts only there."""
         if flags_part(constants.key.unknowns) and constants.program.writes(Write.FLAGS):
             self.asked = [var(mask16, mask) for mask in inputs.flags]
         self.reverse = var(i1, inputs.reverse)

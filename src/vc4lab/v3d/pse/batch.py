@@ -160,7 +160,7 @@ class DecodedTriangles(Struct, align=64):
 
 
 class WaitingTriangles(Struct, align=64):
-    """The same for triangles that wait for setup, those of the group first; `count` of all."""
+    """Triangles that wait for setup, those of the group first; `count` of all."""
 
     words = Array(i64, CORNERS * WAITING_SIZE)
     flat_words = Array(i64, WAITING_SIZE)

@@ -68,7 +68,7 @@ def corner_ptr(place: Value, number: int, kind: Type = _i32x8) -> Value:
 
 
 def queue_ptr(place: Value, number: int, kind: Type = _i32x8) -> Value:
-    """The same of a member of `WaitingTriangles`."""
+    """As `corner_ptr`, of a member of `WaitingTriangles`."""
     return place + number * WAITING_SIZE * kind.elem.size
 
 

@@ -320,7 +320,7 @@ class Binner:
 
     @property
     def totals(self) -> dict[str, int]:
-        """The same counts since the start."""
+        """Counts since the start, as `counters` has them."""
         counters = zip(self.counters.items(), self.context.earlier, strict=True)
         return {name: count + earlier for (name, count), earlier in counters}
 

@@ -170,7 +170,7 @@ def append_plain(context: Value, window: TriangleWindow, k: Value) -> Value:
 
 @staged
 def append_coded_ones(context: Value, window: TriangleWindow, k: Value) -> Value:
-    """The same for triangles of any vertices, each after the one with the number before it."""
+    """As `append_plain`, for triangles of any vertices, each after the one with the number before it."""
     c = BinnerContext.at(context)
     memory, tiles, count, stamp = c.memory, c.tiles, window.count, c.stamp
     going = k < count

@@ -231,7 +231,7 @@ def take_triangles(c: BinnerContext, take: Any) -> Value:
 
 @staged
 def take_trapezoids(c: BinnerContext, take: Any) -> Value:
-    """The same of RHTs and RHT strips, from edge to edge."""
+    """RHTs and RHT strips from the resume point on, from edge to edge."""
     k = c.primitive
     status = const(i32, pc.DONE)
     while (k < c.length) & (status == pc.DONE):

@@ -88,7 +88,7 @@ class TileLayout:
         return y.shr(1) * self.quad_row_bytes + x.shr(1) * self.quad_bytes
 
     def even_offset(self, x: Value, y: Value) -> Value:
-        """The same, in fewer steps, where x and y certainly are even."""
+        """As `offset`, in fewer steps, where x and y certainly are even."""
         rows, columns = (n.bit_length() - 2 for n in (self.quad_row_bytes, self.quad_bytes))
         return (y << rows) + (x << columns)
 

@@ -246,7 +246,7 @@ class ProgramCache:
         self.reporter = reporter
         self._programs: Bounded[int, Program] = Bounded(4096)
         self._met: dict[Program, Program] = {}
-        """The same program gives the same object, by which its pipelines are remembered."""
+        """Equal programs are one object, by which its pipelines are remembered."""
         self._textures: Bounded[tuple[Any, ...], tuple[Program, Textures]] = Bounded(1024)
         self._layouts: Bounded[int, tuple[Program, deque[tuple[int, StreamLayout]]]] = Bounded(1024)
 

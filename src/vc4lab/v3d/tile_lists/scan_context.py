@@ -19,7 +19,7 @@ MAX_VERTICES = 1 << 16
 TILE_BUDGET = 1 << 23
 """Records, primitives and branches one tile may hold."""
 FRAME_BUDGET = 1 << 27
-"""The same for all tiles of a frame together."""
+"""Records, primitives and branches of all tiles of a frame together."""
 BUDGET_AFTER_ENDLESS = 1 << 14
 """What a tile and a list may hold in a frame that has an endless list already: it may have many."""
 

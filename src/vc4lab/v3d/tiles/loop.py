@@ -395,7 +395,7 @@ def run_recorded(
     segment: Segment,
     number: Value,
 ) -> Value:
-    """The same, with a `ListWork` of segment `number`."""
+    """As `run_list`, with a `ListWork` of segment `number`."""
     mark = ListMark(context)
     outcome = run_list(context, context_pointer, function, entry, segment)
     mark.finish(context, number)

@@ -83,7 +83,7 @@ class TerminationTrial:
 
     @contextmanager
     def proven(self) -> Iterator[None]:
-        """The same draws are interpreted: their programs have been shown to end."""
+        """Draws are interpreted: their programs have been shown to end."""
         draws = [draw for _, draw in self._table.values()]
         for draw in draws:
             draw.proven = True

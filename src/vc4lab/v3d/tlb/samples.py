@@ -81,7 +81,7 @@ class ColourAccesses:
 
 
 class StagedColourAccesses:
-    """The same for a program with branches: counted while it runs, in staged cells."""
+    """Counts those of a program with branches: counted while it runs, in staged cells."""
 
     def __init__(self, layout: TileLayout) -> None:
         self.layout = layout

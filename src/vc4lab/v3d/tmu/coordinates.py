@@ -152,7 +152,7 @@ class Direction(NamedTuple):
         return (sc + 1.0) * 0.5, (tc + 1.0) * 0.5
 
     def projected(self, x: Value, y: Value, z: Value) -> tuple[Value, Value]:
-        """The same for directions that may meet other faces, seen from the middle of the cube."""
+        """As `coordinates`, for directions that may meet other faces, seen from the middle of the cube."""
         sc, tc = self._on_face(x, y, z)
         along = select(self.x_major, x, select(self.y_major, y, z))
         along = fmax_(select(self.negative, -along, along), MIN_MAJOR_AXIS)

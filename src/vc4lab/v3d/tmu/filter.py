@@ -91,7 +91,7 @@ class SampleRequest:
     lines: TouchedLines | None = None
 
     def where_read(self, weight: Value) -> SampleRequest:
-        """The same for a level that is read where its weight is not 0."""
+        """The request for a level that is read where its weight is not 0."""
         if self.lines is None:
             return self
         return replace(self, lines=self.lines.only(weight != 0))

@@ -51,7 +51,7 @@ def sampler_module(kind: TextureKind, target: Target | None = None) -> NativeMod
 
 @lru_cache(maxsize=256)
 def recording_module(kind: TextureKind) -> NativeModule:
-    """The same, with a fifth argument: a `Stream` that takes the lines of memory, quad by quad,
+    """As `sampler_module`, with a fifth argument: a `Stream` that takes the lines of memory, quad by quad,
     that the texels lie in.
     """
 
@@ -157,7 +157,7 @@ def lookup_words(memory: GuestMemory, addresses: NDArray[np.uint32]) -> NDArray[
 
 
 def lookup_at(base: int, addresses: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The same for guest memory at host address ``base``; any number of words side by side, of
+    """As `lookup_words`, for guest memory at host address ``base``; any number of words side by side, of
     shape (count, 16), or (1,) for one address in all lanes.
     """
     import numpy as np

@@ -97,7 +97,7 @@ class UtileBlock:
         return self._permuted([utiles[0::2], utiles[1::2]])
 
     def more_words(self, addresses: Addresses, memory_base: Value) -> tuple[Value, ...]:
-        """The same out of 3x3 utiles."""
+        """As `words`, out of 3x3 utiles."""
         steps, shape = (0, 1, 2, 0), self.shape
         across, down = ([size * k for k in steps] for size in (shape.width, shape.height))
         x = shuffle(self.corner, [0, 1, 2, 3]) + const(vec(i32, 4), across)
@@ -160,7 +160,7 @@ def block_words(
 def further_words(
     block: UtileBlock, addresses: Addresses, memory: Value, gathered: Gathered
 ) -> tuple[Value, ...]:
-    """The same of 3x3 utiles."""
+    """As `block_words`, of 3x3 utiles."""
     if block.far():
         words = gathered()
     else:

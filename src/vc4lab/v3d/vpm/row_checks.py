@@ -166,7 +166,7 @@ class _Walk:
         self._writes(instruction, word)
 
     def copy(self) -> _Walk:
-        """The same so far, to go another way."""
+        """A copy of the walk so far, to go another way."""
         other = _Walk()
         other.read, other.written = [*self.read], [*self.written]
         other.ignored, other._setup, other._row = self.ignored, self._setup, self._row

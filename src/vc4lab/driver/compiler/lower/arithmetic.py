@@ -317,7 +317,7 @@ class Arithmetic(Floats):
         return self.difference(self._arg(value), step)
 
     def difference(self, operand: Operand, step: int) -> Reg:
-        """The same of an operand."""
+        """The difference of two lanes of an operand."""
         code = self.code
         x = code.as_reg(operand)
         after = self._rotated(x, 16 - step)

@@ -319,7 +319,7 @@ LOGIC: dict[LogicOp, tuple[str, bool, bool, bool]] = {
 def _for_alpha(
     rule: tuple[BlendFunc, BlendFactor, BlendFactor],
 ) -> tuple[BlendFunc, BlendFactor, BlendFactor]:
-    """The same rule with factors as alpha sees them: a colour's is its alpha."""
+    """A rule with factors as alpha sees them: a colour's is its alpha."""
     same = {
         BlendFactor.SRC_COLOR: BlendFactor.SRC_ALPHA,
         BlendFactor.DST_COLOR: BlendFactor.DST_ALPHA,

@@ -113,7 +113,7 @@ class Fragment(Samples):
         return code.make("fadd", product, op.second), op
 
     def _provoking(self) -> tuple[Reg, Op]:
-        """The same of a flat one: C, bit by bit. To add it to 0 would make 0 of small integers."""
+        """A flat varying: C, bit by bit. To add it to 0 would make 0 of small integers."""
         code = self.code
         op = code.op("mov", VARYING)
         op.name = "flat varying"

@@ -200,7 +200,7 @@ WINDOWS = ((28, 1 << 30), (20, 160), (14, 64), (10, 24), (6, 8), (0, 2))
 """With more than so many free registers of both files, how many operations of the shader's own
 order one may overtake: that order has few values at a time."""
 IN_ORDER = 8
-"""The same for programs that are scheduled in order."""
+"""This limit for programs that are scheduled in order."""
 
 
 class Progress:

@@ -28,7 +28,7 @@ Element = tuple[str, int, int]
 
 
 def flatten(function: Function) -> Function:
-    """The same shader without conditions and arrays. Raises TgsiError if it is too large."""
+    """Makes a shader without conditions and arrays. Raises TgsiError if it is too large."""
     return _Flattening(function).run()
 
 

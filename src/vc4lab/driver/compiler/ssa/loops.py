@@ -22,7 +22,7 @@ REQUESTS = ("sample", "uniform_at")
 
 
 def unroll(function: Function) -> Function:
-    """The same function; it is changed in place."""
+    """Unrolls loops in place, and returns the function."""
     if any(isinstance(node, Loop) for node in walk(function.body)):
         _Unroller(function).run()
     return function
@@ -219,7 +219,7 @@ _STAYS = frozenset(("constant", "uniform", "load", "store", "output", "discard_i
 
 
 def hoist(function: Function) -> Function:
-    """The same flat function; it is changed in place."""
+    """Moves operations out of loops in place, and returns the flat function."""
     _nodes(function.body)
     return function
 

@@ -141,7 +141,7 @@ _UNIQUE = frozenset(("load", "store", "output", "discard_if"))
 
 
 def optimise(function: Function) -> Function:
-    """The same function, smaller; it is changed in place."""
+    """Makes a function smaller, in place, and returns it."""
     for _ in range(ROUNDS):
         changed = _Simplifier(function).run()
         changed |= _remove_unused(function)

@@ -15,7 +15,7 @@ class Shape(Enum):
     """Which components of the sources a component of the result depends on."""
 
     COMPONENT = "component"
-    """The same one of each source."""
+    """A component of the result depends on that component of each source."""
     SCALAR = "scalar"
     """The first ones; every component of the result is the same."""
     DOT = "dot"
