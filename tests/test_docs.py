@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import click
@@ -58,6 +59,8 @@ def _checkout(tmp_path, monkeypatch):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "sdcard").symlink_to(ROOT / "examples" / "naan" / "sdcard")
     (tmp_path / "run.vc4cap").symlink_to(ROOT / "tests" / "data" / "captures" / "small.vc4cap")
+    for name in ("naan.vc4cap", "tri.vc4cap"):  # copies: commands write files of these names
+        shutil.copyfile(ROOT / "tests" / "data" / "captures" / "tri.vc4cap", tmp_path / name)
     monkeypatch.chdir(tmp_path)
 
 
@@ -87,6 +90,8 @@ def test_commands(line):
         CliRunner().invoke(app, ["asm", "examples/triangle/shader.qasm", "-o", words[1]])
     if words[:2] == ["replay", "frames"]:
         CliRunner().invoke(app, ["unpack", "run.vc4cap", "frames"])
+    if words[:2] == ["pack", "frames"]:
+        CliRunner().invoke(app, ["unpack", "tri.vc4cap", "frames"])
     if words[0] == "boot" and "--frames" not in words:
         words += ["--frames", "1"]
     if "--gdb" in words:

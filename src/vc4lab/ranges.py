@@ -100,6 +100,8 @@ GPU_MEMORY = Whole("gpu_memory", 1, 768)
 RECORD_COUNT = Whole("record_count", 1, 1_000_000)
 RECORD_SIZE = Whole("record_size", 1, 1 << 20)
 """MiB."""
+CAPTURE_SIZE = Whole("capture_size", 1, 1024)
+"""MiB."""
 PORT = Whole("port", 0, 65535)
 JOB = Whole("job", 0, 1_000_000_000)
 COUNT = Whole("count", 0, 1 << 32)

@@ -44,6 +44,7 @@ BASE = {
     "gl": ["--", "true"],
     "show": [CAPTURE],
     "unpack": [CAPTURE, "unpacked"],
+    "pack": [CAPTURE, "packed.vc4cap"],
     "linux": ["--initrd", HELLO, "--", "true"],  # which is refused, after all other options
     "replay": [JOB],
     "profile": [JOB, "--no-what-if"],

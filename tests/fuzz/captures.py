@@ -18,7 +18,13 @@ from vc4lab.driver.capture.folder import folder_files, unpack
 from vc4lab.driver.capture.load import open_capture
 from vc4lab.driver.capture.player import Player
 from vc4lab.driver.capture.show import Show
+from vc4lab.jobs.events_text import events_text
+from vc4lab.jobs.load import open_jobs
+from vc4lab.jobs.player import JobsPlayer
+from vc4lab.jobs.unpack import folder_files as jobs_files
+from vc4lab.jobs.unpack import unpack_jobs
 
+JOBS = Path(__file__).parents[1] / "data" / "captures" / "tri.vc4cap"
 SMALL = Path(__file__).parents[1] / "data" / "captures" / "small.vc4cap"
 TEXT = (".txt", ".csv", ".json", ".tgsi", ".qasm")
 WORDS = """
@@ -97,23 +103,49 @@ class CaptureFuzzer(Fuzzer):
                     data[place : place + len(new)] = new
                 path = folder / "x.vc4cap"
                 path.write_bytes(data)
-                capture = open_capture(path)
-                unpack(capture, folder / "unpacked")
+                self.open(path, folder / "unpacked")
             else:
                 files = {**self._files, **dict(plan.edits)}
                 for name, data in files.items():
                     if data is not None:
                         (folder / name).parent.mkdir(parents=True, exist_ok=True)
                         (folder / name).write_bytes(data)
-                capture = open_capture(folder)
-            for _ in Show(capture).lines():
-                pass
-            for _, picture in Player(capture, recompile=plan.options.get("recompile", False)).play():
-                if picture is not None:
-                    _image(picture)
+                self.open(folder, None, recompile=plan.options.get("recompile", False))
         except CaptureError as error:
             if error.code not in catalogue() or not error.text:
                 raise AssertionError(f"{error!r} has no code or no text") from error
+
+    def open(self, path: Path, unpacked: Path | None, *, recompile: bool = False) -> None:
+        """Read a capture, show it and draw it. Raises CaptureError."""
+        capture = open_capture(path)
+        if unpacked is not None:
+            unpack(capture, unpacked)
+        for _ in Show(capture).lines():
+            pass
+        for _, picture in Player(capture, recompile=recompile).play():
+            if picture is not None:
+                _image(picture)
+
+
+@fuzzer
+class JobCaptureFuzzer(CaptureFuzzer):
+    """The same with captured jobs: events, pages, states of a V3D, lists and their text."""
+
+    name = "job captures"
+
+    def __init__(self) -> None:
+        self._archive = JOBS.read_bytes()
+        self._files = dict(jobs_files(open_jobs(JOBS)))
+        self._names = sorted(self._files)
+
+    def open(self, path: Path, unpacked: Path | None, *, recompile: bool = False) -> None:
+        """Read a capture, show it and run it. Raises CaptureError."""
+        del recompile
+        capture = open_jobs(path)
+        if unpacked is not None:
+            unpack_jobs(capture, unpacked)
+        for frame, _ in JobsPlayer(capture).play():
+            events_text(frame)
 
 
 def _image(picture: object) -> None:

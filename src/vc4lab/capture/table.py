@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 NAME = "capture.json"
 FORMAT = "vc4lab capture"
-VERSION = 1
+VERSION = 2
+"""1: frames of the command queue alone."""
 TABLE_BYTES = 64 << 20
 
 
@@ -104,7 +105,8 @@ def read_table(files: Files) -> Value:
 
 def table_bytes(content: dict[str, Any]) -> bytes:
     """The table with its format and version."""
-    whole = {"format": FORMAT, "version": VERSION, **content}
+    version = VERSION if "jobs" in content else 1
+    whole = {"format": FORMAT, "version": version, **content}
     return (json.dumps(whole, indent=1, ensure_ascii=True) + "\n").encode()
 
 

@@ -11,10 +11,19 @@ import typer
 from typer.core import TyperCommand
 
 from vc4lab.cli import options as common
-from vc4lab.cli.options import FILE, Address, Engine, Number, limits, unknowns_of
+from vc4lab.cli.capturing import (
+    DEFAULT_SIZE,
+    CaptureOnOption,
+    CaptureOption,
+    CaptureSizeOption,
+    CaptureWish,
+    FrameRangeOption,
+    count_and_range,
+)
+from vc4lab.cli.options import FILE, Address, Engine, Number, unknowns_of
 from vc4lab.cli.qemu import is_qemu, translate
 from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption
-from vc4lab.ranges import ADDRESS, FRAMES, SECONDS
+from vc4lab.ranges import ADDRESS, SECONDS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
@@ -94,9 +103,7 @@ def boot(
         ),
     ],
     board: Annotated[str, typer.Option(help="The board.")] = "pi2",
-    frames: Annotated[
-        int | None, typer.Option(help="Stop after this many frames.", **limits(FRAMES, 1))
-    ] = None,
+    frames: FrameRangeOption = None,
     seconds: Annotated[
         float | None, typer.Option(help="Stop after this many seconds of guest time.", parser=Number(SECONDS))
     ] = None,
@@ -195,6 +202,17 @@ def boot(
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
     every: common.EveryOption = 1,
+    lists: Annotated[
+        bool,
+        typer.Option(
+            "--lists",
+            help="Print the control lists that the program starts, with tile lists, shader records, "
+            "programs and uniforms.",
+        ),
+    ] = False,
+    capture: CaptureOption = None,
+    capture_on: CaptureOnOption = None,
+    capture_size: CaptureSizeOption = DEFAULT_SIZE,
     timing: LiveOption = False,
     chip: ChipOption = None,
     timing_board: LiveBoardOption = None,
@@ -220,6 +238,7 @@ def boot(
         from vc4lab.cli.live_timing import live_timing
 
         live = live_timing(timing, chip, timing_board, timed_board(board), guest_time=True)
+    count, kept = count_and_range(frames, capture)
     gpu = GpuOptions(engine.value, unknowns=_unknowns(firmware, unknown or []), forgiving=forgiving)
     settings = Settings(
         path,
@@ -233,9 +252,9 @@ def boot(
         InstrumentOptions(
             gdb=gdb, gdb_wait=gdb_wait, trace=trace, trace_to=trace_to, symbols=symbols,
             save_state=save_state, load_state=load_state, audio=audio, write_image=write_image,
-            timing=live,
+            timing=live, lists=lists, capture=CaptureWish.of(capture, kept, capture_on, capture_size),
         ),
-        frames=frames, seconds=seconds, serial=serial, realtime=realtime, strict=strict,
+        frames=count, seconds=seconds, serial=serial, realtime=realtime, strict=strict,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))
 

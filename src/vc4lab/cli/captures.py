@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.driver.capture.model import Capture, CapturedFrame
     from vc4lab.driver.capture.player import Player
-    from vc4lab.driver.capture.work import JobWatch, JobWork
+    from vc4lab.driver.capture.work import JobWatch
+    from vc4lab.jobs.recorder import JobsRecorder
+    from vc4lab.jobs.work import JobWork
     from vc4lab.options import GpuOptions
 
 
@@ -37,6 +40,19 @@ def is_capture(path: Path) -> bool:
 
     # Unlike those of Path, these answer for names that no file can have.
     return path.suffix == SUFFIX or os.path.isfile(path) or os.path.exists(path / NAME)
+
+
+def has_only_jobs(path: Path) -> bool:
+    """Whether a capture is one of jobs (`job_captures.py`), and not of the command queue."""
+    from vc4lab.capture.errors import CaptureError
+    from vc4lab.capture.files import open_files
+    from vc4lab.capture.table import read_table
+
+    try:
+        table = read_table(open_files(path))
+        return table.get("queue") is None and table.get("jobs") is not None
+    except CaptureError as error:
+        raise bad(error) from None
 
 
 def opened(path: Path) -> Capture:
@@ -62,9 +78,14 @@ class CaptureWatch:
     times: JobTimes | None
     counters: bool
 
+    @property
+    def wants_jobs(self) -> bool:
+        """Whether anything is wanted of each job."""
+        return self.times is not None or self.counters
+
     def jobs_of(self, player: Player) -> JobWatch | None:
         """Collects the jobs that it draws; None: nothing is wanted of them."""
-        if self.times is None and not self.counters:
+        if not self.wants_jobs:
             return None
         from vc4lab.driver.capture.work import JobWatch
 
@@ -90,6 +111,7 @@ def replay_capture(
     watch: CaptureWatch,
     *,
     recompile: bool,
+    recorder: JobsRecorder | None = None,
 ) -> None:
     """Draw the frames of a capture. Raises typer.Exit, StrictStop."""
     from vc4lab.capture.errors import CaptureError
@@ -100,16 +122,20 @@ def replay_capture(
     try:
         player = Player(capture, reporter=reporter, gpu=gpu, recompile=recompile)
         jobs = watch.jobs_of(player)
+        if recorder is not None:
+            recorder.attach(player.screen.runner.v3d)
         with times.stream if times is not None else nullcontext(), jobs or nullcontext():
             for frame, picture in player.play():
                 image = picture.image() if picture is not None else None
                 pictures += image is not None
+                if recorder is not None:
+                    recorder.frame(frame.number, partial(same_image, image))
                 if times is None or not times.as_json:
                     typer.echo(frame_line(frame, image))
                 if jobs is not None:
                     watch.take(jobs.take(frame.number))
                 if image is not None and every is not None:
-                    _save(image, every / f"frame{frame.number:04d}.png")
+                    save_picture_to(image, every / f"frame{frame.number:04d}.png")
     except CaptureError as error:
         raise bad(error) from None
     counts = player.screen.processor.counts
@@ -119,7 +145,7 @@ def replay_capture(
     if output is not None:
         if image is None:
             raise failed(f"{output}: no picture was drawn", ExitCode.OUTPUT)
-        _save(image, output)
+        save_picture_to(image, output)
     for one in capture.programs:
         if one.edited and not one.is_used:
             say(f"{one.edited} was edited, but no draw uses it: its shader or state is another")
@@ -128,7 +154,8 @@ def replay_capture(
         raise typer.Exit(ExitCode.NOT_DRAWN)
 
 
-def _save(image: Image, target: Path) -> None:
+def save_picture_to(image: Image, target: Path) -> None:
+    """Save a picture, in a folder that is made. Raises typer.Exit."""
     from vc4lab.viewer.pictures import save_picture
 
     try:
@@ -136,6 +163,11 @@ def _save(image: Image, target: Path) -> None:
         save_picture(image, target)
     except OSError as error:
         raise failed(f"{target}: {why(error)}", ExitCode.OUTPUT) from None
+
+
+def same_image(image: Image | None) -> Image | None:
+    """The picture, for what takes a function that gives one."""
+    return image
 
 
 def frame_line(frame: CapturedFrame, image: Image | None) -> str:

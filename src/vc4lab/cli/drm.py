@@ -12,6 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vc4lab.cli import options as common
+from vc4lab.cli.capturing import (
+    DEFAULT_SIZE,
+    CaptureOnOption,
+    CaptureSizeOption,
+    CaptureWish,
+    FrameRangeOption,
+    count_and_range,
+)
 from vc4lab.cli.drm_jobs import (
     print_counters,
     profile_of,
@@ -30,7 +38,7 @@ from vc4lab.cli.outputs import Outputs, PictureOptions, say
 from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption, SlowerOption
 from vc4lab.drm.setup.host_driver import DRIVER, DRIVERS_PATH, asks_for_software, find_driver
 from vc4lab.drm.setup.places import SUITES
-from vc4lab.ranges import FRAMES, GPU_MEMORY, RECORD_COUNT, RECORD_SIZE
+from vc4lab.ranges import GPU_MEMORY, RECORD_COUNT, RECORD_SIZE
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.device import DrmDevice
@@ -69,9 +77,7 @@ def drm(  # noqa: C901
             metavar="PROFILE",
         ),
     ] = None,
-    frames: Annotated[
-        int | None, typer.Option(help="End the programs after this many pictures.", **limits(FRAMES, 1))
-    ] = None,
+    frames: FrameRangeOption = None,
     screenshot: common.ScreenshotOption = None,
     record: common.RecordOption = None,
     every: common.EveryOption = 1,
@@ -93,13 +99,28 @@ def drm(  # noqa: C901
     threads: common.ThreadsOption = None,
     record_jobs: Annotated[
         Path | None,
-        typer.Option(help="Record the jobs in this folder, for vc4lab replay.", metavar="DIR", parser=FILE),
+        typer.Option(
+            help="Record all jobs in a folder: the same as --capture with a folder.",
+            metavar="DIR",
+            parser=FILE,
+        ),
     ] = None,
+    capture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep frames with all that they need, for vc4lab replay, show, unpack, profile and "
+            "sweep: in an archive F.vc4cap, or as a folder of recorded jobs.",
+            metavar="F.vc4cap|DIR",
+            parser=FILE,
+        ),
+    ] = None,
+    capture_on: CaptureOnOption = None,
+    capture_size: CaptureSizeOption = DEFAULT_SIZE,
     record_count: Annotated[
-        int, typer.Option(help="Record at most this many jobs.", **limits(RECORD_COUNT))
+        int, typer.Option(help="Of a folder: record at most this many jobs.", **limits(RECORD_COUNT))
     ] = 10_000,
     record_size: Annotated[
-        int, typer.Option(help="Record at most this many MiB.", **limits(RECORD_SIZE))
+        int, typer.Option(help="Of a folder: record at most this many MiB.", **limits(RECORD_SIZE))
     ] = 1024,
     counters: common.CountersOption = False,
     trace: Annotated[
@@ -131,7 +152,10 @@ def drm(  # noqa: C901
 ) -> None:
     """Run a Linux program on a virtual Raspberry Pi GPU (/dev/dri, driver vc4)."""
     outputs = Outputs(PictureOptions(screenshot, record, every, window=window, headless=headless))
-    problem = outputs.problem()
+    record_jobs, capture = _folder_or_archive(record_jobs, capture, capture_on)
+    frames_wanted, kept = count_and_range(frames, capture)
+    wish = CaptureWish.of(capture, kept, capture_on, capture_size)
+    problem = outputs.problem([capture])
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
     if trace is not None and trace not in TRACES:
@@ -179,9 +203,14 @@ def drm(  # noqa: C901
     except NotPossible as reason:
         raise _impossible(reason) from None
     with made:
-        recorder = None
+        recorder = archive = None
         if record_jobs is not None:
             recorder = record_to(made, record_jobs, record_count, record_size)
+        if wish is not None:
+            from vc4lab.drm.recorded.captured import capture as keep
+
+            archive = wish.recorder("drm", " ".join(program))
+            keep(made, archive.recorder)
         if counters:
             print_counters(made, live)
         if live is not None:
@@ -192,9 +221,9 @@ def drm(  # noqa: C901
         signals = RunSignals(made.supervisor, made.supervisor)
         try:
             with signals:
-                code = _run(made, program, frames, folder, suite)
+                code = _run(made, program, frames_wanted, folder, suite)
             ended = made.strict_stop is None and not made.frames_came and not signals.came
-            code = ExitCode.OK if pictures.was_closed else _how_it_ended(made, code, frames)
+            code = ExitCode.OK if pictures.was_closed else _how_it_ended(made, code, frames_wanted)
             if ended and not pictures.stay():
                 code = ExitCode.INTERRUPTED
         finally:
@@ -205,9 +234,27 @@ def drm(  # noqa: C901
             live.end()
             for line in live.lines(made.screen.frames):
                 say(line)
+    if archive is not None:
+        archive.close()
+        code = archive.code(code)
     if recorder is not None:
         code = recorded(recorder, code)
     raise typer.Exit(code)
+
+
+def _folder_or_archive(
+    folder: Path | None, capture: Path | None, on: str | None
+) -> tuple[Path | None, Path | None]:
+    """The folder of recorded jobs and the archive that are wanted. Raises typer.Exit."""
+    from vc4lab.capture.files import SUFFIX
+
+    if capture is None or capture.suffix == SUFFIX:
+        return folder, capture
+    if folder is not None:
+        raise failed(f"--capture {capture} and --record-jobs {folder}: one folder of jobs is enough")
+    if on is not None:
+        raise failed(f"--capture {capture}: a folder has all jobs; --capture-on needs a name in {SUFFIX}")
+    return capture, None
 
 
 def _kind(device: str, params: Sequence[str] | None) -> dict[str, Any]:

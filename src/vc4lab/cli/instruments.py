@@ -34,6 +34,7 @@ class Instruments:
     def __init__(self, settings: Settings, machine: Machine, tell: Callable[[str], None]) -> None:
         self._options = settings.instruments
         self._has_window = settings.pictures.window
+        self._front = settings.front
         self._machine = machine
         self._report = tell
         self._stack = ExitStack()
@@ -49,6 +50,8 @@ class Instruments:
             self._load_state()
             self._trace()
             self._audio()
+            self._capture()
+            self._lists()
             self._window()
             self._debugger()
         except BaseException:
@@ -215,6 +218,33 @@ class Instruments:
                 self._report(f"sound: the program played nothing, {path} is empty")
 
         self._stack.callback(close)
+
+    def _capture(self) -> None:
+        wish = self._options.capture
+        if wish is None:
+            return
+        from vc4lab.soc.debug.captured import capture
+
+        file = wish.recorder(self._front, self._machine.plan.name)
+        file.tell = self._report
+        capture(self._machine, file.recorder)
+
+        def close() -> None:
+            file.close()
+            self.outcome = ExitCode(file.code(self.outcome))
+
+        self._stack.callback(close)
+
+    def _lists(self) -> None:
+        """Print what reaches the V3D."""
+        if not self._options.lists:
+            return
+        from vc4lab.jobs.listing import listen
+
+        machine, write = self._machine, self._report
+        machine.listeners.v3d_made.subscribe(lambda event: listen(event.v3d, write))
+        if machine.v3d is not None:
+            listen(machine.v3d, write)
 
     def _window(self) -> None:
         if not self._has_window:

@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli import options as common
+from vc4lab.cli.capturing import (
+    DEFAULT_SIZE,
+    CaptureOnOption,
+    CaptureOption,
+    CaptureSizeOption,
+    CaptureWish,
+    FrameRangeOption,
+    count_and_range,
+)
 from vc4lab.cli.drm_setup import Display, set_up, set_up_card
 from vc4lab.cli.exit_codes import ExitCode, failed, interrupted_code
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import say
 from vc4lab.drm.setup.places import SUITES
-from vc4lab.ranges import CORES, FRAMES
+from vc4lab.ranges import CORES
 
 if TYPE_CHECKING:
     from vc4lab.drm.setup.places import Brought
@@ -84,9 +93,10 @@ def linux(  # noqa: C901
             metavar="FILE[:PATH]",
         ),
     ] = None,
-    frames: Annotated[
-        int | None, typer.Option(help="Stop after this many pictures.", **limits(FRAMES, 1))
-    ] = None,
+    frames: FrameRangeOption = None,
+    capture: CaptureOption = None,
+    capture_on: CaptureOnOption = None,
+    capture_size: CaptureSizeOption = DEFAULT_SIZE,
     screenshot: common.ScreenshotOption = None,
     record: common.RecordOption = None,
     every: common.EveryOption = 1,
@@ -142,7 +152,9 @@ def linux(  # noqa: C901
     from vc4lab.cli.outputs import Outputs, PictureOptions
 
     pictures = PictureOptions(screenshot, record, every, window=window, headless=headless)
-    problem = Outputs(pictures).problem([trace_to])
+    count, kept = count_and_range(frames, capture)
+    wish = CaptureWish.of(capture, kept, capture_on, capture_size)
+    problem = Outputs(pictures).problem([trace_to, capture])
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
     if root is not None:
@@ -187,10 +199,11 @@ def linux(  # noqa: C901
         InstrumentOptions(
             gdb=gdb, gdb_wait=gdb_wait, trace=trace, trace_to=trace_to,
             load_state=None if alone else boot.state, state_in_place=True, write_image=write_image,
+            capture=wish,
         ),
-        frames=frames, serial="stdio", all_keys=alone, strict=strict,
+        frames=count, serial="stdio", all_keys=alone, strict=strict,
         realtime=_is_typed_at(program, alone) if realtime is None else realtime,
-        says_late=realtime is True,
+        says_late=realtime is True, front="linux",
     )  # fmt: skip
     if alone:
         if sys.stdin.isatty():

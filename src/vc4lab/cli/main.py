@@ -38,6 +38,7 @@ COMMANDS = (
     "gl",
     "show",
     "unpack",
+    "pack",
     "linux",
     "cache",
     "explain",

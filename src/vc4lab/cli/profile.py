@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli import options as common
-from vc4lab.cli.captures import bad, is_capture, opened
+from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened
 from vc4lab.cli.exit_codes import ExitCode, failed, stopped
 from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
 from vc4lab.cli.outputs import say
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 def profile(
     path: Annotated[
-        Path,
-        typer.Argument(
-            help="A run directory, one jobNNNN directory, or a capture of `vc4lab gl`.", parser=FILE
-        ),
+        Path, typer.Argument(help="A run directory, one jobNNNN directory, or a capture.", parser=FILE)
     ],
     job: Annotated[
         int | None,
@@ -107,6 +104,8 @@ def _replay(path: Path, job: int | None, gpu: GpuOptions, reporter: Reporter, pr
     if is_capture(path):
         if job is not None:
             raise failed(f"{path} is a capture: --job is for recorded jobs")
+        if has_only_jobs(path):
+            return _play_jobs(path, gpu, reporter, profiler)
         return _play(path, gpu, reporter, profiler)
 
     def work(name: str, frames: Sequence[Frame]) -> None:
@@ -129,6 +128,22 @@ def _play(path: Path, gpu: GpuOptions, reporter: Reporter, profiler: Profiler) -
     count = 0
     try:
         for name, frame in work_of(opened(path), gpu=gpu, reporter=reporter):
+            _add(profiler, name, frame)
+            count += 1
+    except CaptureError as error:
+        raise bad(error) from None
+    return count
+
+
+def _play_jobs(path: Path, gpu: GpuOptions, reporter: Reporter, profiler: Profiler) -> int:
+    """The same with captured jobs; how many were drawn."""
+    from vc4lab.capture.errors import CaptureError
+    from vc4lab.cli.job_captures import opened_jobs
+    from vc4lab.jobs.work import work_of
+
+    count = 0
+    try:
+        for name, frame in work_of(opened_jobs(path), gpu=gpu, reporter=reporter):
             _add(profiler, name, frame)
             count += 1
     except CaptureError as error:

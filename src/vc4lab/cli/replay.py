@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli import options as common
-from vc4lab.cli.captures import CaptureWatch, is_capture, replay_capture
+from vc4lab.cli.captures import CaptureWatch, has_only_jobs, is_capture, replay_capture, save_picture_to
+from vc4lab.cli.capturing import (
+    DEFAULT_SIZE,
+    CaptureOnOption,
+    CaptureOption,
+    CaptureSizeOption,
+    CaptureWish,
+    count_and_range,
+)
 from vc4lab.cli.exit_codes import ExitCode, failed, not_drawn, stopped
+from vc4lab.cli.job_captures import print_jobs, replay_jobs
 from vc4lab.cli.job_times import job_times, print_counters
-from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, limits, unknowns_of
+from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, FrameRange, limits, unknowns_of
 from vc4lab.cli.outputs import say
 from vc4lab.cli.timing_options import BoardOption, ChipOption, JsonOption, only_with_timing
 from vc4lab.files import why, write_text
@@ -27,9 +36,11 @@ if TYPE_CHECKING:
 
     from vc4lab.cli.job_times import JobTimes
     from vc4lab.diagnostics import Reporter
+    from vc4lab.jobs.recorder import JobsRecorder
     from vc4lab.options import GpuOptions
     from vc4lab.v3d.events import FrameDrawn
 
+QUEUE, JOBS = "queue", "jobs"
 DAMAGE = ("DRM-002", "DRM-003")
 """Parts of the recording are missing: what was drawn is not the whole."""
 
@@ -38,9 +49,7 @@ def replay(
     path: Annotated[
         Path,
         typer.Argument(
-            help="A run directory, one jobNNNN directory, or a capture of `vc4lab gl`: an archive "
-            "or a folder.",
-            parser=FILE,
+            help="A run directory, one jobNNNN directory, or a capture: an archive or a folder.", parser=FILE
         ),
     ],
     output: Annotated[
@@ -57,7 +66,11 @@ def replay(
     strict: common.StrictOption = False,
     job: Annotated[
         int | None,
-        typer.Option("--job", help="Only this job of the run, after running those before it.", **limits(JOB)),
+        typer.Option(
+            "--job",
+            help="Only this job of the run, or this frame of a capture, after those before it.",
+            **limits(JOB),
+        ),
     ] = None,
     lists: Annotated[
         bool,
@@ -89,6 +102,17 @@ def replay(
         bool,
         typer.Option("--recompile", help="Of a capture: compile all shaders anew, as the compiler is now."),
     ] = False,
+    capture: CaptureOption = None,
+    frames: Annotated[
+        tuple | None,  # type: ignore[type-arg]
+        typer.Option(
+            help="With --capture: keep only these frames, or jobs of a folder.",
+            parser=FrameRange(),
+            metavar="N|A:B",
+        ),
+    ] = None,
+    capture_on: CaptureOnOption = None,
+    capture_size: CaptureSizeOption = DEFAULT_SIZE,
 ) -> None:
     """Draw the jobs that a real driver submitted, or frames that `vc4lab gl` captured."""
     from vc4lab.cli.messages import reporter_of
@@ -100,36 +124,80 @@ def replay(
         raise failed(f"{output}: unknown picture format; use .png")
     if tiles is not None and tiles.suffix.lower() != ".csv" and not is_picture(tiles):
         raise failed(f"{tiles}: unknown format of a picture or table; use .png or .csv")
-    if is_capture(path):
-        for_jobs = {
-            "--job": job is not None,
-            "--list": lists,
-            "--tiles": tiles,
-            "--order": order is not ByteOrderChoice.AUTO,
-        }
+    layer = _layer_of(path)
+    if layer == QUEUE:
+        for_jobs = {"--job": job is not None, "--list": lists, "--tiles": tiles}
         for name, given in for_jobs.items():
             if given:
-                raise failed(f"{path} is a capture: {name} is for recorded jobs")
+                text = f"{path} is a capture of vc4lab gl: {name} is for recorded jobs"
+                raise failed(f"{text}, and captures of jobs")
     elif recompile:
-        raise failed(f"{path} is no capture: --recompile is for those of vc4lab gl")
+        raise failed(f"{path} is no capture of vc4lab gl: --recompile is for those")
+    if layer and order is not ByteOrderChoice.AUTO:
+        raise failed(f"{path} is a capture, which says its order: --order is for recorded jobs")
     only_with_timing(timing, (("--chip", chip), ("--board", board), ("--json", as_json)))
     times = job_times(chip, board, as_json) if timing else None
+    if frames is not None and capture is None:
+        raise failed("--frames says what --capture keeps; there is no --capture")
+    wish = CaptureWish.of(capture, count_and_range(frames, capture)[1], capture_on, capture_size)
+    file = wish.recorder("drm" if not layer else "replay", str(path)) if wish is not None else None
     reporter = reporter_of(strict)
     reporter.listeners.append(lambda item: say(str(item)))
     try:
-        if is_capture(path):
+        if layer == JOBS:
+            if lists:
+                print_jobs(path, job, lists=True)
+                return
+            gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
+            drawn: list[tuple[str, FrameDrawn]] | None = [] if tiles is not None else None
+            image = replay_jobs(
+                path,
+                gpu,
+                output,
+                every,
+                reporter,
+                CaptureWatch(times, counters),
+                only=job,
+                tiles=drawn,
+                recorder=file.recorder if file is not None else None,
+            )
+            if tiles is not None and drawn is not None:
+                _save_tiles(drawn, tiles, image, counters, save_picture_to)
+            return
+        if layer == QUEUE:
             gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
             watch = CaptureWatch(times, counters)
-            replay_capture(path, gpu, output, every, reporter, watch, recompile=recompile)
+            replay_capture(
+                path,
+                gpu,
+                output,
+                every,
+                reporter,
+                watch,
+                recompile=recompile,
+                recorder=file.recorder if file is not None else None,
+            )
             return
         if lists:
-            _print_lists(path, reporter, job)
+            print_lists(path, reporter, job)
             return
         gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
         wanted = _Wanted(path, gpu, job, order, output, every, tiles, counters)
-        _draw(wanted, reporter, times)
+        _draw(wanted, reporter, times, file.recorder if file is not None else None)
     except StrictStop as stop:
         raise stopped(stop) from None
+    finally:
+        if file is not None:
+            file.close()
+    if file is not None and file.code(0):
+        raise typer.Exit(file.code(0))
+
+
+def _layer_of(path: Path) -> str:
+    """What a path is: a capture of the command queue, one of jobs, or "" for recorded jobs."""
+    if not is_capture(path):
+        return ""
+    return JOBS if has_only_jobs(path) else QUEUE
 
 
 @dataclass(frozen=True)
@@ -146,17 +214,9 @@ class _Wanted:
     counters: bool
 
 
-def _draw(wanted: _Wanted, reporter: Reporter, times: JobTimes | None) -> None:
+def _draw(wanted: _Wanted, reporter: Reporter, times: JobTimes | None, recorder: JobsRecorder | None) -> None:
     from vc4lab.drm.recorded.byte_order import ByteOrder
     from vc4lab.drm.recorded.replay import replay as run
-    from vc4lab.viewer.pictures import save_picture
-
-    def save(image: Image, target: Path) -> None:
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            save_picture(image, target)
-        except OSError as error:
-            raise failed(f"{target}: {why(error)}", ExitCode.OUTPUT) from None
 
     def progress(number: int, total: int, name: str) -> None:
         if sys.stderr.isatty():
@@ -174,17 +234,18 @@ def _draw(wanted: _Wanted, reporter: Reporter, times: JobTimes | None) -> None:
             number=wanted.job,
             reporter=reporter,
             progress=progress,
-            on_image=(lambda name, image: save(image, every / f"{name}.png")) if every else None,
+            on_image=(lambda name, image: save_picture_to(image, every / f"{name}.png")) if every else None,
             on_counters=shows if wanted.counters else None,
             on_tiles=(lambda name, frame: frames.append((name, frame))) if tiles else None,
             on_work=times.take if times is not None else None,
+            recorder=recorder,
         )
     if result.jobs == 0:
         raise typer.Exit(ExitCode.BAD_INPUT)
     if result.image is not None and output is not None:
-        save(result.image, output)
+        save_picture_to(result.image, output)
     if tiles is not None:
-        _save_tiles(frames, tiles, result.image, wanted.counters, save)
+        _save_tiles(frames, tiles, result.image, wanted.counters, save_picture_to)
     size = f"{result.image.width}x{result.image.height} {result.format}" if result.image else "no picture"
     where = f", {output}" if result.image and output else ""
     if times is None or not times.as_json:
@@ -227,7 +288,8 @@ def _save_tiles(
         raise failed(f"{target}: no tile was drawn", ExitCode.OUTPUT)
 
 
-def _print_lists(path: Path, reporter: Reporter, job: int | None) -> None:
+def print_lists(path: Path, reporter: Reporter, job: int | None) -> None:
+    """The lists of recorded jobs, or of one. Raises typer.Exit."""
     from vc4lab.diagnostics import Severity
     from vc4lab.drm.recorded.listing import list_run
 

@@ -8,6 +8,7 @@ import typer
 
 from vc4lab.cli import options as common
 from vc4lab.cli.asm import DialectOption, IncludeOption
+from vc4lab.cli.capturing import DEFAULT_SIZE, CaptureOption, CaptureSizeOption
 from vc4lab.cli.exit_codes import ExitCode, failed, stopped
 from vc4lab.cli.options import Engine, unknowns_of
 from vc4lab.cli.programs import (
@@ -29,7 +30,10 @@ from vc4lab.files import why, write_file
 MOST_HINTS = 20
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from vc4lab.debug.source import Source
+    from vc4lab.jobs.experiment import ExperimentCapture
     from vc4lab.timing.result import Timing
     from vc4lab.timing.user_programs import ProgramTiming
     from vc4lab.v3d.user_programs.experiment import Experiment, Report
@@ -57,6 +61,8 @@ def run(
     unknown: common.UnknownOption = None,
     dialect: DialectOption = None,
     include: IncludeOption = None,
+    capture: CaptureOption = None,
+    capture_size: CaptureSizeOption = DEFAULT_SIZE,
     timing: Annotated[
         bool, typer.Option("--timing", help="Say how long the chip takes for it, and why.")
     ] = False,
@@ -78,6 +84,7 @@ def run(
 
     What is wrong with it is reported; --strict stops at the first error.
     """
+    from vc4lab.capture.pages import Full
     from vc4lab.cli.messages import reporter_of
     from vc4lab.diagnostics import StrictStop
     from vc4lab.options import GpuOptions
@@ -98,6 +105,7 @@ def run(
             raw=source.raw,
         )
         add_memories(experiment, memory)
+        kept = _captured(experiment, program, capture, capture_size)
         if timer is None:
             report = experiment.run(qpus, uniforms or ())
         else:
@@ -115,12 +123,39 @@ def run(
                 typer.echo(text)
     except ValueError as error:
         raise failed(str(error)) from None
+    except Full:
+        text = f"CAP-009: the capture is full: the memory of the program does not fit in {capture_size} MiB"
+        raise failed(f"{capture}: {text}", ExitCode.OUTPUT) from None
     except StrictStop as stop:
         raise stopped(stop) from None
     for text in save or ():
         _save(experiment, text)
+    if kept is not None and capture is not None:
+        _save_capture(kept, capture)
     if report.completed < report.started:
         raise typer.Exit(ExitCode.GUEST_HANG)
+
+
+def _captured(experiment: Experiment, program: Path, path: Path | None, mib: int) -> ExperimentCapture | None:
+    """What keeps the run, if that is asked for."""
+    if path is None:
+        return None
+    from vc4lab.jobs.experiment import ExperimentCapture
+
+    return ExperimentCapture(experiment, program.name, mib << 20)
+
+
+def _save_capture(kept: ExperimentCapture, path: Path) -> None:
+    """Write what was kept. Raises typer.Exit."""
+    from vc4lab.capture.errors import CaptureError
+    from vc4lab.jobs.store import save_jobs
+
+    try:
+        save_jobs(kept.capture, path)
+    except OSError as error:
+        raise failed(f"CLI-001: {path}: {why(error)}", ExitCode.OUTPUT) from None
+    except CaptureError as error:
+        raise failed(f"{path}: {error}", ExitCode.OUTPUT) from None
 
 
 def _timer(timing: bool, chip: str | None, board: str | None, as_json: bool) -> ProgramTiming | None:

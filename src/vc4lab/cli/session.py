@@ -54,8 +54,10 @@ def run_session(settings: Settings, guest: Guest | None = None) -> ExitCode | in
 
     With a guest, its line is used instead of `settings.serial`, and nothing counts as a hang.
     """
-    outputs = Outputs(settings.pictures)
-    problem = outputs.problem((settings.instruments.save_state, settings.instruments.audio))
+    outputs, wish = Outputs(settings.pictures), settings.instruments.capture
+    problem = outputs.problem(
+        (settings.instruments.save_state, settings.instruments.audio, wish.path if wish else None)
+    )
     if problem:
         text, wrong = problem
         say(f"vc4lab: {text}")

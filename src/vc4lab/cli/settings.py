@@ -10,6 +10,7 @@ from vc4lab.cli.outputs import PictureOptions
 from vc4lab.soc.options import MachineOptions
 
 if TYPE_CHECKING:
+    from vc4lab.cli.capturing import CaptureWish
     from vc4lab.cli.live_timing import LiveTiming
 
 
@@ -29,6 +30,8 @@ class InstrumentOptions:
     audio: Path | None = None
     write_image: bool = False
     timing: LiveTiming | None = None
+    capture: CaptureWish | None = None
+    lists: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,3 +51,5 @@ class Settings:
     says_late: bool = True
     """Whether a host that is too slow for `realtime` is reported: it was asked for."""
     strict: bool = False
+    front: str = "boot"
+    """The command, as captures name it."""

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from vc4lab.cli.captures import bad, opened
+from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened
 from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.job_captures import print_jobs
 from vc4lab.cli.options import FILE, limits
 from vc4lab.cli.outputs import say
 from vc4lab.files import why, write_file
@@ -18,7 +19,7 @@ from vc4lab.ranges import COUNT, PICTURES
 
 def show(
     capture: Annotated[
-        Path, typer.Argument(help="The archive of vc4lab gl --capture, or a folder.", parser=FILE)
+        Path, typer.Argument(help="A capture, an archive or a folder; or recorded jobs.", parser=FILE)
     ],
     frame: Annotated[
         int | None, typer.Option(help="Only this frame, by its number.", **limits(PICTURES))
@@ -37,6 +38,12 @@ def show(
     from vc4lab.cli.messages import reporter_of
     from vc4lab.driver.capture.show import Choice, Show
 
+    if not is_capture(capture):
+        _list_run(capture, frame)
+        return
+    if has_only_jobs(capture):
+        print_jobs(capture, frame, lists=lists)
+        return
     found = opened(capture)
     numbers = [one.number for one in found.frames]
     if frame is not None and frame not in numbers:
@@ -58,8 +65,18 @@ def show(
         _save(found, pictures)
 
 
+def _list_run(path: Path, number: int | None) -> None:
+    """The listing of recorded jobs. Raises typer.Exit."""
+    from vc4lab.cli.messages import reporter_of
+    from vc4lab.cli.replay import print_lists
+
+    reporter = reporter_of()
+    reporter.listeners.append(lambda item: say(str(item)))
+    print_lists(path, reporter, number)
+
+
 def _list_lines(memory: Any, job: Any) -> Iterable[str]:
-    from vc4lab.drm.recorded.listing import JobListing
+    from vc4lab.jobs.listing import JobListing
 
     return JobListing(memory).lines(job)
 

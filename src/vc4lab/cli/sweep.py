@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vc4lab.cli.captures import bad, is_capture
+from vc4lab.cli.captures import bad, has_only_jobs, is_capture
 from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.options import FILE, limits
 from vc4lab.cli.outputs import say
@@ -28,8 +28,7 @@ PLOTS = "a plot of each figure that changes"
 
 def sweep(
     runs: Annotated[
-        list[Path],
-        typer.Argument(help="Run directories, jobNNNN directories, or captures of `vc4lab gl`.", parser=FILE),
+        list[Path], typer.Argument(help="Run directories, jobNNNN directories, or captures.", parser=FILE)
     ],
     set_: Annotated[
         list[str] | None,
@@ -117,8 +116,8 @@ def _digests(runs: list[Path]) -> list[tuple[str, str]]:
     """Paths and digests of runs. Raises typer.Exit for one without jobs."""
     from vc4lab.capture.errors import CaptureError
     from vc4lab.cli.messages import reporter_of
-    from vc4lab.driver.capture import work
     from vc4lab.drm.recorded.timed_points import digest_of
+    from vc4lab.jobs import work
 
     found = []
     for run in dict.fromkeys(runs):
@@ -144,8 +143,12 @@ def time_point(point: Point) -> Outcome:
     """Times a point: of recorded jobs, or of a capture. What the processes of a sweep call."""
     from vc4lab.driver.capture import work
     from vc4lab.drm.recorded import timed_points
+    from vc4lab.jobs import work as jobs_work
 
-    module = work if is_capture(Path(point.run)) else timed_points
+    path = Path(point.run)
+    module: Any = timed_points
+    if is_capture(path):
+        module = jobs_work if has_only_jobs(path) else work
     found: Outcome = module.time_point(point)
     return found
 

@@ -1,7 +1,7 @@
 """What may be observed of a virtual DRM device, besides its V3D (`v3d/events/`).
 
-Each kind has its listeners (`vc4lab.listeners`) where it happens: `Gpu.job_counted` and `job_done`,
-`Supervisor.call_answered`, `Screen.handed_over`, `CpuMemory.frame_counted`.
+Each kind has its listeners (`vc4lab.listeners`) where it happens: `Gpu.job_taken`, `job_counted` and
+`job_done`, `Supervisor.call_answered`, `Screen.handed_over`, `CpuMemory.frame_counted`.
 
 Those of the GPU come in the GPU's thread, as do those of the V3D; the others come in the thread
 that runs `DrmDevice.run`. When a listener raises, the job or the system call at hand is finished,
@@ -10,13 +10,24 @@ the programs are ended, and `DrmDevice.run` raises.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from vc4lab.drm.device.gem_objects import GemObject
     from vc4lab.drm.supervisor.answers import Answer
     from vc4lab.drm.supervisor.notifications import Notification
     from vc4lab.drm.uapi.results import Refused
+    from vc4lab.drm.uapi.submit import Submit
+
+
+class JobTaken(NamedTuple):
+    """A job is about to run: its name, what the program handed in, and its buffers."""
+
+    name: str
+    program: str
+    submit: Submit
+    objects: Sequence[GemObject]
 
 
 class JobCounted(NamedTuple):

@@ -20,7 +20,15 @@ from vc4lab.v3d.cle.rendering import RenderingStage
 from vc4lab.v3d.cle.thread import ListThread, report_endless_waits, waiting_reasons
 from vc4lab.v3d.counters import PerformanceCounters, coverage_counts
 from vc4lab.v3d.draws.frame import FrameRenderer
-from vc4lab.v3d.events import BinningDone, FrameDone, FrameStored, InterruptLine, Use, V3DListeners
+from vc4lab.v3d.events import (
+    BinningDone,
+    FrameDone,
+    FrameStored,
+    InterruptLine,
+    RegisterWritten,
+    Use,
+    V3DListeners,
+)
 from vc4lab.v3d.overlap import Overlap
 from vc4lab.v3d.progress import ENDS, FLUSH, FRAME, INTERRUPT, PROGRAM, Progress
 from vc4lab.v3d.registers import DebugRegisters, Interrupts, ListRegisters, ProgramRegisters, StatusRegisters
@@ -104,6 +112,7 @@ class V3D:
         self.order = OrderCheck(memory, self.reporter)
         self._interrupts = ShaderInterrupts()
         self._failures = self.listeners.failures
+        self._written = self.listeners.register_written
         team = Team(options.threads)
         services = Services(memory, self.reporter, options, team, self._interrupts, self.listeners)
         self.executor = executor = ControlListExecutor(services, self.threads, lint.addresses)
@@ -229,6 +238,8 @@ class V3D:
             return
         if self.programs.used and not requests:
             self._settle()
+        if self._written.subscriptions:
+            self._written.emit(RegisterWritten(offset & ~3, value & _WORD))
         handler(value & _WORD)
         values = self.values
         if self._line or values["INTENA"] or values["DBQITE"]:  # else it stays low

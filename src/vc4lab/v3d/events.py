@@ -39,6 +39,20 @@ class ThreadState(Protocol):
     error: bool
 
 
+class RegisterWritten(NamedTuple):
+    """A register is about to be written; user programs that this lets run first have run.
+
+    All that the write has done is done inside of it, except what guest time holds back.
+    """
+
+    offset: int
+    value: int
+
+
+class PoweredOn(NamedTuple):
+    """The V3D is as it was when it was switched on: its power domain was off."""
+
+
 class JobStarted(NamedTuple):
     """A list thread runs from now on: a list starts, or goes on after a halt.
 
@@ -156,6 +170,16 @@ class ProgramCompiled(NamedTuple):
     milliseconds: float
 
 
+class ProgramsRun(NamedTuple):
+    """User programs that were queued are about to run, or (`over`) have run as far as they can.
+
+    `requested`: inside of the write of SRQPC, because there was no room for another.
+    """
+
+    requested: bool
+    over: bool
+
+
 class ProgramStarted(NamedTuple):
     """A user program has got a QPU: what SRQPC, SRQUA and SRQUL were, and the code's bytes."""
 
@@ -229,6 +253,31 @@ class PreparedPipeline(Protocol):
     @property
     def address(self) -> int:
         """Of its entry point, in the host's memory."""
+
+
+class FrameTiles(NamedTuple):
+    """The tiles of a frame, or of a part of one, are about to be drawn, or (`over`) are stored.
+
+    All draws are prepared.
+
+    Attributes
+    ----------
+    surfaces
+        Of the frame, and those that it loads and stores besides: `state.frame_mode.Surface`.
+    full
+        Guest address and bytes of each tile in full resolution that is loaded or stored.
+    pieces
+        First and last address of each piece of list that is drawn; the last is None for a tile
+        list, which goes on up to its Return.
+    stores
+        How many tiles are stored into one of `surfaces`.
+    """
+
+    surfaces: Sequence[Any]
+    full: Sequence[tuple[int, int]]
+    pieces: Sequence[tuple[int, int | None]]
+    stores: int
+    over: bool = False
 
 
 class DrawPrepared(NamedTuple):
@@ -388,6 +437,8 @@ class V3DListeners:
         self._end_pending = [False, False]
         self.keep: Callable[[Exception], object] = self._keep
         """Takes what they raise, if it is not to be raised by a bus access."""
+        self.register_written: Listeners[RegisterWritten] = Listeners(self._failed)
+        self.powered_on: Listeners[PoweredOn] = Listeners(self._failed)
         self.job_started: Listeners[JobStarted] = Listeners(self._failed)
         self.job_ended: Listeners[JobEnded] = Listeners(self._failed)
         self.any_job = AnyListener(self.job_started, self.job_ended)
@@ -396,6 +447,7 @@ class V3DListeners:
         self.frame_done: Listeners[FrameDone] = Listeners(self._failed)
         self.frame_stored: Listeners[FrameStored] = Listeners(self._failed)
         self.draw_prepared: Listeners[DrawPrepared] = Listeners(self._failed)
+        self.frame_tiles: Listeners[FrameTiles] = Listeners(self._failed)
         self.frame_drawn: Listeners[FrameDrawn] = Listeners(self._failed)
         self.records_noted: Listeners[RecordsNoted] = Listeners(self._failed)
         self.list_binned: Listeners[ListBinned] = Listeners(self._failed)
@@ -403,6 +455,7 @@ class V3DListeners:
         self.interrupt_line: Listeners[InterruptLine] = Listeners(self._failed)
         self.program_compiled: Listeners[ProgramCompiled] = Listeners(self._failed)
         self.program_started: Listeners[ProgramStarted] = Listeners(self._failed)
+        self.programs_run: Listeners[ProgramsRun] = Listeners(self._failed)
         self.program_ended: Listeners[ProgramEnded] = Listeners(self._failed)
         self.program_stored: Listeners[ProgramStored] = Listeners(self._failed)
         self.program_recorded: Listeners[ProgramRecorded] = Listeners(self._failed)
@@ -459,6 +512,7 @@ class Use(Enum):
     TEXTURE = "a texture", "MEM-001"
     ATTRIBUTES = "a vertex attribute array", "MEM-001"
     INDICES = "an index array", "MEM-001"
+    LOOKUPS = "memory that a program looks up", "MEM-001"
     SURFACE = "the frame buffer of the rendering mode (113)", "CLE-003"
 
     def __init__(self, words: str, code: str) -> None:

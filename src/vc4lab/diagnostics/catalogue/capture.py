@@ -11,7 +11,7 @@ ENTRIES = [
         "The file is no zip archive, is not the whole of one, or a file in it does not have the "
         "size and the check sum that the archive says.",
         FORMAT,
-        "Capture again (`vc4lab gl --capture run.vc4cap`), or copy the file again.",
+        "Capture again (`--capture run.vc4cap`), or copy the file again.",
     ),
     Entry(
         "CAP-002",
@@ -19,7 +19,7 @@ ENTRIES = [
         "A name that could lead out of the folder, a link, a name twice, an encrypted file, more "
         "files or more bytes than a capture has. Nothing of it is used.",
         FORMAT,
-        "Take only captures that `vc4lab gl --capture` made; do not link files of an edited folder "
+        "Take only captures that `--capture` made; do not link files of an edited folder "
         "to places outside of it.",
     ),
     Entry(
@@ -68,5 +68,32 @@ ENTRIES = [
         "which say different things: in a picture or table and in the data that it was made of.",
         FORMAT,
         "Undo one of the edits; the message names both files.",
+    ),
+    Entry(
+        "CAP-009",
+        "A capture is full",
+        "The memory that the jobs use, each page of 4 KiB once, is more than the capture may hold. "
+        "The frame at hand is left out; those before it are kept and written.",
+        FORMAT,
+        "Capture fewer frames (`--frames 10:12`), or allow more (`--capture-size 1024`).",
+    ),
+    Entry(
+        "CAP-010",
+        "A page of memory is missing from a capture, or is another",
+        "A file of pages is shorter than the table says, or a page does not have the check sum that "
+        "pages/sums.txt has for it. Nothing is drawn from it.",
+        FORMAT,
+        "Copy the file again, or capture again; pages are edited in the tables, pictures and "
+        "listings of an unpacked capture, not in pages/.",
+    ),
+    Entry(
+        "CAP-011",
+        "These jobs are not those of a driver",
+        "A folder of recorded jobs holds what programs hand to Linux's vc4 driver: lists before the "
+        "driver has checked them, and buffers. Board programs and vc4lab's OpenGL driver write to "
+        "the V3D's registers themselves, so there is nothing to put into such a folder.",
+        FORMAT,
+        "Keep the archive, which every command takes; `vc4lab drm --capture` makes captures that "
+        "can be converted.",
     ),
 ]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from vc4lab.capture.files import open_files
 from vc4lab.diagnostics import Reporter
 from vc4lab.driver.capture.load import open_capture
 from vc4lab.driver.capture.player import Player
+from vc4lab.jobs.work import JobWork
 from vc4lab.options import GpuOptions
 from vc4lab.timing.frames.feed import FrameFeed
 from vc4lab.timing.frames.frame import named
@@ -24,24 +22,6 @@ if TYPE_CHECKING:
     from vc4lab.driver.queue.events import JobDrawn
     from vc4lab.timing.frames.frame import Frame
     from vc4lab.timing.sweep.points import Outcome, Point
-
-
-class JobWork(NamedTuple):
-    """A job of a captured frame.
-
-    Attributes
-    ----------
-    name
-        The frame's number; with the job's where the frame has several.
-    frames
-        Its pieces of work: one, or more where it was drawn in parts.
-    counted
-        What the core's performance counters counted, by number.
-    """
-
-    name: str
-    frames: tuple[Frame, ...]
-    counted: Mapping[int, int]
 
 
 class JobWatch:
@@ -96,15 +76,6 @@ def work_of(capture: Capture, *, gpu: GpuOptions, reporter: Reporter) -> Iterato
         for shown, _ in player.play():
             for job in watch.take(shown.number):
                 yield from named(job.name, job.frames)
-
-
-def digest_of(path: str) -> str:
-    """A digest of all files of a capture. Raises CaptureError."""
-    files = open_files(Path(path))
-    sha = hashlib.sha256()
-    for name in sorted(files):
-        sha.update(name.encode() + b"\0" + hashlib.sha256(files.read(name)).digest())
-    return sha.hexdigest()
 
 
 @lru_cache(maxsize=2)

@@ -168,7 +168,7 @@ class DrmDevice:
         self.files.supervisor = self.supervisor
         self.pictures.wake = self.supervisor.wake
         self.v3d.listeners.keep = self._keep_failure
-        heard = self.gpu.job_counted, self.gpu.job_done, self.screen.handed_over
+        heard = self.gpu.job_taken, self.gpu.job_counted, self.gpu.job_done, self.screen.handed_over
         for listeners in (*heard, self.supervisor.call_answered):
             listeners.keep = self._keep_failure
         self.input: Input | None = None

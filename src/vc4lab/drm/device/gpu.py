@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.drm.device.fences import Fence
-from vc4lab.drm.events import JobCounted, JobDone
+from vc4lab.drm.events import JobCounted, JobDone, JobTaken
 from vc4lab.drm.kernel.hardware import JobReports, run_job
 from vc4lab.drm.uapi.results import Later
 from vc4lab.listeners import Listeners, OneListener
@@ -174,6 +174,7 @@ class Gpu:
         self.submitted = 0
         self.finished = 0
         self.jobs = 0
+        self.job_taken: Listeners[JobTaken] = Listeners()
         self.job_counted: Listeners[JobCounted] = Listeners()
         self.job_done: Listeners[JobDone] = Listeners()
         self.on_signalled: Callable[[], None] = lambda: None
@@ -267,6 +268,8 @@ class Gpu:
         if self.recorder is not None:
             facts = {"seqno": job.seqno, "program": job.program}
             self.recorder.before(job.submit, job.objects, facts)
+        if self.job_taken.subscriptions:
+            self.job_taken.emit(JobTaken(name, job.program, job.submit, job.objects))
         counted = job.perfmon is not None or self.job_counted.subscriptions
         before = counts(self.v3d.events()) if counted else {}
         if isinstance(self.v3d.reporter, JobReports):

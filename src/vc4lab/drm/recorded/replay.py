@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from vc4lab.diagnostics.unknown import Unknowns
     from vc4lab.drm.recorded.jobs import RecordedJob
+    from vc4lab.jobs.recorder import JobsRecorder
     from vc4lab.memory import GuestMemory
     from vc4lab.timing.frames.frame import Frame
     from vc4lab.v3d.events import FrameDrawn
@@ -83,6 +84,7 @@ def replay(
     on_work: Callable[[str, Sequence[Frame]], None] | None = None,
     reporter: Reporter | None = None,
     gpu: GpuOptions | None = None,
+    recorder: JobsRecorder | None = None,
 ) -> Replay:
     """Draw every job of a run directory, or of one job directory after those before it.
 
@@ -102,6 +104,8 @@ def replay(
         Choices for undocumented hardware; None: the default ones.
     gpu
         `engine`, `threads` and `unknowns` as one object, instead of them.
+    recorder
+        Keeps the jobs as a capture, a frame for each; the caller closes it.
     on_image
         Called with a job's name and its picture after each job that writes colour.
     on_counters
@@ -124,6 +128,8 @@ def replay(
 
     v3d = V3D(run.memory, JobReports(reporter), options=gpu)
     v3d.counters.everything = on_counters is not None
+    if recorder is not None:
+        recorder.attach(v3d)
     feed = None
     if on_work is not None:
         from vc4lab.timing.frames.feed import FrameFeed
@@ -153,6 +159,10 @@ def replay(
         except JobError:
             continue  # reported already; later jobs may still be whole
         before = counts(v3d.events())
+        if recorder is not None and job.submit is not None:
+            from vc4lab.drm.recorded.captured import take_recorded
+
+            take_recorded(recorder, job.name, job.submit)
         with listening(job), recording(job):
             drawn += run_job(v3d, built, job.name)
         if on_work is not None and feed is not None and (frames := feed.take()):
@@ -161,6 +171,9 @@ def replay(
             after = counts(v3d.events())
             on_counters(job.name, {number: after[number] - before[number] for number in after})
         surface = built.colour
+        if recorder is not None:
+            take = partial(shot, surface) if surface is not None else lambda: None
+            recorder.frame(number + 1, take)
         if surface is not None:
             colour, whose = surface, job.name
             orders.add(surface.address, built.fragment_programs)

@@ -119,11 +119,7 @@ class JobRecorder:
     # -- files -------------------------------------------------------------------------------------
 
     def _write(self, submit: Submit, objects: Sequence[GemObject], facts: Mapping[str, Any]) -> None:
-        table: dict[str, Any] = {f"{name}_size": len(getattr(submit, name)) for name in STREAMS}
-        table |= {name: getattr(submit, name) for name in NUMBERS}
-        table["clear_color"] = list(submit.clear_color)
-        for name in SURFACES:
-            table[name] = dict(vars(submit.surface(name)))
+        table = submit_table(submit)
         table["bos"] = [self._buffer(target) for target in objects]
         table |= facts
         size = sum(len(getattr(submit, name)) for name in STREAMS)
@@ -193,6 +189,16 @@ class JobRecorder:
     def _content(self, target: GemObject) -> memoryview:
         size = target.asked if target.private else target.size
         return self.memory.view(target.address, size)
+
+
+def submit_table(submit: Submit) -> dict[str, Any]:
+    """What submit.json says of a job, besides its buffers."""
+    table: dict[str, Any] = {f"{name}_size": len(getattr(submit, name)) for name in STREAMS}
+    table |= {name: getattr(submit, name) for name in NUMBERS}
+    table["clear_color"] = list(submit.clear_color)
+    for name in SURFACES:
+        table[name] = dict(vars(submit.surface(name)))
+    return table
 
 
 def _digest(content: memoryview) -> bytes:

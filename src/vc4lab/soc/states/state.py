@@ -38,10 +38,11 @@ from vc4lab.soc.states.state_ram import (
     used_pages,
     write_ram,
 )
-from vc4lab.soc.states.state_table import BadValue, Row, rows
+from vc4lab.soc.states.state_table import BadValue, rows
 from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
 from vc4lab.v3d.state.power_on import is_idle
+from vc4lab.v3d.state.saved_values import Row
 
 FORMAT, VERSION = "vc4lab machine state", 16
 LARGEST_TABLE = 64 << 20

@@ -137,6 +137,8 @@ class DrawRanges:
         bit_utile = programs.unknowns["tmu_bw1_utile"]
         for request in program.texture_requests:
             places = None if request.is_direct else known_places(stream, request)
+            if not places and self.check.used.subscriptions:
+                self.check.name(Use.LOOKUPS, uniforms, 0, where)
             if places:
                 for place in places:
                     if place >= 4 * count:

@@ -15,7 +15,7 @@ from vc4lab.listeners import AnyListener
 from vc4lab.records.declarations import StoreGeneral
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.draws.preparation import DrawPreparer
-from vc4lab.v3d.events import FrameDrawn
+from vc4lab.v3d.events import FrameDrawn, FrameTiles
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.ptb.direct_lists import DirectLists
 from vc4lab.v3d.services import Services
@@ -47,7 +47,7 @@ class FrameRenderer:
         self.services, self.lint = services, lint
         self.memory, self.reporter = memory, reporter = services.memory, services.reporter
         self.listeners = listeners = services.listeners
-        self._any_listener = AnyListener(listeners.frame_drawn, listeners.frame_work)
+        self._any_listener = AnyListener(listeners.frame_tiles, listeners.frame_drawn, listeners.frame_work)
         self.unknowns = unknowns = services.unknowns
         self.index_error = False
         self.drawn = self.refused = 0
@@ -183,12 +183,23 @@ class FrameRenderer:
         """Draws the tiles, and emits what listeners want to know of them."""
         drawn = bool(self.listeners.frame_drawn.subscriptions)
         works = bool(self.listeners.frame_work.subscriptions)
+        moved = self._emit_moved(mode, collector) if self.listeners.frame_tiles.subscriptions else None
         result = self.tile_threads.run(frame, record=drawn, works=works)
+        if moved is not None:
+            self.listeners.frame_tiles.emit(moved._replace(over=True))
         if drawn:
             self._emit_tiles(frame, mode)
         if works:
             self._emit_work(frame, mode, collector, scan, draws)
         return result
+
+    def _emit_moved(self, mode: FrameMode, collector: Collector) -> FrameTiles:
+        """Emits what the frame is about to load and store; the event."""
+        from vc4lab.v3d.draws.moved_tiles import frame_tiles
+
+        event = frame_tiles(_surfaces(mode, collector.surfaces, self.unknowns), collector.context)
+        self.listeners.frame_tiles.emit(event)
+        return event
 
     def _emit_tiles(self, frame: NativeFrame, mode: FrameMode) -> None:
         """Emits what each tile took to listeners."""

@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from vc4lab.v3d.events import PoweredOn
+
 V3D_STATE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("values", "_line")),
     ("counters", ("enable", "everything", "sources", "_values", "_bases")),
@@ -91,3 +93,5 @@ class PowerOn:
             thread.reset()
         for name, part, _attributes in parts_of(v3d):
             set_all(part, copy.deepcopy(self._values[name]))
+        if v3d.listeners.powered_on.subscriptions:
+            v3d.listeners.powered_on.emit(PoweredOn())

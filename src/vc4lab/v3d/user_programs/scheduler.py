@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab import interruption
 from vc4lab.bits import Bits, Layout
-from vc4lab.v3d.events import ProgramEnded, ProgramStarted, ProgramStored, V3DListeners
+from vc4lab.v3d.events import ProgramEnded, ProgramsRun, ProgramStarted, ProgramStored, V3DListeners
 from vc4lab.v3d.job_time import QPUS
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class UserPrograms:
         self.used = True
         self.made = (self.made + 1) & 0xFF
         if len(self.queue) + len(self.running) >= FIFO_DEPTH + QPUS or not self._free():
-            self._run()
+            self._run(requested=True)
         now = 0
         if self.progress is not None:
             self.progress.make_room(FIFO_DEPTH + QPUS - 1)
@@ -202,13 +202,18 @@ class UserPrograms:
         self._run()
         self._seen_ended = self._ended
 
-    def _run(self) -> None:
+    def _run(self, requested: bool = False) -> None:
         """The same, unseen by the host."""
         if self._quiet:
             return
         self._quiet = True
+        runs = self.listeners.programs_run
+        if runs.subscriptions:
+            runs.emit(ProgramsRun(requested, over=False))
         with interruption.deferred():
             self._run_all()
+        if runs.subscriptions:
+            runs.emit(ProgramsRun(requested, over=True))
 
     def _run_all(self) -> None:
         while True:

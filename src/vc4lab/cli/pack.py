@@ -1,0 +1,57 @@
+"""`vc4lab pack`: an unpacked and edited capture, or recorded jobs, as an archive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened
+from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.job_captures import opened_jobs
+from vc4lab.cli.options import FILE
+from vc4lab.cli.outputs import say
+from vc4lab.files import why
+
+
+def pack(
+    folder: Annotated[Path, typer.Argument(help="What vc4lab unpack wrote, or recorded jobs.", parser=FILE)],
+    output: Annotated[Path, typer.Argument(help="The archive to write.", metavar="F.vc4cap", parser=FILE)],
+) -> None:
+    """Write an edited capture as one file again; recorded jobs become a capture."""
+    from vc4lab.capture.errors import CaptureError
+
+    try:
+        if not is_capture(folder):
+            _pack_run(folder, output)
+        elif has_only_jobs(folder):
+            from vc4lab.jobs.store import save_jobs
+
+            save_jobs(opened_jobs(folder), output)
+        else:
+            from vc4lab.driver.capture.store import save_capture
+
+            save_capture(opened(folder), output)
+    except CaptureError as error:
+        raise bad(error) from None
+    except OSError as error:
+        raise failed(f"CLI-001: {output}: {why(error)}", ExitCode.OUTPUT) from None
+    typer.echo(str(output))
+
+
+def _pack_run(run: Path, output: Path) -> None:
+    """Recorded jobs as a capture. Raises CaptureError, OSError, typer.Exit."""
+    from vc4lab.cli.messages import reporter_of
+    from vc4lab.drm.recorded.replay import replay
+    from vc4lab.jobs.model import JobsCapture
+    from vc4lab.jobs.recorder import JobsRecorder
+    from vc4lab.jobs.store import save_jobs
+
+    recorder = JobsRecorder(JobsCapture("drm", run.name), tell=say)
+    reporter = reporter_of()
+    reporter.listeners.append(lambda item: say(str(item)))
+    if not replay(run, recorder=recorder, reporter=reporter).drawn:
+        raise typer.Exit(ExitCode.BAD_INPUT)
+    recorder.close()
+    save_jobs(recorder.capture, output)

@@ -1,0 +1,135 @@
+"""Textures of jobs as pictures, and edited pictures as texels: formats whose channels are bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.images.tiling import Tiling, image_bytes, is_linear_tile, texel_bit_addresses
+from vc4lab.records.texture import TextureType
+from vc4lab.v3d.tmu.formats import FORMATS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vc4lab.memory import GuestMemory
+    from vc4lab.records.texture import TextureConfig
+
+CHANNELS: dict[int, tuple[tuple[int, int], ...]] = {
+    TextureType.RGBA8888: ((0, 8), (8, 8), (16, 8), (24, 8)),
+    TextureType.RGBX8888: ((0, 8), (8, 8), (16, 8)),
+    TextureType.RGBA32R: ((0, 8), (8, 8), (16, 8), (24, 8)),
+    TextureType.RGBA4444: ((12, 4), (8, 4), (4, 4), (0, 4)),
+    TextureType.RGBA5551: ((11, 5), (6, 5), (1, 5), (0, 1)),
+    TextureType.RGB565: ((11, 5), (5, 6), (0, 5)),
+    TextureType.LUMINANCE: ((0, 8),),
+    TextureType.ALPHA: ((0, 8),),
+    TextureType.S8: ((0, 8),),
+    TextureType.LUMALPHA: ((0, 8), (8, 8)),
+}
+"""Of a texel, as they stand in a picture: lowest bit and bits of each channel."""
+LONGEST = 1024
+"""Bytes that an edit sets at once."""
+MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+
+
+@dataclass(frozen=True)
+class TextureView:
+    """The largest level of a texture.
+
+    Attributes
+    ----------
+    address
+        Of its first byte.
+    places
+        Byte offset of each texel, rows and columns.
+    texels
+        Their words.
+    """
+
+    address: int
+    type: int
+    bits: int
+    places: NDArray[Any]
+    texels: NDArray[Any]
+
+    @property
+    def channels(self) -> tuple[tuple[int, int], ...]:
+        """Of a texel: lowest bit and bits of each."""
+        return CHANNELS[self.type]
+
+    def png(self) -> bytes:
+        """The picture."""
+        import numpy as np
+        from PIL import Image
+
+        parts = []
+        for low, bits in self.channels:
+            value = self.texels.astype(np.uint32) >> low & (1 << bits) - 1
+            parts.append((value * 255 // ((1 << bits) - 1)).astype(np.uint8))
+        pixels = parts[0] if len(parts) == 1 else np.stack(parts, axis=-1)
+        file = BytesIO()
+        Image.fromarray(np.ascontiguousarray(pixels), MODES[len(parts)]).save(file, "PNG")
+        return file.getvalue()
+
+    def edits(self, png: bytes) -> list[tuple[int, bytes]]:
+        """Address and bytes of the texels that an edited picture has otherwise.
+
+        Raises ValueError for what is no picture of this size.
+        """
+        import numpy as np
+        from PIL import Image
+
+        height, width = self.texels.shape
+        mode = MODES[len(self.channels)]
+        try:
+            with (
+                Image.open(BytesIO(png), formats=("PNG",)) as found,
+                Image.open(BytesIO(self.png())) as known,
+            ):
+                if found.size != (width, height):
+                    raise ValueError(f"it must have {width} x {height} pixels")
+                new = np.asarray(found.convert(mode)).reshape(height, width, -1)
+                old = np.asarray(known).reshape(height, width, -1)
+        except (OSError, SyntaxError, Image.DecompressionBombError):
+            raise ValueError("no PNG file") from None
+        words = self.texels.astype(np.uint32)
+        for number, (low, bits) in enumerate(self.channels):
+            most = (1 << bits) - 1
+            value = (new[..., number].astype(np.uint32) * most + 127) // 255
+            changed = new[..., number] != old[..., number]
+            words = np.where(changed, words & ~np.uint32(most << low) | value << low, words)
+        different = words != self.texels
+        size = self.bits // 8
+        texels = sorted(zip(self.places[different].tolist(), words[different].tolist(), strict=True))
+        runs: list[tuple[int, bytes]] = []
+        for place, word in texels:
+            address, data = self.address + place, word.to_bytes(size, "little")
+            if runs and runs[-1][0] + len(runs[-1][1]) == address and len(runs[-1][1]) < LONGEST:
+                runs[-1] = runs[-1][0], runs[-1][1] + data
+            else:
+                runs.append((address, data))
+        return runs
+
+
+def texture_view(memory: GuestMemory, config: TextureConfig) -> TextureView | None:
+    """The largest level of a texture; None if it is no picture that can be made again."""
+    import numpy as np
+
+    row = FORMATS.get(config.type)
+    if row is None or config.type not in CHANNELS or not config.width or not config.height:
+        return None
+    width, height, bits = config.width, config.height, row.unit_bits
+    if row.type.raster:
+        tiling = Tiling.RASTER
+    else:
+        tiling = Tiling.LT if is_linear_tile(width, height, bits) else Tiling.T
+    places = texel_bit_addresses(width, height, bits, tiling) // 8
+    data = np.frombuffer(memory.read(config.base, image_bytes(width, height, bits, tiling)), np.uint8)
+    if int(places.max()) + bits // 8 > len(data):
+        return None
+    texels = np.zeros(places.shape, np.uint32)
+    for byte in range(bits // 8):
+        texels |= data[places + byte].astype(np.uint32) << 8 * byte
+    return TextureView(config.base, config.type, bits, places, texels)

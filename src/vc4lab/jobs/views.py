@@ -1,0 +1,295 @@
+"""What the memory of a job means, as text and tables that people edit.
+
+A view shows memory as it is when a list or user program starts. Each of its lines stands for bytes
+at an address; a line that was edited changes these bytes before the job starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.jobs.fields_text import layout_from_text, word_from_text, word_text
+from vc4lab.jobs.texture_views import TextureView, texture_view
+from vc4lab.qpu.program.reader import program_at
+from vc4lab.qpu.text.assembler import assemble
+from vc4lab.qpu.text.disassembler import disassemble
+from vc4lab.qpu.text.syntax import AssemblyError
+from vc4lab.records.codes import IndexType
+from vc4lab.records.control import RECORDS, Record, format, parse_list
+from vc4lab.records.declarations import BranchToSublist, IndexedPrimitives, Return, VertexArrayPrimitives
+from vc4lab.records.shader import (
+    AttributeRecord,
+    GlShaderRecord,
+    NvShaderRecord,
+    VgShaderRecord,
+    attribute_count,
+)
+from vc4lab.records.states import GlShaderState, NvShaderState, VgInlineShader, VgShaderState
+from vc4lab.records.texture import TextureConfig
+
+if TYPE_CHECKING:
+    from vc4lab.bits import Layout
+    from vc4lab.memory import GuestMemory
+
+MAX_RECORDS = 1 << 16
+MAX_ROWS = 1 << 16
+"""Of a table of vertices or indices."""
+MAX_INSTRUCTIONS = 4096
+INSTRUCTION = 8
+
+Encode = Callable[[str], bytes]
+
+
+@dataclass(frozen=True)
+class ViewLine:
+    """A line, and the bytes that it stands for; `encode` makes them of such a line (ValueError).
+
+    None: it is there to be read only.
+    """
+
+    text: str
+    address: int = 0
+    size: int = 0
+    encode: Encode | None = None
+
+
+@dataclass
+class View:
+    """Lines of a file."""
+
+    file: str
+    lines: list[ViewLine] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        """A line to be read."""
+        self.lines.append(ViewLine(f"# {text}"))
+
+    def add(self, text: str, address: int, size: int, encode: Encode) -> None:
+        """A line to be edited."""
+        self.lines.append(ViewLine(text, address, size, encode))
+
+
+class JobViews:
+    """The views of one job. `name` begins the names of their files."""
+
+    def __init__(self, memory: GuestMemory, name: str) -> None:
+        self._memory = memory
+        self._name = name
+        self.views: list[View] = []
+        self.textures: dict[str, TextureView] = {}
+        self._known: set[tuple[Any, ...]] = set()
+
+    def _view(self, what: str) -> View:
+        view = View(f"{self._name}-{what}")
+        self.views.append(view)
+        return view
+
+    def _first(self, *key: Any) -> bool:
+        """Whether this is seen for the first time."""
+        new = key not in self._known
+        self._known.add(key)
+        return new
+
+    # -- lists -------------------------------------------------------------------------------------
+
+    def list(self, kind: str, start: int, end: int) -> None:
+        """A list with its sub-lists, and all that its records point to."""
+        view = self._view(f"{kind}.txt")
+        view.say(f"{kind} list 0x{start:08x}..0x{end:08x}: address, id, name, fields")
+        shader: Record | None = None
+        depth = 0
+        for record in parse_list(self._memory.read, start, end, follow=True, limit=MAX_RECORDS):
+            self._record(view, record, "    " * depth)
+            depth = max(depth + (record.id == BranchToSublist.id) - (record.id == Return.id), 0)
+            payload = record.payload
+            if isinstance(payload, GlShaderState | NvShaderState | VgShaderState | VgInlineShader):
+                shader = record
+                self._shader(record)
+            elif isinstance(payload, IndexedPrimitives):
+                self._indices(payload)
+                self._vertices(shader, int(payload.maximum_index) + 1, kind)
+            elif isinstance(payload, VertexArrayPrimitives):
+                self._vertices(shader, int(payload.first) + int(payload.length), kind)
+
+    def _record(self, view: View, record: Record, pad: str) -> None:
+        first, *more = format(record).split("\n")
+        kind = RECORDS.get(record.id)
+        if record.problem is not None or kind is None:
+            view.say(first)
+            return
+        view.add(pad + first, record.address, kind.size, partial(_record_bytes, kind.size))
+        for line in more:
+            view.say(line.strip())
+
+    # -- shaders -----------------------------------------------------------------------------------
+
+    def _shader(self, record: Record) -> None:
+        payload, read = record.payload, self._memory.read
+        if isinstance(payload, VgInlineShader):
+            self.program("fragment", payload.code, payload.uniforms)
+            return
+        assert isinstance(payload, GlShaderState | NvShaderState | VgShaderState)
+        address = int(payload.address)
+        if not self._first("shader", payload.value):
+            return
+        view = self._view(f"shader-{address:08x}.txt")
+        if not isinstance(payload, GlShaderState):
+            kind: type[Layout] = NvShaderRecord if isinstance(payload, NvShaderState) else VgShaderRecord
+            found: Any = self._layout(view, kind, address)
+            self.program("fragment", found.code, found.uniforms)
+            return
+        gl: Any = self._layout(view, GlShaderRecord, address)
+        if payload.extended:
+            view.say("the arrays of an extended record are not shown")
+        else:
+            size = AttributeRecord.bit_width // 8
+            for number in range(attribute_count(payload)):
+                at = address + GlShaderRecord.bit_width // 8 + size * number
+                self._layout(view, AttributeRecord, at)
+        self.program("fragment", gl.fs_code, gl.fs_uniforms)
+        self.program("vertex", gl.vs_code, gl.vs_uniforms)
+        self.program("coordinate", gl.cs_code, gl.cs_uniforms)
+        del read
+
+    def _layout(self, view: View, kind: type[Layout], address: int) -> Layout:
+        size = kind.bit_width // 8
+        found = kind.from_bytes(self._memory.read(address, size).ljust(size, b"\0"))
+        view.add(f"{address:08x}  {found.text()}", address, size, partial(_layout_bytes, kind))
+        return found
+
+    def program(self, name: str, code: int, uniforms: int) -> None:
+        """A program's instructions, its uniforms with what they are for, and its textures."""
+        program = program_at(self._memory, code, limit=MAX_INSTRUCTIONS)
+        if self._first("code", code):
+            view = self._view(f"program-{code:08x}.qasm")
+            view.say(f"{name} program")
+            for index, word in enumerate(program.words):
+                at = code + INSTRUCTION * index
+                text = disassemble(word, at)
+                view.add(text, at, INSTRUCTION, partial(_instruction_bytes, word, text))
+        if not program.uniform_sites or not self._first("uniforms", code, uniforms):
+            return
+        view = self._view(f"uniforms-{uniforms:08x}-{code:08x}.csv")
+        view.say(f"of the {name} program at 0x{code:08x}: uniform, value, what it is for")
+        words = [self._memory.u32(uniforms + 4 * n) for n in range(len(program.uniform_sites))]
+        for site, word in zip(program.uniform_sites, words, strict=True):
+            plain = site.kind == "uniform"
+            what = f"read at {program.address_of(site.instruction_index):08x}"
+            if not plain:
+                what = f"TMU{site.unit} request {site.request} parameter {site.parameter}"
+            value = word_text(word) if plain else f"0x{word:08x}"
+            view.add(f"{site.index},{value},{what}", uniforms + 4 * site.index, 4, _cell_bytes)
+        for request in program.texture_requests:
+            if len(request.uniforms) > 1:
+                parameters = [*(words[n] for n in request.uniforms[:4] if n < len(words)), 0, 0, 0, 0][:4]
+                config = TextureConfig.parse(*parameters)
+                view.say(f"texture of request {request.uniforms[0]}: {config.text()}")
+                if self._first("texture", *parameters[:2]):
+                    found = texture_view(self._memory, config)
+                    if found is not None:
+                        self.textures[f"{self._name}-texture-{config.base:08x}.png"] = found
+
+    # -- vertices ----------------------------------------------------------------------------------
+
+    def _vertices(self, shader: Record | None, count: int, kind: str) -> None:
+        if shader is None or kind != "binning":
+            return
+        payload, memory = shader.payload, self._memory
+        rows = min(count, MAX_ROWS)
+        if isinstance(payload, NvShaderState):
+            nv = NvShaderRecord.from_bytes(memory.read(payload.address, 16).ljust(16, b"\0"))
+            self._table(int(nv.vertices), int(nv.stride), int(nv.stride), rows)
+        elif isinstance(payload, GlShaderState) and not payload.extended:
+            size = AttributeRecord.bit_width // 8
+            for number in range(attribute_count(payload)):
+                at = payload.address + GlShaderRecord.bit_width // 8 + size * number
+                array = AttributeRecord.from_bytes(memory.read(at, size).ljust(size, b"\0"))
+                self._table(int(array.address), int(array.stride), int(array.size_minus_1) + 1, rows)
+
+    def _table(self, address: int, stride: int, size: int, rows: int) -> None:
+        if size % 4 or not size or not self._first("vertices", address, stride, size, rows):
+            return
+        view = self._view(f"vertices-{address:08x}.csv")
+        view.say(f"vertex, words from 0x{address:08x} on, {stride} bytes from one to the next")
+        for row in range(rows if stride else 1):
+            at = address + stride * row
+            words = [self._memory.u32(at + 4 * n) for n in range(size // 4)]
+            text = ",".join([str(row), *map(word_text, words)])
+            view.add(text, at, size, partial(_row_bytes, row, size // 4))
+
+    def _indices(self, payload: IndexedPrimitives) -> None:
+        wide = payload.index_type == IndexType.SHORT
+        size = 2 if wide else 1
+        address, count = int(payload.address), min(int(payload.length), MAX_ROWS)
+        if not self._first("indices", address, count, size):
+            return
+        view = self._view(f"indices-{address:08x}.csv")
+        view.say(f"place, index of {size} bytes, from 0x{address:08x} on")
+        for place in range(count):
+            at = address + size * place
+            value = self._memory.u16(at) if wide else self._memory.u8(at)
+            view.add(f"{place},{value}", at, size, partial(_index_bytes, size))
+
+
+def _record_bytes(size: int, text: str) -> bytes:
+    """A record of a list."""
+    words = text.split(None, 2)
+    if len(words) < 2 or not words[1].isdigit():
+        raise ValueError("a record is its address, its id, its name and its fields")
+    kind = RECORDS.get(int(words[1]))
+    if kind is None:
+        raise ValueError(f"there is no record {words[1]}")
+    if kind.size != size:
+        raise ValueError(f"record {kind.id} has {kind.size} bytes, but there is room for {size}")
+    rest = words[2] if len(words) > 2 else ""
+    if not rest.startswith(kind.title):
+        raise ValueError(f"record {kind.id} is called {kind.title!r}")
+    fields = rest[len(kind.title) :].partition("  [")[0]
+    return bytes([kind.id]) + layout_from_text(kind, fields).to_bytes()
+
+
+def _layout_bytes(kind: type[Layout], text: str) -> bytes:
+    return layout_from_text(kind, text.partition(" ")[2]).to_bytes()
+
+
+def _instruction_bytes(word: int, before: str, text: str) -> bytes:
+    """An instruction; a branch keeps its target."""
+    try:
+        made = assemble(text)
+    except AssemblyError as error:
+        raise ValueError(error.errors[0].message) from None
+    if len(made.words) != 1:
+        raise ValueError("a line is one instruction")
+    del word, before
+    return made.words[0].to_bytes(INSTRUCTION, "little")
+
+
+def _cell_bytes(text: str) -> bytes:
+    cells = text.split(",")
+    if len(cells) < 2:
+        raise ValueError("a row is the uniform, its value and what it is for")
+    return word_from_text(cells[1]).to_bytes(4, "little")
+
+
+def _row_bytes(row: int, count: int, text: str) -> bytes:
+    cells = text.split(",")
+    if len(cells) != count + 1 or cells[0].strip() != str(row):
+        raise ValueError(f"not row {row} with {count} numbers")
+    return b"".join(word_from_text(one).to_bytes(4, "little") for one in cells[1:])
+
+
+def _index_bytes(size: int, text: str) -> bytes:
+    _place, _, value = text.partition(",")
+    try:
+        return int(value, 0).to_bytes(size, "little")
+    except (ValueError, OverflowError):
+        raise ValueError(f"{value[:40]!r} is no index of {size} bytes") from None
+
+
+def lines_of(view: View) -> Iterator[str]:
+    """The lines of a view's file."""
+    for line in view.lines:
+        yield line.text

@@ -1,0 +1,60 @@
+"""Which memory lists and surfaces lie in, as far as nothing else says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from vc4lab.images.tiling import Tiling, image_bytes
+from vc4lab.records.control import Reader, parse_list
+from vc4lab.records.declarations import TileBinningMode
+from vc4lab.v3d.checks.hints import TILE_STATE_BYTES
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.state.frame_mode import Surface
+
+LONGEST_PIECE = 1 << 26
+"""Bytes of a piece of list; an end further away is meant as "never"."""
+MOST_RECORDS = 1 << 16
+"""Of a list that has no end, or a distant one."""
+LOOKED_AT = 16
+"""Records from the start of a binning list among which its mode is looked for."""
+AROUND = 64
+"""Bytes before the end of a compressed list that lies in pieces."""
+
+
+def list_ranges(read: Reader, start: int, end: int | None) -> Iterator[tuple[int, int]]:
+    """Address and size of the ranges that a list lies in; end None: up to its Return."""
+    if end is not None and 0 <= end - start <= LONGEST_PIECE:
+        yield start, end - start
+        return
+    first = last = start
+    for record in parse_list(read, start, follow=True, limit=MOST_RECORDS):
+        if record.address != last:
+            yield first, last - first
+            first = record.address
+        last = record.address + record.size
+        if record.primitives and record.next != last:
+            yield record.next - AROUND, AROUND
+    yield first, last - first
+
+
+def tile_state(read: Reader, start: int, end: int) -> tuple[int, int] | None:
+    """Address and size of the tile state that a binning list goes on with; None: it initialises it."""
+    for record in parse_list(read, start, end, limit=LOOKED_AT):
+        mode = record.payload
+        if isinstance(mode, TileBinningMode):
+            if mode.auto_initialise:
+                return None
+            return int(mode.state_address), TILE_STATE_BYTES * int(mode.tiles_x) * int(mode.tiles_y)
+    return None
+
+
+def surface_bytes(surface: Surface) -> int:
+    """From a surface's first byte to its last."""
+    if not surface.width or not surface.height:
+        return 0
+    tiling = Tiling(min(surface.tiling, 2))
+    if tiling is Tiling.RASTER:
+        return surface.pitch * surface.height
+    return image_bytes(surface.width, surface.height, surface.bits, tiling)
