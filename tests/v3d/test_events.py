@@ -23,25 +23,30 @@ from vc4lab.v3d.events import (
     DrawPrepared,
     FrameDone,
     FrameDrawn,
+    FrameTiles,
     FrameWork,
     InterruptLine,
     JobEnded,
     JobStarted,
     ListBinned,
     MemoryUse,
+    PoweredOn,
     ProgramCompiled,
     ProgramEnded,
     ProgramKind,
     ProgramRecorded,
+    ProgramsRun,
     ProgramStarted,
     RecordExecuted,
     RecordsNoted,
+    RegisterWritten,
     Use,
     V3DListeners,
 )
 from vc4lab.v3d.job_time import JobCounts
-from vc4lab.v3d.registers import BY_NAME
+from vc4lab.v3d.registers import BY_NAME, BY_OFFSET
 from vc4lab.v3d.state import native_records
+from vc4lab.v3d.state.power_on import PowerOn
 from vc4lab.v3d.tiles import job as tile_records
 from vc4lab.v3d.user_programs import scheduler
 
@@ -83,13 +88,20 @@ def test_a_job_is_told_in_order() -> None:
     frame = Frame()
     heard = listen(frame)
     draw(frame)
-    many = MemoryUse | RecordExecuted | RecordsNoted
+    many = MemoryUse | RecordExecuted | RecordsNoted | RegisterWritten
     told = [event for event in heard if not isinstance(event, many)]
     assert [type(event) for event in told] == [
         JobStarted, ListBinned, BinningDone, JobEnded, InterruptLine,
-        JobStarted, ProgramCompiled, DrawPrepared, FrameDrawn, FrameWork, FrameDone, JobEnded,
-        InterruptLine,
+        JobStarted, ProgramCompiled, DrawPrepared, FrameTiles, FrameTiles, FrameDrawn, FrameWork,
+        FrameDone, JobEnded, InterruptLine,
     ]  # fmt: skip
+    before, after = [event for event in told if isinstance(event, FrameTiles)]
+    assert (before.over, after) == (False, before._replace(over=True))
+    assert before.stores == 4, "tiles of 64 pixels in 128 x 128"
+    assert before.surfaces[0].address
+    written = [event.offset for event in heard if isinstance(event, RegisterWritten)]
+    assert written[0] == INTENA
+    assert CT1EA in written
     starts = [event for event in told if isinstance(event, JobStarted)]
     ends = [event for event in told if isinstance(event, JobEnded)]
     assert [event.thread for event in starts] == [event.thread for event in ends] == [0, 1]
@@ -107,6 +119,9 @@ def test_caches_and_programs() -> None:
     frame.v3d.write(SLCACTL, 0x0F0F)
     frame.v3d.write(L2CACTL, 4)
     place, size = run_program(frame)
+    written = [event for event in heard if isinstance(event, RegisterWritten)]
+    assert [BY_OFFSET[event.offset].name for event in written] == ["SLCACTL", "L2CACTL", "SRQUA", "SRQPC"]
+    heard = [event for event in heard if event not in written]
     compiled = heard.pop(2)
     assert isinstance(compiled, ProgramCompiled)
     assert compiled[:2] == (ProgramKind.USER, place)
@@ -115,7 +130,8 @@ def test_caches_and_programs() -> None:
     assert [event.ended for event in recorded] == [False, True]
     heard = [event for event in heard if event not in recorded]
     assert [type(event) for event in heard] == [
-        CachesCleared, CachesCleared, ProgramStarted, MemoryUse, MemoryUse, ProgramEnded,
+        CachesCleared, CachesCleared, ProgramStarted, MemoryUse, MemoryUse, ProgramsRun, ProgramEnded,
+        ProgramsRun,
     ]  # fmt: skip
     assert heard == [
         CachesCleared("SLCACTL", 0x0F0F),
@@ -123,8 +139,19 @@ def test_caches_and_programs() -> None:
         ProgramStarted(place, 0x2000, 0, size),
         MemoryUse(Use.CODE, place, size, None),
         MemoryUse(Use.UNIFORMS, 0x2000, 4, None),
+        ProgramsRun(requested=False, over=False),
         ProgramEnded(0, place, 0x2000, JobCounts(instructions=size // 8)),
+        ProgramsRun(requested=False, over=True),
     ]
+
+
+def test_power_that_comes_back_is_told() -> None:
+    frame = Frame()
+    first = PowerOn(frame.v3d)
+    draw(frame)
+    heard = listen(frame)
+    first.reset(frame.v3d)
+    assert PoweredOn() in heard
 
 
 def test_no_event_is_made_without_a_listener(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +204,11 @@ class OddError(Exception):
     """What a listener raises."""
 
 
-@pytest.mark.parametrize("name", sorted(kinds(V3DListeners())))
+ELSEWHERE = {"frame_stored", "program_stored", "powered_on"}
+"""Kinds of events that come with guest time, or when power does."""
+
+
+@pytest.mark.parametrize("name", sorted(set(kinds(V3DListeners())) - ELSEWHERE))
 def test_what_a_listener_raises_comes_when_the_v3d_is_at_rest(name: str) -> None:
     """The state is that of a V3D without listeners, and the next job is drawn like any other."""
     whole, frame = Frame(), Frame()
