@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 from tests.support.frames import Frame as Board
-from tests.support.frames import solid
 from tests.support.jobs import nv_vertex, viewport
 
 from vc4lab.memory import GuestMemory
@@ -50,13 +49,13 @@ _TEXTURED = """
 
 def flat(switches: bool = False) -> str:
     """A program that writes one colour; switches: it shares its QPU with another one."""
-    return (_SWITCH if switches else "") + solid(GREEN)
+    return (_SWITCH if switches else "") + f"    ldi r0, 0x{GREEN:08x}\n    nop\n" + _LAST.format("r0")
 
 
 def textured(switches: bool = False, early: bool = False) -> str:
     """A program that writes a texel; early: it takes the scoreboard before it asks for it."""
     wait = "nop ; nop ; sbwait"
-    parts = (wait if early else "", _SWITCH if switches else "", "" if early else wait)
+    parts = (wait if early else "", _SWITCH if switches else "", "")
     return _TEXTURED.format(*parts) + _LAST.format("r3")
 
 

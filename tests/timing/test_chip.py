@@ -50,7 +50,7 @@ def test_there_is_at_most_one_fitted_figure_for_three_fitted_rows() -> None:
     said = f"{len(named)} figures for {rows + rules} fitted rows, of which {rules} are rules"
     assert said in page
     assert f"{rows} rows, one figure for {rows / len(named):.1f} of them" in page
-    listed = page[page.index("Seven of user programs:") : page.index("Three more were fitted")]
+    listed = page[page.index("Seven of user programs:") : page.index("Two more were fitted")]
     assert [name for name in named if name not in listed] == []
     assert listed.count("`") == 2 * len(named)
 

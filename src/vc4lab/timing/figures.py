@@ -94,6 +94,7 @@ MODULES: dict[str, dict[str, Spec]] = {
         "ways": _count("lines that share a place", 16),
         "latency": _clocks("from the request to the result, if the lines are there", least=1),
         "vector_clocks": _clocks("from one vector of 16 to the next", least=1),
+        "line_clocks": _clocks("besides, each line of a quad's texels after its first one"),
         "vectors": _count("vectors that it works on at a time", 16),
     },
     "l2": {
@@ -101,6 +102,7 @@ MODULES: dict[str, dict[str, Spec]] = {
         "ways": _count("lines that share a place", 16),
         "latency": _clocks("from the request to the line", least=1),
         "interval": _clocks("from one request to the next", least=1),
+        "texel_interval": _clocks("from a request for texels to the next one", least=1),
         "misses": _count("lines that it waits for at a time", 16),
     },
     "sdram": {
@@ -162,8 +164,8 @@ MODULES: dict[str, dict[str, Spec]] = {
         "rendering_rows": _count("of them for rendering, at most", 65536, 1),
     },
     "attributes": {
-        "array_clocks": _parts("an array of a vertex"),
-        "word_clocks": _parts("a word of it"),
+        "vertex_clocks": _parts("a vertex"),
+        "word_clocks": _parts("a word of its attributes"),
         "ahead": _count("reads that have not come", 64),
     },
     "binner": {
@@ -195,6 +197,13 @@ MODULES: dict[str, dict[str, Spec]] = {
         "height": _pixels("of a tile, half with four samples"),
         "locks": _count("vectors that may hold a lock at a time", 64),
         "whole_quads": _flag("whether vectors that share a quad wait, not only a pixel"),
+        "square": Spec(
+            "across and down, of the squares in which vectors wait for each other",
+            "pixels",
+            2,
+            64,
+            power=True,
+        ),
         "quad_clocks": _parts("a quad that is read or written"),
         "tile_clocks": _clocks("from the end of a tile to the next one"),
         "load_clocks": _parts("a byte that is loaded"),

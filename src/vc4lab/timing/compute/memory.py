@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, staged, store
+from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, select, staged, store
 from vc4lab.timing.clockwork import Engine, count_busy, wake_self
 from vc4lab.timing.compute import tags
 from vc4lab.timing.compute.kinds import LINE, LINE_BITS, MemorySource, QueueKind
-from vc4lab.timing.compute.state import IN_FLIGHT, L2, Figures
+from vc4lab.timing.compute.state import IN_FLIGHT, L2, TEXELS, Figures
 from vc4lab.timing.queues import (
     QueueState,
     first_piece,
@@ -130,8 +130,10 @@ def _take_request(engine: Engine, l2: L2, figures: Figures, clock: Value, queue:
                 _keep(l2, line, source, tag)
             taken = const(i32, 1)
     if taken != 0:
-        l2.accept_at = clock + figures.l2_interval
-        count_busy(engine, figures.l2_interval)
+        texels = (tag & TEXELS) != 0
+        interval = select(texels, figures.l2_texel_interval, figures.l2_interval)
+        l2.accept_at = clock + interval
+        count_busy(engine, interval)
         call(take_piece, engine.pointer, queue.pointer, clock, l2.accept_at)
     elif l2.count < l2.depth:
         _wait_for_room(engine, source, clock)

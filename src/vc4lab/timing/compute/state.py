@@ -15,6 +15,8 @@ VECTORS = 32
 """Requests of a QPU whose addresses are kept, more than its queues hold."""
 IN_FLIGHT = 16
 """Vectors that a TMU works on at most, and lines that a cache waits for."""
+TEXELS = IN_FLIGHT
+"""In the tag of a TMU's request to the L2 cache, above its vector: texels are looked up."""
 SOURCES = 1 << SOURCE_BITS
 """Places in tables of who asks the memory."""
 LINES = 256
@@ -47,10 +49,12 @@ class Figures(Struct):
     start_interval = i64
     tmu_latency = i64
     lane_clocks = i64
+    texel_line_clocks = i64
     tmu_vectors = i32
     result_depth = i32
     l2_latency = i64
     l2_interval = i64
+    l2_texel_interval = i64
     sdram_latency = i64
     row_bits = i32
     bank_mask = i32
@@ -214,7 +218,9 @@ class SliceCache(Struct):
 class Tmu(Struct):
     """A TMU. Vectors in flight: whose they are, lines missing, the earliest clock of the result.
 
-    lines: what the newest vector still asks the L2 cache for. held: results of a QPU on their way
+    lines: what the newest vector still asks the L2 cache for; texels: whether they are a texture's
+    (1), or at addresses of the program's (0). looked_up: lines of the newest vector, those of
+    several quads as often. held: results of a QPU on their way
     or not read yet. tag: of the requests in flight.
     """
 
@@ -227,6 +233,8 @@ class Tmu(Struct):
     count = i32
     sent = i32
     lines_left = i32
+    texels = i32
+    looked_up = i32
     accept_at = i64
     lines = Array(i64, LINES)
     tag = Array(i64, IN_FLIGHT)

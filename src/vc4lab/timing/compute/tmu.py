@@ -29,7 +29,7 @@ from vc4lab.simd import (
 from vc4lab.timing.clockwork import Engine, count_busy, instance_of, state_of, wake_self
 from vc4lab.timing.compute import tags
 from vc4lab.timing.compute.kinds import LINE_BITS, ModuleKind, QueueKind
-from vc4lab.timing.compute.state import IN_FLIGHT, LINES, VECTORS, Figures, Qpu, Tmu
+from vc4lab.timing.compute.state import IN_FLIGHT, LINES, TEXELS, VECTORS, Figures, Qpu, Tmu
 from vc4lab.timing.queues import (
     QueueState,
     first_piece,
@@ -56,6 +56,8 @@ class Requests(NamedTuple):
 
 LANES = 16
 """Accesses that a vector counts as."""
+QUADS = 4
+"""Of a vector."""
 
 ADDRESSES = -1
 """In place of a number of lines: a vector of 16 addresses."""
@@ -75,7 +77,7 @@ def _take_lines(engine: Engine, tmu: Tmu, clock: Value) -> None:
     """A line has come for a vector."""
     answers = queue_at(engine, QueueKind.L2_ANSWERS, tmu.source)
     if call(is_readable, engine.pointer, answers.pointer, clock) != 0:
-        slot = first_piece(answers).tag
+        slot = first_piece(answers).tag & (TEXELS - 1)
         call(remove_piece, engine.pointer, answers.pointer, clock)
         figures = Figures.at(engine.chip)
         at = tmu.missing + (slot << 2)
@@ -94,7 +96,7 @@ def _ask(engine: Engine, tmu: Tmu, clock: Value) -> None:
         wrote = call(
             write_piece,
             engine.pointer, requests.pointer, clock, clock + 1,
-            tmu.source.sext(i64), line, slot.sext(i64),
+            tmu.source.sext(i64), line, (slot + tmu.texels * TEXELS).sext(i64),
         )  # fmt: skip
         tmu.sent = tmu.sent + wrote
         if (wrote != 0) & (tmu.sent < tmu.lines_left):
@@ -136,6 +138,7 @@ def _hand_on_result(engine: Engine, tmu: Tmu, head: Value, ready: Value, clock: 
 @staged
 def look_up_line(tmu: Tmu, line: Value) -> None:
     """A line of the newest vector; it is kept if it is missing."""
+    tmu.looked_up = tmu.looked_up + 1
     if call(tags.access, tmu.tags.pointer, line) == 0:
         store(tmu.lines + (tmu.lines_left.sext(i64) << 3), line)
         tmu.lines_left = min_(tmu.lines_left + 1, const(i32, LINES - 1))
@@ -150,6 +153,7 @@ def _look_up_lanes(engine: Engine, tmu: Tmu, instance: Value, vector: Value) -> 
     qpu = Qpu.at(state_of(engine, instance))
     place = qpu.vectors + vector * _VECTOR_BYTES
     count = load(i32, qpu.vector_lines + (vector << 2))
+    tmu.texels = select(count == ADDRESSES, const(i32, 0), const(i32, 1))
     if count == ADDRESSES:
         before = const(i64, -1)
         for lane in range(LANES):
@@ -163,6 +167,13 @@ def _look_up_lanes(engine: Engine, tmu: Tmu, instance: Value, vector: Value) -> 
             look_up_line(tmu, (word & _LINE_IN_MEMORY).zext(i64))
     tmu.tags.misses = tmu.tags.misses + tmu.lines_left.sext(i64)
     tmu.tags.hits = tmu.tags.hits + max_(LANES - tmu.lines_left, const(i32, 0)).sext(i64)
+
+
+@staged
+def _more_lines(tmu: Tmu, figures: Figures) -> Value:
+    """Clocks that texels take which are in more than a line for each quad."""
+    more = max_(tmu.looked_up - QUADS, const(i32, 0)) * tmu.texels
+    return more.sext(i64) * figures.texel_line_clocks
 
 
 @staged
@@ -180,21 +191,24 @@ def _accept(engine: Engine, tmu: Tmu, figures: Figures, users: Requests, clock: 
             if load(i32, held) < figures.result_depth:
                 if call(is_readable, engine.pointer, requests.pointer, clock) != 0:
                     tag = first_piece(requests).tag
-                    tmu.accept_at = clock + figures.lane_clocks
-                    call(take_piece, engine.pointer, requests.pointer, clock, tmu.accept_at)
                     instance = instance_of(engine, ModuleKind.QPU, owner)
                     slot = ((tmu.head + tmu.count) & (IN_FLIGHT - 1)).sext(i64)
                     tmu.lines_left = const(i32, 0)
                     tmu.sent = const(i32, 0)
+                    tmu.looked_up = const(i32, 0)
                     users.lines(engine, tmu, instance, tag)
+                    clocks = figures.lane_clocks + _more_lines(tmu, figures)
+                    tmu.accept_at = clock + clocks
+                    call(take_piece, engine.pointer, requests.pointer, clock, tmu.accept_at)
                     store(tmu.owner + (slot << 2), owner)
                     store(tmu.tag + (slot << 3), tag)
                     store(tmu.missing + (slot << 2), tmu.lines_left)
-                    store(tmu.ready + (slot << 3), clock - 1 + figures.tmu_latency)
+                    ready = clock - 1 + figures.tmu_latency + clocks - figures.lane_clocks
+                    store(tmu.ready + (slot << 3), ready)
                     tmu.count = tmu.count + 1
                     store(held, load(i32, held) + 1)
                     tmu.last = number
-                    count_busy(engine, figures.lane_clocks)
+                    count_busy(engine, clocks)
                     wake_self(engine, tmu.accept_at)
                     taken = const(i32, 1)
 

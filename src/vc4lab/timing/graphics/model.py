@@ -66,12 +66,18 @@ _WHOLE = {
 }
 
 
+QUAD = 2
+"""Pixels of a quad, across and down."""
+
+
 def _fill(figures: RasterFigures, chip: Chip) -> None:
     for name, (section, key) in _PARTS.items():
         setattr(figures, name, round(chip.real(section, key) * (1 << FRACTION)))
     for name, (section, key) in _WHOLE.items():
         setattr(figures, name, chip.whole(section, key))
     across, down = tile_size(chip)
+    if chip.whole("tile_buffer", "square") > QUAD:
+        figures.whole_quads = 1
     figures.places = (down // 2 - 1 << PLACE_BITS) + across // 2
 
 

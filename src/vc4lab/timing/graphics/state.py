@@ -45,10 +45,10 @@ class Batch(Struct):
 
     thread: 0 for the binner, 1 for rendering. shader: -1 where vertices are in memory already (NV).
     rows: of the VPM that its attributes or vertices take; shaded_rows: that the shader writes.
-    first_fetch, fetches: rows of `Fetch`; arrays, words: rows and words that the attribute DMA
-    writes to the VPM for them. named: vertices named while it was collected. list_read: which read
-    of thread 0's list (`BinningList`) brings the last index of it, -1 if none does.
-    made: it has room in the VPM, of that cluster. done: set when its vertices are in the VPM.
+    first_fetch, fetches: rows of `Fetch`; words: that the attribute DMA writes to the VPM for them.
+    named: vertices named while it was collected. list_read: which read of thread 0's list
+    (`BinningList`) brings the last index of it, -1 if none does. made: it has room in the VPM, of
+    that cluster. done: set when its vertices are in the VPM.
     """
 
     thread = i32
@@ -58,13 +58,13 @@ class Batch(Struct):
     shaded_rows = i32
     first_fetch = i32
     fetches = i32
-    arrays = i32
     words = i32
     named = i32
     list_read = i32
     made = i32
     done = i32
     cluster = i32
+    unused = i32
 
 
 class Fetch(Struct):

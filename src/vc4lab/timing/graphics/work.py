@@ -33,13 +33,14 @@ class Choices:
 
     kept: full batches that are looked at for a vertex. across: whether a vector may hold quads of
     several primitives. early_z: whether the front end rejects hidden quads. list_line: bytes of a
-    read of lists.
+    read of lists. square: pixels of a side of the scoreboard's squares.
     """
 
     kept: int = 0
     across: bool = True
     early_z: bool = True
     list_line: int = 64
+    square: int = 2
 
     @classmethod
     def of(cls, chip: Chip) -> Choices:
@@ -49,6 +50,7 @@ class Choices:
             bool(chip.whole("front_end", "across")),
             bool(chip.whole("front_end", "early_z")),
             chip.whole("rendering_list", "line"),
+            chip.whole("tile_buffer", "square"),
         )
 
 
@@ -88,7 +90,7 @@ def rendering(frame: Frame, choices: Choices | None = None) -> Rendering:
     _add_vectors(primitives, found, of_block)
     lists = _lists(frame, primitives["list"])
     _place(frame, primitives, lists, batches)
-    vectors, quads = _vectors(frame, found, owner)
+    vectors, quads = _vectors(frame, found, owner, choices.square)
     ends = _tile_ends(frame, vectors)
     tile_work, places = tile_operations(frame, ends)
     steps = list_steps(frame, groups, tile_work["tile"], places, choices.list_line)
@@ -131,8 +133,8 @@ def _add_vectors(primitives: Table, found: FragmentVectors, of_block: Numbers) -
     primitives["first_vector"] = np.cumsum(counts) - counts
 
 
-def _vectors(frame: Frame, found: FragmentVectors, owner: Numbers) -> tuple[Table, Table]:
-    """Vectors and their quads."""
+def _vectors(frame: Frame, found: FragmentVectors, owner: Numbers, square: int) -> tuple[Table, Table]:
+    """Vectors and their quads; square: pixels of a side of squares that share a place."""
     count = len(found.first_quad) - 1
     vectors = np.zeros(count, dtype_of(Vector))
     quads = np.zeros(len(found.block), dtype_of(Quad))
@@ -140,7 +142,8 @@ def _vectors(frame: Frame, found: FragmentVectors, owner: Numbers) -> tuple[Tabl
     corner = frame.blocks["place"][found.block]
     across, down = (corner & 0xFF) // 2 + (found.quad & 1), (corner >> 8 & 0xFF) // 2
     covered = frame.blocks["flags"][found.block] >> 4 * found.quad & 15
-    place = (down + (found.quad >> 1) & _SIDE) << PLACE_BITS | across & _SIDE
+    column, row = (across & _SIDE) * 2 // square, (down + (found.quad >> 1) & _SIDE) * 2 // square
+    place = row << PLACE_BITS | column
     quads["place"] = covered << 2 * PLACE_BITS | place
     if count:
         firsts = found.first_quad[:-1]

@@ -32,8 +32,9 @@ RUNS = (
     "sdl_testdraw2",
     "tri_arm64",
 )
-NEAR = 0.01
-"""How far one frame may be outside: it shares the memory with the binning of the next one."""
+NEAR = 0.15
+"""How far one frame may be outside: it shares the memory with the binning of the next one, and
+several clusters share it among each other: textures with mipmaps are bounded by it (up to 13 %)."""
 
 
 def model(chip: Chip) -> FrameModel:

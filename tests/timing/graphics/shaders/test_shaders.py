@@ -345,8 +345,11 @@ def straight(seed: int) -> tuple[str, list[int]]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_same_clocks_as_a_user_program(seed: int, tmp_path: Path) -> None:
-    calm = tmp_path / "calm.toml"  # refreshes come at other moments of the two
-    calm.write_text('like = "videocore4"\n[sdram]\nrefresh_interval = 0\n')
+    # refreshes come at other moments of the two; the same lines are texels of one of them
+    calm = tmp_path / "calm.toml"
+    calm.write_text(
+        'like = "videocore4"\n[sdram]\nrefresh_interval = 0\n[l2]\ninterval = 7\ntexel_interval = 7\n'
+    )
     text, words = straight(seed)
     reads = [line for line in text.split("\n") if "unif" in line or "t0s" in line or "t1s" in line]
     stream = iter(words)
@@ -388,3 +391,10 @@ def test_stalls_are_those_of_an_instruction() -> None:
     assert set(load.stalls) <= {"TMU result", "instruction cache"}
     assert load.clocks == 3 * SLOT + sum(load.stalls.values())
     assert second.clocks == second.instructions * SLOT + sum(second.stalls.values())
+
+
+def test_texels_in_several_lines_take_the_tmu_longer() -> None:
+    """Two clocks for each line of a quad beyond one; each of the four quads has its own."""
+    text = "mov t0s, r0\nnop ; nop ; ldtmu0\n" + LATE
+    one, two = (shaded(text, 1, lines=[[lines]]).clocks for lines in ([1], [1, 2]))
+    assert two > one

@@ -165,7 +165,15 @@ def test_a_lock_that_is_kept_for_long_holds_the_others_up() -> None:
     three = changed(CHIP, {("tile_buffer", "locks"): 3})
     assert _slower(three, held=60) > 2
     assert _slower(three, before=60) < 1.6
-    assert _slower(held=60) < 1.6
+    quads = changed(CHIP, {("tile_buffer", "square"): 2})
+    assert _slower(quads, held=60) < 1.7
+
+
+def test_vectors_wait_for_others_in_the_same_square() -> None:
+    """Of several vectors each: what the scoreboard's squares are for. Bigger ones make more wait."""
+    slower = [_slower(changed(CHIP, {("tile_buffer", "square"): side}), held=60) for side in (2, 4, 8, 64)]
+    assert slower == sorted(slower)
+    assert slower[0] < 1.7 < slower[1] < slower[-1]
 
 
 def test_vectors_that_nobody_waits_for_do_not_end_before_their_clocks() -> None:

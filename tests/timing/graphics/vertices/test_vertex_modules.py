@@ -76,10 +76,10 @@ def test_vertices_in_memory_are_not_shaded() -> None:
 
 
 def test_the_attribute_dma_is_busy_all_the_time() -> None:
-    """Batches follow one another without a gap: 16 vertices, an array of 7 clocks, 3 words each."""
+    """Batches follow one another without a gap: 16 vertices of 7 clocks and 3 words each."""
     ends = []
     for triangles in (800, 1600):
-        machine = VertexMachine(shading=1, attributes={"array_part": 7 * ONE})
+        machine = VertexMachine(shading=1, attributes={"vertex_part": 7 * ONE})
         machine.run(frame_of([draw_of(range(3 * triangles))]))
         ends.append(machine.binned)
     assert ends[1] - ends[0] == 800 * 3 * (7 + 3)
@@ -203,7 +203,7 @@ def test_any_frame_on_any_chip_goes_through(seed: int) -> None:
         rows=some(16, 192),
         shading=some(1, 500),
         vertex_cache={"kept": some(0, 3), "arbitration": some(0, 2), "index_part": some(0, 9000)},
-        attributes={"ahead": some(1, 16), "array_part": some(0, 9000), "word_part": some(0, 9000)},
+        attributes={"ahead": some(1, 16), "vertex_part": some(0, 9000), "word_part": some(0, 9000)},
         binning_list={"ahead": some(1, 8), "record_clocks": some(1, 50)},
         binner={f"{name}_part": some(0, 90_000) for name in ("primitive", "entry", "clip", "tile")},
         depth=some(1, 4),

@@ -53,7 +53,8 @@ def _look_up(engine: Engine, tmu: Tmu, instance: Value, tag: Value) -> None:
     low = tag.trunc(i32)
     place = words_place(thread_at(qpu, low & 1), tmu.unit)
     store(place, load(i32, place) - (low.shr(_WORDS) & 15))
-    if (low.shr(_LINES) & 1) != 0:
+    tmu.texels = low.shr(_LINES) & 1
+    if tmu.texels != 0:
         figures = GraphicsFigures.at(engine.chip)
         work = Work.at(load(ptr, figures.works + 8))
         vector = Vector.at(work.vectors + tag.shr(_VECTOR) * Vector.size, 4)

@@ -1,7 +1,8 @@
 """The scoreboard: vectors that cover the same pixels use the tile buffer in their order.
 
 A vector takes its lock when its tile is in the tile buffer, when the vectors before it that cover
-one of its pixels (or quads: `RasterFigures.whole_quads`) have ended, and while no more than so many
+one of its pixels (or quads: `RasterFigures.whole_quads`; or squares of several of them, which are
+one place then) have ended, and while no more than so many
 others hold one (`RasterFigures.locks`). It keeps it until it ends. Of several vectors before it
 that cover other pixels of a quad only the last one counts.
 """

@@ -1,6 +1,6 @@
 """The attribute DMA (VCD): brings attributes of batches, or shaded vertices, into the VPM.
 
-It reads memory without the L2 cache, and writes the VPM array by array and word by word. While the
+It reads memory without the L2 cache, and writes the VPM vertex by vertex and word by word. While the
 oldest batch's bytes come, it asks for those of the next ones. Vertices that were shaded before (NV)
 are done when they are there.
 """
@@ -89,8 +89,8 @@ def _ask(engine: Engine, attributes: Attributes, clock: Value) -> None:
 @staged
 def _part(attributes: Attributes, batch: Batch) -> Value:
     """How long a batch takes to be written to the VPM."""
-    arrays, words = batch.arrays.sext(i64), batch.words.sext(i64)
-    return arrays * attributes.array_part + words * attributes.word_part
+    vertices, words = batch.vertices.sext(i64), batch.words.sext(i64)
+    return vertices * attributes.vertex_part + words * attributes.word_part
 
 
 @staged

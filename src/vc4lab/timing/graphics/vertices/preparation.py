@@ -46,7 +46,7 @@ def prepare(machine: Machine, chip: Chip) -> None:
         # it leaves bytes of the next batch in the queue, which must not keep the memory from others
         room = chip.whole("queues.memory_answers", "depth")
         attributes.ahead = min(chip.whole("attributes", "ahead"), room)
-        attributes.array_part = _part(chip.real("attributes", "array_clocks"))
+        attributes.vertex_part = _part(chip.real("attributes", "vertex_clocks"))
         attributes.word_part = _part(chip.real("attributes", "word_clocks"))
     thread: Any = states["binning_list"][0]
     thread.ahead = chip.whole("binning_list", "ahead")

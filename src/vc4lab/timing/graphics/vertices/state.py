@@ -127,7 +127,7 @@ class Attributes(Struct):
     back = i32
     open = i32
     ahead = i32
-    array_part = i64
+    vertex_part = i64
     word_part = i64
     time_part = i64
     bytes = i64

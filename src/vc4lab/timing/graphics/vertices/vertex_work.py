@@ -207,7 +207,6 @@ def _vertices(
     table["shader"], table["rows"] = shaders[draws], rows[draws]
     table["shaded_rows"] = np.where(shaders >= 0, shaded_rows, 0)[draws]
     table["first_fetch"], table["fetches"] = first_fetch[:-1], np.diff(first_fetch)
-    table["arrays"] = np.diff(first_array)[draws] * found.sizes
     table["words"] = words[draws] * found.sizes
     table["named"] = np.diff(found.begins)
     table["list_read"] = -1
