@@ -91,7 +91,7 @@ UNTOUCHED_TILES = Optimisation(
 )  # fmt: skip
 NATIVE_TURNS = Optimisation(
     "native-turns", "soc/cores/native_turns.py", "",
-    "cores that wait again: Ultibo's four that poll their counters 90 %, those in wfe 5 %",
+    "cores that wait and are interrupted: Ultibo's four that poll counters 430 %, those in wfe 200 %",
 )  # fmt: skip
 STEADY_WAITS = Optimisation(
     "steady-waits", "soc/cores/steady.py", "",

@@ -44,7 +44,7 @@ from vc4lab.soc.videocore.vc_memory import Allocation
 from vc4lab.v3d.state.power_on import is_idle
 from vc4lab.v3d.state.saved_values import Row
 
-FORMAT, VERSION = "vc4lab machine state", 16
+FORMAT, VERSION = "vc4lab machine state", 17
 LARGEST_TABLE = 64 << 20
 LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096
 DIRECTORY_END, DIRECTORY_END_REST = b"PK\5\6", 18
