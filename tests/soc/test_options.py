@@ -87,6 +87,7 @@ def test_a_machine_by_keywords():
         framebuffer_alpha="mode",
         framebuffer_order_channel_1="rgb",
         parked_cores="polling",
+        uart_clock="3mhz",
     )
 
 

@@ -41,6 +41,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_products_are_rounded_as_the_switch_says": ("hvs_blend_rounding=down",),
         "test_a_plane_is_scaled_as_the_switch_says": ("hvs_filter=nearest",),
         "test_narrow_channels_are_widened_as_the_switch_says": ("hvs_expand=nearest",),
+        "test_a_colour_matrix_and_then_ramps": ("hvs_matrix_rounding=down",),
         "test_a_plane_that_is_shrunk_a_lot_is_as_the_switch_says": ("hvs_shrink_limit=wraps",),
     },
     "tests/drm/kms/test_planes.py": {

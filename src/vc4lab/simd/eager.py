@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from vc4lab.simd import floatmode
+from vc4lab.simd import eager_floats
 from vc4lab.simd.floatmode import CALLER_MODE, FP_INVALID, FP_OVERFLOW
 from vc4lab.simd.kernel import Function
 from vc4lab.simd.members import CTYPES
@@ -96,7 +96,7 @@ class Eager:
 
     def __init__(self, float_mode: str, imports: Mapping[str, Any]) -> None:
         self.float_mode = float_mode
-        self.floats = floatmode.Floats(float_mode not in ("default", CALLER_MODE))
+        self.floats = eager_floats.Floats(float_mode not in ("default", CALLER_MODE))
         self.trace = _Trace(self)
         self._imports = imports
         self._functions: dict[int, EagerFunction] = {}  # by the address that stands for it
@@ -136,7 +136,7 @@ class Eager:
         type_ = x.type
         if type_.is_float:
             a, b = self.numbers(x), self.numbers(y)
-            return self._from_floats(type_, self.floats.compute(floatmode.BINARY[op], a, b))
+            return self._from_floats(type_, self.floats.compute(eager_floats.BINARY[op], a, b))
         a, b = self.words(x), self.words(y)
         if op == "ashr":
             result = (a.view(SIGNED[a.dtype]) >> b.view(SIGNED[a.dtype])).view(a.dtype)
@@ -208,7 +208,7 @@ class Eager:
                 return self.value(result, words & words.dtype.type((1 << (first.type.bits - 1)) - 1))
             if name == "fma":
                 return self._from_floats(result, self.floats.fused(*numbers))
-            function = floatmode.UNARY[name]
+            function = eager_floats.UNARY[name]
             return self._from_floats(result, self.floats.compute(function, *numbers))
         arrays = [self.words(x) for x in operands]
         if name in _SIGNED_LANES:

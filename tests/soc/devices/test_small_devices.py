@@ -60,6 +60,8 @@ def test_mini_uart_holds_bytes_while_the_transmitter_is_off(machine, aux):
     assert aux[STAT] >> 24 == 8
     aux[CNTL] = 3
     assert machine.uart.text == "01234567"
+    assert aux[LSR] == 0x20
+    machine.clock.skip(1_000_000)
     assert aux[LSR] == 0x60
     aux[CNTL] = 1
     aux[IO] = 65
