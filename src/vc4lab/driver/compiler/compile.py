@@ -21,6 +21,7 @@ from vc4lab.driver.compiler.interface import (
     Stage,
     Varying,
     VertexKey,
+    uniforms_of,
 )
 from vc4lab.driver.compiler.lower.fragment import Fragment
 from vc4lab.driver.compiler.lower.values import Values
@@ -74,7 +75,7 @@ def _fragment(program: Program, function: Function, key: FragmentKey) -> Compile
     return CompiledShader(
         Stage.FRAGMENT,
         tuple(end(done.words)),
-        tuple(done.uniforms),
+        uniforms_of(done.uniforms),
         is_threaded=threaded is not None,
         varyings=tuple(made.varyings[op] for op in done.varyings if op in made.varyings),
         uses_discard=made.uses_discard,
@@ -115,7 +116,7 @@ def _vertex(
     return CompiledShader(
         stage,
         tuple(end(done.words)),
-        tuple(done.uniforms),
+        uniforms_of(done.uniforms),
         varyings=key.varyings if stage is Stage.VERTEX else (),
         lines=_lines(done),
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from vc4lab.driver.compiler.machine.code import STREAM_ADDRESS, Const, Streamed, StreamWord
 from vc4lab.mesa.protocol.codes import Compare, LogicOp, Swizzle
 from vc4lab.mesa.protocol.objects import BlendTarget
 
@@ -237,7 +238,7 @@ class UniformKind(Enum):
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(StreamWord):
     """One word of a uniform stream."""
 
     kind: UniformKind
@@ -251,6 +252,20 @@ class Uniform:
             outer = f"[{self.index}]" if self.index else ""
             return f"CONST{outer}[{self.value >> 2}].{'xyzw'[self.value & 3]}"
         return f"{self.kind.value} {self.index} {self.value}".replace(" 0 0", "")
+
+
+def uniforms_of(stream: Iterable[Streamed]) -> tuple[Uniform, ...]:
+    """The words of a scheduled program's stream, constants and its own address among them."""
+    return tuple(map(_uniform, stream))
+
+
+def _uniform(word: Streamed) -> Uniform:
+    if isinstance(word, Const):
+        return Uniform(UniformKind.LITERAL, 0, word.word)
+    if word is STREAM_ADDRESS:
+        return Uniform(UniformKind.UNIFORMS_ADDRESS)
+    assert isinstance(word, Uniform)
+    return word
 
 
 class Stage(Enum):

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from vc4lab.driver.compiler.interface import Uniform
-from vc4lab.driver.compiler.machine.code import Block, Const, Flags, Op, Operand, Reg, Wants
+from vc4lab.driver.compiler.machine.code import Block, Const, Flags, Op, Operand, Reg, StreamWord, Wants
 from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES
 from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp
 from vc4lab.qpu.isa.registers import SFU_WRITES
@@ -97,7 +96,7 @@ class Builder:
     def _is_streamed(operand: Operand) -> bool:
         if isinstance(operand, Const):
             return operand.word not in SMALL_IMMEDIATE_CODES
-        return isinstance(operand, Uniform)
+        return isinstance(operand, StreamWord)
 
     def make(self, name: str, *args: Operand, wants: Wants = Wants.ANY) -> Reg:
         """An ALU operation by its name; "mov" is what either ALU can do."""

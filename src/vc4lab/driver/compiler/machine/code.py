@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from vc4lab.driver.compiler.interface import Uniform, UniformKind
 from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp, Signal
 
 
@@ -63,14 +62,24 @@ class Reg:
         self.is_home = False
 
 
+class StreamWord:
+    """A word of the uniform stream that is not known yet: the base of those that a driver fills in."""
+
+    __slots__ = ()
+
+
+STREAM_ADDRESS = StreamWord()
+"""Where the stream begins in memory; programs with branches find their place again by it."""
+
+
 class Const(NamedTuple):
-    """A word that is known: a small immediate if it is one, else a uniform."""
+    """A word that is known: a small immediate if it is one, else a word of the uniform stream."""
 
     word: int
 
-    @property
-    def uniform(self) -> Uniform:
-        return Uniform(UniformKind.LITERAL, 0, self.word)
+
+Streamed = StreamWord | Const
+"""What the uniform stream of a scheduled program consists of."""
 
 
 class Read(NamedTuple):
@@ -81,7 +90,7 @@ class Read(NamedTuple):
     b: int
 
 
-Operand = Reg | Const | Uniform | Read
+Operand = Reg | Const | StreamWord | Read
 
 VARYING = Read("vary", 35, 35)
 VPM = Read("vpm", 48, 48)
@@ -209,7 +218,7 @@ class Op:
         self.pack = 0
         self.pm = False
         self.signal: Signal | None = None
-        self.takes: Uniform | None = None
+        self.takes: StreamWord | None = None
         self.rotate = 0
         self.peripheral = False
         self.after: list[Op] = []
@@ -249,7 +258,7 @@ class Request:
 
     __slots__ = ("load", "parameters", "sent", "writes")
 
-    def __init__(self, parameters: Sequence[Uniform] = ()) -> None:
+    def __init__(self, parameters: Sequence[StreamWord] = ()) -> None:
         self.writes: list[Op] = []
         self.load: Op | None = None
         self.parameters = parameters

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vc4lab.driver.compiler.interface import Uniform
-from vc4lab.driver.compiler.machine.code import Const, Op, Read, Reg
+from vc4lab.driver.compiler.machine.code import Const, Op, Read, Reg, Streamed, StreamWord
 from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES, Half, alu, load_immediate
 from vc4lab.qpu.isa.operations import AddOp, Mux, Signal
 from vc4lab.qpu.isa.registers import Read as Address
@@ -38,7 +37,7 @@ class Plan(NamedTuple):
     raddr_a: int
     raddr_b: int
     immediate: int
-    uniform: Uniform | None
+    uniform: Streamed | None
     pm: int
     unpack: int
     reads: int
@@ -60,8 +59,8 @@ class Slot:
         self.raddr_a = -1
         self.raddr_b = -1
         self.immediate = -1
-        self.uniform: Uniform | None = None
-        self.takes: Uniform | None = None
+        self.uniform: Streamed | None = None
+        self.takes: StreamWord | None = None
         self.signal: Signal | None = None
         self.pm = -1
         self.pack = 0
@@ -203,8 +202,7 @@ class Slot:
                         continue
                 if op.is_clamp:
                     return self._displaced(op, index)
-                arg = arg.uniform
-            assert isinstance(arg, Uniform)
+            assert isinstance(arg, StreamWord | Const)
             if not may_read_uniform:
                 return self._displaced(op, index)
             if self.takes is not None or op.takes is not None:

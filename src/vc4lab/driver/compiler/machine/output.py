@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from vc4lab.driver.compiler.interface import Uniform
-from vc4lab.driver.compiler.machine.code import Op
+from vc4lab.driver.compiler.machine.code import Op, Streamed
 from vc4lab.qpu.isa.accesses import Kind, accesses
 from vc4lab.qpu.isa.builder import NOP, with_signal
 from vc4lab.qpu.isa.encoding import END_DELAY_SLOTS
@@ -33,13 +32,13 @@ class Scheduled:
     """
 
     words: list[int] = field(default_factory=list)
-    uniforms: list[Uniform] = field(default_factory=list)
+    uniforms: list[Streamed] = field(default_factory=list)
     varyings: list[Op] = field(default_factory=list)
     ops: list[tuple[Op, ...]] = field(default_factory=list)
     cost: int = 0
     weight: int = 1
 
-    def emit(self, word: int, ops: tuple[Op, ...] = (), uniform: Uniform | None = None) -> None:
+    def emit(self, word: int, ops: tuple[Op, ...] = (), uniform: Streamed | None = None) -> None:
         """One more instruction."""
         self.words.append(word)
         self.cost += self.weight

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vc4lab.driver.compiler.interface import Uniform
-from vc4lab.driver.compiler.machine.code import Block, Flags, Op, Reg, Wants
+from vc4lab.driver.compiler.machine.code import Block, Flags, Op, Reg, StreamWord, Wants
 from vc4lab.driver.compiler.machine.instruction import R0, R4, Slot
 from vc4lab.driver.compiler.machine.policies import Policy
 from vc4lab.driver.compiler.machine.threads import SINGLE, THREADED, Requests
@@ -68,7 +67,7 @@ class Places:
                         votes += 1 if arg.place < 32 else -1
                     elif arg.wants is Wants.FILE_A:
                         votes += 1
-                elif not isinstance(arg, Uniform):
+                elif not isinstance(arg, StreamWord):
                     votes -= 1
         if not votes:
             votes = self.files[1].bit_count() - self.files[0].bit_count()

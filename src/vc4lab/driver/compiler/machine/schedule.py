@@ -12,8 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vc4lab.driver.compiler.interface import Uniform, UniformKind
-from vc4lab.driver.compiler.machine.code import Block, Const, Op, Reg, TooComplex
+from vc4lab.driver.compiler.machine.code import (
+    STREAM_ADDRESS,
+    Block,
+    Const,
+    Op,
+    Reg,
+    Streamed,
+    StreamWord,
+    TooComplex,
+)
 from vc4lab.driver.compiler.machine.edges import connect
 from vc4lab.driver.compiler.machine.instruction import R0, Move, Plan, Slot
 from vc4lab.driver.compiler.machine.output import BRANCHES, Scheduled
@@ -65,7 +73,7 @@ class _Scheduler:
             self._block(block)
         if self._at.places.ends:
             # a branch back finds an address as the next word, also after the last reset
-            self._out.uniforms.append(Uniform(UniformKind.UNIFORMS_ADDRESS))
+            self._out.uniforms.append(STREAM_ADDRESS)
         return self._out
 
     # ---------------------------------------------------------------- blocks
@@ -105,7 +113,7 @@ class _Scheduler:
         """The stream goes on after its own address: a branch may have come here."""
         self._emit(load_immediate(4 * (len(self._out.uniforms) + 1), Write.ACC0), (), None)
         word = alu(Half(AddOp.ADD, Mux.R0, Mux.A, Write.UNIFORMS_ADDRESS), raddr_a=Read.UNIFORM)
-        self._emit(word, (), Uniform(UniformKind.UNIFORMS_ADDRESS))
+        self._emit(word, (), STREAM_ADDRESS)
         self._uniforms_from = self._at.now - 1 + UNIFORM_POINTER
 
     def _branch(self, block: Block) -> None:
@@ -138,7 +146,7 @@ class _Scheduler:
         if not self._at.places.are_accumulators_free:
             raise TooComplex("TGSI-007", "the shader needs accumulators across a thread switch")
 
-    def _emit(self, word: int, ops: tuple[Op, ...], uniform: Uniform | None) -> None:
+    def _emit(self, word: int, ops: tuple[Op, ...], uniform: Streamed | None) -> None:
         self._out.emit(word, ops, uniform)
         self._out.varyings += [op for op in ops if reads_varying(op)]
         self._at.now += 1
@@ -249,6 +257,6 @@ def _reads_uniform(op: Op) -> bool:
     """Whether an operation needs the uniform stream, small immediates not counted."""
     takes = op.request is not None and op.signal is None and op.request.parameters
     return bool(takes) or any(
-        isinstance(arg, Uniform) or (isinstance(arg, Const) and arg.word not in SMALL_IMMEDIATE_CODES)
+        isinstance(arg, StreamWord) or (isinstance(arg, Const) and arg.word not in SMALL_IMMEDIATE_CODES)
         for arg in op.args
     )
