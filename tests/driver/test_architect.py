@@ -16,7 +16,6 @@ from tests.mesa.conftest import RunningServer
 from vc4lab.driver.compiler.compile import compile_fragment
 from vc4lab.driver.compiler.interface import FragmentKey
 from vc4lab.driver.compiler.lower.arithmetic import Floats
-from vc4lab.driver.compiler.machine.code import Operand, Reg
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.screen import VideoCoreScreen
@@ -26,6 +25,7 @@ from vc4lab.options import GpuOptions
 from vc4lab.qpu.isa import semantics
 from vc4lab.qpu.isa.ops import Word
 from vc4lab.qpu.isa.semantics import Result, Semantics
+from vc4lab.qpu.machine.code import Operand, Reg
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 CODE = 9

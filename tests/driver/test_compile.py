@@ -30,7 +30,6 @@ from vc4lab.driver.compiler.interface import (
     UniformKind,
     VertexKey,
 )
-from vc4lab.driver.compiler.machine.code import TooComplex
 from vc4lab.driver.compiler.ssa.ops import Words
 from vc4lab.driver.compiler.ssa.values import Function
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS, Kind, Operation, Shape
@@ -39,6 +38,7 @@ from vc4lab.driver.compiler.tgsi.program import File, Program
 from vc4lab.drm.kernel.shader_rules import check_shader
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.qpu.isa.operations import Signal
+from vc4lab.qpu.machine.code import TooComplex
 from vc4lab.qpu.program.program import Program as QpuProgram
 from vc4lab.v3d.vpm.shader_rows import only_whole_rows
 

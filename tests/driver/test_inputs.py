@@ -24,10 +24,10 @@ from vc4lab.driver.compiler.interface import (
     Varying,
     VertexKey,
 )
-from vc4lab.driver.compiler.machine.code import TooComplex
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.mesa.protocol.codes import Compare, Swizzle
 from vc4lab.mesa.protocol.formats import Format
+from vc4lab.qpu.machine.code import TooComplex
 
 HEAD = (
     "FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL SAMP[0]\n"

@@ -14,7 +14,6 @@ from tests.mesa.conftest import RunningServer
 
 from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
 from vc4lab.driver.compiler.interface import FragmentKey, VertexKey
-from vc4lab.driver.compiler.machine.code import TooComplex
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.screen import VideoCoreScreen
@@ -22,6 +21,7 @@ from vc4lab.mesa.protocol import messages, objects, state_commands
 from vc4lab.mesa.protocol.codes import Primitive, Stage
 from vc4lab.mesa.protocol.formats import Format
 from vc4lab.options import GpuOptions
+from vc4lab.qpu.machine.code import TooComplex
 
 COLUMNS, WIDTH, HEIGHT = 32, 128, 16
 VEC4 = Format.R32G32B32A32_FLOAT

@@ -43,9 +43,9 @@ def compile(
     output: Annotated[str, typer.Option("--output", "-o", help="Write the words to a binary file.")] = "",
 ) -> None:
     """Compile a shader for the QPU and list its program and its uniforms."""
-    from vc4lab.driver.compiler.machine.code import TooComplex
     from vc4lab.driver.compiler.tgsi.parser import parse
     from vc4lab.driver.compiler.tgsi.program import TgsiError
+    from vc4lab.qpu.machine.code import TooComplex
 
     try:
         text = read_source(file, LARGEST_INPUT).decode("utf-8", "replace")

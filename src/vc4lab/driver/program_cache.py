@@ -19,10 +19,10 @@ from vc4lab.capture.table import Value
 from vc4lab.driver.capture.stored_programs import StoredProgram, from_json, plain, to_json
 from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
 from vc4lab.driver.compiler.interface import CompiledShader, CompiledVertex, FragmentKey, VertexKey
-from vc4lab.driver.compiler.machine.code import TooComplex
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.driver.compiler.tgsi.program import Program, TgsiError
 from vc4lab.driver.draws.programs import CompileError, Compiler
+from vc4lab.qpu.machine.code import TooComplex
 from vc4lab.simd import cache
 
 Made = TypeVar("Made", CompiledShader, CompiledVertex)

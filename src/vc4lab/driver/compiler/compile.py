@@ -26,11 +26,6 @@ from vc4lab.driver.compiler.interface import (
 from vc4lab.driver.compiler.lower.fragment import Fragment
 from vc4lab.driver.compiler.lower.values import Values
 from vc4lab.driver.compiler.lower.vertex import Vertex, sizes_of
-from vc4lab.driver.compiler.machine.code import Op, Reg, TooComplex
-from vc4lab.driver.compiler.machine.output import Scheduled, end
-from vc4lab.driver.compiler.machine.policies import POLICIES, SPARING, Policy
-from vc4lab.driver.compiler.machine.schedule import SWITCH_DISTANCE, schedule
-from vc4lab.driver.compiler.machine.threads import in_parts
 from vc4lab.driver.compiler.ssa.flatten import flatten
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
 from vc4lab.driver.compiler.ssa.loops import hoist, unroll
@@ -39,6 +34,11 @@ from vc4lab.driver.compiler.ssa.relax import relax
 from vc4lab.driver.compiler.ssa.values import Block, Function
 from vc4lab.driver.compiler.tgsi.program import File, Program, TgsiError
 from vc4lab.driver.compiler.tgsi.window import with_distances, with_stipple, without_clipped
+from vc4lab.qpu.machine.code import Op, Reg, TooComplex
+from vc4lab.qpu.machine.output import Scheduled, end
+from vc4lab.qpu.machine.policies import POLICIES, SPARING, Policy
+from vc4lab.qpu.machine.schedule import SWITCH_DISTANCE, schedule
+from vc4lab.qpu.machine.threads import in_parts
 
 Made = TypeVar("Made", CompiledShader, CompiledVertex)
 MOST_ARRAYS = 8

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from vc4lab.driver.compiler.machine.code import STREAM_ADDRESS, Const, Streamed, StreamWord
 from vc4lab.mesa.protocol.codes import Compare, LogicOp, Swizzle
 from vc4lab.mesa.protocol.objects import BlendTarget
+from vc4lab.qpu.machine.code import STREAM_ADDRESS, Const, Streamed, StreamWord
 
 RGBA = (Swizzle.X, Swizzle.Y, Swizzle.Z, Swizzle.W)
 

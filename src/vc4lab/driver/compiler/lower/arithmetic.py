@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from vc4lab.driver.compiler.lower.builder import ALL, HALF, MINUS_ONE, ONE, TWO, ZERO, real
 from vc4lab.driver.compiler.lower.values import Values
-from vc4lab.driver.compiler.machine.code import ELEMENT, Const, Op, Operand, Reg, Wants
 from vc4lab.driver.compiler.ssa.values import Value
 from vc4lab.qpu.isa.operations import Condition, MulOp
+from vc4lab.qpu.machine.builder import ALL, HALF, MINUS_ONE, ONE, TWO, ZERO, real
+from vc4lab.qpu.machine.code import ELEMENT, Const, Op, Operand, Reg, Wants
 
 SINE = (6.2831855, -41.341679, 81.602232, -76.57502, 39.71109)
 """Of t, t^3, ... t^9 for sin(2 pi t), |t| <= 1/4: relative errors below 6e-9 (least squares with

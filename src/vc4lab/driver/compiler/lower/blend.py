@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from vc4lab.driver.compiler.interface import ColorTarget, Uniform, UniformKind
-from vc4lab.driver.compiler.lower.builder import Builder
 from vc4lab.driver.compiler.lower.srgb import INVERTED, LinearColour
-from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, Wants
 from vc4lab.mesa.protocol.codes import BlendFactor, BlendFunc, LogicOp
 from vc4lab.mesa.protocol.objects import BlendTarget
 from vc4lab.qpu.isa.operations import MulOp, Pack, Signal
 from vc4lab.qpu.isa.registers import Write
+from vc4lab.qpu.machine.builder import Builder
+from vc4lab.qpu.machine.code import Const, Op, Operand, Reg, Wants
 
 ALL = Const(0xFFFFFFFF)
 SAMPLES = 4

@@ -11,9 +11,14 @@ from vc4lab.driver.compiler.interface import (
     Varying,
 )
 from vc4lab.driver.compiler.lower.blend import colour_words
-from vc4lab.driver.compiler.lower.builder import ONE, OPPOSITE, real
 from vc4lab.driver.compiler.lower.samples import Samples
-from vc4lab.driver.compiler.machine.code import (
+from vc4lab.driver.compiler.ssa.values import Function, Value
+from vc4lab.driver.compiler.tgsi.program import File, Program, Property
+from vc4lab.mesa.protocol.codes import Compare
+from vc4lab.qpu.isa.operations import Condition, MulOp, Signal
+from vc4lab.qpu.isa.registers import Write
+from vc4lab.qpu.machine.builder import ONE, OPPOSITE, real
+from vc4lab.qpu.machine.code import (
     MS_FLAGS,
     REV_FLAG,
     VARYING,
@@ -26,11 +31,6 @@ from vc4lab.driver.compiler.machine.code import (
     TooComplex,
     Wants,
 )
-from vc4lab.driver.compiler.ssa.values import Function, Value
-from vc4lab.driver.compiler.tgsi.program import File, Program, Property
-from vc4lab.mesa.protocol.codes import Compare
-from vc4lab.qpu.isa.operations import Condition, MulOp, Signal
-from vc4lab.qpu.isa.registers import Write
 
 W_PLACE, Z_PLACE = 15, 32 + 15
 """Where a pixel's W and Z are at the beginning: rA15 and rB15."""

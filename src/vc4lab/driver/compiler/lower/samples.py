@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from vc4lab.driver.compiler.interface import TextureKey, Uniform, UniformKind
 from vc4lab.driver.compiler.lower.arithmetic import Arithmetic
-from vc4lab.driver.compiler.lower.builder import HALF, ONE, ZERO, real
 from vc4lab.driver.compiler.lower.srgb import to_linear
-from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg, Request, TooComplex, Wants
 from vc4lab.driver.compiler.ssa.values import Function, Value
 from vc4lab.mesa.protocol.codes import Compare, Swizzle
 from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp, Signal, Unpack
 from vc4lab.qpu.isa.registers import Write
+from vc4lab.qpu.machine.builder import HALF, ONE, ZERO, real
+from vc4lab.qpu.machine.code import Const, Op, Operand, Reg, Request, TooComplex, Wants
 
 S, T, R, B = (int(one) for one in (Write.TMU0_S, Write.TMU0_T, Write.TMU0_R, Write.TMU0_B))
 BYTES = (Unpack.B8A, Unpack.B8B, Unpack.B8C, Unpack.B8D)

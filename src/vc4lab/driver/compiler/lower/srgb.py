@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import Protocol
 
 from vc4lab.driver.compiler.interface import ColorTarget, Uniform, UniformKind
-from vc4lab.driver.compiler.lower.builder import ONE, ZERO, Builder, as_float, real
-from vc4lab.driver.compiler.machine.code import Const, Op, Operand, Reg
 from vc4lab.images import srgb
 from vc4lab.mesa.protocol.codes import BlendFactor, BlendFunc
 from vc4lab.mesa.protocol.objects import BlendTarget
 from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp, Unpack
+from vc4lab.qpu.machine.builder import ONE, ZERO, Builder, as_float, real
+from vc4lab.qpu.machine.code import Const, Op, Operand, Reg
 
 
 def to_linear(code: Builder, x: Reg) -> Reg:

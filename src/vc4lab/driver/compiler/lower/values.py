@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from vc4lab.driver.compiler.interface import Uniform, UniformKind
-from vc4lab.driver.compiler.lower.builder import ALL, ONE, OPPOSITE, ZERO, Builder
-from vc4lab.driver.compiler.machine.code import Const, Flags, Op, Operand, Reg, Wants
 from vc4lab.driver.compiler.ssa.optimise import walk
 from vc4lab.driver.compiler.ssa.values import Block, Function, If, Jump, Loop, Value
 from vc4lab.driver.compiler.tgsi.window import CLIP_PLANES
 from vc4lab.qpu.isa.operations import Condition
+from vc4lab.qpu.machine.builder import ALL, ONE, OPPOSITE, ZERO, Builder
+from vc4lab.qpu.machine.code import Const, Flags, Op, Operand, Reg, Wants
 
 
 class Uses:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from vc4lab.driver.compiler.interface import NO_ELEMENT, VERTEX_NUMBER, Stage, Uniform, UniformKind, VertexKey
-from vc4lab.driver.compiler.lower.builder import ONE, ZERO, real
 from vc4lab.driver.compiler.lower.samples import Samples
-from vc4lab.driver.compiler.machine.code import VPM, Const, Op, Operand, Reg, TooComplex, Wants
 from vc4lab.driver.compiler.ssa.values import Function, Value
 from vc4lab.driver.compiler.tgsi.program import File, Program
 from vc4lab.mesa.protocol.formats import Format, layout_of
 from vc4lab.qpu.isa.operations import AddOp, MulOp, Pack, Unpack
 from vc4lab.qpu.isa.registers import Write
+from vc4lab.qpu.machine.builder import ONE, ZERO, real
+from vc4lab.qpu.machine.code import VPM, Const, Op, Operand, Reg, TooComplex, Wants
 
 LETTERS = {"R": 0, "G": 1, "B": 2, "A": 3}
 BYTES = (Unpack.B8A, Unpack.B8B, Unpack.B8C, Unpack.B8D)

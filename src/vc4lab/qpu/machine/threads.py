@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vc4lab.driver.compiler.machine.code import Block, Op, Reg, Request, Wants
-from vc4lab.driver.compiler.machine.edges import connect
 from vc4lab.qpu.isa.operations import Signal
+from vc4lab.qpu.machine.code import Block, Op, Reg, Request, Wants
+from vc4lab.qpu.machine.edges import connect
 
 
 class Capacity(NamedTuple):

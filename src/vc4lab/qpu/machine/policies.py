@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vc4lab.driver.compiler.machine.code import Op, Reg
+from vc4lab.qpu.machine.code import Op, Reg
 
 
 class Policy(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vc4lab.driver.compiler.machine.code import Block, Flags, Op, Reg, StreamWord, Wants
-from vc4lab.driver.compiler.machine.instruction import R0, R4, Slot
-from vc4lab.driver.compiler.machine.policies import Policy
-from vc4lab.driver.compiler.machine.threads import SINGLE, THREADED, Requests
 from vc4lab.qpu.isa.hazards import REGISTER_FILE, SFU
 from vc4lab.qpu.isa.operations import AddOp, MulOp
 from vc4lab.qpu.isa.registers import SFU_WRITES
+from vc4lab.qpu.machine.code import Block, Flags, Op, Reg, StreamWord, Wants
+from vc4lab.qpu.machine.instruction import R0, R4, Slot
+from vc4lab.qpu.machine.policies import Policy
+from vc4lab.qpu.machine.threads import SINGLE, THREADED, Requests
 
 
 class Places:

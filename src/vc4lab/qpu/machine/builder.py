@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import struct
 
-from vc4lab.driver.compiler.machine.code import Block, Const, Flags, Op, Operand, Reg, StreamWord, Wants
 from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES
 from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp
 from vc4lab.qpu.isa.registers import SFU_WRITES
+from vc4lab.qpu.machine.code import Block, Const, Flags, Op, Operand, Reg, StreamWord, Wants
 
 ADD = {op.name.lower(): op for op in AddOp}
 MUL = {op.name.lower(): op for op in MulOp}

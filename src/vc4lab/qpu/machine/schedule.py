@@ -12,26 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vc4lab.driver.compiler.machine.code import (
-    STREAM_ADDRESS,
-    Block,
-    Const,
-    Op,
-    Reg,
-    Streamed,
-    StreamWord,
-    TooComplex,
-)
-from vc4lab.driver.compiler.machine.edges import connect
-from vc4lab.driver.compiler.machine.instruction import R0, Move, Plan, Slot
-from vc4lab.driver.compiler.machine.output import BRANCHES, Scheduled
-from vc4lab.driver.compiler.machine.policies import Policy
-from vc4lab.driver.compiler.machine.progress import NEVER, Progress, reads_varying
 from vc4lab.qpu.isa.builder import NOP, SMALL_IMMEDIATE_CODES, Half, alu, branch, load_immediate, with_signal
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, SWITCH_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import UNIFORM_POINTER
 from vc4lab.qpu.isa.operations import AddOp, Condition, Mux, Signal
 from vc4lab.qpu.isa.registers import Read, Write
+from vc4lab.qpu.machine.code import STREAM_ADDRESS, Block, Const, Op, Reg, Streamed, StreamWord, TooComplex
+from vc4lab.qpu.machine.edges import connect
+from vc4lab.qpu.machine.instruction import R0, Move, Plan, Slot
+from vc4lab.qpu.machine.output import BRANCHES, Scheduled
+from vc4lab.qpu.machine.policies import Policy
+from vc4lab.qpu.machine.progress import NEVER, Progress, reads_varying
 
 SWITCH_DISTANCE = 3
 """Instructions between two thread switches at least."""

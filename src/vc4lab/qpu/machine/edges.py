@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from vc4lab.driver.compiler.machine.code import Block, Op, Reg, Request, Wants
 from vc4lab.qpu.isa.hazards import SFU
 from vc4lab.qpu.isa.registers import SFU_WRITES
+from vc4lab.qpu.machine.code import Block, Op, Reg, Request, Wants
 
 SAMPLE_HEIGHT = 20
 """How much earlier than what reads a sample its request should be."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from vc4lab.driver.compiler.machine.code import Op, Streamed
 from vc4lab.qpu.isa.accesses import Kind, accesses
 from vc4lab.qpu.isa.builder import NOP, with_signal
 from vc4lab.qpu.isa.encoding import END_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import PLACEMENTS, Where
 from vc4lab.qpu.isa.operations import BranchCondition, Condition, Signal
+from vc4lab.qpu.machine.code import Op, Streamed
 
 BRANCHES = {
     Condition.ZS: BranchCondition.ANY_ZS,

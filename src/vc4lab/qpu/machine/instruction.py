@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vc4lab.driver.compiler.machine.code import Const, Op, Read, Reg, Streamed, StreamWord
 from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES, Half, alu, load_immediate
 from vc4lab.qpu.isa.operations import AddOp, Mux, Signal
 from vc4lab.qpu.isa.registers import Read as Address
+from vc4lab.qpu.machine.code import Const, Op, Read, Reg, Streamed, StreamWord
 
 R0, R4, R5 = 64, 68, 69
 """Places of accumulators; files A and B are before."""
