@@ -16,8 +16,8 @@ from typing import Any
 from benchmarks._guest import A32, A64, HALT, program
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.machine import Machine
-from vc4lab.soc.pace import Pace
 from vc4lab.soc.result import RunResult, Stop
+from vc4lab.soc.slices.pace import Pace
 
 KERNELS = Path(__file__).parents[1] / "tests" / "soc"
 TURNS = 2

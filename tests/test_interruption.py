@@ -239,7 +239,7 @@ def test_what_is_ignored_stays_so() -> None:
 
 
 def test_a_sleep_ends_when_a_signal_comes() -> None:
-    from vc4lab.soc.pace import wait_for
+    from vc4lab.soc.slices.pace import wait_for
 
     interruption.install()
     begin = time.monotonic()

@@ -40,7 +40,7 @@ from vc4lab.linux.boots import BootFailed, LinuxBoot, LinuxPlan, Show
 from vc4lab.linux.objects import needs_of
 from vc4lab.linux.root import RootFailed, Tree
 from vc4lab.linux.running import Linux, LinuxStopped
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine
 from vc4lab.soc.states.state import load_state
 

@@ -90,7 +90,7 @@ UNTOUCHED_TILES = Optimisation(
     "tiles loaded and stored without a draw: glmark2's desktop with blur 5 %",
 )  # fmt: skip
 NATIVE_TURNS = Optimisation(
-    "native-turns", "soc/cores/native_turns.py", "",
+    "native-turns", "soc/slices/native_turns.py", "",
     "cores that wait and are interrupted: Ultibo's four that poll counters 430 %, those in wfe 200 %",
 )  # fmt: skip
 STEADY_WAITS = Optimisation(

@@ -97,6 +97,6 @@ def test_an_image_that_disappears(image, monkeypatch):
     def full(_slot: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("vc4lab.soc.sd.card_slot.CardSlot.save", full)
+    monkeypatch.setattr("vc4lab.soc.media.card_slot.CardSlot.save", full)
     result = vc4lab("boot", KERNEL, "--card", image, "--write-image", code=ExitCode.OUTPUT)
     assert "No space left" in result.output

@@ -16,7 +16,7 @@ from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.memory_limit import lacks_memory, memory_sentence
 from vc4lab.files import read_up_to
 from vc4lab.linux.objects import BadObject, needs_of
-from vc4lab.soc.address.symbols import BadElf, read_elf
+from vc4lab.soc.boot.symbols import BadElf, read_elf
 
 DATA = Path(__file__).parent.parent / "data"
 JOBS = DATA / "vc4-jobs"

@@ -357,7 +357,7 @@ def test_arguments_at_which_nothing_can_be(circle, name):
 
 
 def test_device_tree_that_is_not_handed_over(tmp_path):
-    from vc4lab.soc.boot.device_tree import device_tree
+    from vc4lab.soc.boot.tree.device_tree import device_tree
 
     (tmp_path / "kernel7.img").write_bytes(HELLO.read_bytes())
     (tmp_path / "config.txt").write_text("disable_commandline_tags=1\n")

@@ -89,7 +89,7 @@ def test_boot_as_in_qemu():
 
 def test_command_line_and_files_beside_the_card(tmp_path):
     from vc4lab.soc.boot.boot_extras import BootExtras
-    from vc4lab.soc.boot.device_tree import device_tree
+    from vc4lab.soc.boot.tree.device_tree import device_tree
     from vc4lab.soc.machine import Machine
 
     (tmp_path / "rd").write_bytes(b"ramdisk!")

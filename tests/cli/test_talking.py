@@ -21,7 +21,7 @@ from vc4lab.cli.serial_ends import TcpPort
 from vc4lab.cli.serial_line import SerialLine
 from vc4lab.cli.session import run_session
 from vc4lab.cli.settings import PictureOptions, Settings
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 
 KERNELS = Path(__file__).parent.parent / "soc" / "kernels"
 HELLO = KERNELS / "hello.img"

@@ -16,7 +16,7 @@ from tests.support.card_images import SECTOR, make_card
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.boot.firmware import BootError
 from vc4lab.soc.machine import Machine
-from vc4lab.soc.sd.fat import BadCard, FatCard
+from vc4lab.soc.media.fat import BadCard, FatCard
 
 _HALT = bytes.fromhex("feffffea")
 _FILES = {

@@ -27,7 +27,7 @@ from vc4lab.linux.running import Linux
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.boot_plan import RAMDISK_NAME, Piece
-from vc4lab.soc.boot.device_tree import device_tree
+from vc4lab.soc.boot.tree.device_tree import device_tree
 from vc4lab.soc.states.state import StateError
 
 

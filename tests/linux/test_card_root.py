@@ -20,7 +20,7 @@ from vc4lab.drm.setup.places import Brought, find_brought
 from vc4lab.linux.boots import LinuxBoot, LinuxPlan
 from vc4lab.linux.card_root import NoRoot, root_of
 from vc4lab.linux.init import NO_SHELL
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.options import MachineOptions
 

@@ -15,7 +15,7 @@ import pytest
 
 from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.init import LISTENER
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 
 READY, EXIT_7 = b"\033_vc4lab ready\033\\", b"\033_vc4lab exit 7\033\\"
 

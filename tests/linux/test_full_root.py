@@ -19,7 +19,7 @@ from vc4lab.linux import full_root
 from vc4lab.linux.boots import LinuxBoot, LinuxPlan
 from vc4lab.linux.full_root import APPEND, full_image, owner_commands
 from vc4lab.linux.full_tree import FullTree, Owner
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.options import MachineOptions
 

@@ -13,8 +13,8 @@ from tests.support.frames import BACKGROUND, Frame
 from vc4lab.linux.jobs import KEPT_PICTURES, Jobs
 from vc4lab.linux.running import Linux
 from vc4lab.records.control import build
-from vc4lab.soc.devices.i2c import Monitor
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.buses.i2c import Monitor
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.display.connector import Connector
 from vc4lab.soc.display.hdmi import Hdmi
 from vc4lab.soc.videocore.edid import edid_of

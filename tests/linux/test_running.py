@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vc4lab.linux.running import Linux, LinuxStopped
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import RunResult, Stop
 
 Script = dict[str, list[str | int]]

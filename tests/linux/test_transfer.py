@@ -19,8 +19,8 @@ from vc4lab.cli.main import app
 from vc4lab.files import Unusable
 from vc4lab.linux.running import Finished, Linux, LinuxStopped
 from vc4lab.linux.transfer import get_command, guest_path, pack, put_command, unpack
-from vc4lab.soc.devices.serial import SerialPort
-from vc4lab.soc.sd.sd_medium import SECTOR, UNIT, CardFile, OverlayFull
+from vc4lab.soc.devices.serial.serial import SerialPort
+from vc4lab.soc.media.sd_medium import SECTOR, UNIT, CardFile, OverlayFull
 
 
 @pytest.mark.parametrize(

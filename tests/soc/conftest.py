@@ -10,7 +10,7 @@ import pytest
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine
 from vc4lab.v3d.events import FrameDone, V3DListeners
 

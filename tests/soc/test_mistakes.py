@@ -14,7 +14,7 @@ from vc4lab.diagnostics import Reporter, StrictStop, catalogue, explain
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.soc.address.open_bus import why_nothing
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine, RunResult
 
 KERNELS = Path(__file__).parent / "kernels"

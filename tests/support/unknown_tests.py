@@ -59,7 +59,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_colour_between_samples_is_as_the_switch_says": ("hvs_chroma=nearest",),
         "test_sums_are_rounded_as_the_switch_says": ("hvs_csc_rounding=down",),
     },
-    "tests/soc/address/test_address_space.py": {
+    "tests/soc/cores/test_address_space.py": {
         "test_older_firmware_gives_the_framebuffers_physical_address": ("framebuffer_address=physical",),
         "test_the_switch_takes_the_repetitions_away": ("arm_upper_addresses=nothing",),
     },
@@ -69,9 +69,9 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "timer_prescaler=crystal",
         )
     },
-    "tests/soc/cores/test_alignment.py": {"test_an_arm1176_as_armv6": ("arm1176_unaligned=armv6",)},
-    "tests/soc/cores/test_events.py": {"test_a_mailbox_needs_an_event": ("parked_cores=polling",)},
-    "tests/soc/cores/test_exclusives.py": {
+    "tests/soc/cores/engine/test_alignment.py": {"test_an_arm1176_as_armv6": ("arm1176_unaligned=armv6",)},
+    "tests/soc/cores/code/test_events.py": {"test_a_mailbox_needs_an_event": ("parked_cores=polling",)},
+    "tests/soc/cores/code/test_exclusives.py": {
         "test_what_a_cortex_a7_does_is_a_choice": ("exclusive_without_monitor=abort",)
     },
     "tests/soc/boot/test_firmware_age.py": {"test_the_pl011s_clock": ("uart_clock=3mhz",)},
@@ -83,7 +83,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_whether_alpha_counts": ("framebuffer_alpha=mode",),
         "test_the_order_of_channel_1": ("framebuffer_order_channel_1=rgb",),
     },
-    "tests/soc/cores/test_hyp.py": {
+    "tests/soc/cores/exceptions/test_hyp.py": {
         "test_smc_without_a_monitor": ("monitor_call=undefined",),
         "test_the_mode_at_the_start": ("hyp_start=svc",),
     },

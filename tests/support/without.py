@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tests.soc.test_rest import IDLE, look
+from tests.soc.slices.test_rest import IDLE, look
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job

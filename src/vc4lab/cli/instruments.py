@@ -199,7 +199,7 @@ class Instruments:
         path = self._options.audio
         if path is None:
             return
-        from vc4lab.soc.devices.audio import AudioRecorder
+        from vc4lab.soc.devices.sound.audio import AudioRecorder
 
         try:
             recorder = AudioRecorder(path, self._machine.pwm)

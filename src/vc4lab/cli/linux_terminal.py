@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from vc4lab.cli.serial_ends import Keyboard
 from vc4lab.linux.dialogue import Dialogue, lines_of
 from vc4lab.linux.running import Modes, connect
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 
 if TYPE_CHECKING:
     from vc4lab.soc.machine import Machine

@@ -10,7 +10,7 @@ from typing import IO
 
 from vc4lab.cli.serial_ends import Keyboard, PseudoTerminal, TcpPort
 from vc4lab.ranges import PORT
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 
 
 class BadSerial(ValueError):  # noqa: N818 - said to the user as it is

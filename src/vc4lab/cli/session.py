@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from vc4lab.cli.instruments import Instruments
     from vc4lab.cli.settings import Settings
-    from vc4lab.soc.devices.serial import SerialPort
+    from vc4lab.soc.devices.serial.serial import SerialPort
     from vc4lab.soc.machine import Machine
 
 
@@ -150,7 +150,7 @@ class _Run:
         if line.leave_by(lambda: machine.end("left with Ctrl-A X")):
             machine.listeners.vsync.subscribe(lambda _event: line.look())
         if settings.realtime:
-            from vc4lab.soc.pace import Pace
+            from vc4lab.soc.slices.pace import Pace
 
             machine.pace = Pace(tell=self._report) if settings.says_late else Pace()
             if progress.enabled:  # type: ignore[attr-defined]

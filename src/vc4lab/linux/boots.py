@@ -35,11 +35,11 @@ from vc4lab.linux.kernels import MEMORY, TARGETS, UnknownTarget, architecture_of
 from vc4lab.linux.root import CARD_MODULES, GL_PROGRAMS, MODULES, PROGRAMS, driver_of, has_driver, make_root
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.boot_plan import RAMDISK_NAME
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.boot.display_modes import DEFAULT_MODE
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.options import MachineOptions
 from vc4lab.soc.states.state import VERSION, save_state
-from vc4lab.soc.videocore.display_modes import DEFAULT_MODE
 from vc4lab.soc.videocore.edid import edid_block
 
 STEP_SECONDS = 0.05

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.linux.init import END, EXIT, READY, START
-from vc4lab.soc.devices.serial import INPUT_LIMIT
+from vc4lab.soc.devices.serial.serial import INPUT_LIMIT
 
 if TYPE_CHECKING:
-    from vc4lab.soc.devices.serial import SerialPort
+    from vc4lab.soc.devices.serial.serial import SerialPort
 
 CHUNK = 500
 """Bytes of a command in one line; a terminal of Linux takes 4095."""

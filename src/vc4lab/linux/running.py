@@ -22,9 +22,9 @@ from vc4lab.linux.dialogue import Dialogue
 from vc4lab.linux.kernels import UnknownTarget, architecture_of
 from vc4lab.linux.transfer import LARGEST, get_command, guest_path, pack, put_command, unpack
 from vc4lab.scanout.timings import timing_of
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
-from vc4lab.soc.sd.sd_medium import SECTOR, CardFile
+from vc4lab.soc.media.sd_medium import SECTOR, CardFile
 from vc4lab.soc.states.state import StateError, load_state
 from vc4lab.soc.videocore.edid import MOST_MODES
 

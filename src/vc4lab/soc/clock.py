@@ -63,7 +63,7 @@ class Event:
 
     `unnoticed` says whether nothing in the machine would notice it now: a timer whose interrupt
     is not enabled. `goes_on`: it does no more than end a slice, so that rounds in native code go on
-    after it (`cores/native_steps.py`).
+    after it (`slices/native_steps.py`).
     """
 
     __slots__ = ("_clock", "action", "at", "cancelled", "goes_on", "unnoticed")

@@ -12,52 +12,52 @@ from typing import Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.address.address_space import AddressSpace
 from vc4lab.soc.address.bus import Bus
-from vc4lab.soc.address.places import Places
 from vc4lab.soc.board import Board
 from vc4lab.soc.boot.boot_plan import BootPlan
+from vc4lab.soc.boot.clock_rates import CORE, PIXEL, V3D_CLOCK, VEC
+from vc4lab.soc.boot.clock_rates import UART as UART_CLOCK
 from vc4lab.soc.boot.linked_for_zero import LinkedForZero
 from vc4lab.soc.clock import NANOSECONDS, Clock
-from vc4lab.soc.cores.code_pages import forget_addresses
+from vc4lab.soc.cores.address_space import AddressSpace
+from vc4lab.soc.cores.code.code_pages import forget_addresses
+from vc4lab.soc.cores.code.traps import CoreLinks
 from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.early_reads import EarlyReads
+from vc4lab.soc.cores.engine.early_reads import EarlyReads
 from vc4lab.soc.cores.first_state import first_prescaler, make_core
 from vc4lab.soc.cores.generic_timer import GenericTimer
-from vc4lab.soc.cores.traps import CoreLinks
-from vc4lab.soc.devices.absent import Spi, Spi1, Spi2
+from vc4lab.soc.devices.buses.absent import Spi, Spi1, Spi2
+from vc4lab.soc.devices.buses.i2c import EDID_ADDRESS, I2c0, I2c1, I2c2, Monitor
+from vc4lab.soc.devices.buses.usb import Usb
 from vc4lab.soc.devices.clock_manager import CM_PCM, CM_PWM, GENERATORS, ClockManager, Plls
 from vc4lab.soc.devices.dma import Dma, DmaUnit, Dreq, Pacer
 from vc4lab.soc.devices.dma_transfer import Fifo, Mover
 from vc4lab.soc.devices.gpio import Gpio
-from vc4lab.soc.devices.i2c import EDID_ADDRESS, I2c0, I2c1, I2c2, Monitor
 from vc4lab.soc.devices.interrupts import InterruptController
 from vc4lab.soc.devices.local_block import LocalBlock
-from vc4lab.soc.devices.mini_uart import Auxiliary
-from vc4lab.soc.devices.pcm import Pcm
 from vc4lab.soc.devices.power import Bridges, PowerManager, Random, Thermometer
-from vc4lab.soc.devices.pwm import Pwm
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.mini_uart import Auxiliary
+from vc4lab.soc.devices.serial.serial import SerialPort
+from vc4lab.soc.devices.serial.uart import ENABLE as UART_ENABLE
+from vc4lab.soc.devices.serial.uart import Uart
 from vc4lab.soc.devices.smi import Smi
+from vc4lab.soc.devices.sound.pcm import Pcm
+from vc4lab.soc.devices.sound.pwm import Pwm
 from vc4lab.soc.devices.timers import ArmTimer, SystemTimer
-from vc4lab.soc.devices.uart import ENABLE as UART_ENABLE
-from vc4lab.soc.devices.uart import Uart
-from vc4lab.soc.devices.usb import Usb
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
 from vc4lab.soc.display.connector import Connector, hotplug_pin
 from vc4lab.soc.display.display_blocks import DisplayBlocks
-from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.events import MachineListeners, V3DMade
 from vc4lab.soc.frames import FrameCounter
+from vc4lab.soc.inspect.display_lint import DisplayLint
+from vc4lab.soc.inspect.places import Places
+from vc4lab.soc.media.card_slot import CardSlot
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.options import MachineOptions
-from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.emmc import Emmc
 from vc4lab.soc.sd.sd_card import SdCard
 from vc4lab.soc.sd.sdhost import SdHost
-from vc4lab.soc.videocore.clock_rates import CORE, PIXEL, V3D_CLOCK, VEC
-from vc4lab.soc.videocore.clock_rates import UART as UART_CLOCK
 from vc4lab.soc.videocore.edid import edid_block
 from vc4lab.soc.videocore.framebuffer import Screen
 from vc4lab.soc.videocore.mailbox import ANSWER_NS, Mailbox

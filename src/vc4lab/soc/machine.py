@@ -21,23 +21,23 @@ from vc4lab.soc.board_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.firmware import open_slot, place_plan, plan_boot
 from vc4lab.soc.clock import NANOSECONDS
-from vc4lab.soc.cores.turns import Turns
 from vc4lab.soc.devices.interrupts import SMI
-from vc4lab.soc.devices.serial import SerialPort
-from vc4lab.soc.devices.wrong_bank import wrong_bank, wrong_bank_text
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.events import RunEnded, Vsync
 from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.inspect.watchdog import Watchdog, line_name
+from vc4lab.soc.inspect.wrong_bank import wrong_bank, wrong_bank_text
 from vc4lab.soc.options import TODAY, MachineOptions, with_firmware
-from vc4lab.soc.pace import Pace
 from vc4lab.soc.result import RunResult, Stop
-from vc4lab.soc.run_end import RunEnd
+from vc4lab.soc.slices.pace import Pace
+from vc4lab.soc.slices.run_end import RunEnd
+from vc4lab.soc.slices.turns import Turns
 from vc4lab.soc.videocore.framebuffer import Screen
-from vc4lab.soc.watchdog import Watchdog, line_name
 
 if TYPE_CHECKING:
-    from vc4lab.soc.address.guards import GuardZones
     from vc4lab.soc.caches.caches import Caches
     from vc4lab.soc.cores.cpu import Cpu
+    from vc4lab.soc.inspect.guards import GuardZones
 
 CALM_AFTER = NANOSECONDS // 2
 """Guest time without a sign of life after which a program need not be exactly at the wall's."""
@@ -188,7 +188,7 @@ class Machine:
         self.places.find(path, self.plan)
         self.places.follow(lambda: self.cpu)
         if self.plan.cleans_caches:
-            from vc4lab.soc.address.kernel_places import KernelPlaces
+            from vc4lab.soc.inspect.kernel_places import KernelPlaces
 
             self.places.kernel = KernelPlaces(self.memory, self.plan, lambda: self.cpu)
         if options.caches is not None:
@@ -198,7 +198,7 @@ class Machine:
             self._end.before.append(self.caches.data.drain)
             self.listeners.v3d_made.subscribe(self.caches.adopt)
         if self.reporter.strict:
-            from vc4lab.soc.address.guards import GuardZones
+            from vc4lab.soc.inspect.guards import GuardZones
 
             self.guards = GuardZones(hardware)
 

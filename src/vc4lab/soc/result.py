@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.devices.uart import Uart
+from vc4lab.soc.devices.serial.uart import Uart
 from vc4lab.soc.videocore.framebuffer import Screen
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.soc.conftest import KERNELS, CountingV3D
 
 from vc4lab.soc.machine import Machine
-from vc4lab.soc.run_end import Stop
+from vc4lab.soc.slices.run_end import Stop
 
 P, ZERO = 0x3F000000, 0x20000000
 LOCAL = 0x40000000

@@ -7,7 +7,7 @@ import pytest
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.gpio import Gpio
-from vc4lab.soc.devices.mini_uart import Auxiliary
+from vc4lab.soc.devices.serial.mini_uart import Auxiliary
 
 
 def test_fields_are_named_in_traces() -> None:

@@ -7,8 +7,8 @@ import struct
 import pytest
 from tests.support.elf import make_elf
 
-from vc4lab.soc.boot.device_tree import BadTree, device_tree, read_tree
 from vc4lab.soc.boot.firmware import BootError
+from vc4lab.soc.boot.tree.device_tree import BadTree, device_tree, read_tree
 from vc4lab.soc.machine import Machine
 
 CODE = bytes.fromhex("feffffea") * 4

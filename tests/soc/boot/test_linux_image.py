@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.board import BOARDS, MIB
 from vc4lab.soc.boot.boot_extras import BootExtras
-from vc4lab.soc.boot.device_tree import Node, Tree, read_tree, write_tree
 from vc4lab.soc.boot.firmware import BootError, plan_boot
 from vc4lab.soc.boot.linux_image import BadImage, ForeignImage, read_header
+from vc4lab.soc.boot.tree.device_tree import Node, Tree, read_tree, write_tree
 from vc4lab.soc.machine import Machine
 
 PI3, PI2 = BOARDS["pi3"], BOARDS["pi2"]

@@ -15,7 +15,7 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.soc.board import find_board
 from vc4lab.soc.caches.cache_lines import DIRTY
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.v3d.checks.cache_watch import CacheWatch
 from vc4lab.v3d.events import Use

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.host_tools import needs
 
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 
 KERNELS = Path(__file__).parents[1] / "kernels64"

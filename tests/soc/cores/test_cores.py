@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from vc4lab.soc.board_unknowns import DEFAULT_UNKNOWNS
-from vc4lab.soc.cores.code_pages import forget_addresses
+from vc4lab.soc.cores.code.code_pages import forget_addresses
 from vc4lab.soc.cores.cpu import TRANSLATIONS
-from vc4lab.soc.cores.exceptions import ArmException
-from vc4lab.soc.cores.outcome import UnhandledException
+from vc4lab.soc.cores.exceptions.exceptions import ArmException
+from vc4lab.soc.cores.exceptions.outcome import UnhandledException
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.states.state import load_state, save_state
 

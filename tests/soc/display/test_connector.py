@@ -6,8 +6,8 @@ import struct
 from dataclasses import replace
 
 import pytest
-from tests.soc.devices.test_i2c import ADDRESS, CONTROL, DLEN, DONE, ERROR, ON, START, STATUS, Bus
-from tests.soc.devices.test_i2c import read_edid as read
+from tests.soc.devices.buses.test_i2c import ADDRESS, CONTROL, DLEN, DONE, ERROR, ON, START, STATUS, Bus
+from tests.soc.devices.buses.test_i2c import read_edid as read
 from tests.soc.videocore.test_properties import call
 
 from vc4lab.scanout.timings import NEGATIVE_H, NEGATIVE_V, POSITIVE_H, POSITIVE_V, STANDARD, Timing, timing_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.soc.sd.host import Host, pattern
 
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine
 
 HALT = bytes.fromhex("feffffea")

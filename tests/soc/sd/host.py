@@ -7,7 +7,7 @@ import struct
 from tests.support.guest_time import skip_to_event
 
 from vc4lab.soc.machine import Machine
-from vc4lab.soc.sd.sd_medium import SECTOR
+from vc4lab.soc.media.sd_medium import SECTOR
 
 EMMC, IRQ, DMA = 0x300000, 0xB200, 0x7000
 ARG2, BLKSIZECNT, ARG1, CMDTM, RESP, DATA, STATUS = 0, 4, 8, 12, 16, 32, 36

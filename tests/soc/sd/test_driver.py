@@ -35,7 +35,7 @@ from tests.soc.sd.host import (
 )
 from tests.support.guest_time import skip_to_event
 
-from vc4lab.soc.sd.sd_medium import SECTOR
+from vc4lab.soc.media.sd_medium import SECTOR
 
 
 def test_identification(make):

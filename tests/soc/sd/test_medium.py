@@ -9,7 +9,7 @@ import pytest
 from tests.soc.sd.host import BAD_DATA, BUSY, NO_DATA, READ, SHORT, WRITE, Host, codes, pattern
 
 from vc4lab.soc.machine import Stop
-from vc4lab.soc.sd.sd_medium import SECTOR, ImageFile, Overlay
+from vc4lab.soc.media.sd_medium import SECTOR, ImageFile, Overlay
 from vc4lab.soc.states.state import StateError, load_state, save_state
 
 
@@ -78,8 +78,8 @@ def test_the_image_goes_away(host, image, monkeypatch):
 
 
 def test_a_full_overlay(host, monkeypatch):
-    monkeypatch.setattr("vc4lab.soc.sd.sd_medium.MAX_KEPT", 2)
-    monkeypatch.setattr("vc4lab.soc.sd.sd_medium.MAX_RANGES", 1)
+    monkeypatch.setattr("vc4lab.soc.media.sd_medium.MAX_KEPT", 2)
+    monkeypatch.setattr("vc4lab.soc.media.sd_medium.MAX_RANGES", 1)
     host.write_block(1, pattern(1))
     host.write_block(2, pattern(1))
     host.write_block(2, pattern(2))

@@ -31,7 +31,7 @@ from tests.soc.sd.host import (
     pattern,
 )
 
-from vc4lab.soc.sd.sd_medium import SECTOR
+from vc4lab.soc.media.sd_medium import SECTOR
 
 
 def test_no_card(make):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.soc.conftest import KERNELS, CountingV3D
 
 from vc4lab.soc.address.polling import PollState
-from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.states.state import StateError, load_state, save_state
 from vc4lab.soc.states.state_cpu64 import PSTATE, is_sane, restore_cpu, snapshot_cpu

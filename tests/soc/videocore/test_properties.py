@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from vc4lab.soc.inspect.watchdog import LINE_NAMES
 from vc4lab.soc.videocore.properties import tag_table
-from vc4lab.soc.watchdog import LINE_NAMES
 
 AT = 0x100000
 P = 0x3F000000

@@ -1,1 +1,1 @@
-"""Addresses: how register blocks are declared, what is at an address, where nothing is, names."""
+"""Addresses: how register blocks are declared, what is at an address, and where nothing is."""

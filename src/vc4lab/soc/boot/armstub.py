@@ -15,9 +15,9 @@ import struct
 from vc4lab.diagnostics import Reporter
 from vc4lab.files import size_text
 from vc4lab.soc.boot.boot_plan import Piece
-from vc4lab.soc.boot.card import Card
 from vc4lab.soc.boot.config_txt import Config, printable
 from vc4lab.soc.boot.foreign_file import foreign_file
+from vc4lab.soc.media.card import Card
 
 MARK, MARK_AT = 0x5AFE570B, 0xF0
 LARGEST_STUB = 1 << 20

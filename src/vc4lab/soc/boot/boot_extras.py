@@ -9,8 +9,8 @@ from typing import TypeGuard
 from vc4lab.files import read_up_to
 from vc4lab.ranges import ADDRESS
 from vc4lab.soc.boot.boot_plan import HostFile
-from vc4lab.soc.boot.card import Card
 from vc4lab.soc.boot.config_txt import Config
+from vc4lab.soc.media.card import Card
 
 LONGEST_COMMAND_LINE = 1024
 RAMDISK, DEVICE_TREE = "/initrd", "/dtb"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.soc.boot.display_modes import CEA, DEFAULT_MODE, DMT, LONGEST_SIDE, MODES
 from vc4lab.soc.devices.gpio import PULL_UP_AT_RESET
-from vc4lab.soc.videocore.display_modes import CEA, DEFAULT_MODE, DMT, LONGEST_SIDE, MODES
 
 LONGEST_FILE = 1 << 20
 LONGEST_LINE = 98

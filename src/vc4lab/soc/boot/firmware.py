@@ -15,15 +15,15 @@ from vc4lab.soc.boot.armstub import armstub
 from vc4lab.soc.boot.boot_error import BootError, boot_error
 from vc4lab.soc.boot.boot_extras import LONGEST_COMMAND_LINE, BootExtras, CardWithExtras, is_extra
 from vc4lab.soc.boot.boot_plan import ATAGS, RAMDISK_NAME, BootPlan, Piece, arm_memory, atags
-from vc4lab.soc.boot.card import BareImage, Card, FolderCard
 from vc4lab.soc.boot.config_txt import LONGEST_FILE, Config, parse_config
-from vc4lab.soc.boot.device_tree import BadTree, complete, device_tree, read_tree, write_tree
 from vc4lab.soc.boot.foreign_file import foreign_file
 from vc4lab.soc.boot.kernel import LED_CODES, Kernel, read_kernel
-from vc4lab.soc.boot.tree_changes import changed
+from vc4lab.soc.boot.tree.device_tree import BadTree, complete, device_tree, read_tree, write_tree
+from vc4lab.soc.boot.tree.tree_changes import changed
 from vc4lab.soc.devices.gpio import PinLevel
-from vc4lab.soc.sd.card_slot import CardSlot
-from vc4lab.soc.sd.fat import BadCard, FatCard, looks_like_card
+from vc4lab.soc.media.card import BareImage, Card, FolderCard
+from vc4lab.soc.media.card_slot import CardSlot
+from vc4lab.soc.media.fat import BadCard, FatCard, looks_like_card
 from vc4lab.soc.videocore.videocore import SERIAL_NUMBER
 
 __all__ = ["LED_CODES", "BootError", "BootPlan", "plan_boot"]

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.files import size_text
-from vc4lab.soc.address.symbols import BadElf, read_elf
 from vc4lab.soc.board import MIB, Board
 from vc4lab.soc.boot.boot_error import boot_error
 from vc4lab.soc.boot.boot_plan import arm_memory
-from vc4lab.soc.boot.card import BareImage, Card
 from vc4lab.soc.boot.config_txt import Config
 from vc4lab.soc.boot.foreign_file import foreign_file
 from vc4lab.soc.boot.instruction_set import seems_wide
@@ -25,6 +23,8 @@ from vc4lab.soc.boot.linux_image import (
     read_header,
     unpack,
 )
+from vc4lab.soc.boot.symbols import BadElf, read_elf
+from vc4lab.soc.media.card import BareImage, Card
 
 LOAD_ADDRESS, LOAD_ADDRESS_64 = 0x8000, 0x80000
 LED_CODES = {

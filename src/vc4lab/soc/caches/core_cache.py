@@ -7,8 +7,8 @@ from typing import Any
 from vc4lab.soc.caches.cache_lines import hooks
 from vc4lab.soc.caches.data_cache import DataCache
 from vc4lab.soc.caches.page_tables import Mapping32, Mapping64
+from vc4lab.soc.cores.code.traps import Action, Trap
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.traps import Action, Trap
 
 CLEAN, INVALIDATE = 1, 2
 

@@ -1,1 +1,1 @@
-"""Processor cores: the engine, exceptions, HYP mode, turns and waits."""
+"""Processor cores: the engine, exceptions, HYP mode, code that is trapped."""

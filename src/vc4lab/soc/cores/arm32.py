@@ -11,8 +11,6 @@ from typing import Any
 
 from unicorn import arm_const as arm
 
-from vc4lab.soc.cores import alignment, exclusives, hyp, memory_types
-from vc4lab.soc.cores.alignment_words import CHECKED, FREE, LEGACY
 from vc4lab.soc.cores.arm32_words import (
     THUMB_WAITS,
     YIELD_THUMB,
@@ -23,10 +21,25 @@ from vc4lab.soc.cores.arm32_words import (
     is_security_register,
     leads_to_nothing,
 )
-from vc4lab.soc.cores.code_pages import PAGE
+from vc4lab.soc.cores.code import exclusives
+from vc4lab.soc.cores.code.code_pages import PAGE
+from vc4lab.soc.cores.code.native_counter import NativeCounter
+from vc4lab.soc.cores.code.native_places import NativePlace
+from vc4lab.soc.cores.code.traps import (
+    ARM_TRAPS,
+    HYP_MISTAKE_TRAPS,
+    HYP_TRAPS,
+    IDENTITY_TRAPS,
+    Action,
+    Trap,
+    means,
+)
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.engine_calls import RegisterBatch
-from vc4lab.soc.cores.exceptions import (
+from vc4lab.soc.cores.engine import alignment, memory_types
+from vc4lab.soc.cores.engine.alignment_words import CHECKED, FREE, LEGACY
+from vc4lab.soc.cores.engine.engine_calls import RegisterBatch
+from vc4lab.soc.cores.exceptions import hyp
+from vc4lab.soc.cores.exceptions.exceptions import (
     ABORTS,
     ENGINE_DATA,
     ENGINE_HVC,
@@ -52,17 +65,6 @@ from vc4lab.soc.cores.exceptions import (
     ExceptionEntry,
 )
 from vc4lab.soc.cores.hyp_core import HypCore
-from vc4lab.soc.cores.native_counter import NativeCounter
-from vc4lab.soc.cores.native_places import NativePlace
-from vc4lab.soc.cores.traps import (
-    ARM_TRAPS,
-    HYP_MISTAKE_TRAPS,
-    HYP_TRAPS,
-    IDENTITY_TRAPS,
-    Action,
-    Trap,
-    means,
-)
 
 HYP_ACTIONS = frozenset(trap.action for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS)
 PLAIN_TRAPS = ARM_TRAPS + IDENTITY_TRAPS

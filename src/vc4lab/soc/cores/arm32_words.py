@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from vc4lab.soc.cores.code.traps import HYP_REGISTERS, Action, timer_read, timer_write
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, timer_read, timer_write
 
 THUMB_WAITS = WFE_THUMB, YIELD_THUMB = 0xBF20, 0xBF10
 """WFE and YIELD; those of A32: `native_events.py`."""

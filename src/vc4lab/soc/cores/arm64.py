@@ -13,13 +13,36 @@ from typing import Any
 
 from unicorn import arm64_const as a64
 
-from vc4lab.soc.cores import alignment, exclusives, float_trap, memory_types, mmu_switch
 from vc4lab.soc.cores.a53_registers import A53Registers
-from vc4lab.soc.cores.alignment_words import CHECKED, FREE
-from vc4lab.soc.cores.arm64_entry import HCR, MASKED, SCR, SCTLR, VBAR, Arm64Entry, Syndrome, SystemRegister
+from vc4lab.soc.cores.code import exclusives, float_trap, mmu_switch
+from vc4lab.soc.cores.code.native_counter import ON_SYSTEM_INSTRUCTION, NativeCounter
+from vc4lab.soc.cores.code.native_places import NativePlace
+from vc4lab.soc.cores.code.traps import (
+    A64_READS,
+    A64_TRAPS,
+    HYP_REGISTERS,
+    ZERO_TRAPS,
+    Action,
+    Trap,
+    means,
+    timer_read,
+    timer_write,
+)
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.engine_calls import NO_FAULT
-from vc4lab.soc.cores.exceptions import (
+from vc4lab.soc.cores.engine import alignment, memory_types
+from vc4lab.soc.cores.engine.alignment_words import CHECKED, FREE
+from vc4lab.soc.cores.engine.engine_calls import NO_FAULT
+from vc4lab.soc.cores.exceptions.arm64_entry import (
+    HCR,
+    MASKED,
+    SCR,
+    SCTLR,
+    VBAR,
+    Arm64Entry,
+    Syndrome,
+    SystemRegister,
+)
+from vc4lab.soc.cores.exceptions.exceptions import (
     ABORTS,
     ENGINE_BKPT,
     ENGINE_DATA,
@@ -32,22 +55,9 @@ from vc4lab.soc.cores.exceptions import (
     SCTLR_M,
     ArmException,
 )
+from vc4lab.soc.cores.exceptions.native_entry import EC_DATA, EC_PREFETCH, EC_SVC, IL, NativeEntry
+from vc4lab.soc.cores.exceptions.outcome import Outcome
 from vc4lab.soc.cores.generic_timer import FREQUENCY
-from vc4lab.soc.cores.native_counter import ON_SYSTEM_INSTRUCTION, NativeCounter
-from vc4lab.soc.cores.native_entry import EC_DATA, EC_PREFETCH, EC_SVC, IL, NativeEntry
-from vc4lab.soc.cores.native_places import NativePlace
-from vc4lab.soc.cores.outcome import Outcome
-from vc4lab.soc.cores.traps import (
-    A64_READS,
-    A64_TRAPS,
-    HYP_REGISTERS,
-    ZERO_TRAPS,
-    Action,
-    Trap,
-    means,
-    timer_read,
-    timer_write,
-)
 from vc4lab.soc.native import FOREVER
 
 CNTFRQ, CNTHCTL, CPACR = (14, 0, 3, 3, 0), (14, 1, 3, 4, 0), (1, 0, 3, 0, 2)

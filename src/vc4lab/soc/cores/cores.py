@@ -10,12 +10,22 @@ from collections.abc import Callable
 from vc4lab.soc.address.bus import Bus, Polled
 from vc4lab.soc.boot.boot_plan import BootPlan
 from vc4lab.soc.clock import FAR
-from vc4lab.soc.cores.code_pages import forget_addresses
+from vc4lab.soc.cores.code.code_pages import forget_addresses
+from vc4lab.soc.cores.code.native_events import (
+    CALM,
+    CURRENT,
+    EVENTS,
+    NAP,
+    NAPS,
+    RETURNS,
+    RUNNING,
+    STUB,
+    Events,
+)
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.exceptions import ArmException
+from vc4lab.soc.cores.exceptions.exceptions import ArmException
+from vc4lab.soc.cores.exceptions.outcome import InterruptStorm, UnhandledException
 from vc4lab.soc.cores.idle import IdleLoop
-from vc4lab.soc.cores.native_events import CALM, CURRENT, EVENTS, NAP, NAPS, RETURNS, RUNNING, STUB, Events
-from vc4lab.soc.cores.outcome import InterruptStorm, UnhandledException
 from vc4lab.soc.cores.steady import SteadyWait
 from vc4lab.soc.native import SliceCounter
 

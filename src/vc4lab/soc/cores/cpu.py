@@ -22,19 +22,26 @@ from typing import Any
 from vc4lab.listeners import Listeners
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.address.polling import CoreRegisters
-from vc4lab.soc.cores.code_pages import CodePages
-from vc4lab.soc.cores.engine_calls import MONITOR_AT_32, MONITOR_AT_64, NO_FAULT, EngineCalls, RegisterBatch
-from vc4lab.soc.cores.exceptions import (
+from vc4lab.soc.cores.code.code_pages import CodePages
+from vc4lab.soc.cores.code.native_events import NativeEvents
+from vc4lab.soc.cores.code.traps import A64_TRAPS, ARM_TRAPS, HYP_REGISTERS, Action, CoreLinks, means
+from vc4lab.soc.cores.engine.engine_calls import (
+    MONITOR_AT_32,
+    MONITOR_AT_64,
+    NO_FAULT,
+    EngineCalls,
+    RegisterBatch,
+)
+from vc4lab.soc.cores.exceptions.exceptions import (
     INSTRUCTIONS_PER_EXCEPTION,
     SCTLR_C,
     SCTLR_M,
     ArmException,
     ExceptionTaken,
 )
-from vc4lab.soc.cores.native_entry import ON_EXCEPTION, batch_members
-from vc4lab.soc.cores.native_events import NativeEvents
-from vc4lab.soc.cores.open_exceptions import OpenExceptions
-from vc4lab.soc.cores.outcome import (
+from vc4lab.soc.cores.exceptions.native_entry import ON_EXCEPTION, batch_members
+from vc4lab.soc.cores.exceptions.open_exceptions import OpenExceptions
+from vc4lab.soc.cores.exceptions.outcome import (
     ABORTED,
     FAULTS,
     TAKEN,
@@ -45,7 +52,6 @@ from vc4lab.soc.cores.outcome import (
     UnhandledException,
 )
 from vc4lab.soc.cores.strict_core import StrictCore
-from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, HYP_REGISTERS, Action, CoreLinks, means
 from vc4lab.soc.native import SliceCounter, words_of
 
 TRANSLATIONS = 32 << 20

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.soc.board import Board
     from vc4lab.soc.boot.boot_plan import BootPlan
+    from vc4lab.soc.cores.code.traps import CoreLinks
     from vc4lab.soc.cores.cpu import Cpu
-    from vc4lab.soc.cores.traps import CoreLinks
     from vc4lab.soc.native import SliceCounter
 
 

@@ -17,10 +17,10 @@ from typing import NamedTuple
 from unicorn.arm_const import UC_ARM_REG_SPSR
 
 from vc4lab.listeners import Listeners
-from vc4lab.soc.cores import hyp
+from vc4lab.soc.cores.code.traps import HYP_MISTAKE_TRAPS, HYP_TRAPS, Action
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.exceptions import HYP, MODE_MASK, MONITOR_VECTORS, THUMB, VBAR, ArmException
-from vc4lab.soc.cores.traps import HYP_MISTAKE_TRAPS, HYP_TRAPS, Action
+from vc4lab.soc.cores.exceptions import hyp
+from vc4lab.soc.cores.exceptions.exceptions import HYP, MODE_MASK, MONITOR_VECTORS, THUMB, VBAR, ArmException
 
 MODE_NAMES = {
     0x10: "user", 0x11: "FIQ", 0x12: "IRQ", 0x13: "supervisor", 0x16: "monitor", 0x17: "abort",

@@ -28,8 +28,8 @@ from vc4lab.simd import (
     unroll,
 )
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.engine_calls import RegisterBatch
-from vc4lab.soc.cores.native_entry import Batch, batch_members
+from vc4lab.soc.cores.engine.engine_calls import RegisterBatch
+from vc4lab.soc.cores.exceptions.native_entry import Batch, batch_members
 from vc4lab.soc.native import LONG, words_of
 
 PLACES = 8

@@ -9,13 +9,14 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from vc4lab.soc.cores import alignment, exclusives, memory_types
-from vc4lab.soc.cores.alignment_words import BY_PAGE, FREE
-from vc4lab.soc.cores.engine_calls import FaultStatus
-from vc4lab.soc.cores.exceptions import SCTLR_A, SCTLR_M, ArmException
-from vc4lab.soc.cores.outcome import Taken, UnhandledException
-from vc4lab.soc.cores.trapped_code import TrappedCode
-from vc4lab.soc.cores.traps import CoreLinks, Trap
+from vc4lab.soc.cores.code import exclusives
+from vc4lab.soc.cores.code.trapped_code import TrappedCode
+from vc4lab.soc.cores.code.traps import CoreLinks, Trap
+from vc4lab.soc.cores.engine import alignment, memory_types
+from vc4lab.soc.cores.engine.alignment_words import BY_PAGE, FREE
+from vc4lab.soc.cores.engine.engine_calls import FaultStatus
+from vc4lab.soc.cores.exceptions.exceptions import SCTLR_A, SCTLR_M, ArmException
+from vc4lab.soc.cores.exceptions.outcome import Taken, UnhandledException
 
 ZERO_SYNDROME = 1 << 8 | 1 << 6 | alignment.ALIGNMENT_FAULT
 """Of cache maintenance, a write."""

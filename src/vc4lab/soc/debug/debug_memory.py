@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vc4lab.soc.address.address_space import WINDOW
 from vc4lab.soc.address.bus import Bus
+from vc4lab.soc.cores.address_space import WINDOW
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.machine import Machine
 

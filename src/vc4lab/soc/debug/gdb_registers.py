@@ -17,9 +17,9 @@ from typing import Any
 from unicorn import arm64_const as a64
 from unicorn import arm_const as arm
 
-from vc4lab.soc.cores import hyp
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.exceptions import HYP, MODE_MASK, SCTLR, VBAR
+from vc4lab.soc.cores.exceptions import hyp
+from vc4lab.soc.cores.exceptions.exceptions import HYP, MODE_MASK, SCTLR, VBAR
 from vc4lab.soc.cores.hyp_core import HypCore
 
 ELR_HYP = "elr_hyp"

@@ -16,17 +16,17 @@ from unicorn import UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
 
 from vc4lab.listeners import Subscription
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.address.address_space import WINDOW
 from vc4lab.soc.address.bus import Bus, RegisterAccess
 from vc4lab.soc.clock import NANOSECONDS
+from vc4lab.soc.cores.address_space import WINDOW
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.exceptions import ExceptionTaken
+from vc4lab.soc.cores.exceptions.exceptions import ExceptionTaken
 from vc4lab.soc.cores.hyp_core import HypCore, HypLeft
 from vc4lab.soc.devices.interrupts import BASIC, LineChange
+from vc4lab.soc.inspect.watchdog import BASIC_NAMES, LINE_NAMES
 from vc4lab.soc.machine import Machine
 from vc4lab.soc.videocore.mailbox import CHANNELS, MailboxMessage
 from vc4lab.soc.videocore.properties import HEADER, tag_table
-from vc4lab.soc.watchdog import BASIC_NAMES, LINE_NAMES
 
 CATEGORIES = ("mmio", "irq", "mailbox", "v3d")
 MAX_TAGS, LONGEST_VALUE, MAX_BYTES = 64, 256, 16

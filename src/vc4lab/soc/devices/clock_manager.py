@@ -15,7 +15,7 @@ from typing import NamedTuple
 from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block, Storage
-from vc4lab.soc.videocore import clock_rates
+from vc4lab.soc.boot import clock_rates
 
 PASSWORD = 0x5A000000
 CRYSTAL = 19_200_000

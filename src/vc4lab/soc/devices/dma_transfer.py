@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vc4lab.memory import BUS_PERIPHERALS, GuestMemory
-from vc4lab.soc.address.address_space import WINDOW
 from vc4lab.soc.address.bus import Bus
+from vc4lab.soc.cores.address_space import WINDOW
 
 DEST_INC, DEST_WIDE, DEST_DREQ, DEST_IGNORE = 1 << 4, 1 << 5, 1 << 6, 1 << 7
 SRC_INC, SRC_WIDE, SRC_DREQ, SRC_IGNORE = 1 << 8, 1 << 9, 1 << 10, 1 << 11

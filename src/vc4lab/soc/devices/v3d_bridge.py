@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory.host import Circles, give_back
 from vc4lab.soc.address.block import Block
-from vc4lab.soc.cores.early_reads import EarlyReads, spans_of
+from vc4lab.soc.cores.engine.early_reads import EarlyReads, spans_of
 from vc4lab.soc.devices.interrupts import V3D as V3D_LINE
 from vc4lab.soc.devices.interrupts import InterruptController
 from vc4lab.soc.devices.v3d_time import V3DTime

@@ -14,8 +14,8 @@ from vc4lab.soc.videocore.edid import edid_of
 
 if TYPE_CHECKING:
     from vc4lab.soc.board import Board
+    from vc4lab.soc.devices.buses.i2c import Monitor
     from vc4lab.soc.devices.gpio import Gpio
-    from vc4lab.soc.devices.i2c import Monitor
     from vc4lab.soc.videocore.videocore import VideoCore
 
 HOTPLUG_PIN = 4

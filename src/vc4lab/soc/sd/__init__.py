@@ -1,1 +1,1 @@
-"""The SD controller, the card, and what holds the card's blocks."""
+"""The SD controllers and the card; `media/` holds its blocks."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.soc.sd.sd_medium import SECTOR, UNIT, CardFile, Overlay, OverlayFull
+from vc4lab.soc.media.sd_medium import SECTOR, UNIT, CardFile, Overlay, OverlayFull
 from vc4lab.soc.sd.sd_registers import CID, SCR, csd, sd_status, switch_status
 
 IDLE, READY, IDENT, STANDBY, TRANSFER, DATA, RECEIVE, PROGRAM, DISCONNECT, INACTIVE = range(10)

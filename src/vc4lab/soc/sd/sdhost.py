@@ -14,8 +14,8 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.registers import Poll, Register
 from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.devices.interrupts import SDHOST, InterruptController
+from vc4lab.soc.media.sd_medium import SECTOR
 from vc4lab.soc.sd.sd_card import SdCard
-from vc4lab.soc.sd.sd_medium import SECTOR
 from vc4lab.soc.sd.waiting import NONE, NOTHING, READ, WRITE, SdController
 
 # SDCMD

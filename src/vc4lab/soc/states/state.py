@@ -26,7 +26,7 @@ from vc4lab.soc.cores.generic_timer import UNITS
 from vc4lab.soc.devices.timers import ArmTimer
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.machine import Machine
-from vc4lab.soc.sd.sd_medium import MAX_KEPT, MAX_RANGES, SECTOR
+from vc4lab.soc.media.sd_medium import MAX_KEPT, MAX_RANGES, SECTOR
 from vc4lab.soc.states import state_cpu, state_cpu64
 from vc4lab.soc.states.state_cores import check_core, snapshot_core
 from vc4lab.soc.states.state_ram import (

@@ -12,9 +12,18 @@ from typing import Any
 from unicorn import UcError
 from unicorn import arm_const as arm
 
-from vc4lab.soc.cores import hyp
 from vc4lab.soc.cores.arm32 import Arm32
-from vc4lab.soc.cores.exceptions import ABORT, FIQ, HYP, IRQ, MODE_MASK, SUPERVISOR, SYSTEM, UNDEFINED
+from vc4lab.soc.cores.exceptions import hyp
+from vc4lab.soc.cores.exceptions.exceptions import (
+    ABORT,
+    FIQ,
+    HYP,
+    IRQ,
+    MODE_MASK,
+    SUPERVISOR,
+    SYSTEM,
+    UNDEFINED,
+)
 from vc4lab.soc.cores.hyp_core import HypCore
 
 NAMES: dict[str, int] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vc4lab.soc.boot.clock_rates import HDMI_STATE, PIXEL, VEC
 from vc4lab.soc.devices.power import TEMPERATURE
-from vc4lab.soc.videocore.clock_rates import HDMI_STATE, PIXEL, VEC
 from vc4lab.soc.videocore.properties import tag
 from vc4lab.soc.videocore.videocore import DOMAINS, VideoCore
 

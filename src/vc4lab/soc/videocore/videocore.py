@@ -10,11 +10,11 @@ from vc4lab.memory import GuestMemory
 from vc4lab.soc.board import Board
 from vc4lab.soc.board_unknowns import Unknowns
 from vc4lab.soc.boot.boot_plan import arm_memory, vc_memory
+from vc4lab.soc.boot.clock_rates import HIGHEST_RATE, V3D_CLOCK, rates_at_start
 from vc4lab.soc.boot.config_txt import Config
 from vc4lab.soc.boot.linked_for_zero import LinkedForZero
 from vc4lab.soc.clock import Clock
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
-from vc4lab.soc.videocore.clock_rates import HIGHEST_RATE, V3D_CLOCK, rates_at_start
 from vc4lab.soc.videocore.framebuffer import BGR, LARGEST_SIDE, RGB, Framebuffer, Geometry
 from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
 

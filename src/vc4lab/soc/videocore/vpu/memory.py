@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vc4lab.memory import GuestMemory
 from vc4lab.memory.guest import BUS_PERIPHERALS
-from vc4lab.soc.address.address_space import WINDOW
 from vc4lab.soc.address.bus import Bus
+from vc4lab.soc.cores.address_space import WINDOW
 from vc4lab.soc.devices.dma_transfer import ADDRESS_MASK
 
 

@@ -1,0 +1,1 @@
+"""The device tree: read, overlaid, changed by config.txt."""

@@ -1,0 +1,1 @@
+"""The CPU engine (Unicorn): calls into it, and functions of its own that are replaced."""

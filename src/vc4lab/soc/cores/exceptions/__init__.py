@@ -1,0 +1,1 @@
+"""Exceptions: how they are taken, and how a slice ends."""

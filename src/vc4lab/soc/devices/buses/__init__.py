@@ -1,0 +1,1 @@
+"""Buses to which little or nothing is attached."""

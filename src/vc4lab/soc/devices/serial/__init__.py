@@ -1,0 +1,1 @@
+"""The UARTs and the serial line."""

@@ -1,0 +1,1 @@
+"""Sound: PWM, PCM and its recording."""

@@ -1,0 +1,1 @@
+"""What looks at a whole board: names of addresses, guard zones, hints, hangs."""

@@ -1,0 +1,1 @@
+"""SD cards on the host: folders and images with a FAT file system."""
