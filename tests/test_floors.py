@@ -126,30 +126,32 @@ def test_imports_make_no_circles() -> None:
     assert not found, "; ".join(" and ".join(sorted(circle)) for circle in found)
 
 
-def drawn_blocks() -> list[list[str]]:
-    """The blocks of v3d/, and the modules beside them, as its README draws them: the lowest first.
+def drawn_blocks(package: str) -> list[list[str]]:
+    """The folders of a package, and the modules beside them, as its README draws them: the lowest first.
 
     A line with a deeper indent goes on with the one above it.
     """
+    page = (SOURCES / package / "README.md").read_text()
     lines: list[list[str]] = []
-    for line in V3D_README.read_text().split("```")[1].strip("\n").splitlines():
+    for line in page.split("imports which\n")[1].split("```")[1].strip("\n").splitlines():
         if not line.startswith("   "):
             lines.append([])
         lines[-1] += re.findall(r"\w+", line[:42])
     return lines[::-1]
 
 
-def test_blocks_of_the_v3d_import_only_those_drawn_below() -> None:
-    blocks = drawn_blocks()
+@pytest.mark.parametrize("package", ("v3d", "soc"))
+def test_folders_import_only_those_drawn_below(package: str) -> None:
+    blocks = drawn_blocks(package)
     levels = {name: level for level, names in enumerate(blocks) for name in names}
     assert len(levels) == sum(map(len, blocks))
-    found = {module: targets for module, targets in graph().items() if module.startswith("v3d.")}
+    found = {module: targets for module, targets in graph().items() if module.startswith(f"{package}.")}
     assert {module.split(".")[1] for module in found} == set(levels)
     upward = {
         f"{module} -> {target}"
         for module, targets in found.items()
         for target in targets
-        if target.startswith("v3d.") and not target.endswith("unknowns")
+        if target.startswith(f"{package}.") and not target.endswith("unknowns")
         for one, other in [(module.split(".")[1], target.split(".")[1])]
         if one != other and levels[other] >= levels[one]
         if not levels[one] == levels[other] in (0, len(blocks) - 1)
@@ -163,10 +165,10 @@ def test_the_table_of_the_v3d_has_a_path_in_each_block() -> None:
     assert blocks == set(re.findall(r"`(\w+)/\w+\.py`", table))
 
 
-def test_folders_of_the_v3d_and_the_qpu_stay_small() -> None:
+def test_folders_stay_small() -> None:
     folders = [
         folder
-        for name in ("v3d", "qpu")
+        for name in ("v3d", "qpu", "soc")
         for folder in (SOURCES / name, *(SOURCES / name).rglob("*"))
         if folder.is_dir() and folder.name != "__pycache__"
     ]

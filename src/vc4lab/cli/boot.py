@@ -27,7 +27,7 @@ from vc4lab.ranges import ADDRESS, SECONDS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
-    from vc4lab.soc.devices.gpio import PinLevel
+    from vc4lab.soc.pins import PinLevel
 
 
 class BootCommand(TyperCommand):
@@ -83,7 +83,7 @@ def _unknowns(firmware: Firmware, texts: list[str]) -> Unknowns:
 
 def _pin(text: str) -> PinLevel:
     """`10=1` or `21=0@0.5`."""
-    from vc4lab.soc.devices.gpio import PinLevel
+    from vc4lab.soc.pins import PinLevel
 
     found = re.fullmatch(r"(\d{1,3})=(\d{1,3})(?:@([0-9.eE+-]{1,30}))?", text.strip())
     if found is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MIB = 1 << 20
+SERIAL_NUMBER = 0x0000_0000_00C4_0001
 A53_MIDR = 0x410FD034
 
 

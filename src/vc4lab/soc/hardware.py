@@ -1,7 +1,7 @@
 """A board's blocks put together: their addresses and connections.
 
-The rooms that look at a whole board (`turns.py`, `watchdog.py`, `guards.py`, `caches.py`) know this
-class only; `machine.py` puts them together with it.
+What looks at a whole board (`inspect/`, `caches/`) and what runs its cores (`slices/`) know this class
+only; `machine.py` puts them together with it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,6 @@ from vc4lab.soc.display.connector import Connector, hotplug_pin
 from vc4lab.soc.display.display_blocks import DisplayBlocks
 from vc4lab.soc.events import MachineListeners, V3DMade
 from vc4lab.soc.frames import FrameCounter
-from vc4lab.soc.inspect.display_lint import DisplayLint
-from vc4lab.soc.inspect.places import Places
 from vc4lab.soc.media.card_slot import CardSlot
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.options import MachineOptions
@@ -84,6 +82,10 @@ class Hardware:
         All cores; those after the first are parked until they are released.
     before_slice
         For debuggers: called before each slice.
+    after_rendering
+        Called with the V3D when it has completed a frame, before the frame counts.
+    places
+        Writes an address, with its name in the program if it has one.
     has_caches
         Whether a model of the caches sees each access.
     is_paced
@@ -93,6 +95,7 @@ class Hardware:
     """
 
     before_slice: Callable[[], None] | None = None
+    after_rendering: Callable[[Any], None] | None = None
     has_caches = False
     is_paced = False
 
@@ -104,6 +107,7 @@ class Hardware:
         serial: SerialPort,
         card_slot: CardSlot,
         options: MachineOptions,
+        places: Callable[[int], str],
     ) -> None:
         self.board = board
         self.plan = plan
@@ -118,7 +122,7 @@ class Hardware:
         self.forgiving = options.forgiving
         self._unknowns = options.gpu.unknowns
         self.listeners = MachineListeners()
-        self.places = Places(reporter)
+        self.places = places
         self.linked_for_zero = LinkedForZero(plan)
         self.fake_vsync = self.config.flag("fake_vsync_isr")
         self.bus = Bus(board.peripherals, "P", self.clock, reporter)
@@ -201,7 +205,6 @@ class Hardware:
             board, self.config, self.memory, clock, reporter, self.v3d_bridge, unknowns, self.linked_for_zero
         )
         self.screen = Screen(self.videocore.framebuffer)
-        self.display_lint = DisplayLint(self.videocore.framebuffer, reporter)
         properties = PropertyChannel(self.videocore)
         self.mailbox = Mailbox(
             self.interrupts,
@@ -264,7 +267,6 @@ class Hardware:
             lambda: self.smi.acknowledged,
             self._polls_v3d,
         )
-        self.frames.listeners.append(lambda _count: self.display_lint.picture())
         self.hvs.flipped = self.frames.list_changed
 
     def _unheard(self, properties: PropertyChannel, word: int) -> None:
@@ -298,7 +300,8 @@ class Hardware:
 
     def _render_done(self) -> None:
         """The V3D has completed a frame."""
-        self.display_lint.rendered(self.v3d)
+        if self.after_rendering is not None:
+            self.after_rendering(self.v3d)
         self.frames.render_done()
 
     def _polls_v3d(self) -> bool:

@@ -25,6 +25,8 @@ from vc4lab.soc.devices.interrupts import SMI
 from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.events import RunEnded, Vsync
 from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.inspect.display_lint import DisplayLint
+from vc4lab.soc.inspect.places import Places
 from vc4lab.soc.inspect.watchdog import Watchdog, line_name
 from vc4lab.soc.inspect.wrong_bank import wrong_bank, wrong_bank_text
 from vc4lab.soc.options import TODAY, MachineOptions, with_firmware
@@ -129,6 +131,7 @@ class Machine:
         options = chosen(options, single)
         found = find_board(options.board)
         reporter = reporter if reporter is not None else Reporter()
+        self.places = Places(reporter)
         hardware = self.hardware = Hardware(
             found,
             plan_boot(path, found, reporter, options.extras, options.pins),
@@ -136,25 +139,25 @@ class Machine:
             serial if serial is not None else SerialPort(),
             open_slot(path, options.card, reporter),
             options,
+            self.places,
         )
         self.board, self.plan, self.config = found, hardware.plan, hardware.config
         self.reporter, self.listeners = reporter, hardware.listeners
-        self.memory, self.places = hardware.memory, hardware.places
-        self.clock, self.counter = hardware.clock, hardware.counter
+        self.memory, self.clock, self.counter = hardware.memory, hardware.clock, hardware.counter
         self.processors, self.cores = hardware.processors, hardware.cores
         self.bus, self.local_bus = hardware.bus, hardware.local_bus
         self.interrupts, self.local = hardware.interrupts, hardware.local
         self.mailbox, self.videocore = hardware.mailbox, hardware.videocore
         self.v3d_bridge, self.address_space = hardware.v3d_bridge, hardware.address_space
         self.screen, self.frames = hardware.screen, hardware.frames
-        self.display_lint, self.smi = hardware.display_lint, hardware.smi
-        self.serial, self.gpio = hardware.serial, hardware.gpio
+        self.serial, self.gpio, self.smi = hardware.serial, hardware.gpio, hardware.smi
         self.uart, self.mini_uart = hardware.uart, hardware.mini_uart
         self.card_slot, self.emmc = hardware.card_slot, hardware.emmc
         self.pwm, self.pcm, self.dma = hardware.pwm, hardware.pcm, hardware.dma
         self.timer, self.power = hardware.timer, hardware.power
         self._end = RunEnd(hardware, self)
         self.power.on_reset = self._end.reset
+        self.display_lint = DisplayLint(hardware)
         self.frames.listeners.append(self._on_frame)
         self.turns = Turns(hardware, self._end, self._rest)
         self.watchdog = Watchdog(hardware)

@@ -13,7 +13,7 @@ from vc4lab.memory import GuestMemory
 from vc4lab.options import GpuOptions
 from vc4lab.ranges import CACHE_MODES, RAM_CONTENTS, check_word
 from vc4lab.soc.boot.boot_extras import BootExtras
-from vc4lab.soc.devices.gpio import PinLevel
+from vc4lab.soc.pins import PinLevel
 
 TODAY = "today"
 FIRMWARES: Mapping[str, Mapping[str, str]] = {

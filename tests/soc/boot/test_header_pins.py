@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
-from vc4lab.soc.devices.gpio import PinLevel
 from vc4lab.soc.machine import Machine
 from vc4lab.soc.options import MachineOptions
+from vc4lab.soc.pins import PinLevel
 
 HALT, HALT_64 = bytes.fromhex("feffffea"), bytes.fromhex("5f2003d5ffffff17")
 RESTLESS = bytes.fromhex("0000a0e1fdffffea")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.boot.display_modes import CEA, DEFAULT_MODE, DMT, LONGEST_SIDE, MODES
-from vc4lab.soc.devices.gpio import PULL_UP_AT_RESET
+from vc4lab.soc.pins import PULL_UP_AT_RESET
 
 LONGEST_FILE = 1 << 20
 LONGEST_LINE = 98

@@ -10,7 +10,7 @@ from pathlib import Path
 from vc4lab.diagnostics import Reporter
 from vc4lab.files import size_text
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.board import Board
+from vc4lab.soc.board import SERIAL_NUMBER, Board
 from vc4lab.soc.boot.armstub import armstub
 from vc4lab.soc.boot.boot_error import BootError, boot_error
 from vc4lab.soc.boot.boot_extras import LONGEST_COMMAND_LINE, BootExtras, CardWithExtras, is_extra
@@ -20,11 +20,10 @@ from vc4lab.soc.boot.foreign_file import foreign_file
 from vc4lab.soc.boot.kernel import LED_CODES, Kernel, read_kernel
 from vc4lab.soc.boot.tree.device_tree import BadTree, complete, device_tree, read_tree, write_tree
 from vc4lab.soc.boot.tree.tree_changes import changed
-from vc4lab.soc.devices.gpio import PinLevel
 from vc4lab.soc.media.card import BareImage, Card, FolderCard
 from vc4lab.soc.media.card_slot import CardSlot
 from vc4lab.soc.media.fat import BadCard, FatCard, looks_like_card
-from vc4lab.soc.videocore.videocore import SERIAL_NUMBER
+from vc4lab.soc.pins import PinLevel
 
 __all__ = ["LED_CODES", "BootError", "BootPlan", "plan_boot"]
 

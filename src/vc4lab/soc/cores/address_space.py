@@ -1,13 +1,14 @@
-"""What a core finds at its physical addresses: RAM, registers, and where nothing is."""
+"""A core's physical addresses: RAM, registers, and where nothing is."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from vc4lab.diagnostics.unknown import Unknowns
 from vc4lab.soc.address.bus import Bus
 from vc4lab.soc.address.open_bus import OpenBus
 from vc4lab.soc.board import Board
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.inspect.places import Places
 
 WINDOW = 0x01000000
 """Bytes of the peripherals' window."""
@@ -32,7 +33,12 @@ class AddressSpace:
     """
 
     def __init__(
-        self, board: Board, bus: Bus, local: tuple[Bus, int] | None, places: Places, unknowns: Unknowns
+        self,
+        board: Board,
+        bus: Bus,
+        local: tuple[Bus, int] | None,
+        places: Callable[[int], str],
+        unknowns: Unknowns,
     ) -> None:
         self._again = repeats(board, unknowns)
         self._windows = [

@@ -9,19 +9,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from vc4lab.ranges import LEVEL, PIN, SECONDS
+from vc4lab.ranges import LEVEL, PIN
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.devices.interrupts import GPIO, InterruptController
+from vc4lab.soc.pins import PINS, PULL_UP_AT_RESET, PinLevel
 
-PINS = 54
 ALL_PINS = (1 << PINS) - 1
 LOG_LENGTH = 10_000
 """Changes kept; a blinking LED must not eat the host's memory."""
 FUNCTIONS = ("input", "output", "alt5", "alt4", "alt0", "alt1", "alt2", "alt3")
-PULL_UP_AT_RESET = 0x1FF | 7 << 34 | 0xFF << 46
-"""Pins 0 to 8, 34 to 36 and 46 to 53; the others are pulled down or left alone."""
 PULL_UP = 2
 BANKS = ((GPIO, (1 << 28) - 1), (GPIO + 1, 0x3FFFF << 28), (GPIO + 2, 0xFF << 46))
 """Interrupt line → its pins; the line after them is that of all pins."""
@@ -35,23 +33,6 @@ class PinEvent:
     at: int
     pin: int
     level: int
-
-
-@dataclass(frozen=True)
-class PinLevel:
-    """What is connected to a pin from outside from a moment on: 0 or 1, in seconds of guest time.
-
-    Raises ValueError for a pin, a level or a time that there is not.
-    """
-
-    pin: int
-    level: int
-    seconds: float = 0.0
-
-    def __post_init__(self) -> None:
-        PIN.check(self.pin)
-        LEVEL.check(self.level)
-        SECONDS.check(self.seconds)
 
 
 class Gpio(Block):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.diagnostics import Reporter
-from vc4lab.soc.videocore.framebuffer import ALPHA_REVERSED, Framebuffer
+from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.videocore.framebuffer import ALPHA_REVERSED
 
 MAX_LOOKS = 16
 """Pictures that are looked at."""
@@ -16,11 +16,13 @@ TRUE_COLOUR = (24, 32)
 
 
 class DisplayLint:
-    """Hints about the framebuffer of a machine."""
+    """Hints about the framebuffer of a board, whose first pictures it looks at."""
 
-    def __init__(self, framebuffer: Framebuffer, reporter: Reporter) -> None:
-        self._framebuffer = framebuffer
-        self._reporter = reporter
+    def __init__(self, hardware: Hardware) -> None:
+        self._framebuffer = hardware.videocore.framebuffer
+        self._reporter = hardware.reporter
+        hardware.frames.listeners.append(lambda _count: self.picture())
+        hardware.after_rendering = self.rendered
         self._looks = 0
         self._surfaces: set[Any] = set()
         self._nothing = b""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.soc.boot.firmware import BootPlan
+from vc4lab.soc.boot.boot_plan import BootPlan
 from vc4lab.soc.boot.symbols import BadElf, SymbolTable, load_elf
 from vc4lab.soc.cores.cpu import Cpu
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from vc4lab.soc.board import SERIAL_NUMBER
 from vc4lab.soc.videocore.edid import SIZE
 from vc4lab.soc.videocore.properties import tag
 from vc4lab.soc.videocore.vc_memory import FLAG_ZERO
@@ -13,7 +14,6 @@ from vc4lab.soc.videocore.videocore import (
     FIRST_EXPANDER_PIN,
     MAC,
     OTP_WORDS,
-    SERIAL_NUMBER,
     VideoCore,
 )
 
