@@ -140,7 +140,7 @@ def drawn_blocks(package: str) -> list[list[str]]:
     return lines[::-1]
 
 
-@pytest.mark.parametrize("package", ("v3d", "soc"))
+@pytest.mark.parametrize("package", ["v3d", "soc"])
 def test_folders_import_only_those_drawn_below(package: str) -> None:
     blocks = drawn_blocks(package)
     levels = {name: level for level, names in enumerate(blocks) for name in names}
