@@ -12,13 +12,22 @@ from vc4lab.soc.cores.exceptions.exceptions import ArmException
 from vc4lab.soc.machine import Machine
 from vc4lab.soc.states.state import save_state
 
-KERNELS = Path(__file__).parents[1] / "kernels"
+FOLDER = Path(__file__).parents[1]
+KERNELS, KERNELS64 = FOLDER / "kernels", FOLDER / "kernels64"
 NEXT_TICK, NOP = 0xEE0EBF13, 0xE320F000
 """mcr p15, 0, r11, c14, c3, 0: the last one is that of the handler of four_ticks."""
 
 
 def four_cores(tmp_path: Path, name: str, native: bool, board: str = "pi2", handler: int = 0) -> Machine:
-    """`handler`: what stands in place of the instruction that sets the next tick."""
+    """`handler`: what stands in place of the instruction that sets the next tick.
+
+    `board` "wide": a Pi 3 in AArch64 state.
+    """
+    if board == "wide":
+        (tmp_path / "kernel8.img").write_bytes((KERNELS64 / f"{name}.img").read_bytes())
+        started = Machine(tmp_path, "pi3")
+        started.turns._native._serves &= native
+        return started
     image = bytearray((KERNELS / f"{name}.img").read_bytes())
     if handler:
         at = image.rindex(struct.pack("<I", NEXT_TICK))
@@ -39,7 +48,14 @@ def end(started: Machine, tmp_path: Path) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize(
-    ("name", "board"), [("four_ticks", "pi2"), ("four_ticks", "pi3"), ("four_timers", "pi2")]
+    ("name", "board"),
+    [
+        ("four_ticks", "pi2"),
+        ("four_ticks", "pi3"),
+        ("four_ticks", "wide"),
+        ("four_locks", "wide"),
+        ("four_timers", "pi2"),
+    ],
 )
 def test_interrupts_come_as_in_rounds_of_python(tmp_path, name, board):
     """Also one that is due in the middle of a round, to a core whose turn comes after that."""
@@ -53,14 +69,16 @@ def test_interrupts_come_as_in_rounds_of_python(tmp_path, name, board):
     assert found[0] == found[1]
 
 
-def test_a_tick_is_no_turn_of_python(tmp_path):
-    started = four_cores(tmp_path, "four_ticks", native=True)
+@pytest.mark.parametrize("board", ["pi2", "wide"])
+def test_a_tick_is_no_turn_of_python(tmp_path, board):
+    """In AArch64 state from each level and stack pointer."""
+    started = four_cores(tmp_path, "four_ticks", native=True, board=board)
     started.run(seconds=0.01)
     taken, slices = [cpu.exceptions_taken for cpu in started.cores], started.turns.slices
     before = started.turns.native_slices
     started.run(seconds=0.03)
     ticks = sum(cpu.exceptions_taken for cpu in started.cores) - sum(taken)
-    assert ticks > 800, "up to 30 ms / 97 us on core 0, and so on"
+    assert ticks > 800, "up to 30 ms / 97 us (99 in AArch64 state) on core 0, and so on"
     python = started.turns.slices - slices - (started.turns.native_slices - before)
     assert python < ticks / 10
 

@@ -351,7 +351,7 @@ class Arm32(Cpu):
         return False
 
     @property
-    def entry_batches(self) -> tuple[RegisterBatch, RegisterBatch] | None:
+    def entry_batches(self) -> tuple[RegisterBatch, list[RegisterBatch]]:
         return self._entry_of_exceptions.batches
 
     def handler_at(self, vector: int) -> int:

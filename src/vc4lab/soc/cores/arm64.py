@@ -31,9 +31,11 @@ from vc4lab.soc.cores.code.traps import (
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.engine import alignment, memory_types
 from vc4lab.soc.cores.engine.alignment_words import CHECKED, FREE
-from vc4lab.soc.cores.engine.engine_calls import NO_FAULT
+from vc4lab.soc.cores.engine.engine_calls import NO_FAULT, RegisterBatch
 from vc4lab.soc.cores.exceptions.arm64_entry import (
+    FIQ_VECTOR,
     HCR,
+    IRQ_VECTOR,
     MASKED,
     SCR,
     SCTLR,
@@ -70,7 +72,6 @@ LEVEL_OP1 = {1: 0, 2: 4, 3: 6}
 """Op1 of an exception level's system registers."""
 LEVEL = 3 << 2
 """The exception level in PSTATE."""
-IRQ_VECTOR, FIQ_VECTOR = 0x080, 0x100
 EC_UNKNOWN, EC_HVC, EC_BRK, EC_MISALIGNED_PC = 0x00, 0x16, 0x3C, 0x22
 INTERRUPTS = (ArmException.IRQ, ArmException.FIQ)
 _EMULATED = A64_TRAPS + A64_READS + float_trap.FLOAT_TRAPS + exclusives.WIDE_TRAPS + ZERO_TRAPS
@@ -123,7 +124,7 @@ class Arm64(Cpu):
 
     def _install_hooks(self) -> None:
         self._entries = Arm64Entry(self.calls)
-        self._place = self.calls.batch(self.SYSTEM, (self.PC, self.STATUS))
+        self._place = self.calls.batch(self.SYSTEM, (self.PC, self.STATUS, HCR, SCR))
         super()._install_hooks()
         self._trust_system_code()
         timer = self.links.timer
@@ -131,7 +132,13 @@ class Arm64(Cpu):
             self._pages.more_traps += A64_READS
             return
         self._counter = NativeCounter(
-            self.links.bus, timer, self.calls, other=self._read_other, changed=self._timer_written
+            self.links.bus,
+            timer,
+            self.calls,
+            other=self._read_other,
+            changed=self._timer_written,
+            status=self.STATUS,
+            core_number=self.affinity + self.number,
         )
         hook = self._counter.hook
         self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *hook, a64.UC_ARM64_INS_MRS)
@@ -190,7 +197,7 @@ class Arm64(Cpu):
         return int(self.engine.reg_read(self.STATUS)) >> 2 & 3
 
     def refresh(self) -> None:
-        self.pc, self.cpsr = self._place.read()
+        self.pc, self.cpsr, *_routing = self._place.read()
 
     def _entry(self) -> int:
         return self.pc
@@ -247,6 +254,10 @@ class Arm64(Cpu):
     @property
     def mask_register(self) -> tuple[int, int]:
         return IRQ_MASKED | FIQ_MASKED | LEVEL, int(self.STATUS)
+
+    @property
+    def entry_batches(self) -> tuple[RegisterBatch, list[RegisterBatch]]:
+        return self._entries.batches
 
     def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
         registers = self._entries.registers()

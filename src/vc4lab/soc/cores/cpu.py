@@ -478,13 +478,13 @@ class Cpu(StrictCore):
 
     @property
     def place(self) -> dict[str, int]:
-        """Where native code reads its PC, its status and HCR, as a `Batch`."""
+        """Where native code reads its PC, its status and its routing, as a `Batch`."""
         return batch_members(self._place)
 
     @property
-    def entry_batches(self) -> tuple[RegisterBatch, RegisterBatch] | None:
-        """What native code reads and writes where it delivers an interrupt, None if it does not."""
-        return None
+    @abstractmethod
+    def entry_batches(self) -> tuple[RegisterBatch, list[RegisterBatch]]:
+        """What native code reads and writes where it delivers an interrupt (`InterruptState`)."""
 
     def handler_at(self, vector: int) -> int:
         """The first word of a handler that was found at a vector at 0, 0 if none was."""

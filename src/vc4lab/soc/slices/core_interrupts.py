@@ -26,19 +26,12 @@ class CoreInterrupts:
         interrupts = hardware.interrupts
         return PENDING[interrupts.pending_irq | interrupts.pending_fiq << 1]
 
-    def look(self, cores: list[Core]) -> bool:
-        """Note in each core what waits for it; whether an interrupt waits for any, masked or not.
-
-        `wakes` looks at that only.
-        """
+    def look(self, cores: list[Core]) -> None:
+        """Note in each core what waits for it, masked or not; `wakes` looks at that only."""
         local = self._hardware.local
         lines = None if local is None else local.look_at_lines()
-        found = False
         for core in cores:
-            core.pending = pending = self._pending(core) if lines is None else PENDING[lines[core.number]]
-            if pending:
-                found = True
-        return found
+            core.pending = self._pending(core) if lines is None else PENDING[lines[core.number]]
 
     def wakes(self, core: Core) -> bool:
         """As `wake`, when `look` was called last."""

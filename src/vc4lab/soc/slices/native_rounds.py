@@ -15,7 +15,7 @@ from vc4lab.soc.clock import FAR
 from vc4lab.soc.cores.code.native_events import MOST_CORES
 from vc4lab.soc.cores.code.native_places import host_address
 from vc4lab.soc.cores.cores import POLLING, Core
-from vc4lab.soc.cores.exceptions.exceptions import FIQ_MASKED, IRQ_MASKED, THUMB, ArmException
+from vc4lab.soc.cores.exceptions.exceptions import THUMB, ArmException
 from vc4lab.soc.cores.exceptions.native_entry import batch_members
 from vc4lab.soc.cores.exceptions.outcome import EVENT, INTERRUPT, Taken
 from vc4lab.soc.hardware import Hardware
@@ -96,7 +96,6 @@ class NativeTurns:
         self._hardware = hardware
         self._ended = ended
         self._cores = hardware.processors.all
-        self._delivers = all(core.cpu.entry_batches is not None for core in self._cores)
         watches = hardware.board.cpu64 is not None
         known = not watches or all(core.cpu.calls.context for core in self._cores)
         fits = 1 < len(self._cores) <= MOST_CORES and hardware.local is not None
@@ -126,7 +125,7 @@ class NativeTurns:
             meet_events=meet_events,
             look=look,
             is_storm=is_storm,
-            masks=IRQ_MASKED | FIQ_MASKED,
+            masks=cores[0].cpu.mask_register[0],
         )
         state.calls.read = address_of("uc_reg_read_batch")
         state.calls.write = address_of("uc_reg_write_batch")
@@ -145,12 +144,13 @@ class NativeTurns:
             turn.own = cpu.events.address
             turn.idle = core.idle.address
             parts = [(turn.place, cpu.place)]
-            timer, batches = cpu.links.timer, cpu.entry_batches
+            timer = cpu.links.timer
             if timer is not None:
                 turn.irqs.pace = timer.pace.address
-            if batches is not None:
-                before, after = map(batch_members, batches)
-                parts += [(turn.irqs.before, before), (turn.irqs.after, after)]
+            before, ways = cpu.entry_batches
+            turn.irqs.wide = cpu.WIDE
+            parts.append((turn.irqs.before, batch_members(before)))
+            parts += zip(turn.irqs.after, map(batch_members, ways), strict=False)
             for part, members in parts:
                 for name, value in members.items():
                     setattr(part, name, value)
@@ -184,17 +184,11 @@ class NativeTurns:
             self._hardware.counter.fail(error)
             return True
 
-    def serve(self, running: list[Core], pending: bool) -> bool:
-        """Whether rounds can begin in native code: some core waits, and all is as it should be.
-
-        `pending`: an interrupt waits for one of them (`CoreInterrupts.look`).
-        """
+    def serve(self, running: list[Core]) -> bool:
+        """Whether rounds can begin in native code: all is as it should be."""
         hardware = self._hardware
         if not self._serves or hardware.is_watched or hardware.is_paced:
             return False
-        if pending and not self._delivers:
-            return False
-        waits = False
         for core in running:
             how = HOW.get(core.asleep)
             cpu = core.cpu
@@ -205,8 +199,7 @@ class NativeTurns:
             timer = cpu.links.timer
             if timer is None or timer.has_streams:
                 return False
-            waits |= how in (POLLS, IN_WFE)
-        return waits
+        return True
 
     def run(self, running: list[Core], quiet: int, hopeless: int) -> int:
         """Rounds, as long as native code can do them: where Python goes on."""
@@ -224,7 +217,7 @@ class NativeTurns:
             view[8 * at + POLLS_AT :][: PollState.size] = core.polls or self._fresh
             cpu = core.cpu
             cpu.allow_events()
-            words[at + DELIVERS] = self._delivers and not cpu.exception_taken.subscriptions
+            words[at + DELIVERS] = not cpu.exception_taken.subscriptions
             words[at + HANDLER] = cpu.handler_at(IRQ_VECTOR)
             for index, member in enumerate(cpu.open_exceptions.members):
                 words[at + OPENED + index] = member

@@ -218,7 +218,7 @@ def _takes_interrupt(turns: TurnState, core: CoreTurn, verdict: Value, again: bo
     known = verdict != ASK_PYTHON
     if verdict == IS_TAKEN:
         irqs, place, calls = core.irqs.pointer, core.place, turns.calls.pointer
-        vector = call(find_vector, irqs, core.engine, calls)
+        vector = call(find_vector, irqs, core.engine, place.pointer, calls)
         known = vector != ELSEWHERE
         if known and again:
             known = call_pointer(turns.is_storm, i32, (i64,), load(i64, place.values)) == 0
@@ -337,6 +337,10 @@ def run_turn(state: Value, number: Value, alone: Value, count: Value, taken: Val
                 naps = events.pointer + EventState.naps.offset + 8 * number
                 store(naps, const(i64, 0))
                 ends = const(i32, WORKS)
+        elif (slice_.count < slice_.limit) & (slice_.spins < SPINS):
+            copy_polls(turns.polling, polls, -slice_.count)
+            _rest(turns, number, core, IN_WFI)
+            ends = const(i32, RESTS)
     if ends != LOOK:
         core.polled = reads.zext(i64)
         time.company = 0
@@ -354,14 +358,22 @@ def _monitors(turns: TurnState, core: CoreTurn) -> Value:
 
 
 @staged
-def _sleep(turns: TurnState, number: Value, core: CoreTurn) -> None:
-    """A core sleeps in its wfe, as `Core.rest` and `Turns` have it."""
-    events, count = EventState.at(turns.events), SliceState.at(turns.slice).count
-    core.sleeps, core.slept = IN_WFE, 1
+def _rest(turns: TurnState, number: Value, core: CoreTurn, how: int) -> None:
+    """A core waits (`Core.rest`)."""
+    events = EventState.at(turns.events)
+    core.sleeps = how
     naps = events.pointer + EventState.naps.offset + 8 * number
     rounds = min_(load(i64, naps) + 1, const(i64, LONGEST_NAP))
     store(naps, rounds)
     store(events.pointer + EventState.nap.offset + 8 * number, rounds)
+
+
+@staged
+def _sleep(turns: TurnState, number: Value, core: CoreTurn) -> None:
+    """A core sleeps in its wfe, as `Turns` has it."""
+    count = SliceState.at(turns.slice).count
+    _rest(turns, number, core, IN_WFE)
+    core.slept = 1
     fresh = turns.pointer + TurnState.fresh.offset
     copy_polls(fresh, core.pointer + CoreTurn.polls.offset, const(i64, 0))
     copy_polls(fresh, turns.pointer + TurnState.base.offset, -count)

@@ -106,8 +106,8 @@ class Turns:
         if len(running) == 1:
             self._alone(running[0])
             return
-        pending = self._interrupts.look(running)
-        if self.parking.watches or not self._native.serve(running, pending):
+        self._interrupts.look(running)
+        if self.parking.watches or not self._native.serve(running):
             self._round(running)
         else:
             self._native_rounds(running)

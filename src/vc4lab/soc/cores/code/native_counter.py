@@ -59,6 +59,8 @@ VIRTUAL_PAIR = 1 << 4
 """Which of both."""
 SINGLE_MASK, SINGLE = 0xFFEF0F9E, 0xEE0E0F12
 """MRC and MCR p15, 0, rt, c14, c2 or c3, 0 to 3 without a condition: TVAL and CTL, and none."""
+LEVEL = 3 << 2
+"""The exception level in PSTATE."""
 READS, CONTROL, VIRTUAL_SINGLE = 1 << 20, 1 << 5, 1 << 0
 """Bits of it: which way, CTL instead of TVAL, which unit."""
 TVAL, CTL, CVAL = range(3)
@@ -76,7 +78,7 @@ is 1 if the instruction is done."""
 
 
 class CounterState(Struct):
-    """What the hooks of a core need."""
+    """What the hooks of a core need. `core_number` is its MPIDR."""
 
     bus = ptr
     read_register = ptr
@@ -88,6 +90,8 @@ class CounterState(Struct):
     next = i64
     other = ptr
     changed = ptr
+    status_register = i64
+    core_number = i64
 
 
 @staged
@@ -163,6 +167,16 @@ def _is_unit(system: Value) -> Value:
     return place & (load(i32, system + CRN) == 14) & ((part & -2) == 2) & which.ult(3)
 
 
+@staged
+def _is_program(engine: Value, counter: CounterState) -> Value:
+    """Whether a core in AArch64 state is in EL0."""
+    place = counter.pointer + CounterState.value.offset
+    counter.value = 0
+    register = counter.status_register.trunc(i32)
+    call_pointer(counter.read_register, i32, (ptr, i32, ptr), engine, register, place)
+    return (counter.value & LEVEL) == 0
+
+
 @kernel(args=(ptr, i32, ptr, ptr), returns=i32)
 def _read_system_register(engine: Value, target: Value, system: Value, state: Value) -> Value:
     """The engine's callback before MRS: 1 if the instruction is done."""
@@ -175,21 +189,26 @@ def _read_system_register(engine: Value, target: Value, system: Value, state: Va
     cycles = (group == 9) & (part == 13) & (which == 0) & (kind == 3)
     number = (group == 0) & (part == 0) & (which == 5) & (kind == 0)
     done = const(i32, 0)
+    place = counter.pointer + CounterState.value.offset
+    write = (ptr, i32, ptr)
     if common & timer & (part == 0) & (kind == 3) & which.ult(3):
         if which == 0:
             counter.value = Pace.at(counter.pace).frequency
         else:
             read_count(counter, which == 2)
-        place = counter.pointer + CounterState.value.offset
-        call_pointer(counter.write_register, i32, (ptr, i32, ptr), engine, target, place)
+        call_pointer(counter.write_register, i32, write, engine, target, place)
         done = const(i32, 1)
     elif _is_unit(system):
         call(read_unit, state, part == 3, which)
-        place = counter.pointer + CounterState.value.offset
-        call_pointer(counter.write_register, i32, (ptr, i32, ptr), engine, target, place)
+        call_pointer(counter.write_register, i32, write, engine, target, place)
         done = const(i32, 1)
-    elif common & (timer | cycles | number):
-        done = call_pointer(counter.other, i32, (ptr, i32, ptr, ptr), engine, target, system, state)
+    elif common & number:
+        if not _is_program(engine, counter):
+            counter.value = counter.core_number
+            call_pointer(counter.write_register, i32, write, engine, target, place)
+            done = const(i32, 1)
+    elif common & (timer | cycles):
+        done = call_pointer(counter.other, i32, (*write, ptr), engine, target, system, state)
     return done
 
 
@@ -281,6 +300,8 @@ class NativeCounter:
         The engine's functions to read and write registers.
     first, pc
         The engine's numbers of r0 and the PC (AArch32).
+    status, core_number
+        The engine's number of PSTATE, and what MPIDR reads as (AArch64).
     other
         Python for a read of the registers that native code leaves to it (AArch64): whether it is
         done.
@@ -298,6 +319,8 @@ class NativeCounter:
         other: Callable[[], bool] = lambda: False,
         *,
         changed: Callable[[int], None],
+        status: int = 0,
+        core_number: int = 0,
     ) -> None:
         self._timer = timer
         self._other = ON_SYSTEM_INSTRUCTION(lambda *_details: other())
@@ -311,6 +334,8 @@ class NativeCounter:
             pc_register=pc,
             other=host_address(self._other),
             changed=host_address(self._changed),
+            status_register=status,
+            core_number=core_number,
         )
 
     @property

@@ -8,6 +8,7 @@ and the engine's Python binding needs two microseconds for each single register.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 from unicorn import arm64_const as a64
@@ -33,10 +34,20 @@ MASKED = 0x3C0
 FLAGS = 0xF0000000
 SCR_IRQ, SCR_FIQ = 1 << 1, 1 << 2
 CURRENT_SPX, LOWER = 0x200, 0x400
+IRQ_VECTOR, FIQ_VECTOR = 0x080, 0x100
 LOW = 0x1000
 BEFORE: tuple[Name, ...] = (SCR, HCR, *VBAR.values(), *SCTLR.values(), a64.UC_ARM64_REG_SP)
 STACKS = tuple(STACK.values())
 """Read with those of `BEFORE`."""
+
+
+class AtEntry(IntEnum):
+    """Where the registers of several levels begin among those that are read before an exception."""
+
+    VECTORS = 2
+    CONTROLS = 5
+    STACK = 8
+    STACKS = 9
 
 
 class Syndrome(NamedTuple):
@@ -77,16 +88,25 @@ class Arm64Entry:
         self._before = calls.batch(a64.UC_ARM64_REG_CP_REG, (*BEFORE, *STACKS))
         self._after: dict[tuple[int, int, int], RegisterBatch] = {}
 
+    @property
+    def batches(self) -> tuple[RegisterBatch, list[RegisterBatch]]:
+        """What is read before an interrupt, and written by it from each bank to EL1 and EL2."""
+        return self._before, [self._way(bank, target, 0) for bank in STACK for target in (1, 2)]
+
     def registers(self) -> Registers:
         """What decides where an exception goes."""
         found = self._before.read()
-        vectors, controls, stacks = found[2:5], found[5:8], found[9:12]
+        vectors, controls, stacks = (
+            found[AtEntry.VECTORS :],
+            found[AtEntry.CONTROLS :],
+            found[AtEntry.STACKS :],
+        )
         return Registers(
             found[0],
             found[1],
             (vectors[0], vectors[1], vectors[2]),
             (controls[0], controls[1], controls[2]),
-            found[8],
+            found[AtEntry.STACK],
             (stacks[0], stacks[1], stacks[2]),
         )
 
@@ -106,9 +126,7 @@ class Arm64Entry:
             vector += CURRENT_SPX
         bank = before if status & 1 else 0
         parts = 0 if syndrome is None else 1 if syndrome.address is None else 2
-        batch = self._after.get((bank, target, parts))
-        if batch is None:
-            batch = self._after[bank, target, parts] = self._make(bank, target, parts)
+        batch = self._way(bank, target, parts)
         values = [back, status]
         if syndrome is not None:
             values.append(syndrome.cause)
@@ -122,6 +140,13 @@ class Arm64Entry:
         new = status & FLAGS | MASKED | target << 2 | 1
         batch.write(*values, new, base, vector)
         return vector, base < LOW and not registers.controls[target - 1] & 1
+
+    def _way(self, bank: int, target: int, parts: int) -> RegisterBatch:
+        """As `_make`, once for each."""
+        batch = self._after.get((bank, target, parts))
+        if batch is None:
+            batch = self._after[bank, target, parts] = self._make(bank, target, parts)
+        return batch
 
     def _make(self, bank: int, target: int, parts: int) -> RegisterBatch:
         """What an exception from a stack pointer's bank to a level writes, in this order."""

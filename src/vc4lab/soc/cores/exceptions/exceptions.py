@@ -95,9 +95,9 @@ class ExceptionEntry:
         )
 
     @property
-    def batches(self) -> tuple[RegisterBatch, RegisterBatch]:
+    def batches(self) -> tuple[RegisterBatch, list[RegisterBatch]]:
         """What is read before, and written by it: for native code."""
-        return self._before, self._after
+        return self._before, [self._after]
 
     def enter(self, exception: ArmException, address: int, monitor_vectors: int) -> int:
         """Take `exception`; `address` is that of the instruction (IRQ: of the next one).
