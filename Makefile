@@ -9,6 +9,10 @@ STAMP  := $(VENV)/.installed
 demo: env
 	$(BIN)/vc4lab demo
 
+# Compiled modules stay on disk, the tests' with their rewritten assertions, even where a shell's setting
+# says otherwise: without them each process, also those that tests start, compiles 1,500 files.
+test test-fast slow-tests: export PYTHONDONTWRITEBYTECODE =
+
 # A process for each processor, each with a part of the files in their order: what tests of a folder
 # compile and record is shared in a process. One that has finished takes half of what another has left.
 test: packages env lint types
