@@ -120,7 +120,7 @@ class Hardware:
         self.clock = Clock(self.counter, board.ns_per_instruction)
         self._options = options
         self.forgiving = options.forgiving
-        self._unknowns = options.gpu.unknowns
+        self.unknowns = options.gpu.unknowns
         self.listeners = MachineListeners()
         self.places = places
         self.linked_for_zero = LinkedForZero(plan)
@@ -191,7 +191,7 @@ class Hardware:
 
     def _make_blocks(self) -> None:
         board, clock, reporter = self.board, self.clock, self.reporter
-        unknowns, cores = self._unknowns, self.processors
+        unknowns, cores = self.unknowns, self.processors
         self.interrupts = InterruptController(self._attention)
         self.v3d_bridge = V3DBridge(
             self._make_v3d,
@@ -205,7 +205,7 @@ class Hardware:
             board, self.config, self.memory, clock, reporter, self.v3d_bridge, unknowns, self.linked_for_zero
         )
         self.screen = Screen(self.videocore.framebuffer)
-        properties = PropertyChannel(self.videocore)
+        self.properties = PropertyChannel(self.videocore)
         self.mailbox = Mailbox(
             self.interrupts,
             clock,
@@ -213,12 +213,11 @@ class Hardware:
             {
                 0: self.videocore.power_channel,
                 FRAMEBUFFER_CHANNEL: self.videocore.framebuffer_channel,
-                PROPERTY_CHANNEL: properties,
+                PROPERTY_CHANNEL: self.properties,
             },
             ANSWER_NS[unknowns["mailbox_answer_time"]],
             self.forgiving,
         )
-        self.mailbox.unheard = partial(self._unheard, properties)
         self.gpio = Gpio(clock, self.interrupts)
         self._connect_uarts()
         self.smi = Smi(self.interrupts)
@@ -268,21 +267,6 @@ class Hardware:
             self._polls_v3d,
         )
         self.hvs.flipped = self.frames.list_changed
-
-    def _unheard(self, properties: PropertyChannel, word: int) -> None:
-        """A message is answered while the program goes on without having looked for a reply."""
-        channel, place = word & 15, word & ~15
-        asks = channel == FRAMEBUFFER_CHANNEL
-        asks |= channel == PROPERTY_CHANNEL and properties.allocates(place)
-        if asks and not any(core.asleep for core in self.processors.running):
-            time = ANSWER_NS[self._unknowns["mailbox_answer_time"]] // 1000
-            self.reporter.report(
-                "SOC-112",
-                f"the framebuffer that a message asks for is there {time} us after the message was "
-                "sent; the program goes on without having looked for the reply",
-                address=place,
-                block="mailbox",
-            )
 
     def _make_card_controllers(self, clocks: ClockManager) -> None:
         """Both lead to the slot until its pins are given to one of them."""
@@ -338,7 +322,7 @@ class Hardware:
             clocks,
             self.bus.base,
             self.board.core_clock,
-            self._unknowns,
+            self.unknowns,
         )
         self.hvs, self.pixel_valves, self.txp = display.hvs, display.valves, display.txp
         self.videocore.framebuffer.composition = self.hvs
@@ -393,7 +377,7 @@ class Hardware:
 
     def _make_cores(self) -> list[Cpu]:
         """The cores, and what they see of the address space."""
-        board, cores, unknowns = self.board, self.processors, self._unknowns
+        board, cores, unknowns = self.board, self.processors, self.unknowns
         timers = [GenericTimer(self.clock, self.counter.stop) for _core in range(board.cores)]
         self.local: LocalBlock | None = None
         if board.local is not None:

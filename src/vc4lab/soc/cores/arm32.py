@@ -6,7 +6,7 @@ read as 0, and writes are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from unicorn import arm_const as arm
@@ -34,9 +34,8 @@ from vc4lab.soc.cores.code.traps import (
     Trap,
     means,
 )
-from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.engine import alignment, memory_types
-from vc4lab.soc.cores.engine.alignment_words import CHECKED, FREE, LEGACY
+from vc4lab.soc.cores.engine import alignment
+from vc4lab.soc.cores.engine.alignment_words import LEGACY
 from vc4lab.soc.cores.engine.engine_calls import RegisterBatch
 from vc4lab.soc.cores.exceptions import hyp
 from vc4lab.soc.cores.exceptions.exceptions import (
@@ -54,17 +53,15 @@ from vc4lab.soc.cores.exceptions.exceptions import (
     MODE_MASK,
     MONITOR_VECTORS,
     SCTLR,
-    SCTLR_A,
     SCTLR_C,
     SCTLR_M,
     SCTLR_U,
-    SCTLR_XP,
     THUMB,
     USER,
     ArmException,
     ExceptionEntry,
 )
-from vc4lab.soc.cores.hyp_core import HypCore
+from vc4lab.soc.cores.translation import Tables32
 
 HYP_ACTIONS = frozenset(trap.action for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS)
 PLAIN_TRAPS = ARM_TRAPS + IDENTITY_TRAPS
@@ -74,8 +71,6 @@ RESET_CPSR = 0x1D3
 MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
 """VPIDR and VMPIDR: what MIDR and MPIDR read as outside of HYP mode."""
 CPACR = (15, 0, 0, 1, 0, 0, 2)
-TTBR0, TTBR1, TTBCR = (15, 0, 0, 2, 0, 0, 0), (15, 0, 0, 2, 0, 0, 1), (15, 0, 0, 2, 0, 0, 2)
-PRRR, NMRR, LONG_TABLES = (15, 0, 0, 10, 2, 0, 0), (15, 0, 0, 10, 2, 0, 1), 1 << 31
 DFSR, IFSR = (15, 0, 0, 5, 0, 0, 0), (15, 0, 0, 5, 0, 0, 1)
 DFAR, IFAR = (15, 0, 0, 6, 0, 0, 0), (15, 0, 0, 6, 0, 0, 2)
 LONGEST_LEAD = 0x200
@@ -85,7 +80,7 @@ SCR_FW, SCR_AW = 1 << 4, 1 << 5
 """In SCR: whether a program that is not secure may unmask FIQs and aborts."""
 
 
-class Arm32(Cpu):
+class Arm32(Tables32):
     """ARM1176, Cortex-A7, or a Cortex-A53 in AArch32 state (as an A7 with another name)."""
 
     PC, STATUS, SYSTEM = arm.UC_ARM_REG_PC, arm.UC_ARM_REG_CPSR, arm.UC_ARM_REG_CP_REG
@@ -100,8 +95,6 @@ class Arm32(Cpu):
     """MPIDR of core 0."""
     _routing = 0
     """HCR, as the core last came back."""
-    hyp_core: HypCore | None = None
-    """What it needs for HYP mode, if it has one."""
     _counter: NativeCounter | None = None
     starts_armv6 = False
     """Whether an ARM1176 starts with SCTLR.U set."""
@@ -137,11 +130,6 @@ class Arm32(Cpu):
             engine.reg_write(arm.UC_ARM_REG_R0 + number, value & 0xFFFFFFFF)
         engine.reg_write(self.PC, pc)
         self.refresh()
-
-    @property
-    def in_hyp(self) -> bool:
-        """Whether it is in HYP mode."""
-        return self.cpsr & MODE_MASK == HYP
 
     @property
     def about_vectors(self) -> str:
@@ -228,50 +216,6 @@ class Arm32(Cpu):
             return True
         both = SCTLR_C | SCTLR_M
         return self.in_hyp and self.system_register(SCTLR) & both == both
-
-    def _alignment_modes(self) -> dict[int, int]:
-        control = self.system_register(SCTLR)
-        modes = dict.fromkeys((*alignment.SYSTEM, *alignment.MONITOR), self._mode_of(control))
-        if self.hyp_core is not None:
-            control = self.system_register(hyp.HSCTLR)
-            hypervisor = self._mode_of(control, hypervisor=True)
-            modes |= dict.fromkeys(alignment.HYPERVISOR, hypervisor)
-        return modes
-
-    def _mode_of(self, control: int, *, hypervisor: bool = False) -> int:
-        """What is checked with a value of SCTLR, or of HSCTLR."""
-        if control & SCTLR_A:
-            return CHECKED
-        old = self.model == "1176"
-        if old and not control & SCTLR_U:
-            return LEGACY
-        if not control & SCTLR_M:
-            return FREE if old else CHECKED
-        if hypervisor or (old and not control & SCTLR_XP):
-            return FREE
-        return self._mode_with_tables()
-
-    def _device_spans(self) -> Iterator[memory_types.Span]:
-        split = self.system_register(TTBCR)
-        if split & LONG_TABLES:
-            return iter(())
-        control, remap = self.system_register(SCTLR), 0
-        if control & memory_types.TEX_REMAP:
-            remap = self.system_register(PRRR)
-        bases = self.system_register(TTBR0), self.system_register(TTBR1)
-        return memory_types.short_spans(self.memory, control, bases, split, remap)
-
-    def _is_uncached(self, address: int) -> bool:
-        split = self.system_register(TTBCR)
-        if self.in_hyp or split & LONG_TABLES:
-            return False
-        control, maps = self.system_register(SCTLR), (0, 0)
-        if self.model == "1176" and not control & SCTLR_XP:
-            return False
-        if control & memory_types.TEX_REMAP:
-            maps = self.system_register(PRRR), self.system_register(NMRR)
-        bases = self.system_register(TTBR0), self.system_register(TTBR1)
-        return memory_types.is_uncached_short(self.memory, address, control, bases, split, maps)
 
     @property
     def _is_user(self) -> bool:

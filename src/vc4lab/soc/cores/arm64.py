@@ -8,7 +8,7 @@ looks at the new level.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from unicorn import arm64_const as a64
@@ -28,9 +28,6 @@ from vc4lab.soc.cores.code.traps import (
     timer_read,
     timer_write,
 )
-from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.engine import alignment, memory_types
-from vc4lab.soc.cores.engine.alignment_words import CHECKED, FREE
 from vc4lab.soc.cores.engine.engine_calls import NO_FAULT, RegisterBatch
 from vc4lab.soc.cores.exceptions.arm64_entry import (
     FIQ_VECTOR,
@@ -53,13 +50,12 @@ from vc4lab.soc.cores.exceptions.exceptions import (
     ENGINE_SVC,
     FIQ_MASKED,
     IRQ_MASKED,
-    SCTLR_A,
-    SCTLR_M,
     ArmException,
 )
 from vc4lab.soc.cores.exceptions.native_entry import EC_DATA, EC_PREFETCH, EC_SVC, IL, NativeEntry
 from vc4lab.soc.cores.exceptions.outcome import Outcome
 from vc4lab.soc.cores.generic_timer import FREQUENCY
+from vc4lab.soc.cores.translation import Tables64
 from vc4lab.soc.native import FOREVER
 
 CNTFRQ, CNTHCTL, CPACR = (14, 0, 3, 3, 0), (14, 1, 3, 4, 0), (1, 0, 3, 0, 2)
@@ -68,8 +64,6 @@ SCR_FIRMWARE = 0x5B1
 HCR_FIRMWARE = 1 << 31
 """EL1 is AArch64."""
 START_EL2, START_EL3 = MASKED | 0x9, MASKED | 0xD
-LEVEL_OP1 = {1: 0, 2: 4, 3: 6}
-"""Op1 of an exception level's system registers."""
 LEVEL = 3 << 2
 """The exception level in PSTATE."""
 EC_UNKNOWN, EC_HVC, EC_BRK, EC_MISALIGNED_PC = 0x00, 0x16, 0x3C, 0x22
@@ -93,7 +87,7 @@ def _is_unit(word: int) -> bool:
     return word & 0xFFFFFE00 == MSR | 0xBE200
 
 
-class Arm64(Cpu):
+class Arm64(Tables64):
     """Cortex-A53 in AArch64 state."""
 
     WIDE = True
@@ -187,11 +181,6 @@ class Arm64(Cpu):
         return f"set VBAR_EL{self.level} to the address of the program's vectors"
 
     @property
-    def level(self) -> int:
-        """The exception level."""
-        return self.cpsr >> 2 & 3
-
-    @property
     def _current_level(self) -> int:
         """The exception level, in hooks, too."""
         return int(self.engine.reg_read(self.STATUS)) >> 2 & 3
@@ -212,35 +201,6 @@ class Arm64(Cpu):
     @property
     def _is_user(self) -> bool:
         return self._current_level == 0
-
-    def _alignment_modes(self) -> dict[int, int]:
-        modes: dict[int, int] = {}
-        for level, regimes in ((1, alignment.SYSTEM), (2, alignment.HYPERVISOR), (3, alignment.MONITOR)):
-            control = self.system_register(SCTLR[level])
-            mode = CHECKED
-            if control & SCTLR_M and not control & SCTLR_A:
-                here = level == max(self.level, 1)
-                mode = self._mode_with_tables() if here else FREE
-            modes |= dict.fromkeys(regimes, mode)
-        return modes
-
-    def _device_spans(self) -> Iterator[memory_types.Span]:
-        base, control, attributes = (
-            self.system_register((*place, 3, LEVEL_OP1[max(self.level, 1)], op2))
-            for place, op2 in (((2, 0), 0), ((2, 0), 2), ((10, 2), 0))
-        )
-        return memory_types.long_spans(self.memory, base, control, attributes)
-
-    def _is_uncached(self, address: int) -> bool:
-        upper = address >> 63
-        base, control, attributes = (
-            self.system_register((*place, 3, LEVEL_OP1[max(self.level, 1)], op2))
-            for place, op2 in (((2, 0), upper), ((2, 0), 2), ((10, 2), 0))
-        )
-        if (self.level > 1 and upper) or control >> (30 if upper else 14) & 3 != (2 if upper else 0):
-            return False
-        size = control >> (16 if upper else 0) & 63
-        return memory_types.is_uncached_long(self.memory, address, base, size, attributes)
 
     # -- exceptions --------------------------------------------------------------------------------
 

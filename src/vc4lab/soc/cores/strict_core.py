@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
 
 from vc4lab.soc.cores.code import exclusives
 from vc4lab.soc.cores.code.trapped_code import TrappedCode
@@ -25,7 +24,6 @@ ZERO_SYNDROME = 1 << 8 | 1 << 6 | alignment.ALIGNMENT_FAULT
 class StrictCore(TrappedCode):
     """What of a core has to do with that."""
 
-    engine: Any
     number: int
     _ram_end: int
     links: CoreLinks
@@ -35,10 +33,6 @@ class StrictCore(TrappedCode):
     @abstractmethod
     def system_control(self) -> int:
         """SCTLR, or what stands for it in the core's mode: MMU and caches."""
-
-    @abstractmethod
-    def set_register(self, number: int, value: int) -> None:
-        """Set one of r0 to r14 or x0 to x30; the others are left alone."""
 
     @abstractmethod
     def raise_exception(self, exception: ArmException, address: int) -> None:

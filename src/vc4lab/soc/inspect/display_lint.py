@@ -1,4 +1,4 @@
-"""Hints about a picture that comes out wrong: pitch, order, alpha, the V3D's surface.
+"""Hints about a picture that comes out wrong: pitch, order, alpha, surface, not there yet.
 
 Looks at the first pictures only. Source: hardware reference 8.7, 8.15.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.hardware import FRAMEBUFFER_CHANNEL, PROPERTY_CHANNEL, Hardware
 from vc4lab.soc.videocore.framebuffer import ALPHA_REVERSED
+from vc4lab.soc.videocore.mailbox import ANSWER_NS
 
 MAX_LOOKS = 16
 """Pictures that are looked at."""
@@ -23,6 +24,8 @@ class DisplayLint:
         self._reporter = hardware.reporter
         hardware.frames.listeners.append(lambda _count: self.picture())
         hardware.after_rendering = self.rendered
+        hardware.mailbox.unheard = self._unheard
+        self._hardware = hardware
         self._looks = 0
         self._surfaces: set[Any] = set()
         self._nothing = b""
@@ -134,4 +137,20 @@ class DisplayLint:
                 f"the V3D renders {mode.width} x {mode.height} pixels into the framebuffer, but " + text,
                 address=mode.address,
                 block="framebuffer",
+            )
+
+    def _unheard(self, word: int) -> None:
+        """A message is answered while the program goes on without having looked for a reply."""
+        hardware = self._hardware
+        channel, place = word & 15, word & ~15
+        asks = channel == FRAMEBUFFER_CHANNEL
+        asks |= channel == PROPERTY_CHANNEL and hardware.properties.allocates(place)
+        if asks and not any(core.asleep for core in hardware.processors.running):
+            time = ANSWER_NS[hardware.unknowns["mailbox_answer_time"]] // 1000
+            self._reporter.report(
+                "SOC-112",
+                f"the framebuffer that a message asks for is there {time} us after the message was "
+                "sent; the program goes on without having looked for the reply",
+                address=place,
+                block="mailbox",
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,21 +11,18 @@ from vc4lab.soc.cores.code.code_pages import PAGE, CodePages, Hook
 from vc4lab.soc.cores.code.native_events import ENABLED, WAITS, YIELDS, NativeEvents
 from vc4lab.soc.cores.code.native_places import NativePlace
 from vc4lab.soc.cores.code.traps import THUMB_EVENTS, Action, CoreLinks, Trap
-from vc4lab.soc.cores.engine.engine_calls import EngineCalls
+from vc4lab.soc.cores.engine.register_file import RegisterFile
 from vc4lab.soc.cores.exceptions.exceptions import THUMB
 from vc4lab.soc.native import SliceCounter
 
 
-class TrappedCode(ABC):
+class TrappedCode(RegisterFile):
     """What of a core has to do with the instructions that the engine does not do alone."""
 
-    WIDE: bool
     counter: SliceCounter
     memory: GuestMemory
     links: CoreLinks
     on_stop: Callable[[], bool] | None
-    calls: EngineCalls
-    engine: Any
     cpsr: int
     _pages: CodePages
     _events: NativeEvents

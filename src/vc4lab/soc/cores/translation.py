@@ -1,0 +1,111 @@
+"""SCTLR and the page tables of a core in either state: which accesses are checked or not cached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.engine import alignment, memory_types
+from vc4lab.soc.cores.engine.alignment_words import CHECKED, FREE, LEGACY
+from vc4lab.soc.cores.exceptions import arm64_entry, hyp
+from vc4lab.soc.cores.exceptions.exceptions import HYP, MODE_MASK, SCTLR, SCTLR_A, SCTLR_M, SCTLR_U, SCTLR_XP
+from vc4lab.soc.cores.hyp_core import HypCore
+
+TTBR0, TTBR1, TTBCR = (15, 0, 0, 2, 0, 0, 0), (15, 0, 0, 2, 0, 0, 1), (15, 0, 0, 2, 0, 0, 2)
+PRRR, NMRR, LONG_TABLES = (15, 0, 0, 10, 2, 0, 0), (15, 0, 0, 10, 2, 0, 1), 1 << 31
+LEVEL_OP1 = {1: 0, 2: 4, 3: 6}
+"""Op1 of an exception level's system registers."""
+
+
+class Tables32(Cpu):
+    """A core in AArch32 state."""
+
+    hyp_core: HypCore | None = None
+    """What it needs for HYP mode, if it has one."""
+
+    @property
+    def in_hyp(self) -> bool:
+        """Whether it is in HYP mode."""
+        return self.cpsr & MODE_MASK == HYP
+
+    def _alignment_modes(self) -> dict[int, int]:
+        control = self.system_register(SCTLR)
+        modes = dict.fromkeys((*alignment.SYSTEM, *alignment.MONITOR), self._mode_of(control))
+        if self.hyp_core is not None:
+            control = self.system_register(hyp.HSCTLR)
+            hypervisor = self._mode_of(control, hypervisor=True)
+            modes |= dict.fromkeys(alignment.HYPERVISOR, hypervisor)
+        return modes
+
+    def _mode_of(self, control: int, *, hypervisor: bool = False) -> int:
+        """What is checked with a value of SCTLR, or of HSCTLR."""
+        if control & SCTLR_A:
+            return CHECKED
+        old = self.model == "1176"
+        if old and not control & SCTLR_U:
+            return LEGACY
+        if not control & SCTLR_M:
+            return FREE if old else CHECKED
+        if hypervisor or (old and not control & SCTLR_XP):
+            return FREE
+        return self._mode_with_tables()
+
+    def _device_spans(self) -> Iterator[memory_types.Span]:
+        split = self.system_register(TTBCR)
+        if split & LONG_TABLES:
+            return iter(())
+        control, remap = self.system_register(SCTLR), 0
+        if control & memory_types.TEX_REMAP:
+            remap = self.system_register(PRRR)
+        bases = self.system_register(TTBR0), self.system_register(TTBR1)
+        return memory_types.short_spans(self.memory, control, bases, split, remap)
+
+    def _is_uncached(self, address: int) -> bool:
+        split = self.system_register(TTBCR)
+        if self.in_hyp or split & LONG_TABLES:
+            return False
+        control, maps = self.system_register(SCTLR), (0, 0)
+        if self.model == "1176" and not control & SCTLR_XP:
+            return False
+        if control & memory_types.TEX_REMAP:
+            maps = self.system_register(PRRR), self.system_register(NMRR)
+        bases = self.system_register(TTBR0), self.system_register(TTBR1)
+        return memory_types.is_uncached_short(self.memory, address, control, bases, split, maps)
+
+
+class Tables64(Cpu):
+    """A core in AArch64 state."""
+
+    @property
+    def level(self) -> int:
+        """The exception level."""
+        return self.cpsr >> 2 & 3
+
+    def _alignment_modes(self) -> dict[int, int]:
+        modes: dict[int, int] = {}
+        for level, regimes in ((1, alignment.SYSTEM), (2, alignment.HYPERVISOR), (3, alignment.MONITOR)):
+            control = self.system_register(arm64_entry.SCTLR[level])
+            mode = CHECKED
+            if control & SCTLR_M and not control & SCTLR_A:
+                here = level == max(self.level, 1)
+                mode = self._mode_with_tables() if here else FREE
+            modes |= dict.fromkeys(regimes, mode)
+        return modes
+
+    def _device_spans(self) -> Iterator[memory_types.Span]:
+        base, control, attributes = (
+            self.system_register((*place, 3, LEVEL_OP1[max(self.level, 1)], op2))
+            for place, op2 in (((2, 0), 0), ((2, 0), 2), ((10, 2), 0))
+        )
+        return memory_types.long_spans(self.memory, base, control, attributes)
+
+    def _is_uncached(self, address: int) -> bool:
+        upper = address >> 63
+        base, control, attributes = (
+            self.system_register((*place, 3, LEVEL_OP1[max(self.level, 1)], op2))
+            for place, op2 in (((2, 0), upper), ((2, 0), 2), ((10, 2), 0))
+        )
+        if (self.level > 1 and upper) or control >> (30 if upper else 14) & 3 != (2 if upper else 0):
+            return False
+        size = control >> (16 if upper else 0) & 63
+        return memory_types.is_uncached_long(self.memory, address, base, size, attributes)
