@@ -289,7 +289,7 @@ class GuestMemory:
         """Whether a range holds what it held at power-on."""
         start = address & MEMORY_MASK
         if self.noise is None:
-            return not any(self.view(start, size))
+            return self.holds(start, bytes(size))
         at = start % PERIOD
         if self.noise[0] <= start < self.noise[1] - size and at + size <= PERIOD:
             return self.holds(start, pattern(), at, size)

@@ -153,6 +153,11 @@ class Hardware:
         return self.processors.current.cpu
 
     @property
+    def explains_pictures(self) -> bool:
+        """Whether frames and screens without a picture are explained: not those of Linux and its drivers."""
+        return not (self.forgiving or self.plan.cleans_caches)
+
+    @property
     def is_watched(self) -> bool:
         """Whether each instruction has to be seen: a debugger or a model of caches."""
         return self.before_slice is not None or self.has_caches
@@ -425,7 +430,8 @@ class Hardware:
             for core in self.processors.running:
                 forget_addresses(core.cpu.engine)
 
-        early = EarlyReads(self.counter.address, self.clock.address, empty, self.reporter)
+        end = self.board.peripherals
+        early = EarlyReads(self.counter.address, self.clock.address, empty, self.reporter, end)
         for cpu in self.cores:
             cpu.alignment.watch_early_reads(early.address)
         self.v3d_bridge.early = early
@@ -439,6 +445,10 @@ class Hardware:
 
         v3d = V3D(self.memory, self.reporter, options=options.gpu)
         v3d.lint.addresses.has_direct_bus = self.board.alias >> 30 == UNCACHED_ALIAS
+        if self.explains_pictures:
+            from vc4lab.debug.why.watch import EmptyFrames
+
+            EmptyFrames(v3d, self.reporter)
         if self.listeners.v3d_made.subscriptions:
             self.listeners.v3d_made.emit(V3DMade(v3d))
         return v3d

@@ -301,6 +301,7 @@ class Machine:
         self.v3d_bridge.look_at_early_reads()
         self._look_at_caches()
         self._look_at_interrupts()
+        self._look_for_picture(result)
         if self.listeners.run_ended.subscriptions:
             self.listeners.run_ended.emit(RunEnded(result))
         return result
@@ -378,6 +379,13 @@ class Machine:
             self._told_of_bank = True
             text = wrong_bank_text(*found, line_name(found[0]))
             self.hardware.report("SOC-068", text, self.cpu.pc)
+
+    def _look_for_picture(self, result: RunResult) -> None:
+        """Report why there is none, of a program that has nothing else to say about it."""
+        if self.hardware.explains_pictures:
+            from vc4lab.soc.inspect.nothing_shown import explain_black_screen
+
+            explain_black_screen(self.hardware, result)
 
     def _drain_caches(self) -> None:
         """What modelled caches hold back goes to memory."""

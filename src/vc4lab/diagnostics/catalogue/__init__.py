@@ -14,6 +14,7 @@ AREAS = {
     "memory": "MEM",
     "vertex": "VTX",
     "fragment": "FRG",
+    "drawn": "DRAW",
     "texture": "TMU",
     "boot": "BOOT",
     "soc": "SOC",

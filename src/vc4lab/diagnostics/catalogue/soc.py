@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vc4lab.diagnostics.catalogue import soc_accesses, soc_cores, soc_lines
+from vc4lab.diagnostics.catalogue import soc_accesses, soc_cores, soc_lines, soc_pictures
 from vc4lab.diagnostics.entry import Entry, Severity
 
 _PERIPHERALS = "BCM2835 ARM Peripherals"
@@ -390,4 +390,5 @@ ENTRIES = [
     *soc_cores.ENTRIES,
     *soc_accesses.ENTRIES,
     *soc_lines.ENTRIES,
+    *soc_pictures.ENTRIES,
 ]

@@ -99,4 +99,15 @@ ENTRIES = [
         Severity.WARNING,
         fails_on_boards=True,
     ),
+    Entry(
+        "VTX-010",
+        "Shaded vertices with 1/Wc of 0 or less",
+        "A vertex that the program has shaded itself (NV mode) has 1/Wc as its third word. Primitive setup "
+        "divides varyings by Wc and the fragment program multiplies them by W again; with 0 or a negative "
+        "number colours and texture coordinates come out as 0 or as nonsense.",
+        "AG100-R p. 57, table 45",
+        "Write 1.0f if there is no perspective; else the reciprocal of Wc, which is positive before the "
+        "viewer.",
+        Severity.HINT,
+    ),
 ]

@@ -264,6 +264,8 @@ class Environment:
     def zeroed(self) -> None:
         """The word 0: a breakpoint, too, but rarely an intended one."""
         text = "execution runs past the program's last instruction into zeroed memory"
+        if not self.site:
+            text = "there is no program: the memory at its address is zero"
         raise Unsupported("QPU-047", text, self.site)
 
     def loop_limit(self) -> None:

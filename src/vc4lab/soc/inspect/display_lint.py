@@ -5,15 +5,22 @@ Looks at the first pictures only. Source: hardware reference 8.7, 8.15.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from vc4lab.memory import MEMORY_MASK
 from vc4lab.soc.hardware import FRAMEBUFFER_CHANNEL, PROPERTY_CHANNEL, Hardware
 from vc4lab.soc.videocore.framebuffer import ALPHA_REVERSED
 from vc4lab.soc.videocore.mailbox import ANSWER_NS
 
+if TYPE_CHECKING:
+    from vc4lab.v3d.core import V3D
+    from vc4lab.v3d.events import FrameStored
+
 MAX_LOOKS = 16
 """Pictures that are looked at."""
 TRUE_COLOUR = (24, 32)
+VECTORS = 0x40
+"""Bytes from address 0 on that a core may execute in an exception."""
 
 
 class DisplayLint:
@@ -25,9 +32,12 @@ class DisplayLint:
         hardware.frames.listeners.append(lambda _count: self.picture())
         hardware.after_rendering = self.rendered
         hardware.mailbox.unheard = self._unheard
+        if hardware.explains_pictures:
+            hardware.listeners.v3d_made.subscribe(lambda made: self._watch(made.v3d))
         self._hardware = hardware
         self._looks = 0
         self._surfaces: set[Any] = set()
+        self._told_overwritten = False
         self._nothing = b""
         """A picture without anything in it; programs show one for a long time."""
 
@@ -101,6 +111,26 @@ class DisplayLint:
                 block="framebuffer",
             )
 
+    def _watch(self, v3d: V3D) -> None:
+        v3d.listeners.frame_stored.subscribe(self._stored)
+
+    def _stored(self, event: FrameStored) -> None:
+        """The V3D has stored a frame; into what of the program?"""
+        plan = self._hardware.plan
+        image = plan.address, plan.address + len(plan.image)
+        for what, first, last in (("the exception vectors", 0, VECTORS), ("the program", *image)):
+            for address, size in event.ranges:
+                start = address & MEMORY_MASK
+                if not self._told_overwritten and start < last and start + size > first:
+                    self._told_overwritten = True
+                    self._reporter.report(
+                        "SOC-145",
+                        f"the V3D stores its picture over {what} at 0x{first:08x}: it begins at "
+                        f"0x{event.ranges[0][0]:08x} (record 113)",
+                        address=event.ranges[0][0],
+                        block="v3d",
+                    )
+
     def rendered(self, v3d: Any) -> None:
         """The V3D has completed a frame; is its surface what the display shows?"""
         mode = getattr(getattr(v3d, "rendering", None), "mode", None)
@@ -112,7 +142,7 @@ class DisplayLint:
         if key in self._surfaces or len(self._surfaces) >= MAX_LOOKS:
             return
         self._surfaces.add(key)
-        offset = (mode.address & 0x3FFFFFFF) - framebuffer.address
+        offset = (mode.address & MEMORY_MASK) - framebuffer.address
         if not 0 <= offset < framebuffer.allocated_size:
             return
         from vc4lab.v3d.state.frame_mode import Surface

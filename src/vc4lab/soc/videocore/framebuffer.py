@@ -127,6 +127,9 @@ class Framebuffer:
     """Whether the alpha mode has no effect."""
     low_first: bool = True
     """With less than 8 bits a pixel: whether a byte's first pixel is in its low bits."""
+    was_written_early: bool = False
+    """Whether something had been written where it was allocated first."""
+    _was_allocated: bool = field(default=False, repr=False)
 
     @property
     def has_alpha(self) -> bool:
@@ -189,6 +192,9 @@ class Framebuffer:
                 block="framebuffer",
             )
             return False
+        if not self._was_allocated:
+            self._was_allocated = True
+            self.was_written_early = not self.memory.is_untouched(self.allocation.address, size)
         self.memory.fill(self.allocation.address, size)
         return True
 

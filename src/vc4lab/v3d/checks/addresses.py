@@ -28,7 +28,7 @@ MAX_POOLS = 4
 """Pools of tile lists that are remembered."""
 
 
-NEVER_AT_ZERO = (Use.LIST, Use.SHADER_RECORD, Use.CODE)
+NEVER_AT_ZERO = (Use.LIST, Use.SHADER_RECORD, Use.CODE, Use.TILE_MEMORY)
 CHECKED_TO_END = (Use.TEXTURE, Use.ATTRIBUTES, Use.INDICES)
 ALIGNMENT = {Use.CODE: 8, Use.UNIFORMS: 4}
 """Bytes; what lists and records need is in `hints.py`."""
@@ -113,6 +113,18 @@ class AddressCheck:
             if inside and (pool >> 30 == UNCACHED_ALIAS) != (alias == UNCACHED_ALIAS):
                 self._pools.remove((pool, size))
                 self._report_alias(Use.TILE_LIST, address, start, pool >> 30, record)
+
+    def about_tile_list(self, address: int) -> str:
+        """Where the binner writes its lists, for the end of a sentence about one that is elsewhere."""
+        place, pools = address & MEMORY_MASK, list(self._pools)
+        starts = [start & MEMORY_MASK for start, _ in pools]
+        if not pools or any(at <= place < at + size for at, (_, size) in zip(starts, pools, strict=True)):
+            return ""
+        start, size = pools[-1]
+        return (
+            f"; it is not in the memory that record 112 gives to the binner for them, 0x{start:08x} to "
+            f"0x{start + size - 1:08x}"
+        )
 
     def _plain(self, use: Use, address: int, record: int | None) -> None:
         """Reports once an ARM address where bus addresses bypass the L2 cache.

@@ -9,20 +9,30 @@ frames cost nothing. Source: hardware reference 3.3, 3.10.
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.records.codes import ListPrimitive
 from vc4lab.records.control import RECORD_SIZES, ids_of, records_of
+from vc4lab.records.declarations import ClipperXyScaling
 from vc4lab.records.payload import Compressed, Flow, Primitives, ShaderState
 from vc4lab.records.shader import CLIP_HEADER_WORDS, PSE_WORDS
-from vc4lab.records.states import ConfigurationBits, PrimitiveListFormat, VgInlineShader
+from vc4lab.records.states import (
+    ClipWindow,
+    ConfigurationBits,
+    PrimitiveListFormat,
+    VgInlineShader,
+    ViewportOffset,
+)
 from vc4lab.v3d.checks.addresses import AddressCheck
 from vc4lab.v3d.events import Use
 from vc4lab.v3d.state.render_state import NO_CLIP_LIMIT, clip_box
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from vc4lab.diagnostics import Reporter
     from vc4lab.listeners import Listeners
     from vc4lab.memory import GuestMemory
@@ -42,6 +52,10 @@ _FACES = ConfigurationBits.enable_forward.mask | ConfigurationBits.enable_revers
 
 REMEMBERED_GRIDS = 8
 """Tile grids that were binned last; a frame should fit one of them."""
+
+LOOKED_AT = 3
+"""Vertices of a draw whose 1/Wc is looked at, the word `ONE_OVER_W` of what primitive setup gets."""
+ONE_OVER_W = 2
 
 MAX_MODES = 256
 """Mode records without findings that are remembered."""
@@ -144,6 +158,24 @@ class Lint:
                     "CLE-033", f"no attribute array for the {kind} shader", address=shader.address
                 )
 
+    def nv_vertices(self, nv: NvShaderRecord, memory: GuestMemory, first: int, last: int) -> None:
+        """Looks at 1/Wc of the first vertices of a draw that were shaded beforehand."""
+        if not nv.varyings:
+            return
+        start = int(nv.vertices) + 4 * (CLIP_HEADER_WORDS * bool(nv.clip_header) + ONE_OVER_W)
+        places = [
+            start + number * int(nv.stride) for number in range(first, min(last + 1, first + LOOKED_AT))
+        ]
+        values = [struct.unpack("<f", memory.read(place, 4))[0] for place in places]
+        if values and not any(value > 0 for value in values):
+            self.reporter.report(
+                "VTX-010",
+                f"1/Wc of vertices {first} to {first + len(values) - 1} is "
+                f"{', '.join(f'{v:g}' for v in values)}: varyings are divided by it; it is 1.0 where there "
+                "is no perspective",
+                address=places[0] & 0xFFFFFFFF,
+            )
+
     def _nv_stride(self, shader: ShaderRecord, nv: NvShaderRecord) -> None:
         size = 4 * (PSE_WORDS + int(nv.varyings) + bool(nv.point_size))
         size += 4 * CLIP_HEADER_WORDS * bool(nv.clip_header)
@@ -162,6 +194,7 @@ class Lint:
 MAX_RECORDS = 512
 MAX_LISTS = 64
 FORMAT = PrimitiveListFormat.id
+SCALED = frozenset((ClipWindow.id, ViewportOffset.id, ClipperXyScaling.id))
 SHADERS = frozenset(ids_of(ShaderState))
 PRIMITIVES = frozenset(ids_of(Primitives, Compressed))
 JUMPS = frozenset(kind.id for kind in records_of() if kind.variable or issubclass(kind, Flow))
@@ -184,15 +217,21 @@ class OrderCheck:
         size = min((end - start) & 0xFFFFFFFF, 16 * MAX_RECORDS)
         data = self._memory.view(start & MEMORY_MASK, size)
         at, format_at = 0, -1
+        scaled: dict[int, int] = {}
         for _ in range(MAX_RECORDS):
-            if at >= len(data) or not RECORD_SIZES[data[at]]:
+            if at >= len(data) or not RECORD_SIZES[data[at]] or at + RECORD_SIZES[data[at]] > len(data):
                 return
             identity = data[at]
-            if identity == FORMAT:
+            if identity in SCALED:
+                scaled[identity] = at
+            elif identity == FORMAT:
                 format_at = at
             elif identity in SHADERS:
                 format_at = -1
-            elif identity in PRIMITIVES and format_at >= 0:
+            elif identity in PRIMITIVES and len(scaled) > 1:
+                self._units(data, start, scaled)
+                scaled.clear()
+            if identity in PRIMITIVES and format_at >= 0:
                 self._reporter.report(
                     "CLE-025",
                     "a primitive comes after record 56 with no shader state (64-67) between them",
@@ -202,3 +241,23 @@ class OrderCheck:
             if identity in JUMPS:
                 return
             at += RECORD_SIZES[identity]
+
+    def _units(self, data: memoryview, start: int, scaled: Mapping[int, int]) -> None:
+        """Reports offsets and scales in pixels: half of the clip window instead of 16 times that."""
+        window = scaled.get(ClipWindow.id)
+        if window is None:
+            return
+        _, _, width, height = struct.unpack_from("<4H", data, window + 1)
+        half = width / 2, height / 2
+        for kind, form in ((ViewportOffset, "<2h"), (ClipperXyScaling, "<2f")):
+            place = scaled.get(kind.id)
+            if place is None or not (width and height):
+                continue
+            x, y = struct.unpack_from(form, data, place + 1)
+            if (x, abs(y)) == half:
+                self._reporter.report(
+                    "DRAW-014",
+                    f"record {kind.id} has {x:g} and {y:g}, half of the clip window's {width} x {height} "
+                    f"pixels: it is in 1/16 pixel, so {16 * x:g} and {16 * y:g} are the picture's middle",
+                    address=start + place,
+                )

@@ -48,7 +48,7 @@ def check_varyings(program: Program, declared: int, primitive: str, reporter: Re
     """
     there = declared + IMPLICIT_VARYINGS.get(primitive, 0)
     wanted = varyings_read(program)
-    if wanted == there or not (wanted or declared):  # a single colour, say
+    if wanted == there or not (wanted or declared) or _is_missing(program):  # a single colour, say
         return True
     enough = wanted < there
     if enough and not hints:
@@ -66,11 +66,16 @@ def lint_program(program: Program, kind: str, reporter: Reporter) -> None:
 
     Words that no way through the program leads to need not be instructions.
     """
-    if program.pieces:  # distances between instructions of two pieces are not those of the text
+    if program.pieces or _is_missing(program):  # distances between pieces are not those of the text
         return
     for finding in _findings(program.words):
         text = f"in a {kind}: {finding.message}"
         reporter.report(finding.code, text, address=program.address_of(finding.index))
+
+
+def _is_missing(program: Program) -> bool:
+    """Whether there are zeros instead of a program, which is reported when it is compiled."""
+    return not program.words or not program.words[0]
 
 
 @lru_cache(maxsize=256)

@@ -101,6 +101,8 @@ class RenderingStage:
         """The branch to a tile's list that was looked at last."""
         self._may_hold = True
         """Whether the collector may have something that was not drawn."""
+        self._told_misplaced = False
+        """Whether a store of this list without coordinates was reported."""
         self._binning, self._notes = executor.threads[0], executor.notes
         self._used = lint.addresses.used
         self.collector = Collector(executor.memory.base)
@@ -121,6 +123,7 @@ class RenderingStage:
     def begin(self) -> None:
         """The thread starts at its current address: a new piece of list begins there."""
         self.collector.begin(self.thread.current)
+        self._told_misplaced = False
 
     def stopped(self) -> None:
         """The thread stopped: what is collected is drawn although no frame ended."""
@@ -207,9 +210,10 @@ class RenderingStage:
         self.collector.set_mode(data, mode.tile(self.unknowns), uses_mask=mode.vg_mask, quiet=quiet)
 
     def _on_misplaced_store(self, address: int) -> None:
-        self.reporter.report(
-            "CLE-019", "a tile is stored, but no tile coordinates precede it", address=address
-        )
+        if not self._told_misplaced:
+            self._told_misplaced = True
+            text = "a tile is stored, but no tile coordinates (115) precede it since the store before"
+            self.reporter.report("CLE-019", text, address=address)
         self.collector.context.has_coordinates = 1
 
     def _on_unknown_load(self, address: int) -> None:

@@ -89,6 +89,12 @@ class FrameRenderer:
         """See `TileThreads.progress`."""
         return self._tile_threads.progress if self._tile_threads is not None else None
 
+    @property
+    def work(self) -> list[int]:
+        """Totals since the start of the counters named in `WORK_COUNTERS`."""
+        threads = self._tile_threads
+        return threads.work() if threads is not None else [0] * len(WORK_COUNTERS)
+
     def abandon(self) -> None:
         """Give up the frame that is being drawn: `draw` raises Abandoned; from any thread."""
         if self._tile_threads is not None:
@@ -96,9 +102,7 @@ class FrameRenderer:
 
     def take_counts(self) -> JobCounts:
         """What was rendered since the last call."""
-        threads = self._tile_threads
-        tiles = threads.work() if threads is not None else [0] * len(WORK_COUNTERS)
-        totals = self.preparer.vertices.instructions, *tiles
+        totals = self.preparer.vertices.instructions, *self.work
         shading, *work = map(int.__sub__, totals, self._counted)
         self._counted = totals
         return JobCounts(0, 0, shading, *work)
@@ -246,9 +250,10 @@ class FrameRenderer:
             if text not in self._broken:
                 first = found[0]
                 others = f", and that of {len(found) - 1} more" if len(found) > 1 else ""
+                where = self.lint.addresses.about_tile_list(first.address)
                 self._broken[text] = (
                     f"a tile list has {text} (byte 0x{first.byte:02x}); the rest of this list is"
-                    f" left out{others}",
+                    f" left out{others}{where}",
                     first.address,
                 )
             message, address = self._broken[text]

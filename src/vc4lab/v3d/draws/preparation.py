@@ -172,6 +172,8 @@ class DrawPreparer:
             self.refused += 1
             return None
         self.lint.draw(use.state, shader, self._empty_windows)
+        if shader.nv is not None:
+            self.lint.nv_vertices(shader.nv, self.memory, use.first, use.last)
         try:
             return self._find(use, shader)
         except Unsupported as refusal:

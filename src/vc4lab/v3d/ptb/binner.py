@@ -21,6 +21,7 @@ from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.state.native_records import RECORD_SLOT
 from vc4lab.v3d.state.render_state import (
+    INDEX_16,
     MAX_LENGTH,
     STATE_BYTES,
     closes_from_first,
@@ -254,9 +255,12 @@ class Binner:
                 status = int(kernel(self.context.address))
             if status == pc.BAD_INDEX:
                 c = self.context
+                most = c.max_index & 0xFFFFFFFF
+                bytes_ = c.index_type == INDEX_16 and max(c.bad_index & 0xFF, c.bad_index >> 8) <= most
+                guess = ": are the indices bytes? They are read as 16-bit ones" if bytes_ else ""
                 self.reporter.report(
                     "CLE-014",
-                    f"index {c.bad_index} in a draw whose maximum is {c.max_index & 0xFFFFFFFF}",
+                    f"index {c.bad_index} in a draw whose maximum is {most}{guess}",
                     address=c.index_address & 0xFFFFFFFF,
                 )
             if status != pc.PAUSED or self.interrupted():

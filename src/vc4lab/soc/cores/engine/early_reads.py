@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.memory import MEMORY_MASK
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.simd import (
     Array,
     Function,
@@ -163,9 +163,14 @@ class EarlyReads:
         Host addresses of the `SliceState` and the `TimeState`.
     empty
         Empties the TLBs of the cores.
+    end
+        Where the cores see something else than RAM.
     """
 
-    def __init__(self, counter: int, clock: int, empty: Callable[[], None], reporter: Reporter) -> None:
+    def __init__(
+        self, counter: int, clock: int, empty: Callable[[], None], reporter: Reporter, end: int = MEMORY_SIZE
+    ) -> None:
+        self._end = end
         self._state = EarlyState(kind=NONE, slice=counter, time=clock)
         self.address: int = self._state.address
         """Host address of the `EarlyState`."""
@@ -179,7 +184,7 @@ class EarlyReads:
         self.look(now)
         if until <= now or who in self._told:
             return
-        self._written += [Written(start, end, until, who) for start, end in spans]
+        self._written += [Written(start, end, until, who) for start, end in spans if end <= self._end]
         self._enter()
         self._empty()
 

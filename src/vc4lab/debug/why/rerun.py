@@ -1,0 +1,157 @@
+"""Runs the lists of a frame again, with what recording knows of them; memory is afterwards as before.
+
+A V3D of its own takes the lists that another one was started with last. What they write is saved before
+they write it: the memory of tile lists when they start, surfaces when tiles are about to be drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vc4lab.capture.errors import CaptureError
+from vc4lab.diagnostics import Reporter
+from vc4lab.jobs.start import begin_with, start_of
+from vc4lab.jobs.walk import surface_bytes
+from vc4lab.memory import MEMORY_SIZE
+from vc4lab.options import GpuOptions
+from vc4lab.records.control import parse_list
+from vc4lab.records.declarations import TileBinningMode
+from vc4lab.timing.frames.feed import FrameFeed
+from vc4lab.v3d.core import V3D
+from vc4lab.v3d.registers import BY_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vc4lab.memory import GuestMemory
+    from vc4lab.timing.frames.frame import Frame
+    from vc4lab.v3d.events import FrameTiles, FrameWork, ListBinned, RecordsNoted
+
+MOST_RECORDS = 1 << 16
+"""Of a list, until its mode record is not looked for any more."""
+MOST_SAVED = 128 << 20
+"""Bytes of memory that a frame may write."""
+RESET = 1 << 15
+"""CTnCS: reset the thread."""
+
+
+class TooLarge(Exception):  # noqa: N818 - no error: there is no answer then
+    """A frame writes more memory than is saved."""
+
+
+@dataclass
+class Lists:
+    """The lists of a frame: address and end of that for binning, and of that for rendering, or None."""
+
+    binning: tuple[int, int] | None
+    rendering: tuple[int, int] | None
+
+
+@dataclass
+class Rerun:
+    """What the lists did.
+
+    Attributes
+    ----------
+    v3d
+        The V3D that ran them; its binner has the vertices of the last draw.
+    frames
+        Tables of the tiles that were drawn, part by part.
+    works
+        The events that they were made of, with the render states.
+    binned
+        Flushes that were complete.
+    records
+        Address and id of the records that each list thread executed, without those of tile lists.
+    tiles
+        Of each part what it has loaded and stored.
+    """
+
+    v3d: V3D
+    frames: list[Frame] = field(default_factory=list)
+    works: list[FrameWork] = field(default_factory=list)
+    binned: list[ListBinned] = field(default_factory=list)
+    records: tuple[list[tuple[int, int]], list[tuple[int, int]]] = field(default_factory=lambda: ([], []))
+    tiles: list[FrameTiles] = field(default_factory=list)
+
+
+def run_again(v3d: V3D, lists: Lists) -> Rerun | None:
+    """Run lists on memory as it is now. None: they write too much, or the V3D's state cannot be taken "
+    "over."""
+    memory = v3d.memory
+    options = GpuOptions(threads=1, unknowns=v3d.unknowns, forgiving=True)
+    other = V3D(memory, Reporter(), options=options)
+    try:
+        begin_with(other, start_of(v3d), "")
+    except CaptureError:
+        return None
+    saved = _Saved(memory)
+    found = Rerun(other)
+    heard = other.listeners
+    heard.frame_tiles.subscribe(lambda event: _tiles(found, saved, event))
+    heard.frame_work.subscribe(found.works.append)
+    heard.list_binned.subscribe(found.binned.append)
+    heard.records_noted.subscribe(lambda event: _records(found, event))
+    try:
+        saved.take(_tile_memory(memory, lists.binning))
+        if v3d.binning.overspill_size:
+            saved.take([(v3d.values["BPOA"], v3d.binning.overspill_size)])
+        with FrameFeed(other) as feed:
+            for number, one in enumerate((lists.binning, lists.rendering)):
+                other.write(BY_NAME[f"CT{number}CS"].offset, RESET)
+                if one is not None:
+                    other.write(BY_NAME[f"CT{number}CA"].offset, one[0])
+                    other.write(BY_NAME[f"CT{number}EA"].offset, one[1])
+            found.frames = feed.take()
+    except TooLarge:
+        return None
+    finally:
+        saved.put_back()
+    return found
+
+
+def _tile_memory(memory: GuestMemory, binning: tuple[int, int] | None) -> Iterable[tuple[int, int]]:
+    """Address and size of what the mode records of a binning list name."""
+    if binning is None:
+        return
+    for record in parse_list(memory.read, *binning, follow=True, limit=MOST_RECORDS):
+        if isinstance(record.payload, TileBinningMode):
+            yield int(record.payload.address), int(record.payload.memory_size)
+
+
+def _tiles(found: Rerun, saved: _Saved, event: FrameTiles) -> None:
+    if event.over:
+        found.tiles.append(event)
+        return
+    saved.take((one.address, surface_bytes(one)) for one in event.surfaces)
+    saved.take(event.full)
+
+
+def _records(found: Rerun, event: RecordsNoted) -> None:
+    if event.pieces is None:
+        words = memoryview(event.notes).cast("I")
+        found.records[event.thread].extend(zip(words[::2], words[1::2], strict=True))
+
+
+class _Saved:
+    """Ranges of memory as they were."""
+
+    def __init__(self, memory: GuestMemory) -> None:
+        self._memory = memory
+        self._parts: list[tuple[int, bytes]] = []
+        self._bytes = 0
+
+    def take(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Keep ranges. Raises TooLarge."""
+        for address, size in ranges:
+            size = min(size, MEMORY_SIZE)
+            self._bytes += size
+            if self._bytes > MOST_SAVED:
+                raise TooLarge
+            self._parts.append((address, self._memory.read(address, size)))
+
+    def put_back(self) -> None:
+        """Write all of them again, those that were taken first last."""
+        for address, data in reversed(self._parts):
+            self._memory.write(address, data)
