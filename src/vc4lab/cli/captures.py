@@ -6,7 +6,6 @@ import os
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -177,6 +176,8 @@ def frame_line(frame: CapturedFrame, image: Image | None) -> str:
     text = f"frame {frame.number}: {size}, {draws} draw{'s' * (draws != 1)}"
     if image is None or frame.picture is None:
         return text
+    from vc4lab.jobs.pictures import difference
+
     different = difference(image, frame.picture)
     if different is None:
         return f"{text}; the captured picture has another size"
@@ -185,16 +186,3 @@ def frame_line(frame: CapturedFrame, image: Image | None) -> str:
     return f"{text}, {different} pixels differ from the picture as it was captured"
 
 
-def difference(image: Image, kept: bytes) -> int | None:
-    """Pixels that differ from a PNG file; None if it is none, or of another size."""
-    import numpy as np
-    from PIL import Image as Pictures
-
-    try:
-        with Pictures.open(BytesIO(kept), formats=("PNG",)) as found:
-            if found.size != image.size:
-                return None
-            before = np.asarray(found.convert("RGB"))
-    except (OSError, ValueError, SyntaxError, Pictures.DecompressionBombError):
-        return None
-    return int((before != np.asarray(image)).any(axis=2).sum())

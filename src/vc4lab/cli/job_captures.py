@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from vc4lab.cli.captures import CaptureWatch, bad, difference, same_image, save_picture_to
+from vc4lab.cli.captures import CaptureWatch, bad, same_image, save_picture_to
 from vc4lab.cli.exit_codes import ExitCode, failed, not_drawn
 from vc4lab.cli.outputs import say
 
@@ -52,6 +52,7 @@ def replay_jobs(
 ) -> Image | None:
     """Run the frames of a capture; the last picture. Raises typer.Exit, StrictStop."""
     from vc4lab.capture.errors import CaptureError
+    from vc4lab.jobs.pictures import ordered
     from vc4lab.jobs.player import JobsPlayer
     from vc4lab.jobs.work import JobsWatch
 
@@ -135,20 +136,6 @@ def frame_text(frame: JobsFrame, result: FrameResult, image: Image | None) -> st
     if not result.stored:
         return text
     return f"{text}, the bytes as they were captured"
-
-
-def ordered(image: Image | None, frame: JobsFrame) -> Image | None:
-    """The picture with red and blue exchanged, if only so it is the one that was captured."""
-    if image is None or not isinstance(frame.picture, bytes):
-        return image
-    from PIL import Image as Pictures
-
-    red, green, blue = image.split()
-    other = Pictures.merge("RGB", (blue, green, red))
-    counts = [difference(one, frame.picture) for one in (image, other)]
-    if counts[0] is None or counts[1] is None:
-        return image
-    return other if counts[1] < counts[0] else image
 
 
 def _save_last(image: Image | None, output: Path | None) -> None:

@@ -16,8 +16,6 @@ from vc4lab.capture.errors import CaptureError
 from vc4lab.capture.pages import PAGE, page_sum
 from vc4lab.diagnostics import Reporter
 from vc4lab.diagnostics.unknown import Unknowns
-from vc4lab.images.pixels import colours
-from vc4lab.images.tiling import Tiling
 from vc4lab.jobs.model import (
     Filled,
     JobBegun,
@@ -30,6 +28,7 @@ from vc4lab.jobs.model import (
     Written,
     Zeroed,
 )
+from vc4lab.jobs.pictures import shown_picture, surface_picture
 from vc4lab.jobs.start import begin_with
 from vc4lab.jobs.walk import surface_bytes
 from vc4lab.memory import MEMORY_MASK, GuestMemory
@@ -216,23 +215,12 @@ class JobsPlayer:
 
         None: there was neither.
         """
-        from PIL import Image
-
         shown, one = self._shown, self._surface
         if shown is not None and one is not None and self._is_edited and not _overlap(shown, one):
             shown = None  # the display has another frame yet, as it was captured
         if shown is not None:
-            data = bytes(self.memory.view(shown.address, shown.pitch * shown.height))
-            mode = _MODES[shown.bits, shown.order]
-            size = shown.width, shown.height
-            return Image.frombytes("RGB", size, data, "raw", mode, shown.pitch)
-        if one is None or one.wide:
-            return None
-        tiling = Tiling(min(one.tiling, 2))
-        stride = one.pitch if tiling is Tiling.RASTER else None
-        data = bytes(self.memory.view(one.address, surface_bytes(one)))
-        pixels = colours(memoryview(data), one.width, one.height, one.bits, tiling, stride)
-        return Image.fromarray(pixels[..., :3].copy())
+            return shown_picture(self.memory, shown)
+        return None if one is None else surface_picture(self.memory, one)
 
 
 def _overlap(shown: Shown, surface: Surface) -> bool:
@@ -246,10 +234,3 @@ class PlayReports(SubmissionReports):
 
     def words(self, code: str, message: str, address: int | None) -> tuple[Hashable, str, str]:
         return (code, message, address), message, message
-
-
-_MODES = {
-    (16, "rgb"): "BGR;16", (16, "bgr"): "BGR;16", (24, "rgb"): "RGB", (24, "bgr"): "BGR",
-    (32, "rgb"): "RGBX", (32, "bgr"): "BGRX",
-}  # fmt: skip
-"""How Pillow calls such pixels; "BGR;16" has red in the top bits."""

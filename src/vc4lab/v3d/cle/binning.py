@@ -258,7 +258,8 @@ class BinningStage:
             self.accepted = True
             self._choose_recording()
             if self.native.binned is not None:
-                self.native.binned.add_vg(self.binner, address, kind, start, length)
+                watched = self.native.context.watched
+                self.native.binned.add_vg(self.binner, address, kind, start, length, watched)
             self._after(self.binner.draw_vg(kind, start, length, bool(continues)))
 
     def _may_draw(self, address: int, length: int) -> bool:

@@ -8,7 +8,7 @@ from vc4lab.records.declarations import TileBinningMode
 from vc4lab.records.payload import BINNING
 from vc4lab.records.states import RenderState
 from vc4lab.simd import Array, Struct, Value, const, i8, i32, i64, load, nested, ptr, select, staged, store
-from vc4lab.v3d.ptb.context import COUNTERS, BinnerContext
+from vc4lab.v3d.ptb.context import COUNTERS, BinnerContext, TileState
 from vc4lab.v3d.state.native_records import RECORD_SLOT
 from vc4lab.v3d.state.render_state import INDEX_8, INDEX_ARRAY
 from vc4lab.v3d.vertex.shader_lookup import ShaderLookup
@@ -91,6 +91,8 @@ class DrawBinned(Struct):
         The lowest and highest vertex that is used.
     shader_kind, shader_word, config
         Of the render state: records 64 to 67, record 96.
+    cursor
+        Where the list of the tile `BinningContext.watched` went on before; 0 without a grid.
     """
 
     before = Array(i64, len(COUNTERS))
@@ -105,7 +107,7 @@ class DrawBinned(Struct):
     shader_kind = i32
     shader_word = i32
     config = i32
-    reserved = i32
+    cursor = i32
 
 
 class BinningContext(ShaderLookup):
@@ -142,6 +144,7 @@ class BinningContext(ShaderLookup):
     edge = Array(i8, RECORD_SLOT)  # a record that lies across the end of memory
     executed = ptr  # where the variant that records notes the next record
     binned = nested(Stream)  # DrawBinned each, by the variant that notes draws
+    watched = i32  # the tile of whose list it notes how long it is
 
 
 def _note(w: BinningContext, op: Value) -> Note:
@@ -172,10 +175,20 @@ def note_mode(w: BinningContext, address: Value, size: Value, state: Value, tile
     made.state, made.tiles = state, tiles
 
 
+@staged
+def watched_cursor(w: BinningContext, c: BinnerContext) -> Value:
+    """Where the list of the watched tile goes on."""
+    cursor = const(i32, 0)
+    if (c.tiles != 0) & w.watched.ult(c.tile_room):
+        cursor = TileState.at(c.tiles + w.watched * TileState.size).cursor
+    return cursor
+
+
 class DrawMark:
     """What the binner had counted before a draw."""
 
-    def __init__(self, c: BinnerContext) -> None:
+    def __init__(self, w: BinningContext, c: BinnerContext) -> None:
+        self.cursor = watched_cursor(w, c)
         self.totals = [
             load(i32, c.field_ptr(name)).zext(i64) + load(i64, c.earlier + 8 * number)
             for number, name in enumerate(COUNTERS)
@@ -192,4 +205,4 @@ class DrawMark:
         made.place = select(c.index_type == INDEX_ARRAY, c.first_index, c.index_address)
         made.first, made.last = w.first, w.last
         made.shader_kind, made.shader_word = state.shader_kind, state.shader_word
-        made.config, made.reserved = state.config, const(i32, 0)
+        made.config, made.cursor = state.config, self.cursor

@@ -135,7 +135,7 @@ def execute_system(context: Value, record: Value, op: Value) -> Value:
 @staged
 def execute_noted(w: BinningContext, c: BinnerContext, record: Value, op: Value) -> Value:
     """A record of `DRAWS`, with a note of what it took."""
-    mark = DrawMark(c)
+    mark = DrawMark(w, c)
     result = call(execute_draw, w.pointer, record, op)
     if result <= bc.INTERRUPTED:
         mark.finish(w, c, op)

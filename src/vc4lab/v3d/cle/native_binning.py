@@ -55,8 +55,10 @@ class BinnedDraws:
     def __init__(self, stream: Stream) -> None:
         self._memory = StreamMemory(stream, ROOM)
 
-    def add_vg(self, binner: Binner, address: int, kind: int, start: int, length: int) -> None:
-        """A list of vector graphics is to be drawn."""
+    def add_vg(
+        self, binner: Binner, address: int, kind: int, start: int, length: int, watched: int
+    ) -> None:
+        """A list of vector graphics is to be drawn; `watched`: see `BinningContext`."""
         stream = self._memory.stream
         if stream.used + DrawBinned.size > stream.room:
             return
@@ -66,7 +68,7 @@ class BinnedDraws:
         made.mode, made.length, made.index_type = kind, length, INDEX_ARRAY
         made.place, made.first, made.last = signed32(start), 0, -1
         made.shader_kind, made.shader_word = binner.state.shader_kind, binner.state.shader_word
-        made.config, made.reserved = binner.state.config, 0
+        made.config, made.cursor = binner.state.config, binner.cursor_of(watched)
         stream.used += DrawBinned.size
 
     def take(self, binner: Binner) -> ListBinned:

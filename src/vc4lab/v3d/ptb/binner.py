@@ -159,6 +159,12 @@ class Binner:
         self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
         self.context.tiles, self.context.tile_room = ctypes.addressof(self._tiles), count
 
+    def cursor_of(self, tile: int) -> int:
+        """Bus address at which a tile's list goes on; 0 if there is no such tile."""
+        if self._tiles is None or not 0 <= tile < self.context.tile_room:
+            return 0
+        return int(TileState.python.from_buffer(self._tiles, tile * TileState.size).cursor)
+
     def drop_remaining(self) -> None:
         """Drops the rest of an interrupted draw or flush: record 112 was executed."""
         self._pending = None

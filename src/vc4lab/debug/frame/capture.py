@@ -1,0 +1,168 @@
+"""A capture as an object to look into: frames, their draws, pictures after each of them, pixels.
+
+capture = Capture("run.vc4cap")
+frame = capture.frames[-1]
+frame.picture_after(3).save("three.png")
+for touch in frame.pixel(200, 150).touches:
+    print(touch.text())
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vc4lab.debug.frame.places import NoSuchPlace, surface_place
+from vc4lab.debug.frame.stage import Stage
+from vc4lab.jobs.load import open_jobs
+from vc4lab.jobs.pictures import exchanged, is_blue_first, surface_picture
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from PIL.Image import Image
+
+    from vc4lab.debug.frame.index import FrameDraw, FrameJob
+    from vc4lab.debug.frame.pixel import PixelHistory
+    from vc4lab.jobs.model import JobsCapture, JobsFrame, Shown
+    from vc4lab.options import GpuOptions
+
+
+class Capture:
+    """A capture of jobs.
+
+    Parameters
+    ----------
+    source
+        An archive, a folder, or jobs that are open.
+
+    Raises CaptureError, also later where a frame is looked into.
+    """
+
+    def __init__(self, source: str | Path | JobsCapture, *, gpu: GpuOptions | None = None) -> None:
+        self.jobs: JobsCapture = open_jobs(source) if isinstance(source, str | Path) else source
+        self.frames = [CapturedFrame(self.jobs, one, gpu) for one in self.jobs.frames]
+
+    def frame(self, number: int | None = None) -> CapturedFrame:
+        """The frame with a number; None: the last one that has jobs. Raises NoSuchPlace."""
+        found = [one for one in self.frames if number in (None, one.number)]
+        if number is None:
+            found = [one for one in found if one.source.has_jobs] or found
+        if not found:
+            numbers = ", ".join(str(one.number) for one in self.frames[:20])
+            raise NoSuchPlace(f"it has no frame {number}, but {numbers or 'none'}")
+        return found[-1]
+
+    def __repr__(self) -> str:
+        return f"<Capture of {self.jobs.front} {self.jobs.program}, {len(self.frames)} frames>"
+
+
+class CapturedFrame:
+    """A frame of a capture; it runs when it is asked for something."""
+
+    def __init__(self, capture: JobsCapture, frame: JobsFrame, gpu: GpuOptions | None = None) -> None:
+        self.capture, self.source = capture, frame
+        self._gpu = gpu
+
+    def __repr__(self) -> str:
+        return f"<frame {self.number}>"
+
+    @property
+    def number(self) -> int:
+        """As the front counted it."""
+        return self.source.number
+
+    @cached_property
+    def stage(self) -> Stage:
+        """Where it runs. Raises CaptureError."""
+        return Stage(self.capture, self.source, gpu=self._gpu)
+
+    @property
+    def jobs(self) -> Sequence[FrameJob]:
+        """Its jobs, in order."""
+        return self.stage.jobs
+
+    @property
+    def draws(self) -> Sequence[FrameDraw]:
+        """Its draws, in order; draw 1 is the first."""
+        return self.stage.draws
+
+    @cached_property
+    def shown(self) -> Shown | None:
+        """What was on the display; None: no one knows."""
+        return self.stage.shown
+
+    @cached_property
+    def job(self) -> FrameJob:
+        """The job that drew the picture: the last one with the surface that was shown.
+
+        Raises NoSuchPlace.
+        """
+        found = None
+        for one in self.jobs:
+            shows = self.shown is None or (
+                one.colour is not None and surface_place(one.colour, self.shown) is not None
+            )
+            if one.colour is not None and (shows or found is None):
+                found = one
+        if found is None:
+            raise NoSuchPlace(f"frame {self.number} has no job that draws colours")
+        return found
+
+    @cached_property
+    def picture(self) -> Image | None:
+        """What the frame has drawn; None: its colours are 64 bits wide. Raises NoSuchPlace."""
+        return self.picture_of(self.job)
+
+    @cached_property
+    def is_blue_first(self) -> bool:
+        """Whether blue is in the lowest byte of its picture's colours."""
+        self.stage.run(self.job.number)
+        assert self.job.colour is not None
+        image = surface_picture(self.stage.memory, self.job.colour)
+        return image is not None and is_blue_first(image, self.source)
+
+    def picture_of(self, job: FrameJob) -> Image | None:
+        """What a job has drawn."""
+        is_blue_first = self.is_blue_first
+        self.stage.run(job.number)
+        return self._picture(job, is_blue_first)
+
+    def picture_after(self, draw: int) -> Image | None:
+        """The colours that a draw's job has drawn when the draws after it are left out.
+
+        draw: its number; 0 is the picture before any. None: colours are 64 bits wide. Raises
+        NoSuchPlace.
+        """
+        job = self.job_of(draw)
+        is_blue_first = self.is_blue_first
+        self.stage.run(job.number, keep=draw)
+        return self._picture(job, is_blue_first)
+
+    def job_of(self, draw: int) -> FrameJob:
+        """The job with a draw; of 0 the first one that draws colours. Raises NoSuchPlace."""
+        count = len(self.draws)
+        if not 0 <= draw <= count:
+            raise NoSuchPlace(f"frame {self.number} has no draw {draw}: it has {count}")
+        if draw:
+            job = self.jobs[self.draws[draw - 1].job - 1]
+        else:
+            job = next((one for one in self.jobs if one.colour is not None), None)
+        if job is None or job.colour is None:
+            raise NoSuchPlace(f"the job of draw {draw} in frame {self.number} draws no colours")
+        return job
+
+    def _picture(self, job: FrameJob, is_blue_first: bool) -> Image | None:
+        assert job.colour is not None
+        image = surface_picture(self.stage.memory, job.colour)
+        return exchanged(image) if image is not None and is_blue_first else image
+
+    def pixel(self, x: int, y: int, *, program: bool = False) -> PixelHistory:
+        """What happened to a pixel of the picture, from its top left corner.
+
+        program: with the runs of the programs, instruction by instruction. Raises NoSuchPlace.
+        """
+        from vc4lab.debug.frame.pixel import pixel_history
+
+        return pixel_history(self, x, y, program=program)

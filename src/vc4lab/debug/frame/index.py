@@ -1,0 +1,169 @@
+"""A captured frame's jobs and draws, found by running it once.
+
+A *job* is a rendering list with what was binned for it. A *draw* is a primitive record of a binning
+list that was executed; both are numbered from 1 on in each frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.records.codes import PrimitiveMode
+from vc4lab.records.control import RECORDS
+from vc4lab.v3d.cle.binning_context import DrawBinned
+from vc4lab.v3d.state.frame_mode import COLOUR
+from vc4lab.v3d.state.render_state import INDEX_8, INDEX_ARRAY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vc4lab.v3d.events import ListBinned
+    from vc4lab.v3d.state.frame_mode import Surface
+    from vc4lab.v3d.state.render_state import ShaderRecord
+
+_WORD = 0xFFFFFFFF
+VG_MODE = "vector graphics"
+
+
+@dataclass(frozen=True)
+class FrameDraw:
+    """A draw.
+
+    Attributes
+    ----------
+    number, job
+        From 1 on in the frame.
+    binning
+        Which of the frame's binning lists has it, from 1 on.
+    address, record
+        Of its primitive record: guest address, id.
+    mode
+        Kind of primitive in words.
+    length
+        Vertices; words of a list of vector graphics.
+    index_bits, place
+        8 or 16 with indices, which lie at this guest address; 0 without: `place` is the first vertex.
+    first, last
+        Lowest and highest vertex that is used.
+    config
+        Record 96.
+    shader
+        What records 64 to 67 name; None if there is no such thing.
+    """
+
+    number: int
+    job: int
+    binning: int
+    address: int
+    record: int
+    mode: str
+    length: int
+    index_bits: int
+    place: int
+    first: int
+    last: int
+    config: int
+    shader: ShaderRecord | None
+
+    def text(self) -> str:
+        """The draw in one line."""
+        where = f"indices of {self.index_bits} bits at 0x{self.place:08x}"
+        if not self.index_bits:
+            where = f"from vertex {self.place} on"
+        shader = "no shader record" if self.shader is None else f"shader record 0x{self.shader.address:08x}"
+        title = RECORDS[self.record].title
+        return f"draw {self.number}: {self.length} vertices, {self.mode}, {where}, {shader}" + (
+            f"  [job {self.job}, record 0x{self.address:08x} {title}]"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The draw as JSON has it."""
+        return {
+            "draw": self.number,
+            "job": self.job,
+            "address": self.address,
+            "record": RECORDS[self.record].title,
+            "mode": self.mode,
+            "vertices": self.length,
+            "index_bits": self.index_bits,
+            "place": self.place,
+            "shader_record": None if self.shader is None else self.shader.address,
+            "config": self.config,
+        }
+
+
+@dataclass
+class FrameJob:
+    """A job.
+
+    Attributes
+    ----------
+    number, name
+        From 1 on in the frame; what the front calls it, or "".
+    colour
+        The colour surface that its tiles are stored to last; None: none.
+    surfaces
+        All that it loads and stores.
+    draws
+        What was binned for it.
+    place
+        Of the event in the frame in which its tiles were stored.
+    """
+
+    number: int
+    name: str = ""
+    colour: Surface | None = None
+    surfaces: tuple[Surface, ...] = ()
+    draws: list[FrameDraw] = field(default_factory=list)
+    place: int = 0
+
+
+def shown_surface(surfaces: tuple[Surface, ...]) -> Surface | None:
+    """The colour surface among those of a frame."""
+    for one in surfaces:
+        if one.buffer == COLOUR and one.address and one.width and one.height:
+            return one
+    return None
+
+
+def draws_of(event: ListBinned, binning: int, first: int) -> list[FrameDraw]:
+    """What a flush has binned; numbers go on from `first`, jobs are not known yet (0)."""
+    found: list[FrameDraw] = []
+    kind: Any = DrawBinned.python
+    for place in range(0, len(event.draws), DrawBinned.size):
+        raw = kind.from_buffer_copy(event.draws, place)
+        found.append(_draw(raw, event.shaders, binning, first + len(found)))
+    return found
+
+
+def cursors_of(event: ListBinned) -> list[int]:
+    """Where the list of the watched tile went on before each draw of a flush."""
+    kind: Any = DrawBinned.python
+    return [
+        kind.from_buffer_copy(event.draws, place).cursor & _WORD
+        for place in range(0, len(event.draws), DrawBinned.size)
+    ]
+
+
+def _draw(raw: Any, shaders: Mapping[tuple[int, int], Any], binning: int, number: int) -> FrameDraw:
+    mode = int(raw.mode)
+    is_vg = RECORDS[int(raw.op)].title.startswith("VG")
+    known = mode in PrimitiveMode._value2member_map_ and not is_vg
+    named = int(raw.shader_kind), int(raw.shader_word) & _WORD
+    index = int(raw.index_type)
+    return FrameDraw(
+        number,
+        0,
+        binning,
+        int(raw.record) & _WORD,
+        int(raw.op),
+        PrimitiveMode(mode).name.lower().replace("_", " ") if known else VG_MODE,
+        int(raw.length) & _WORD,
+        0 if index == INDEX_ARRAY else 8 << (index - INDEX_8),
+        int(raw.place) & _WORD,
+        int(raw.first),
+        int(raw.last),
+        int(raw.config) & _WORD,
+        shaders.get(named),
+    )

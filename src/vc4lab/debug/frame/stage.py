@@ -1,0 +1,253 @@
+"""A captured frame that runs again and again: whole, up to a job, or with later draws left out.
+
+Draws are left out in the binning list: their records become NOPs while the list runs. So state
+records keep their meaning, and the engine that draws every frame draws what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from vc4lab.capture.pages import PAGE
+from vc4lab.debug.frame.index import FrameDraw, FrameJob, draws_of, shown_surface
+from vc4lab.diagnostics import Reporter
+from vc4lab.jobs.model import Filled, JobBegun, PagesLoaded, Patched, PowerCame, Shown, Stored, Zeroed
+from vc4lab.jobs.player import FrameResult, JobsPlayer
+from vc4lab.jobs.start import begin_with, start_of
+from vc4lab.jobs.walk import surface_bytes
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.options import GpuOptions
+from vc4lab.records.control import RECORD_SIZES
+from vc4lab.records.declarations import Nop
+from vc4lab.v3d.events import Use
+from vc4lab.v3d.state.power_on import is_idle
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from vc4lab.jobs.model import Event, JobsCapture, JobsFrame
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.core import V3D
+    from vc4lab.v3d.events import FrameTiles, JobStarted, ListBinned, MemoryUse
+
+_WRITTEN = frozenset((Use.TILE_MEMORY, Use.TILE_STATE, Use.OVERSPILL))
+MOST_KEPT = 1 << 28
+"""Bytes of memory that a frame may write for it to be undone; beyond that frames run from the start."""
+
+
+class Stage:
+    """A frame of a capture on a V3D of its own. Raises CaptureError.
+
+    Attributes
+    ----------
+    capture, frame
+        What runs.
+    jobs, draws
+        Of the frame.
+    player
+        Its memory and V3D: where the last run has left them.
+    """
+
+    def __init__(self, capture: JobsCapture, frame: JobsFrame, *, gpu: GpuOptions | None = None) -> None:
+        self.capture, self.frame = capture, frame
+        self.jobs: list[FrameJob] = []
+        self.draws: list[FrameDraw] = []
+        place = capture.frames.index(frame)
+        starts = [n for n in range(place + 1) if capture.frames[n].start is not None]
+        self._before = capture.frames[starts[-1] if starts else 0 : place]
+        self._gpu = gpu or GpuOptions(threads=1)
+        self.player = JobsPlayer(capture, reporter=Reporter(), gpu=self._gpu, on_v3d=self._listen)
+        self._binnings = self._tiles_drawn = 0
+        self._event = 0
+        self._name = ""
+        self._pending: list[FrameDraw] = []
+        self._indexing = False
+        self.shown: Shown | None = None
+        """What was on the display at the end of the frame."""
+        self._ranges: set[tuple[int, int]] = set()
+        """What the frame writes."""
+        self._unbounded = False
+        """Whether it writes where no one knows: user programs ran."""
+        self._left_out: dict[int, list[FrameDraw]] = {}
+        """By number of the binning list, the draws that it leaves out."""
+        self._patched: list[tuple[int, bytes]] = []
+        self._saved: list[tuple[int, bytes]] = []
+        self._state: dict[str, Any] | None = None
+        self._is_fresh = False
+        self.on_binned: Callable[[ListBinned], object] | None = None
+        """Called with what each flush has binned, which costs time."""
+        self.on_job: Callable[[int], object] = lambda _job: None
+        """Called with the number of a job whose tiles are about to be drawn."""
+        self._index()
+        self._checkpoint()
+
+    @property
+    def memory(self) -> GuestMemory:
+        """As the last run has left it."""
+        return self.player.memory
+
+    @property
+    def v3d(self) -> V3D:
+        """The V3D that the next run uses."""
+        return self.player.v3d
+
+    # -- the frame before anything of it ran ---------------------------------------------------------
+
+    def _enter(self) -> None:
+        """The frames before run; memory is what it was when the frame began."""
+        for one in self._before:
+            if one.start is not None:
+                self.player.begin(one)
+            for event in one.events:
+                self._do(event)
+        if self.frame.start is not None:
+            self.player.begin(self.frame)
+
+    def _index(self) -> None:
+        self._enter()
+        self._indexing = True
+        self.on_binned = self._binned
+        try:
+            self._run(None)
+        finally:
+            self._indexing, self.on_binned = False, None
+
+    def _checkpoint(self) -> None:
+        """Keep what the frame will overwrite."""
+        self._enter()
+        self._is_fresh = True
+        if self._unbounded or not is_idle(self.v3d) or self._written_bytes() > MOST_KEPT:
+            return
+        self._state = start_of(self.v3d)
+        for address, size in sorted(self._ranges):
+            self._saved.append((address, self.memory.read(address, size)))
+
+    def _written_bytes(self) -> int:
+        return sum(size for _address, size in self._ranges)
+
+    def _rewind(self) -> None:
+        """Memory and V3D as when the frame began."""
+        if self._is_fresh:
+            self._is_fresh = False
+            return
+        if self._state is None:
+            self._enter()
+            return
+        for address, data in self._saved:
+            self.memory.write(address, data)
+        self._do(PowerCame())
+        begin_with(self.v3d, self._state, self.frame.file)
+
+    # -- runs ----------------------------------------------------------------------------------------
+
+    def run(self, job: int | None = None, *, keep: int | None = None, draw: bool = True) -> None:
+        """Run the frame up to the end of a job (None: of all), with the draws 1 … `keep` only.
+
+        draw: whether the tiles of that job are drawn, too, or only what comes before.
+        """
+        self._rewind()
+        self._left_out = {} if keep is None else self._beyond(keep)
+        self._run(job, draw=draw)
+
+    def _beyond(self, keep: int) -> dict[int, list[FrameDraw]]:
+        """The draws after a draw, by binning list; a record that is also executed before stays."""
+        kept = {(one.binning, one.address) for one in self.draws[:keep]}
+        found: dict[int, list[FrameDraw]] = {}
+        for one in self.draws[keep:]:
+            if (one.binning, one.address) not in kept:
+                found.setdefault(one.binning, []).append(one)
+        return found
+
+    def _run(self, job: int | None, *, draw: bool = True) -> None:
+        self._binnings = self._tiles_drawn = 0
+        self._pending, self._name = [], ""
+        last = len(self.frame.events)
+        if job is not None:
+            last = self.jobs[job - 1].place + 1
+        heard = self.v3d.listeners.list_binned.subscribe(self.on_binned) if self.on_binned else None
+        try:
+            for place, event in enumerate(self.frame.events[:last]):
+                self._event = place
+                self._do(event)
+        finally:
+            if heard is not None:
+                heard.close()
+            self._unpatch()
+
+    def _do(self, event: Event) -> None:
+        """One event of a frame; check sums are not computed."""
+        match event:
+            case Stored():
+                return
+            case JobBegun(name):
+                self._name = name
+            case Shown():
+                self.shown = event if self._indexing else self.shown
+            case PagesLoaded() | Zeroed() | Filled():
+                self._writes(event.address, event.pages * PAGE)
+            case Patched(address, data):
+                self._writes(address, len(data))
+            case _:
+                pass
+        self.player.do(event, FrameResult())
+
+    # -- what the V3D does ---------------------------------------------------------------------------
+
+    def _listen(self, v3d: V3D) -> None:
+        v3d.listeners.job_started.subscribe(self._started)
+        v3d.listeners.job_ended.subscribe(lambda event: event.thread or self._unpatch())
+        v3d.listeners.frame_tiles.subscribe(self._tiles)
+        if self._indexing or not self.jobs:
+            v3d.listeners.memory_used.subscribe(self._used)
+            v3d.listeners.programs_run.subscribe(self._programs)
+
+    def _started(self, event: JobStarted) -> None:
+        if event.thread:
+            return
+        self._binnings += 1
+        for one in self._left_out.get(self._binnings, ()):
+            size = RECORD_SIZES[one.record]
+            self._patched.append((one.address, self.memory.read(one.address, size)))
+            self.memory.write(one.address, bytes([Nop.id]) * size)
+
+    def _unpatch(self) -> None:
+        """The binning list is as it was."""
+        while self._patched:
+            self.memory.write(*self._patched.pop())
+
+    def _binned(self, event: ListBinned) -> None:
+        first = len(self.draws) + len(self._pending) + 1
+        self._pending += draws_of(event, self._binnings, first)
+
+    def _tiles(self, event: FrameTiles) -> None:
+        if not event.over:
+            self._tiles_drawn += 1
+            self.on_job(self._tiles_drawn)
+            return
+        if not self._indexing:
+            return
+        surfaces = tuple(event.surfaces)
+        number = len(self.jobs) + 1
+        draws = [replace(one, job=number) for one in self._pending]
+        self._pending = []
+        self.draws += draws
+        job = FrameJob(number, self._name, shown_surface(surfaces), surfaces, draws, self._event)
+        self.jobs.append(job)
+        for address, size in ((one.address, surface_bytes(one)) for one in surfaces):
+            self._writes(address, size)
+        for address, size in event.full:
+            self._writes(address, size)
+
+    def _used(self, event: MemoryUse) -> None:
+        if event.use in _WRITTEN:
+            self._writes(event.address, event.size)
+
+    def _programs(self, _event: object) -> None:
+        self._unbounded = True
+
+    def _writes(self, address: int, size: int) -> None:
+        if self._indexing and size and address:
+            self._ranges.add((address & MEMORY_MASK, min(size, MEMORY_SIZE)))
+
