@@ -43,6 +43,7 @@ BASE = {
     "drm": ["--", "true"],
     "gl": ["--", "true"],
     "show": [CAPTURE],
+    "pixel": [CAPTURE, "20,20"],
     "unpack": [CAPTURE, "unpacked"],
     "pack": [CAPTURE, "packed.vc4cap"],
     "linux": ["--initrd", HELLO, "--", "true"],  # which is refused, after all other options

@@ -65,6 +65,8 @@ class PageKeeper:
         self._numbers: dict[str, int] = {}
         self._packs: list[bytes] = []
         self._open = bytearray()
+        self._unpacked = -1, b""
+        """The pack that was read last: readers go through them in order."""
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -87,7 +89,12 @@ class PageKeeper:
     def page(self, number: int) -> bytes:
         """The bytes of a page."""
         pack, place = divmod(number, PACK)
-        data = self._open if pack == len(self._packs) else zlib.decompress(self._packs[pack])
+        if pack == len(self._packs):
+            data: bytes | bytearray = self._open
+        else:
+            if self._unpacked[0] != pack:
+                self._unpacked = pack, zlib.decompress(self._packs[pack])
+            data = self._unpacked[1]
         return bytes(data[PAGE * place : PAGE * (place + 1)])
 
     def files(self) -> Iterator[tuple[str, bytes]]:

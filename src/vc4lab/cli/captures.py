@@ -184,5 +184,3 @@ def frame_line(frame: CapturedFrame, image: Image | None) -> str:
     if not different:
         return f"{text}, the picture as it was captured"
     return f"{text}, {different} pixels differ from the picture as it was captured"
-
-

@@ -37,6 +37,7 @@ COMMANDS = (
     "drm",
     "gl",
     "show",
+    "pixel",
     "unpack",
     "pack",
     "linux",

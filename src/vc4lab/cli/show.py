@@ -25,10 +25,21 @@ def show(
         int | None, typer.Option(help="Only this frame, by its number.", **limits(PICTURES))
     ] = None,
     draw: Annotated[
-        int | None, typer.Option(help="Only this draw of each frame, from 1 on.", **limits(PICTURES))
+        int | None, typer.Option(help="Only this draw of each frame, from 1 on.", **limits(PICTURES, 0))
     ] = None,
     rows: Annotated[int, typer.Option(help="Rows of tables that are shown.", **limits(COUNT, 1))] = 8,
     lists: Annotated[bool, typer.Option("--lists", help="Print the control lists of each job, too.")] = False,
+    draws: Annotated[
+        bool, typer.Option("--draws", help="Print the draws of each frame as the V3D gets them, numbered.")
+    ] = False,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --draw: save the picture after that draw, without those after it; 0: before any.",
+            metavar="F.png",
+            parser=FILE,
+        ),
+    ] = None,
     pictures: Annotated[
         Path | None, typer.Option(help="Save the textures as PNG files in this directory.", parser=FILE)
     ] = None,
@@ -38,6 +49,14 @@ def show(
     from vc4lab.cli.messages import reporter_of
     from vc4lab.driver.capture.show import Choice, Show
 
+    if picture is not None:
+        if draw is None:
+            raise failed("--picture is the picture after a draw: --draw says which")
+        _save_picture_after(capture, frame, draw, picture)
+        return
+    if draws or (draw is not None and is_capture(capture) and has_only_jobs(capture)):
+        _print_draws(capture, frame, draw)
+        return
     if not is_capture(capture):
         _list_run(capture, frame)
         return
@@ -63,6 +82,31 @@ def show(
         raise bad(error) from None
     if pictures is not None:
         _save(found, pictures)
+
+
+def _save_picture_after(path: Path, number: int | None, draw: int, target: Path) -> None:
+    """The picture after a draw. Raises typer.Exit."""
+    from vc4lab.cli.captures import save_picture_to
+    from vc4lab.cli.inside import looked_into
+
+    with looked_into(path) as found:
+        image = found.frame(number).picture_after(draw)
+    if image is None:
+        raise failed(f"{target}: colours of 64 bits are no picture", ExitCode.OUTPUT)
+    save_picture_to(image, target)
+
+
+def _print_draws(path: Path, number: int | None, draw: int | None) -> None:
+    """The draws of frames, or one of each. Raises typer.Exit."""
+    from vc4lab.cli.inside import looked_into
+
+    with looked_into(path) as found:
+        frames = found.frames if number is None else [found.frame(number)]
+        for frame in frames:
+            typer.echo(f"frame {frame.number}: {len(frame.jobs)} jobs, {len(frame.draws)} draws")
+            for one in frame.draws:
+                if draw in (None, one.number):
+                    typer.echo(f"  {one.text()}")
 
 
 def _list_run(path: Path, number: int | None) -> None:

@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from vc4lab.images.pixels import colours
-from vc4lab.images.tiling import Tiling
+from vc4lab.images.tiling import Tiling, detile
 from vc4lab.jobs.walk import surface_bytes
 
 if TYPE_CHECKING:
@@ -43,6 +43,14 @@ def surface_picture(memory: GuestMemory, surface: Surface) -> Image | None:
     data = bytes(memory.view(surface.address, surface_bytes(surface)))
     pixels = colours(memoryview(data), surface.width, surface.height, surface.bits, tiling, stride)
     return Image.fromarray(pixels[..., :3].copy())
+
+
+def surface_word(memory: GuestMemory, surface: Surface, x: int, y: int) -> int:
+    """A pixel of a surface as it is in memory: 16, 32 or 64 bits."""
+    tiling = Tiling(min(surface.tiling, 2))
+    stride = surface.pitch if tiling is Tiling.RASTER else None
+    data = memory.view(surface.address, surface_bytes(surface))
+    return int(detile(data, surface.width, surface.height, surface.bits, tiling, stride)[y, x])
 
 
 def ordered(image: Image | None, frame: JobsFrame) -> Image | None:

@@ -91,6 +91,8 @@ class DecodedList:
         What is wrong with the list, None if it ended well.
     branches
         Target addresses of the branches taken.
+    ends
+        Addresses after the codes of the items.
     """
 
     items: tuple[Primitive, ...]
@@ -98,6 +100,7 @@ class DecodedList:
     first_size: int
     problem: str | None = None
     branches: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
 
 
 def _add(vertex: Vertex, delta: Any, bits: int) -> Vertex:
@@ -203,12 +206,13 @@ def decode_compressed(
     """Decode the list at `address`. Damage of any kind ends it with `problem`; nothing raises."""
     items: list[Primitive] = []
     branches: list[int] = []
+    ends: list[int] = []
     start = address
     straight: int | None = None
 
     def ended(after: int, problem: str | None = None) -> DecodedList:
         size = straight if straight is not None else after - start
-        return DecodedList(tuple(items), after, size, problem, tuple(branches))
+        return DecodedList(tuple(items), after, size, problem, tuple(branches), tuple(ends))
 
     if not form.valid:
         return ended(address, f"primitive list format {form} is not documented")
@@ -234,6 +238,7 @@ def decode_compressed(
         previous = decode_code(word, previous, form)
         items.append(previous)
         address += size
+        ends.append(address)
     return ended(address, f"compressed primitive list not ended after {limit} codes")
 
 

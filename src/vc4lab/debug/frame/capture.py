@@ -145,10 +145,8 @@ class CapturedFrame:
         count = len(self.draws)
         if not 0 <= draw <= count:
             raise NoSuchPlace(f"frame {self.number} has no draw {draw}: it has {count}")
-        if draw:
-            job = self.jobs[self.draws[draw - 1].job - 1]
-        else:
-            job = next((one for one in self.jobs if one.colour is not None), None)
+        drawing = (one for one in self.jobs if one.colour is not None)
+        job = self.jobs[self.draws[draw - 1].job - 1] if draw else next(drawing, None)
         if job is None or job.colour is None:
             raise NoSuchPlace(f"the job of draw {draw} in frame {self.number} draws no colours")
         return job

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vc4lab.v3d.events import ListBinned
-    from vc4lab.v3d.state.frame_mode import Surface
+    from vc4lab.v3d.state.frame_mode import FrameMode, Surface
     from vc4lab.v3d.state.render_state import ShaderRecord
 
 _WORD = 0xFFFFFFFF
@@ -101,6 +101,8 @@ class FrameJob:
     ----------
     number, name
         From 1 on in the frame; what the front calls it, or "".
+    mode, grid
+        Of the frame (record 113); the tiles of what was binned, (0, 0) if nothing was.
     colour
         The colour surface that its tiles are stored to last; None: none.
     surfaces
@@ -112,7 +114,9 @@ class FrameJob:
     """
 
     number: int
-    name: str = ""
+    name: str
+    mode: FrameMode
+    grid: tuple[int, int] = (0, 0)
     colour: Surface | None = None
     surfaces: tuple[Surface, ...] = ()
     draws: list[FrameDraw] = field(default_factory=list)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vc4lab.capture.pages import PAGE
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
     from vc4lab.jobs.model import Event, JobsCapture, JobsFrame
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.core import V3D
-    from vc4lab.v3d.events import FrameTiles, JobStarted, ListBinned, MemoryUse
+    from vc4lab.v3d.events import FrameTiles, JobEnded, JobStarted, ListBinned, MemoryUse
+    from vc4lab.v3d.state.frame_mode import FrameMode
+    from vc4lab.v3d.tiles.collector import Collector
+
+    Drawing = Callable[[FrameMode, Collector], None]
 
 _WRITTEN = frozenset((Use.TILE_MEMORY, Use.TILE_STATE, Use.OVERSPILL))
 MOST_KEPT = 1 << 28
@@ -63,6 +68,8 @@ class Stage:
         self._event = 0
         self._name = ""
         self._pending: list[FrameDraw] = []
+        self._grid = 0, 0
+        """Of the binning list that was flushed last, in tiles."""
         self._indexing = False
         self.shown: Shown | None = None
         """What was on the display at the end of the frame."""
@@ -78,8 +85,9 @@ class Stage:
         self._is_fresh = False
         self.on_binned: Callable[[ListBinned], object] | None = None
         """Called with what each flush has binned, which costs time."""
-        self.on_job: Callable[[int], object] = lambda _job: None
-        """Called with the number of a job whose tiles are about to be drawn."""
+        self._instead: tuple[int, Drawing] | None = None
+        """Of a job, what draws its tiles instead."""
+        self._mode: FrameMode | None = None
         self._index()
         self._checkpoint()
 
@@ -142,14 +150,29 @@ class Stage:
 
     # -- runs ----------------------------------------------------------------------------------------
 
-    def run(self, job: int | None = None, *, keep: int | None = None, draw: bool = True) -> None:
-        """Run the frame up to the end of a job (None: of all), with the draws 1 … `keep` only.
-
-        draw: whether the tiles of that job are drawn, too, or only what comes before.
-        """
+    def run(self, job: int | None = None, *, keep: int | None = None) -> None:
+        """Run the frame up to the end of a job (None: of all), with the draws 1 … `keep` only."""
         self._rewind()
         self._left_out = {} if keep is None else self._beyond(keep)
-        self._run(job, draw=draw)
+        self._run(job)
+
+    def run_tile(
+        self, job: FrameJob, x: int, y: int, draw: Drawing, binned: Callable[[ListBinned], object]
+    ) -> None:
+        """Run the frame up to a job, of which only a tile is drawn.
+
+        x, y: a pixel of the tile. draw: called instead of drawing the job's tiles. binned: called
+        with each flush; its draws say how long the tile's list was before them.
+        """
+        self._rewind()
+        self._left_out, self._instead = {}, (job.number, draw)
+        width, height = job.mode.tile(self.v3d.unknowns)
+        self.v3d.binning.native.context.watched = y // height * job.grid[0] + x // width
+        self.on_binned = binned
+        try:
+            self._run(job.number)
+        finally:
+            self._instead = self.on_binned = None
 
     def _beyond(self, keep: int) -> dict[int, list[FrameDraw]]:
         """The draws after a draw, by binning list; a record that is also executed before stays."""
@@ -160,7 +183,7 @@ class Stage:
                 found.setdefault(one.binning, []).append(one)
         return found
 
-    def _run(self, job: int | None, *, draw: bool = True) -> None:
+    def _run(self, job: int | None) -> None:
         self._binnings = self._tiles_drawn = 0
         self._pending, self._name = [], ""
         last = len(self.frame.events)
@@ -197,8 +220,10 @@ class Stage:
 
     def _listen(self, v3d: V3D) -> None:
         v3d.listeners.job_started.subscribe(self._started)
-        v3d.listeners.job_ended.subscribe(lambda event: event.thread or self._unpatch())
+        v3d.listeners.job_ended.subscribe(self._ended)
         v3d.listeners.frame_tiles.subscribe(self._tiles)
+        stage = v3d.rendering
+        stage.draw = partial(self._draw, stage.draw)
         if self._indexing or not self.jobs:
             v3d.listeners.memory_used.subscribe(self._used)
             v3d.listeners.programs_run.subscribe(self._programs)
@@ -212,6 +237,10 @@ class Stage:
             self._patched.append((one.address, self.memory.read(one.address, size)))
             self.memory.write(one.address, bytes([Nop.id]) * size)
 
+    def _ended(self, event: JobEnded) -> None:
+        if not event.thread:
+            self._unpatch()
+
     def _unpatch(self) -> None:
         """The binning list is as it was."""
         while self._patched:
@@ -219,21 +248,28 @@ class Stage:
 
     def _binned(self, event: ListBinned) -> None:
         first = len(self.draws) + len(self._pending) + 1
+        self._grid = event.tiles
         self._pending += draws_of(event, self._binnings, first)
 
-    def _tiles(self, event: FrameTiles) -> None:
-        if not event.over:
+    def _draw(self, draw: Drawing, mode: FrameMode, collector: Collector) -> None:
+        """The tiles of a job."""
+        self._mode = mode
+        if collector.context.chain_count:
             self._tiles_drawn += 1
-            self.on_job(self._tiles_drawn)
-            return
-        if not self._indexing:
+            if self._instead is not None and self._instead[0] == self._tiles_drawn:
+                draw = self._instead[1]
+        draw(mode, collector)
+
+    def _tiles(self, event: FrameTiles) -> None:
+        if not event.over or not self._indexing or self._mode is None:
             return
         surfaces = tuple(event.surfaces)
         number = len(self.jobs) + 1
         draws = [replace(one, job=number) for one in self._pending]
         self._pending = []
         self.draws += draws
-        job = FrameJob(number, self._name, shown_surface(surfaces), surfaces, draws, self._event)
+        colour = shown_surface(surfaces)
+        job = FrameJob(number, self._name, self._mode, self._grid, colour, surfaces, draws, self._event)
         self.jobs.append(job)
         for address, size in ((one.address, surface_bytes(one)) for one in surfaces):
             self._writes(address, size)
@@ -250,4 +286,3 @@ class Stage:
     def _writes(self, address: int, size: int) -> None:
         if self._indexing and size and address:
             self._ranges.add((address & MEMORY_MASK, min(size, MEMORY_SIZE)))
-

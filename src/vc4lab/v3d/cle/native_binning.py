@@ -55,9 +55,7 @@ class BinnedDraws:
     def __init__(self, stream: Stream) -> None:
         self._memory = StreamMemory(stream, ROOM)
 
-    def add_vg(
-        self, binner: Binner, address: int, kind: int, start: int, length: int, watched: int
-    ) -> None:
+    def add_vg(self, binner: Binner, address: int, kind: int, start: int, length: int, watched: int) -> None:
         """A list of vector graphics is to be drawn; `watched`: see `BinningContext`."""
         stream = self._memory.stream
         if stream.used + DrawBinned.size > stream.room:

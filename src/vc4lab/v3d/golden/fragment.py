@@ -9,6 +9,8 @@ their own, so they agree.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from typing import Any
 
 from vc4lab.interruption import Interrupted, came, is_overdue
 from vc4lab.qpu.run.environment import LeftProgram, Unsupported
@@ -16,13 +18,19 @@ from vc4lab.v3d.golden.draw import registered
 from vc4lab.v3d.state import tile_context as tc
 from vc4lab.v3d.state.tile_context import FragmentQueue, TileContext
 
-_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+
+Shade = Callable[..., Any]
 
 QUEUES_RUN = [0]
 """Queues of blocks interpreted so far, by all threads: the progress that a watchdog sees."""
 
 
-def _run(context: int, params: int) -> int:
+def run_waiting(context: int, params: int, shade: Shade | None = None) -> int:
+    """Run the blocks that wait in the queue of a TileContext (host addresses); a status.
+
+    shade: what runs them, with the arguments of `shade_queue`; None: that.
+    """
     queue = ctypes.c_uint64.from_address(context + TileContext.batch.offset).value
     waiting = ctypes.c_int32.from_address(queue + FragmentQueue.count.offset)
     count, waiting.value = waiting.value, 0
@@ -41,7 +49,7 @@ def _run(context: int, params: int) -> int:
 
     granted = ctypes.c_int32.from_address(context + TileContext.budget.offset).value
     try:
-        shade_queue(draw, context, params, queue, count, draw.budget(granted))
+        (shade or shade_queue)(draw, context, params, queue, count, draw.budget(granted))
     except LeftProgram as verdict:
         place = context + TileContext.left.offset
         ctypes.c_uint32.from_address(place).value = verdict.target
@@ -60,7 +68,7 @@ def _run(context: int, params: int) -> int:
     return tc.STATUS_OK
 
 
-_callback = _FUNCTION(_run)
+_callback = FUNCTION(run_waiting)
 
 
 def batch_callback() -> int:

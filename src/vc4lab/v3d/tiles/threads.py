@@ -208,6 +208,18 @@ class TileThreads:
         for worker in self._workers:
             worker.context.setups[number] = function.address
 
+    def give_blocks_to(self, callback: int) -> None:
+        """Interpreted blocks go to a C function (host address), as `TileContext.callback` has it."""
+        for worker in self._workers:
+            worker.context.callback = callback
+
+    def recorded_blocks(self, context: int) -> int:
+        """Bytes of `BlockWork` that the thread with a TileContext (host address) has recorded."""
+        for worker in self._workers:
+            if worker.address == context and worker.work is not None:
+                return int(worker.work.work.blocks.used)
+        return 0
+
     def counters(self) -> dict[str, int]:
         """Totals of `COUNTERS` since the start."""
         totals = dict.fromkeys(tc.COUNTERS, 0)

@@ -1,0 +1,73 @@
+"""What commands share that look into frames: any capture, or recorded jobs, as one to look into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import typer
+
+from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened, same_image
+from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.job_captures import opened_jobs
+from vc4lab.cli.outputs import say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vc4lab.debug.frame.capture import Capture
+    from vc4lab.jobs.model import JobsCapture
+    from vc4lab.jobs.recorder import JobsRecorder
+
+
+@contextmanager
+def looked_into(path: Path) -> Iterator[Capture]:
+    """The frames of a path. Turns what is wrong, with it or with a question, into typer.Exit."""
+    from vc4lab.capture.errors import CaptureError
+    from vc4lab.debug.frame.capture import Capture
+    from vc4lab.debug.frame.places import NoSuchPlace
+
+    try:
+        yield Capture(_jobs_of(path))
+    except CaptureError as error:
+        raise bad(error) from None
+    except NoSuchPlace as error:
+        raise failed(f"{path}: {error}") from None
+
+
+def _jobs_of(path: Path) -> JobsCapture:
+    """The jobs of a capture of jobs; of recorded jobs and of the command queue as they run.
+
+    Raises CaptureError, typer.Exit.
+    """
+    if is_capture(path) and has_only_jobs(path):
+        return opened_jobs(path)
+    from vc4lab.cli.messages import reporter_of
+    from vc4lab.jobs.model import JobsCapture
+    from vc4lab.jobs.recorder import JobsRecorder
+
+    recorder = JobsRecorder(JobsCapture("gl" if is_capture(path) else "drm", path.name), tell=say)
+    reporter = reporter_of()
+    reporter.listeners.append(lambda item: say(str(item)))
+    if is_capture(path):
+        _play_queue(path, recorder)
+    else:
+        from vc4lab.drm.recorded.replay import replay
+
+        if not replay(path, recorder=recorder, reporter=reporter).drawn:
+            raise typer.Exit(ExitCode.BAD_INPUT)
+    recorder.close()
+    return recorder.capture
+
+
+def _play_queue(path: Path, recorder: JobsRecorder) -> None:
+    """Draws the frames of a capture of the command queue. Raises CaptureError."""
+    from vc4lab.driver.capture.player import Player
+
+    player = Player(opened(path))
+    recorder.attach(player.screen.runner.v3d)
+    for frame, picture in player.play():
+        image = picture.image() if picture is not None else None
+        recorder.frame(frame.number, partial(same_image, image))

@@ -1,0 +1,173 @@
+"""The history of a pixel: every primitive that touched it, in the order of the chip.
+
+The job that drew the pixel runs again, its tile with the interpreter (`watch.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.debug.frame.index import cursors_of
+from vc4lab.debug.frame.one_tile import keep_tile
+from vc4lab.debug.frame.places import NoSuchPlace, surface_place
+from vc4lab.debug.frame.tile_list import TileList, TilePrimitive, number_in_draw
+from vc4lab.debug.frame.touch import Touch, outcome_of
+from vc4lab.debug.frame.watch import PixelState, PixelWatch
+from vc4lab.jobs.pictures import surface_word
+from vc4lab.v3d.golden.fragment import batch_callback
+from vc4lab.v3d.state.tile_context import BlockWork, ListWork
+
+if TYPE_CHECKING:
+    from vc4lab.debug.frame.capture import CapturedFrame
+    from vc4lab.debug.frame.index import FrameJob
+    from vc4lab.debug.frame.stage import Stage
+    from vc4lab.debug.frame.watch import WatchedBlock
+    from vc4lab.v3d.events import FrameWork, ListBinned
+    from vc4lab.v3d.state.frame_mode import FrameMode
+    from vc4lab.v3d.tiles.collector import Collector
+
+
+@dataclass
+class PixelHistory:
+    """What happened to a pixel.
+
+    Attributes
+    ----------
+    frame, x, y
+        Number of the frame, and the pixel in the picture.
+    job
+        What drew it.
+    tile
+        First pixel of its tile.
+    primitives
+        All in the list of the tile.
+    touches
+        Those that have the pixel in a block which they cover, in order.
+    final
+        The pixel as it is in memory after the job: its word.
+    is_blue_first
+        Whether colours have blue in their lowest byte.
+    """
+
+    frame: int
+    x: int
+    y: int
+    job: FrameJob
+    tile: tuple[int, int]
+    primitives: list[TilePrimitive]
+    touches: list[Touch]
+    final: int
+    is_blue_first: bool
+
+    @property
+    def before(self) -> PixelState | None:
+        """The pixel before the first touch; None: nothing touched it."""
+        return self.touches[0].before if self.touches else None
+
+
+class _Tile:
+    """Draws the tile of a pixel, and keeps what came of it."""
+
+    def __init__(self, stage: Stage, job: FrameJob, x: int, y: int, *, program: bool) -> None:
+        self.stage, self.job = stage, job
+        width, height = job.mode.tile(stage.v3d.unknowns)
+        self.x, self.y = x // width * width, y // height * height
+        self.watch = PixelWatch(x, y, job.mode.layout, program=program)
+        self.primitives: list[TilePrimitive] = []
+        self.touches: list[Touch] = []
+        self._cursors: list[tuple[int, int]] = []
+
+    def binned(self, event: ListBinned) -> None:
+        first = len(self._cursors) + 1
+        self._cursors += enumerate(cursors_of(event), first)
+
+    def draw(self, _mode: FrameMode, collector: Collector) -> None:
+        if not keep_tile(collector, self.x, self.y):
+            return
+        frames, listeners = self.stage.v3d.frames, self.stage.v3d.listeners
+        pipelines, threads = frames.preparer.pipelines, frames.tile_threads
+        frames.preparer.forget()
+        engine, pipelines.engine = pipelines.engine, "interpreter"
+        self.watch.attach(threads)
+        heard = listeners.frame_work.subscribe(self._done)
+        try:
+            frames.draw(_mode, collector)
+        finally:
+            heard.close()
+            pipelines.engine = engine
+            threads.give_blocks_to(batch_callback())
+            frames.preparer.forget()
+
+    def _done(self, event: FrameWork) -> None:
+        tile = TileList(self.stage.memory, event, self.job.draws, self._cursors)
+        self.primitives = tile.primitives
+        count = len(event.blocks) // BlockWork.size
+        start = self.watch.recorded // BlockWork.size - count
+        segments = _segments(event.lists)
+        work: Any = BlockWork.python
+        for block in self.watch.blocks:
+            number = block.record - start
+            if not 0 <= number < count:
+                continue  # of a run that was repeated
+            recorded = work.from_buffer_copy(event.blocks, number * BlockWork.size)
+            primitive = tile.at(segments[number], recorded.position)
+            self.touches.append(self._touch(block, recorded, primitive, event))
+
+    def _touch(
+        self, block: WatchedBlock, recorded: Any, primitive: TilePrimitive | None, event: FrameWork
+    ) -> Touch:
+        work = event.draws[block.state]
+        state = work.state
+        covered = bool(recorded.covered >> block.lane & 1)
+        outcome, why = outcome_of(block, state, covered)
+        draw = primitive.draw if primitive is not None else None
+        number = None
+        if draw is not None and primitive is not None:
+            number = number_in_draw(self.stage.memory, draw, primitive.vertices)
+        config, code = int(state.config) & 0xFFFFFFFF, 0 if work.shader is None else work.shader.code
+        return Touch(draw, number, primitive, covered, outcome, why, block, config, code)
+
+
+def _segments(lists: bytes) -> list[int]:
+    """The segment of each recorded block."""
+    found: list[int] = []
+    kind: Any = ListWork.python
+    for place in range(0, len(lists), ListWork.size):
+        one = kind.from_buffer_copy(lists, place)
+        found += [int(one.segment)] * int(one.blocks)
+    return found
+
+
+def pixel_history(frame: CapturedFrame, x: int, y: int, *, program: bool = False) -> PixelHistory:
+    """What happened to a pixel of a frame's picture. Raises NoSuchPlace, CaptureError."""
+    job = frame.job
+    colour = job.colour
+    assert colour is not None
+    place = surface_place(colour, frame.shown) if frame.shown is not None else (0, 0)
+    width, height = colour.width, colour.height
+    if frame.shown is not None and place is not None:
+        width, height = frame.shown.width, frame.shown.height
+    if not (0 <= x < width and 0 <= y < height):
+        raise NoSuchPlace(f"the picture of frame {frame.number} has {width}x{height} pixels: no ({x}, {y})")
+    first_x, first_y = place or (0, 0)
+    return history_of(frame, job, x + first_x, y + first_y, program=program)
+
+
+def history_of(frame: CapturedFrame, job: FrameJob, x: int, y: int, *, program: bool = False) -> PixelHistory:
+    """What happened in a job to a pixel of its colour surface."""
+    is_blue_first = frame.is_blue_first
+    assert job.colour is not None
+    tile = _Tile(frame.stage, job, x, y, program=program)
+    frame.stage.run_tile(job, x, y, tile.draw, tile.binned)
+    return PixelHistory(
+        frame.number,
+        x,
+        y,
+        job,
+        (tile.x, tile.y),
+        tile.primitives,
+        tile.touches,
+        surface_word(frame.stage.memory, job.colour, x, y),
+        is_blue_first,
+    )

@@ -1,0 +1,208 @@
+"""Histories and draws as lines of text, and as JSON."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.debug.frame.touch import DRAWN, UNCOVERED, Touch, state_dict
+from vc4lab.v3d.golden import tlb
+
+if TYPE_CHECKING:
+    from vc4lab.debug.frame.pixel import PixelHistory
+    from vc4lab.debug.frame.watch import PixelState, ProgramStep, Texel, WatchedBlock
+
+_SHAPES = {1: "point", 2: "line", 3: "triangle"}
+_KINDS = {
+    tlb.WRITE_Z: "depth", tlb.WRITE_COLOUR: "colour", tlb.WRITE_MASK: "mask",
+    tlb.WRITE_STENCIL: "stencil setup", tlb.WRITE_FLAGS: "sample flags", tlb.WRITE_REVERSE: "facing",
+    tlb.LOAD_COLOUR: "colour read", tlb.LOAD_MASK: "mask read", tlb.LOAD_COVERAGE: "coverage read",
+}  # fmt: skip
+
+
+def as_float(word: int) -> float:
+    """A word as a single."""
+    (value,) = struct.unpack("<f", (word & 0xFFFFFFFF).to_bytes(4, "little"))
+    return float(value)
+
+
+def rgba(word: int, *, is_blue_first: bool) -> str:
+    """A colour word as #rrggbbaa."""
+    parts = list((word & 0xFFFFFFFF).to_bytes(4, "little"))
+    if is_blue_first:
+        parts[0], parts[2] = parts[2], parts[0]
+    return "#" + bytes(parts).hex()
+
+
+def colour_text(state: PixelState, *, is_blue_first: bool) -> str:
+    """The colour of a pixel; of its samples where they differ."""
+    found = []
+    for words in state.colours:
+        if len(words) > 1:
+            found.append(":".join(f"{word:08x}" for word in words))
+        else:
+            found.append(rgba(words[0], is_blue_first=is_blue_first))
+    return found[0] if len(set(found)) == 1 else "/".join(found)
+
+
+def depth_text(state: PixelState) -> str:
+    """Depth of a pixel, or of its samples."""
+    found = [f"{one:06x}" for one in state.depths]
+    return found[0] if len(set(found)) == 1 else "/".join(found)
+
+
+def stencil_text(state: PixelState) -> str:
+    """Stencil of a pixel, or of its samples."""
+    found = [f"{one:02x}" for one in state.stencils]
+    return found[0] if len(set(found)) == 1 else "/".join(found)
+
+
+def touch_name(touch: Touch) -> str:
+    """Which primitive it was."""
+    vertices = touch.listed.vertices if touch.listed is not None else ()
+    shape = _SHAPES.get(len(vertices), "primitive")
+    which = f"draw {touch.draw.number}" if touch.draw is not None else "a list of its own"
+    number = f" {touch.primitive}" if touch.primitive is not None else ""
+    names = ", ".join(map(str, vertices))
+    return f"{which}, {shape}{number} (vertices {names})"
+
+
+def touch_lines(touch: Touch, *, is_blue_first: bool) -> Iterator[str]:
+    """A touch, with what it changed and read."""
+    block = touch.block
+    before, after = touch.before, touch.after
+    why = f": {touch.why}" if touch.why else ""
+    yield f"{touch_name(touch)}: {touch.outcome}{why}"
+    old, new = (colour_text(one, is_blue_first=is_blue_first) for one in (before, after))
+    if old != new or touch.outcome == DRAWN:
+        yield f"  colour   {old} -> {new}"
+    for name, text in (("depth", depth_text), ("stencil", stencil_text)):
+        if text(before) != text(after):
+            yield f"  {name:8} {text(before)} -> {text(after)}"
+    if touch.outcome == UNCOVERED:
+        return
+    facing = ", faces backwards" if block.reverse else ""
+    samples = f", samples {block.samples:04b}" if len(before.colours) > 1 else ""
+    yield f"  fragment depth {block.depth:06x}, W {block.w:.7g}{samples}{facing}"
+    if block.varyings:
+        yield "  varyings " + ", ".join(f"{one:.6g}" for one in block.varyings)
+    for one in block.texels:
+        yield f"  texture  {texel_text(one)}"
+    length = len(block.draw.program)
+    yield f"  program  0x{touch.code:08x}, {length} instructions, uniforms 0x{block.uniforms_address:08x}"
+    at = touch.code - block.draw.program.address
+    for step in block.program:
+        yield f"    {step_text(step, block, at)}"
+
+
+def texel_text(one: Texel) -> str:
+    """A texture request with what came."""
+    places = ", ".join(f"{as_float(word):.6g}" for word in one.coordinates)
+    return f"{one.number} at ({places}): " + " ".join(f"{word:08x}" for word in one.words)
+
+
+def step_text(step: ProgramStep, block: WatchedBlock, at: int = 0) -> str:
+    """An instruction with what it wrote in the pixel's lane; `at`: where address 0 is."""
+    found = []
+    for name, value, mask in step.writes:
+        if mask is None or mask[block.lane]:
+            word = value[block.lane]
+            found.append(f"{name}={word:08x} ({as_float(word):.6g})")
+        else:
+            found.append(f"{name}: not here")
+    return f"{step.address + at:08x}  {step.text:60} {', '.join(found)}".rstrip()
+
+
+def history_lines(history: PixelHistory, *, every: bool = False) -> Iterator[str]:
+    """A history. every: with primitives that share a block of 4x4 with the pixel, but do not cover it."""
+    blue = history.is_blue_first
+    job = history.job
+    colour = job.colour
+    assert colour is not None
+    name = f" ({job.name})" if job.name else ""
+    final = rgba(history.final, is_blue_first=blue) if colour.bits == 32 else f"{history.final:x}"
+    x, y = history.tile
+    yield f"frame {history.frame}, pixel {history.x},{history.y}: {final}"
+    covering = [one for one in history.touches if one.outcome != UNCOVERED]
+    yield (
+        f"job {job.number}{name}, surface 0x{colour.address:08x}, tile at {x},{y}:"
+        f" {len(history.primitives)} primitives, of which {len(covering)} cover the pixel"
+    )
+    before = history.before
+    if before is not None:
+        yield (
+            f"before: colour {colour_text(before, is_blue_first=blue)}, depth {depth_text(before)},"
+            f" stencil {stencil_text(before)}"
+        )
+    for touch in history.touches:
+        if every or touch.outcome != UNCOVERED:
+            yield from touch_lines(touch, is_blue_first=blue)
+
+
+def touch_dict(touch: Touch) -> dict[str, Any]:
+    """A touch as JSON has it. Words of colours are hexadecimal, as the tile buffer has them."""
+    block = touch.block
+    return {
+        "draw": None if touch.draw is None else touch.draw.number,
+        "record": None if touch.draw is None else touch.draw.address,
+        "primitive": touch.primitive,
+        "vertices": list(touch.listed.vertices) if touch.listed is not None else [],
+        "covered": touch.is_covered,
+        "outcome": touch.outcome,
+        "why": touch.why,
+        "config": touch.config,
+        "before": state_dict(touch.before),
+        "after": state_dict(touch.after),
+        "depth": block.depth,
+        "samples": block.samples,
+        "reverse": block.reverse,
+        "w": block.w,
+        "varyings": list(block.varyings),
+        "program": touch.code,
+        "uniforms": [f"{word:08x}" for word in block.uniforms],
+        "texels": [
+            {
+                "request": one.number,
+                "coordinates": [as_float(word) for word in one.coordinates],
+                "words": [f"{word:08x}" for word in one.words],
+            }
+            for one in block.texels
+        ],
+        "writes": [
+            {
+                "kind": _KINDS[one.kind],
+                "sample": one.sample,
+                "word": one.word,
+                "value": f"{one.value:08x}",
+                "takes_part": one.takes_part,
+            }
+            for one in block.writes
+        ],
+        "steps": [
+            {
+                "address": step.address + touch.code - block.draw.program.address,
+                "text": step.text,
+                "writes": {name: f"{value[block.lane]:08x}" for name, value, _mask in step.writes},
+            }
+            for step in block.program
+        ],
+    }
+
+
+def history_dict(history: PixelHistory, *, every: bool = False) -> dict[str, Any]:
+    """A history as JSON has it."""
+    colour = history.job.colour
+    assert colour is not None
+    return {
+        "frame": history.frame,
+        "x": history.x,
+        "y": history.y,
+        "job": history.job.number,
+        "surface": colour.address,
+        "tile": list(history.tile),
+        "primitives": len(history.primitives),
+        "blue_first": history.is_blue_first,
+        "final": f"{history.final:08x}",
+        "touches": [touch_dict(one) for one in history.touches if every or one.outcome != UNCOVERED],
+    }

@@ -1,0 +1,182 @@
+"""Captured frames looked into: the picture after each draw, the history of pixels."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.jobs.test_boot_captures import captured
+from typer.testing import CliRunner
+
+from vc4lab.cli.inside import looked_into
+from vc4lab.cli.main import app
+from vc4lab.debug.frame.capture import Capture, CapturedFrame
+from vc4lab.debug.frame.places import NoSuchPlace
+from vc4lab.debug.frame.texts import history_dict, history_lines, rgba
+from vc4lab.debug.frame.touch import DRAWN, HIDDEN, UNCOVERED
+from vc4lab.jobs.pictures import ordered
+from vc4lab.jobs.player import JobsPlayer
+
+DATA = Path(__file__).parents[1] / "data"
+RUNS = DATA / "vc4-jobs"
+SMALL = DATA / "captures" / "small.vc4cap"
+RECORDED = (
+    "kmscube_smooth",
+    "glmark2_ideas",
+    "glmark2_build_use-vbo_true",
+    "glmark2_texture_texture-filter_mipmap",
+    "sdl_testdraw2",
+    "tri_arm64",
+)
+PIXELS = 6
+
+
+@cache
+def looked(name: str) -> Capture:
+    """A recorded run, the small capture of the command queue, or an example on a board."""
+    if name == "triangle":
+        return Capture(captured("triangle", 1).capture)
+    with looked_into(SMALL if name == "small" else RUNS / name) as found:
+        return found
+
+
+@cache
+def played(name: str) -> dict[int, np.ndarray]:
+    """What each frame draws when it is just replayed."""
+    capture = looked(name).jobs
+    return {
+        frame.number: np.asarray(ordered(result.image, frame)) for frame, result in JobsPlayer(capture).play()
+    }
+
+
+def array(frame: CapturedFrame, draw: int) -> np.ndarray:
+    """The picture after a draw."""
+    return np.asarray(frame.picture_after(draw))
+
+
+@pytest.mark.parametrize("name", [*RECORDED, "small", "triangle"])
+def test_the_picture_after_the_last_draw_is_that_of_the_frame(name: str) -> None:
+    for frame in looked(name).frames:
+        for _ in range(2):  # again, and again after another draw
+            assert np.array_equal(array(frame, len(frame.draws)), played(name)[frame.number])
+            frame.picture_after(len(frame.draws) // 2)
+
+
+def test_pictures_grow_draw_by_draw() -> None:
+    frame = looked("kmscube_smooth").frame(2)
+    pictures = [array(frame, number) for number in range(len(frame.draws) + 1)]
+    changed = [int((a != b).any(axis=2).sum()) for a, b in itertools.pairwise(pictures)]
+    assert len(pictures) == 7
+    assert sum(map(bool, changed)) == 3, "of a cube, three faces are seen"
+    assert len(np.unique(pictures[0].reshape(-1, 3), axis=0)) == 1, "before any draw: the clear colour"
+    backwards = [array(frame, number) for number in reversed(range(len(frame.draws) + 1))]
+    for after, again in zip(pictures, reversed(backwards), strict=True):
+        assert np.array_equal(after, again)
+
+
+@pytest.mark.parametrize("name", [*RECORDED, "small", "triangle"])
+def test_histories_end_in_the_bytes_of_the_frame(name: str) -> None:
+    """Each draw's entry says what the picture after that draw has; the last one what memory has."""
+    choice = random.Random(name)
+    frame = looked(name).frame()
+    assert frame.picture is not None
+    seen = 0
+    for _ in range(PIXELS):
+        x, y = choice.randrange(frame.picture.width), choice.randrange(frame.picture.height)
+        history = frame.pixel(x, y)
+        touches = [one for one in history.touches if one.outcome != UNCOVERED]
+        for before, after in itertools.pairwise(touches):
+            assert after.before == before.after
+        last = {one.draw.number: one for one in touches if one.draw is not None}
+        assert len(last) <= len(touches)
+        assert all(one.draw is not None for one in touches)
+        for number, touch in list(last.items())[:3]:
+            made = rgba(touch.after.colours[0][0], is_blue_first=history.is_blue_first)
+            assert made[1:7] == bytes(array(frame, number)[y, x]).hex()
+        if touches:
+            assert touches[-1].after.colours == ((history.final,),)
+            seen += 1
+    assert seen
+
+
+def test_a_pixel_where_primitives_are_hidden() -> None:
+    """Pixels of a model: what lies in the back fails the depth test, and changes nothing."""
+    frame = looked("glmark2_build_use-vbo_true").frame(2)
+    touches = [one for one in frame.pixel(255, 332).touches if one.outcome != UNCOVERED]
+    assert [one.outcome for one in touches] == [DRAWN, HIDDEN]
+    seen, hidden = touches
+    assert seen.after.depths == (seen.block.depth,)
+    assert hidden.before == hidden.after == seen.after
+    assert hidden.why == f"depth {hidden.block.depth:06x} is greater than {seen.block.depth:06x}"
+
+
+def test_programs_are_seen_instruction_by_instruction() -> None:
+    frame = looked("kmscube_smooth").frame(3)
+    (touch,) = frame.pixel(400, 300, program=True).touches
+    assert touch.draw is not None
+    assert (touch.draw.number, touch.outcome) == (6, DRAWN)
+    steps = touch.block.program
+    assert len(steps) == len(touch.block.draw.program)
+    colour = [one.writes[-1] for one in steps if "tlbc" in one.text]
+    assert [value[touch.block.lane] for _name, value, _mask in colour] == [touch.after.colours[0][0]]
+
+
+def test_texels_and_uniforms_are_seen() -> None:
+    history = looked("small").frame().pixel(20, 20)
+    texels = [texel for one in history.touches for texel in one.block.texels]
+    assert texels
+    assert texels[0].words == (0xFFFFFFFF,)
+    assert any(one.block.uniforms for one in history.touches)
+
+
+def test_frames_are_looked_into_in_any_order() -> None:
+    capture = looked("kmscube_smooth")
+    first = array(capture.frame(3), 6)
+    array(capture.frame(2), 3)
+    capture.frame(3).pixel(10, 10)
+    assert np.array_equal(array(capture.frame(3), 6), first)
+
+
+def test_questions_without_an_answer() -> None:
+    capture = looked("kmscube_smooth")
+    with pytest.raises(NoSuchPlace, match="no frame 9, but 1, 2, 3"):
+        capture.frame(9)
+    with pytest.raises(NoSuchPlace, match="no draw 7: it has 6"):
+        capture.frame(2).picture_after(7)
+    with pytest.raises(NoSuchPlace, match=r"640x480 pixels: no \(640, 0\)"):
+        capture.frame(2).pixel(640, 0)
+
+
+def run(*arguments: object) -> str:
+    """What a command prints."""
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert not result.exit_code, result.output
+    return result.output
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    folder = RUNS / "kmscube_smooth"
+    text = run("pixel", folder, "400,300", "--frame", 3, "--program")
+    assert "draw 6, triangle 1" in text
+    assert "mov tlbc, r1" in text
+    found = json.loads(run("pixel", folder, "400,300", "--frame", 3, "--json", "--all"))
+    assert [one["draw"] for one in found["touches"]] == [6]
+    assert found["final"] == found["touches"][0]["after"]["colours"][0][0]
+    assert run("show", folder, "--draws").count("draw 6:") == 2
+    target = tmp_path / "three.png"
+    run("show", folder, "--frame", 3, "--draw", 3, "--picture", target)
+    assert target.stat().st_size
+
+
+def test_text_and_json_say_the_same() -> None:
+    history = looked("glmark2_ideas").frame(3).pixel(400, 330)
+    table = history_dict(history)
+    text = "\n".join(history_lines(history))
+    for one in table["touches"]:
+        assert f"draw {one['draw']}, triangle {one['primitive']}" in text
+    assert [one["draw"] for one in table["touches"]] == [7, 13, 177]
