@@ -83,7 +83,7 @@ class _Tile:
         self._cursors += enumerate(cursors_of(event), first)
 
     def draw(self, _mode: FrameMode, collector: Collector) -> None:
-        if not keep_tile(collector, self.x, self.y):
+        if not keep_tile(collector, self.stage.memory.read, self.x, self.y):
             return
         frames, listeners = self.stage.v3d.frames, self.stage.v3d.listeners
         pipelines, threads = frames.preparer.pipelines, frames.tile_threads
