@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from PIL.Image import Image
 
+    from vc4lab.debug.frame.copies import TextureSource
     from vc4lab.debug.frame.index import FrameDraw, FrameJob
     from vc4lab.debug.frame.pixel import PixelHistory
     from vc4lab.jobs.model import JobsCapture, JobsFrame, Shown
@@ -42,7 +43,7 @@ class Capture:
 
     def __init__(self, source: str | Path | JobsCapture, *, gpu: GpuOptions | None = None) -> None:
         self.jobs: JobsCapture = open_jobs(source) if isinstance(source, str | Path) else source
-        self.frames = [CapturedFrame(self.jobs, one, gpu) for one in self.jobs.frames]
+        self.frames = [CapturedFrame(self, one, gpu) for one in self.jobs.frames]
 
     def frame(self, number: int | None = None) -> CapturedFrame:
         """The frame with a number; None: the last one that has jobs. Raises NoSuchPlace."""
@@ -61,7 +62,7 @@ class Capture:
 class CapturedFrame:
     """A frame of a capture; it runs when it is asked for something."""
 
-    def __init__(self, capture: JobsCapture, frame: JobsFrame, gpu: GpuOptions | None = None) -> None:
+    def __init__(self, capture: Capture, frame: JobsFrame, gpu: GpuOptions | None = None) -> None:
         self.capture, self.source = capture, frame
         self._gpu = gpu
 
@@ -76,7 +77,7 @@ class CapturedFrame:
     @cached_property
     def stage(self) -> Stage:
         """Where it runs. Raises CaptureError."""
-        return Stage(self.capture, self.source, gpu=self._gpu)
+        return Stage(self.capture.jobs, self.source, gpu=self._gpu)
 
     @property
     def jobs(self) -> Sequence[FrameJob]:
@@ -164,3 +165,9 @@ class CapturedFrame:
         from vc4lab.debug.frame.pixel import pixel_history
 
         return pixel_history(self, x, y, program=program)
+
+    def follow(self, history: PixelHistory, source: TextureSource) -> PixelHistory | None:
+        """The history of a texel that a touch sampled; None: no captured job drew it."""
+        from vc4lab.debug.frame.pixel import followed
+
+        return followed(self.capture, self, history, source)

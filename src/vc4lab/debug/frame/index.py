@@ -109,8 +109,8 @@ class FrameJob:
         All that it loads and stores.
     draws
         What was binned for it.
-    place
-        Of the event in the frame in which its tiles were stored.
+    begun, place
+        Of the events in the frame in which its binning began and its tiles were stored.
     """
 
     number: int
@@ -120,6 +120,7 @@ class FrameJob:
     colour: Surface | None = None
     surfaces: tuple[Surface, ...] = ()
     draws: list[FrameDraw] = field(default_factory=list)
+    begun: int = 0
     place: int = 0
 
 

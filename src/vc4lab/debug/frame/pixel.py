@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from vc4lab.debug.frame.copies import maker_in, maker_of, source_of
 from vc4lab.debug.frame.index import cursors_of
 from vc4lab.debug.frame.one_tile import keep_tile
 from vc4lab.debug.frame.places import NoSuchPlace, surface_place
@@ -16,14 +19,17 @@ from vc4lab.debug.frame.touch import Touch, outcome_of
 from vc4lab.debug.frame.watch import PixelState, PixelWatch
 from vc4lab.jobs.pictures import surface_word
 from vc4lab.v3d.golden.fragment import batch_callback
+from vc4lab.v3d.state.frame_mode import COLOUR
 from vc4lab.v3d.state.tile_context import BlockWork, ListWork
+from vc4lab.v3d.tiles.job import OP_DRAW_PIECES, OP_LOAD, OP_WORDS
 
 if TYPE_CHECKING:
-    from vc4lab.debug.frame.capture import CapturedFrame
+    from vc4lab.debug.frame.capture import Capture, CapturedFrame
+    from vc4lab.debug.frame.copies import TextureSource
     from vc4lab.debug.frame.index import FrameJob
     from vc4lab.debug.frame.stage import Stage
-    from vc4lab.debug.frame.watch import WatchedBlock
-    from vc4lab.v3d.events import FrameWork, ListBinned
+    from vc4lab.debug.frame.watch import Texel, WatchedBlock
+    from vc4lab.v3d.events import DrawWork, FrameWork, ListBinned
     from vc4lab.v3d.state.frame_mode import FrameMode
     from vc4lab.v3d.tiles.collector import Collector
 
@@ -48,6 +54,10 @@ class PixelHistory:
         The pixel as it is in memory after the job: its word.
     is_blue_first
         Whether colours have blue in their lowest byte.
+    loaded
+        The address of the surface from which the tile was loaded; None: it was cleared.
+    earlier
+        What happened to the pixel in the job of the frame that drew what was loaded.
     """
 
     frame: int
@@ -59,6 +69,8 @@ class PixelHistory:
     touches: list[Touch]
     final: int
     is_blue_first: bool
+    loaded: int | None = None
+    earlier: PixelHistory | None = None
 
     @property
     def before(self) -> PixelState | None:
@@ -76,10 +88,10 @@ class _Tile:
         self.watch = PixelWatch(x, y, job.mode.layout, program=program)
         self.primitives: list[TilePrimitive] = []
         self.touches: list[Touch] = []
+        self.loaded: int | None = None
         self._cursors: list[tuple[int, int]] = []
 
-    def binned(self, event: ListBinned) -> None:
-        first = len(self._cursors) + 1
+    def binned(self, event: ListBinned, first: int) -> None:
         self._cursors += enumerate(cursors_of(event), first)
 
     def draw(self, _mode: FrameMode, collector: Collector) -> None:
@@ -100,6 +112,7 @@ class _Tile:
             frames.preparer.forget()
 
     def _done(self, event: FrameWork) -> None:
+        self.loaded = _loaded(event)
         tile = TileList(self.stage.memory, event, self.job.draws, self._cursors)
         self.primitives = tile.primitives
         count = len(event.blocks) // BlockWork.size
@@ -126,7 +139,26 @@ class _Tile:
         if draw is not None and primitive is not None:
             number = number_in_draw(self.stage.memory, draw, primitive.vertices)
         config, code = int(state.config) & 0xFFFFFFFF, 0 if work.shader is None else work.shader.code
-        return Touch(draw, number, primitive, covered, outcome, why, block, config, code)
+        sources = tuple(_source(work, one) for one in block.texels)
+        return Touch(draw, number, primitive, covered, outcome, why, block, config, code, sources)
+
+
+def _source(work: DrawWork, texel: Texel) -> TextureSource | None:
+    """What a request of a draw sampled."""
+    if work.pipeline is None or texel.number >= len(work.textures):
+        return None
+    return source_of(work.pipeline.key.textures[texel.number], work.textures[texel.number], texel.coordinates)
+
+
+def _loaded(event: FrameWork) -> int | None:
+    """Address of the colour surface that the tile is loaded from; None: it is not."""
+    ops = np.frombuffer(event.ops, np.int32).reshape(-1, OP_WORDS)
+    for kind, number in ops[:, :2].tolist():
+        if kind == OP_LOAD and event.surfaces[number].buffer == COLOUR:
+            return int(event.surfaces[number].address)
+        if kind == OP_DRAW_PIECES:
+            break
+    return None
 
 
 def _segments(lists: bytes) -> list[int]:
@@ -170,4 +202,33 @@ def history_of(frame: CapturedFrame, job: FrameJob, x: int, y: int, *, program: 
         tile.touches,
         surface_word(frame.stage.memory, job.colour, x, y),
         is_blue_first,
+        tile.loaded,
+        _earlier(frame, job, x, y, tile.loaded, program=program),
     )
+
+
+def _earlier(
+    frame: CapturedFrame, job: FrameJob, x: int, y: int, loaded: int | None, *, program: bool
+) -> PixelHistory | None:
+    """What happened to a pixel in the job before that drew what was loaded."""
+    maker = None if loaded is None else maker_in(frame, job.number, loaded)
+    if maker is None or maker.colour is None or x >= maker.colour.width or y >= maker.colour.height:
+        return None
+    return history_of(frame, maker, x, y, program=program)
+
+
+def followed(
+    capture: Capture, frame: CapturedFrame, history: PixelHistory, source: TextureSource
+) -> PixelHistory | None:
+    """The history of a texel that a touch of a history sampled; None: no captured job drew it.
+
+    Raises CaptureError.
+    """
+    found = maker_of(capture, frame, history.job, source.address)
+    if found is None:
+        return None
+    where, job = found
+    colour = job.colour
+    if colour is None or source.column >= colour.width or source.row >= colour.height:
+        return None
+    return history_of(where, job, source.column, source.row)

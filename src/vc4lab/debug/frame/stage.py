@@ -12,22 +12,20 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from vc4lab.capture.pages import PAGE
+from vc4lab.debug.frame.checkpoint import Checkpoint, Counts
 from vc4lab.debug.frame.index import FrameDraw, FrameJob, draws_of, shown_surface
 from vc4lab.diagnostics import Reporter
-from vc4lab.jobs.model import Filled, JobBegun, PagesLoaded, Patched, PowerCame, Shown, Stored, Zeroed
+from vc4lab.jobs.model import Filled, JobBegun, PagesLoaded, Patched, Shown, Stored, Zeroed
 from vc4lab.jobs.player import FrameResult, JobsPlayer
-from vc4lab.jobs.start import begin_with, start_of
 from vc4lab.jobs.walk import surface_bytes
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.options import GpuOptions
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import Nop
+from vc4lab.v3d.cle.binning_context import DrawBinned
 from vc4lab.v3d.events import Use
-from vc4lab.v3d.state.power_on import is_idle
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from vc4lab.jobs.model import Event, JobsCapture, JobsFrame
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.core import V3D
@@ -64,8 +62,10 @@ class Stage:
         self._before = capture.frames[starts[-1] if starts else 0 : place]
         self._gpu = gpu or GpuOptions(threads=1)
         self.player = JobsPlayer(capture, reporter=Reporter(), gpu=self._gpu, on_v3d=self._listen)
-        self._binnings = self._tiles_drawn = 0
-        self._event = 0
+        self._binnings = self._tiles_drawn = self._event = 0
+        self._draws_binned = 0
+        self._begun = self._job_begun = 0
+        """The event in which the binning list at hand, the first one of a job, was started."""
         self._name = ""
         self._pending: list[FrameDraw] = []
         self._grid = 0, 0
@@ -80,11 +80,12 @@ class Stage:
         self._left_out: dict[int, list[FrameDraw]] = {}
         """By number of the binning list, the draws that it leaves out."""
         self._patched: list[tuple[int, bytes]] = []
-        self._saved: list[tuple[int, bytes]] = []
-        self._state: dict[str, Any] | None = None
-        self._is_fresh = False
-        self.on_binned: Callable[[ListBinned], object] | None = None
-        """Called with what each flush has binned, which costs time."""
+        self._start: Checkpoint | None = None
+        """The beginning of the frame; None: the frames before have to run again."""
+        self._middle: dict[int, Checkpoint] = {}
+        """The moment before the job that was asked for last, by its number."""
+        self.on_binned: Callable[[ListBinned, int], object] | None = None
+        """Called with what each flush has binned and the number of its first draw, which costs time."""
         self._instead: tuple[int, Drawing] | None = None
         """Of a job, what draws its tiles instead."""
         self._mode: FrameMode | None = None
@@ -118,59 +119,72 @@ class Stage:
         self._indexing = True
         self.on_binned = self._binned
         try:
-            self._run(None)
+            self._run(None, Counts())
         finally:
             self._indexing, self.on_binned = False, None
 
     def _checkpoint(self) -> None:
         """Keep what the frame will overwrite."""
         self._enter()
-        self._is_fresh = True
-        if self._unbounded or not is_idle(self.v3d) or self._written_bytes() > MOST_KEPT:
-            return
-        self._state = start_of(self.v3d)
-        for address, size in sorted(self._ranges):
-            self._saved.append((address, self.memory.read(address, size)))
-
-    def _written_bytes(self) -> int:
-        return sum(size for _address, size in self._ranges)
+        if not self._unbounded and sum(size for _address, size in self._ranges) <= MOST_KEPT:
+            self._start = Checkpoint.of(self.player, Counts(), sorted(self._ranges))
 
     def _rewind(self) -> None:
         """Memory and V3D as when the frame began."""
-        if self._is_fresh:
-            self._is_fresh = False
-            return
-        if self._state is None:
+        if self._start is None:
             self._enter()
-            return
-        for address, data in self._saved:
-            self.memory.write(address, data)
-        self._do(PowerCame())
-        begin_with(self.v3d, self._state, self.frame.file)
+        else:
+            self._start.restore(self.player, self.frame.file)
+
+    def _go_before(self, job: int | None) -> Counts:
+        """Run what comes before a job, if it can be told from it; what has run."""
+        if job is None or self._start is None or not self._is_apart(job):
+            self._rewind()
+            return Counts()
+        known = self._middle.get(job)
+        if known is not None:
+            known.restore(self.player, self.frame.file)
+            return known.counts
+        self._rewind()
+        before = self.jobs[job - 2]
+        self._play(Counts(), before.place + 1)
+        draws = sum(len(one.draws) for one in self.jobs[: job - 1])
+        counts = Counts(before.place + 1, self._binnings, draws, job - 1)
+        made = Checkpoint.of(self.player, counts, sorted(self._ranges))
+        self._middle = {} if made is None else {job: made}
+        return counts
+
+    def _is_apart(self, job: int) -> bool:
+        """Whether all of a job comes after those before it; the first one has nothing before."""
+        return job > 1 and self.jobs[job - 1].begun > self.jobs[job - 2].place
 
     # -- runs ----------------------------------------------------------------------------------------
 
     def run(self, job: int | None = None, *, keep: int | None = None) -> None:
         """Run the frame up to the end of a job (None: of all), with the draws 1 … `keep` only."""
-        self._rewind()
+        counts = self._go_before(job)
         self._left_out = {} if keep is None else self._beyond(keep)
-        self._run(job)
+        try:
+            self._run(job, counts)
+        finally:
+            self._left_out = {}
 
     def run_tile(
-        self, job: FrameJob, x: int, y: int, draw: Drawing, binned: Callable[[ListBinned], object]
+        self, job: FrameJob, x: int, y: int, draw: Drawing, binned: Callable[[ListBinned, int], object]
     ) -> None:
         """Run the frame up to a job, of which only a tile is drawn.
 
         x, y: a pixel of the tile. draw: called instead of drawing the job's tiles. binned: called
-        with each flush; its draws say how long the tile's list was before them.
+        with each flush, and the number of its first draw; its draws say how long the tile's list was
+        before them.
         """
-        self._rewind()
-        self._left_out, self._instead = {}, (job.number, draw)
+        counts = self._go_before(job.number)
+        self._instead = job.number, draw
         width, height = job.mode.tile(self.v3d.unknowns)
         self.v3d.binning.native.context.watched = y // height * job.grid[0] + x // width
         self.on_binned = binned
         try:
-            self._run(job.number)
+            self._run(job.number, counts)
         finally:
             self._instead = self.on_binned = None
 
@@ -183,21 +197,29 @@ class Stage:
                 found.setdefault(one.binning, []).append(one)
         return found
 
-    def _run(self, job: int | None) -> None:
-        self._binnings = self._tiles_drawn = 0
-        self._pending, self._name = [], ""
-        last = len(self.frame.events)
-        if job is not None:
-            last = self.jobs[job - 1].place + 1
-        heard = self.v3d.listeners.list_binned.subscribe(self.on_binned) if self.on_binned else None
+    def _run(self, job: int | None, counts: Counts) -> None:
+        heard = self.v3d.listeners.list_binned.subscribe(self._flushed) if self.on_binned else None
         try:
-            for place, event in enumerate(self.frame.events[:last]):
-                self._event = place
-                self._do(event)
+            self._play(counts, len(self.frame.events) if job is None else self.jobs[job - 1].place + 1)
         finally:
             if heard is not None:
                 heard.close()
+
+    def _play(self, counts: Counts, end: int) -> None:
+        """Events of the frame, those before have run."""
+        first, self._binnings, self._draws_binned, self._tiles_drawn = counts
+        self._pending, self._name = [], ""
+        try:
+            for place in range(first, end):
+                self._event = place
+                self._do(self.frame.events[place])
+        finally:
             self._unpatch()
+
+    def _flushed(self, event: ListBinned) -> None:
+        if self.on_binned is not None:
+            self.on_binned(event, self._draws_binned + 1)
+            self._draws_binned += len(event.draws) // DrawBinned.size
 
     def _do(self, event: Event) -> None:
         """One event of a frame; check sums are not computed."""
@@ -232,6 +254,7 @@ class Stage:
         if event.thread:
             return
         self._binnings += 1
+        self._begun = self._event
         for one in self._left_out.get(self._binnings, ()):
             size = RECORD_SIZES[one.record]
             self._patched.append((one.address, self.memory.read(one.address, size)))
@@ -246,9 +269,10 @@ class Stage:
         while self._patched:
             self.memory.write(*self._patched.pop())
 
-    def _binned(self, event: ListBinned) -> None:
-        first = len(self.draws) + len(self._pending) + 1
+    def _binned(self, event: ListBinned, first: int) -> None:
         self._grid = event.tiles
+        if not self._pending:
+            self._job_begun = self._begun
         self._pending += draws_of(event, self._binnings, first)
 
     def _draw(self, draw: Drawing, mode: FrameMode, collector: Collector) -> None:
@@ -268,9 +292,13 @@ class Stage:
         draws = [replace(one, job=number) for one in self._pending]
         self._pending = []
         self.draws += draws
-        colour = shown_surface(surfaces)
-        job = FrameJob(number, self._name, self._mode, self._grid, colour, surfaces, draws, self._event)
-        self.jobs.append(job)
+        begun = self._job_begun if draws else self._event
+        self.jobs.append(
+            FrameJob(
+                number, self._name, self._mode, self._grid, shown_surface(surfaces), surfaces, draws,
+                begun, self._event,
+            )
+        )  # fmt: skip
         for address, size in ((one.address, surface_bytes(one)) for one in surfaces):
             self._writes(address, size)
         for address, size in event.full:

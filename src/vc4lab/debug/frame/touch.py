@@ -11,6 +11,7 @@ from vc4lab.v3d.golden import tlb
 from vc4lab.v3d.state.frame_mode import Z_MAX
 
 if TYPE_CHECKING:
+    from vc4lab.debug.frame.copies import TextureSource
     from vc4lab.debug.frame.index import FrameDraw
     from vc4lab.debug.frame.tile_list import TilePrimitive
     from vc4lab.debug.frame.watch import PixelState, WatchedBlock
@@ -47,6 +48,8 @@ class Touch:
         Record 96.
     code
         Guest address of the fragment program.
+    sources
+        What each of `block.texels` sampled; None: not known.
     """
 
     draw: FrameDraw | None
@@ -58,6 +61,7 @@ class Touch:
     block: WatchedBlock
     config: int
     code: int
+    sources: tuple[TextureSource | None, ...] = ()
 
     @property
     def before(self) -> PixelState:
