@@ -1,8 +1,7 @@
 """Watches one pixel of a tile while the interpreter runs the fragment programs of the tile's blocks.
 
-The block with the pixel runs alone, through an environment that notes what it reads and writes; the
-blocks before and after it run as they always do. So each changes the tile buffer in the order of
-the chip.
+The block with the pixel runs alone, through an environment that notes what it reads and writes. Other
+blocks are left out: what they do to the tile buffer, they do to other pixels.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from vc4lab.simd.eager_wide import Diverged
 from vc4lab.v3d.golden import tlb
 from vc4lab.v3d.golden.environment import QueueEnvironment
 from vc4lab.v3d.golden.fragment import FUNCTION, run_waiting
-from vc4lab.v3d.golden.queue import Shared, shade_queue
+from vc4lab.v3d.golden.queue import Shared
 from vc4lab.v3d.state.frame_mode import PLANE_BYTES, SAMPLE_BYTES, TileLayout
 from vc4lab.v3d.state.tile_context import BlockWork, DrawParams, FragmentBatch, FragmentQueue, TileContext
 
@@ -204,21 +203,9 @@ class PixelWatch:
         words = np.frombuffer(memory, np.uint32).reshape(count, size)
         at = [FragmentBatch.offset(name) // 4 for name in ("x", "y")]
         found = (words[:, at[0] : at[0] + 16] == self.x) & (words[:, at[1] : at[1] + 16] == self.y)
-        first = 0
         for row in np.flatnonzero(found.any(axis=1)).tolist():
-            self._some(draw, context, params, queue, (first, row), budget)
             lane = int(found[row].argmax())
             self._one(draw, context, params, queue, row, (lane, count), budget)
-            first = row + 1
-        self._some(draw, context, params, queue, (first, count), budget)
-
-    def _some(
-        self, draw: GoldenDraw, context: int, params: int, queue: int, rows: tuple[int, int], budget: int
-    ) -> None:
-        """Blocks without the pixel."""
-        first, end = rows
-        if first < end:
-            shade_queue(draw, context, params, queue + first * FragmentBatch.size, end - first, budget)
 
     def _one(
         self, draw: GoldenDraw, context: int, params: int, queue: int, row: int,
