@@ -54,15 +54,22 @@ def pixel(
             "--all", help="Also primitives that share a block of 4x4 pixels with it, but do not cover it."
         ),
     ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Also say what drew the texels that were sampled, and so on.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say why a pixel of a captured frame is what it is: primitives, depth, colours, programs."""
-    from vc4lab.debug.frame.texts import history_dict, history_lines
+    from vc4lab.debug.frame.texts import followed_lines, history_dict, history_lines
 
     with looked_into(capture) as found:
-        history = found.frame(frame).pixel(*place, program=program)
-    if as_json:
-        typer.echo(json.dumps(history_dict(history, every=every), indent=1))
-        return
-    for line in history_lines(history, every=every):
-        typer.echo(line)
+        chosen = found.frame(frame)
+        history = chosen.pixel(*place, program=program)
+        if as_json:
+            typer.echo(json.dumps(history_dict(history, every=every), indent=1))
+            return
+        lines = (
+            followed_lines(chosen, history, every=every) if follow else history_lines(history, every=every)
+        )
+        for line in lines:
+            typer.echo(line)

@@ -10,9 +10,16 @@ from vc4lab.debug.frame.touch import DRAWN, UNCOVERED, Touch, state_dict
 from vc4lab.v3d.golden import tlb
 
 if TYPE_CHECKING:
+    from vc4lab.debug.frame.capture import CapturedFrame
+    from vc4lab.debug.frame.copies import TextureSource
     from vc4lab.debug.frame.pixel import PixelHistory
     from vc4lab.debug.frame.watch import PixelState, ProgramStep, Texel, WatchedBlock
 
+INDENT = "    "
+MOST_TEXELS = 4
+"""Texture requests of a touch that are printed."""
+MOST_FOLLOWED = 16
+"""Histories of texels that are looked for after that of a pixel."""
 _SHAPES = {1: "point", 2: "line", 3: "triangle"}
 _KINDS = {
     tlb.WRITE_Z: "depth", tlb.WRITE_COLOUR: "colour", tlb.WRITE_MASK: "mask",
@@ -87,8 +94,12 @@ def touch_lines(touch: Touch, *, is_blue_first: bool) -> Iterator[str]:
     yield f"  fragment depth {block.depth:06x}, W {block.w:.7g}{samples}{facing}"
     if block.varyings:
         yield "  varyings " + ", ".join(f"{one:.6g}" for one in block.varyings)
-    for one in block.texels:
+    for one, source in list(zip(block.texels, touch.sources, strict=True))[:MOST_TEXELS]:
         yield f"  texture  {texel_text(one)}"
+        if source is not None:
+            yield f"           {source.text()}"
+    if len(block.texels) > MOST_TEXELS:
+        yield f"           (and {len(block.texels) - MOST_TEXELS} more requests)"
     length = len(block.draw.program)
     yield f"  program  0x{touch.code:08x}, {length} instructions, uniforms 0x{block.uniforms_address:08x}"
     at = touch.code - block.draw.program.address
@@ -115,7 +126,12 @@ def step_text(step: ProgramStep, block: WatchedBlock, at: int = 0) -> str:
 
 
 def history_lines(history: PixelHistory, *, every: bool = False) -> Iterator[str]:
-    """A history. every: with primitives that share a block of 4x4 with the pixel, but do not cover it."""
+    """A history, after those of jobs that drew what its tile was loaded from.
+
+    every: with primitives that share a block of 4x4 with the pixel, but do not cover it.
+    """
+    if history.earlier is not None:
+        yield from history_lines(history.earlier, every=every)
     blue = history.is_blue_first
     job = history.job
     colour = job.colour
@@ -123,12 +139,19 @@ def history_lines(history: PixelHistory, *, every: bool = False) -> Iterator[str
     name = f" ({job.name})" if job.name else ""
     final = rgba(history.final, is_blue_first=blue) if colour.bits == 32 else f"{history.final:x}"
     x, y = history.tile
-    yield f"frame {history.frame}, pixel {history.x},{history.y}: {final}"
+    title = f"frame {history.frame}, job {job.number}{name}, pixel {history.x},{history.y}: {final}"
+    if history.earlier is not None and not history.touches:
+        yield f"{title}, as it was loaded: nothing touches it"
+        return
+    yield title
     covering = [one for one in history.touches if one.outcome != UNCOVERED]
     yield (
-        f"job {job.number}{name}, surface 0x{colour.address:08x}, tile at {x},{y}:"
-        f" {len(history.primitives)} primitives, of which {len(covering)} cover the pixel"
+        f"surface 0x{colour.address:08x}, tile at {x},{y}: {len(history.primitives)} primitives,"
+        f" of which {len(covering)} cover the pixel"
     )
+    if history.loaded is not None:
+        whose = "" if history.earlier is not None else ", which no job of this frame has drawn before"
+        yield f"the tile was loaded from 0x{history.loaded:08x}{whose}"
     before = history.before
     if before is not None:
         yield (
@@ -138,6 +161,51 @@ def history_lines(history: PixelHistory, *, every: bool = False) -> Iterator[str
     for touch in history.touches:
         if every or touch.outcome != UNCOVERED:
             yield from touch_lines(touch, is_blue_first=blue)
+
+
+def followed_lines(
+    frame: CapturedFrame, history: PixelHistory, *, every: bool = False, left: list[int] | None = None
+) -> Iterator[str]:
+    """A history, and after it those of the texels that were drawn with, indented.
+
+    left: how many more histories are looked for; one of each texture of a touch is.
+    """
+    left = [MOST_FOLLOWED] if left is None else left
+    yield from history_lines(history, every=every)
+    chain: list[PixelHistory] = []
+    one: PixelHistory | None = history
+    while one is not None:
+        chain.insert(0, one)
+        one = one.earlier
+    for part in chain:
+        for touch in part.touches:
+            if touch.outcome == DRAWN:
+                yield from _sources_lines(frame, part, touch, every=every, left=left)
+
+
+def _sources_lines(
+    frame: CapturedFrame, history: PixelHistory, touch: Touch, *, every: bool, left: list[int]
+) -> Iterator[str]:
+    """The histories of what a touch has sampled: of each texture the request in the middle."""
+    textures: dict[int, list[TextureSource]] = {}
+    for source in touch.sources:
+        if source is not None:
+            textures.setdefault(source.address, []).append(source)
+    for found in textures.values():
+        source = found[len(found) // 2]
+        if not left[0]:
+            yield f"{INDENT}(more is not followed)"
+            return
+        made = frame.follow(history, source)
+        yield f"{INDENT}{touch_name(touch)} sampled {source.text()}" + (
+            ":" if made is not None else ", which no captured job has drawn"
+        )
+        if made is None:
+            continue
+        left[0] -= 1
+        where = frame.capture.frame(made.frame)
+        for line in followed_lines(where, made, every=every, left=left):
+            yield INDENT + line
 
 
 def touch_dict(touch: Touch) -> dict[str, Any]:
@@ -166,8 +234,9 @@ def touch_dict(touch: Touch) -> dict[str, Any]:
                 "request": one.number,
                 "coordinates": [as_float(word) for word in one.coordinates],
                 "words": [f"{word:08x}" for word in one.words],
+                "source": None if source is None else source._asdict(),
             }
-            for one in block.texels
+            for one, source in zip(block.texels, touch.sources, strict=True)
         ],
         "writes": [
             {
@@ -204,5 +273,7 @@ def history_dict(history: PixelHistory, *, every: bool = False) -> dict[str, Any
         "primitives": len(history.primitives),
         "blue_first": history.is_blue_first,
         "final": f"{history.final:08x}",
+        "loaded": history.loaded,
+        "earlier": None if history.earlier is None else history_dict(history.earlier, every=every),
         "touches": [touch_dict(one) for one in history.touches if every or one.outcome != UNCOVERED],
     }
