@@ -100,27 +100,33 @@ class CapturedFrame:
 
         Raises NoSuchPlace.
         """
-        found = None
-        for one in self.jobs:
-            shows = self.shown is None or (
-                one.colour is not None and surface_place(one.colour, self.shown) is not None
-            )
-            if one.colour is not None and (shows or found is None):
-                found = one
+        colours = [one for one in self.jobs if one.colour is not None]
+        shown = [one for one in colours if self._shows(one)]
+        drawing = [one for one in self.jobs if one.draws_colours]
+        found = next((group[-1] for group in (shown, colours, drawing) if group), None)
         if found is None:
             raise NoSuchPlace(f"frame {self.number} has no job that draws colours")
         return found
 
+    def _shows(self, job: FrameJob) -> bool:
+        """Whether what a job draws was shown, as far as it is known."""
+        shown = self.shown
+        return shown is None or (job.colour is not None and surface_place(job.colour, shown) is not None)
+
     @cached_property
     def picture(self) -> Image | None:
-        """What the frame has drawn; None: its colours are 64 bits wide. Raises NoSuchPlace."""
+        """What the frame has drawn; None: its colours are 64 bits wide, or in full resolution.
+
+        Raises NoSuchPlace.
+        """
         return self.picture_of(self.job)
 
     @cached_property
     def is_blue_first(self) -> bool:
         """Whether blue is in the lowest byte of its picture's colours."""
+        if self.job.colour is None:
+            return False
         self.stage.run(self.job.number)
-        assert self.job.colour is not None
         image = surface_picture(self.stage.memory, self.job.colour)
         return image is not None and is_blue_first(image, self.source)
 
@@ -149,11 +155,13 @@ class CapturedFrame:
         drawing = (one for one in self.jobs if one.colour is not None)
         job = self.jobs[self.draws[draw - 1].job - 1] if draw else next(drawing, None)
         if job is None or job.colour is None:
-            raise NoSuchPlace(f"the job of draw {draw} in frame {self.number} draws no colours")
+            text = "stores its samples, not a picture" if job is not None and job.full else "draws no colours"
+            raise NoSuchPlace(f"the job of draw {draw} in frame {self.number} {text}")
         return job
 
     def _picture(self, job: FrameJob, is_blue_first: bool) -> Image | None:
-        assert job.colour is not None
+        if job.colour is None:
+            return None
         image = surface_picture(self.stage.memory, job.colour)
         return exchanged(image) if image is not None and is_blue_first else image
 
@@ -171,3 +179,9 @@ class CapturedFrame:
         from vc4lab.debug.frame.pixel import followed
 
         return followed(self.capture, self, history, source)
+
+    def loaded_by(self, history: PixelHistory) -> PixelHistory | None:
+        """The pixel in the frame before that drew what its tile was loaded from; None: none did."""
+        from vc4lab.debug.frame.pixel import loaded_by
+
+        return loaded_by(self.capture, self, history)

@@ -106,6 +106,6 @@ def maker_of(
 def maker_in(frame: CapturedFrame, before: int, address: int) -> FrameJob | None:
     """The last of a frame's jobs before a number that draws to an address."""
     for one in reversed(frame.jobs[: before - 1]):
-        if one.colour is not None and (one.colour.address ^ address) & MEMORY_MASK == 0:
+        if one.moves(address):
             return one
     return None

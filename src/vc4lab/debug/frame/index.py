@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.control import RECORDS
 from vc4lab.v3d.cle.binning_context import DrawBinned
@@ -107,6 +108,8 @@ class FrameJob:
         The colour surface that its tiles are stored to last; None: none.
     surfaces
         All that it loads and stores.
+    full
+        Addresses of tiles in full resolution that it loads or stores, with every sample.
     draws
         What was binned for it.
     begun, place
@@ -119,9 +122,29 @@ class FrameJob:
     grid: tuple[int, int] = (0, 0)
     colour: Surface | None = None
     surfaces: tuple[Surface, ...] = ()
+    full: frozenset[int] = frozenset()
     draws: list[FrameDraw] = field(default_factory=list)
     begun: int = 0
     place: int = 0
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of what it draws, in pixels."""
+        if self.colour is not None:
+            return self.colour.width, self.colour.height
+        return self.mode.width, self.mode.height
+
+    @property
+    def draws_colours(self) -> bool:
+        """Whether it stores colours anywhere."""
+        return self.colour is not None or bool(self.full)
+
+    def moves(self, address: int) -> bool:
+        """Whether its colour surface, or a tile in full resolution, is at an address."""
+        place = address & MEMORY_MASK
+        if self.colour is not None and self.colour.address & MEMORY_MASK == place:
+            return True
+        return place in self.full
 
 
 def shown_surface(surfaces: tuple[Surface, ...]) -> Surface | None:

@@ -21,7 +21,7 @@ from vc4lab.jobs.pictures import surface_word
 from vc4lab.v3d.golden.fragment import batch_callback
 from vc4lab.v3d.state.frame_mode import COLOUR
 from vc4lab.v3d.state.tile_context import BlockWork, ListWork
-from vc4lab.v3d.tiles.job import OP_DRAW_PIECES, OP_LOAD, OP_WORDS
+from vc4lab.v3d.tiles.job import OP_DRAW_PIECES, OP_LOAD, OP_LOAD_FULL, OP_WORDS
 
 if TYPE_CHECKING:
     from vc4lab.debug.frame.capture import Capture, CapturedFrame
@@ -50,12 +50,15 @@ class PixelHistory:
         All in the list of the tile.
     touches
         Those that have the pixel in a block which they cover, in order.
+    end
+        The pixel in the tile buffer when the tile was stored.
     final
-        The pixel as it is in memory after the job: its word.
+        Its word in memory after the job; None: it was stored in full resolution, every sample.
     is_blue_first
         Whether colours have blue in their lowest byte.
     loaded
-        The address of the surface from which the tile was loaded; None: it was cleared.
+        The address of the surface (of the tile, in full resolution) from which the tile was loaded;
+        None: it was cleared.
     earlier
         What happened to the pixel in the job of the frame that drew what was loaded.
     """
@@ -67,7 +70,8 @@ class PixelHistory:
     tile: tuple[int, int]
     primitives: list[TilePrimitive]
     touches: list[Touch]
-    final: int
+    end: PixelState
+    final: int | None
     is_blue_first: bool
     loaded: int | None = None
     earlier: PixelHistory | None = None
@@ -89,12 +93,13 @@ class _Tile:
         self.primitives: list[TilePrimitive] = []
         self.touches: list[Touch] = []
         self.loaded: int | None = None
+        self.end: PixelState | None = None
         self._cursors: list[tuple[int, int]] = []
 
     def binned(self, event: ListBinned, first: int) -> None:
         self._cursors += enumerate(cursors_of(event), first)
 
-    def draw(self, _mode: FrameMode, collector: Collector) -> None:
+    def draw(self, mode: FrameMode, collector: Collector) -> None:
         if not keep_tile(collector, self.stage.memory.read, self.x, self.y):
             return
         frames, listeners = self.stage.v3d.frames, self.stage.v3d.listeners
@@ -104,7 +109,8 @@ class _Tile:
         self.watch.attach(threads)
         heard = listeners.frame_work.subscribe(self._done)
         try:
-            frames.draw(_mode, collector)
+            frames.draw(mode, collector)
+            self.end = self.watch.pixel()
         finally:
             heard.close()
             pipelines.engine = engine
@@ -156,6 +162,8 @@ def _loaded(event: FrameWork) -> int | None:
     for kind, number in ops[:, :2].tolist():
         if kind == OP_LOAD and event.surfaces[number].buffer == COLOUR:
             return int(event.surfaces[number].address)
+        if kind == OP_LOAD_FULL:
+            return int(number) & 0xFFFFFFFF
         if kind == OP_DRAW_PIECES:
             break
     return None
@@ -175,9 +183,8 @@ def pixel_history(frame: CapturedFrame, x: int, y: int, *, program: bool = False
     """What happened to a pixel of a frame's picture. Raises NoSuchPlace, CaptureError."""
     job = frame.job
     colour = job.colour
-    assert colour is not None
-    place = surface_place(colour, frame.shown) if frame.shown is not None else (0, 0)
-    width, height = colour.width, colour.height
+    place = surface_place(colour, frame.shown) if frame.shown is not None and colour is not None else (0, 0)
+    width, height = job.size
     if frame.shown is not None and place is not None:
         width, height = frame.shown.width, frame.shown.height
     if not (0 <= x < width and 0 <= y < height):
@@ -189,9 +196,10 @@ def pixel_history(frame: CapturedFrame, x: int, y: int, *, program: bool = False
 def history_of(frame: CapturedFrame, job: FrameJob, x: int, y: int, *, program: bool = False) -> PixelHistory:
     """What happened in a job to a pixel of its colour surface."""
     is_blue_first = frame.is_blue_first
-    assert job.colour is not None
     tile = _Tile(frame.stage, job, x, y, program=program)
     frame.stage.run_tile(job, x, y, tile.draw, tile.binned)
+    if tile.end is None:
+        raise NoSuchPlace(f"job {job.number} of frame {frame.number} has no tile with the pixel ({x}, {y})")
     return PixelHistory(
         frame.number,
         x,
@@ -200,7 +208,8 @@ def history_of(frame: CapturedFrame, job: FrameJob, x: int, y: int, *, program: 
         (tile.x, tile.y),
         tile.primitives,
         tile.touches,
-        surface_word(frame.stage.memory, job.colour, x, y),
+        tile.end,
+        None if job.colour is None else surface_word(frame.stage.memory, job.colour, x, y),
         is_blue_first,
         tile.loaded,
         _earlier(frame, job, x, y, tile.loaded, program=program),
@@ -212,7 +221,7 @@ def _earlier(
 ) -> PixelHistory | None:
     """What happened to a pixel in the job before that drew what was loaded."""
     maker = None if loaded is None else maker_in(frame, job.number, loaded)
-    if maker is None or maker.colour is None or x >= maker.colour.width or y >= maker.colour.height:
+    if maker is None or not _has(maker, x, y):
         return None
     return history_of(frame, maker, x, y, program=program)
 
@@ -228,7 +237,21 @@ def followed(
     if found is None:
         return None
     where, job = found
-    colour = job.colour
-    if colour is None or source.column >= colour.width or source.row >= colour.height:
+    return history_of(where, job, source.column, source.row) if _has(job, source.column, source.row) else None
+
+
+def loaded_by(capture: Capture, frame: CapturedFrame, history: PixelHistory) -> PixelHistory | None:
+    """The history of the pixel in the job of a frame before that drew what was loaded.
+
+    None: no captured job did. Raises CaptureError.
+    """
+    found = None if history.loaded is None else maker_of(capture, frame, history.job, history.loaded)
+    if found is None or not _has(found[1], history.x, history.y):
         return None
-    return history_of(where, job, source.column, source.row)
+    return history_of(*found, history.x, history.y)
+
+
+def _has(job: FrameJob, x: int, y: int) -> bool:
+    """Whether a pixel is in what a job draws."""
+    width, height = job.size
+    return x < width and y < height

@@ -293,12 +293,13 @@ class Stage:
         self._pending = []
         self.draws += draws
         begun = self._job_begun if draws else self._event
+        full = frozenset(address & MEMORY_MASK for address, _size in event.full)
+        colour = shown_surface(surfaces)
         self.jobs.append(
             FrameJob(
-                number, self._name, self._mode, self._grid, shown_surface(surfaces), surfaces, draws,
-                begun, self._event,
+                number, self._name, self._mode, self._grid, colour, surfaces, full, draws, begun, self._event
             )
-        )  # fmt: skip
+        )
         for address, size in ((one.address, surface_bytes(one)) for one in surfaces):
             self._writes(address, size)
         for address, size in event.full:

@@ -134,10 +134,8 @@ def history_lines(history: PixelHistory, *, every: bool = False) -> Iterator[str
         yield from history_lines(history.earlier, every=every)
     blue = history.is_blue_first
     job = history.job
-    colour = job.colour
-    assert colour is not None
     name = f" ({job.name})" if job.name else ""
-    final = rgba(history.final, is_blue_first=blue) if colour.bits == 32 else f"{history.final:x}"
+    final = _final_text(history)
     x, y = history.tile
     title = f"frame {history.frame}, job {job.number}{name}, pixel {history.x},{history.y}: {final}"
     if history.earlier is not None and not history.touches:
@@ -145,8 +143,9 @@ def history_lines(history: PixelHistory, *, every: bool = False) -> Iterator[str
         return
     yield title
     covering = [one for one in history.touches if one.outcome != UNCOVERED]
+    place = "samples" if job.colour is None else f"surface 0x{job.colour.address:08x}"
     yield (
-        f"surface 0x{colour.address:08x}, tile at {x},{y}: {len(history.primitives)} primitives,"
+        f"{place}, tile at {x},{y}: {len(history.primitives)} primitives,"
         f" of which {len(covering)} cover the pixel"
     )
     if history.loaded is not None:
@@ -163,6 +162,16 @@ def history_lines(history: PixelHistory, *, every: bool = False) -> Iterator[str
             yield from touch_lines(touch, is_blue_first=blue)
 
 
+def _final_text(history: PixelHistory) -> str:
+    """The pixel as it was stored."""
+    colour = history.job.colour
+    if colour is None or history.final is None:
+        return colour_text(history.end, is_blue_first=history.is_blue_first)
+    if colour.bits == 32:
+        return rgba(history.final, is_blue_first=history.is_blue_first)
+    return f"{history.final:0{colour.bits // 4}x}"
+
+
 def followed_lines(
     frame: CapturedFrame, history: PixelHistory, *, every: bool = False, left: list[int] | None = None
 ) -> Iterator[str]:
@@ -177,6 +186,14 @@ def followed_lines(
     while one is not None:
         chain.insert(0, one)
         one = one.earlier
+    first = chain[0]
+    if first.loaded is not None and left[0]:
+        made = frame.loaded_by(first)
+        if made is not None:
+            left[0] -= 1
+            yield f"{INDENT}the tile was loaded from what frame {made.frame} has drawn:"
+            for line in followed_lines(frame.capture.frame(made.frame), made, every=every, left=left):
+                yield INDENT + line
     for part in chain:
         for touch in part.touches:
             if touch.outcome == DRAWN:
@@ -262,17 +279,17 @@ def touch_dict(touch: Touch) -> dict[str, Any]:
 def history_dict(history: PixelHistory, *, every: bool = False) -> dict[str, Any]:
     """A history as JSON has it."""
     colour = history.job.colour
-    assert colour is not None
     return {
         "frame": history.frame,
         "x": history.x,
         "y": history.y,
         "job": history.job.number,
-        "surface": colour.address,
+        "surface": None if colour is None else colour.address,
         "tile": list(history.tile),
         "primitives": len(history.primitives),
         "blue_first": history.is_blue_first,
-        "final": f"{history.final:08x}",
+        "final": None if history.final is None else f"{history.final:08x}",
+        "end": state_dict(history.end),
         "loaded": history.loaded,
         "earlier": None if history.earlier is None else history_dict(history.earlier, every=every),
         "touches": [touch_dict(one) for one in history.touches if every or one.outcome != UNCOVERED],

@@ -186,7 +186,6 @@ class PixelWatch:
         self._program = program
         self._callback = FUNCTION(lambda context, params: run_waiting(context, params, self._shade))
         self._threads: TileThreads | None = None
-        self._context = 0
 
     def attach(self, threads: TileThreads) -> None:
         """Blocks of these threads come here."""
@@ -216,26 +215,25 @@ class PixelWatch:
         shared = Shared(draw, context, params, queue + row * FragmentBatch.size, 1)
         shared.budget = budget
         block = self._begin(draw, context, params, shared, lane)
-        block.record = self._recorded(context) // BlockWork.size - count + row
+        block.record = self.recorded // BlockWork.size - count + row
         environment = WatchedEnvironment(shared, block)
         hook = (lambda step: block.program.append(_step(step))) if self._program else None
         interpreter = WideInterpreter(draw.program, environment, settings=draw.key.unknowns, trace=hook)
         if interpreter.advance(budget):
             raise Diverged  # which one block cannot
         shared.finish()
-        block.left = int(shared.column("asked", 1, lane)[0, 0])
+        block.left = int(shared.column("flags", 1, lane)[0, 0])
         block.after = self._pixel(context)
         self.blocks.append(block)
 
-    def _recorded(self, context: int) -> int:
-        """Bytes of blocks that the thread has recorded so far."""
-        self._context = context
-        return self._threads.recorded_blocks(context) if self._threads is not None else 0
-
     @property
     def recorded(self) -> int:
-        """Bytes of blocks that the thread with the pixel's tile has recorded."""
-        return self._recorded(self._context)
+        """Bytes of blocks that the thread with the pixel's tile has recorded so far."""
+        return self._threads.recorded_blocks if self._threads is not None else 0
+
+    def pixel(self) -> PixelState | None:
+        """The pixel in the tile buffer as it is now; None: nothing was attached."""
+        return self._pixel(self._threads.context) if self._threads is not None else None
 
     def _begin(self, draw: GoldenDraw, context: int, params: int, shared: Shared, lane: int) -> WatchedBlock:
         def number(name: str, at: int = 0) -> int:

@@ -213,12 +213,16 @@ class TileThreads:
         for worker in self._workers:
             worker.context.callback = callback
 
-    def recorded_blocks(self, context: int) -> int:
-        """Bytes of `BlockWork` that the thread with a TileContext (host address) has recorded."""
-        for worker in self._workers:
-            if worker.address == context and worker.work is not None:
-                return int(worker.work.work.blocks.used)
-        return 0
+    @property
+    def context(self) -> int:
+        """Host address of the `TileContext` of the calling thread, which draws a chain that is alone."""
+        return self._workers[0].address
+
+    @property
+    def recorded_blocks(self) -> int:
+        """Bytes of `BlockWork` that the calling thread has recorded."""
+        work = self._workers[0].work
+        return 0 if work is None else int(work.work.blocks.used)
 
     def counters(self) -> dict[str, int]:
         """Totals of `COUNTERS` since the start."""
