@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.debug.frame_scene import CLEAR, DRAWS, scene
 from tests.jobs.test_boot_captures import captured
 from typer.testing import CliRunner
 
@@ -18,7 +19,7 @@ from vc4lab.cli.main import app
 from vc4lab.debug.frame.capture import Capture, CapturedFrame
 from vc4lab.debug.frame.places import NoSuchPlace
 from vc4lab.debug.frame.texts import history_dict, history_lines, rgba
-from vc4lab.debug.frame.touch import DRAWN, HIDDEN, UNCOVERED
+from vc4lab.debug.frame.touch import DISCARDED, DRAWN, HIDDEN, STENCILLED, UNCOVERED
 from vc4lab.jobs.pictures import ordered
 from vc4lab.jobs.player import JobsPlayer
 
@@ -180,3 +181,62 @@ def test_text_and_json_say_the_same() -> None:
     for one in table["touches"]:
         assert f"draw {one['draw']}, triangle {one['primitive']}" in text
     assert [one["draw"] for one in table["touches"]] == [7, 13, 177]
+
+
+@pytest.mark.parametrize("multisample", [False, True])
+def test_every_fate_of_a_pixel(multisample: bool) -> None:
+    """Draws over the same pixels: drawn, hidden, stencilled, discarded in odd columns, blended."""
+    frame = Capture(scene(multisample)).frame()
+    last = array(frame, len(DRAWS))
+    fates = (DRAWN, HIDDEN, STENCILLED, DRAWN, DRAWN), (DRAWN, HIDDEN, STENCILLED, DISCARDED, DRAWN)
+    for x, y in ((30, 30), (31, 30), (34, 41), (35, 40)):
+        touches = [one for one in frame.pixel(x, y).touches if one.outcome != UNCOVERED]
+        assert tuple(one.outcome for one in touches) == fates[x % 2]
+        first, hidden, stencilled, maybe, blended = touches
+        samples = 4 if multisample else 1
+        assert first.before.stencils == (0,) * samples
+        assert first.after.stencils == stencilled.after.stencils == (0x11,) * samples
+        assert hidden.after == hidden.before
+        assert stencilled.after == stencilled.before
+        drawn = 0xFF0000AA if x % 2 else 0xFF123456
+        assert maybe.after.colours == ((drawn,),) * samples
+        assert blended.after.colours == ((drawn + 0x101010,),) * samples
+        assert [one.draw.number for one in touches if one.draw is not None] == [1, 2, 3, 4, 5]
+        for number, touch in enumerate(touches, 1):
+            made = touch.after.colours[0][0].to_bytes(4, "little")
+            assert array(frame, number)[y, x].tobytes() == made[:3]
+        assert last[y, x].tobytes() == (drawn + 0x101010).to_bytes(4, "little")[:3]
+
+
+def test_samples_of_an_edge_are_told_apart() -> None:
+    """Where an edge goes through a pixel, samples differ; what is stored is their mean."""
+    frame = Capture(scene(multisample=True)).frame()
+    last = array(frame, len(DRAWS))
+    mixed = 0
+    for x in range(4, 20):
+        history = frame.pixel(x, 30)
+        words = [colours[0] for colours in history.end.colours]
+        mixed += len(set(words)) > 1
+        covered = {one.block.samples for one in history.touches if one.outcome != UNCOVERED}
+        assert len(covered) <= 1
+        for sample in range(4):
+            is_covered = bool(covered and min(covered) >> sample & 1)
+            assert (words[sample] != CLEAR) == is_covered
+        means = [(sum(word >> 8 * k & 255 for word in words) + 2) // 4 for k in range(3)]
+        assert last[30, x].tolist() == means
+    assert mixed
+
+
+def test_tiles_that_were_stored_with_all_samples() -> None:
+    """A job that stores samples, and one that loads them and stores a picture."""
+    path = DATA / "vc4-conformance" / "alpha_to_coverage_4x"
+    with looked_into(path) as found:
+        samples, resolved = found.frame(1), found.frame(2)
+    history = resolved.pixel(20, 20)
+    assert not history.touches
+    made = resolved.loaded_by(history)
+    assert made is not None
+    assert (made.frame, made.final) == (1, None)
+    assert made.end == history.end == samples.pixel(20, 20).touches[-1].after
+    with pytest.raises(NoSuchPlace, match="stores its samples"):
+        samples.picture_after(1)

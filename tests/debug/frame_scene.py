@@ -1,0 +1,76 @@
+"""A captured frame in which primitives meet every fate: drawn, hidden, stencilled, discarded, blended."""
+
+from __future__ import annotations
+
+import struct
+
+from tests.support.jobs import Job, nv_vertex, viewport
+
+from vc4lab.jobs.model import JobsCapture
+from vc4lab.jobs.recorder import JobsRecorder
+from vc4lab.records.control import build
+from vc4lab.v3d.core import V3D
+
+SIZE = 80
+CLEAR = 0xFF402010
+LESS, OVERSAMPLE_4X, Z_UPDATE, BOTH_FACES = 0x1000, 0x40, 0x8000, 3
+END = "\n nop ; nop ; thrend\n nop ; nop\n nop ; nop ; sbdone\n"
+START = "nop ; nop ; sbwait\n"
+PLAIN = START + "mov tlbz, rb15 ; nop\n mov tlbc, unif ; nop" + END
+STENCIL = START + "mov tlb_stencil, unif\n mov tlbz, rb15\n nop ; nop\n mov tlbc, unif ; nop" + END
+DISCARDING = (
+    START
+    + "mov r0, elem_num\n and.setf -, r0, 1 ; nop\n mov.zs tlbz, rb15 ; nop\n mov.zs tlbc, unif ; nop"
+    + END
+)
+"""Odd columns of a quad are left out."""
+BLENDING = (
+    START + "mov tlbz, rb15 ; nop ; loadc\n mov r1, unif\n v8adds r1, r1, r4\n mov tlbc, r1 ; nop" + END
+)
+
+ALWAYS, EQUAL = 7, 2
+BOTH_SIDES, FULL_MASK = 3 << 30, 3 << 28
+KEEP, REPLACE = 1, 2
+
+
+def stencil(function: int, reference: int) -> int:
+    """What TLB_STENCIL_SETUP gets: a test, and that what passes leaves the reference."""
+    return (
+        BOTH_SIDES | FULL_MASK | KEEP << 25 | REPLACE << 22 | KEEP << 19
+        | function << 16 | reference << 8 | 0xFF
+    )  # fmt: skip
+
+
+DRAWS = (
+    (0.5, STENCIL, (stencil(ALWAYS, 0x11), 0xFF0000AA)),
+    (0.7, PLAIN, (0xFF00BB00,)),
+    (0.4, STENCIL, (stencil(EQUAL, 0x22), 0xFFCC0000)),
+    (0.3, DISCARDING, (0xFF123456,)),
+    (0.2, BLENDING, (0x00101010,)),
+)
+"""Depth, program and uniforms of each."""
+
+
+def scene(multisample: bool) -> JobsCapture:
+    """One frame of `DRAWS`, each a triangle over the same pixels, captured."""
+    job = Job(width=SIZE, height=SIZE, tile=(32, 32) if multisample else (64, 64))
+    config = BOTH_FACES | LESS | Z_UPDATE | (OVERSAMPLE_4X if multisample else 0)
+    body = viewport(job, config)
+    for depth, program, uniforms in DRAWS:
+        corners = b"".join(nv_vertex(*place, depth, 1.0) for place in ((3, 5), (77.3, 11.2), (20.7, 75)))
+        words = struct.pack(f"<{len(uniforms)}I", *uniforms)
+        record = struct.pack(
+            "<BBBBIII", 1, 12, len(uniforms), 0, job.program(program), job.put(words), job.put(corners)
+        )
+        body += build(65, address=job.put(record)) + build(33, mode=4, length=3, first=0)
+    mode = {"multisample": int(multisample)}
+    start, end, lists = job.binning(body, **mode)
+    surface = job.room(4 * SIZE * SIZE)
+    rendering = job.rendering(lists, surface, CLEAR, **mode, decimate=int(multisample))
+    v3d = V3D(job.memory)
+    recorder = JobsRecorder(JobsCapture("made", "scene"))
+    recorder.attach(v3d)
+    job.run(v3d, (start, end), rendering)
+    recorder.frame(1, lambda: None)
+    recorder.close()
+    return recorder.capture
