@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from vc4lab.scanout.composer import BLEND_COVERAGE, BLEND_NONE, BLEND_PREMULTIPL
 from vc4lab.scanout.formats import T_TILED, Format, fourcc
 
 REGION = 96, 64
+PLANES = 4
+"""Shown at a time, each display's primary plane among them."""
 WHOLE = 0, 0, 40 << 16, 36 << 16
 PART = 5 << 16, 7 << 16, 20 << 16, 16 << 16
 ROTATE_0, ROTATE_180, REFLECT_X, REFLECT_Y = 1, 4, 16, 32
@@ -34,6 +37,7 @@ CHANNELS = {
 """Bits of a pixel, lowest bit and width of red, green, blue and alpha."""
 
 
+@cache
 def pattern(size: int, seed: int) -> bytes:
     """What the client writes into a buffer."""
     out = bytearray()
@@ -94,9 +98,10 @@ class Asked:
         )  # fmt: skip
 
 
-def wanted(asked: list[Asked], origin: tuple[int, int]) -> np.ndarray:
+def wanted(asked: list[Asked], origin: tuple[int, int], first: int = 1) -> np.ndarray:
+    """Of a region; `first` is the number of its lowest plane."""
     memory, at, planes = GuestMemory(1 << 20), 0, []
-    for number, plane in enumerate(asked, 1):
+    for number, plane in enumerate(asked, first):
         memory.write(at, pattern(plane.bytes, number))
         planes.append(plane.composed(at, origin))
         at += plane.bytes
@@ -110,18 +115,36 @@ class Screen:
         self.guest = guest
         self.program = send(guest, "planes", folder)
 
-    def show(self, *arguments: str, origin: tuple[int, int] = (0, 0)) -> np.ndarray:
+    def show(self, *arguments: str, origin: tuple[int, int] = (0, 0), regions: int = 1) -> np.ndarray:
+        """The picture of regions that stand side by side."""
         done = self.guest.run(f"{self.program} {' '.join(arguments)} & sleep 0.1")
         assert done.output == "shown\n"
         left, top = origin
         picture = np.asarray(self.guest.screen.image)
-        part = picture[top : top + REGION[1], left : left + REGION[0]].copy()
+        part = picture[top : top + REGION[1], left : left + regions * REGION[0]].copy()
         self.guest.run("killall planes; sleep 0.05")
         return part
 
     def check(self, *asked: Asked, origin: tuple[int, int] = (0, 0)) -> None:
         found = self.show(*(one.argument for one in asked), origin=origin)
         assert np.array_equal(found, wanted([*asked], origin)), asked
+
+    def check_each(self, scenes: list[list[Asked]]) -> None:
+        """Each in a region of its own, as many at a time as there are planes."""
+        while scenes:
+            count = next(n for n in range(len(scenes), 0, -1) if sum(map(len, scenes[:n])) <= PLANES)
+            now, scenes = scenes[:count], scenes[count:]
+            moved = [
+                [replace(one, place=(one.place[0] + REGION[0] * n, one.place[1])) for one in scene]
+                for n, scene in enumerate(now)
+            ]
+            found = self.show(*(one.argument for scene in moved for one in scene), regions=count)
+            first = 1
+            for n, scene in enumerate(moved):
+                left = REGION[0] * n
+                due = wanted(scene, (left, 0), first)
+                assert np.array_equal(found[:, left : left + REGION[0]], due), scene
+                first += len(scene)
 
 
 @pytest.fixture
@@ -133,30 +156,29 @@ BELOW = Asked(size=(80, 50), source=(0, 0, 80 << 16, 50 << 16), place=(0, 0))
 
 
 def test_formats_flips_parts_and_sizes(screen: Screen) -> None:
-    for name in CHANNELS:
-        screen.check(BELOW, Asked(name))
-        if CHANNELS[name][0] != 24:
-            screen.check(Asked(name, tiled=True))
+    scenes = [[BELOW, Asked(name)] for name in CHANNELS]
+    scenes += [[Asked(name, tiled=True)] for name in CHANNELS if CHANNELS[name][0] != 24]
     flips = REFLECT_X, REFLECT_Y, REFLECT_X | REFLECT_Y
     for rotation in (ROTATE_180, *(ROTATE_0 | flip for flip in flips), ROTATE_180 | REFLECT_X):
-        for tiled in (False, True):
-            screen.check(Asked(tiled=tiled, rotation=rotation))
+        scenes += [[Asked(tiled=tiled, rotation=rotation)] for tiled in (False, True)]
     large = 37 << 16, 45 << 16, 50 << 16, 48 << 16
     for rotation in (ROTATE_0, ROTATE_180):
-        screen.check(Asked(source=PART, rotation=rotation))
-        screen.check(Asked(source=PART, tiled=True, rotation=rotation))
-        screen.check(Asked("RG16", True, (200, 100), large, rotation=rotation))
+        scenes.append([Asked(source=PART, rotation=rotation)])
+        scenes.append([Asked(source=PART, tiled=True, rotation=rotation)])
+        scenes.append([Asked("RG16", True, (200, 100), large, rotation=rotation)])
     for shown in ((80, 60), (20, 18), (13, 50), (41, 36)):
-        screen.check(Asked(shown=shown, tiled=True))
-        screen.check(Asked(shown=shown, rotation=ROTATE_180))
+        scenes += [[Asked(shown=shown, tiled=True)], [Asked(shown=shown, rotation=ROTATE_180)]]
+    screen.check_each(scenes)
     assert not screen.guest.machine.reporter.items
 
 
 def test_planes_that_leave_the_screen(screen: Screen) -> None:
-    for place in ((-10, -9), (-10, 4), (3, -7)):
+    for place in ((-10, -9), (-10, 4)):
         for tiled in (False, True):
             screen.check(Asked(tiled=tiled, place=place))
             screen.check(Asked(tiled=tiled, place=place, rotation=ROTATE_180))
+    above = [Asked(tiled=tiled, place=(3, -7)) for tiled in (False, True)]
+    screen.check_each([[one] for plane in above for one in (plane, replace(plane, rotation=ROTATE_180))])
     corner = 1920 - REGION[0], 1080 - REGION[1]
     for rotation in (ROTATE_0, ROTATE_180):
         screen.check(Asked(tiled=True, place=(1900, 1060), rotation=rotation), origin=corner)
@@ -164,11 +186,11 @@ def test_planes_that_leave_the_screen(screen: Screen) -> None:
 
 
 def test_alpha(screen: Screen) -> None:
+    over = [Asked(alpha=0x8000)]
     for blend in range(3):
-        for alpha in (0xFFFF, 0x8000, 0x1234, 0):
-            screen.check(BELOW, Asked("AR24", alpha=alpha, blend=blend))
-        screen.check(BELOW, Asked("AR15", alpha=0x4000, blend=blend))
-    screen.check(BELOW, Asked(alpha=0x8000))
+        over += [Asked("AR24", alpha=alpha, blend=blend) for alpha in (0xFFFF, 0x8000, 0x1234, 0)]
+        over.append(Asked("AR15", alpha=0x4000, blend=blend))
+    screen.check_each([[BELOW, one] for one in over])
     assert not screen.guest.machine.reporter.items
 
 
@@ -191,6 +213,7 @@ class Yuv:
     rotation: int = ROTATE_0
     encoding: int = 1
     full: bool = False
+    left: int = 0
 
     @property
     def rows(self) -> int:
@@ -218,7 +241,7 @@ class Yuv:
         return ",".join(
             map(str, [
                 fourcc(self.name), modifier, *self.size, *offsets, *pitches, size, *self.source,
-                0, 0, *shown, 0xFFFF, 0, self.rotation, self.encoding, int(self.full),
+                self.left, 0, *shown, 0xFFFF, 0, self.rotation, self.encoding, int(self.full),
             ])
         )  # fmt: skip
 
@@ -275,8 +298,11 @@ def test_brightness_and_colour(screen: Screen) -> None:
     for sand in SAND:
         asked += [Yuv("NV12", sand), Yuv("NV21", sand, rotation=ROTATE_180)]
         asked.append(Yuv("NV12", sand, (300, 36), wide))
-    for one in asked:
-        picture = one.picture(pattern(one.layout[-1], 1))
-        found = screen.show(one.argument)[: picture.shape[0], : picture.shape[1]]
-        assert np.abs(found - picture).max() < 3, one
+    for start in range(0, len(asked), PLANES):
+        beside = [replace(one, left=n * REGION[0]) for n, one in enumerate(asked[start : start + PLANES])]
+        found = screen.show(*(one.argument for one in beside), regions=len(beside))
+        for number, one in enumerate(beside, 1):
+            picture = one.picture(pattern(one.layout[-1], number))
+            height, width, _channels = picture.shape
+            assert np.abs(found[:height, one.left : one.left + width] - picture).max() < 3, one
     assert not screen.guest.machine.reporter.items
