@@ -112,9 +112,9 @@ def test_another_monitor(linux: Boot) -> None:
 def test_flips_that_do_not_wait_count_as_frames(linux: Boot) -> None:
     guest = linux()
     guest.connect(640, 480)
-    done = guest.run(["glmark2-es2-drm", "-s", "1x1", "-b", "build:duration=60"], frames=20)
+    done = guest.run(["glmark2-es2-drm", "-s", "1x1", "-b", "build:duration=60"], frames=5)
     before = guest.machine.seconds
     assert done.code is None
-    guest.wait(frames=30)
+    guest.wait(frames=10)
     guest.interrupt()
-    assert guest.machine.seconds - before < 2.0
+    assert guest.machine.seconds - before < 0.7
