@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -39,10 +40,25 @@ FOLDERS = sorted(
 def imports(path: Path) -> tuple[str, ...]:
     """Each module of vc4lab or name in one that a file imports, wherever in it, without `vc4lab.`.
 
-    Of `from vc4lab.a import b`, a.b.
+    `from vc4lab.a import b` gives a.b.
     """
+    return imported(ast.parse(path.read_text()))
+
+
+@cache
+def run_time_imports(path: Path) -> tuple[str, ...]:
+    """`imports` without those that only a type checker sees."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    return imported(tree)
+
+
+def imported(tree: ast.AST) -> tuple[str, ...]:
+    """The names that a part of a file imports, see `imports`."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -81,15 +97,15 @@ def test_only_the_driver_and_faces_know_mesa() -> None:
 
 
 @cache
-def graph() -> dict[str, set[str]]:
-    """Which modules each module imports, also for types only."""
+def graph(of: Callable[[Path], tuple[str, ...]] = imports) -> dict[str, set[str]]:
+    """Which modules each module imports, also for types only (`of`: or not)."""
     paths = {}
     for path in SOURCES.rglob("*.py"):
         parts = path.relative_to(SOURCES).with_suffix("").parts
         paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     found = {}
     for module, path in paths.items():
-        names = imports(path)
+        names = of(path)
         targets = {name if name in paths else name.rpartition(".")[0] for name in names}
         found[module] = (targets & set(paths)) - {module, ""}
     return found
@@ -140,12 +156,18 @@ def drawn_blocks(package: str) -> list[list[str]]:
     return lines[::-1]
 
 
-@pytest.mark.parametrize("package", ["v3d", "soc"])
-def test_folders_import_only_those_drawn_below(package: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "counted"), [("v3d", imports), ("soc", imports), ("drm", run_time_imports)]
+)
+def test_folders_import_only_those_drawn_below(
+    package: str, counted: Callable[[Path], tuple[str, ...]]
+) -> None:
     blocks = drawn_blocks(package)
     levels = {name: level for level, names in enumerate(blocks) for name in names}
     assert len(levels) == sum(map(len, blocks))
-    found = {module: targets for module, targets in graph().items() if module.startswith(f"{package}.")}
+    found = {
+        module: targets for module, targets in graph(counted).items() if module.startswith(f"{package}.")
+    }
     assert {module.split(".")[1] for module in found} == set(levels)
     upward = {
         f"{module} -> {target}"
@@ -168,7 +190,7 @@ def test_the_table_of_the_v3d_has_a_path_in_each_block() -> None:
 def test_folders_stay_small() -> None:
     folders = [
         folder
-        for name in ("v3d", "qpu", "soc")
+        for name in ("v3d", "qpu", "soc", "drm")
         for folder in (SOURCES / name, *(SOURCES / name).rglob("*"))
         if folder.is_dir() and folder.name != "__pycache__"
     ]

@@ -11,9 +11,9 @@ from tests.support.supervised import need_supervisor
 
 from vc4lab import DrmDevice, Machine
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.device.memory import GpuMemory
 from vc4lab.drm.input.sink import Input
 from vc4lab.drm.kms.modes import modes_of
+from vc4lab.drm.objects.memory import GpuMemory
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.recorded.replay import replay
 from vc4lab.memory import GuestMemory

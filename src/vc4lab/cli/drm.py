@@ -174,7 +174,7 @@ def drm(  # noqa: C901
     from vc4lab.cli.messages import reporter_of
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.drm.kms.modes import STANDARD, parse_modes
-    from vc4lab.drm.supervisor.started import NotPossible
+    from vc4lab.drm.processes.started import NotPossible
     from vc4lab.options import GpuOptions
 
     try:
@@ -287,7 +287,7 @@ def _run(
 ) -> int:
     """The program's exit code. Raises typer.Exit if it cannot run."""
     from vc4lab.cache.trust import Untrusted
-    from vc4lab.drm.supervisor.started import NotPossible
+    from vc4lab.drm.processes.started import NotPossible
 
     environment = dict(os.environ)
     if driver is not None:
@@ -333,7 +333,7 @@ def _check(folder: Path | None, suite: str | None) -> int:
     """Print what works here; the exit code is 0 if programs can run."""
     from vc4lab.cache.trust import Untrusted
     from vc4lab.drm.device.host import why_not
-    from vc4lab.drm.supervisor.machines import host_machine
+    from vc4lab.drm.processes.machines import host_machine
 
     machine = host_machine()
     kernel = os.uname()

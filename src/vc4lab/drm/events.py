@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.gem_objects import GemObject
+    from vc4lab.drm.objects.gem_objects import GemObject
+    from vc4lab.drm.processes.notifications import Notification
     from vc4lab.drm.supervisor.answers import Answer
-    from vc4lab.drm.supervisor.notifications import Notification
     from vc4lab.drm.uapi.results import Refused
     from vc4lab.drm.uapi.submit import Submit
 

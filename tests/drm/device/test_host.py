@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from vc4lab.drm.device.host import why_not
-from vc4lab.drm.supervisor import started
-from vc4lab.drm.supervisor.notifications import Listener, Notification
-from vc4lab.drm.supervisor.started import NotPossible
+from vc4lab.drm.processes import started
+from vc4lab.drm.processes.notifications import Listener, Notification
+from vc4lab.drm.processes.started import NotPossible
 from vc4lab.drm.supervisor.supervisor import Supervisor
 
 probe = why_not.__wrapped__

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from vc4lab.drm.device.memory import LISTS, LISTS_SIZE
 from vc4lab.drm.device.vc4 import _Places
+from vc4lab.drm.objects.memory import LISTS, LISTS_SIZE
 from vc4lab.drm.uapi.submit import PAGE
 
 

@@ -15,9 +15,9 @@ from tests.support.drm_client import run_client
 from tests.support.live_jobs import prepare, run_live, slow_jobs
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.device.pictures import LONGEST_WAIT
 from vc4lab.drm.kms.screen import Flip
+from vc4lab.drm.objects.fences import Fence
 
 Pixels = numpy.ndarray[Any, Any]
 

@@ -17,7 +17,7 @@ from tests.support.live_jobs import prepare, run_live
 
 from vc4lab.drm.device import gpu
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.supervisor.notifications import Listener, Notification
+from vc4lab.drm.processes.notifications import Listener, Notification
 from vc4lab.drm.uapi.results import Later
 
 _NO_ONE: Any = None

@@ -10,10 +10,10 @@ import pytest
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.kms import legacy, screen
 from vc4lab.drm.kms.legacy import Legacy
 from vc4lab.drm.kms.screen import Flip, Screen, Waiter
+from vc4lab.drm.objects.fences import Fence
 from vc4lab.drm.uapi.results import Later
 
 PERIOD = 1 / 60
@@ -50,7 +50,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     for module in (screen, legacy):
         monkeypatch.setattr(module, "time", made)
-    monkeypatch.setattr("vc4lab.drm.device.fences.time", made)
+    monkeypatch.setattr("vc4lab.drm.objects.fences.time", made)
     return made
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vc4lab.drm.nodes.foreign import ForeignTree
-from vc4lab.drm.supervisor.targets import Task
+from vc4lab.drm.processes.targets import Task
 
 
 class _Task(Task):

@@ -9,8 +9,8 @@ import pytest
 from unicorn import UC_ARCH_ARM64, UC_HOOK_INTR, UC_MODE_ARM, Uc
 from unicorn import arm64_const as arm
 
+from vc4lab.drm.processes.filters import IOCTL_MARK
 from vc4lab.drm.setup.preload import NAME, preload_object
-from vc4lab.drm.supervisor.filters import IOCTL_MARK
 
 STACK, RETURN, ERRNO_FUNCTION, ERRNO = 0x100000, 0x200000, 0x201000, 0x202000
 SECOND_LOAD = 0x10000

@@ -17,7 +17,7 @@ from tests.support.drm_client import run_client
 from tests.support.programs import is_alive
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.supervisor import started
+from vc4lab.drm.processes import started
 
 
 def test_exit_codes_and_output_pass_through(device: DrmDevice) -> None:
@@ -89,7 +89,7 @@ def test_children_left_behind_end_with_the_program(device: DrmDevice) -> None:
 SUPERVISOR = """
 import os, sys
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.supervisor import started
+from vc4lab.drm.processes import started
 with DrmDevice() as device:
     write = device.supervisor.tree.write
     device.supervisor.tree.write = lambda: (write(), print(device.supervisor.tree.root, flush=True))

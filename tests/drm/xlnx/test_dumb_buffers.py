@@ -10,7 +10,7 @@ from tests.support.drm_client import run_client
 
 from vc4lab.drm.cpu_memory.profiles import Attribute
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.memory import PAGE
+from vc4lab.drm.objects.memory import PAGE
 from vc4lab.drm.xlnx.buffers import XlnxObject, align, is_cached, pitch_of
 
 Make = Callable[..., DrmDevice]

@@ -10,7 +10,7 @@ from tests.support.drm_client import run_client
 
 from vc4lab.drm.cpu_memory.profiles import Attribute
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.gem import contiguous_size
+from vc4lab.drm.objects.gem import contiguous_size
 from vc4lab.drm.uapi.results import Refused
 from vc4lab.drm.xlnx.buffers import XlnxBuffers, XlnxImport
 

@@ -23,7 +23,7 @@ from vc4lab.listeners import Listeners
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
-    from vc4lab.drm.device.gem_objects import GemObject
+    from vc4lab.drm.objects.gem_objects import GemObject
     from vc4lab.memory import GuestMemory
 
 KEPT_FRAMES = 1000

@@ -14,15 +14,12 @@ from vc4lab.drm.cpu_memory.accounts import CpuMemory
 from vc4lab.drm.cpu_memory.profiles import Profile, load_profile
 from vc4lab.drm.cpu_memory.touched import Looker
 from vc4lab.drm.device.drivers import NAMES, Driver, core_of
-from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import Buffers
 from vc4lab.drm.device.gpu import Gpu
-from vc4lab.drm.device.memory import DEFAULT_BYTES, GpuMemory
 from vc4lab.drm.device.open_files import OpenFiles
 from vc4lab.drm.device.pictures import FinalScreen, Pictures, RunResult
-from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.device.vc4 import Vc4
 from vc4lab.drm.events import HandedOver
+from vc4lab.drm.input.input_nodes import add_input_nodes
 from vc4lab.drm.input.sink import Input
 from vc4lab.drm.kernel.hardware import JobReports
 from vc4lab.drm.kms.atomic import Atomic
@@ -35,11 +32,14 @@ from vc4lab.drm.kms.modes import STANDARD, Mode, modes_of
 from vc4lab.drm.kms.property_values import PropertyValues
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
-from vc4lab.drm.nodes.input_nodes import add_input_nodes
 from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, asked_status, platform_gpu, show_plug, zynqmp
 from vc4lab.drm.nodes.tree import Node
+from vc4lab.drm.objects.files import OpenFile
+from vc4lab.drm.objects.gem import Buffers
+from vc4lab.drm.objects.memory import DEFAULT_BYTES, GpuMemory
+from vc4lab.drm.objects.syncobjs import SyncObjects
+from vc4lab.drm.processes.census import mapped_ranges
 from vc4lab.drm.setup.programs import choose, in_front_of
-from vc4lab.drm.supervisor.census import mapped_ranges
 from vc4lab.drm.supervisor.supervisor import Supervisor
 from vc4lab.drm.supervisor.uevents import card_changed
 from vc4lab.drm.uapi.ioctls import table_of

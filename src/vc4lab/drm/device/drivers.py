@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vc4lab.diagnostics import Reporter, StrictStop
-from vc4lab.drm.device.core import CAPABILITIES, Core
-from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import Buffers, NoRoom
+from vc4lab.drm.objects.core import CAPABILITIES, Core
+from vc4lab.drm.objects.files import OpenFile
+from vc4lab.drm.objects.gem import Buffers, NoRoom
 from vc4lab.drm.supervisor.answers import Caller
 from vc4lab.drm.uapi.ioctls import READ, WRITE, Call, Ioctl, Result
 from vc4lab.drm.uapi.numbers import DRM_TYPE

@@ -11,9 +11,9 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter, StrictStop
-from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.events import JobCounted, JobDone, JobTaken
 from vc4lab.drm.kernel.hardware import JobReports, run_job
+from vc4lab.drm.objects.fences import Fence
 from vc4lab.drm.uapi.results import Later
 from vc4lab.listeners import Listeners, OneListener
 from vc4lab.memory.host import give_back
@@ -21,8 +21,8 @@ from vc4lab.v3d.counters import counts
 from vc4lab.v3d.registers import BY_NAME
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.gem_objects import GemObject
     from vc4lab.drm.kernel.built_job import BuiltJob
+    from vc4lab.drm.objects.gem_objects import GemObject
     from vc4lab.drm.recorded.writer import JobRecorder
     from vc4lab.drm.uapi.submit import Submit
     from vc4lab.v3d.core import V3D

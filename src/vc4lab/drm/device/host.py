@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.supervisor.started import NotPossible
+from vc4lab.drm.processes.started import NotPossible
 
 
 @cache

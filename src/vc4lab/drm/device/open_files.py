@@ -9,21 +9,21 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from vc4lab.drm.cpu_memory.accounts import CpuMemory
-from vc4lab.drm.device.core import SYS_ADMIN
-from vc4lab.drm.device.dma_bufs import DmaBuf, DmaBufCalls
 from vc4lab.drm.device.drivers import Driver, Trace
-from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.gpu import Gpu
-from vc4lab.drm.device.memory import PAGE, GpuMemory
 from vc4lab.drm.device.pictures import Pictures
-from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.input.devices import EvdevFile
 from vc4lab.drm.input.sink import Input
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS
+from vc4lab.drm.objects.core import SYS_ADMIN
+from vc4lab.drm.objects.dma_bufs import DmaBuf, DmaBufCalls
+from vc4lab.drm.objects.files import OpenFile
+from vc4lab.drm.objects.gem_objects import GemObject
+from vc4lab.drm.objects.memory import PAGE, GpuMemory
+from vc4lab.drm.objects.syncobjs import SyncObjects
+from vc4lab.drm.processes.descriptors import Opened
 from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
-from vc4lab.drm.supervisor.descriptors import Opened
 from vc4lab.drm.supervisor.file_status import FileStatus
 from vc4lab.drm.supervisor.supervisor import Supervisor
 from vc4lab.drm.uapi.numbers import SYNC_FILE_TYPE

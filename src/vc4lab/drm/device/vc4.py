@@ -10,16 +10,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.device.fences import Fence
-from vc4lab.drm.device.gem import Buffers
-from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.gpu import HANG_REGISTERS, Gpu, Job, PerformanceMonitor, place_in
-from vc4lab.drm.device.memory import LISTS, LISTS_SIZE, TILE_MEMORY, TILE_MEMORY_SIZE
-from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.kernel.built_job import Workspace
 from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.shader_rules import Violation
 from vc4lab.drm.kernel.shaders import KnownShaders, analyse
+from vc4lab.drm.objects.fences import Fence
+from vc4lab.drm.objects.gem import Buffers
+from vc4lab.drm.objects.gem_objects import GemObject
+from vc4lab.drm.objects.memory import LISTS, LISTS_SIZE, TILE_MEMORY, TILE_MEMORY_SIZE
+from vc4lab.drm.objects.syncobjs import SyncObjects
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 from vc4lab.drm.uapi.structures import Structure
@@ -39,7 +39,7 @@ from vc4lab.scanout.formats import T_TILED
 from vc4lab.v3d.registers import BY_NAME
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.files import OpenFile
+    from vc4lab.drm.objects.files import OpenFile
     from vc4lab.v3d.core import V3D
 
 PARAMETERS = {

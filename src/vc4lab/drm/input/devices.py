@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from vc4lab.drm.supervisor.descriptors import OpenedSocket
+from vc4lab.drm.processes.descriptors import OpenedSocket
 from vc4lab.drm.uapi import evdev as e
 
 Change = tuple[int, int, int]

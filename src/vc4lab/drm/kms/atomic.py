@@ -7,13 +7,13 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vc4lab.drm.device.core import ATOMIC
-from vc4lab.drm.device.fences import Fence
-from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.commits import FLIP_EVENT, Commit, Commits
 from vc4lab.drm.kms.property_values import PropertyValues
 from vc4lab.drm.kms.screen import Screen
+from vc4lab.drm.objects.core import ATOMIC
+from vc4lab.drm.objects.fences import Fence
+from vc4lab.drm.objects.syncobjs import SyncObjects
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 

@@ -6,13 +6,13 @@ import errno
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from vc4lab.drm.device.core import SYS_ADMIN
-from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import Buffers
 from vc4lab.drm.kms.formats import FORMATS, LEGACY, PLANAR, SUBSAMPLED
 from vc4lab.drm.kms.modes import MAX_SIDE
 from vc4lab.drm.kms.objects import U32
 from vc4lab.drm.kms.screen import FrameBuffer, Screen
+from vc4lab.drm.objects.core import SYS_ADMIN
+from vc4lab.drm.objects.files import OpenFile
+from vc4lab.drm.objects.gem import Buffers
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, found, invalid, missing
 from vc4lab.images.tiling import round_up

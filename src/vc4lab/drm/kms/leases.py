@@ -8,12 +8,12 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vc4lab.drm.device.core import UNIVERSAL_PLANES, Core
-from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.masters import Master
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import CURSOR, PRIMARY, Screen
+from vc4lab.drm.objects.core import UNIVERSAL_PLANES, Core
+from vc4lab.drm.objects.files import OpenFile
+from vc4lab.drm.objects.masters import Master
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, found, invalid
 

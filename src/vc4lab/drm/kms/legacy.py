@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from vc4lab.drm.device.files import EVENT_SEQUENCE
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.colours import CTM, LUT, table_of
 from vc4lab.drm.kms.commits import DPMS_OFF, FLIP_ASYNC, FLIP_EVENT, LONGEST_FLIP, Commit, Commits
@@ -17,6 +16,7 @@ from vc4lab.drm.kms.modes import CRTC_FIELDS, MODE
 from vc4lab.drm.kms.property_values import PropertyValues
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import CURSOR, PRIMARY, FrameBuffer, Screen, Waiter, passed
+from vc4lab.drm.objects.files import EVENT_SEQUENCE
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid
 from vc4lab.scanout.colours import STEPS

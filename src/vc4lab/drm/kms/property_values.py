@@ -6,12 +6,12 @@ import errno
 import struct
 from dataclasses import dataclass
 
-from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.colours import CTM, CTM_SIZE, LUT, LUT_ENTRY
 from vc4lab.drm.kms.commits import Commit
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
+from vc4lab.drm.objects.syncobjs import SyncObjects
 from vc4lab.drm.uapi.ioctls import Call
 from vc4lab.drm.uapi.results import Refused, invalid
 

@@ -7,17 +7,17 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.drm.device.core import ATOMIC, UNIVERSAL_PLANES
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.formats import FORMATS
 from vc4lab.drm.kms.modes import CRTC_FIELDS, MAX_SIDE, MODE
 from vc4lab.drm.kms.screen import HDMI_A, HEIGHT_MM, OVERLAY, TMDS, WIDTH_MM, Screen
+from vc4lab.drm.objects.core import ATOMIC, UNIVERSAL_PLANES
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, found, invalid, missing
 from vc4lab.scanout.colours import STEPS
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.files import OpenFile
+    from vc4lab.drm.objects.files import OpenFile
 
 MAX_BLOB = 65536
 CONNECTED, DISCONNECTED = 1, 2

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.drm.device.fences import Fence
-from vc4lab.drm.device.files import EVENT_FLIP, EVENT_VBLANK, OpenFile
-from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.events import HANDED_OVER, HandedOver
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.colours import CTM, LUT, Colours
 from vc4lab.drm.kms.formats import in_formats
 from vc4lab.drm.kms.modes import MODE, STANDARD, Mode, mode_of, refresh_of
+from vc4lab.drm.objects.fences import Fence
+from vc4lab.drm.objects.files import EVENT_FLIP, EVENT_VBLANK, OpenFile
+from vc4lab.drm.objects.gem_objects import GemObject
 from vc4lab.listeners import Listeners
 from vc4lab.scanout.colours import STEPS
 from vc4lab.scanout.formats import Format

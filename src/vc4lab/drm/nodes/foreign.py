@@ -11,7 +11,7 @@ import os
 import posixpath
 from pathlib import Path
 
-from vc4lab.drm.supervisor.targets import Task
+from vc4lab.drm.processes.targets import Task
 
 EMULATOR = "qemu-aarch64"
 """Programs whose executable's name begins so see the folder."""

@@ -22,7 +22,7 @@ MAX_TEXT = 4096
 """So much of a file that programs write is read."""
 
 
-DETACHED = Path(__file__).parent.with_name("supervisor") / "detached.py"
+DETACHED = Path(__file__).with_name("detached.py")
 _PATIENCE = 10.0
 _PATH = getattr(os, "O_PATH", 0)
 _FOLDER = _PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

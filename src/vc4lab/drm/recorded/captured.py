@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from vc4lab.capture.errors import CaptureError
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.device.gem_objects import GemObject
+from vc4lab.drm.objects.gem_objects import GemObject
 from vc4lab.drm.recorded.writer import JobRecorder, submit_table
 from vc4lab.drm.uapi.submit import MAX_BUFFER, PAGE, STREAMS, FieldError, Submit, integer, parse_submit
 from vc4lab.jobs.model import JobBegun, Submitted

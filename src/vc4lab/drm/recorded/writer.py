@@ -24,7 +24,7 @@ from vc4lab.drm.uapi.submit import NUMBERS, STREAMS, SURFACES, Submit
 from vc4lab.files import PREFIX, Unusable, size_text, why, write_file
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.gem_objects import GemObject
+    from vc4lab.drm.objects.gem_objects import GemObject
     from vc4lab.memory import GuestMemory
 
 MAX_JOBS = 10_000

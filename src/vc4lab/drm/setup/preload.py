@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 
-from vc4lab.drm.supervisor.filters import IOCTL_MARK, IOCTL_TYPES
+from vc4lab.drm.processes.filters import IOCTL_MARK, IOCTL_TYPES
 from vc4lab.drm.uapi.numbers import EVDEV_TYPE
 
 NAME = "vc4lab-ioctl.so"

@@ -7,9 +7,9 @@ from collections.abc import Container, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-from vc4lab.drm.supervisor.descriptors import Descriptors, MemoryFile, Opened, OpenedSocket
-from vc4lab.drm.supervisor.notifications import Listener, Notification
-from vc4lab.drm.supervisor.targets import KeptFiles, Task
+from vc4lab.drm.processes.descriptors import Descriptors, MemoryFile, Opened, OpenedSocket
+from vc4lab.drm.processes.notifications import Listener, Notification
+from vc4lab.drm.processes.targets import KeptFiles, Task
 from vc4lab.drm.uapi.results import Later, Refused
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from vc4lab.drm.processes.filters import IOCTL_MARK
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
-from vc4lab.drm.supervisor.filters import IOCTL_MARK
 from vc4lab.drm.supervisor.mapping_calls import MappingCalls
 from vc4lab.drm.supervisor.mode_calls import ModeCalls
 from vc4lab.drm.supervisor.path_calls import PathCalls

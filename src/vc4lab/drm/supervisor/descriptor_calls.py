@@ -9,12 +9,12 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from vc4lab.drm.processes.descriptors import EPOLL_DELETE, EPOLL_EVENT, EventPolls, control
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
-from vc4lab.drm.supervisor.descriptors import EPOLL_DELETE, EPOLL_EVENT, EventPolls, control
 from vc4lab.drm.uapi.results import Later, Refused
 
 if TYPE_CHECKING:
-    from vc4lab.drm.supervisor.descriptors import Opened
+    from vc4lab.drm.processes.descriptors import Opened
 
 _COMPARE_FILES = 0
 _PROCEEDS = (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL)

@@ -14,10 +14,10 @@ import os
 import time
 from dataclasses import dataclass
 
+from vc4lab.drm.processes.descriptors import MemoryFile, Opened
+from vc4lab.drm.processes.restarts import restart_with
+from vc4lab.drm.processes.targets import DescriptorInfo, mappings
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
-from vc4lab.drm.supervisor.descriptors import MemoryFile, Opened
-from vc4lab.drm.supervisor.restarts import restart_with
-from vc4lab.drm.supervisor.targets import DescriptorInfo, mappings
 from vc4lab.drm.uapi.results import Refused
 
 _LONGEST = 1.0

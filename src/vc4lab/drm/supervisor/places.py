@@ -20,7 +20,7 @@ from vc4lab.drm.uapi.results import Refused
 
 if TYPE_CHECKING:
     from vc4lab.drm.nodes.foreign import ForeignTree
-    from vc4lab.drm.supervisor.targets import Task
+    from vc4lab.drm.processes.targets import Task
 
 PREFIXES = ("/sys", "/dev/dri", "/dev/input", "/run/udev", "/proc")
 """Absolute paths that begin otherwise are the host's, unless they climb with `..`."""

@@ -18,13 +18,13 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from vc4lab.drm.processes.descriptors import kept
+from vc4lab.drm.processes.filters import WINDOW
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
-from vc4lab.drm.supervisor.descriptors import kept
-from vc4lab.drm.supervisor.filters import WINDOW
 from vc4lab.drm.uapi.results import Later, Refused
 
 if TYPE_CHECKING:
-    from vc4lab.drm.supervisor.descriptors import Opened
+    from vc4lab.drm.processes.descriptors import Opened
 
 _PIDFD_GETFD = 438
 _ENTRY = struct.Struct("<iHH")

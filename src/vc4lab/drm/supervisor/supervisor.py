@@ -15,20 +15,13 @@ from typing import Any
 
 from vc4lab.drm.events import CallAnswered
 from vc4lab.drm.nodes.tree import Tree
-from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
-from vc4lab.drm.supervisor.calls import SystemCalls
-from vc4lab.drm.supervisor.census import Census
-from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
-from vc4lab.drm.supervisor.descriptors import Descriptors
-from vc4lab.drm.supervisor.filters import build_filter
-from vc4lab.drm.supervisor.keeper import descendants
-from vc4lab.drm.supervisor.machines import Machine, host_machine
-from vc4lab.drm.supervisor.mapping_calls import MappingCalls
-from vc4lab.drm.supervisor.mode_calls import ModeCalls
-from vc4lab.drm.supervisor.notifications import Listener, Notification
-from vc4lab.drm.supervisor.path_calls import PathCalls
-from vc4lab.drm.supervisor.polling import PollCalls
-from vc4lab.drm.supervisor.started import (
+from vc4lab.drm.processes.census import Census
+from vc4lab.drm.processes.descriptors import Descriptors
+from vc4lab.drm.processes.filters import build_filter
+from vc4lab.drm.processes.keeper import descendants
+from vc4lab.drm.processes.machines import Machine, host_machine
+from vc4lab.drm.processes.notifications import Listener, Notification
+from vc4lab.drm.processes.started import (
     NotPossible,
     Started,
     check_limit,
@@ -38,7 +31,14 @@ from vc4lab.drm.supervisor.started import (
     raise_limit,
     short_collections,
 )
-from vc4lab.drm.supervisor.targets import KeptFiles
+from vc4lab.drm.processes.targets import KeptFiles
+from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
+from vc4lab.drm.supervisor.calls import SystemCalls
+from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
+from vc4lab.drm.supervisor.mapping_calls import MappingCalls
+from vc4lab.drm.supervisor.mode_calls import ModeCalls
+from vc4lab.drm.supervisor.path_calls import PathCalls
+from vc4lab.drm.supervisor.polling import PollCalls
 from vc4lab.drm.supervisor.timer import Timer
 from vc4lab.drm.supervisor.uevents import Uevents
 from vc4lab.drm.supervisor.waiting_calls import WaitingCalls

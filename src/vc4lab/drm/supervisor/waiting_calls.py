@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
+from vc4lab.drm.processes.notifications import Listener, Notification
 from vc4lab.drm.supervisor.answers import Caller
-from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.uapi.results import Later, Refused
 
 LOOK_AFTER = 0.05

@@ -20,7 +20,7 @@ from vc4lab.drm.uapi.results import Later
 from vc4lab.drm.uapi.structures import Structure
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.files import OpenFile
+    from vc4lab.drm.objects.files import OpenFile
     from vc4lab.drm.supervisor.answers import Caller
 
 READ, WRITE = 2, 1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from vc4lab.drm.cpu_memory.profiles import Attribute
-from vc4lab.drm.device.dma_bufs import DmaBuf
-from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import Buffers, ImportedObject, check_dumb
-from vc4lab.drm.device.gem_objects import GemObject
-from vc4lab.drm.device.memory import GpuMemory
+from vc4lab.drm.objects.dma_bufs import DmaBuf
+from vc4lab.drm.objects.files import OpenFile
+from vc4lab.drm.objects.gem import Buffers, ImportedObject, check_dumb
+from vc4lab.drm.objects.gem_objects import GemObject
+from vc4lab.drm.objects.memory import GpuMemory
 from vc4lab.drm.uapi.ioctls import Call
 from vc4lab.drm.uapi.results import invalid
 from vc4lab.drm.xlnx.parameters import ALIGNMENT, CACHE_DEFAULT, SCANOUT_ALIGNMENT, Parameters

@@ -12,7 +12,7 @@ import os
 import struct
 from dataclasses import dataclass
 
-from vc4lab.drm.supervisor.started import NotPossible
+from vc4lab.drm.processes.started import NotPossible
 
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _VALID, _ADD_FD, _SET_FLAGS = 0x40082102, 0x40182103, 0x40082104

@@ -13,16 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from vc4lab.drm.device.fences import Fence, all_of
-from vc4lab.drm.device.syncobjs import SyncObjects
+from vc4lab.drm.objects.fences import Fence, all_of
+from vc4lab.drm.objects.syncobjs import SyncObjects
+from vc4lab.drm.processes.descriptors import Opened, kept, sealed_file
 from vc4lab.drm.supervisor.answers import Answer, Caller
-from vc4lab.drm.supervisor.descriptors import Opened, kept, sealed_file
 from vc4lab.drm.uapi.numbers import DMA_BUF_TYPE
 from vc4lab.drm.uapi.results import Later, Refused, invalid
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.gem_objects import GemObject
     from vc4lab.drm.device.gpu import Gpu
+    from vc4lab.drm.objects.gem_objects import GemObject
 
 _FILL = bytes(1 << 16)
 SYNC, EXPORT_SYNC_FILE, IMPORT_SYNC_FILE = 0x40086200, 0xC0086202, 0x40086203

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Iterable, Iterator
 
-from vc4lab.drm.supervisor.descriptors import poll_number
-from vc4lab.drm.supervisor.targets import DescriptorInfo, mappings
+from vc4lab.drm.processes.descriptors import poll_number
+from vc4lab.drm.processes.targets import DescriptorInfo, mappings
 
 FIRST_LOOK = 64
 """So many copies are kept before anything is looked at."""

@@ -7,8 +7,8 @@ import os
 import struct
 import time
 
-from vc4lab.drm.device.fences import Fence, SyncFiles, SyncObject, all_of
-from vc4lab.drm.device.files import OpenFile
+from vc4lab.drm.objects.fences import Fence, SyncFiles, SyncObject, all_of
+from vc4lab.drm.objects.files import OpenFile
 from vc4lab.drm.supervisor.answers import Caller
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, found, invalid, missing

@@ -278,7 +278,7 @@ def test_mappings_that_are_gone_do_not_use_up_the_host_s_files() -> None:
     are gone are looked for again only when files are short."""
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (1000, 1000))\n"
-        "from tests.drm.device.test_purging import maps_many\n"
+        "from tests.drm.objects.test_purging import maps_many\n"
         "from tests.support.drm_client import run_client\n"
         "from vc4lab.drm.device.device import DrmDevice\n"
         "with DrmDevice(paced=False, threads=1) as device:\n"

@@ -7,16 +7,16 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.drm.device.dma_bufs import DmaBuf, Exporter
-from vc4lab.drm.device.gem_objects import GemObject
-from vc4lab.drm.device.memory import PAGE, GpuMemory, OutOfMemory
+from vc4lab.drm.objects.dma_bufs import DmaBuf, Exporter
+from vc4lab.drm.objects.gem_objects import GemObject
+from vc4lab.drm.objects.memory import PAGE, GpuMemory, OutOfMemory
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, found, invalid, missing
 from vc4lab.drm.uapi.submit import MAX_BUFFER
 from vc4lab.images.tiling import round_up
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.files import OpenFile
+    from vc4lab.drm.objects.files import OpenFile
 
 MAX_DUMB_SIDE = 1 << 16
 DUMB_PITCH_UNIT = 64

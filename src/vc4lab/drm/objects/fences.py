@@ -7,8 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from vc4lab.drm.supervisor.descriptors import Opened, kept
-from vc4lab.drm.supervisor.targets import DescriptorInfo
+from vc4lab.drm.processes.descriptors import Opened, kept
+from vc4lab.drm.processes.targets import DescriptorInfo
 
 _lock = threading.Lock()
 """Of all fences: what is done under it is short, and a job has one of its own without more."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from vc4lab.drm.device.fences import Fence, SyncFiles, all_of
-from vc4lab.drm.supervisor.targets import DescriptorInfo
+from vc4lab.drm.objects.fences import Fence, SyncFiles, all_of
+from vc4lab.drm.processes.targets import DescriptorInfo
 
 
 def info_of(descriptor: int) -> DescriptorInfo:

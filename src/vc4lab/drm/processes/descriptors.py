@@ -26,9 +26,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from vc4lab.drm.supervisor.filters import INPUT_WINDOW, IOCTL_MARK, WINDOW
-from vc4lab.drm.supervisor.notifications import Listener, Notification
-from vc4lab.drm.supervisor.targets import DescriptorInfo, Task
+from vc4lab.drm.processes.filters import INPUT_WINDOW, IOCTL_MARK, WINDOW
+from vc4lab.drm.processes.notifications import Listener, Notification
+from vc4lab.drm.processes.targets import DescriptorInfo, Task
 from vc4lab.memory import MEMORY_SIZE
 
 _LOCK = struct.Struct("hhxxxxqqixxxx")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from vc4lab.drm.supervisor.filters import WINDOW
+from vc4lab.drm.processes.filters import WINDOW
 
 KEEPER = Path(__file__).with_name("keeper.py")
 _SIGNALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP}

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from bisect import bisect_left, insort
 
-from vc4lab.drm.supervisor.descriptors import check_spare, is_held
-from vc4lab.drm.supervisor.started import NotPossible
+from vc4lab.drm.processes.descriptors import check_spare, is_held
+from vc4lab.drm.processes.started import NotPossible
 from vc4lab.images.tiling import round_up
 from vc4lab.memory import MEMORY_SIZE, GuestMemory, SharedFile
 from vc4lab.ranges import Whole

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from vc4lab.drm.supervisor.filters import WINDOW
-from vc4lab.drm.supervisor.memory_rights import PAGE, KnownPages, read_memory, write_memory
-from vc4lab.drm.supervisor.notifications import RESTART
+from vc4lab.drm.processes.filters import WINDOW
+from vc4lab.drm.processes.memory_rights import PAGE, KnownPages, read_memory, write_memory
+from vc4lab.drm.processes.notifications import RESTART
 from vc4lab.drm.uapi.results import Refused
 
 KEPT_FILES = 128

@@ -10,8 +10,8 @@ from tests.support.descriptors import open_descriptors
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.fences import Fence, SyncFiles
-from vc4lab.drm.supervisor.census import FIRST_LOOK, Census
+from vc4lab.drm.objects.fences import Fence, SyncFiles
+from vc4lab.drm.processes.census import FIRST_LOOK, Census
 
 
 def test_sync_files_that_no_program_has_are_let_go() -> None:

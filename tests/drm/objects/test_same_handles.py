@@ -11,8 +11,8 @@ from typing import Any
 from tests.support.live_jobs import prepare, run_live, shader_index
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.vc4 import MAX_SET, MAX_SETS
+from vc4lab.drm.objects.files import OpenFile
 from vc4lab.qpu.text.assembler import assemble
 
 GREEN = """

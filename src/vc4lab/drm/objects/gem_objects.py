@@ -8,8 +8,8 @@ from vc4lab.drm.cpu_memory.profiles import Attribute
 from vc4lab.drm.uapi.submit import Buffer
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.fences import Fence
     from vc4lab.drm.kernel.shaders import Stream
+    from vc4lab.drm.objects.fences import Fence
 
 
 class GemObject:

@@ -9,14 +9,14 @@ import struct
 from collections import deque
 from typing import TYPE_CHECKING
 
-from vc4lab.drm.device.handles import Handles
-from vc4lab.drm.device.masters import Master
-from vc4lab.drm.supervisor.descriptors import Opened, kept
+from vc4lab.drm.objects.handles import Handles
+from vc4lab.drm.objects.masters import Master
+from vc4lab.drm.processes.descriptors import Opened, kept
 from vc4lab.drm.uapi.results import Refused
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.fences import SyncObject
-    from vc4lab.drm.device.gem_objects import GemObject
+    from vc4lab.drm.objects.fences import SyncObject
+    from vc4lab.drm.objects.gem_objects import GemObject
 
 MAX_EVENT_BYTES = 4096
 """Of events that wait in one file: the kernel refuses more with ENOMEM."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from vc4lab.drm.device.handles import Handles
+from vc4lab.drm.objects.handles import Handles
 
 
 class Client(Protocol):

@@ -6,8 +6,8 @@ import errno
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.masters import Master
+from vc4lab.drm.objects.files import OpenFile
+from vc4lab.drm.objects.masters import Master
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, invalid
 

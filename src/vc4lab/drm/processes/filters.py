@@ -11,7 +11,7 @@ import socket
 import struct
 from dataclasses import dataclass, field
 
-from vc4lab.drm.supervisor.machines import Machine
+from vc4lab.drm.processes.machines import Machine
 from vc4lab.drm.uapi.numbers import (
     AT_EMPTY_PATH,
     DMA_BUF_TYPE,

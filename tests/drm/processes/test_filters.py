@@ -8,9 +8,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from vc4lab.drm.processes.filters import ALLOW, ALWAYS, BY_DESCRIPTOR, IOCTL_MARK, NOTIFY, build_filter
+from vc4lab.drm.processes.machines import ARM64, X86_64, Machine
 from vc4lab.drm.supervisor.calls import SystemCalls
-from vc4lab.drm.supervisor.filters import ALLOW, ALWAYS, BY_DESCRIPTOR, IOCTL_MARK, NOTIFY, build_filter
-from vc4lab.drm.supervisor.machines import ARM64, X86_64, Machine
 
 MACHINES = pytest.mark.parametrize("machine", [X86_64, ARM64], ids=lambda m: m.name)
 

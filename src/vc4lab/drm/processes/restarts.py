@@ -14,7 +14,7 @@ import os
 import platform
 from typing import Any
 
-from vc4lab.drm.supervisor.notifications import Listener, Notification
+from vc4lab.drm.processes.notifications import Listener, Notification
 from vc4lab.drm.uapi.results import Refused
 
 _GET_REGISTERS, _SET_REGISTERS, _DETACH = 12, 13, 17

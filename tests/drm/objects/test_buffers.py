@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.memory import CLIENTS, DEFAULT_BYTES
+from vc4lab.drm.objects.memory import CLIENTS, DEFAULT_BYTES
 
 
 def test_a_mapping_is_the_guests_memory(device: DrmDevice) -> None:

@@ -13,8 +13,8 @@ from tests.support.drm_client import run_client
 from tests.support.live_jobs import prepare, run_live, slow_jobs
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.dma_bufs import IMPORT_SYNC_FILE, MAX_ATTACHED, DmaBufCalls
-from vc4lab.drm.device.fences import Fence
+from vc4lab.drm.objects.dma_bufs import IMPORT_SYNC_FILE, MAX_ATTACHED, DmaBufCalls
+from vc4lab.drm.objects.fences import Fence
 from vc4lab.drm.uapi.results import Refused
 
 

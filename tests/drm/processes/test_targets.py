@@ -8,8 +8,8 @@ import subprocess
 import sys
 import threading
 
-from vc4lab.drm.supervisor.filters import WINDOW
-from vc4lab.drm.supervisor.targets import KEPT_FILES, KeptFiles, Task
+from vc4lab.drm.processes.filters import WINDOW
+from vc4lab.drm.processes.targets import KEPT_FILES, KeptFiles, Task
 
 
 def memories() -> int:

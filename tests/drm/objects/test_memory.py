@@ -11,7 +11,7 @@ import pytest
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.memory import CLIENTS, LISTS, PAGE, SHADERS, TILE_MEMORY, GpuMemory
+from vc4lab.drm.objects.memory import CLIENTS, LISTS, PAGE, SHADERS, TILE_MEMORY, GpuMemory
 from vc4lab.qpu.text.assembler import assemble
 
 GET_SEALS = 1034

@@ -1,0 +1,1 @@
+"""Open files of the device and what they hold: buffers, fences, handles."""
