@@ -157,7 +157,8 @@ def drawn_blocks(package: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("package", "counted"), [("v3d", imports), ("soc", imports), ("drm", run_time_imports)]
+    ("package", "counted"),
+    [("v3d", imports), ("soc", imports), ("drm", run_time_imports), ("driver", run_time_imports)],
 )
 def test_folders_import_only_those_drawn_below(
     package: str, counted: Callable[[Path], tuple[str, ...]]
@@ -190,7 +191,7 @@ def test_the_table_of_the_v3d_has_a_path_in_each_block() -> None:
 def test_folders_stay_small() -> None:
     folders = [
         folder
-        for name in ("v3d", "qpu", "soc", "drm")
+        for name in ("v3d", "qpu", "soc", "drm", "driver")
         for folder in (SOURCES / name, *(SOURCES / name).rglob("*"))
         if folder.is_dir() and folder.name != "__pycache__"
     ]

@@ -17,7 +17,7 @@ from vc4lab.driver.capture.model import Capture, CapturedResource
 from vc4lab.driver.capture.player import Player
 from vc4lab.driver.capture.state_text import parse_part
 from vc4lab.driver.capture.store import files_of, part_bytes, save_capture
-from vc4lab.driver.queue import commands as c
+from vc4lab.driver.commands import commands as c
 from vc4lab.mesa.protocol.codes import BlendFactor
 
 SMALL = Path(__file__).parents[1] / "data" / "captures" / "small.vc4cap"

@@ -12,8 +12,8 @@ from tests.driver.drawing import BGRA, RGBA, Drawing
 from tests.driver.small_scene import WINDOW, server_and_drawing
 from tests.mesa.conftest import RunningServer
 
+from vc4lab.driver.commands.commands import Clear, Draw, QueueCommand
 from vc4lab.driver.draws.vertices import ShaderRecords
-from vc4lab.driver.queue.commands import Clear, Draw, QueueCommand
 from vc4lab.driver.queue.draw_rows import DrawRows
 from vc4lab.driver.queue.processor import _HANDLERS
 from vc4lab.driver.screen import VideoCoreScreen

@@ -10,7 +10,7 @@ from tests.driver.small_scene import COLOUR, SmallScene, server_and_drawing, squ
 
 from vc4lab.driver.capture.model import Capture
 from vc4lab.driver.capture.recorder import Recorder
-from vc4lab.driver.queue.commands import Draw, command_at
+from vc4lab.driver.commands.commands import Draw, command_at
 from vc4lab.driver.queue.events import QueueBegun
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol.codes import Primitive, Stage

@@ -10,7 +10,7 @@ from tests.driver.drawing import BGRA, RGBA, Drawing
 from tests.driver.shaders import POSITION_ONLY, UNIFORM_COLOUR
 from tests.mesa.conftest import RunningServer
 
-from vc4lab.driver.queue.stored_blocks import ROOM
+from vc4lab.driver.commands.stored_blocks import ROOM
 from vc4lab.driver.screen import MOST_GONE, VideoCoreScreen
 from vc4lab.mesa.protocol import messages, state_commands, work_commands
 from vc4lab.mesa.protocol.codes import Primitive, Stage

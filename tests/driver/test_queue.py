@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.driver.commands import commands as c
+from vc4lab.driver.commands.commands import command_text, parse_command
 from vc4lab.driver.program_cache import mesa_compiler
-from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.commands import command_text, parse_command
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.mesa.protocol.fields import Malformed
 

@@ -4,7 +4,7 @@ Programs lie beside the native engine's objects: the same folder, trust and boun
 its shader's text, the state in its key, and a digest of all of the package's sources, so that a change of
 the compiler compiles anew. What cannot be read is compiled and written again. Files are completed before
 they have their names: any number of processes may use the folder. They are tables
-(`capture/stored_programs.py`), read with checks.
+(`stored_programs.py`), read with checks.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import TypeVar
 
 from vc4lab.capture.errors import CaptureError
 from vc4lab.capture.table import Value
-from vc4lab.driver.capture.stored_programs import StoredProgram, from_json, plain, to_json
 from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
 from vc4lab.driver.compiler.interface import CompiledShader, CompiledVertex, FragmentKey, VertexKey
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.driver.compiler.tgsi.program import Program, TgsiError
 from vc4lab.driver.draws.programs import CompileError, Compiler
+from vc4lab.driver.stored_programs import StoredProgram, from_json, plain, to_json
 from vc4lab.qpu.machine.code import TooComplex
 from vc4lab.simd import cache
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.driver.commands import commands as c
+from vc4lab.driver.commands.stored_blocks import BlockWriter, resources_of
 from vc4lab.driver.gpu.memory import GpuMemory, GpuResource, OutOfMemory
 from vc4lab.driver.gpu.runner import Runner
-from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.events import QueueListeners
 from vc4lab.driver.queue.processor import Processor
-from vc4lab.driver.queue.stored_blocks import BlockWriter, resources_of
 from vc4lab.mesa.protocol.codes import QueryType
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.store.resources import Box, Refused, Resource, box_in

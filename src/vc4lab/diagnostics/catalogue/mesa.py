@@ -138,7 +138,7 @@ ENTRIES = [
         "Queue malformed",
         "The command queue in GPU memory has a command, a block of state or a resource that does "
         "not exist. The command is left out; without a next one the rest of the queue is.",
-        "src/vc4lab/driver/queue/commands.py",
+        "src/vc4lab/driver/commands/commands.py",
         "Only a queue that was edited or damaged can have that; the message names the place.",
     ),
     Entry(

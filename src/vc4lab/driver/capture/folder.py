@@ -35,8 +35,8 @@ from vc4lab.driver.capture.tables import (
     header,
     rows_text,
 )
-from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.commands import ref_text
+from vc4lab.driver.commands import commands as c
+from vc4lab.driver.commands.commands import ref_text
 from vc4lab.mesa.protocol.codes import Target
 from vc4lab.mesa.protocol.formats import Format, layout_of
 from vc4lab.mesa.store.resources import Box

@@ -13,10 +13,10 @@ from vc4lab.driver.capture.folder import EditedFiles
 from vc4lab.driver.capture.model import STAGES, Capture, CapturedFrame, CapturedResource, box_shape
 from vc4lab.driver.capture.state_text import parse_part
 from vc4lab.driver.capture.store import LEVEL, data_file, part_file
-from vc4lab.driver.capture.stored_programs import from_json, text_sum
 from vc4lab.driver.capture.tables import parse_constants
-from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.commands import parse_command, ref_text
+from vc4lab.driver.commands import commands as c
+from vc4lab.driver.commands.commands import parse_command, ref_text
+from vc4lab.driver.stored_programs import from_json, text_sum
 from vc4lab.mesa.protocol import limits
 from vc4lab.mesa.protocol.codes import Target
 from vc4lab.mesa.protocol.fields import Malformed

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS
+from vc4lab.driver.commands import commands as c
+from vc4lab.driver.commands.blocks import PIPE_PARTS, STAGE_PARTS
 from vc4lab.mesa.protocol.codes import Stage
 from vc4lab.mesa.protocol.messages import ResourceCreate2
 from vc4lab.mesa.state.pipe import PipeState, Shader, StageState

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.capture.errors import CaptureError
 from vc4lab.diagnostics import Reporter
 from vc4lab.driver.capture.model import box_shape
-from vc4lab.driver.capture.stored_programs import named_compiler, stored_compiler
+from vc4lab.driver.commands import commands as c
 from vc4lab.driver.gpu.memory import GpuResource, OutOfMemory
 from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.program_cache import mesa_compiler
-from vc4lab.driver.queue import commands as c
 from vc4lab.driver.screen import VideoCoreScreen
+from vc4lab.driver.stored_programs import named_compiler, stored_compiler
 from vc4lab.mesa.store.blits import copy_content
 from vc4lab.mesa.store.resources import Box, Refused
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.driver.capture.model import STAGES, Capture, CapturedFrame, CapturedResource, box_shape
-from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS, Codec
-from vc4lab.driver.queue.stored_blocks import BlockReader, with_own_offsets
+from vc4lab.driver.commands import commands as c
+from vc4lab.driver.commands.blocks import PIPE_PARTS, STAGE_PARTS, Codec
+from vc4lab.driver.commands.stored_blocks import BlockReader, with_own_offsets
 from vc4lab.images.pixels import png_bytes
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.messages import ResourceCreate2
@@ -68,7 +68,7 @@ class Recorder:
         self._end()
 
     def _end(self) -> None:
-        from vc4lab.driver.capture.stored_programs import stored_programs
+        from vc4lab.driver.stored_programs import stored_programs
 
         if not self.is_done:
             self.is_done = True

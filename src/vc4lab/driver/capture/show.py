@@ -14,8 +14,8 @@ from vc4lab.driver.capture.player import Player
 from vc4lab.driver.capture.state_text import part_lines
 from vc4lab.driver.capture.store import part_file, resource_file
 from vc4lab.driver.capture.tables import DrawTables, Table, constants_rows, header, rows_text
-from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.commands import command_text, payload_words, ref_text
+from vc4lab.driver.commands import commands as c
+from vc4lab.driver.commands.commands import command_text, payload_words, ref_text
 from vc4lab.qpu.text.disassembler import disassemble
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Parts of the state as lines `path = value`, and back.
 
 The fields are those of the declarations (`mesa/protocol`); which declarations a part of the state
-consists of is known to `queue/blocks.py`. Nothing is described twice.
+consists of is known to `commands/blocks.py`. Nothing is described twice.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 from vc4lab.capture.lines import Line, Lines, read_lines
 from vc4lab.driver.capture.model import MAX_CONSTANT_BUFFERS, STAGES, CapturedResource
-from vc4lab.driver.queue.blocks import PIPE_PARTS, STAGE_PARTS, SURFACES, Codec
-from vc4lab.driver.queue.commands import parse_ref, parse_value, real_text, ref_text, value_words
+from vc4lab.driver.commands.blocks import PIPE_PARTS, STAGE_PARTS, SURFACES, Codec
+from vc4lab.driver.commands.commands import parse_ref, parse_value, real_text, ref_text, value_words
 from vc4lab.mesa.protocol.fields import REST, Malformed, Spec
 from vc4lab.mesa.state.pipe import INDEX_SIZES, Framebuffer, IndexBuffer
 

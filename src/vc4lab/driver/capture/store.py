@@ -20,9 +20,9 @@ from vc4lab import __version__
 from vc4lab.capture import table
 from vc4lab.capture.files import write_archive
 from vc4lab.driver.capture.state_text import part_lines
-from vc4lab.driver.capture.stored_programs import to_json
 from vc4lab.driver.capture.tables import constants_csv
-from vc4lab.driver.queue.commands import command_text, ref_text
+from vc4lab.driver.commands.commands import command_text, ref_text
+from vc4lab.driver.stored_programs import to_json
 
 if TYPE_CHECKING:
     from vc4lab.driver.capture.model import Capture, CapturedFrame, CapturedResource

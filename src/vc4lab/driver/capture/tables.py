@@ -30,8 +30,8 @@ import numpy as np
 
 from vc4lab.capture.errors import CaptureError
 from vc4lab.driver.capture.state_text import parse_float
-from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.commands import real_text
+from vc4lab.driver.commands import commands as c
+from vc4lab.driver.commands.commands import real_text
 from vc4lab.mesa.protocol.codes import Target
 from vc4lab.mesa.protocol.formats import layout_of
 from vc4lab.mesa.state.pipe import INDEX_SIZES

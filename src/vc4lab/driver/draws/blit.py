@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.driver.commands import commands
 from vc4lab.driver.draws.textures import TYPES
 from vc4lab.driver.frames.target import MAX_SIZE, ORDERS
-from vc4lab.driver.queue import commands
 from vc4lab.mesa.protocol import objects as declared
 from vc4lab.mesa.protocol.codes import Filter, MipFilter, Primitive, Stage, Swizzle, Target, Wrap
 from vc4lab.mesa.protocol.formats import Format, layout_of
@@ -32,9 +32,9 @@ from vc4lab.mesa.state.pipe import (
 from vc4lab.mesa.store.blits import linear_pair
 
 if TYPE_CHECKING:
+    from vc4lab.driver.commands.commands import Blit, Draw
     from vc4lab.driver.draws.prepared import PreparedDraw
     from vc4lab.driver.gpu.memory import GpuMemory, GpuResource
-    from vc4lab.driver.queue.commands import Blit, Draw
 
 objects: Any = declared
 """Fields that are not named have their defaults, which type checkers do not see."""

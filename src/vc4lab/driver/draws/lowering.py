@@ -32,12 +32,12 @@ from vc4lab.records import states
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, MAX_ATTRIBUTES
 
 if TYPE_CHECKING:
+    from vc4lab.driver.commands.commands import Draw
+    from vc4lab.driver.commands.stored_blocks import SharedState, Uniforms
     from vc4lab.driver.draws.programs import Compiler
     from vc4lab.driver.frames.job import FrameJob
     from vc4lab.driver.frames.target import FrameTarget
     from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.queue.commands import Draw
-    from vc4lab.driver.queue.stored_blocks import SharedState, Uniforms
     from vc4lab.mesa.protocol.objects import RasterizerState
     from vc4lab.mesa.state.pipe import PipeState
 

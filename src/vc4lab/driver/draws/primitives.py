@@ -21,8 +21,8 @@ from vc4lab.records.control import build
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from vc4lab.driver.commands.commands import Draw
     from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.queue.commands import Draw
     from vc4lab.mesa.protocol.objects import RasterizerState
     from vc4lab.mesa.state.pipe import IndexBuffer
 

@@ -24,9 +24,9 @@ from vc4lab.records.codes import Decimate
 from vc4lab.records.control import build
 
 if TYPE_CHECKING:
+    from vc4lab.driver.commands.commands import Blit
     from vc4lab.driver.draws.frame_draws import FrameDraws
     from vc4lab.driver.gpu.memory import GpuMemory, GpuResource
-    from vc4lab.driver.queue.commands import Blit
 
 LAST_RASTER_ROW = 1024
 """Raster stores of frames with four samples go wrong from this row on (HW-2136)."""

@@ -1,1 +1,1 @@
-"""The command queue: what it holds, and what executes it."""
+"""Executes the command queue."""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.driver.commands import commands as c
+from vc4lab.driver.commands.blocks import STAGE_PARTS
 from vc4lab.driver.draws.placing import Constants, Vertices, is_current, place
 from vc4lab.driver.draws.plans import Placed, Sink
-from vc4lab.driver.queue import commands as c
-from vc4lab.driver.queue.blocks import STAGE_PARTS
 from vc4lab.memory.native import host, word_at
 from vc4lab.mesa.protocol.fields import WORD
 from vc4lab.mesa.protocol.limits import VERTEX_BUFFERS
@@ -34,10 +34,10 @@ from vc4lab.simd.struct import Struct
 from vc4lab.simd.value import Value, const, select
 
 if TYPE_CHECKING:
+    from vc4lab.driver.commands.stored_blocks import BlockWriter, SharedState
     from vc4lab.driver.draws.frame_draws import FrameDraws
     from vc4lab.driver.draws.prepared import PreparedDraw
     from vc4lab.driver.gpu.memory import GpuMemory
-    from vc4lab.driver.queue.stored_blocks import BlockWriter, SharedState
 
 KNOWN = 1 << 13
 """Room for known draws; half of it is used, so that a free one is near."""

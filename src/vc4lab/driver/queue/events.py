@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vc4lab.listeners import Listeners
 
 if TYPE_CHECKING:
+    from vc4lab.driver.commands.commands import Draw, QueueCommand
     from vc4lab.driver.draws.pipeline import Pipeline
     from vc4lab.driver.gpu.memory import GpuResource
     from vc4lab.driver.gpu.runner import Lists
-    from vc4lab.driver.queue.commands import Draw, QueueCommand
     from vc4lab.mesa.state.pipe import PipeState
 
 

@@ -12,11 +12,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.bounded import Bounded
+from vc4lab.driver.commands.blocks import MAX_KNOWN
 from vc4lab.driver.frames.job import MOST_LISTS, FrameJob, FramesAside, FrameSurfaces
 from vc4lab.driver.frames.target import frame_target
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.driver.pictures import Snapshot
-from vc4lab.driver.queue.blocks import MAX_KNOWN
 from vc4lab.driver.queue.events import JobDrawn
 
 if TYPE_CHECKING:

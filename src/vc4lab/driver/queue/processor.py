@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vc4lab.bounded import Bounded
+from vc4lab.driver.commands import commands as c
+from vc4lab.driver.commands.stored_blocks import BlockReader
 from vc4lab.driver.draws.blit import BlitDraws, is_drawn
 from vc4lab.driver.draws.frame_draws import FrameDraws
 from vc4lab.driver.draws.lowering import DrawAdder
@@ -20,11 +22,9 @@ from vc4lab.driver.draws.programs import CompileError
 from vc4lab.driver.frames.job import COLOUR0, DEPTH, STENCIL, ZS, FrameJob
 from vc4lab.driver.frames.sample_copies import SampleCopy, is_tile_copy
 from vc4lab.driver.gpu.memory import OutOfMemory
-from vc4lab.driver.queue import commands as c
 from vc4lab.driver.queue.draw_rows import DrawRows
 from vc4lab.driver.queue.events import CommandExecuted, DrawAdded, FrameShown, QueueBegun, QueueDone
 from vc4lab.driver.queue.open_frames import FrameCounts, OpenFrames
-from vc4lab.driver.queue.stored_blocks import BlockReader
 from vc4lab.images import srgb
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.work_commands import Blit as PipeBlit
@@ -33,13 +33,13 @@ from vc4lab.mesa.store.blits import pairs, planes
 from vc4lab.mesa.store.resources import Box, Refused
 
 if TYPE_CHECKING:
+    from vc4lab.driver.commands.stored_blocks import BlockWriter, SharedState
     from vc4lab.driver.draws.prepared import PreparedDraw
     from vc4lab.driver.draws.programs import Compiler
     from vc4lab.driver.gpu.memory import GpuMemory, GpuResource
     from vc4lab.driver.gpu.runner import Runner
     from vc4lab.driver.pictures import Snapshot
     from vc4lab.driver.queue.events import QueueListeners
-    from vc4lab.driver.queue.stored_blocks import BlockWriter, SharedState
     from vc4lab.mesa.state.draw_run import DrawRun
     from vc4lab.mesa.state.pipe import Framebuffer, PipeState
 

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.bounded import Bounded
-from vc4lab.driver.queue.blocks import MAX_KNOWN, PIPE_PARTS, STAGE_PARTS, Codec, Resources
+from vc4lab.driver.commands.blocks import MAX_KNOWN, PIPE_PARTS, STAGE_PARTS, Codec, Resources
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.state.pipe import Framebuffer, PipeState, StageState, with_index_offset, with_offsets
 

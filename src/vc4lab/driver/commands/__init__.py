@@ -1,0 +1,1 @@
+"""The command queue's language: commands and blocks of state, in their three forms."""
