@@ -11,8 +11,8 @@ ENTRIES = [
         "SOC-140",
         "The framebuffer is never written",
         "The program has a framebuffer, which the firmware has cleared to black, and the run ends without a "
-        "write there by the CPU, the DMA or the V3D. Either the program has not come to its drawing, or it "
-        "draws to another address.",
+        "write there by the CPU, the DMA or the V3D; or it has set sizes, and never asked for the memory. "
+        "Either the program has not come to its drawing, or it draws to another address.",
         _MAILBOX + ", allocate buffer (0x00040001)",
         "Write to the address in the message: bits 29:0 of what the firmware answers. Read it from the "
         "message after the reply, at its own place: the first word of the tag's value. From C the pointer "

@@ -33,7 +33,7 @@ def explain_black_screen(hardware: Hardware, result: RunResult) -> None:
     if result.reason in (Stop.CRASH, Stop.RESET) or _is_explained(hardware):
         return
     if framebuffer.allocation is None:
-        if frames.rendered:
+        if framebuffer.is_wanted and not framebuffer.was_allocated:
             _report_no_framebuffer(hardware)
         return
     if framebuffer.blank:
@@ -72,17 +72,15 @@ def _surface(hardware: Hardware) -> Any:
 
 
 def _report_no_framebuffer(hardware: Hardware) -> None:
-    mode = _surface(hardware)
-    if mode is None:
-        return
-    hardware.reporter.report(
-        "SOC-141",
-        f"the V3D has drawn {_frames(hardware.frames.rendered)} of {mode.width} x {mode.height} pixels, to "
-        f"0x{mode.address:08x}, but the program has asked for no framebuffer (mailbox tag 0x00040001): the "
-        "display shows nothing",
-        address=mode.address,
-        block="framebuffer",
+    framebuffer, mode = hardware.videocore.framebuffer, _surface(hardware)
+    g, count = framebuffer.geometry, hardware.frames.rendered
+    text = (
+        f"the program has set up a display of {g.width} x {g.height} pixels, but has not asked for its "
+        "memory (mailbox tag 0x00040001, allocate buffer)"
     )
+    if count and mode is not None:
+        text += f"; the V3D has drawn {_frames(count)} to 0x{mode.address:08x}"
+    hardware.reporter.report("SOC-140", text, block="framebuffer")
 
 
 def _report_elsewhere(hardware: Hardware) -> None:
@@ -93,6 +91,8 @@ def _report_elsewhere(hardware: Hardware) -> None:
     g, count = framebuffer.geometry, hardware.frames.rendered
     offset = (mode.address & MEMORY_MASK) - framebuffer.address
     first = framebuffer.address + g.y * g.pitch
+    if -mode.height * g.pitch < offset - g.y * g.pitch < g.height * g.pitch:
+        return  # it is shown, and all of it is black
     drawn = (
         f"the V3D has drawn {_frames(count)} of {mode.width} x {mode.height} pixels to 0x{mode.address:08x}"
     )

@@ -129,7 +129,9 @@ class Framebuffer:
     """With less than 8 bits a pixel: whether a byte's first pixel is in its low bits."""
     was_written_early: bool = False
     """Whether something had been written where it was allocated first."""
-    _was_allocated: bool = field(default=False, repr=False)
+    is_wanted: bool = False
+    """Whether the program has asked for something that a framebuffer has."""
+    was_allocated: bool = False
 
     @property
     def has_alpha(self) -> bool:
@@ -158,6 +160,7 @@ class Framebuffer:
             wanted["virtual_width"] = wanted["width"]
             wanted["virtual_height"] = wanted["height"]
         self.order_told |= "order" in wanted
+        self.is_wanted = True
         new = replace(self.geometry, **wanted).sane()
         for name, value in wanted.items():
             if getattr(new, name) != value and name != "depth":
@@ -192,8 +195,8 @@ class Framebuffer:
                 block="framebuffer",
             )
             return False
-        if not self._was_allocated:
-            self._was_allocated = True
+        if not self.was_allocated:
+            self.was_allocated = True
             self.was_written_early = not self.memory.is_untouched(self.allocation.address, size)
         self.memory.fill(self.allocation.address, size)
         return True
