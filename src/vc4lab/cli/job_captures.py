@@ -38,6 +38,22 @@ def opened_jobs(path: Path) -> JobsCapture:
         raise bad(error) from None
 
 
+def recorded_jobs(run: Path) -> JobsCapture:
+    """Recorded jobs as a capture. Raises typer.Exit."""
+    from vc4lab.cli.messages import reporter_of
+    from vc4lab.drm.recorded.replay import replay
+    from vc4lab.jobs.model import JobsCapture
+    from vc4lab.jobs.recorder import JobsRecorder
+
+    recorder = JobsRecorder(JobsCapture("drm", run.name), tell=say)
+    reporter = reporter_of()
+    reporter.listeners.append(lambda item: say(str(item)))
+    if not replay(run, recorder=recorder, reporter=reporter).drawn:
+        raise typer.Exit(ExitCode.BAD_INPUT)
+    recorder.close()
+    return recorder.capture
+
+
 def replay_jobs(
     path: Path,
     gpu: GpuOptions,
@@ -52,8 +68,9 @@ def replay_jobs(
 ) -> Image | None:
     """Run the frames of a capture; the last picture. Raises typer.Exit, StrictStop."""
     from vc4lab.capture.errors import CaptureError
+    from vc4lab.debug.why.watch import EmptyFrames
     from vc4lab.jobs.pictures import ordered
-    from vc4lab.jobs.player import JobsPlayer
+    from vc4lab.jobs.player import DRIVERS, JobsPlayer
     from vc4lab.jobs.work import JobsWatch
 
     capture, times = opened_jobs(path), watch.times
@@ -62,6 +79,8 @@ def replay_jobs(
     at = ""
 
     def new_v3d(v3d: V3D) -> None:
+        if capture.front not in DRIVERS and not gpu.forgiving:
+            EmptyFrames(v3d, reporter)
         if jobs is not None:
             jobs.listen(v3d)
         if recorder is not None:

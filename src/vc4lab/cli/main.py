@@ -38,6 +38,7 @@ COMMANDS = (
     "gl",
     "show",
     "pixel",
+    "why",
     "unpack",
     "pack",
     "linux",

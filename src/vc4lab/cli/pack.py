@@ -9,9 +9,8 @@ import typer
 
 from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened
 from vc4lab.cli.exit_codes import ExitCode, failed
-from vc4lab.cli.job_captures import opened_jobs
+from vc4lab.cli.job_captures import opened_jobs, recorded_jobs
 from vc4lab.cli.options import FILE
-from vc4lab.cli.outputs import say
 from vc4lab.files import why
 
 
@@ -42,16 +41,6 @@ def pack(
 
 def _pack_run(run: Path, output: Path) -> None:
     """Recorded jobs as a capture. Raises CaptureError, OSError, typer.Exit."""
-    from vc4lab.cli.messages import reporter_of
-    from vc4lab.drm.recorded.replay import replay
-    from vc4lab.jobs.model import JobsCapture
-    from vc4lab.jobs.recorder import JobsRecorder
     from vc4lab.jobs.store import save_jobs
 
-    recorder = JobsRecorder(JobsCapture("drm", run.name), tell=say)
-    reporter = reporter_of()
-    reporter.listeners.append(lambda item: say(str(item)))
-    if not replay(run, recorder=recorder, reporter=reporter).drawn:
-        raise typer.Exit(ExitCode.BAD_INPUT)
-    recorder.close()
-    save_jobs(recorder.capture, output)
+    save_jobs(recorded_jobs(run), output)

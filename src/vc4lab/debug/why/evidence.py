@@ -46,6 +46,8 @@ class Evidence:
 
     def before(self, kind: type[P], group: Group | None, thread: int = 0) -> tuple[int, P] | None:
         """The last record of a kind before a group's first draw (before the end, without one)."""
+        if group is not None and not group.binned:  # the rendering list has its primitives
+            thread = 1
         records = self.found.records[thread]
         end = len(records)
         if group is not None and group.binned and thread == 0:

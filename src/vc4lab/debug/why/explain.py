@@ -49,9 +49,11 @@ def why_empty(v3d: V3D, lists: Lists, told: Collection[str]) -> Cause | None:
     if any(code.startswith(BLOCKS) and severity_of(code) >= Severity.ERROR for code in told):
         return None  # SOC-145: the lists may be overwritten
     found = run_again(v3d, lists)
-    if found is None:
-        return None
-    evidence = Evidence(v3d, lists, found)
+    return None if found is None else cause_of(Evidence(v3d, lists, found), told)
+
+
+def cause_of(evidence: Evidence, told: Collection[str] = ()) -> Cause | None:
+    """Why a frame that was run again has no picture, as `why_empty`."""
     return _stores(evidence, told) or _draws(evidence, told)
 
 

@@ -32,6 +32,8 @@ class EmptyFrames:
         self._quads = self._moved = 0
         self._frames = self._runs = 0
         self._started = v3d.threads[0].started
+        self._binned = False
+        """Whether a binning list was started since the frame before."""
         self._counts = reporter.counts.copy()
         self._known: set[tuple[int, int]] = set()
         v3d.listeners.job_ended.subscribe(self._ended)
@@ -44,6 +46,8 @@ class EmptyFrames:
         drew, stored = quads - self._quads, moved - self._moved
         self._quads, self._moved = quads, moved
         self._frames += 1
+        started = self._v3d.threads[0].started
+        self._binned, self._started = started != self._started, started
         told = self._reporter.counts - self._counts
         self._counts = self._reporter.counts.copy()
         if event.error or (drew and not self._seems_empty(stored, drew)):
@@ -76,8 +80,7 @@ class EmptyFrames:
         from vc4lab.debug.why.rerun import Lists
 
         binning, rendering = self._v3d.threads
-        binned = (binning.first, binning.end) if binning.started != self._started else None
-        self._started = binning.started
+        binned = (binning.first, binning.end) if self._binned else None
         key = binning.first if binned else 0, rendering.first
         if key in self._known:
             return
