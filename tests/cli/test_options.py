@@ -37,6 +37,7 @@ BASE = {
     "asm": [LANES],
     "disasm": [HELLO],
     "lint": [LANES],
+    "opt": [LANES],
     "compile": [SHADER],
     "run": [LANES, "-m", "out=64", "-u", "5, out"],
     "debug": [LANES, "-m", "out=64", "-u", "5, out", "--batch"],

@@ -16,11 +16,11 @@ from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
 from vc4lab.qpu.isa.encoding import NOP, Alu
 from vc4lab.qpu.isa.operations import Signal
+from vc4lab.qpu.optimise.pairs import merged
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Environment
 from vc4lab.qpu.run.interpreter import Interpreter
 from vc4lab.qpu.text.assembler import assemble
-from vc4lab.timing.hints import merged
 
 SAXPY = vc4lab.examples() / "qpu" / "saxpy.qasm"
 OPTIONS = ["-m", "x=4096", "-m", "y=4096", "-u", "x + 64*qpu, y + 64*qpu, 2.0, 128, 32", "--qpus", "2"]

@@ -31,6 +31,11 @@ class Format(StrEnum):
     GAS = "gas"
     ELF = "elf"
 
+    @classmethod
+    def of(cls, suffix: str) -> Format:
+        """The one that a file's name asks for; words in binary if none."""
+        return _BY_SUFFIX.get(suffix, cls.BIN)
+
 
 _BY_SUFFIX = {
     ".h": Format.C, ".c": Format.C, ".hex": Format.HEX, ".py": Format.PYTHON,
@@ -85,8 +90,8 @@ def asm(
         _lint(assembly, shown)
     suffix = output.suffix.lower() if output else ""
     if format_ is None:
-        format_ = _BY_SUFFIX.get(suffix, Format.BIN if output else Format.HEX)
-    result = _formatted(assembly, format_, name or (output.stem if output else "qpu"), shown)
+        format_ = Format.of(suffix) if output else Format.HEX
+    result = formatted(assembly, format_, name or (output.stem if output else "qpu"), shown)
     if listing:
         result = assembly.listing().encode()
     if output is None:
@@ -108,13 +113,11 @@ def read_assembly(
 
     shown = "<stdin>" if file == "-" else file
     path = "" if file == "-" else file
+    text = source_text(file, limit)
     try:
-        text = read_source(file, limit).decode("utf-8-sig")
         assembly = assemble_source(text, dialect=dialect, path=path, folders=include or ())
     except OSError as error:
         raise failed(f"{shown}: {why(error)}") from None
-    except UnicodeDecodeError as error:
-        raise failed(f"{shown}: not a text file (byte {error.start} is not UTF-8)") from None
     except AssemblyError as error:
         raise failed(error.shown(shown)) from None
     for note in assembly.notes:
@@ -122,7 +125,19 @@ def read_assembly(
     return assembly
 
 
-def _formatted(assembly: Assembly, kind: Format, name: str, source: str) -> bytes:
+def source_text(file: str, limit: int = LARGEST_SOURCE) -> str:
+    """A source file's text, or the end of the command."""
+    shown = "<stdin>" if file == "-" else file
+    try:
+        return read_source(file, limit).decode("utf-8-sig")
+    except OSError as error:
+        raise failed(f"{shown}: {why(error)}") from None
+    except UnicodeDecodeError as error:
+        raise failed(f"{shown}: not a text file (byte {error.start} is not UTF-8)") from None
+
+
+def formatted(assembly: Assembly, kind: Format, name: str, source: str) -> bytes:
+    """A program as the bytes of a file. name: of its symbol; source: where it is from."""
     from vc4lab.qpu.text.elf import elf_object
     from vc4lab.qpu.text.outputs import c_source, gnu_source, hex_words, identifier, python_source
 

@@ -73,7 +73,7 @@ def lint(
         raise failed("--json and --sarif exclude each other")
     found: list[Placed] = []
     for file in files:
-        assembly = _assembly(file, dialect, include, symbol)
+        assembly = assembly_of(file, dialect, include, symbol)
         if fix and symbol is None and not _is_words(file):
             assembly = _fix(file, assembly, dialect, include)
         found += _findings(file, assembly, profile)
@@ -91,7 +91,8 @@ def _is_words(file: str) -> bool:
     return Path(file).suffix.lower() in WORDS
 
 
-def _assembly(file: str, dialect: str | None, include: list[Path] | None, symbol: str | None) -> Assembly:
+def assembly_of(file: str, dialect: str | None, include: list[Path] | None, symbol: str | None) -> Assembly:
+    """The program of a source or of a file of words, or the end of the command."""
     from vc4lab.cli.disasm import words_of_file
     from vc4lab.qpu.text.assembly import Assembly
     from vc4lab.qpu.text.disassembler import disassemble

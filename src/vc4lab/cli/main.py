@@ -28,6 +28,7 @@ COMMANDS = (
     "asm",
     "disasm",
     "lint",
+    "opt",
     "compile",
     "run",
     "debug",

@@ -75,6 +75,11 @@ class Interface:
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.arguments))})"
 
+    @property
+    def comments(self) -> str:
+        """Comment lines that declare it, for a source in assembly."""
+        return f"# kernel {self}\n# uniforms {', '.join(self.uniforms)}\n"
+
 
 def parse(source: str) -> Interface | None:
     """The interface that a source's comments declare; None if they declare none.

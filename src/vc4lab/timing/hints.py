@@ -1,8 +1,8 @@
 """What could make a program quicker: pairs that one instruction could hold, latencies without work.
 
 Nothing is changed here. A pair is named only if both instructions can be put into one word that
-touches what both touch, in the same basic block, next to each other. Source: hardware reference 4.2
-to 4.5.
+touches what both touch, in the same basic block, next to each other. Each hint says what `vc4lab opt`
+does about it: it is asked. Source: hardware reference 4.2 to 4.5.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vc4lab.qpu.isa.accesses import Accesses, Kind, accesses
-from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, END_DELAY_SLOTS, Alu, Branch, Instruction
-from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp, Mux, Signal
-from vc4lab.qpu.isa.registers import Read, Write
+from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, END_DELAY_SLOTS, Branch, Instruction
+from vc4lab.qpu.optimise.optimise import TooLarge, optimise
+from vc4lab.qpu.optimise.pairs import merged
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.plan import plan
 from vc4lab.qpu.text.lint import lint
@@ -45,11 +45,47 @@ class Hint:
 
 def hints_of(use: ProgramUse, slot: int) -> list[Hint]:
     """All hints about a program, the dearest first. slot: clocks of an instruction."""
-    found = [*_pairs(use, slot), *_latencies(use), *_idle(use, slot)]
+    better = _Better(use.program)
+    found = [*_pairs(use, slot, better), *_latencies(use, better), *_idle(use, slot, better)]
     return sorted(found, key=lambda hint: -hint.clocks)
 
 
-def _pairs(use: ProgramUse, slot: int) -> Iterator[Hint]:
+class _Better:
+    """The program as `vc4lab opt` makes it, and where its instructions are then."""
+
+    def __init__(self, program: Program) -> None:
+        self.words: tuple[int, ...] = ()
+        self._places: dict[int, list[int]] = {}
+        targets = sorted(program.targets)
+        try:
+            found = optimise(program.words, labels=targets)
+        except TooLarge:
+            return
+        self.words = found.words
+        for place, sources in enumerate(found.sources):
+            for index in sources:
+                self._places.setdefault(index, []).append(place)
+
+    def joins(self, first: int, second: int) -> bool:
+        """Whether two instructions are one then."""
+        places = {place for index in (first, second) for place in self._places.get(index, ())}
+        return len(places) == 1
+
+    def between(self, first: int, second: int) -> int | None:
+        """How many instructions are between two then; None if that is not known."""
+        one, other = self._places.get(first), self._places.get(second)
+        return min(other) - max(one) - 1 if one and other and max(one) < min(other) else None
+
+    def idle_after(self, branch: int) -> int | None:
+        """How many of a branch's delay slots do nothing then."""
+        places = self._places.get(branch)
+        if not places:
+            return None
+        slots = self.words[places[0] + 1 : places[0] + 1 + BRANCH_DELAY_SLOTS]
+        return sum(plan(word).idle for word in slots)
+
+
+def _pairs(use: ProgramUse, slot: int, better: _Better) -> Iterator[Hint]:
     """Neighbours that one word could hold. Each instruction is in one pair."""
     program, starts = use.program, _starts(use.program)
     bound = _bound(program)
@@ -63,6 +99,7 @@ def _pairs(use: ProgramUse, slot: int) -> Iterator[Hint]:
             if word is not None and _keeps_rules(program, index, word):
                 saved = slot * use.seen[after].executed
                 text = f"`{use.seen[index].text}` and `{use.seen[after].text}` fit one instruction"
+                text += "; vc4lab opt makes them one" if better.joins(index, after) else ""
                 yield Hint(program.address_of(index), saved, text)
                 index += 1
         index += 1
@@ -101,89 +138,6 @@ def _keeps_rules(program: Program, index: int, word: int) -> bool:
     return then <= now
 
 
-def merged(first: int, second: int) -> int | None:
-    """The word that does what two neighbours do; None: none is known to."""
-    a, b = Instruction.decode(first), Instruction.decode(second)
-    if not isinstance(a, Alu) or not isinstance(b, Alu) or _depends(accesses(first), accesses(second)):
-        return None
-    if any(one.pm or one.pack or one.unpack for one in (a, b)) or (a.sf and b.sf):
-        return None
-    if any(_is_odd(one) for one in (a, b)):
-        return None
-    signals = [int(one.signal) for one in (a, b) if one.signal != Signal.NONE]
-    if len(signals) > 1 or Signal.BREAKPOINT in signals:
-        return None
-    for add, mul in ((a, b), (b, a)):
-        if add.op_mul or not add.op_add or (mul.sf and not add.sf):
-            continue  # flags are the add ALU's where it has an operation
-        as_mul = _on_mul(mul)
-        if as_mul is None:
-            continue
-        word = _together(add, as_mul, signals[0] if signals else int(Signal.NONE))
-        if word is not None and _same(word, first, second):
-            return word
-    return None
-
-
-def _is_odd(alu: Alu) -> bool:
-    """Whether an ALU without an operation has a target, or an operand is of no register: what these
-    give is not documented, and depends on what was before.
-    """
-    add, mul = (alu.op_add, alu.waddr_add), (alu.op_mul, alu.waddr_mul)
-    if any(not op and address != Write.NOP for op, address in (add, mul)):
-        return True
-    muxes = alu.muxes()
-    no_b = alu.raddr_b == Read.NOP and not alu.has_small_immediate
-    return (Mux.A in muxes and alu.raddr_a == Read.NOP) or (Mux.B in muxes and no_b)
-
-
-def _on_mul(alu: Alu) -> Alu | None:
-    """An instruction with its one operation on the mul ALU; None: it cannot be there."""
-    if alu.op_mul:
-        return alu if not alu.op_add else None
-    if alu.op_add != AddOp.OR or alu.add_a != alu.add_b or alu.sf:
-        return None
-    return alu.replace(
-        op_add=AddOp.NOP, op_mul=MulOp.V8MIN, mul_a=alu.add_a, mul_b=alu.add_b,
-        waddr_mul=alu.waddr_add, waddr_add=Write.NOP, cond_mul=alu.cond_add, cond_add=Condition.NEVER,
-        ws=1 - int(alu.ws),
-    )  # fmt: skip
-
-
-def _together(add: Alu, mul: Alu, signal: int) -> int | None:
-    ports = []
-    for name in ("raddr_a", "raddr_b"):
-        wanted = {
-            int(getattr(one, name))
-            for one in (add, mul)
-            if getattr(one, name) != Read.NOP or (name == "raddr_b" and one.has_small_immediate)
-        }
-        if len(wanted) > 1:
-            return None
-        ports.append(wanted.pop() if wanted else int(Read.NOP))
-    if (add.has_small_immediate or mul.has_small_immediate) and any(
-        one.raddr_b != Read.NOP and not one.has_small_immediate for one in (add, mul)
-    ):
-        return None
-    for swap in (0, 1):
-        if _target(add.add_file, add.waddr_add, "b" if swap else "a") and _target(
-            mul.mul_file, mul.waddr_mul, "a" if swap else "b"
-        ):
-            break
-    else:
-        return None
-    return add.replace(
-        signal=signal, raddr_a=ports[0], raddr_b=ports[1], op_mul=mul.op_mul, mul_a=mul.mul_a,
-        mul_b=mul.mul_b, waddr_mul=mul.waddr_mul, cond_mul=mul.cond_mul, ws=swap,
-    ).encode()  # fmt: skip
-
-
-def _target(file: str, address: int, wanted: str) -> bool:
-    """Whether a result can go through a file's addresses."""
-    anywhere = Write.ACC0 <= address <= Write.ACC3 or address == Write.NOP
-    return file == wanted or anywhere
-
-
 def _depends(first: Accesses, second: Accesses) -> bool:
     """Whether the second cannot be issued with the first."""
     written = first.at(Kind.REGISTER_WRITE | Kind.ACCUMULATOR_WRITE)
@@ -208,25 +162,11 @@ _ORDERED = {
 }  # fmt: skip
 """What keeps its order, and of which an instruction has one."""
 _MEMORY = Kind.VPM_READ | Kind.VPM_WRITE | Kind.VPM_SETUP | Kind.VPM_WAIT | Kind.DMA_START
-
-
 _STAYS = _MEMORY | Kind.R4_READ | Kind.TMU_WRITE | Kind.UNIFORM_READ | Kind.TMU_LOAD
 """What is not moved before a result that is waited for."""
 
 
-def _same(word: int, first: int, second: int) -> bool:
-    """Whether a word touches what both touch, and VPM and DMA keep to one access."""
-    one, (a, b) = accesses(word), (accesses(first), accesses(second))
-    if a.kinds & _MEMORY and b.kinds & _MEMORY:
-        return False
-    places = {
-        kind: a.places.get(kind, frozenset()) | b.places.get(kind, frozenset())
-        for kind in {*a.places, *b.places}
-    }
-    return dict(one.places) == places and sorted(one.units) == sorted((*a.units, *b.units))
-
-
-def _latencies(use: ProgramUse) -> Iterator[Hint]:
+def _latencies(use: ProgramUse, better: _Better) -> Iterator[Hint]:
     """Instructions that wait for a result: where it was asked for, and what could be done meanwhile."""
     program = use.program
     for index, one in enumerate(use.seen):
@@ -247,6 +187,8 @@ def _latencies(use: ProgramUse) -> Iterator[Hint]:
                     if free
                     else "; asking earlier, in the round before, would hide it"
                 )
+                then = better.between(asked, index)
+                text += f"; vc4lab opt puts {then} there" if then is not None and then > gap else ""
             yield Hint(one.address, clocks, text)
 
 
@@ -291,7 +233,7 @@ def _overtakes(first: Accesses, second: Accesses) -> bool:
     return bool(read & written) or bool(flags)
 
 
-def _idle(use: ProgramUse, slot: int) -> Iterator[Hint]:
+def _idle(use: ProgramUse, slot: int, better: _Better) -> Iterator[Hint]:
     """Delay slots of branches that nothing is in."""
     program = use.program
     for index, word in enumerate(program.words):
@@ -302,4 +244,6 @@ def _idle(use: ProgramUse, slot: int) -> Iterator[Hint]:
         clocks = slot * sum(use.seen[at].executed for at in idle)
         if idle:
             text = f"{len(idle)} of the 3 delay slots of `{use.seen[index].text}` do nothing"
+            then = better.idle_after(index)
+            text += f"; after vc4lab opt {then} of them" if then is not None and then < len(idle) else ""
             yield Hint(use.seen[index].address, clocks, text)

@@ -5,7 +5,7 @@ Everything that is added is a comment, so that the text assembles to the same wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -49,10 +49,16 @@ class Block:
     """Whether it may leave the program by a branch."""
 
 
-def blocks_of(words: tuple[int, ...]) -> list[Block]:
-    """The basic blocks of a program, in order. A branch takes effect after its delay slots."""
+NO_LABELS: Final[Mapping[int, str]] = {}
+
+
+def blocks_of(words: tuple[int, ...], labels: Mapping[int, str] = NO_LABELS) -> list[Block]:
+    """The basic blocks of a program, in order. A branch takes effect after its delay slots.
+
+    labels: names of blocks that begin with an instruction; it begins one in any case.
+    """
     count = len(words)
-    leaders = {0}
+    leaders = {0, *labels}
     for index, word in enumerate(words):
         instruction = Instruction.decode(word)
         if isinstance(instruction, Branch):
@@ -64,7 +70,7 @@ def blocks_of(words: tuple[int, ...]) -> list[Block]:
             leaders.add(index + 1 + END_DELAY_SLOTS)
     starts = sorted(leader for leader in leaders if leader < count)
     blocks = [
-        Block(start, stop, f"L{number}")
+        Block(start, stop, labels.get(start, f"L{number}"))
         for number, (start, stop) in enumerate(zip(starts, [*starts[1:], count], strict=True))
     ]
     by_start = {block.start: block for block in blocks}
@@ -147,11 +153,20 @@ LINES: Final[dict[str, Callable[[int, str], str]]] = {"qpuasm": _qpuasm_line, "v
 """Dialect -> an instruction's line, given the name of its branch target."""
 
 
-def program_text(words: tuple[int, ...], dialect: str = "qpuasm", address: int = 0) -> str:
-    """A program in a dialect, with labels at branch targets and comments about each block."""
+def program_text(
+    words: tuple[int, ...],
+    dialect: str = "qpuasm",
+    address: int = 0,
+    labels: Mapping[int, str] = NO_LABELS,
+    made: str = "made by vc4lab disasm",
+) -> str:
+    """A program in a dialect, with labels at branch targets and comments about each block.
+
+    labels: names for instructions that blocks begin with; made: its first comment.
+    """
     line = LINES[dialect]
     program = Program(words, address)
-    blocks = blocks_of(words)
+    blocks = blocks_of(words, labels)
     names = {block.start: block.label for block in blocks}
     notes = _notes(program)
     loops = program.has_branches
@@ -161,7 +176,7 @@ def program_text(words: tuple[int, ...], dialect: str = "qpuasm", address: int =
         came = ", ".join(names[start] for start in block.before) or "the start"
         goes = [names[start] for start in block.after] + ["outside"] * block.outside
         rows += [
-            "" if rows else "# made by vc4lab disasm",
+            "" if rows else f"# {made}",
             f"# {block.label}: from {came}; to {', '.join(goes) or 'the end'}; "
             f"takes {_short(taken)}; writes {_short(written)}",
             f":{block.label}" if dialect == "vc4asm" else f"{block.label}:",

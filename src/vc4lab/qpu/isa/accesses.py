@@ -114,6 +114,8 @@ _READ_KINDS: Final[Mapping[int, Kind]] = {
     Read.VPM_WAIT: Kind.VPM_WAIT,
     Read.MUTEX_ACQUIRE: Kind.MUTEX,
 }
+CONSUMING_READS: Final = frozenset(_READ_KINDS)
+"""Addresses that do something when they are read, also if no operation uses the word."""
 _WRITE_KINDS: Final[Mapping[int, Kind]] = {
     Write.UNIFORMS_ADDRESS: Kind.UNIFORM_ADDRESS,
     Write.VPM: Kind.VPM_WRITE,
@@ -141,6 +143,10 @@ _SIGNAL_KINDS: Final[Mapping[int, Kind]] = {
     Signal.LOAD_TMU0: Kind.TMU_LOAD,
     Signal.LOAD_TMU1: Kind.TMU_LOAD,
 }
+QUIET_WRITES: Final = frozenset(
+    {*range(REGFILE_SIZE), *ACCUMULATOR_WRITE, *_WRITE_KINDS, Write.NOP, Write.FLAGS}
+)
+"""Addresses whose writes are wholly described by a kind; the others have effects of their own."""
 _UNCONDITIONAL: Final = frozenset({Write.TMU0_S, Write.TMU1_S, Write.VPM})
 """Places that are written in all lanes whatever the condition says."""
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
+from vc4lab.qpu.isa.accesses import CONSUMING_READS
 from vc4lab.qpu.isa.encoding import NOP_WORD, Branch, Instruction, LoadImmediate, Semaphore
 from vc4lab.qpu.isa.operations import (
     MUL_PACKS,
@@ -25,7 +26,7 @@ from vc4lab.qpu.isa.operations import (
     Mux,
     Signal,
 )
-from vc4lab.qpu.isa.registers import READ_NAMES, REGFILE_SIZE, WRITE_NAMES, Read
+from vc4lab.qpu.isa.registers import READ_NAMES, REGFILE_SIZE, WRITE_NAMES
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.text.mnemonics import (
     ADD_NAMES,
@@ -39,9 +40,6 @@ from vc4lab.qpu.text.mnemonics import (
 
 UNUSED: Final = 39
 """The address that a result is written to nowhere."""
-_CONSUMING_READS = frozenset(
-    {Read.UNIFORM, Read.VARYING, Read.VPM, Read.VPM_BUSY, Read.VPM_WAIT, Read.MUTEX_ACQUIRE}
-)
 
 
 def disassemble(word: int, address: int | None = None) -> str:
@@ -198,8 +196,8 @@ def alu_text(word: int) -> str:
     sources = [*_ACCUMULATORS, _READ_A[raddr_a], _READ_B[raddr_b]]
     if immediate:
         sources[_B] = _SMALL[raddr_b]
-    reads_a = not used >> _A & 1 and raddr_a in _CONSUMING_READS
-    reads_b = not immediate and not used >> _B & 1 and raddr_b in _CONSUMING_READS
+    reads_a = not used >> _A & 1 and raddr_a in CONSUMING_READS
+    reads_b = not immediate and not used >> _B & 1 and raddr_b in CONSUMING_READS
     shared = raddr_a == raddr_b in _SAME_IN_BOTH and not immediate
     if shared and (reads_a or used >> _A & 1) and (reads_b or used >> _B & 1):
         sources[_A:] = f"ra{raddr_a}", f"rb{raddr_b}"

@@ -1,0 +1,1 @@
+"""Programs rearranged: pairs, delay slots, latencies, registers."""
