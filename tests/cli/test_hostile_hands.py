@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.main import app
 from vc4lab.cli.memory_limit import lacks_memory, memory_sentence
 from vc4lab.files import read_up_to
 from vc4lab.linux.objects import BadObject, needs_of
@@ -127,6 +129,7 @@ def test_headers_at_places_that_no_file_has(tmp_path: Path, at: int, place: int)
     if place == 0x20:
         with pytest.raises(BadObject, match="program headers"):
             needs_of(path)
-    code, output = command("boot", KERNEL, "--frames", "1", "--headless", "--symbols", path)
-    assert code == ExitCode.BAD_INPUT
-    assert "cannot be used" in output
+    words = ["boot", str(KERNEL), "--frames", "1", "--headless", "--symbols", str(path)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == ExitCode.BAD_INPUT
+    assert "cannot be used" in done.output
