@@ -1,8 +1,7 @@
 """Every operation of TGSI, drawn: the JIT and the golden interpreter give the same words, and those
 are what numpy computes from the operation's description.
 
-Words are looked at byte by byte: each of four draws shows one component, in a part of the target of
-its own.
+Words are looked at byte by byte: each of four squares shows one component.
 """
 
 from __future__ import annotations
@@ -97,19 +96,17 @@ class Both:
         drawing.target(target)
         drawing.clear(4, tuple((KEPT >> shift & 255) / 255 for shift in (0, 8, 16, 24)))
         drawing.shaders(VERTEX, FRAGMENT.format(texture=case.texture, body=case.body))
-        corners = np.array([(0, 0), (SIZE, 0), (SIZE, SIZE), (0, SIZE)], np.float64)
-        rows = [[*(corners.T / SIZE * 2 - 1), np.zeros(4), np.ones(4)]]
-        for four in (*planes().values(), LOOK):
-            rows.append([corners @ one[:2] + one[2] for one in four])
-        drawing.vertices(np.concatenate(rows).T, 4, 4, 4, 4, 4)
-        half = SIZE / 2
+        corners = np.array([(0, 0), (SIZE, 0), (SIZE, SIZE), (0, 0), (SIZE, SIZE), (0, SIZE)], np.float64)
+        varyings = [corners @ one[:2] + one[2] for four in (*planes().values(), LOOK) for one in four]
+        parts = []
         for component in range(4):
-            view = state_commands.Viewport((half, half, 0.5), (half, half + component * SIZE, 0.5))
-            drawing.client.submit(state_commands.SetViewportState(0, (view,)))
-            mask = np.zeros((1, 4), np.uint32)
-            mask[0, component] = 0xFFFFFFFF
-            drawing.constants(Stage.FRAGMENT, np.concatenate([mask.view(np.float32), CONSTANTS]))
-            drawing.draw(Primitive.TRIANGLE_FAN, 4)
+            x, y = ((corners + np.array((0, component * SIZE))) / (SIZE, 4 * SIZE) * 2 - 1).T
+            shown = np.repeat(np.eye(4)[component], len(x)).reshape(4, -1)
+            parts.append([x, y, np.zeros(len(x)), np.ones(len(x)), *varyings, *shown])
+        drawing.vertices(np.concatenate(parts, 1).T, 4, 4, 4, 4, 4, 4)
+        drawing.viewport(SIZE, 4 * SIZE)
+        drawing.constants(Stage.FRAGMENT, np.concatenate([np.zeros((1, 4), np.float32), CONSTANTS]))
+        drawing.draw(Primitive.TRIANGLES, 4 * len(corners))
         found = np.ascontiguousarray(drawing.get(target)).view(np.uint32)
         return found.reshape(4, SIZE, SIZE)
 
