@@ -96,21 +96,20 @@ for count, file in enumerate(files):
 """
 
 DPKG = """
-import io, os, sys, tarfile, time
-from pathlib import Path
-world = Path({world!r})
-import json
-plan = json.loads((world / "plan.json").read_text())
+import json, os, sys
+world = {world!r}
+with open(world + "/plan.json") as file:
+    plan = json.load(file)
 action, file, *rest = sys.argv[1:]
-name = Path(file).name.partition("_")[0]
+name = os.path.basename(file).partition("_")[0]
 if action == "-f":
     kind = plan.get("architectures", {{}}).get(name, "arm64")
     print(f"Package: {{name}}\\nVersion: 1\\nArchitecture: {{kind}}")
 elif action == "-x":
-    target = Path(rest[0])
+    target = rest[0] + "/"
     if plan.get("fail_at") == name:
-        target.mkdir()
-        (target / "half").write_text("")
+        os.mkdir(target)
+        open(target + "half", "w").close()
         print(plan["fail_text"], file=sys.stderr)
         sys.exit(2)
     head = b"\\x7fELF\\2\\1".ljust(18, b"\\0") + b"\\xb7\\0"
@@ -119,12 +118,14 @@ elif action == "-x":
     if name == "libgl1-mesa-dri":
         contents["usr/lib/aarch64-linux-gnu/dri/vc4_dri.so"] = head
     for path, data in contents.items():
-        (target / path).parent.mkdir(parents=True, exist_ok=True)
-        (target / path).write_bytes(data)
-        (target / path).chmod(0o4755)
-    (target / "usr/lib/aarch64-linux-gnu").mkdir(parents=True, exist_ok=True)
-    os.symlink("/lib/aarch64-linux-gnu/" + name + ".so", target / "usr/lib/aarch64-linux-gnu/link")
+        os.makedirs(os.path.dirname(target + path), exist_ok=True)
+        with open(target + path, "wb") as out:
+            out.write(data)
+        os.chmod(target + path, 0o4755)
+    os.makedirs(target + "usr/lib/aarch64-linux-gnu", exist_ok=True)
+    os.symlink("/lib/aarch64-linux-gnu/" + name + ".so", target + "usr/lib/aarch64-linux-gnu/link")
 elif action == "--fsys-tarfile":
+    import io, tarfile  # once in a set-up; the others start 20 times
     with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
         for path, data in (("./usr/bin/qemu-arm", b"no"),
                            ("./usr/bin/qemu-aarch64-static", b"#!/bin/sh\\n")):
