@@ -470,8 +470,10 @@ def test_a_program_that_does_not_end_gets_its_hint(
 ) -> None:
     """It is looked for at every eighth vsync, and at the end of the run."""
     base = find_board("pi2").peripherals
-    words = (0xE59F0004, 0xE5801000, 0xEAFFFFFD, base + 0x20001C)  # writes to GPSET0 for ever
-    machine = boot(struct.pack("<4I", *words))
+    words = (  # writes to GPSET0 for ever, with pauses
+        0xE59F0010, 0xE5801000, 0xE3A02801, 0xE2522001, 0x1AFFFFFD, 0xEAFFFFFA, base + 0x20001C,
+    )  # fmt: skip
+    machine = boot(struct.pack("<7I", *words))
     looks: list[int] = []
     monkeypatch.setattr(machine, "_look_at_caches", lambda: looks.append(machine.vsyncs))
     machine.run(seconds=0.3)
