@@ -202,10 +202,14 @@ def test_a_small_picture_may_be_meant_so() -> None:
 
 
 def test_one_cause_is_named_once() -> None:
-    """Lists have been reported: what follows from that is not."""
+    """A draw was refused: what follows from that is not said."""
     frame = watched()
-    frame.bin(viewport(frame.job, 0x7000) + frame.nv_shader(solid(RED), triangle(*CORNERS)) + ARRAY)
-    assert {item.code for item in frame.reporter.items} == {"CLE-047"}
+    frame.bin(
+        viewport(frame.job, BOTH)
+        + frame.nv_shader(solid(RED), triangle(*CORNERS))
+        + build(33, mode=9, length=3)
+    )
+    assert {item.code for item in frame.reporter.items} == {"CLE-016"}
 
 
 @pytest.mark.parametrize(

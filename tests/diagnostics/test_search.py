@@ -30,6 +30,11 @@ def codes(question: str) -> list[str]:
     [
         ("black screen", "SOC-030"),
         ("my triangle is not drawn", "CLE-047"),
+        ("black screen", "DRAW-006"),
+        ("no picture", "SOC-142"),
+        ("my triangle is black", "VTX-010"),
+        ("picture in the top left corner", "DRAW-014"),
+        ("the triangle is very small", "DRAW-013"),
         ("Why is the screen BLACK?", "SOC-040"),
         ("wrong colors", "SOC-084"),
         ("red and blue are swapped", "SOC-084"),

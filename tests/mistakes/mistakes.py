@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.mistakes import programs
-from tests.mistakes.scene import CT0CA, CT0EA, CT1CA, CT1EA, Change, Scene, of_tag
+from tests.mistakes.scene import BPOS, CT0CA, CT0EA, CT1CA, CT1EA, Change, Scene, of_tag
 
 from vc4lab.records.control import build
 
+ARM = 0x3FFFFFFF
 NV, GL = "triangle", "vertex_shader"
 PAGE = 640 * 480 * 4
 
@@ -134,14 +135,22 @@ SHORTS, BYTES = struct.pack("<3H", 0, 1, 2), bytes([0, 1, 2])
 MISTAKES = [
     # facing, clipping, units
     Mistake(
-        "no face is enabled", fields(96, enable_forward=0, enable_reverse=0), "CLE-047", "no face is enabled"
+        "no face is enabled",
+        fields(96, enable_forward=0, enable_reverse=0),
+        "CLE-047",
+        "no face is enabled",
+        others=frozenset({"DRAW-006"}),
     ),
     Mistake(
         "only the other face is enabled", fields(96, enable_reverse=0), "DRAW-006", "enables forward-facing"
     ),
     Mistake("the other face, GL", fields(96, enable_reverse=0), "DRAW-006", "1 of 1 triangle faces away", GL),
     Mistake(
-        "clockwise is turned over", fields(96, enable_forward=0, clockwise=1), "DRAW-006", "has clockwise", NV
+        "clockwise is turned over",
+        fields(96, enable_forward=0, clockwise=1),
+        "DRAW-006",
+        "and clockwise ones",
+        NV,
     ),
     Mistake("the clip window is empty", fields(102, width=0, height=0), "CLE-026", "0 x 0 pixels"),
     Mistake("the clip window has no height", fields(102, height=0), "CLE-026", "640 x 0"),
@@ -337,7 +346,19 @@ MISTAKES = [
     Mistake("tile memory without a size", fields(112, memory_size=0), "CLE-027", "0 bytes for 80 tiles"),
     Mistake("tile memory elsewhere than the lists", fields(112, address=0xC3000000), "CLE-034", "0xc3000000"),
     Mistake("the flush is missing", without(5), "CLE-012", "no flush"),
+    Mistake(
+        "tile memory too small, and no more given",
+        together(fields(112, memory_size=80 * 32), lost(BPOS)),
+        "CLE-028",
+        "",
+    ),
     # rendering
+    Mistake(
+        "rendering waits for a semaphore that nothing increments",
+        lambda s: s.replace(28, lambda f: build(8) + bytes([1]) * (f.size - 1)),
+        "CLE-022",
+        "without a record 7",
+    ),
     Mistake("tiles do not branch to their lists", without(17), "DRAW-005", "branches to none"),
     Mistake(
         "all tiles branch to the first list",
@@ -376,6 +397,19 @@ MISTAKES = [
         lambda s: s.other.update({CT0EA: lambda _: s.values[CT0CA]}),
         "SOC-142",
         "the list is empty",
+    ),
+    Mistake(
+        "lists at ARM addresses",
+        lambda s: s.other.update({r: lambda value: value & ARM for r in (CT0CA, CT0EA, CT1CA, CT1EA)}),
+        "CLE-041",
+        "a control list is given by its ARM address",
+        others=frozenset({"CLE-023"}),
+    ),
+    Mistake(
+        "the frame at an ARM address",
+        surface(address=lambda old: old & ARM),
+        "CLE-041",
+        "ARM address 0x3c000000",
     ),
     # the display
     Mistake(

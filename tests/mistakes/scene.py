@@ -20,6 +20,7 @@ from vc4lab.soc.machine import Machine
 from vc4lab.soc.result import RunResult
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+BPOS = 0x30C
 CT0EA, CT1EA, CT0CA, CT1CA = 0x108, 0x10C, 0x110, 0x114
 LISTS = {CT0EA: CT0CA, CT1EA: CT1CA}
 """The register that starts a list, and the one that has its beginning."""

@@ -144,7 +144,7 @@ def window(evidence: Evidence, group: Group) -> Cause:
     offset = evidence.before(ViewportOffset, group)
     if corners is not None and len(corners.number):
         left, top, right, bottom = corners.box
-        text += f": they lie between pixels ({left:g}, {top:g}) and ({right:g}, {bottom:g})"
+        text += f": vertices lie between pixels ({left:g}, {top:g}) and ({right:g}, {bottom:g})"
     if found is not None:
         place, clip = found
         right, top = int(clip.left) + int(clip.width), int(clip.bottom) + int(clip.height)

@@ -31,7 +31,7 @@ STAGES: dict[Stage, tuple[Sentence, frozenset[str]]] = {
     Stage.AREA: (binner_causes.area, frozenset({"VTX-003", "VTX-004", "VTX-009", "CLE-048", "MEM-001"})),
     Stage.WINDOW: (binner_causes.window, frozenset({"CLE-048"})),
     Stage.TILE_LISTS: (binner_causes.tile_lists, frozenset({"CLE-019", "CLE-024", "CLE-030"})),
-    Stage.FACING: (renderer_causes.facing, frozenset({"CLE-047"})),
+    Stage.FACING: (renderer_causes.facing, frozenset()),
     Stage.COVERAGE: (renderer_causes.coverage, frozenset({"CLE-019", "CLE-026", "CLE-030"})),
     Stage.DEPTH_RANGE: (renderer_causes.depth_range, frozenset()),
     Stage.DEPTH_TEST: (renderer_causes.depth_test, frozenset()),

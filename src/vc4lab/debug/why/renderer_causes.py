@@ -38,8 +38,8 @@ def facing(evidence: Evidence, group: Group) -> Cause:
     else:
         side, other = ("forward", 1) if config.enable_forward else ("reverse", 0)
         enabled = (
-            f"enables {side}-facing ones only, and has {way} as forward: set bit {other}, turn bit 2 over, "
-            "or exchange two corners of each"
+            f"enables {side}-facing ones only, and {way} ones (with Y upwards) are forward: set bit {other}, "
+            "invert bit 2, or exchange two corners of each"
         )
     verb = "faces away" if group.primitives == 1 else "face away"
     text = f"{_share(group, group.turned)} {verb}: {where} {enabled}"
@@ -53,7 +53,7 @@ def coverage(evidence: Evidence, group: Group) -> Cause:
     corners = evidence.corners(group)
     if corners is not None and len(corners.number):
         left, top, right, bottom = corners.box
-        text += f": they lie between pixels ({left:g}, {top:g}) and ({right:g}, {bottom:g})"
+        text += f": vertices lie between pixels ({left:g}, {top:g}) and ({right:g}, {bottom:g})"
         if right - left < 1 and bottom - top < 1:
             text += ", less than a pixel; X and Y of a shaded vertex are in 1/16 pixels"
     clip = evidence.before(ClipWindow, group)

@@ -70,7 +70,7 @@ ENTRIES = [
         "whether clockwise ones are forward, seen with Y upwards. Triangles of a face that is not enabled "
         "are dropped before any pixel." + _ONCE,
         "AG100-R p. 69, record 96",
-        "Set both bits while you look for a mistake. Then turn bit 2 over, or exchange two vertices of each "
+        "Set both bits while you look for a mistake. Then invert bit 2, or exchange two vertices of each "
         "triangle; mirroring Y exchanges the faces.",
         Severity.HINT,
     ),

@@ -20,7 +20,9 @@ SHORTEST = NANOSECONDS // 2
 PALETTE_BITS = 8
 """Pixels of so many bits, or fewer, are numbers of colours."""
 KNOWN = ("BOOT-", "CLE-", "MEM-", "VTX-", "FRG-", "QPU-", "DRAW-")
-OTHERS = frozenset({"SOC-003", "SOC-010", "SOC-011", "SOC-021", "SOC-030", "SOC-081", "SOC-087", "SOC-112"})
+OTHERS = frozenset(
+    {"SOC-003", "SOC-010", "SOC-011", "SOC-014", "SOC-021", "SOC-030", "SOC-081", "SOC-087", "SOC-112"}
+)
 """Messages that have named the cause: those that begin so, from warnings on, and these."""
 
 
