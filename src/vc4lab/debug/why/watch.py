@@ -42,23 +42,24 @@ class EmptyFrames:
         """A list thread has stopped."""
         if not event.thread or self._runs >= MOST_RUNS:
             return
-        quads, moved = self._v3d.frames.work[:2]
+        v3d, counts, told = self._v3d, self._reporter.counts, []
+        quads, moved = v3d.frames.work_so_far(v3d.progress is not None)
         drew, stored = quads - self._quads, moved - self._moved
         self._quads, self._moved = quads, moved
         self._frames += 1
-        started = self._v3d.threads[0].started
+        started = v3d.threads[0].started
         self._binned, self._started = started != self._started, started
-        told = self._reporter.counts - self._counts
-        self._counts = self._reporter.counts.copy()
-        if event.error or (drew and not self._seems_empty(stored, drew)):
+        if counts != self._counts:
+            told, self._counts = list(counts - self._counts), counts.copy()
+        if event.error or (drew and (self._frames > PICTURES or not self._seems_empty(stored, drew))):
             return
-        self._explain(list(told))
+        self._explain(told)
 
     def _seems_empty(self, stored: int, quads: int) -> bool:
         """Whether one of the first frames has one colour or next to nothing in it, or has not stored all
         of its tiles."""
         mode = self._v3d.rendering.mode
-        if self._frames > PICTURES or not (mode.width and mode.height):
+        if not (mode.width and mode.height):
             return False
         if quads * TINY < mode.width * mode.height:
             return True

@@ -89,9 +89,11 @@ class FrameRenderer:
         """See `TileThreads.progress`."""
         return self._tile_threads.progress if self._tile_threads is not None else None
 
-    @property
-    def work(self) -> list[int]:
-        """Totals since the start of the counters named in `WORK_COUNTERS`."""
+    def work_so_far(self, is_taken: bool) -> Sequence[int]:
+        """Quads shaded and tiles moved since the start; is_taken: `take_counts` was called after the last."""
+        return self._counted[1:3] if is_taken else self._work()[:2]
+
+    def _work(self) -> list[int]:
         threads = self._tile_threads
         return threads.work() if threads is not None else [0] * len(WORK_COUNTERS)
 
@@ -102,7 +104,7 @@ class FrameRenderer:
 
     def take_counts(self) -> JobCounts:
         """What was rendered since the last call."""
-        totals = self.preparer.vertices.instructions, *self.work
+        totals = self.preparer.vertices.instructions, *self._work()
         shading, *work = map(int.__sub__, totals, self._counted)
         self._counted = totals
         return JobCounts(0, 0, shading, *work)
