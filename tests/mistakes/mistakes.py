@@ -149,7 +149,7 @@ MISTAKES = [
         "clockwise is turned over",
         fields(96, enable_forward=0, clockwise=1),
         "DRAW-006",
-        "and clockwise ones",
+        "reverse-facing ones only, whose corners go clockwise",
         NV,
     ),
     Mistake("the clip window is empty", fields(102, width=0, height=0), "CLE-026", "0 x 0 pixels"),

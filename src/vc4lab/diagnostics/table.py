@@ -16,7 +16,8 @@ HEAD = """\
 The messages of `vc4lab` about programs that would not work on a board as intended. Each message
 has a code, the address in guest memory, the instruction (with the function, if the program's ELF
 file is available) and a sentence; `vc4lab explain CODE` prints the whole entry with the cure, and
-`vc4lab explain black screen` names those that fit what is seen. After
+`vc4lab explain black screen` names those that fit what is seen ([black-screen.md](black-screen.md)
+walks from there to the cause). After
 an *error* a board stops, hangs or draws garbage (and `--strict` stops); a *warning* is probably not
 what was intended; a *hint* is about what works slowly or by luck.
 

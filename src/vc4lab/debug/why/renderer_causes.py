@@ -32,14 +32,14 @@ def facing(evidence: Evidence, group: Group) -> Cause:
     config = ConfigurationBits(group.config)
     found = evidence.before(ConfigurationBits, group)
     where = f"record 96 at 0x{found[0]:08x}" if found is not None else "no record 96 is executed, which"
-    way = "clockwise" if config.clockwise else "anticlockwise"
     if not (config.enable_forward or config.enable_reverse):
         enabled = "enables neither face: set bit 0, bit 1 or both"
     else:
         side, other = ("forward", 1) if config.enable_forward else ("reverse", 0)
+        way = "clockwise" if config.clockwise != config.enable_forward else "anticlockwise"
         enabled = (
-            f"enables {side}-facing ones only, and {way} ones (with Y upwards) are forward: set bit {other}, "
-            "invert bit 2, or exchange two corners of each"
+            f"enables {side}-facing ones only, whose corners go {way} on the screen: set bit {other}, invert "
+            "bit 2, or exchange two corners of each"
         )
     verb = "faces away" if group.primitives == 1 else "face away"
     text = f"{_share(group, group.turned)} {verb}: {where} {enabled}"

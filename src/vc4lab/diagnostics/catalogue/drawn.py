@@ -67,8 +67,8 @@ ENTRIES = [
         "DRAW-006",
         "All triangles face away",
         "Record 96 enables forward-facing triangles with bit 0, reverse-facing ones with bit 1; bit 2 says "
-        "whether clockwise ones are forward, seen with Y upwards. Triangles of a face that is not enabled "
-        "are dropped before any pixel." + _ONCE,
+        "whether clockwise ones are forward, seen with Y upwards; on the screen Y goes downwards. Triangles "
+        "of a face that is not enabled are dropped before any pixel." + _ONCE,
         "AG100-R p. 69, record 96",
         "Set both bits while you look for a mistake. Then invert bit 2, or exchange two vertices of each "
         "triangle; mirroring Y exchanges the faces.",

@@ -72,8 +72,8 @@ SYMPTOMS = [
             "SOC-085",
             "SOC-089",
             "SOC-021",
-            "`vc4lab boot --capture F.vc4cap` keeps what reached the V3D; `vc4lab why F.vc4cap` then says for "
-            "each frame how many primitives and pixels each stage has let through.",
+            "`vc4lab boot --capture F.vc4cap` keeps what reached the V3D; `vc4lab why F.vc4cap` then says "
+            "for each frame how many primitives and pixels each stage has let through.",
         ),
     ),
     Symptom(
