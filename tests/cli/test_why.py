@@ -62,10 +62,16 @@ def test_a_capture_of_jobs() -> None:
     assert result.output.startswith("frame 1\n")
 
 
+def test_a_capture_of_an_opengl_program() -> None:
+    result = RUNNER.invoke(app, ["why", str(DATA / "captures" / "small.vc4cap")])
+    assert result.exit_code == 0, result.output
+    assert "left after each stage: " in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ([str(DATA / "captures" / "small.vc4cap")], 2, "CAP-004"),
+        ([str(DATA / "captures" / "small.vc4cap"), "--frame", "99"], 2, "it has no frame 99"),
         ([str(DATA / "nothing.vc4cap")], 2, "CAP-"),
         ([str(DATA / "captures" / "tri.vc4cap"), "--frame", "9"], 2, "it has no frame 9"),
     ],

@@ -14,7 +14,7 @@ from vc4lab.debug.why.evidence import Evidence
 from vc4lab.debug.why.explain import cause_of, why_empty
 from vc4lab.debug.why.rerun import Lists, run_again
 from vc4lab.debug.why.stages import Stage, groups_of, kind_of, primitives_of
-from vc4lab.debug.why.watch import EmptyFrames
+from vc4lab.debug.why.watch import EmptyFrames, report_pixelless_run
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.control import build
 
@@ -228,3 +228,16 @@ def test_one_cause_is_named_once() -> None:
 def test_how_many_primitives_vertices_make(mode: PrimitiveMode, vertices: int, primitives: int) -> None:
     assert primitives_of(mode, vertices) == primitives
     assert kind_of(mode) in ("point", "line", "triangle")
+
+
+def test_a_run_of_a_driver_without_a_pixel() -> None:
+    """Said at its end, if it has drawn something."""
+    for corners, told in ((FAR, 1), (CORNERS, 0)):
+        frame = Frame()
+        frame.bin(viewport(frame.job, BOTH) + draw(frame, corners))
+        report_pixelless_run(frame.v3d, frame.reporter)
+        assert frame.reporter.counts["DRAW-015"] == told
+    cleared = Frame()
+    cleared.bin(b"")
+    report_pixelless_run(cleared.v3d, cleared.reporter)
+    assert not cleared.reporter.items

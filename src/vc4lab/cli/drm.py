@@ -172,6 +172,7 @@ def drm(  # noqa: C901
     if not program or not program[0]:
         raise failed("no program given; for example: vc4lab drm -- kmscube")
     from vc4lab.cli.messages import reporter_of
+    from vc4lab.debug.why.watch import report_pixelless_run
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.drm.kms.modes import STANDARD, parse_modes
     from vc4lab.drm.processes.started import NotPossible
@@ -230,6 +231,7 @@ def drm(  # noqa: C901
             pictures.close()
         code = pictures.save(code)
         say_accounts(made)
+        report_pixelless_run(made.v3d, reporter)
         if live is not None:
             live.end()
             for line in live.lines(made.screen.frames):

@@ -102,6 +102,7 @@ def gl(
 
         live = live_timing(timing, chip, timing_board, slower=timing_slower, waits=True)
     from vc4lab.cli.messages import reporter_of
+    from vc4lab.debug.why.watch import report_pixelless_run
     from vc4lab.diagnostics import StrictStop
     from vc4lab.driver.gl import Gl
     from vc4lab.mesa.server.program import SOCKET, TMP, NotPossible
@@ -159,6 +160,7 @@ def gl(
         say(line)
     if not result.connections:
         reporter.report("GL-011", f"{program[0]} did not connect to the server", block="GL")
+    report_pixelless_run(made.screen.runner.v3d, reporter)
     if result.left_out:
         say(f"{result.left_out} of {result.draws} draws were left out")
     code = result.code or (ExitCode.NOT_DRAWN if result.left_out else ExitCode.OK)

@@ -77,8 +77,10 @@ class Rerun:
 
 
 def run_again(v3d: V3D, lists: Lists) -> Rerun | None:
-    """Run lists on memory as it is now. None: they write too much, or the V3D's state cannot be taken "
-    "over."""
+    """Run lists on memory as it is now; None if that cannot be done.
+
+    They write too much, wait for something, or the V3D's state cannot be taken over.
+    """
     memory = v3d.memory
     options = GpuOptions(threads=1, unknowns=v3d.unknowns, forgiving=True)
     other = V3D(memory, Reporter(), options=options)
@@ -104,6 +106,8 @@ def run_again(v3d: V3D, lists: Lists) -> Rerun | None:
                     other.write(BY_NAME[f"CT{number}CA"].offset, one[0])
                     other.write(BY_NAME[f"CT{number}EA"].offset, one[1])
             found.frames = feed.take()
+        if any(thread.running or thread.error for thread in other.threads):
+            return None  # it lacks something that the first run had: overspill memory, say
     except TooLarge:
         return None
     finally:

@@ -24,6 +24,29 @@ MOST_RUNS = 8
 """Frames that are run again."""
 
 
+BINNED = ("rejected", "degenerate", "outside", "entries")
+"""What the binner counts of primitives, whatever becomes of them."""
+
+
+def report_pixelless_run(v3d: V3D, reporter: Reporter) -> None:
+    """At the end of a run of a driver's programs: none of all its draws has come to a pixel.
+
+    Single frames of theirs may well draw nothing.
+    """
+    counted = v3d.events()
+    drew = sum(counted.get(name, 0) for name in BINNED)
+    if drew and not counted.get("quads_valid", 0):
+        left_out = sum(counted.get(name, 0) for name in BINNED[:-1])
+        entries = counted.get("entries", 0)
+        reporter.report(
+            "DRAW-015",
+            f"nothing that was drawn has come to a pixel: the binner has left out {left_out} primitives, "
+            f"and put others into tile lists {entries} times; --capture F.vc4cap and then `vc4lab why "
+            "F.vc4cap` say which stage drops them, and what decides it",
+            block="v3d",
+        )
+
+
 class EmptyFrames:
     """Looks at the frames of a V3D as they end; each pair of lists is explained once."""
 

@@ -153,4 +153,14 @@ ENTRIES = [
         "Write 8 times the width and height (16 x half).",
         Severity.HINT,
     ),
+    Entry(
+        "DRAW-015",
+        "A run without a pixel",
+        "A program of Linux or OpenGL has drawn primitives, and none of them has come to a pixel in the "
+        "whole run: all were clipped, turned away or outside of the window. Single frames of such programs "
+        "may draw nothing, so it is said at the end only.",
+        "docs/black-screen.md",
+        "Run it again with --capture F.vc4cap, and ask `vc4lab why F.vc4cap`.",
+        Severity.HINT,
+    ),
 ]
