@@ -111,6 +111,7 @@ UNIFORM = Whole("uniform", -(1 << 31), (1 << 32) - 1)
 PIN = Whole("pin", 0, 53)
 CORES = Whole("cores", 1, 4)
 LEVEL = Whole("level", 0, 1)
+VERTEX_INDEX = Whole("vertices", 0, (1 << 32) - 1)
 PICTURES = Whole("frames", 1, FRAMES.most)
 """Pictures of a program on the virtual device, after which it is ended."""
 KEY = Whole("code", 0, 0x2FF)

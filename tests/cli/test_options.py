@@ -45,6 +45,7 @@ BASE = {
     "gl": ["--", "true"],
     "show": [CAPTURE],
     "pixel": [CAPTURE, "20,20"],
+    "vertex": [CAPTURE, 1, 0],
     "unpack": [CAPTURE, "unpacked"],
     "pack": [CAPTURE, "packed.vc4cap"],
     "linux": ["--initrd", HELLO, "--", "true"],  # which is refused, after all other options

@@ -240,3 +240,65 @@ def test_tiles_that_were_stored_with_all_samples() -> None:
     assert made.end == history.end == samples.pixel(20, 20).touches[-1].after
     with pytest.raises(NoSuchPlace, match="stores its samples"):
         samples.picture_after(1)
+
+
+def natively(frame: CapturedFrame, draw: int, index: int, rows: tuple[int, int]) -> list[list[int]]:
+    """The rows that compiled coordinate and vertex programs write for a vertex."""
+    shader = frame.draws[draw - 1].shader
+    assert shader is not None
+    assert shader.gl is not None
+    found = []
+    stages = frame.stage.v3d.binning.coordinates, frame.stage.v3d.frames.preparer.vertices
+    for stage, count in zip(stages, rows, strict=True):
+        memory = np.zeros(64 * count + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        batch = memory[start : start + 64 * count].view(np.uint32).reshape(count, 16)
+        place = batch.ctypes.data - (index >> 4) * batch.nbytes
+        stage.shade(shader.gl, count, index, index, 0, place)
+        found.append(batch[:, index & 15].tolist())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "draw"), [("kmscube_smooth", 6), ("glmark2_ideas", 353), ("sdl_testdraw2", 2), ("small", 3)]
+)
+def test_vertices_are_shaded_as_compiled_programs_shade_them(name: str, draw: int) -> None:
+    frame = looked(name).frame()
+    for index in range(frame.draws[draw - 1].first, frame.draws[draw - 1].last + 1):
+        try:
+            history = frame.vertex(draw, index)
+        except NoSuchPlace as verdict:
+            assert "has no vertex" in str(verdict)  # noqa: PT017 - indices may leave some out
+            continue
+        coordinate, vertex = history.coordinate, history.vertex
+        assert coordinate is not None
+        assert vertex is not None
+        rows = len(coordinate.rows_out), len(vertex.rows_out)
+        assert [list(coordinate.rows_out), list(vertex.rows_out)] == natively(frame, draw, index, rows)
+        assert coordinate.rows_out[4:7] == vertex.rows_out[:3]
+        assert not coordinate.failure
+        assert len(coordinate.steps) > 7
+        assert b"".join(one.data for one in coordinate.attributes)
+
+
+def test_draws_know_what_became_of_their_primitives() -> None:
+    frame = looked("glmark2_build_use-vbo_true").frame(2)
+    (draw,) = frame.draws
+    assert draw.counts["entries"] > 1000
+    assert "entries" in draw.text()
+    assert draw.as_dict()["counts"] == draw.counts
+    history = frame.vertex(1, 5)
+    assert history.outside == ()
+    assert history.clip is not None
+    assert history.places == (5,)
+
+
+def test_the_vertex_command() -> None:
+    text = run("vertex", RUNS / "kmscube_smooth", 6, 21, "--program")
+    assert "clip coordinates" in text
+    assert "inside of all planes" in text
+    found = json.loads(run("vertex", RUNS / "kmscube_smooth", 6, 21, "--json"))
+    assert found["coordinate"]["rows_out"][:4] == ["402f2c52", "c0287925", "bf622794", "40e8eec3"]
+    result = CliRunner().invoke(app, ["vertex", str(RUNS / "kmscube_smooth"), "6", "3"])
+    assert result.exit_code == 2
+    assert "draw 6 has no vertex 3: it uses 20 to 23" in result.output

@@ -40,6 +40,7 @@ COMMANDS = (
     "show",
     "pixel",
     "why",
+    "vertex",
     "unpack",
     "pack",
     "linux",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vc4lab.debug.frame.copies import TextureSource
     from vc4lab.debug.frame.index import FrameDraw, FrameJob
     from vc4lab.debug.frame.pixel import PixelHistory
+    from vc4lab.debug.frame.vertex import VertexHistory
     from vc4lab.jobs.model import JobsCapture, JobsFrame, Shown
     from vc4lab.options import GpuOptions
 
@@ -173,6 +174,12 @@ class CapturedFrame:
         from vc4lab.debug.frame.pixel import pixel_history
 
         return pixel_history(self, x, y, program=program)
+
+    def vertex(self, draw: int, index: int) -> VertexHistory:
+        """What happened to a vertex of a draw, as indices name it. Raises NoSuchPlace."""
+        from vc4lab.debug.frame.vertex import vertex_history
+
+        return vertex_history(self, draw, index)
 
     def follow(self, history: PixelHistory, source: TextureSource) -> PixelHistory | None:
         """The history of a texel that a touch sampled; None: no captured job drew it."""

@@ -13,6 +13,7 @@ from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.control import RECORDS
 from vc4lab.v3d.cle.binning_context import DrawBinned
+from vc4lab.v3d.ptb.context import COUNTERS
 from vc4lab.v3d.state.frame_mode import COLOUR
 from vc4lab.v3d.state.render_state import INDEX_8, INDEX_ARRAY
 
@@ -51,6 +52,9 @@ class FrameDraw:
         Record 96.
     shader
         What records 64 to 67 name; None if there is no such thing.
+    counts
+        What became of its primitives, by the names in `ptb.context.COUNTERS`: left out (rejected: all
+        vertices beyond a plane; degenerate; outside of all tiles), clipped, entries in tile lists.
     """
 
     number: int
@@ -66,6 +70,7 @@ class FrameDraw:
     last: int
     config: int
     shader: ShaderRecord | None
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def text(self) -> str:
         """The draw in one line."""
@@ -74,8 +79,11 @@ class FrameDraw:
             where = f"from vertex {self.place} on"
         shader = "no shader record" if self.shader is None else f"shader record 0x{self.shader.address:08x}"
         title = RECORDS[self.record].title
+        came = ", ".join(
+            f"{count} {name}" for name, count in self.counts.items() if count and name != "blocks"
+        )
         return f"draw {self.number}: {self.length} vertices, {self.mode}, {where}, {shader}" + (
-            f"  [job {self.job}, record 0x{self.address:08x} {title}]"
+            f"; binned: {came or 'nothing'}  [job {self.job}, record 0x{self.address:08x} {title}]"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -91,6 +99,7 @@ class FrameDraw:
             "place": self.place,
             "shader_record": None if self.shader is None else self.shader.address,
             "config": self.config,
+            "counts": dict(self.counts),
         }
 
 
@@ -157,11 +166,18 @@ def shown_surface(surfaces: tuple[Surface, ...]) -> Surface | None:
 
 def draws_of(event: ListBinned, binning: int, first: int) -> list[FrameDraw]:
     """What a flush has binned; numbers go on from `first`, jobs are not known yet (0)."""
-    found: list[FrameDraw] = []
     kind: Any = DrawBinned.python
-    for place in range(0, len(event.draws), DrawBinned.size):
-        raw = kind.from_buffer_copy(event.draws, place)
-        found.append(_draw(raw, event.shaders, binning, first + len(found)))
+    rows = [
+        kind.from_buffer_copy(event.draws, place) for place in range(0, len(event.draws), DrawBinned.size)
+    ]
+    before = [list(raw.before) for raw in rows] + [list(event.totals)]
+    found: list[FrameDraw] = []
+    for number, raw in enumerate(rows):
+        counts = {
+            name: after - count
+            for name, count, after in zip(COUNTERS, before[number], before[number + 1], strict=True)
+        }
+        found.append(_draw(raw, event.shaders, binning, first + number, counts))
     return found
 
 
@@ -174,7 +190,9 @@ def cursors_of(event: ListBinned) -> list[int]:
     ]
 
 
-def _draw(raw: Any, shaders: Mapping[tuple[int, int], Any], binning: int, number: int) -> FrameDraw:
+def _draw(
+    raw: Any, shaders: Mapping[tuple[int, int], Any], binning: int, number: int, counts: Mapping[str, int]
+) -> FrameDraw:
     mode = int(raw.mode)
     is_vg = RECORDS[int(raw.op)].title.startswith("VG")
     known = mode in PrimitiveMode._value2member_map_ and not is_vg
@@ -194,4 +212,5 @@ def _draw(raw: Any, shaders: Mapping[tuple[int, int], Any], binning: int, number
         int(raw.last),
         int(raw.config) & _WORD,
         shaders.get(named),
+        counts,
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vc4lab.debug.frame.capture import CapturedFrame
     from vc4lab.debug.frame.copies import TextureSource
     from vc4lab.debug.frame.pixel import PixelHistory
-    from vc4lab.debug.frame.watch import PixelState, ProgramStep, Texel, WatchedBlock
+    from vc4lab.debug.frame.watch import PixelState, ProgramStep, Texel
 
 INDENT = "    "
 MOST_TEXELS = 4
@@ -104,7 +104,7 @@ def touch_lines(touch: Touch, *, is_blue_first: bool) -> Iterator[str]:
     yield f"  program  0x{touch.code:08x}, {length} instructions, uniforms 0x{block.uniforms_address:08x}"
     at = touch.code - block.draw.program.address
     for step in block.program:
-        yield f"    {step_text(step, block, at)}"
+        yield f"    {written_text(step, block.lane, at)}"
 
 
 def texel_text(one: Texel) -> str:
@@ -113,12 +113,12 @@ def texel_text(one: Texel) -> str:
     return f"{one.number} at ({places}): " + " ".join(f"{word:08x}" for word in one.words)
 
 
-def step_text(step: ProgramStep, block: WatchedBlock, at: int = 0) -> str:
-    """An instruction with what it wrote in the pixel's lane; `at`: where address 0 is."""
+def written_text(step: ProgramStep, lane: int, at: int = 0) -> str:
+    """An instruction with what it wrote in a lane; `at`: where address 0 is."""
     found = []
     for name, value, mask in step.writes:
-        if mask is None or mask[block.lane]:
-            word = value[block.lane]
+        if mask is None or mask[lane]:
+            word = value[lane]
             found.append(f"{name}={word:08x} ({as_float(word):.6g})")
         else:
             found.append(f"{name}: not here")

@@ -217,7 +217,7 @@ class PixelWatch:
         block = self._begin(draw, context, params, shared, lane)
         block.record = self.recorded // BlockWork.size - count + row
         environment = WatchedEnvironment(shared, block)
-        hook = (lambda step: block.program.append(_step(step))) if self._program else None
+        hook = (lambda step: block.program.append(kept_step(step))) if self._program else None
         interpreter = WideInterpreter(draw.program, environment, settings=draw.key.unknowns, trace=hook)
         if interpreter.advance(budget):
             raise Diverged  # which one block cannot
@@ -290,7 +290,7 @@ class PixelWatch:
         )
 
 
-def _step(step: Step) -> ProgramStep:
+def kept_step(step: Step) -> ProgramStep:
     """An instruction as it is kept: all lanes of the one block."""
     writes = []
     for name, value, mask in step.writes:

@@ -36,7 +36,7 @@ MAX_WIDE_BATCHES = 256
 """Batches that are run together."""
 
 
-class _Ended(Exception):  # noqa: N818 - a verdict on the program
+class Ended(Exception):  # noqa: N818 - a verdict on the program
     """The program does not end, or leaves its code. status: of the job."""
 
     def __init__(self, status: int) -> None:
@@ -84,14 +84,14 @@ class InterpretedVertices(CellEnvironment, EagerWideEnvironment):
 
     def stop_unless(self, condition: Value, status: int) -> None:
         if not condition.constant:
-            raise _Ended(status)
+            raise Ended(status)
 
     def loop_limit(self) -> None:
-        raise _Ended(ENDLESS)
+        raise Ended(ENDLESS)
 
     def left_program(self, target: Any) -> None:
         super().left_program(const_bits(i32, target))
-        raise _Ended(LEFT)
+        raise Ended(LEFT)
 
     def _sample(self, number: int, coordinates: list[Value], parameters: list[Value]) -> tuple[Value, ...]:
         from vc4lab.v3d.tmu.kernels import sample_many
@@ -178,7 +178,7 @@ class VertexInterpreter:
                 outputs = [self._run(context, inputs, budget)]
             except Diverged:
                 outputs = [self._run(context, inputs[k : k + 1], budget) for k in range(len(used))]
-        except _Ended as verdict:
+        except Ended as verdict:
             return verdict.status
         size = self.key.rows * ROW_BYTES
         for found in outputs:

@@ -9,7 +9,7 @@ reference 3.7, 3.8, 5.7.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
     from vc4lab.records.shader import GlShader
     from vc4lab.v3d.state.render_state import ProgramCache
+    from vc4lab.v3d.tmu.texture_state import TextureDescriptor
 
 _ALIGNMENT = 64
 
@@ -191,9 +192,11 @@ class VertexStage:
             self.listeners.compiled(kind, program, start)
         return pipeline
 
-    def _shade(self, shader: GlShader, code: int, rows: int) -> tuple[VertexPipeline, int]:
-        """Shades vertices with what is known of the program; DONE, or LEFT for `context.left`."""
-        record, context, vertex = shader.record, self.shaders.vertex, self._is_vertex
+    def key_of(
+        self, shader: GlShader, code: int, rows: int
+    ) -> tuple[Program, VertexKey, Sequence[TextureDescriptor | None]]:
+        """A draw's program, what its pipeline is made for, and its textures. Raises Unsupported."""
+        record, vertex = shader.record, self._is_vertex
         uniforms = record.vs_uniforms if vertex else record.cs_uniforms
         program = self.programs.get(code)
         kinds, textures = self.programs.textures(program, uniforms, self.unknowns)
@@ -211,13 +214,20 @@ class VertexStage:
             kinds,
             self.forgiving,
         )
+        return program, key, textures
+
+    def _shade(self, shader: GlShader, code: int, rows: int) -> tuple[VertexPipeline, int]:
+        """Shades vertices with what is known of the program; DONE, or LEFT for `context.left`."""
+        record, context, vertex = shader.record, self.shaders.vertex, self._is_vertex
+        program, key, textures = self.key_of(shader, code, rows)
         pipeline = self._pipeline(program, key)
         for warning, text in pipeline.warnings:
             self.errors |= _ERROR_BITS.get(warning, 0)
             self.reporter.report(warning, text, address=code)
         if id(program) in self.endless:
             raise endless(code, vertex)
-        context.uniforms, context.batches = uniforms, 0
+        context.uniforms = record.vs_uniforms if vertex else record.cs_uniforms
+        context.batches = 0
         for number, texture in enumerate(textures):
             context.textures[number] = 0 if texture is None else texture.address
         if None in textures:
