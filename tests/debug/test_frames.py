@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from tests.debug.frame_scene import CLEAR, DRAWS, scene
 from tests.jobs.test_boot_captures import captured
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from vc4lab.cli.inside import looked_into
 from vc4lab.cli.main import app
 from vc4lab.debug.frame.capture import Capture, CapturedFrame
+from vc4lab.debug.frame.overlays import NOTHING, OVERLAYS, depth_map, overdraw, primitive_map
 from vc4lab.debug.frame.places import NoSuchPlace
 from vc4lab.debug.frame.texts import history_dict, history_lines, rgba
 from vc4lab.debug.frame.touch import DISCARDED, DRAWN, HIDDEN, STENCILLED, UNCOVERED
@@ -302,3 +304,39 @@ def test_the_vertex_command() -> None:
     result = CliRunner().invoke(app, ["vertex", str(RUNS / "kmscube_smooth"), "6", "3"])
     assert result.exit_code == 2
     assert "draw 6 has no vertex 3: it uses 20 to 23" in result.output
+
+
+@pytest.mark.parametrize("name", ["glmark2_ideas", "kmscube_smooth", "fates"])
+def test_overlays_say_what_the_histories_of_pixels_say(name: str) -> None:
+    frame = (Capture(scene(multisample=False)) if name == "fates" else looked(name)).frame()
+    number = len(frame.draws)
+    counts, depths = overdraw(frame, number), depth_map(frame, number)
+    names = primitive_map(frame, number)
+    assert counts.shape == depths.shape == names.shape == frame.job.size[::-1]
+    choice, found = random.Random(name), {}
+    for _ in range(12):
+        y, x = (choice.randrange(size) for size in counts.shape)
+        history = frame.pixel(x, y)
+        covering = [one for one in history.touches if one.outcome != UNCOVERED]
+        assert counts[y, x] == len(covering)
+        assert depths[y, x] == history.end.depths[0]
+        seen = [one for one in covering if one.outcome not in (HIDDEN, STENCILLED)]
+        assert (names[y, x] == NOTHING) == (not seen)
+        if seen and name != "fates":
+            assert seen[-1].listed is not None
+            vertices = seen[-1].listed.state, seen[-1].listed.vertices
+            assert found.setdefault(vertices, names[y, x]) == names[y, x]
+    assert len(set(found.values())) == len(found)
+
+
+def test_overlays_as_pictures(tmp_path: Path) -> None:
+    capture = RUNS / "glmark2_ideas"
+    for name in OVERLAYS:
+        target = tmp_path / f"{name}.png"
+        run("show", capture, "--overlay", name, "--frame", 3, "--picture", target)
+        with Image.open(target) as made:
+            assert len(made.getcolors(1 << 20)) > 1
+    frame = looked("kmscube_smooth").frame(3)
+    assert len(frame.overlay("overdraw", 0).getcolors()) == 1
+    with pytest.raises(NoSuchPlace, match="no overlay 'x', but overdraw"):
+        frame.overlay("x")

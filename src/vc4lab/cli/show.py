@@ -40,6 +40,13 @@ def show(
             parser=FILE,
         ),
     ] = None,
+    overlay: Annotated[
+        str | None,
+        typer.Option(
+            help="With --picture: how the frame was drawn, up to --draw, in place of its picture.",
+            metavar="overdraw|depth|primitives|wireframe",
+        ),
+    ] = None,
     pictures: Annotated[
         Path | None, typer.Option(help="Save the textures as PNG files in this directory.", parser=FILE)
     ] = None,
@@ -50,10 +57,12 @@ def show(
     from vc4lab.driver.capture.show import Choice, Show
 
     if picture is not None:
-        if draw is None:
+        if draw is None and overlay is None:
             raise failed("--picture is the picture after a draw: --draw says which")
-        _save_picture_after(capture, frame, draw, picture)
+        _save_picture_after(capture, frame, draw, picture, overlay)
         return
+    if overlay is not None:
+        raise failed("--overlay is a picture: --picture says where it is saved")
     if draws or (draw is not None and is_capture(capture) and has_only_jobs(capture)):
         _print_draws(capture, frame, draw)
         return
@@ -84,13 +93,19 @@ def show(
         _save(found, pictures)
 
 
-def _save_picture_after(path: Path, number: int | None, draw: int, target: Path) -> None:
-    """The picture after a draw. Raises typer.Exit."""
+def _save_picture_after(
+    path: Path, number: int | None, draw: int | None, target: Path, overlay: str | None
+) -> None:
+    """The picture after a draw, or an overlay. Raises typer.Exit."""
     from vc4lab.cli.captures import save_picture_to
     from vc4lab.cli.inside import looked_into
 
     with looked_into(path) as found:
-        image = found.frame(number).picture_after(draw)
+        chosen = found.frame(number)
+        if overlay is not None:
+            image: Any = chosen.overlay(overlay, draw)
+        else:
+            image = chosen.picture_after(draw or 0)
     if image is None:
         raise failed(f"{target}: colours of 64 bits are no picture", ExitCode.OUTPUT)
     save_picture_to(image, target)

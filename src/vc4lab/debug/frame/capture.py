@@ -166,6 +166,12 @@ class CapturedFrame:
         image = surface_picture(self.stage.memory, job.colour)
         return exchanged(image) if image is not None and is_blue_first else image
 
+    def overlay(self, name: str, draw: int | None = None) -> Image:
+        """How the frame was drawn, as a picture: see `overlays.OVERLAYS`. Raises NoSuchPlace."""
+        from vc4lab.debug.frame.overlays import overlay_picture
+
+        return overlay_picture(self, name, draw)
+
     def pixel(self, x: int, y: int, *, program: bool = False) -> PixelHistory:
         """What happened to a pixel of the picture, from its top left corner.
 

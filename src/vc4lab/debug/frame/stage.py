@@ -160,14 +160,18 @@ class Stage:
 
     # -- runs ----------------------------------------------------------------------------------------
 
-    def run(self, job: int | None = None, *, keep: int | None = None) -> None:
-        """Run the frame up to the end of a job (None: of all), with the draws 1 … `keep` only."""
+    def run(self, job: int | None = None, *, keep: int | None = None, draw: Drawing | None = None) -> None:
+        """Run the frame up to the end of a job (None: of all), with the draws 1 … `keep` only.
+
+        draw: called instead of drawing the job's tiles.
+        """
         counts = self._go_before(job)
         self._left_out = {} if keep is None else self._beyond(keep)
+        self._instead = None if draw is None or job is None else (job, draw)
         try:
             self._run(job, counts)
         finally:
-            self._left_out = {}
+            self._left_out, self._instead = {}, None
 
     def run_tile(
         self, job: FrameJob, x: int, y: int, draw: Drawing, binned: Callable[[ListBinned, int], object]
@@ -187,6 +191,15 @@ class Stage:
             self._run(job.number, counts)
         finally:
             self._instead = self.on_binned = None
+
+    def free_memory(self, size: int) -> int:
+        """A guest address with so many bytes that the frame does not write."""
+        size = -(-size // PAGE) * PAGE
+        address = MEMORY_SIZE - size
+        for start, length in sorted(self._ranges, reverse=True):
+            if start < address + size and start + length > address:
+                address = max(start - size, 0) // PAGE * PAGE
+        return address
 
     def _beyond(self, keep: int) -> dict[int, list[FrameDraw]]:
         """The draws after a draw, by binning list; a record that is also executed before stays."""

@@ -1,0 +1,183 @@
+"""Pictures of how a frame was drawn: overdraw, visible primitives and their edges, depth.
+
+What was drawn comes from the tables of work that recording pipelines make (`timing/frames/`), depth
+from the tile buffer: the job's stores write it in place of colours.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vc4lab.debug.frame.places import NoSuchPlace
+from vc4lab.records.declarations import StoreGeneral
+from vc4lab.timing.frames.feed import FrameFeed
+from vc4lab.v3d.state.frame_mode import LANE_X, LANE_Y, ZS, Surface
+from vc4lab.v3d.tiles.collector import MAX_SURFACES
+from vc4lab.v3d.tiles.job import OP_STORE, OP_STORE_FULL, OP_WORDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+    from vc4lab.debug.frame.capture import CapturedFrame
+    from vc4lab.debug.frame.index import FrameJob
+    from vc4lab.timing.frames.frame import Frame
+    from vc4lab.v3d.state.frame_mode import FrameMode
+    from vc4lab.v3d.tiles.collector import Collector
+
+    Numbers = NDArray[np.int64]
+
+OVERLAYS = ("overdraw", "depth", "primitives", "wireframe")
+NOTHING = -1
+"""In `primitive_map`: no primitive is seen there."""
+_PRIMES = (73856093, 19349663, 83492791)
+_HASH = (1 << 31) - 1
+
+
+def overdraw(frame: CapturedFrame, draw: int) -> Numbers:
+    """How often each pixel's program has run, up to a draw: shape (height, width)."""
+    job = frame.job_of(draw)
+    work = _work(frame, job, draw)
+    width, height = job.size
+    places, _blocks = _pixels(work, "flags", width, height)
+    return np.bincount(places, minlength=width * height).reshape(height, width)
+
+
+def primitive_map(frame: CapturedFrame, draw: int) -> Numbers:
+    """A number for the primitive that passed the depth test last at each pixel; NOTHING: none.
+
+    It is the same for a primitive in all tiles. Programs that discard do not count as such.
+    """
+    job = frame.job_of(draw)
+    work = _work(frame, job, draw)
+    width, height = job.size
+    places, blocks = _pixels(work, "passed", width, height)
+    found = np.full(width * height, NOTHING, np.int64)
+    found[places] = _names(work)[blocks]  # of several the last one stays
+    return found.reshape(height, width)
+
+
+def depth_map(frame: CapturedFrame, draw: int) -> Numbers:
+    """Depth (24 bits) at each pixel after a draw; with four samples that of the first one."""
+    job = frame.job_of(draw)
+    width, height = job.size
+    surface = Surface(0, width, height, buffer=ZS)
+    stage = frame.stage
+    place = stage.free_memory(surface.pitch * height)
+    kept = stage.memory.read(place, surface.pitch * height)
+
+    def draw_depth(mode: FrameMode, collector: Collector) -> None:
+        _store_depth(collector, place)
+        stage.v3d.frames.draw(mode, collector)
+
+    stage.run(job.number, keep=draw, draw=draw_depth)
+    words = stage.memory.array(place, surface.pitch // 4 * height, "<u4").reshape(height, -1)[:, :width]
+    found = (words >> 8).astype(np.int64)
+    stage.memory.write(place, kept)
+    return found
+
+
+def overlay_picture(frame: CapturedFrame, name: str, draw: int | None = None) -> Image:
+    """An overlay as a picture; draw: the last that counts, None: all. Raises NoSuchPlace."""
+    from PIL import Image
+
+    number = len(frame.draws) if draw is None else draw
+    if name == "overdraw":
+        shades = _shades(overdraw(frame, number))
+    elif name == "depth":
+        shades = _near_is_bright(depth_map(frame, number))
+    elif name == "primitives":
+        shades = _colours(primitive_map(frame, number))
+    elif name == "wireframe":
+        shades = _edges(primitive_map(frame, number))
+    else:
+        raise NoSuchPlace(f"there is no overlay {name[:40]!r}, but {', '.join(OVERLAYS)}")
+    return Image.fromarray(shades)
+
+
+def _work(frame: CapturedFrame, job: FrameJob, draw: int) -> Frame:
+    """What drawing a job took, up to a draw."""
+    with FrameFeed(frame.stage.v3d) as feed:
+        frame.stage.run(job.number, keep=draw)
+        found = feed.take()
+    if not found or found[-1].lost:
+        raise NoSuchPlace(f"the work of job {job.number} of frame {frame.number} is too much to be recorded")
+    return found[-1]
+
+
+def _pixels(work: Frame, lanes: str, width: int, height: int) -> tuple[Numbers, Numbers]:
+    """Places (y * width + x) of the pixels of all blocks, in order, and the block of each."""
+    blocks = work.blocks
+    tiles = work.tiles[work.lists["tile"][work.list_of_block]]
+    x = tiles["x"].astype(np.int64) + (blocks["place"] & 255)
+    y = tiles["y"].astype(np.int64) + (blocks["place"] >> 8 & 255)
+    bits = blocks[lanes].astype(np.int64)[:, None] >> np.arange(16) & 1
+    columns, rows = x[:, None] + np.array(LANE_X), y[:, None] + np.array(LANE_Y)
+    inside = (bits == 1) & (columns < width) & (rows < height)
+    number = np.broadcast_to(np.arange(len(blocks))[:, None], inside.shape)
+    return (rows * width + columns)[inside], number[inside]
+
+
+def _names(work: Frame) -> Numbers:
+    """A number for the primitive of each block, made of its vertices and its draw."""
+    lists, owner = work.lists, work.list_of_block
+    counts = np.maximum(lists["primitives"], 1)
+    each = (lists["vertices"] // counts)[owner].astype(np.int64)
+    first = lists["first_vertex"][owner].astype(np.int64) + work.blocks["position"].astype(np.int64) * each
+    names = lists["draw"][owner].astype(np.int64) * 1000003
+    limit = max(len(work.vertices) - 1, 0)
+    for corner, prime in enumerate(_PRIMES):
+        vertex = np.zeros(len(owner), np.int64)
+        if len(work.vertices):
+            vertex = work.vertices[np.minimum(first + corner, limit)].astype(np.int64)
+        names ^= np.where(each > corner, (vertex + 1) * prime, 0)
+    without = each == 0  # coordinates stand in the list
+    return np.where(without, names ^ work.blocks["position"].astype(np.int64) * _PRIMES[0], names) & _HASH
+
+
+def _store_depth(collector: Collector, place: int) -> None:
+    """Let what a frame stores be its depth, at a guest address in raster order."""
+    context = collector.context
+    number = min(int(context.surface_count), MAX_SURFACES - 1)
+    payload = StoreGeneral.make(address=place, buffer=ZS)
+    ctypes.c_uint64.from_address(context.surfaces + 8 * number).value = payload.value
+    context.surface_count = number + 1
+    words: Any = (ctypes.c_int32 * (OP_WORDS * int(context.op_count))).from_address(context.ops)
+    ops = np.frombuffer(words, np.int32).reshape(-1, OP_WORDS)
+    stores = (ops[:, 0] == OP_STORE) | (ops[:, 0] == OP_STORE_FULL)
+    ops[stores, 0], ops[stores, 1] = OP_STORE, number
+
+
+def _shades(counts: Numbers) -> NDArray[np.uint8]:
+    """Counts from black over red and yellow to white; the scale is the highest count."""
+    scale = counts / max(int(counts.max()), 1)
+    parts = [np.clip(3 * scale - k, 0, 1) for k in range(3)]
+    return np.round(np.stack(parts, axis=-1) * 255).astype(np.uint8)
+
+
+def _near_is_bright(depths: Numbers) -> NDArray[np.uint8]:
+    """Depths as grey: what is near is bright, the farthest black; the range is that of the picture."""
+    low, high = int(depths.min()), int(depths.max())
+    seen = depths[depths < high]
+    top = int(seen.max()) if len(seen) else high
+    grey = np.where(depths >= high, 0.0, 255 - 205 * (depths - low) / max(top - low, 1))
+    return np.repeat(np.round(grey).astype(np.uint8)[..., None], 3, axis=2)
+
+
+def _colours(names: Numbers) -> NDArray[np.uint8]:
+    """Each primitive in a colour of its own."""
+    mixed = names * 2654435761 & 0xFFFFFF
+    parts = [64 + (mixed >> shift & 0xFF) * 3 // 4 for shift in (0, 8, 16)]
+    found = np.where(names[..., None] == NOTHING, 0, np.stack(parts, axis=-1))
+    return np.asarray(found).astype(np.uint8)
+
+
+def _edges(names: Numbers) -> NDArray[np.uint8]:
+    """White where a primitive ends to the right or below, on black."""
+    edge = np.zeros(names.shape, bool)
+    edge[:, :-1] |= names[:, :-1] != names[:, 1:]
+    edge[:-1] |= names[:-1] != names[1:]
+    return np.repeat((edge * np.uint8(255))[..., None], 3, axis=2)
