@@ -24,6 +24,7 @@ from vc4lab.debug.frame.texts import history_dict, history_lines, rgba
 from vc4lab.debug.frame.touch import DISCARDED, DRAWN, HIDDEN, STENCILLED, UNCOVERED
 from vc4lab.jobs.pictures import ordered
 from vc4lab.jobs.player import JobsPlayer
+from vc4lab.records.states import ConfigurationBits, GlShaderState, ViewportOffset
 
 DATA = Path(__file__).parents[1] / "data"
 RUNS = DATA / "vc4-jobs"
@@ -340,3 +341,18 @@ def test_overlays_as_pictures(tmp_path: Path) -> None:
     assert len(frame.overlay("overdraw", 0).getcolors()) == 1
     with pytest.raises(NoSuchPlace, match="no overlay 'x', but overdraw"):
         frame.overlay("x")
+
+
+def test_the_state_of_a_draw() -> None:
+    frame = looked("glmark2_ideas").frame()
+    records = frame.state(353)
+    assert {ConfigurationBits.id, GlShaderState.id, ViewportOffset.id} <= {one.id for one in records}
+    draw = frame.draws[352]
+    config = next(one for one in records if one.id == ConfigurationBits.id)
+    assert config.address == draw.where(ConfigurationBits.id)
+    assert config.payload is not None
+    assert config.payload.value == draw.config & 0xFFFFFF
+    assert len({one.records for one in frame.draws}) > 50
+    text = run("show", RUNS / "glmark2_ideas", "--frame", 3, "--draw", 353)
+    assert "Configuration bits" in text
+    assert text.count("draw ") == 1

@@ -63,7 +63,8 @@ def show(
         return
     if overlay is not None:
         raise failed("--overlay is a picture: --picture says where it is saved")
-    if draws or (draw is not None and is_capture(capture) and has_only_jobs(capture)):
+    is_queue = is_capture(capture) and not has_only_jobs(capture)
+    if draws or (draw is not None and not is_queue):
         _print_draws(capture, frame, draw)
         return
     if not is_capture(capture):
@@ -114,6 +115,7 @@ def _save_picture_after(
 def _print_draws(path: Path, number: int | None, draw: int | None) -> None:
     """The draws of frames, or one of each. Raises typer.Exit."""
     from vc4lab.cli.inside import looked_into
+    from vc4lab.records.control import format
 
     with looked_into(path) as found:
         frames = found.frames if number is None else [found.frame(number)]
@@ -122,6 +124,9 @@ def _print_draws(path: Path, number: int | None, draw: int | None) -> None:
             for one in frame.draws:
                 if draw in (None, one.number):
                     typer.echo(f"  {one.text()}")
+                if draw == one.number:
+                    for record in frame.state(draw):
+                        typer.echo(f"    {format(record)}")
 
 
 def _list_run(path: Path, number: int | None) -> None:

@@ -152,16 +152,20 @@ class JobsPlayer:
             self.begin(frame)
         result, before = FrameResult(), self._frames
         self._surface = self._shown = None
-        for place, event in enumerate(frame.events):
-            self.place = place
-            try:
-                self.do(event, result)
-            except CaptureError as error:
-                line = frame.lines[place] if place < len(frame.lines) else 0
-                raise CaptureError(error.code, error.text, frame.file, line) from None
+        for place in range(len(frame.events)):
+            self.step(frame, place, result)
         result.frames = self._frames - before
         result.image = self.picture()
         return result
+
+    def step(self, frame: JobsFrame, place: int, result: FrameResult) -> None:
+        """The event at a place of a frame. Raises CaptureError, which names its line."""
+        self.place = place
+        try:
+            self.do(frame.events[place], result)
+        except CaptureError as error:
+            line = frame.lines[place] if place < len(frame.lines) else 0
+            raise CaptureError(error.code, error.text, frame.file, line) from None
 
     def do(self, event: Event, result: FrameResult) -> None:
         """One event. Raises CaptureError."""

@@ -17,6 +17,7 @@ from vc4lab.debug.frame.places import NoSuchPlace, surface_place
 from vc4lab.debug.frame.stage import Stage
 from vc4lab.jobs.load import open_jobs
 from vc4lab.jobs.pictures import exchanged, is_blue_first, surface_picture
+from vc4lab.records.control import parse_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from vc4lab.debug.frame.vertex import VertexHistory
     from vc4lab.jobs.model import JobsCapture, JobsFrame, Shown
     from vc4lab.options import GpuOptions
+    from vc4lab.records.control import Record
 
 
 class Capture:
@@ -165,6 +167,14 @@ class CapturedFrame:
             return None
         image = surface_picture(self.stage.memory, job.colour)
         return exchanged(image) if image is not None and is_blue_first else image
+
+    def state(self, draw: int) -> list[Record]:
+        """The records of state in force at a draw. Raises NoSuchPlace."""
+        if not 1 <= draw <= len(self.draws):
+            raise NoSuchPlace(f"frame {self.number} has no draw {draw}: it has {len(self.draws)}")
+        one = self.draws[draw - 1]
+        self.stage.run(one.job)
+        return [parse_record(self.stage.memory.read, address) for address, _identity in one.records]
 
     def overlay(self, name: str, draw: int | None = None) -> Image:
         """How the frame was drawn, as a picture: see `overlays.OVERLAYS`. Raises NoSuchPlace."""

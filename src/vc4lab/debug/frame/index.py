@@ -6,12 +6,13 @@ list that was executed; both are numbered from 1 on in each frame.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import struct
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.codes import PrimitiveMode
-from vc4lab.records.control import RECORDS
+from vc4lab.records.control import RECORDS, STATE_SLOTS
 from vc4lab.v3d.cle.binning_context import DrawBinned
 from vc4lab.v3d.ptb.context import COUNTERS
 from vc4lab.v3d.state.frame_mode import COLOUR
@@ -20,7 +21,7 @@ from vc4lab.v3d.state.render_state import INDEX_8, INDEX_ARRAY
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vc4lab.v3d.events import ListBinned
+    from vc4lab.v3d.events import ListBinned, RecordsNoted
     from vc4lab.v3d.state.frame_mode import FrameMode, Surface
     from vc4lab.v3d.state.render_state import ShaderRecord
 
@@ -55,6 +56,8 @@ class FrameDraw:
     counts
         What became of its primitives, by the names in `ptb.context.COUNTERS`: left out (rejected: all
         vertices beyond a plane; degenerate; outside of all tiles), clipped, entries in tile lists.
+    records
+        Guest address and id of each record of state in force.
     """
 
     number: int
@@ -71,6 +74,11 @@ class FrameDraw:
     config: int
     shader: ShaderRecord | None
     counts: Mapping[str, int] = field(default_factory=dict)
+    records: tuple[tuple[int, int], ...] = ()
+
+    def where(self, record: int) -> int | None:
+        """The guest address of the record of state with an id that is in force; None: there is none."""
+        return next((address for address, identity in self.records if identity == record), None)
 
     def text(self) -> str:
         """The draw in one line."""
@@ -162,6 +170,36 @@ def shown_surface(surfaces: tuple[Surface, ...]) -> Surface | None:
         if one.buffer == COLOUR and one.address and one.width and one.height:
             return one
     return None
+
+
+class States:
+    """Which records of state are in force while binning lists are executed."""
+
+    def __init__(self) -> None:
+        self._notes: list[bytes] = []
+        self._known: dict[int, tuple[int, int]] = {}
+        """By kind of state."""
+
+    def note(self, event: RecordsNoted) -> None:
+        """Records were executed."""
+        if not event.thread:
+            self._notes.append(event.notes)
+
+    def of(self, draws: list[FrameDraw]) -> list[FrameDraw]:
+        """The draws of a flush with the records that were in force; notes before it are used up."""
+        executed = struct.unpack(f"<{len(data) // 4}I", data) if (data := b"".join(self._notes)) else ()
+        self._notes.clear()
+        found, waiting = [], list(reversed(draws))
+        for address, identity in zip(executed[::2], executed[1::2], strict=True):
+            slot = _SLOT_OF.get(identity)
+            if slot is not None:
+                self._known[slot] = address, identity
+            elif waiting and (address, identity) == (waiting[-1].address, waiting[-1].record):
+                found.append(replace(waiting.pop(), records=tuple(sorted(self._known.values()))))
+        return found + waiting[::-1]
+
+
+_SLOT_OF = {identity: slot for slot, identities in enumerate(STATE_SLOTS) for identity in identities}
 
 
 def draws_of(event: ListBinned, binning: int, first: int) -> list[FrameDraw]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.capture.pages import PAGE
 from vc4lab.debug.frame.checkpoint import Checkpoint, Counts
-from vc4lab.debug.frame.index import FrameDraw, FrameJob, draws_of, shown_surface
+from vc4lab.debug.frame.index import FrameDraw, FrameJob, States, draws_of, shown_surface
 from vc4lab.diagnostics import Reporter
 from vc4lab.jobs.model import Filled, JobBegun, PagesLoaded, Patched, Shown, Stored, Zeroed
 from vc4lab.jobs.player import FrameResult, JobsPlayer
@@ -26,7 +26,7 @@ from vc4lab.v3d.cle.binning_context import DrawBinned
 from vc4lab.v3d.events import Use
 
 if TYPE_CHECKING:
-    from vc4lab.jobs.model import Event, JobsCapture, JobsFrame
+    from vc4lab.jobs.model import JobsCapture, JobsFrame
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.core import V3D
     from vc4lab.v3d.events import FrameTiles, JobEnded, JobStarted, ListBinned, MemoryUse
@@ -68,6 +68,7 @@ class Stage:
         """The event in which the binning list at hand, the first one of a job, was started."""
         self._name = ""
         self._pending: list[FrameDraw] = []
+        self._states = States()
         self._grid = 0, 0
         """Of the binning list that was flushed last, in tiles."""
         self._indexing = False
@@ -109,8 +110,8 @@ class Stage:
         for one in self._before:
             if one.start is not None:
                 self.player.begin(one)
-            for event in one.events:
-                self._do(event)
+            for place in range(len(one.events)):
+                self._do(one, place)
         if self.frame.start is not None:
             self.player.begin(self.frame)
 
@@ -118,9 +119,11 @@ class Stage:
         self._enter()
         self._indexing = True
         self.on_binned = self._binned
+        heard = self.v3d.listeners.records_noted.subscribe(self._states.note)
         try:
             self._run(None, Counts())
         finally:
+            heard.close()
             self._indexing, self.on_binned = False, None
 
     def _checkpoint(self) -> None:
@@ -225,7 +228,7 @@ class Stage:
         try:
             for place in range(first, end):
                 self._event = place
-                self._do(self.frame.events[place])
+                self._do(self.frame, place)
         finally:
             self._unpatch()
 
@@ -234,8 +237,9 @@ class Stage:
             self.on_binned(event, self._draws_binned + 1)
             self._draws_binned += len(event.draws) // DrawBinned.size
 
-    def _do(self, event: Event) -> None:
-        """One event of a frame; check sums are not computed."""
+    def _do(self, frame: JobsFrame, place: int) -> None:
+        """An event of a frame; check sums are not computed."""
+        event = frame.events[place]
         match event:
             case Stored():
                 return
@@ -249,7 +253,7 @@ class Stage:
                 self._writes(address, len(data))
             case _:
                 pass
-        self.player.do(event, FrameResult())
+        self.player.step(frame, place, FrameResult())
 
     # -- what the V3D does ---------------------------------------------------------------------------
 
@@ -286,7 +290,7 @@ class Stage:
         self._grid = event.tiles
         if not self._pending:
             self._job_begun = self._begun
-        self._pending += draws_of(event, self._binnings, first)
+        self._pending += self._states.of(draws_of(event, self._binnings, first))
 
     def _draw(self, draw: Drawing, mode: FrameMode, collector: Collector) -> None:
         """The tiles of a job."""

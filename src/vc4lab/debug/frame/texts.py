@@ -6,7 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.debug.frame.touch import DRAWN, UNCOVERED, Touch, state_dict
+from vc4lab.debug.frame.touch import DRAWN, HIDDEN, STENCILLED, UNCOVERED, Touch, state_dict
+from vc4lab.records.states import ConfigurationBits
 from vc4lab.v3d.golden import tlb
 
 if TYPE_CHECKING:
@@ -92,6 +93,10 @@ def touch_lines(touch: Touch, *, is_blue_first: bool) -> Iterator[str]:
     facing = ", faces backwards" if block.reverse else ""
     samples = f", samples {block.samples:04b}" if len(before.colours) > 1 else ""
     yield f"  fragment depth {block.depth:06x}, W {block.w:.7g}{samples}{facing}"
+    if touch.outcome in (HIDDEN, STENCILLED):
+        address = touch.draw.where(ConfigurationBits.id) if touch.draw is not None else None
+        where = "" if address is None else f" at 0x{address:08x}"
+        yield f"  record   96{where}: {ConfigurationBits(touch.config & 0xFFFFFF).text()}"
     if block.varyings:
         yield "  varyings " + ", ".join(f"{one:.6g}" for one in block.varyings)
     for one, source in list(zip(block.texels, touch.sources, strict=True))[:MOST_TEXELS]:
