@@ -9,6 +9,7 @@ from tests.support.jobs import Job, nv_vertex, viewport
 from vc4lab.jobs.model import JobsCapture
 from vc4lab.jobs.recorder import JobsRecorder
 from vc4lab.records.control import build
+from vc4lab.records.texture import TextureConfig, Wrap
 from vc4lab.v3d.core import V3D
 
 SIZE = 80
@@ -51,6 +52,43 @@ DRAWS = (
 """Depth, program and uniforms of each."""
 
 
+COPYING = (
+    "mov r0, vary ; nop\n fmul r0, r0, ra15\n fadd r0, r0, r5\n mov r1, vary ; nop\n fmul r1, r1, ra15\n"
+    "fadd r1, r1, r5\n mov t0t, r1\n mov t0s, r0\n nop ; nop ; ldtmu0\n" + START + "mov tlbc, r4 ; nop" + END
+)
+"""The colour is a texel's."""
+T_FORMAT = 1
+WINDOW = 64
+"""Edge of the texture in pixels."""
+
+
+def copied() -> JobsCapture:
+    """One frame of two jobs: the first draws a triangle into a texture, the second copies it, turned."""
+    job = Job(width=WINDOW, height=WINDOW)
+    texture, surface = job.room(4 * WINDOW * WINDOW), job.room(4 * WINDOW * WINDOW)
+    corners = b"".join(nv_vertex(*place, 0.5, 1.0) for place in ((3, 5), (60.3, 9.2), (20.7, 58)))
+    first = _drawn(job, PLAIN, struct.pack("<I", 0xFF00AA33), corners, 0)
+    whole = (0, 0, 0.0, 1.0), (128, 0, 2.0, 1.0), (0, 128, 0.0, -1.0)  # t runs upward
+    corners = b"".join(nv_vertex(x, y, 0.5, 1.0, s, t) for x, y, s, t in whole)
+    config = TextureConfig(base=texture, width=WINDOW, height=WINDOW, wrap_s=Wrap.CLAMP, wrap_t=Wrap.CLAMP)
+    second = _drawn(job, COPYING, struct.pack("<4I", *config.parameters()), corners, 2)
+    v3d, recorder = V3D(job.memory), JobsRecorder(JobsCapture("made", "copy"))
+    recorder.attach(v3d)
+    for body, target, tiling in ((first, texture, T_FORMAT), (second, surface, 0)):
+        start, end, lists = job.binning(viewport(job, BOTH_FACES | ALWAYS << 12) + body)
+        job.run(v3d, (start, end), job.rendering(lists, target, CLEAR, tiling=tiling))
+    recorder.frame(1, lambda: None)
+    recorder.close()
+    return recorder.capture
+
+
+def _drawn(job: Job, program: str, uniforms: bytes, corners: bytes, varyings: int) -> bytes:
+    """Records that draw a triangle."""
+    shape = 1, 12 + 4 * varyings, len(uniforms) // 4, varyings
+    record = struct.pack("<BBBBIII", *shape, job.program(program), job.put(uniforms), job.put(corners))
+    return build(65, address=job.put(record)) + build(33, mode=4, length=3, first=0)
+
+
 def scene(multisample: bool) -> JobsCapture:
     """One frame of `DRAWS`, each a triangle over the same pixels, captured."""
     job = Job(width=SIZE, height=SIZE, tile=(32, 32) if multisample else (64, 64))
@@ -58,11 +96,7 @@ def scene(multisample: bool) -> JobsCapture:
     body = viewport(job, config)
     for depth, program, uniforms in DRAWS:
         corners = b"".join(nv_vertex(*place, depth, 1.0) for place in ((3, 5), (77.3, 11.2), (20.7, 75)))
-        words = struct.pack(f"<{len(uniforms)}I", *uniforms)
-        record = struct.pack(
-            "<BBBBIII", 1, 12, len(uniforms), 0, job.program(program), job.put(words), job.put(corners)
-        )
-        body += build(65, address=job.put(record)) + build(33, mode=4, length=3, first=0)
+        body += _drawn(job, program, struct.pack(f"<{len(uniforms)}I", *uniforms), corners, 0)
     mode = {"multisample": int(multisample)}
     start, end, lists = job.binning(body, **mode)
     surface = job.room(4 * SIZE * SIZE)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tests.debug.frame_scene import CLEAR, DRAWS, scene
+from tests.debug.frame_scene import CLEAR, DRAWS, copied, scene
 from tests.jobs.test_boot_captures import captured
 from typer.testing import CliRunner
 
@@ -20,7 +20,7 @@ from vc4lab.cli.main import app
 from vc4lab.debug.frame.capture import Capture, CapturedFrame
 from vc4lab.debug.frame.overlays import NOTHING, OVERLAYS, depth_map, overdraw, primitive_map
 from vc4lab.debug.frame.places import NoSuchPlace
-from vc4lab.debug.frame.texts import history_dict, history_lines, rgba
+from vc4lab.debug.frame.texts import followed_lines, history_dict, history_lines, rgba
 from vc4lab.debug.frame.touch import DISCARDED, DRAWN, HIDDEN, STENCILLED, UNCOVERED
 from vc4lab.jobs.pictures import ordered
 from vc4lab.jobs.player import JobsPlayer
@@ -356,3 +356,28 @@ def test_the_state_of_a_draw() -> None:
     text = run("show", RUNS / "glmark2_ideas", "--frame", 3, "--draw", 353)
     assert "Configuration bits" in text
     assert text.count("draw ") == 1
+
+
+def test_a_copy_is_followed_to_the_draw_that_made_the_texel() -> None:
+    frame = Capture(copied()).frame()
+    assert [len(job.draws) for job in frame.jobs] == [1, 1]
+    for x, y in ((25, 40), (2, 61), (30, 33)):
+        history = frame.pixel(x, y)
+        (touch,) = (one for one in history.touches if one.outcome != UNCOVERED)
+        assert touch.draw is not None
+        assert touch.draw.number == 2
+        (source,) = touch.sources
+        assert source is not None
+        assert (source.column, source.row, source.is_filtered) == (x, 63 - y, False)
+        made = frame.follow(history, source)
+        assert made is not None
+        assert (made.job.number, made.x, made.y) == (1, x, 63 - y)
+        assert made.final == history.final == touch.block.texels[0].words[0]
+        covering = [one.draw.number for one in made.touches if one.outcome == DRAWN and one.draw is not None]
+        assert covering == ([1] if made.final != CLEAR else [])
+        lines = list(followed_lines(frame, history))
+        assert any("job 1, pixel" in line for line in lines)
+        assert history_dict(history)["touches"][0]["texels"][0]["source"]["row"] == 63 - y
+    assert frame.pixel(25, 40).final == 0xFF00AA33
+    assert np.array_equal(array(frame, 1), array(frame, 1))
+    assert frame.job_of(1).number == 1
