@@ -84,7 +84,7 @@ class Stage:
         self._start: Checkpoint | None = None
         """The beginning of the frame; None: the frames before have to run again."""
         self._middle: dict[int, Checkpoint] = {}
-        """The moment before the job that was asked for last, by its number."""
+        """The moments before the jobs that were asked for last, by their numbers."""
         self.on_binned: Callable[[ListBinned, int], object] | None = None
         """Called with what each flush has binned and the number of its first draw, which costs time."""
         self._instead: tuple[int, Drawing] | None = None
@@ -144,18 +144,30 @@ class Stage:
         if job is None or self._start is None or not self._is_apart(job):
             self._rewind()
             return Counts()
-        known = self._middle.get(job)
+        nearest = max((number for number in self._middle if number <= job), default=0)
+        known = self._middle.get(nearest)
         if known is not None:
             known.restore(self.player, self.frame.file)
+        else:
+            self._rewind()
+        if nearest == job and known is not None:
             return known.counts
-        self._rewind()
         before = self.jobs[job - 2]
-        self._play(Counts(), before.place + 1)
+        self._play(known.counts if known is not None else Counts(), before.place + 1)
         draws = sum(len(one.draws) for one in self.jobs[: job - 1])
         counts = Counts(before.place + 1, self._binnings, draws, job - 1)
-        made = Checkpoint.of(self.player, counts, sorted(self._ranges))
-        self._middle = {} if made is None else {job: made}
+        self._keep_moment(job, counts)
         return counts
+
+    def _keep_moment(self, job: int, counts: Counts) -> None:
+        """Keep the moment before a job, in place of the oldest if there is no room."""
+        made = Checkpoint.of(self.player, counts, sorted(self._ranges))
+        if made is None:
+            return
+        most = MOST_KEPT // max(sum(size for _address, size in self._ranges), 1)
+        while self._middle and len(self._middle) >= max(most, 1):
+            del self._middle[next(iter(self._middle))]
+        self._middle[job] = made
 
     def _is_apart(self, job: int) -> bool:
         """Whether all of a job comes after those before it; the first one has nothing before."""
