@@ -192,6 +192,10 @@ class Hardware:
         except StrictStop:
             return
 
+    def _report_of_core(self, code: str, text: str, address: int) -> None:
+        """A core does something else than the program may want. Raises StrictStop."""
+        self.reporter.report(code, text, address=address, block="cpu")
+
     # -- putting it together -----------------------------------------------------------------------
 
     def _make_blocks(self) -> None:
@@ -408,7 +412,7 @@ class Hardware:
                     cycles=lambda: self.clock.now * board.arm_clock // NANOSECONDS,
                     time_polled=self.bus.time_polled,
                     code_changed=cores.code_maintained,
-                    report=self.report,
+                    report=self._report_of_core,
                     forgiving=self.forgiving,
                     bus=self.bus.address,
                     events=cores.events.address,
