@@ -7,6 +7,7 @@ distance to keep.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -98,11 +99,13 @@ class Blocks:
         done = [self._scheduled(number, limits[number]) for number in range(len(limits))]
         for _ in range(1 if is_careful else ROUNDS):
             layout = self._laid_out(done)
-            close = None if is_careful else self._too_close(layout)
-            if close is None:
+            close = [] if is_careful else self._too_close(layout)
+            if not close:
                 return layout
-            if not self._part(close, layout, limits, done):
-                return None
+            changed: set[int] = set()
+            for pair in close:
+                if not self._part(pair, layout, limits, done, changed):
+                    return None
         return None
 
     # ---------------------------------------------------------------- one block
@@ -132,10 +135,9 @@ class Blocks:
         """
         if len(found.words) == len(old.words) or stretch.stop == len(self._words):
             return found
-        if stretch.branch is None and stretch.ends is None:
-            return old
         found.pad(len(old.words))
-        return found
+        falls = stretch.branch is None and stretch.ends is None
+        return old if falls and _cost(found.words) >= _cost(old.words) else found
 
     def _limits(self, number: int, is_careful: bool) -> Limits:
         """What a block keeps to because of neighbours that are not known."""
@@ -175,23 +177,30 @@ class Blocks:
                     layout.words[at] = branch.replace(immediate=distance & 0xFFFFFFFF).encode()
         return layout
 
-    def _too_close(self, layout: Layout) -> Pair | None:
-        """Two instructions that a hazard wants further apart, in blocks that were arranged."""
-        for part in parts(layout.words):
-            for pair in pairs(part):
-                if any(self._is_free(layout, at) for at in (pair.before, pair.after)):
-                    return pair
-        return None
-
-    def _is_free(self, layout: Layout, at: int) -> bool:
-        return not self._flow.stretches[self._stretch_at(layout, at)].kept
+    def _too_close(self, layout: Layout) -> list[Pair]:
+        """Instructions that a hazard wants further apart, one of them in a block that was arranged."""
+        return [
+            pair
+            for part in parts(layout.words)
+            for pair in pairs(part)
+            if any(
+                not self._flow.stretches[self._stretch_at(layout, at)].kept
+                for at in (pair.before, pair.after)
+            )
+        ]
 
     def _stretch_at(self, layout: Layout, at: int) -> int:
-        starts = [layout.moved[stretch.start] for stretch in self._flow.stretches]
-        return max(number for number, start in enumerate(starts) if start <= at)
+        return bisect_right(self._flow.stretches, at, key=lambda one: layout.moved[one.start]) - 1
 
-    def _part(self, pair: Pair, layout: Layout, limits: list[Limits], done: list[Placed]) -> bool:
-        """Schedule one of two blocks again, so that they are further apart; whether one can be."""
+    def _part(
+        self, pair: Pair, layout: Layout, limits: list[Limits], done: list[Placed], changed: set[int]
+    ) -> bool:
+        """Schedule one of two blocks again, so that they are further apart; whether one can be.
+
+        changed: blocks for which that was done, so that the layout no longer holds for them.
+        """
+        if {self._stretch_at(layout, at) for at in (pair.before, pair.after)} & changed:
+            return True
         more = pair.hazard.distance - pair.distance
         found: list[tuple[int, int, Limits, Placed]] = []
         for at, kind in ((pair.before, pair.hazard.producer), (pair.after, pair.hazard.consumer)):
@@ -213,6 +222,7 @@ class Blocks:
         if not found:
             return False
         _, number, limits[number], done[number] = min(found, key=lambda one: one[:2])
+        changed.add(number)
         return True
 
 

@@ -266,6 +266,8 @@ def _packing(add: Alu, mul: Alu) -> tuple[int, int, int] | None:
         return 0, 0, 0
     if len({int(one.pm) for one in needs}) > 1 or (add.pack and mul.pack):
         return None
+    if any(one.pack and one.pm and not one.op_mul for one in needs):
+        return None  # without effect there, but not here
     unpacks = {int(one.unpack) for one in needs if one.unpack}
     if len(unpacks) > 1:
         return None

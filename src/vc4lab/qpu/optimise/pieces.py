@@ -146,19 +146,18 @@ def _is_partial(word: int) -> bool:
 
 @lru_cache(maxsize=16384)
 def is_odd(word: int) -> bool:
-    """Whether what an instruction gives depends on what was before in ways that no register shows: an
-    ALU without an operation has a target or sets flags, or an operand is of no register.
+    """Whether what an instruction gives depends on what was before in ways that no register shows: the
+    mul ALU without an operation has a target, flags are set of nothing, or an operand is of no register.
     """
     alu = Instruction.decode(word)
     if not isinstance(alu, Alu):
         return False
-    add, mul = (alu.op_add, alu.waddr_add), (alu.op_mul, alu.waddr_mul)
-    if any(not op and address != Write.NOP for op, address in (add, mul)):
+    if not alu.op_mul and alu.waddr_mul != Write.NOP and alu.cond_mul != Condition.NEVER:
         return True
     if alu.sf and not alu.op_add and not alu.op_mul:
         return True
     add_b = alu.add_a if alu.op_add in ONE_OPERAND_ADD_OPS else alu.add_b
-    halves = (
+    operations = (
         (alu.op_add, alu.add_a, add_b, alu.waddr_add, alu.op_add in _NOUGHT_ADD),
         (alu.op_mul, alu.mul_a, alu.mul_b, alu.waddr_mul, alu.op_mul == MulOp.V8SUBS),
     )
@@ -167,7 +166,7 @@ def is_odd(word: int) -> bool:
         and not (is_nought and a == b)
         and not (address in _IGNORED and not alu.sf)
         and _of_nothing(alu, a, b)
-        for op, a, b, address, is_nought in halves
+        for op, a, b, address, is_nought in operations
     )
 
 
@@ -207,7 +206,7 @@ def split(word: int) -> tuple[int, ...]:
         signals = (with_signal(NOP_WORD, alu.signal),)
         alu = alu.replace(signal=Signal.NONE)
     elif alu.signal not in _PLAIN:
-        return (word,)
+        return (alu.encode(),)
     halves = _halves(alu)
     return (*halves, *signals)
 
@@ -229,6 +228,10 @@ def _without_unused_ports(alu: Alu) -> Alu:
         alu = alu.replace(unpack=0)
     if alu.pm and not alu.op_mul:
         alu = alu.replace(pack=0)
+    if not alu.op_add:
+        alu = alu.replace(waddr_add=Write.NOP, cond_add=Condition.NEVER, add_a=0, add_b=0)
+    if not alu.op_mul:
+        alu = alu.replace(waddr_mul=Write.NOP, cond_mul=Condition.NEVER, mul_a=0, mul_b=0)
     return alu
 
 
