@@ -9,10 +9,11 @@ if TYPE_CHECKING:
 
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.kernels import Kernel
+    from vc4lab.kernels.python import qpu_kernel
     from vc4lab.linux.running import Linux
     from vc4lab.soc.machine import Machine
 
-__all__ = ["DrmDevice", "Kernel", "Linux", "Machine", "__version__", "examples"]
+__all__ = ["DrmDevice", "Kernel", "Linux", "Machine", "__version__", "examples", "qpu_kernel"]
 __version__ = "0.1.0"
 
 
@@ -34,6 +35,10 @@ def __getattr__(name: str) -> Any:
         from vc4lab.linux.running import Linux
 
         return Linux
+    if name == "qpu_kernel":
+        from vc4lab.kernels.python import qpu_kernel
+
+        return qpu_kernel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

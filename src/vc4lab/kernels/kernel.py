@@ -13,7 +13,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from vc4lab.diagnostics import Reporter, Severity
 from vc4lab.files import read_file
@@ -21,7 +21,7 @@ from vc4lab.kernels.interface import TYPES, Argument, Interface, InterfaceError,
 from vc4lab.qpu.text.assembler import Assembly, assemble
 from vc4lab.qpu.text.syntax import MAX_SOURCE
 from vc4lab.ranges import QPU_COUNT
-from vc4lab.v3d.user_programs.experiment import Experiment, Report
+from vc4lab.v3d.user_programs.experiment import Experiment, Report, uniforms_address
 
 if TYPE_CHECKING:
     import numpy
@@ -33,6 +33,16 @@ if TYPE_CHECKING:
 MOST_BYTES = 512 << 20
 """Bytes of one array."""
 Number: TypeAlias = "int | float"
+
+
+class Program(NamedTuple):
+    """What a kernel runs. text: its source, read from `path`; assembly: None of bare words."""
+
+    path: Path
+    text: str
+    code: bytes
+    assembly: Assembly | None
+    interface: Interface
 
 
 class KernelError(Exception):
@@ -71,18 +81,16 @@ class Kernel:
         engine: str = "jit",
         threads: int | None = None,
     ) -> None:
-        text = ""
-        self.path = Path("kernel")
-        self.assembly: Assembly | None = None
+        text, path = "", Path("kernel")
+        assembly: Assembly | None = None
         if isinstance(source, str | os.PathLike):
             text = _text(source)
             if not isinstance(source, str) or "\n" not in source:
-                self.path = Path(source)
-            self.assembly = assemble(text)
-            self.code = self.assembly.bytes
+                path = Path(source)
+            assembly = assemble(text)
+            code = assembly.bytes
         else:
-            self.code = b"".join(int(word).to_bytes(8, "little") for word in source)
-        self.text = text
+            code = b"".join(int(word).to_bytes(8, "little") for word in source)
         lines = interface.splitlines()
         declared = "".join(f"# {line.lstrip('#/; ')}\n" for line in lines) or text
         found = parse(declared)
@@ -90,9 +98,29 @@ class Kernel:
             raise InterfaceError(
                 "the source has no line `# kernel NAME(ARGUMENTS)`, and no interface was given"
             )
-        self.interface: Interface = found
+        self._program = Program(path, text, code, assembly, found)
         self.engine, self.threads = engine, threads
         self.report: Report | None = None
+
+    @property
+    def program(self) -> Program:
+        """What is run."""
+        return self._program
+
+    @property
+    def interface(self) -> Interface:
+        """What it takes and gives."""
+        return self.program.interface
+
+    @property
+    def code(self) -> bytes:
+        """Its words."""
+        return self.program.code
+
+    @property
+    def assembly(self) -> Assembly | None:
+        """Its words with their source lines; None of bare words."""
+        return self.program.assembly
 
     def __repr__(self) -> str:
         return f"<Kernel {self.interface}: {len(self.code) // 8} instructions>"
@@ -136,7 +164,7 @@ class Kernel:
         if self.assembly is None:
             source = Source(Path(self.interface.name), self.code)
         else:
-            source = Source.of(self.path, self.assembly, text=self.text)
+            source = Source.of(self.program.path, self.assembly, text=self.program.text)
         return Session(experiment, source, qpus, call.streams())
 
     def _run(self, values: Sequence[Any], named: dict[str, Any], qpus: int, timing: Any) -> Any:
@@ -265,7 +293,8 @@ class _Call:
         return number
 
     def _value(self, text: str, qpu: int = 0) -> Number:
-        return value_of(text, {**self.names, "qpu": qpu}, self.lengths)
+        names = {**self.names, "qpu": qpu, "uniforms": uniforms_address(qpu)}
+        return value_of(text, names, self.lengths)
 
     def streams(self) -> list[str]:
         """The uniforms of each QPU, as `Experiment.run` takes them."""

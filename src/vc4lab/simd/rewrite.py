@@ -306,13 +306,18 @@ def _nested_code(code: CodeType, name: str) -> CodeType:
     return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
 
 
-def rewrite(function: FunctionType) -> FunctionType:
-    """The stageable version of `function`, with the same globals, cells and defaults."""
-    from vc4lab.simd import control
+def rewrite(function: FunctionType, runtime: object = None) -> FunctionType:
+    """The stageable version of `function`, with the same globals, cells and defaults.
+
+    runtime: what its statements call (`If`, `While`, `For` and so on); None: `control`, which writes
+    native code.
+    """
+    if runtime is None:
+        from vc4lab.simd import control as runtime
 
     code = _rewritten_code(function)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells[RUNTIME] = CellType(control)
+    cells[RUNTIME] = CellType(runtime)
     closure = tuple(cells[name] for name in code.co_freevars)
     made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__ = function.__kwdefaults__

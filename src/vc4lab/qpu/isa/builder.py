@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, LINK_OFFSET, NOP_WORD
-from vc4lab.qpu.isa.operations import SMALL_IMMEDIATES, BranchCondition, Condition, Signal
+from vc4lab.qpu.isa.operations import SMALL_IMMEDIATES, BranchCondition, Condition, LoadMode, Signal
 from vc4lab.qpu.isa.registers import Read, Write
 
 SMALL_IMMEDIATE_CODES: dict[int, int] = {
@@ -45,6 +45,10 @@ class Half(NamedTuple):
     b: int
     address: int = _NO_WRITE
     condition: int = Condition.ALWAYS
+
+    def through(self, old: int, new: int) -> Half:
+        """The same operation with operands read through another file."""
+        return self._replace(a=new if self.a == old else self.a, b=new if self.b == old else self.b)
 
 
 _IDLE = Half(0, 0, 0, _NO_WRITE, Condition.NEVER)
@@ -100,6 +104,12 @@ def load_immediate(word: int, address: int, *, swap: bool = False) -> int:
         | _NO_WRITE << 32
         | word & 0xFFFFFFFF
     )
+
+
+def semaphore(number: int, address: int, *, acquires: bool, swap: bool = False) -> int:
+    """Wait for one of 16 semaphores, or release it; the number goes into a register, too."""
+    word = load_immediate(number | acquires << 4, address, swap=swap)
+    return word | LoadMode.SEMAPHORE << 57
 
 
 def branch(condition: BranchCondition, index: int, target: int) -> int:

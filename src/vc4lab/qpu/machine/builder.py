@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 
 from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES
-from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp
+from vc4lab.qpu.isa.operations import AddOp, BranchCondition, Condition, MulOp
 from vc4lab.qpu.isa.registers import SFU_WRITES
 from vc4lab.qpu.machine.code import Block, Const, Flags, Op, Operand, Reg, StreamWord, Wants
 
@@ -24,6 +24,33 @@ OPPOSITE = {
     Condition.CS: Condition.CC,
     Condition.CC: Condition.CS,
 }
+BRANCHES = {
+    Condition.ZS: BranchCondition.ANY_ZS,
+    Condition.ZC: BranchCondition.ANY_ZC,
+    Condition.NS: BranchCondition.ANY_NS,
+    Condition.NC: BranchCondition.ANY_NC,
+    Condition.CS: BranchCondition.ANY_CS,
+    Condition.CC: BranchCondition.ANY_CC,
+}
+"""What a branch asks of all lanes to be taken if one of them wants it, by the lanes that do."""
+EVERY = {lanes: BranchCondition(found - 2) for lanes, found in BRANCHES.items()}
+"""Likewise if all of them want it."""
+
+COMPARISONS: dict[str, tuple[str, bool, Condition]] = {
+    # operation whose flags say it, whether its operands change places, the lanes where it holds
+    "flt": ("fmax", True, Condition.CS),
+    "fge": ("fmax", True, Condition.CC),
+    "feq": ("fsub", False, Condition.ZS),
+    "fne": ("fsub", False, Condition.ZC),
+    "ilt": ("max", True, Condition.CS),
+    "ige": ("max", True, Condition.CC),
+    "ult": ("sub", False, Condition.CS),
+    "uge": ("sub", False, Condition.CC),
+    "ieq": ("sub", False, Condition.ZS),
+    "ine": ("sub", False, Condition.ZC),
+}
+"""The C flag of max is a > b, exactly; fsub gives 0 for equal numbers, and for those whose
+difference is denormal."""
 
 
 class Builder:
@@ -241,3 +268,7 @@ def as_float(constant: Const) -> float:
     """The float that a constant's bits are."""
     value: float = struct.unpack("<f", struct.pack("<I", constant.word))[0]
     return value
+
+
+MUL_PIECE = Const(24)
+"""Bits of the operands of the multiplier."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from vc4lab.qpu.isa.operations import AddOp, Condition, MulOp, Signal
+from vc4lab.qpu.isa.operations import AddOp, BranchCondition, Condition, MulOp, Signal
 
 
 class Wants(Enum):
@@ -153,6 +153,8 @@ class Op:
         It is an address of memory, for the texture unit.
     loads
         The word that it loads: an instruction of its own, a load immediate; else None.
+    semaphore
+        The semaphore that it waits for (0 to 15) or releases (~0 to ~15): an instruction of its own.
     is_clamp
         Its constant must be a small immediate: that is how the kernel knows a clamp.
     """
@@ -182,6 +184,7 @@ class Op:
         "request",
         "rotate",
         "second",
+        "semaphore",
         "sets",
         "signal",
         "soft",
@@ -230,6 +233,7 @@ class Op:
         self.is_done = False
         self.stays = False
         self.loads: int | None = None
+        self.semaphore: int | None = None
         self.is_clamp = False
         self.is_look_up = False
         # of the scheduler
@@ -265,6 +269,13 @@ class Request:
         self.sent = 0
 
 
+class Branch(NamedTuple):
+    """The condition of a branch. flags: those that it asks; None: it is always taken."""
+
+    condition: BranchCondition
+    flags: Flags | None
+
+
 @dataclass(eq=False)
 class Block:
     """Operations in the order in which they were made, and where it goes on.
@@ -272,31 +283,35 @@ class Block:
     Attributes
     ----------
     repeats
-        Of the last block of a loop: number of the block where it begins, and the flags by which
-        lanes want that.
-    begins_loop
+        Of the last block of a loop: number of the block where it begins.
+    skips
+        Of a block after which others may be left out: number of the block where it then goes on.
+    branch
+        When it does one of the two.
+    is_target
         Whether branches come to its beginning.
     """
 
     number: int
     ops: list[Op] = field(default_factory=list)
     repeats: int | None = None
-    repeat_flags: Flags | None = None
-    repeat_condition: int = 0
-    begins_loop: bool = False
+    skips: int | None = None
+    branch: Branch | None = None
+    is_target: bool = False
     loops: tuple[int, ...] = ()
     """The first blocks of the loops around it, the outer ones first."""
     switch: Signal | None = None
     """Of a part of a program with two threads: how it is left for the other one."""
     follows_switch: bool = False
     variables: list[Reg] = field(default_factory=list)
-    """Of the last block of a loop: its variables, whose places are kept up to here."""
+    """Of the last block of a loop or of a condition: its variables, whose places are kept up to here."""
 
 
 class TooComplex(Exception):  # noqa: N818 - a fact about the shader
-    """A shader that does not fit the QPU. code: a diagnostic."""
+    """A shader that does not fit the QPU. code: a diagnostic; line: of the source, 0 if unknown."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, line: int = 0) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+        self.line = line

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from vc4lab.qpu.isa.hazards import SFU
-from vc4lab.qpu.isa.registers import SFU_WRITES
+from vc4lab.qpu.isa.hazards import SFU, UNIFORM_POINTER
+from vc4lab.qpu.isa.registers import SFU_WRITES, Write
 from vc4lab.qpu.machine.code import Block, Op, Reg, Request, Wants
 
 SAMPLE_HEIGHT = 20
@@ -93,7 +93,7 @@ def _edges_of(op: Op, inside: set[Op]) -> None:
                     if reader.flags is not op.sets:
                         add(reader, 0)
     for other in op.after:
-        add(other, 1)
+        add(other, UNIFORM_POINTER if other.target == Write.UNIFORMS_ADDRESS else 1)
     for other in op.together:
         add(other, 0)
     if op.request is not None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES, Half, alu, load_immediate
+from vc4lab.qpu.isa.builder import SMALL_IMMEDIATE_CODES, Half, alu, load_immediate, semaphore
 from vc4lab.qpu.isa.operations import AddOp, Mux, Signal
 from vc4lab.qpu.isa.registers import Read as Address
+from vc4lab.qpu.isa.registers import Write as WriteAddress
 from vc4lab.qpu.machine.code import Const, Op, Read, Reg, Streamed, StreamWord
 
 R0, R4, R5 = 64, 68, 69
@@ -48,8 +49,8 @@ class Slot:
     """An instruction. -1: not chosen."""
 
     __slots__ = (
-        "add", "has_look_up", "immediate", "is_sealed", "loads", "mul", "ops", "pack", "peripheral",
-        "pm", "raddr_a", "raddr_b", "reads", "rotate", "set_flags", "signal", "swap", "takes",
+        "add", "alone", "has_look_up", "immediate", "is_sealed", "loads_to", "mul", "ops", "pack",
+        "peripheral", "pm", "raddr_a", "raddr_b", "reads", "rotate", "set_flags", "signal", "swap", "takes",
         "uniform", "unpack",
     )  # fmt: skip
 
@@ -74,14 +75,15 @@ class Slot:
         self.peripheral = False
         self.has_look_up = False
         """An address for memory: the kernel wants no small immediate beside it."""
-        self.loads: Op | None = None
-        """A load immediate: nothing else is in the instruction."""
+        self.alone: Op | None = None
+        """A load immediate or a semaphore: nothing else is in the instruction."""
+        self.loads_to = int(WriteAddress.NOP)
         self.ops: list[Op] = []
 
     def word(self) -> int:
         """The instruction."""
-        if self.loads is not None:
-            return _load(self.loads)
+        if self.alone is not None:
+            return self._alone(self.alone)
         signal = Signal.NONE if self.signal is None else self.signal
         raddr_b = self.raddr_b
         if self.immediate >= 0 or self.rotate:
@@ -99,6 +101,14 @@ class Slot:
             pack=self.pack,
             unpack=self.unpack,
         )
+
+    def _alone(self, op: Op) -> int:
+        swap = self.swap == 1
+        if op.semaphore is not None:
+            number = op.semaphore
+            return semaphore(number & 15, self.loads_to, acquires=number >= 0, swap=swap)
+        assert op.loads is not None
+        return load_immediate(op.loads, self.loads_to, swap=swap)
 
     # ---------------------------------------------------------------- operands
 
@@ -228,6 +238,22 @@ class Slot:
             return None
         return Plan(is_add, code, tuple(muxes), raddr_a, raddr_b, immediate, uniform, pm, unpack, reads)
 
+    def flip(self) -> bool:
+        """Read the stream that an operation reads through the other file; whether that is possible."""
+        if self.uniform is not None or self.unpack or self.immediate >= 0 or self.rotate:
+            return False
+        if self.raddr_a == UNIFORM and self.raddr_b < 0:
+            self.raddr_a, self.raddr_b, old, new = -1, UNIFORM, _A, _B
+        elif self.raddr_b == UNIFORM and self.raddr_a < 0:
+            self.raddr_a, self.raddr_b, old, new = UNIFORM, -1, _B, _A
+        else:
+            return False
+        if self.add is not None:
+            self.add = self.add.through(old, new)
+        if self.mul is not None:
+            self.mul = self.mul.through(old, new)
+        return True
+
     @staticmethod
     def _blocked(op: Op, index: int, read: Read) -> Move | None:
         """An operand in the file that a special read needs."""
@@ -279,10 +305,3 @@ class Slot:
             self.signal = op.signal
         self.peripheral |= op.peripheral
         self.has_look_up |= op.is_look_up
-
-
-def _load(op: Op) -> int:
-    """The load immediate of an operation whose target is an address."""
-    assert isinstance(op.target, int)
-    assert op.loads is not None
-    return load_immediate(op.loads, op.target, swap=op.target_file == "b")

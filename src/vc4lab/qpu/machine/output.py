@@ -7,20 +7,10 @@ from dataclasses import dataclass, field
 
 from vc4lab.qpu.isa.accesses import Kind, accesses
 from vc4lab.qpu.isa.builder import NOP, with_signal
-from vc4lab.qpu.isa.encoding import END_DELAY_SLOTS
+from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, END_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import PLACEMENTS, Where
-from vc4lab.qpu.isa.operations import BranchCondition, Condition, Signal
+from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.machine.code import Op, Streamed
-
-BRANCHES = {
-    Condition.ZS: BranchCondition.ANY_ZS,
-    Condition.ZC: BranchCondition.ANY_ZC,
-    Condition.NS: BranchCondition.ANY_NS,
-    Condition.NC: BranchCondition.ANY_NC,
-    Condition.CS: BranchCondition.ANY_CS,
-    Condition.CC: BranchCondition.ANY_CC,
-}
-"""What a loop's last instruction asks of all lanes to go back, by the lanes that go on."""
 
 
 @dataclass
@@ -60,6 +50,8 @@ def end(words: Sequence[int]) -> list[int]:
 
 def _may_end(program: list[int], at: int) -> bool:
     if program[at] >> 60 != Signal.NONE:
+        return False
+    if any(accesses(one).kinds & Kind.BRANCH for one in program[max(at - BRANCH_DELAY_SLOTS, 0) : at]):
         return False
     for distance in range(END_DELAY_SLOTS + 1):
         kinds = accesses(program[at + distance]).kinds

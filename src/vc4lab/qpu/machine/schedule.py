@@ -15,12 +15,22 @@ from collections.abc import Sequence
 from vc4lab.qpu.isa.builder import NOP, SMALL_IMMEDIATE_CODES, Half, alu, branch, load_immediate, with_signal
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, SWITCH_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import UNIFORM_POINTER
-from vc4lab.qpu.isa.operations import AddOp, Condition, Mux, Signal
+from vc4lab.qpu.isa.operations import AddOp, BranchCondition, Mux, Signal
 from vc4lab.qpu.isa.registers import Read, Write
-from vc4lab.qpu.machine.code import STREAM_ADDRESS, Block, Const, Op, Reg, Streamed, StreamWord, TooComplex
+from vc4lab.qpu.machine.code import (
+    STREAM_ADDRESS,
+    Block,
+    Branch,
+    Const,
+    Op,
+    Reg,
+    Streamed,
+    StreamWord,
+    TooComplex,
+)
 from vc4lab.qpu.machine.edges import connect
 from vc4lab.qpu.machine.instruction import R0, Move, Plan, Slot
-from vc4lab.qpu.machine.output import BRANCHES, Scheduled
+from vc4lab.qpu.machine.output import Scheduled
 from vc4lab.qpu.machine.policies import Policy
 from vc4lab.qpu.machine.progress import NEVER, Progress, reads_varying
 
@@ -28,31 +38,47 @@ SWITCH_DISTANCE = 3
 """Instructions between two thread switches at least."""
 LOOP_WEIGHT = 8
 """How often a turn of a loop counts when programs are compared."""
+ACCUMULATORS = Write.ACC0, Write.ACC1, Write.ACC2, Write.ACC3
 PATIENCE = 64
 """Instructions without an operation after which a block counts as stuck."""
 
 
 def schedule(
-    blocks: Sequence[Block], inputs: Sequence[tuple[Reg, int]], *, half: bool, policy: Policy
+    blocks: Sequence[Block],
+    inputs: Sequence[tuple[Reg, int]],
+    *,
+    half: bool,
+    policy: Policy,
+    base: Reg | None = None,
 ) -> Scheduled:
     """Schedule a program. inputs: registers that are there at the beginning, and where; half: only
-    half of each file may be used. Raises TooComplex.
+    half of each file may be used; base: where the uniform stream begins, of a program that moves the
+    pointer elsewhere. Raises TooComplex.
     """
-    return _Scheduler(blocks, inputs, half, policy).run()
+    return _Scheduler(blocks, inputs, half, policy, base).run()
 
 
 class _Scheduler:
     """A program on its way."""
 
     def __init__(
-        self, blocks: Sequence[Block], inputs: Sequence[tuple[Reg, int]], half: bool, policy: Policy
+        self,
+        blocks: Sequence[Block],
+        inputs: Sequence[tuple[Reg, int]],
+        half: bool,
+        policy: Policy,
+        base: Reg | None,
     ) -> None:
-        self._blocks = blocks
+        self._blocks, self._base = blocks, base
         self._at = Progress(blocks, half, policy)
         self._out = Scheduled()
         self._uniforms_from = 0
         self._switched = -SWITCH_DISTANCE
         self._starts: dict[int, int] = {}
+        self._branches: list[tuple[int, BranchCondition, int]] = []
+        """Where they are, and to which blocks."""
+        self._pointer_at = -UNIFORM_POINTER
+        """The last write of the uniform pointer by an operation."""
         for reg, place in inputs:
             if reg.uses:
                 reg.place = place
@@ -65,6 +91,8 @@ class _Scheduler:
         if self._at.places.ends:
             # a branch back finds an address as the next word, also after the last reset
             self._out.uniforms.append(STREAM_ADDRESS)
+        for at, condition, target in self._branches:
+            self._out.words[at] = branch(condition, at, self._starts[target])
         return self._out
 
     # ---------------------------------------------------------------- blocks
@@ -77,10 +105,10 @@ class _Scheduler:
             self._uniforms_from = NEVER
             if any(_reads_uniform(op) for op in block.ops):
                 self._reset_uniforms()
-            elif block.begins_loop:
-                self._emit(NOP, (), None)  # the loop's last instruction may have written a file
+            elif block.is_target:
+                self._emit(NOP, (), None)  # the last instruction before may have written a file
         self._at.begin(block)
-        idle = 0
+        first, idle = self._at.now, 0
         while self._at.left:
             slot = self._fill()
             if slot.ops:
@@ -89,31 +117,52 @@ class _Scheduler:
             else:
                 idle += 1
                 if idle > PATIENCE:
-                    raise TooComplex("TGSI-007", "the shader needs more registers than there are")
+                    line = next((op.line for op in block.ops if not op.is_done), 0)
+                    raise TooComplex("TGSI-007", "the shader needs more registers than there are", line)
                 self._emit(NOP, (), None)
+        while self._at.now - self._pointer_at < UNIFORM_POINTER - 1:
+            self._emit(NOP, (), None)
+        if block.branch is not None:
+            self._branch(block, block.branch, first)
         if block.repeats is not None:
-            self._branch(block)
             self._at.places.loops = block.loops[:-1]
-            for reg in block.variables:
-                self._at.places.use(reg)
+        for reg in block.variables:
+            self._at.places.use(reg)
         if block.switch is not None:
             self._switch(block.switch)
         self._at.places.end_block(block.number)
 
     def _reset_uniforms(self) -> None:
         """The stream goes on after its own address: a branch may have come here."""
+        if self._base is not None:
+            self._return_uniforms(self._base)
+            return
         self._emit(load_immediate(4 * (len(self._out.uniforms) + 1), Write.ACC0), (), None)
         word = alu(Half(AddOp.ADD, Mux.R0, Mux.A, Write.UNIFORMS_ADDRESS), raddr_a=Read.UNIFORM)
         self._emit(word, (), STREAM_ADDRESS)
         self._uniforms_from = self._at.now - 1 + UNIFORM_POINTER
 
-    def _branch(self, block: Block) -> None:
-        """Back to the beginning of the loop, as early as its last operations allow."""
-        assert block.repeats is not None
-        assert self._at.flags is block.repeat_flags
-        condition = BRANCHES[Condition(block.repeat_condition)]
-        at = max(self._at.flags_at + 1, self._at.now - BRANCH_DELAY_SLOTS)
-        self._out.words.insert(at, branch(condition, at, self._starts[block.repeats]))
+    def _return_uniforms(self, base: Reg) -> None:
+        """The stream goes on, wherever the pointer is."""
+        place = base.place
+        assert place is not None
+        assert place < R0
+        self._emit(load_immediate(4 * len(self._out.uniforms), Write.ACC0), (), None)
+        add = Half(AddOp.ADD, Mux.R0, Mux.A if place < 32 else Mux.B, Write.UNIFORMS_ADDRESS)
+        a, b = (place, Read.NOP) if place < 32 else (Read.NOP, place - 32)
+        self._emit(alu(add, raddr_a=a, raddr_b=b), (), None)
+        self._uniforms_from = self._at.now - 1 + UNIFORM_POINTER
+
+    def _branch(self, block: Block, branch: Branch, first: int) -> None:
+        """To another block, as early as the last operations of this one allow, which began at `first`."""
+        if branch.flags is not None:
+            assert self._at.flags is branch.flags
+            first = self._at.flags_at + 1
+        at = max(first, self._at.now - BRANCH_DELAY_SLOTS)
+        target = block.skips if block.repeats is None else block.repeats
+        assert target is not None
+        self._branches.append((at, branch.condition, target))
+        self._out.words.insert(at, NOP)
         self._out.ops.insert(at, ())
         self._at.now += 1
         while self._at.now <= at + BRANCH_DELAY_SLOTS:
@@ -139,6 +188,8 @@ class _Scheduler:
 
     def _emit(self, word: int, ops: tuple[Op, ...], uniform: Streamed | None) -> None:
         self._out.emit(word, ops, uniform)
+        if any(op.target == Write.UNIFORMS_ADDRESS and op.target_file == "a" for op in ops):
+            self._pointer_at = self._at.now
         self._out.varyings += [op for op in ops if reads_varying(op)]
         self._at.now += 1
 
@@ -150,7 +201,7 @@ class _Scheduler:
         while True:
             if slot.add is not None and slot.mul is not None and slot.signal is not None:
                 break
-            if slot.loads is not None:
+            if slot.alone is not None:
                 break
             candidates = self._at.candidates()
             if any(self._try(op, slot) for op in candidates):
@@ -161,8 +212,8 @@ class _Scheduler:
 
     def _try(self, op: Op, slot: Slot) -> bool:
         """Put an operation into the instruction if it fits."""
-        if op.loads is not None:
-            return self._load(op, slot)
+        if op.loads is not None or op.semaphore is not None:
+            return self._alone(op, slot)
         if op.peripheral and slot.peripheral:
             return False
         if op.sets is not None and self._at.flag_users:
@@ -199,8 +250,7 @@ class _Scheduler:
                 continue
             if not is_add and op.sets is not None and slot.add is not None:
                 continue
-            may_read = self._at.now >= self._uniforms_from
-            plan = slot.plan(op, is_add, self._at.now, may_read)
+            plan = self._plan(op, slot, is_add)
             if isinstance(plan, Move):
                 self._at.copy(plan.reg, [op], plan.wants)
                 return False
@@ -208,13 +258,33 @@ class _Scheduler:
                 return True
         return False
 
-    def _load(self, op: Op, slot: Slot) -> bool:
-        """An instruction of its own for a load immediate, if the one at hand is empty."""
+    def _plan(self, op: Op, slot: Slot, is_add: bool) -> Plan | Move | None:
+        """How the operation's operands are read, if need be with the stream read through the other file."""
+        may_read = self._at.now >= self._uniforms_from
+        plan = slot.plan(op, is_add, self._at.now, may_read)
+        if not isinstance(plan, Plan) and slot.flip():
+            other = slot.plan(op, is_add, self._at.now, may_read)
+            if isinstance(other, Plan):
+                return other
+            slot.flip()
+        return plan
+
+    def _alone(self, op: Op, slot: Slot) -> bool:
+        """An instruction of its own for a load immediate or a semaphore, if the one at hand is empty."""
         if slot.ops:
             return False
-        slot.loads = op
+        place: int | None = None
+        if isinstance(op.target, Reg):
+            place = self._at.places.choose(op, op.target, slot, True)
+            if place is None:
+                return False
+            slot.loads_to = ACCUMULATORS[place - R0] if place >= R0 else place % 32
+            slot.swap = int(32 <= place < R0)
+        elif op.target is not None:
+            slot.loads_to, slot.swap = op.target, int(op.target_file == "b")
+        slot.alone = op
         slot.ops.append(op)
-        self._at.commit(op, None)
+        self._at.commit(op, place)
         return True
 
     # ---------------------------------------------------------------- results
@@ -230,7 +300,7 @@ class _Scheduler:
                 return False
             address = place if place < 32 else place - 32
             if place >= R0:
-                address = (Write.ACC0, Write.ACC1, Write.ACC2, Write.ACC3)[place - R0]
+                address = ACCUMULATORS[place - R0]
             else:
                 swap = int((place >= 32) == plan.is_add)
         elif target is not None:

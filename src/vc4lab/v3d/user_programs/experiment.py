@@ -35,6 +35,12 @@ UNIFORMS = 0x100000
 UNIFORM_SPACE = 0x100000
 """Bytes of uniforms for each QPU."""
 
+
+def uniforms_address(qpu: int) -> int:
+    """Where the uniforms of the qpu-th program begin."""
+    return UNIFORMS + UNIFORM_SPACE * qpu
+
+
 AREAS = UNIFORMS + QPUS * UNIFORM_SPACE
 ALIGNMENT = 4096
 LARGEST_AREA = 256 << 20
@@ -204,7 +210,7 @@ class Experiment:
             words = self.uniform_words(text, qpu)
             if 4 * len(words) > UNIFORM_SPACE:
                 raise ValueError(f"{len(words)} uniforms: at most {UNIFORM_SPACE // 4} fit")
-            place = UNIFORMS + UNIFORM_SPACE * qpu
+            place = uniforms_address(qpu)
             self.memory.write(place, struct.pack(f"<{len(words)}I", *words))
             if self.allowed is not None:
                 self.allowed.uniforms[place] = 4 * len(words)

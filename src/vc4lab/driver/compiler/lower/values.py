@@ -13,8 +13,8 @@ from vc4lab.driver.compiler.ssa.optimise import walk
 from vc4lab.driver.compiler.ssa.values import Block, Function, If, Jump, Loop, Value
 from vc4lab.driver.compiler.tgsi.window import CLIP_PLANES
 from vc4lab.qpu.isa.operations import Condition
-from vc4lab.qpu.machine.builder import ALL, ONE, OPPOSITE, ZERO, Builder
-from vc4lab.qpu.machine.code import Const, Flags, Op, Operand, Reg, Wants
+from vc4lab.qpu.machine.builder import ALL, BRANCHES, COMPARISONS, ONE, OPPOSITE, ZERO, Builder
+from vc4lab.qpu.machine.code import Branch, Const, Flags, Op, Operand, Reg, Wants
 
 
 class Uses:
@@ -62,21 +62,6 @@ class Uses:
                 self._elsewhere[value] = None
 
 
-COMPARISONS: dict[str, tuple[str, bool, Condition]] = {
-    # operation whose flags say it, whether its operands change places, the lanes where it holds
-    "flt": ("fmax", True, Condition.CS),
-    "fge": ("fmax", True, Condition.CC),
-    "feq": ("fsub", False, Condition.ZS),
-    "fne": ("fsub", False, Condition.ZC),
-    "ilt": ("max", True, Condition.CS),
-    "ige": ("max", True, Condition.CC),
-    "ult": ("sub", False, Condition.CS),
-    "uge": ("sub", False, Condition.CC),
-    "ieq": ("sub", False, Condition.ZS),
-    "ine": ("sub", False, Condition.ZC),
-}
-"""The C flag of max is a > b, exactly; fsub gives 0 for equal numbers, and for those whose
-difference is denormal."""
 SIMPLE = {
     **{"and": "and", "or": "or", "xor": "xor", "not": "not"},
     **{"shl": "shl", "shr": "shr", "asr": "asr", "iadd": "add", "imin": "min", "imax": "max"},
@@ -147,7 +132,7 @@ class Values:
             self._shared.add(home)
         outer, self._around = self._loops, [*self._around, node]
         start = code.begin_block((*outer, len(code.blocks)))
-        start.begins_loop = True
+        start.is_target = True
         self._loops = start.loops
         self._conditions = {}
         self._nodes(node.body[:-1])
@@ -160,7 +145,7 @@ class Values:
         flags, condition = self._repeat_flags(tail.condition, ends)
         code.block.variables = ends
         code.block.repeats = start.number
-        code.block.repeat_flags, code.block.repeat_condition = flags, int(condition)
+        code.block.branch = Branch(BRANCHES[condition], flags)
         self._loops = outer
         self._around.pop()
         self._conditions = {}

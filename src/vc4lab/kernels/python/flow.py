@@ -1,0 +1,650 @@
+"""Control flow of kernels: what `if`, `for`, `while` and the rest of a rewritten function call.
+
+A test of all lanes (`any_`, `all_`) becomes a branch, a condition on lanes becomes a selection of the
+variables that the two sides assign, and what Python knows is decided while the kernel is traced.
+`range()` is a loop of the QPU; other iterables are unrolled. A variable that a loop or a branch
+assigns has one place, its home, over which each way writes.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from vc4lab.kernels.python.memory import Array
+from vc4lab.kernels.python.trace import Trace, current
+from vc4lab.kernels.python.values import Bool, Int, Test, Vector, select_operand, vector_of
+from vc4lab.qpu.isa.operations import BranchCondition, Condition
+from vc4lab.qpu.machine.builder import BRANCHES, EVERY
+from vc4lab.qpu.machine.code import Block, Branch, Const, Flags, Op, Operand, Reg, Wants
+
+
+class Unbound:
+    """Stands for a variable that has no value here; any use says why."""
+
+    def __init__(self, name: str, reason: str = "") -> None:
+        self.__dict__["_why"] = reason or f"'{name}' is not assigned on every way to here"
+
+    def _fail(self, *_: Any) -> Any:
+        current().fail(self.__dict__["_why"])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._fail()
+
+    __bool__ = __call__ = __iter__ = __len__ = __getitem__ = __setitem__ = __index__ = _fail
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _fail
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rshift__ = _fail
+    __neg__ = __invert__ = __lt__ = __le__ = __gt__ = __ge__ = _fail
+
+
+# ---------------------------------------------------------------- variables
+
+
+class Variables:
+    """The variables that a statement assigns, the items of lists among them one by one."""
+
+    def __init__(self, names: Sequence[str], state: Sequence[Any]) -> None:
+        self.values = list(state)
+        self.places: list[tuple[str, list[Any], int]] = []
+        seen: set[int] = set()
+        for number, name in enumerate(names):
+            self._add(name, self.values, number, seen)
+
+    def _add(self, name: str, container: list[Any], key: int, seen: set[int]) -> None:
+        value = container[key]
+        if isinstance(value, list):
+            if id(value) not in seen:
+                seen.add(id(value))
+                for number in range(len(value)):
+                    self._add(f"{name}[{number}]", value, number, seen)
+        else:
+            self.places.append((name, container, key))
+
+    def get(self) -> list[Any]:
+        return [container[key] for _, container, key in self.places]
+
+    def put(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        for (_, container, key), value in zip(self.places, values, strict=True):
+            container[key] = value
+        return tuple(self.values)
+
+
+def _same(name: str, first: Any, second: Any) -> Vector:
+    """The second of two values of one variable as a vector of the first one's type."""
+    old, new = vector_of(first), vector_of(second)
+    if old is None or new is None:
+        kind = type(second if new is None else first).__name__
+        current().fail(f"'{name}' cannot be changed by a loop or branch of the kernel: it is a {kind}")
+    if not old.is_like(new):
+        if isinstance(second, int) and old.kind == "float":
+            return old.like(type(old)._from(second))
+        if {old.kind, new.kind} == {"int", "uint"}:
+            return old.like(new.operand)
+        current().fail(f"'{name}' is {_a(old)} on one way and {_a(new)} on the other")
+    return new
+
+
+def _a(value: Vector) -> str:
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "AEIOU" else f"a {name}"
+
+
+def _write_over(trace: Trace, home: Reg, value: Vector) -> Reg:
+    """An operation at the end of the block at hand puts a value where a variable is."""
+    op = trace.op("mov", value.operand)
+    op.tied = home
+    end = trace.code.add(op, Wants.FILE)
+    assert end is not None
+    end.block = home.block
+    end.uses += 1
+    home.is_home = True
+    trace.variables |= {home, end}
+    return end
+
+
+def _ask(trace: Trace, test: Test, invert: bool = False) -> Branch:
+    """The branch that is taken if the test holds (or does not); flags are set last in the block."""
+    trace.code.line = trace.line()
+    asked = ~test if invert else test
+    op, lanes = asked.lanes.setter()
+    flags = trace.code.flags(op)
+    _last(trace, flags)
+    return Branch((EVERY if asked.every else BRANCHES)[lanes], flags)
+
+
+def _last(trace: Trace, flags: Flags) -> None:
+    """These flags are those that a branch finds: all others come before."""
+    setter = flags.setter
+    setter.together += [
+        op for op in trace.code.block.ops if op is not setter and (op.flags or op.sets) is not None
+    ]
+    flags.users.append(Op("branch"))
+
+
+def _deeper(trace: Trace, what: str) -> None:
+    if trace.lanes:
+        trace.fail(f"{what} inside an `if` on lanes: all lanes take part; use any_() or all_() there")
+    trace.depth += 1
+
+
+def alive() -> bool:
+    """Can the place being traced be reached?"""
+    return current().alive
+
+
+class CallFrame:
+    """One call of a rewritten function."""
+
+    def __init__(self) -> None:
+        self.trace = current()
+        self.depth = self.trace.depth, self.trace.lanes
+        self.value: Any = None
+
+    def return_(self, value: Any = None) -> None:
+        if not self.trace.alive:
+            return
+        if (self.trace.depth, self.trace.lanes) != self.depth:
+            self.trace.fail("a return inside a loop or condition of the kernel: let it end at its end")
+        self.value = value
+        self.trace.alive = False
+
+    def finish(self) -> Any:
+        self.trace.alive = True
+        return self.value
+
+
+class If:
+    """An if statement."""
+
+    def __init__(self, condition: Any, names: tuple[str, ...], state: tuple[Any, ...]) -> None:
+        self.trace = trace = current()
+        self.names = names
+        self.then = self.otherwise = True
+        self.condition: Bool | None = None
+        self.is_branch = isinstance(condition, Test)
+        self.gathers = trace.outstanding
+        if isinstance(condition, Bool):
+            self.condition = condition
+            trace.lanes += 1
+        elif isinstance(condition, Test):
+            _deeper(trace, "a branch")
+            self.before = trace.code.block
+            self.before.branch = _ask(trace, condition, invert=True)
+            trace.begin_block(trace.loops)
+        else:
+            self.then = bool(condition)
+            self.otherwise = not self.then
+            return
+        self.variables = Variables(names, state)
+        self.base = self.variables.get()
+        self.sides: list[list[Any]] = []
+        self.ends: list[Block] = []
+        self.counts: list[int] = []
+
+    def end(self, state: tuple[Any, ...]) -> None:
+        """The end of either side."""
+        if self.condition is None and not self.is_branch:
+            return
+        self.variables.values[:] = state
+        self.sides.append(self.variables.get())
+        self.ends.append(self.trace.code.block)
+        self.counts.append(self.trace.outstanding)
+
+    def begin_else(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.condition is None and not self.is_branch:
+            return state
+        if self.is_branch:
+            block = self.trace.begin_block(self.trace.loops)
+            block.is_target = True
+            self.before.skips = block.number
+        self.trace.outstanding = self.gathers
+        return self.variables.put(self.base)
+
+    def merge(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        trace = self.trace
+        if self.condition is None and not self.is_branch:
+            return state
+        if self.counts[0] != self.counts[1]:
+            trace.fail("the two sides of an `if` gather() and receive() differently often")
+        rows = list(zip((name for name, _, _ in self.variables.places), self.base, *self.sides, strict=True))
+        if self.condition is not None:
+            trace.lanes -= 1
+            return self.variables.put([self._selected(*row) for row in rows])
+        trace.depth -= 1
+        last = self.ends[1]
+        has_else = bool(last.ops) or last is not trace.code.blocks[self.before.skips or 0]
+        has_else |= any(base is not other for _, base, _, other in rows)
+        merged = [self._joined(*row) for row in rows]
+        if has_else:
+            join = trace.begin_block(trace.loops)
+            join.is_target = True
+            self.ends[0].skips, self.ends[0].branch = join.number, Branch(BranchCondition.ALWAYS, None)
+        return self.variables.put(merged)
+
+    def _selected(self, name: str, base: Any, then: Any, other: Any) -> Any:
+        assert self.condition is not None
+        if then is other:
+            return then
+        if isinstance(then, Unbound) or isinstance(other, Unbound):
+            return Unbound(name)
+        first = vector_of(then)
+        second = _same(name, then, other)
+        if first is None:
+            self.trace.fail(f"'{name}' cannot be chosen lane by lane")
+        return first.like(select_operand(self.condition, first.operand, second.operand))
+
+    def _joined(self, name: str, base: Any, then: Any, other: Any) -> Any:
+        """One variable after both sides."""
+        trace = self.trace
+        if then is other:
+            return then
+        if isinstance(then, Unbound) or isinstance(other, Unbound):
+            return Unbound(name)
+        first = vector_of(then if then is not base else other)
+        if first is None:
+            trace.fail(f"'{name}' cannot be changed by a branch of the kernel: it is a {type(then).__name__}")
+        started = None if isinstance(base, Unbound) else base
+        if started is None:
+            with trace.inside(self.ends[0]):
+                home = trace.code.move(trace.operand(first.operand), Wants.FILE)
+            ways = [(self.ends[1], other)]
+        else:
+            with trace.inside(self.before):
+                home = trace.code.move(trace.operand(_same(name, first, base).operand), Wants.FILE)
+            ways = [
+                (block, value)
+                for block, value in zip(self.ends, (then, other), strict=True)
+                if value is not base
+            ]
+        ends = []
+        for block, value in ways:
+            with trace.inside(block):
+                ends.append(_write_over(trace, home, _same(name, first, value)))
+        for end in ends[:-1]:
+            end.is_home = True
+        self.ends[1].variables.append(ends[-1])
+        return first.like(ends[-1])
+
+
+class _Loop:
+    """What loops of the QPU and unrolled ones have in common."""
+
+    def __init__(self, names: tuple[str, ...], carried: tuple[str, ...]) -> None:
+        self.trace = current()
+        self.names, self.carried = names, carried
+        self.is_native = False
+        self.done = self.is_left = False
+
+    def begin(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A loop of the QPU begins: its variables get homes; they are seen from inside of it."""
+        trace = self.trace
+        self.is_native = True
+        self.variables = Variables(self.names, state)
+        self.gathers = trace.outstanding
+        self.homes: list[Vector | None] = []
+        for name, container, key in self.variables.places:
+            value = container[key]
+            found = None if isinstance(value, Unbound | Array) else vector_of(value)
+            if found is None and name in self.carried and not isinstance(value, Unbound | Vector):
+                if not callable(value) and value is not None:
+                    trace.fail(
+                        f"'{name}' cannot be changed by a loop of the kernel: it is a {type(value).__name__}"
+                    )
+            self.homes.append(None if found is None else self._home(found))
+        self.started = self.variables.get()
+        self.outer = trace.loops
+        self.before = trace.code.block
+        return self.variables.put(
+            [old if home is None else home for home, old in zip(self.homes, self.started, strict=True)]
+        )
+
+    def _home(self, value: Vector) -> Vector:
+        self.trace.code.line = self.trace.line()
+        home = self.trace.code.move(self.trace.operand(value.operand), Wants.FILE)
+        self.trace.variables.add(home)
+        return value.like(home)
+
+    def enter(self) -> None:
+        """The block to which the loop goes back."""
+        trace = self.trace
+        trace.loops = (*self.outer, len(trace.code.blocks))
+        self.first = trace.begin_block(trace.loops)
+        self.first.is_target = True
+
+    def carry(self, state: tuple[Any, ...]) -> list[Reg]:
+        """At the end of a turn the variables' values go home; the registers that they are then."""
+        trace = self.trace
+        self.variables.values[:] = state
+        if trace.outstanding != self.gathers:
+            trace.fail(
+                f"a turn of the loop leaves {trace.outstanding - self.gathers:+} requests of gather(): "
+                "receive() as many as it asks for"
+            )
+        changed: list[tuple[int, Reg, Vector]] = []
+        for number, ((name, _, _), home, value) in enumerate(
+            zip(self.variables.places, self.homes, self.variables.get(), strict=True)
+        ):
+            if home is None and isinstance(self.started[number], Array) and value is not self.started[number]:
+                trace.fail(f"'{name}' begins as an array: let it be a pointer, {name} = array + 0")
+            if home is None or value is home:
+                continue
+            if isinstance(value, Unbound):
+                trace.fail(value.__dict__["_why"])
+            new = _same(name, home, value)
+            assert isinstance(home.operand, Reg)
+            if new.operand is not home.operand:
+                changed.append((number, home.operand, new))
+        regs = {reg for _, reg, _ in changed}
+        given = [
+            new.like(trace.code.move(new.operand)) if new.operand in regs else new for _, _, new in changed
+        ]
+        ends: list[Reg] = []
+        used: set[int] = set()
+        for (number, place, _), new in zip(changed, given, strict=True):
+            end = _over(trace, place, new, regs - {place}) if id(new.operand) not in used else None
+            used.add(id(new.operand))
+            if end is None:
+                end = _write_over(trace, place, new)
+            ends.append(end)
+            self.homes[number] = new.like(end)
+        return ends
+
+    def close(self, ends: list[Reg], branch: Branch) -> None:
+        """The branch back; what follows is after the loop."""
+        last = self.trace.code.block
+        last.variables += ends
+        last.repeats, last.branch = self.first.number, branch
+        self.trace.loops = self.outer
+        self.after = self.trace.begin_block(self.outer)
+        self.trace.depth -= 1
+        self.done = True
+
+    def results(self) -> tuple[Any, ...]:
+        found = []
+        for (name, _, _), home, old in zip(self.variables.places, self.homes, self.started, strict=True):
+            lost = Unbound(name, f"'{name}' is only assigned inside the loop: give it a value before")
+            found.append(old if isinstance(old, Array) else lost if home is None else home)
+        return self.variables.put(found)
+
+    def break_(self, state: tuple[Any, ...]) -> None:
+        self._leave("break")
+        self.is_left = True
+
+    def continue_(self, state: tuple[Any, ...]) -> None:
+        self._leave("continue")
+
+    def _leave(self, word: str) -> None:
+        if self.is_native:
+            self.trace.fail(f"`{word}` in a loop of the QPU: put the condition into `while any_(…)`")
+        if (self.trace.depth, self.trace.lanes) != self.depth:
+            self.trace.fail(f"`{word}` that depends on what only the running kernel knows")
+        self.trace.alive = False
+
+    def start(self) -> None:
+        self.depth = self.trace.depth, self.trace.lanes
+
+    def unrolled(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The end of a turn that is unrolled."""
+        self.done = self.is_left
+        if not self.is_left or self.trace.alive is False:
+            self.trace.alive = True
+        return state
+
+
+def _over(trace: Trace, home: Reg, new: Vector, others: set[Reg]) -> Reg | None:
+    """The operations that make a value of a variable write over the variable itself; None: they cannot.
+
+    Those are the last one, and before it those whose results only the next one reads, back to one that
+    reads the variable. others: variables that are written over as well.
+    """
+    end = new.operand
+    place = {op: number for number, op in enumerate(trace.code.block.ops)}
+    ops: list[Op] = []
+    result: Operand = end
+    uses = 0
+    while True:
+        if not isinstance(result, Reg) or result.uses != uses:
+            break
+        op = _plain(result, place)
+        if op is None or others & set(op.reads):
+            break
+        ops.insert(0, op)
+        before = [one for one in op.reads if one is home]
+        if before:
+            break
+        earlier = [one for one in op.reads if one.uses == 1 and _plain(one, place) is not None]
+        result, uses = (earlier[0] if earlier else Const(0)), 1
+    readers = [place[op] for op in home.readers if op in place]
+    while ops and any(at > place[ops[0]] for at in readers):
+        del ops[0]
+    if not ops or not isinstance(end, Reg):
+        return None
+    old = home
+    for op in ops:
+        assert isinstance(op.target, Reg)
+        op.tied = old
+        old.uses += 1
+        op.target.wants, op.target.block = Wants.FILE, home.block
+        trace.variables.add(op.target)
+        old = op.target
+    end.uses += 1
+    home.is_home = True
+    return end
+
+
+def _plain(reg: Reg, place: dict[Op, int]) -> Op | None:
+    """The plain ALU operation of this block that makes a register."""
+    op = reg.op
+    if op is None or op not in place or op.target is not reg or reg.wants not in (Wants.ANY, Wants.FILE):
+        return None
+    plain = op.tied is None and op.flags is None and op.sets is None and op.second is None
+    if not plain or op.pack or op.rotate or op.signal is not None or op.after or op.loads is not None:
+        return None
+    return op
+
+
+class For(_Loop):
+    """A for loop: over range() one of the QPU, over anything else unrolled."""
+
+    def __init__(self, iterable: Any, names: tuple[str, ...], carried: tuple[str, ...]) -> None:
+        super().__init__(names, carried)
+        self.staged = isinstance(iterable, Range)
+        self.item: Any = None
+        self.is_begun = False
+        self.start()
+        self.range = iterable
+        if not self.staged:
+            if isinstance(iterable, Vector):
+                iterable._refuse()
+            self.iterator: Iterator[Any] = iter(iterable)
+
+    def header(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        trace, given = self.trace, self.range
+        _deeper(trace, "a loop")
+        state = self.begin(state)
+        self.counter = self._home(Int(given.start))
+        if given.may_be_empty:
+            test = Test(given.goes_on(Int(given.start)), every=False)
+            self.before.branch = _ask(trace, test, invert=True)
+        self.stop, self.step_ = Int(given.stop), Int(given.step)
+        self.enter()
+        self.item = self.counter
+        return state
+
+    def turn(self) -> bool:
+        if self.staged:
+            return True
+        for item in self.iterator:
+            self.item = item
+            return True
+        return False
+
+    def next(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not self.staged:
+            return self.unrolled(state)
+        trace, given = self.trace, self.range
+        ends = self.carry(state)
+        assert isinstance(self.counter.operand, Reg)
+        following = self.counter + self.step_
+        counted = _over(trace, self.counter.operand, following, set())
+        if counted is None:
+            counted = _write_over(trace, self.counter.operand, following)
+        branch = _ask(trace, Test(given.goes_on(Int.of(counted)), every=False))
+        self.close([*ends, counted], branch)
+        if given.may_be_empty:
+            self.before.skips = self.after.number
+            self.after.is_target = True
+        return state
+
+    def end(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self.results() if self.staged else state
+
+
+class While(_Loop):
+    """A while loop: of the QPU if its condition is a test of all lanes."""
+
+    def __init__(self, names: tuple[str, ...], carried: tuple[str, ...], forever: bool) -> None:
+        super().__init__(names, carried)
+        self.forever = forever
+        self.start()
+
+    def mark(self) -> None:
+        self._mark = self.trace.mark()
+
+    def is_staged(self, condition: Any) -> bool:
+        if isinstance(condition, Bool):
+            self.trace.fail("the lanes of a `while` may differ: write any_() or all_() of the condition")
+        if isinstance(condition, Test):
+            self.trace.roll_back(self._mark)
+            return True
+        return False
+
+    def header(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        _deeper(self.trace, "a loop")
+        state = self.begin(state)
+        self.enter()
+        return state
+
+    def turn(self, condition: Any, state: tuple[Any, ...]) -> bool:
+        if not self.is_native:
+            return bool(condition)
+        self.test = self.trace.code.block
+        self.test.branch = _ask(self.trace, condition, invert=True)
+        self.trace.begin_block(self.trace.loops)
+        return True
+
+    def next(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not self.is_native:
+            return self.unrolled(state)
+        ends = self.carry(state)
+        self.close(ends, Branch(BranchCondition.ALWAYS, None))
+        self.test.skips = self.after.number
+        self.after.is_target = True
+        return state
+
+    def end(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self.results() if self.is_native else state
+
+
+class Range:
+    """`range(…)` in a kernel."""
+
+    def __init__(self, start: Any, stop: Any, step: Any) -> None:
+        for value in (start, stop, step):
+            if (not isinstance(value, Int) and not hasattr(type(value), "__index__")) or value is True:
+                current().fail(f"range() takes whole numbers, not {type(value).__name__}")
+        if isinstance(step, int) and step == 0:
+            current().fail("range() with step 0 never ends")
+        self.start, self.stop, self.step = start, stop, step
+        self.is_down = isinstance(step, int) and step < 0
+        self.may_be_empty = not (isinstance(start, int) and isinstance(stop, int))
+        if not self.may_be_empty and len(range(start, stop, step if isinstance(step, int) else 1)) == 0:
+            self.may_be_empty = True
+
+    def goes_on(self, counter: Int) -> Bool:
+        """Whether there is a turn with this number."""
+        found: Bool = counter > self.stop if self.is_down else counter < self.stop
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        current().fail("a range() of the QPU is for `for` statements only; use unroll()")
+
+
+def range_(function: Any, *args: Any) -> Any:
+    """`range` inside a for statement of a kernel (unless the name means something else)."""
+    if function is not builtins.range:
+        return function(*args)
+    if len(args) == 1:
+        return Range(0, args[0], 1)
+    return Range(*args, 1) if len(args) == 2 else Range(*args)
+
+
+# ---------------------------------------------------------------- expressions
+
+
+def ternary(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    """`a if c else b`: lane by lane for a condition on lanes."""
+    if isinstance(condition, Test):
+        current().fail("`a if any_(…) else b`: write an if statement, or select() lane by lane")
+    if not isinstance(condition, Bool):
+        return yes() if condition else no()
+    return select(condition, yes(), no())
+
+
+def select(condition: Bool, a: Any, b: Any) -> Any:
+    """`a` in the lanes where the condition holds, else `b`. Both are numbers or vectors."""
+    if not isinstance(condition, Bool):
+        current().fail(f"select() takes a condition on lanes, not {type(condition).__name__}")
+    first = vector_of(a)
+    if first is not None and not isinstance(a, Vector) and isinstance(b, Vector):
+        first = b.like(type(b)._from(a))
+    if first is None:
+        current().fail(f"select() takes numbers and vectors, not {type(a).__name__}")
+    second = _same("the value", first, b)
+    return first.like(select_operand(condition, first.operand, second.operand))
+
+
+def and_(a: Any, b: Callable[[], Any]) -> Any:
+    """`a and b`; both sides are evaluated if `a` is a condition on lanes."""
+    if isinstance(a, Test):
+        current().fail("`and` of any_() and all_(): put the conditions together inside, with &")
+    return a & b() if isinstance(a, Bool) else a and b()
+
+
+def or_(a: Any, b: Callable[[], Any]) -> Any:
+    """`a or b` likewise."""
+    if isinstance(a, Test):
+        current().fail("`or` of any_() and all_(): put the conditions together inside, with |")
+    return a | b() if isinstance(a, Bool) else a or b()
+
+
+def not_(a: Any) -> Any:
+    return ~a if isinstance(a, Bool | Test) else not a
+
+
+_OPERATORS: dict[str, Any] = {
+    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq,
+    "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not,
+    "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
+}  # fmt: skip
+
+
+def chain(operators: tuple[str, ...], *operands: Any) -> Any:
+    """`a < b < c`: all operands are evaluated, the comparisons are joined with and."""
+    result: Any = True
+    for name, left, right in zip(operators, operands, operands[1:], strict=False):
+        outcome = _OPERATORS[name](left, right)
+        if isinstance(result, Bool):
+            result = result & outcome
+        elif not result:
+            return result
+        else:
+            result = outcome
+    return result
+
+
+ALL_LANES = Condition.ALWAYS
