@@ -15,13 +15,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from vc4lab.diagnostics import Reporter, Severity
+from vc4lab.diagnostics import Diagnostic, Reporter, Severity
 from vc4lab.files import read_file
 from vc4lab.kernels.interface import TYPES, Argument, Interface, InterfaceError, parse, value_of, word_of
+from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
 from vc4lab.qpu.text.assembler import Assembly, assemble
 from vc4lab.qpu.text.syntax import MAX_SOURCE
 from vc4lab.ranges import QPU_COUNT
-from vc4lab.v3d.user_programs.experiment import Experiment, Report, uniforms_address
+from vc4lab.v3d.user_programs.experiment import CODE, Experiment, Report, uniforms_address
 
 if TYPE_CHECKING:
     import numpy
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from vc4lab.timing.chip import Chip
     from vc4lab.timing.result import Timing
 
+SHOWN_OPEN = 60
+"""Instructions of a listing that a notebook shows at once."""
 MOST_BYTES = 512 << 20
 """Bytes of one array."""
 Number: TypeAlias = "int | float"
@@ -62,8 +65,9 @@ class Kernel:
         A file of QPU assembly, or its text (with a line end), or the program's 64-bit words.
     interface
         What the source's comments do not say: "kernel name(…)" and "uniforms …", a line each.
-    engine, threads
-        How the program is executed: as for `vc4lab run`.
+    engine, threads, budget
+        How the program is executed, and after how many instructions it counts as endless: as for
+        `vc4lab run`.
 
     Raises AssemblyError, InterfaceError, OSError.
 
@@ -71,6 +75,8 @@ class Kernel:
     ----------
     report
         How the last call went: instructions, seconds. None before the first.
+    timed
+        What `timing` gave last.
     """
 
     def __init__(
@@ -80,6 +86,7 @@ class Kernel:
         interface: str = "",
         engine: str = "jit",
         threads: int | None = None,
+        budget: int | None = None,
     ) -> None:
         text, path = "", Path("kernel")
         assembly: Assembly | None = None
@@ -99,8 +106,9 @@ class Kernel:
                 "the source has no line `# kernel NAME(ARGUMENTS)`, and no interface was given"
             )
         self._program = Program(path, text, code, assembly, found)
-        self.engine, self.threads = engine, threads
+        self.engine, self.threads, self.budget = engine, threads, budget
         self.report: Report | None = None
+        self.timed: Timing | None = None
 
     @property
     def program(self) -> Program:
@@ -126,9 +134,16 @@ class Kernel:
         return f"<Kernel {self.interface}: {len(self.code) // 8} instructions>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the interface and the listing."""
-        text = self.assembly.listing() if self.assembly else f"{len(self.code) // 8} instructions\n"
-        return f"<b>{html.escape(str(self.interface))}</b><pre>{html.escape(text)}</pre>"
+        """What a notebook shows: the interface, the last timing, the listing (a long one folded)."""
+        count = len(self.code) // 8
+        shown = f"<b>{html.escape(str(self.interface))}</b>: {count} instructions"
+        if self.timed is not None:
+            shown += f"<pre>{html.escape(self.timed.text())}</pre>"
+        if self.assembly is None:
+            return shown
+        text = f"<pre>{html.escape(self.assembly.listing())}</pre>"
+        is_open = " open" if count <= SHOWN_OPEN else ""
+        return f"{shown}<details{is_open}><summary>listing</summary>{text}</details>"
 
     def __call__(self, *values: Any, qpus: int = 1, **named: Any) -> Any:
         """Run the program on so many QPUs; what comes out: an array, or a tuple of several.
@@ -146,7 +161,8 @@ class Kernel:
 
         timing = ProgramTiming(chip, board)
         self._run(values, named, qpus, timing)
-        return timing.result()
+        self.timed = timing.result()
+        return self.timed
 
     def debug(self, *values: Any, qpus: int = 1, **named: Any) -> Session:
         """Such a call as a session that stands before the first instruction (`vc4lab.debug`).
@@ -172,7 +188,7 @@ class Kernel:
         given = self._bound(values, named)
         reporter = Reporter()
         experiment = Experiment(
-            self.code, engine=self.engine, threads=self.threads, reporter=reporter,
+            self.code, engine=self.engine, threads=self.threads, budget=self.budget, reporter=reporter,
             raw=self.assembly.raw if self.assembly else (),
         )  # fmt: skip
         call = _Call(self.interface, given, experiment, qpus)
@@ -200,14 +216,22 @@ class Kernel:
         return given
 
     def _judge(self, reporter: Reporter, report: Report) -> None:
-        errors = [item for item in reporter.items if item.severity >= Severity.ERROR]
+        errors = [self._placed(item) for item in reporter.items if item.severity >= Severity.ERROR]
         if report.waiting:
-            errors_text = [*map(str, errors), *report.waiting]
-            raise KernelError(f"{self.interface.name} does not end: " + "; ".join(errors_text))
+            known = "\n".join(errors)
+            more = [text for text in report.waiting if text not in known]
+            raise KernelError(f"{self.interface.name} does not end: " + "; ".join([*errors, *more]))
         if errors:
-            raise KernelError("\n".join(map(str, errors)))
+            raise KernelError("\n".join(errors))
         for item in reporter.items:
-            warnings.warn(str(item), KernelWarning, stacklevel=4)
+            warnings.warn(self._placed(item), KernelWarning, stacklevel=4)
+
+    def _placed(self, item: Diagnostic) -> str:
+        """A message after the place in the source that it is about."""
+        index = -1 if item.address is None else (item.address - CODE) // INSTRUCTION_BYTES
+        if self.assembly is None or not 0 <= index < len(self.assembly.lines):
+            return str(item)
+        return f"{self.program.path}:{self.assembly.lines[index][0]}: {item}"
 
 
 def _text(source: str | os.PathLike[str]) -> str:

@@ -60,7 +60,8 @@ class PythonKernel(Kernel):
         self.function = _plain(function)
         self._sizes = sizes or {}
         self.engine, self.threads = engine, threads
-        self.report = None
+        self.report = self.timed = None
+        self.budget = None
         functools.update_wrapper(self, function)
 
     @cached_property
