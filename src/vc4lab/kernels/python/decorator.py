@@ -17,7 +17,8 @@ from vc4lab.kernels.python import flow
 from vc4lab.kernels.python.memory import Array, Out
 from vc4lab.kernels.python.trace import Expression, KernelSourceError, NeedsPointer, Trace, tracing
 from vc4lab.kernels.python.values import Vector
-from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
+from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, INSTRUCTION_BYTES
+from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.machine.code import Const, Streamed, TooComplex
 from vc4lab.qpu.machine.fold import fold, keep
 from vc4lab.qpu.machine.output import Scheduled, end
@@ -169,7 +170,8 @@ def _trace(function: FunctionType, arguments: list[tuple[Argument, type[Any]]], 
         if result is not None:
             trace.fail("a kernel returns nothing: store what comes out in an array Out[…]")
         if trace.outstanding:
-            trace.fail(f"{trace.outstanding} requests of gather() are never received")
+            message = f"{trace.outstanding} requests of gather() are never received"
+            raise KernelSourceError(message, trace.file, trace.gathered_in)
 
 
 def _compiled(function: FunctionType, arguments: list[tuple[Argument, type[Any]]], file: str) -> Scheduled:
@@ -216,16 +218,22 @@ WAYS = (
 
 def _lines(done: Scheduled, words: tuple[int, ...], source: list[str]) -> list[tuple[int, str]]:
     """For each word its line, and what it does with that line as a comment."""
+    numbers = [max((op.line for op in ops), default=0) for ops in done.ops]
+    numbers += [0] * (len(words) - len(numbers))
+    branches = [index for index, word in enumerate(words) if word >> 60 == Signal.BRANCH]
+    slots = {index + distance for index in branches for distance in range(1 + BRANCH_DELAY_SLOTS)}
+    for index in range(1, len(numbers)):
+        if not numbers[index] and index in slots:
+            numbers[index] = numbers[index - 1]
+    for index in range(len(numbers) - 2, -1, -1):
+        numbers[index] = numbers[index] or numbers[index + 1]
     found = []
     last = 0
-    for index, word in enumerate(words):
-        ops = done.ops[index] if index < len(done.ops) else ()
-        numbers = sorted({op.line for op in ops} - {0})
+    for index, (word, line) in enumerate(zip(words, numbers, strict=True)):
+        line = line or last
         text = disassemble(word, INSTRUCTION_BYTES * index).partition("#")[0].rstrip()
-        line = numbers[-1] if numbers else last
-        shown = source[line - 1].strip() if 0 < line <= len(source) else ""
-        if numbers and line != last:
-            text = f"{text:<48}  # {line}: {shown}"
+        if line != last and 0 < line <= len(source):
+            text = f"{text:<48}  # {line}: {source[line - 1].strip()}"
         found.append((line, text))
         last = line
     return found

@@ -20,6 +20,9 @@ from vc4lab.qpu.isa.operations import BranchCondition, Condition
 from vc4lab.qpu.machine.builder import BRANCHES, EVERY
 from vc4lab.qpu.machine.code import Block, Branch, Const, Flags, Op, Operand, Reg, Wants
 
+MOST_TURNS = 100_000
+"""Of unrolled loops, of a kernel."""
+
 
 class Unbound:
     """Stands for a variable that has no value here; any use says why."""
@@ -389,6 +392,9 @@ class _Loop:
 
     def unrolled(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
         """The end of a turn that is unrolled."""
+        self.trace.turns += 1
+        if self.trace.turns > MOST_TURNS:
+            self.trace.fail(f"more than {MOST_TURNS} turns of unrolled loops: is there one without an end?")
         self.done = self.is_left
         if not self.is_left or self.trace.alive is False:
             self.trace.alive = True

@@ -28,16 +28,16 @@ class Pointer(Vector, Generic[V]):
     kind = "pointer"
     item: type[V]
 
-    def __init__(self, address: Int, item: type[V]) -> None:
-        self.operand, self.item = address.operand, item
+    def __init__(self, address: Int, item: type[V], array: str = "") -> None:
+        self.operand, self.item, self.array = address.operand, item, array
 
     def like(self, operand: Operand) -> Self:
         made = self.__class__.__new__(self.__class__)
-        made.operand, made.item = operand, self.item
+        made.operand, made.item, made.array = operand, self.item, self.array
         return made
 
     def is_like(self, other: Any) -> bool:
-        return isinstance(other, Pointer) and other.item is self.item
+        return isinstance(other, Pointer) and (other.item, other.array) == (self.item, self.array)
 
     @property
     def address(self) -> Int:
@@ -51,15 +51,15 @@ class Pointer(Vector, Generic[V]):
         return found
 
     def __add__(self, index: Any) -> Pointer[V]:
-        return Pointer(self._at(index), self.item)
+        return Pointer(self._at(index), self.item, self.array)
 
     __radd__ = __add__
 
     def __sub__(self, index: Any) -> Pointer[V]:
-        return Pointer(self.address - index * WORD, self.item)
+        return Pointer(self.address - index * WORD, self.item, self.array)
 
     def __getitem__(self, index: Any) -> V:
-        return self.item.of(look_up(self._at(index).operand))
+        return self.item.of(look_up(self._at(index).operand, self.array))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         store_rows([value], self + index)
@@ -69,19 +69,16 @@ class Array(Pointer[V]):
     """An array that comes in: `x[i]` are 16 values at the places i. `Array[Float]` is its annotation."""
 
     direction: ClassVar[str] = "in"
-    name: str
 
     @classmethod
     def argument(cls, name: str, type: type[V], trace: Trace) -> Array[V]:
         """The array of an argument."""
-        made = cls(Int.of(trace.uniform(name)), type)
-        made.name = name
-        return made
+        return cls(Int.of(trace.uniform(name)), type, name)
 
     @property
     def length(self) -> Int:
         """Its length, or that of its first dimension, in all lanes."""
-        return Int.of(current().uniform(f"len({self.name})"))
+        return Int.of(current().uniform(f"len({self.array})"))
 
 
 class InOut(Array[V]):
@@ -96,7 +93,7 @@ class Out(Array[V]):
     direction = "out"
 
 
-def look_up(address: Operand) -> Operand:
+def look_up(address: Operand, array: str) -> Operand:
     """A word of memory for each lane, through texture unit 0."""
     trace = current()
     request = Request()
@@ -107,6 +104,7 @@ def look_up(address: Operand) -> Operand:
     load = Op("load", line=trace.code.line)
     load.signal, load.request, load.peripheral, load.stays = Signal.LOAD_TMU0, request, True, True
     request.load = load
+    trace.loads(array, write, load)
     found = trace.code.add(load, Wants.R4)
     assert found is not None
     return found
@@ -123,7 +121,8 @@ def gather(pointer: Pointer[Any]) -> None:
     trace.outstanding += 1
     if trace.outstanding > 4:
         trace.fail("more than four requests of gather() are on their way: receive() one of them first")
-    trace.write(Write.TMU1_S, pointer.operand, "tmu1")
+    trace.gathered_in = trace.line()
+    trace.loads(pointer.array, trace.write(Write.TMU1_S, pointer.operand, "tmu1"))
 
 
 def receive(type: type[V]) -> V:
@@ -168,5 +167,5 @@ def _store(trace: Trace, values: list[Any], pointer: Pointer[Any], pitch: int) -
     if len(values) > 1:
         stride = StoreStride.make(kind=STORE_STRIDE_KIND, stride=WORD * (pitch - 16) & 0xFFFF).value
         trace.write(Write.VPM_SETUP, trace.uniform(str(stride)), "vpm", file="b")
-    trace.write(Write.VPM_DMA_ADDRESS, pointer.operand, "vpm", file="b")
-    trace.read(STORE_WAIT, "vpm", keeps=False)
+    begins = trace.write(Write.VPM_DMA_ADDRESS, pointer.operand, "vpm", file="b")
+    trace.stores(pointer.array, begins, trace.wait(STORE_WAIT, "vpm"))

@@ -74,7 +74,11 @@ class Trace:
         """Loops and branches around it."""
         self.lanes = 0
         """Conditions on lanes around it."""
+        self.turns = 0
+        """Of unrolled loops so far."""
         self.outstanding = 0
+        self.gathered_in = 0
+        """The line of the last `gather`."""
         """Requests of `gather` that are not received."""
         self._uniforms: dict[str, Reg] = {}
         self._expressions: dict[str, Expression] = {}
@@ -87,6 +91,8 @@ class Trace:
         self.variables: set[Reg] = set()
         """Registers that loops and branches write over."""
         self._order: dict[str, Op] = {}
+        self._loads: list[tuple[str, Op]] = []
+        self._stores: list[tuple[str, Op]] = []
         self._count = 0
 
     # ---------------------------------------------------------------- lines and mistakes
@@ -111,6 +117,7 @@ class Trace:
         """Another block after all others."""
         self._known.clear()
         self._order.clear()
+        self._loads, self._stores = [], []
         return self.code.begin_block(loops)
 
     @contextmanager
@@ -255,6 +262,19 @@ class Trace:
             self._order[chain] = op
         return op
 
+    def loads(self, array: str, request: Op, load: Op | None = None) -> None:
+        """A request for memory of an array ("": of any) comes after what was stored there before.
+
+        load: what gets it, which later stores come after; None: the request is enough.
+        """
+        request.after += [op for name, op in self._stores if not name or not array or name == array]
+        self._loads.append((array, load or request))
+
+    def stores(self, array: str, begins: Op, ends: Op) -> None:
+        """A store into an array comes after what was loaded from there before."""
+        begins.after += [op for name, op in self._loads if not name or not array or name == array]
+        self._stores.append((array, ends))
+
     def write(self, address: int, value: Operand, *chains: str, file: str = "") -> Op:
         """A move to an address that is no register."""
         op = self.op("mov", value)
@@ -262,6 +282,11 @@ class Trace:
         self.ordered(op, *chains)
         self.code.add(op, None)
         return op
+
+    def wait(self, read: Read, *chains: str) -> Op:
+        """A read of an address that is no register, whose value is not wanted."""
+        self.read(read, *chains, keeps=False)
+        return self.code.block.ops[-1]
 
     def read(self, read: Read, *chains: str, keeps: bool = True) -> Reg | None:
         """A read of an address that is no register; keeps: its value."""
@@ -302,6 +327,7 @@ class Trace:
         self._known.clear()
         removed = set(gone)
         self._order = {name: op for name, op in self._order.items() if op not in removed}
+        self._loads = [(name, op) for name, op in self._loads if op not in removed]
 
 
 _current: list[Trace] = []

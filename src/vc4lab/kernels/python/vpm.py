@@ -85,7 +85,7 @@ def dma_load(pointer: Pointer[Any], row: Place, rows: int = 1, pitch: Place = 16
     made = LoadSetup.make(is_load=1, row_length=length & 15, rows=rows & 15, vpm_pitch=1).value
     _setup(made, row * 16, "a")
     trace.write(Write.VPM_DMA_ADDRESS, pointer.operand, "vpm", file="a")
-    trace.read(LOAD_WAIT, "vpm", keeps=False)
+    trace.wait(LOAD_WAIT, "vpm")
 
 
 def dma_store(pointer: Pointer[Any], row: Place, rows: int = 1, pitch: Place = 16, length: int = 16) -> None:
@@ -100,15 +100,15 @@ def dma_store(pointer: Pointer[Any], row: Place, rows: int = 1, pitch: Place = 1
     made = StoreSetup.make(kind=STORE_KIND, units=rows, depth=length, horizontal=1).value
     _setup(made, row * 128, "b")
     _setup(StoreStride.make(kind=STORE_STRIDE_KIND).value, (pitch - length) * WORD, "b")
-    trace.write(Write.VPM_DMA_ADDRESS, pointer.operand, "vpm", file="b")
-    trace.read(STORE_WAIT, "vpm", keeps=False)
+    begins = trace.write(Write.VPM_DMA_ADDRESS, pointer.operand, "vpm", file="b")
+    trace.stores(pointer.array, begins, trace.wait(STORE_WAIT, "vpm"))
 
 
 @contextmanager
 def mutex() -> Iterator[None]:
     """`with mutex():` one QPU at a time; VPM and DMA accesses stay inside."""
     trace = current()
-    trace.read(MUTEX, "vpm", keeps=False)
+    trace.wait(MUTEX, "vpm")
     yield
     trace.write(Write.MUTEX_RELEASE, Int(0).operand, "vpm")
 

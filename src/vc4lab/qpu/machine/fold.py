@@ -108,10 +108,15 @@ def keep(blocks: Sequence[Block]) -> None:
             for result in _results(op):
                 last = max((place[one] for one in result.readers), default=0)
                 is_long = len(result.readers) > MOST_READERS or last - place[op] > FARTHEST
-                if is_long and any(place[op] < number < last for number in busy):
+                if (is_long and any(place[op] < number < last for number in busy)) or _is_lost(result):
                     copies[op] = _copied(result, block)
         if copies:
             block.ops = [one for op in block.ops for one in (op, copies.get(op)) if one is not None]
+
+
+def _is_lost(result: Reg) -> bool:
+    """Whether one of several that read it writes over it."""
+    return len(result.readers) > 1 and any(_results(op) for op in result.readers)
 
 
 def _results(op: Op) -> list[Reg]:

@@ -105,8 +105,9 @@ class Slot:
     def _alone(self, op: Op) -> int:
         swap = self.swap == 1
         if op.semaphore is not None:
-            number = op.semaphore
-            return semaphore(number & 15, self.loads_to, acquires=number >= 0, swap=swap)
+            acquires = op.semaphore >= 0
+            number = op.semaphore if acquires else ~op.semaphore
+            return semaphore(number, self.loads_to, acquires=acquires, swap=swap)
         assert op.loads is not None
         return load_immediate(op.loads, self.loads_to, swap=swap)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vc4lab.qpu.isa.hazards import REGISTER_FILE, SFU
-from vc4lab.qpu.isa.operations import AddOp, MulOp
+from vc4lab.qpu.isa.operations import AddOp, MulOp, Signal
 from vc4lab.qpu.isa.registers import SFU_WRITES
 from vc4lab.qpu.machine.code import Block, Flags, Op, Reg, StreamWord, Wants
 from vc4lab.qpu.machine.instruction import R0, R4, Slot
 from vc4lab.qpu.machine.policies import Policy
 from vc4lab.qpu.machine.threads import SINGLE, THREADED, Requests
+
+TMU_LOADS = (Signal.LOAD_TMU0, Signal.LOAD_TMU1)
+"""Signals that write r4 even if nothing reads it."""
 
 
 class Places:
@@ -148,7 +151,8 @@ class Places:
         """Whether r4 and r5 may be written by what the operation starts."""
         if op.second is not None and self._is_needed(self.r5, op):
             return False
-        writes_r4 = op.target in SFU_WRITES or (isinstance(op.target, Reg) and op.target.wants is Wants.R4)
+        writes_r4 = op.target in SFU_WRITES or op.signal in TMU_LOADS
+        writes_r4 |= isinstance(op.target, Reg) and op.target.wants is Wants.R4
         return not (writes_r4 and self._is_needed(self.r4, op))
 
     @staticmethod
