@@ -65,9 +65,9 @@ class Kernel:
         A file of QPU assembly, or its text (with a line end), or the program's 64-bit words.
     interface
         What the source's comments do not say: "kernel name(…)" and "uniforms …", a line each.
-    engine, threads, budget
-        How the program is executed, and after how many instructions it counts as endless: as for
-        `vc4lab run`.
+    engine, threads, budget, check
+        How the program is executed, after how many instructions it counts as endless, and whether it is
+        checked before and watched while it runs: as for `vc4lab run`.
 
     Raises AssemblyError, InterfaceError, OSError.
 
@@ -87,6 +87,7 @@ class Kernel:
         engine: str = "jit",
         threads: int | None = None,
         budget: int | None = None,
+        check: bool = True,
     ) -> None:
         text, path = "", Path("kernel")
         assembly: Assembly | None = None
@@ -106,7 +107,7 @@ class Kernel:
                 "the source has no line `# kernel NAME(ARGUMENTS)`, and no interface was given"
             )
         self._program = Program(path, text, code, assembly, found)
-        self.engine, self.threads, self.budget = engine, threads, budget
+        self.engine, self.threads, self.budget, self.check = engine, threads, budget, check
         self.report: Report | None = None
         self.timed: Timing | None = None
 
@@ -189,7 +190,7 @@ class Kernel:
         reporter = Reporter()
         experiment = Experiment(
             self.code, engine=self.engine, threads=self.threads, budget=self.budget, reporter=reporter,
-            raw=self.assembly.raw if self.assembly else (),
+            raw=self.assembly.raw if self.assembly else (), check=self.check,
         )  # fmt: skip
         call = _Call(self.interface, given, experiment, qpus)
         if timing is None:

@@ -34,7 +34,7 @@ class AssemblyKernel(Kernel):
         self.function, self._interface_text = function, interface
         self.engine, self.threads = engine, threads
         self.report = self.timed = None
-        self.budget = None
+        self.budget, self.check = None, True
         functools.update_wrapper(self, function)
 
     @cached_property

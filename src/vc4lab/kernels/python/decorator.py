@@ -62,7 +62,7 @@ class PythonKernel(Kernel):
         self._sizes = sizes or {}
         self.engine, self.threads = engine, threads
         self.report = self.timed = None
-        self.budget = None
+        self.budget, self.check = None, True
         functools.update_wrapper(self, function)
 
     @cached_property

@@ -61,7 +61,8 @@ class WatchEvent(IntEnum):
 
 class WatchState(Struct):
     """memories: start and bytes of each; list_start, list_end: addresses at which a uniform may
-    begin. trail: instructions executed last, 20 bits each, plus 1. reported: findings that were
+    begin; near_start, near_end: likewise in the named memory that the last one outside of the list was
+    in. trail: instructions executed last, 20 bits each, plus 1. reported: findings that were
     reported. loads: setups of transfers not waited for. store: instruction of one, plus 1. lanes:
     addresses of a lookup. look: C function (WatchEvent, instruction, value) -> whether to stop.
     """
@@ -74,6 +75,8 @@ class WatchState(Struct):
     count = i32
     list_start = i32
     list_end = i32
+    near_start = i32
+    near_end = i32
     loading = i32
     store = i32
     moved = i32
@@ -150,6 +153,22 @@ def is_inside(address: Value, at: Value, size: Value) -> Value:
     return found
 
 
+@kernel(args=(ptr, i32), returns=i32)
+def uniform_inside(address: Value, at: Value) -> Value:
+    """Whether a uniform lies in one of the named memories (0 or 1), in which others then may follow."""
+    state = WatchState.at(address)
+    table = state.memories
+    found = const(i32, 0)
+    for index in range(state.count):
+        start = load(i32, table + (index << 3))
+        last = start + load(i32, table + (index << 3) + 4) - 3
+        if (at >= start) & (at < last):
+            state.near_start = start
+            state.near_end = last
+            found = const(i32, 1)
+    return found
+
+
 @kernel(args=(ptr, i32x16, i32), returns=i32)
 def lanes_outside(address: Value, where: Value, bits: Value) -> Value:
     """Those of the lanes in `bits` whose words lie in none of the named memories."""
@@ -222,7 +241,8 @@ class WatchedEnvironment(UserEnvironment):
     @staged
     def _uniform_at(self, at: Value) -> None:
         if (at < self.watch.list_start) | (at >= self.watch.list_end):
-            self._unless(self._is_inside(at, 4), WatchEvent.UNIFORM, at)
+            if (at < self.watch.near_start) | (at >= self.watch.near_end):
+                self._unless(call(uniform_inside, self.watch_address, at) != 0, WatchEvent.UNIFORM, at)
 
     def uniforms_address(self, value: Value, relative: bool, mask: Value) -> None:
         self.watch.moved = select(mask[0], const(i32, 1), self.watch.moved)
