@@ -9,7 +9,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
-SOURCES = {".S", ".c", ".h", ".inc", ".ld", ".mk", ".md", ".qasm", ".txt", ".img", ""}
+SOURCES = {".S", ".c", ".h", ".inc", ".ipynb", ".ld", ".mk", ".md", ".py", ".qasm", ".txt", ".img", ""}
 """Endings of what belongs to an example; the rest was made by building one."""
 
 

@@ -189,9 +189,7 @@ def syntax_of(function: FunctionType) -> ast.Module:
     try:
         lines, first = inspect.getsourcelines(function)
     except OSError as error:
-        raise TypeError(
-            f"@kernel and @staged need the source of {function.__qualname__}, and there is none"
-        ) from error
+        raise TypeError(f"the source of {function.__qualname__} is needed, and there is none") from error
     return _parse(lines, first - 1)
 
 

@@ -33,8 +33,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def qpu_function(function: F) -> F:
     """A function that kernels call: its `if` and `for` are those of the kernel, too."""
-    made = rewrite(_plain(function), flow)
+    made = _rewritten(_plain(function))
     return functools.update_wrapper(made, function)  # type: ignore[return-value]
+
+
+def _rewritten(function: FunctionType) -> FunctionType:
+    """The function with statements that are those of kernels. Raises KernelSourceError."""
+    try:
+        return rewrite(function, flow)
+    except (TypeError, SyntaxError) as error:
+        code = function.__code__
+        raise KernelSourceError(str(error), code.co_filename, code.co_firstlineno) from None
 
 
 def _plain(function: Any) -> FunctionType:
@@ -166,7 +175,7 @@ def _trace(function: FunctionType, arguments: list[tuple[Argument, type[Any]]], 
                 given[argument.name] = array.argument(argument.name, item, trace)
             else:
                 given[argument.name] = kind.of(trace.uniform(argument.name))
-        result = rewrite(function, flow)(**given)
+        result = _rewritten(function)(**given)
         if result is not None:
             trace.fail("a kernel returns nothing: store what comes out in an array Out[…]")
         if trace.outstanding:
