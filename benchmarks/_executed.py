@@ -1,4 +1,4 @@
-"""Instructions that programs execute, counted by the golden interpreter while frames are drawn.
+"""Instructions that programs execute, counted by the reference interpreter while frames are drawn.
 
 The interpreter runs many batches of 16 side by side and parts them where their ways part, so the
 count is exact for each batch: branches, loops and discarded pixels included.

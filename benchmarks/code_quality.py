@@ -1,7 +1,7 @@
 """Instructions that our programs execute for a batch of 16, beside those of Mesa's vc4 compiler.
 
 Each recorded run of a glmark2 scene holds the programs that Mesa's vc4 driver made. Its first frame
-is drawn by the golden interpreter, which counts what fragment, vertex and coordinate programs
+is drawn by the reference interpreter, which counts what fragment, vertex and coordinate programs
 execute; then the same scene's first frame is drawn by `vc4lab gl`, with our programs, in a window
 of the same size. Frames later than the first depend on the time that drawing takes.
 

@@ -16,7 +16,7 @@ class GpuOptions:
     Attributes
     ----------
     engine
-        "jit", or "interpreter" to run every QPU instruction in the golden interpreter.
+        "jit", or "interpreter" to run every QPU instruction in the reference interpreter.
     threads
         Worker threads for tiles and user programs; the number of processors by default.
     unknowns

@@ -1,4 +1,4 @@
-"""Every operation of TGSI, drawn: the JIT and the golden interpreter give the same words, and those
+"""Every operation of TGSI, drawn: the JIT and the reference interpreter give the same words, and those
 are what numpy computes from the operation's description.
 
 Words are looked at byte by byte: each of four squares shows one component.
@@ -144,13 +144,13 @@ def test_no_operation_is_left_out() -> None:
 def test_both_engines_draw_what_the_operation_says(both: Both, name: str) -> None:
     """Integers and truth values to the bit, floats to one in a thousand, bytes of texels."""
     case = CASES[name]
-    native, golden = both.words(case)
-    assert (native == golden).all()
+    native, reference = both.words(case)
+    assert (native == reference).all()
     wanted = np.asarray(case.expected(operands()))
     if wanted.dtype.kind != "f":
-        assert (golden == words_of(wanted)).all()
+        assert (reference == words_of(wanted)).all()
         return
-    given = golden.view(np.float32).astype(np.float64)
+    given = reference.view(np.float32).astype(np.float64)
     wanted = np.broadcast_to(wanted.astype(np.float64), given.shape)
     near = np.abs(given - wanted) <= 1e-3 * np.maximum(np.abs(wanted), 0.1)
     assert near.all(), (np.argwhere(~near)[:8], wanted[~near][:8], given[~near][:8])

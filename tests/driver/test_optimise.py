@@ -7,9 +7,9 @@ import pytest
 from tests.support.shader_runs import LANES, SAMPLES, START, both
 
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
-from vc4lab.driver.compiler.ssa.golden import Inputs
 from vc4lab.driver.compiler.ssa.inspection import print_ssa
 from vc4lab.driver.compiler.ssa.optimise import optimise
+from vc4lab.driver.compiler.ssa.reference import Inputs
 from vc4lab.driver.compiler.tgsi.parser import parse
 
 

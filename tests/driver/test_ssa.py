@@ -13,9 +13,9 @@ from tests.support.shader_runs import LANES, SAMPLES, START, AnyProgram, any_inp
 from vc4lab.driver.compiler.ssa import from_tgsi
 from vc4lab.driver.compiler.ssa.expand import SETS, SIMPLE
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
-from vc4lab.driver.compiler.ssa.golden import Inputs, run
 from vc4lab.driver.compiler.ssa.inspection import check_ssa, print_ssa
 from vc4lab.driver.compiler.ssa.ops import OPS, compute
+from vc4lab.driver.compiler.ssa.reference import Inputs, run
 from vc4lab.driver.compiler.ssa.values import Value
 from vc4lab.driver.compiler.tgsi.operations import OPERATIONS, Shape
 from vc4lab.driver.compiler.tgsi.parser import parse

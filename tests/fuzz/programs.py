@@ -74,9 +74,9 @@ class ProgramFuzzer(Fuzzer):
 
     def run(self, plan: Plan) -> None:
         world.scene(plan.scene).restore(plan.edits)
-        golden = plan.options["engine"] == "interpreter"
+        reference = plan.options["engine"] == "interpreter"
         v3d = world.device(engine=plan.options["engine"])
-        budget = BUDGET >> 6 if golden else BUDGET >> 3  # it may have to be interpreted
+        budget = BUDGET >> 6 if reference else BUDGET >> 3  # it may have to be interpreted
         v3d.programs.options = replace(v3d.programs.options, budget=budget)
         for offset, value in plan.options["registers"]:
             v3d.write(offset, value)
@@ -84,4 +84,4 @@ class ProgramFuzzer(Fuzzer):
             v3d.write(BY_NAME["SRQUA"].offset, UNIFORMS_AT)
             v3d.write(BY_NAME["SRQUL"].offset, plan.options["length"])
             v3d.write(BY_NAME["SRQPC"].offset, start)
-        world.submit(v3d, *((world.scene(plan.scene).binning,) if golden else ()))
+        world.submit(v3d, *((world.scene(plan.scene).binning,) if reference else ()))

@@ -32,7 +32,7 @@ from typing import Any
 CPU_LIMIT = 12.0
 """CPU seconds of one case, compiling included, after which it counts as a hang."""
 PATIENCE = 4
-"""The same limit for cases in the golden interpreter, so many times longer."""
+"""The same limit for cases in the reference interpreter, so many times longer."""
 WALL_LIMIT = 180.0
 """Seconds without a new case and without using the CPU after which a batch counts as a deadlock."""
 TELL_EVERY = 30.0

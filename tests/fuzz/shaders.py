@@ -104,8 +104,8 @@ class ShaderFuzzer(Fuzzer):
         scene.restore(plan.edits)
         engine = plan.options["engine"]
         strict = plan.options.get("strict", False)
-        golden = engine == "interpreter"
-        chosen = engine if golden else "jit"
+        reference = engine == "interpreter"
+        chosen = engine if reference else "jit"
         v3d = world.device(strict=strict, engine=chosen, fed=plan.options["fed"])
         if engine == "exact":
             v3d.frames.preparer.pipelines.engine = "exact"

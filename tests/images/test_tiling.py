@@ -124,8 +124,8 @@ def test_native_addresses(bits: int, tiling: Tiling, target: Target) -> None:
         pitch = pitch_bytes(width, bits, tiling)
         module["f"](coordinates.ctypes.data, result.ctypes.data, pitch)
         for lane in range(16):
-            golden = texel_bit_address(int(x[lane]), int(y[lane]), width, bits, tiling)
-            assert result[lane] == golden // 8
+            reference = texel_bit_address(int(x[lane]), int(y[lane]), width, bits, tiling)
+            assert result[lane] == reference // 8
 
 
 @pytest.mark.parametrize("target", targets(), ids=str)
@@ -147,5 +147,5 @@ def test_native_addresses_with_a_layout_per_lane(target: Target) -> None:
     result = np.zeros(16, np.int32)
     module["f"](coordinates.ctypes.data, result.ctypes.data, pitches.ctypes.data)
     for lane, tiling in enumerate(tilings):
-        golden = texel_bit_address(int(x[lane]), int(y[lane]), 64, 32, tiling)
-        assert result[lane] == golden // 8
+        reference = texel_bit_address(int(x[lane]), int(y[lane]), 64, 32, tiling)
+        assert result[lane] == reference // 8

@@ -1,4 +1,4 @@
-"""The golden arithmetic against exact rationals, the SFU vectors, the fast path's shortcuts."""
+"""The reference arithmetic against exact rationals, the SFU vectors, the fast path's shortcuts."""
 
 from __future__ import annotations
 
@@ -210,14 +210,14 @@ def test_sfu_in_the_jit(engine: str) -> None:
         words.append(alu(op_add=21, cond_add=1, raddr_a=0, add_a=6, add_b=6, waddr_add=52 + function))
         words += [alu(), alu()]
         words.append(alu(op_add=21, cond_add=1, add_a=4, add_b=4, waddr_add=32 + function))
-    golden, native = Runner(words + END), Runner(words + END, engine)
+    reference, native = Runner(words + END), Runner(words + END, engine)
     rng = np.random.default_rng(3)
     special = np.array([0, 1, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00001, 0x3F800000,
                         0xBF800000, 0x7E800000, 0x7E7FFFFF, 0x00800000, 0x42FFFFFF, 0xC2FC0000,
                         0x807FFFFF, 0x43000000, 0xC3000000], np.uint32)  # fmt: skip
     samples = [special, *rng.integers(0, 1 << 32, (40, 16), np.uint32)]
     for x in samples:
-        assert golden.run({("a", 0): x}).differences(native.run({("a", 0): x})) == []
+        assert reference.run({("a", 0): x}).differences(native.run({("a", 0): x})) == []
 
 
 @pytest.mark.parametrize("target", targets(), ids=lambda target: target.level)
@@ -232,7 +232,7 @@ def test_bytes_become_floats_and_colours_natively(target: Target, rounding: str)
         alu(op_mul=4, cond_mul=1, mul_a=3, mul_b=3, waddr_mul=32, pm=1, pack=3),
     ]
     settings = {**DEFAULTS, "colour_rounding": rounding}
-    golden = Runner(words + END, settings=settings)
+    reference = Runner(words + END, settings=settings)
     native = Runner(words + END, "jit", settings=settings, target=target)
     rng = np.random.default_rng(5)
     edges = (np.arange(0, 16) + 0.5) / 255
@@ -243,7 +243,7 @@ def test_bytes_become_floats_and_colours_natively(target: Target, rounding: str)
         if step % 16 == 15:
             x = rng.uniform(-3, 3, 16).astype(np.float32)
         given = {("a", 0): base, ("a", 1): x.view(np.uint32)}
-        first, second = golden.run(given), native.run(given)
+        first, second = reference.run(given), native.run(given)
         assert first.differences(second) == []
         assert not second.exact
         lanes = base * np.uint32(0x01010101)
@@ -262,9 +262,9 @@ def test_constant_colours_are_packed_while_compiling(rounding: str) -> None:
                 waddr_mul=32 + number, pm=1, pack=3 + number)
             for number, immediate in enumerate(immediates[first : first + 3])
         ]  # fmt: skip
-        golden = Runner(words + END, settings=settings).run({})
+        reference = Runner(words + END, settings=settings).run({})
         native = Runner(words + END, "jit", settings=settings).run({})
-        assert golden.differences(native) == []
+        assert reference.differences(native) == []
 
 
 @pytest.mark.parametrize("op", [AddOp.FMIN, AddOp.FMAX, AddOp.FMINABS, AddOp.FMAXABS])
@@ -278,10 +278,10 @@ def test_comparisons_with_constants_natively(op: AddOp, constant: int) -> None:
                 add_a=first, add_b=second, waddr_add=32),
             *END,
         ]  # fmt: skip
-        golden, native = Runner(words), Runner(words, "jit")
+        reference, native = Runner(words), Runner(words, "jit")
         for start in range(0, len(numbers), 5):
             given = {("a", 0): np.resize(numbers[start : start + 5], 16)}
-            assert golden.run(given).differences(native.run(given)) == [], (first, start)
+            assert reference.run(given).differences(native.run(given)) == [], (first, start)
 
 
 @pytest.mark.parametrize("target", targets(), ids=lambda target: target.level)
@@ -293,7 +293,7 @@ def test_all_products_of_bytes_natively(target: Target) -> None:
         alu(op_add=AddOp.OR, cond_add=1, raddr_b=0, add_a=7, add_b=7, waddr_add=1, pack=3),
         *END,
     ]
-    golden, native = Runner(words), Runner(words, "jit", target=target)
+    reference, native = Runner(words), Runner(words, "jit", target=target)
     ramp = np.arange(64, dtype=np.uint8)
     for step in range(1024):
         a, b = ramp + np.uint8(64 * (step & 3)), np.full(64, step >> 2, np.uint8)
@@ -304,4 +304,4 @@ def test_all_products_of_bytes_natively(target: Target) -> None:
         assert found["r", 2].view(np.uint8).tolist() == np.repeat(a[3::4], 4).tolist()
         assert found["a", 1].view(np.uint8).tolist() == np.repeat(b[::4], 4).tolist()
         if step % 64 == 0:
-            assert golden.run(given).differences(native.run(given)) == []
+            assert reference.run(given).differences(native.run(given)) == []

@@ -410,8 +410,8 @@ def test_unknowns_can_be_switched(name: str, choice: str, engine: str) -> None:
     default = run_program(words + END, registers, engine=engine, **given)
     switched = run_program(words + END, registers, engine=engine, settings=settings, **given)
     assert default.differences(switched)
-    golden = run_program(words + END, registers, settings=settings, **given)
-    assert not golden.differences(switched)
+    reference = run_program(words + END, registers, settings=settings, **given)
+    assert not reference.differences(switched)
 
 
 def test_every_unknown_is_described() -> None:

@@ -114,11 +114,11 @@ class Scene:
 
 def both(run: Callable[[Scene], None], *, messages: bool = True, **options: Any) -> Scene:
     """Runs the same in the interpreter and natively, compares, returns the native scene."""
-    golden, fast = (Scene(engine, **options) for engine in ("interpreter", "jit"))
-    for scene in (golden, fast):
+    reference, fast = (Scene(engine, **options) for engine in ("interpreter", "jit"))
+    for scene in (reference, fast):
         run(scene)
     compared = None if messages else 3
-    assert golden.result()[:compared] == fast.result()[:compared]
+    assert reference.result()[:compared] == fast.result()[:compared]
     return fast
 
 

@@ -1,4 +1,4 @@
-"""Compiled programs on the golden interpreter, beside the reference evaluator of SSA functions."""
+"""Compiled programs on the reference interpreter, beside the reference evaluator of SSA functions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from vc4lab.driver.compiler.interface import (
     VertexKey,
 )
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
-from vc4lab.driver.compiler.ssa.golden import Inputs, Outputs, run
 from vc4lab.driver.compiler.ssa.ops import Words
+from vc4lab.driver.compiler.ssa.reference import Inputs, Outputs, run
 from vc4lab.driver.compiler.tgsi.operations import Kind
 from vc4lab.driver.compiler.tgsi.program import File, Program
 from vc4lab.drm.kernel.shader_rules import check_shader

@@ -69,7 +69,7 @@ class FakeMachine:
     """A machine with one module and one queue, for `Sampler`."""
 
     def __init__(self) -> None:
-        from vc4lab.timing.clockwork import Engine, Instance
+        from vc4lab.timing.event_scheduler import Engine, Instance
         from vc4lab.timing.queues import QueueState
 
         self.engine = Engine()

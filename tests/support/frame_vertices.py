@@ -11,8 +11,8 @@ import numpy as np
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, nested, ptr, select
 from vc4lab.timing.chip import Chip
-from vc4lab.timing.clockwork import Engine, wake_self
 from vc4lab.timing.compute.state import Qpu
+from vc4lab.timing.event_scheduler import Engine, wake_self
 from vc4lab.timing.frames.columns import dtype_of
 from vc4lab.timing.graphics.feed import Feed
 from vc4lab.timing.graphics.kinds import GraphicsQueue

@@ -11,7 +11,7 @@ from vc4lab.qpu.isa.encoding import words_of
 from vc4lab.qpu.run.wide import WideInterpreter
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
-from vc4lab.v3d.golden import draw as golden_draw
+from vc4lab.v3d.reference import draw as reference_draw
 
 ENGINES = ("jit", "interpreter")
 BLUE = 0xFFFF0000
@@ -55,7 +55,7 @@ def codes(frame: Frame) -> list[str]:
 
 def counted_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many instructions were interpreted, as the only element."""
-    golden_draw._terminations.clear()  # of frames that are not collected yet
+    reference_draw._terminations.clear()  # of frames that are not collected yet
     real, done = WideInterpreter.step, [0]
 
     def step(self: WideInterpreter) -> bool:

@@ -272,7 +272,7 @@ def _store(base: Value, final: Final) -> None:
 class Runner:
     """A program ready to be run many times by one engine.
 
-    engine: "interpreter", "exact" (JIT with golden semantics), "fast" (JIT, whatever comes out), or
+    engine: "interpreter", "exact" (JIT with reference semantics), "fast" (JIT, whatever comes out), or
     "jit" (fast, and exact if the fast build noticed that it could not be). budget: instructions
     (JIT: those in loops). trace: interpreter only, see `Interpreter`.
     """

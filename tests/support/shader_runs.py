@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
-from vc4lab.driver.compiler.ssa.golden import Endless, Inputs, Outputs, run
 from vc4lab.driver.compiler.ssa.inspection import check_ssa
 from vc4lab.driver.compiler.ssa.loops import unroll
 from vc4lab.driver.compiler.ssa.ops import Words
 from vc4lab.driver.compiler.ssa.optimise import optimise
-from vc4lab.driver.compiler.tgsi.golden import run_tgsi
+from vc4lab.driver.compiler.ssa.reference import Endless, Inputs, Outputs, run
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.driver.compiler.tgsi.program import Program
+from vc4lab.driver.compiler.tgsi.reference import run_tgsi
 
 SAMPLES = sorted((Path(__file__).parents[1] / "data" / "tgsi").glob("*.tgsi"))
 LANES = 16

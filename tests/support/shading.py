@@ -19,16 +19,16 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, ptr, store
 from vc4lab.timing.boards import speeds_of
 from vc4lab.timing.chip import Chip, load_chip
-from vc4lab.timing.clockwork import Engine, Pause, wake_self
 from vc4lab.timing.compute.kinds import Cause
 from vc4lab.timing.compute.model import figures_of, make_caches, place_modules
 from vc4lab.timing.compute.topology import topology_of
 from vc4lab.timing.declare import Module, Queue, Topology
+from vc4lab.timing.event_scheduler import Engine, Pause, wake_self
 from vc4lab.timing.frames.columns import dtype_of
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.result import ShaderUse
+from vc4lab.timing.graphics.shaders.deadlock import standing_threads
 from vc4lab.timing.graphics.shaders.preparation import STEPS, fill_shading
-from vc4lab.timing.graphics.shaders.standstill import standing_threads
 from vc4lab.timing.graphics.shaders.state import ShaderQpu
 from vc4lab.timing.graphics.shaders.tables import ShaderTables
 from vc4lab.timing.graphics.shaders.use import SegmentCounts, shader_uses

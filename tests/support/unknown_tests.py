@@ -1,7 +1,7 @@
 """Which test shows that a choice of `vc4lab unknowns` is obeyed: every choice but the defaults.
 
 A new row needs at least two choices, and each of them a line here: the test must fail if the switch
-is ignored, and where native code and the golden interpreter both have to obey, it compares them.
+is ignored, and where native code and the reference interpreter both have to obey, it compares them.
 """
 
 TESTS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -139,7 +139,7 @@ def test_a_circle_of_queues_that_cannot_move(tmp_path: Path) -> None:
         topology_of(chip)
 
 
-def test_more_modules_than_a_clockwork_moves(tmp_path: Path) -> None:
+def test_more_modules_than_a_scheduler_moves(tmp_path: Path) -> None:
     text = "[slices]\ncount = 4\nqpus = 4\n[tmu]\nper_slice = 4\n"
     chip = load_chip(read(tmp_path, LIKE + text))
     assert sum(module.count for module in topology_of(chip).modules) <= 64

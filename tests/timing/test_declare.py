@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vc4lab.simd import Struct, Value, i32, i64, kernel, ptr
-from vc4lab.timing.clockwork import Engine, Pause, wake_self
 from vc4lab.timing.declare import Module, Queue, StandsStill, Topology
+from vc4lab.timing.event_scheduler import Engine, Pause, wake_self
 from vc4lab.timing.machine import Machine
 from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 

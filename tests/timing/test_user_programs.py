@@ -53,9 +53,9 @@ def records(engine: str) -> list[Any]:
 
 
 def test_both_engines_record_the_same() -> None:
-    golden, native = records("interpreter"), records("jit")
-    assert golden == native
-    assert golden[1][2][1]
+    reference, native = records("interpreter"), records("jit")
+    assert reference == native
+    assert reference[1][2][1]
 
 
 def test_both_engines_have_the_same_clocks() -> None:

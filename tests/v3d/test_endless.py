@@ -15,7 +15,7 @@ from vc4lab.qpu.run import environment
 from vc4lab.qpu.run.environment import INSTRUCTION_BUDGET, PROVEN_BUDGET, UNPROVEN_BUDGET
 from vc4lab.records.control import build
 from vc4lab.v3d.draws import pipelines as draw_pipelines
-from vc4lab.v3d.golden import draw as golden_draw
+from vc4lab.v3d.reference import draw as reference_draw
 from vc4lab.v3d.tiles import job as tile_job
 from vc4lab.v3d.tiles import threads as tiles
 from vc4lab.v3d.tiles.threads import TileThreads
@@ -27,7 +27,7 @@ def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
         (tile_job, "FIRST_BUDGET", 1 << 9),
         (tiles, "FIRST_BUDGET", 1 << 9),
-        (golden_draw, "UNPROVEN_BUDGET", 1 << 7),
+        (reference_draw, "UNPROVEN_BUDGET", 1 << 7),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -91,7 +91,7 @@ def test_an_endless_shader_that_the_compiler_refuses_costs_few_instructions(
 ) -> None:
     """All 510 tiles begin it, one sees its small budget through."""
     whole = 1 << 13
-    monkeypatch.setattr(golden_draw, "uncompiled_budget", lambda length: whole)
+    monkeypatch.setattr(reference_draw, "uncompiled_budget", lambda length: whole)
     monkeypatch.setattr(draw_pipelines.DrawPipelines, "compiled", lambda *arguments: None)
     frame = Frame(1920, 1080, engine="interpreter")
     picture = frame.bin(viewport(frame.job) + halves(frame, 1920, 1080))
@@ -102,7 +102,7 @@ def test_an_endless_shader_that_the_compiler_refuses_costs_few_instructions(
 
 def test_compiled_code_is_asked_in_each_frame(steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """That a draw came to its end says nothing of the next frame: a uniform has changed."""
-    monkeypatch.setattr(golden_draw, "PROVEN_BUDGET", 1 << 14)
+    monkeypatch.setattr(reference_draw, "PROVEN_BUDGET", 1 << 14)
     frame = Frame(engine="interpreter", threads=1)
     job = frame.job
     vertices, uniforms = job.put(triangle(*CORNERS)), job.room(8, 16)
@@ -139,7 +139,7 @@ def test_the_interpreter_takes_for_endless_what_compiled_code_does(
     threads: int, steps: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tiles where a loop is short, beyond doubt, beyond the first budget, beyond the whole one."""
-    monkeypatch.setattr(golden_draw, "UNPROVEN_BUDGET", 1 << 6)
+    monkeypatch.setattr(reference_draw, "UNPROVEN_BUDGET", 1 << 6)
     for module, name, value in (
         (tile_job, "FIRST_BUDGET", 1 << 8),
         (tiles, "FIRST_BUDGET", 1 << 8),

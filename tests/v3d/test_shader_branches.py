@@ -17,7 +17,7 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d.draws import pipelines
 from vc4lab.v3d.draws.preparation import DrawPreparer
-from vc4lab.v3d.golden import queue as interpreted_queue
+from vc4lab.v3d.reference import queue as interpreted_queue
 from vc4lab.v3d.vertex import shading as vertices
 
 ENGINES = ("jit", "interpreter")

@@ -115,7 +115,7 @@ def _short(value: object) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "…")
 
 
-EngineOption = Annotated[Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")]
+EngineOption = Annotated[Engine, typer.Option(help="How QPU code is executed; interpreter: the reference.")]
 GdbOption = Annotated[
     int | None,
     typer.Option(

@@ -22,7 +22,7 @@ HEAD = """\
 
 Where the published documents leave a question open, this simulator makes a choice. This page lists
 them. Each is a switch: `vc4lab replay RUN --unknown fill_rule=bottom-left`, likewise for `boot` and
-`run`; from Python `DEFAULT_UNKNOWNS.with_(fill_rule="bottom-left")`. Compiled code and the golden
+`run`; from Python `DEFAULT_UNKNOWNS.with_(fill_rule="bottom-left")`. Compiled code and the reference
 interpreter follow it alike, bit for bit. The default is printed **bold**. A settled row names its
 evidence; for the others, a measurement on a board is welcome. "Flipped" says what another choice
 changes, all else at its default, in suites whose results on real boards are published, and in recorded

@@ -23,7 +23,7 @@ from vc4lab.simd.eager import Eager, running
 from vc4lab.simd.types import Type
 from vc4lab.v3d.user_programs.environment import UserEnvironment
 from vc4lab.v3d.user_programs.native import tmu as native_tmu
-from vc4lab.v3d.user_programs.qpu import GoldenQpu, QpuStart, RunState
+from vc4lab.v3d.user_programs.qpu import QpuStart, ReferenceQpu, RunState
 from vc4lab.v3d.user_programs.recording.format import MAX_LINES
 
 LINE_BYTES = 1 << LINE_SHIFT
@@ -136,7 +136,7 @@ class SavedQpu(NamedTuple):
 _FIELDS = ("run_state", "need", "reason", "code", "site", "instructions", "end_reported")
 
 
-class SteppedQpu(GoldenQpu):
+class SteppedQpu(ReferenceQpu):
     """A QPU of a session: an instruction a turn, with its state to keep and to restore.
 
     observer: told of accesses to guest memory; set before the first turn.

@@ -1,6 +1,6 @@
 """Compressed primitive lists (records 48, 49) and VG inline lists, decoded in Python.
 
-This is the golden form, for listings; drawing decodes the same bytes natively. A list is
+This is the reference form, for listings; drawing decodes the same bytes natively. A list is
 a run of codes told apart by their first byte: 0x80 ends it, 0x82 branches, 0x81 names all vertices,
 and three shorter codings say how a primitive differs from the previous one.
 Source: AG100-R pp. 75-79 and Mesa's compressed list tables.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vc4lab.simd import Function, Struct
 
 MAX_INSTANCES = 256
-"""Modules that one clockwork moves, all kinds together."""
+"""Modules that one event scheduler moves, all kinds together."""
 
 MAX_DEPTH = 4096
 """Pieces that a queue may hold."""

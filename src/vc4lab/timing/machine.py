@@ -1,4 +1,4 @@
-"""A topology in memory: what the clockwork moves."""
+"""A topology in memory: what the event scheduler moves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from vc4lab.simd import NativeFunction, build
-from vc4lab.timing.clockwork import (
+from vc4lab.timing.declare import MAX_INSTANCES, Queue, Topology
+from vc4lab.timing.event_scheduler import (
     BLOCK,
     INSTANCE_BITS,
     MAX_QUEUE_KINDS,
@@ -15,13 +16,12 @@ from vc4lab.timing.clockwork import (
     Engine,
     Instance,
     Pause,
-    clockwork,
+    event_scheduler,
 )
-from vc4lab.timing.declare import MAX_INSTANCES, Queue, Topology
 from vc4lab.timing.queues import Piece, QueueState
 
 TURN = 1 << 22
-"""Events after which the clockwork returns, so that Python sees an interrupt."""
+"""Events after which the event scheduler returns, so that Python sees an interrupt."""
 
 
 def _block(kind: Any, count: int) -> Any:
@@ -34,7 +34,7 @@ def _block(kind: Any, count: int) -> Any:
 class Machine:
     """Modules and queues of a topology, with their state. chip: address of what they share.
 
-    turn, on_turn: events after which the clockwork returns, and what is called then.
+    turn, on_turn: events after which the event scheduler returns, and what is called then.
     """
 
     turn = TURN
@@ -120,11 +120,11 @@ class Machine:
 
 
 def _compiled(topology: Topology, name: str) -> NativeFunction:
-    """The clockwork for these kinds of modules."""
+    """The event scheduler for these kinds of modules."""
     steps = tuple(module.step for module in topology.modules)
     known = _COMPILED.get(steps)
     if known is None:
-        module = build(f"timing {name}", {"run": clockwork(steps)}, float_mode="default", key=name)
+        module = build(f"timing {name}", {"run": event_scheduler(steps)}, float_mode="default", key=name)
         known = _COMPILED[steps] = module["run"]
     return known
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Array, Struct, Value, call, const, i32, i64, kernel, load, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, current_instance, wake, wake_self
 from vc4lab.timing.declare import MAX_INSTANCES
+from vc4lab.timing.event_scheduler import Engine, current_instance, wake, wake_self
 
 _INSTANCE = MAX_INSTANCES - 1
 _WORD_BITS = 6

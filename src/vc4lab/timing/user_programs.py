@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.timing.boards import board_of, speeds_of
 from vc4lab.timing.chip import Chip, load_chip
+from vc4lab.timing.compute.deadlock import deadlock, waits_for
 from vc4lab.timing.compute.kinds import CAUSE_TEXT
 from vc4lab.timing.compute.memory import FROM_L2, FROM_LOADER, FROM_STORER
 from vc4lab.timing.compute.model import ComputeModel, Listing
 from vc4lab.timing.compute.sdram import OTHERS
-from vc4lab.timing.compute.standstill import standstill, waits_for
 from vc4lab.timing.compute.state import CUT_OFF
 from vc4lab.timing.hints import Hint, hints_of
 from vc4lab.timing.program_use import ProgramUse, alus_of, loops_of
@@ -87,7 +87,7 @@ class ProgramTiming:
         clocks = _clocks(model)
         cut = [number for number in model.started if model.qpus[number].ended == CUT_OFF]
         notes = [f"QPU {qpu.qpu} {qpu.waits}" for qpu in qpus if qpu.qpu in cut]
-        notes += standstill(model)
+        notes += deadlock(model)
         self.programs = programs = _programs(model)
         return Timing(
             self.chip.name,

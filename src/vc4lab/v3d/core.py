@@ -69,7 +69,7 @@ class V3D:
     unknowns
         Choices for undocumented behaviour.
     engine
-        "jit", or "interpreter" to run every QPU instruction in the golden interpreter.
+        "jit", or "interpreter" to run every QPU instruction in the reference interpreter.
     threads
         Worker threads for tiles; the number of processors by default.
     options

@@ -240,12 +240,12 @@ def test_batches_of_vertices_hold_each_vertex_once() -> None:
 
 def test_the_interpreter_has_the_same_blocks() -> None:
     """Without texture requests and instructions, which it does not record."""
-    jit, golden = (Drawn("tri_amd64", True, engine=engine) for engine in ("jit", "interpreter"))
-    assert jit.bytes == golden.bytes
-    for mine, other in zip(jit.frames[0], golden.frames[0], strict=True):
+    jit, reference = (Drawn("tri_amd64", True, engine=engine) for engine in ("jit", "interpreter"))
+    assert jit.bytes == reference.bytes
+    for mine, other in zip(jit.frames[0], reference.frames[0], strict=True):
         assert same_columns(mine.blocks, other.blocks, "primitive", "place", "covered", "flags")
         assert same_columns(mine.lists, other.lists, *mine.lists.dtype.names)
-        assert other.draws["golden"].all()
+        assert other.draws["reference"].all()
         assert not other.blocks["instructions"].any()
 
 

@@ -212,7 +212,7 @@ COORDINATES = st.one_of(st.integers(0, 1023), st.integers(300, 420), st.sampled_
     block=st.integers(0, 3),
 )
 def test_every_coding_reads_back(vertices: list[tuple[int, int]], kind: int, block: int) -> None:
-    """All primitives that touch the tile come out of the golden decoder in their order."""
+    """All primitives that touch the tile come out of the reference decoder in their order."""
     found = BENCH.lists(kind, vertices, block)
     n = len(vertices)
     if kind in (RHT, RHT_STRIP):

@@ -12,7 +12,7 @@ from tests.support.frame_work import FrameWork
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
-from vc4lab.v3d.golden.draw import GoldenDraw, register
+from vc4lab.v3d.reference.draw import ReferenceDraw, register
 from vc4lab.v3d.state.frame_mode import COLOUR, MASK, PART_COLOUR, PART_ZS, SINGLE, ZS, Surface, TileLayout
 from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey
 from vc4lab.v3d.tiles.job import Draw
@@ -156,9 +156,9 @@ class Scene:
             )
             pipeline = fragment_pipeline(key, target)
             if engine == "interpreter":
-                golden = GoldenDraw(key, self.memory)
-                params.callback_id = register(golden)
-                self.keep.append(golden)
+                reference = ReferenceDraw(key, self.memory)
+                params.callback_id = register(reference)
+                self.keep.append(reference)
             exact = replace(key, engine="exact")
             work.draws.append(
                 Draw(

@@ -97,10 +97,10 @@ def draw(text: str, engine: str, varyings: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize("text", [PARTS_BEFORE, MEETS_BEFORE, IN_A_LOOP])
 def test_queues_reach_over_branches(text: str) -> None:
-    golden = draw(text, "interpreter")
-    assert len(np.unique(golden)) >= (1 if text == IN_A_LOOP else 2)
+    reference = draw(text, "interpreter")
+    assert len(np.unique(reference)) >= (1 if text == IN_A_LOOP else 2)
     for engine in ("fast", "exact"):
-        assert np.array_equal(draw(text, engine), golden)
+        assert np.array_equal(draw(text, engine), reference)
 
 
 def test_what_depends_on_the_way_is_refused() -> None:

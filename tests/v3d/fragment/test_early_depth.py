@@ -118,7 +118,7 @@ def drawn_by(scene: Scene, engine: str) -> list[np.ndarray]:
 @pytest.mark.parametrize("multisample", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_all_engines_leave_the_same_buffers(seed: int, multisample: bool) -> None:
-    """The golden interpreter and the pipelines that count run every block."""
+    """The reference interpreter and the pipelines that count run every block."""
     scene = random_draws(seed, multisample)
     fast = drawn_by(scene, "fast")
     work = [scene.counters[name] for name in WORK_COUNTERS]

@@ -212,11 +212,11 @@ def test_a_nan_met_by_another_is_the_same_on_all_instruction_sets(primitive):
     key = FragmentKey(program=COLOURED, n_varyings=3, primitive=primitive)
     order = [(0, 1), (1, 2), (2, 0)] if primitive == "lines" else [(0, 1, 2)]
     scene.add(key, corners, order, line_width=5.0)
-    golden = scene.render("interpreter")
-    assert golden.any()
+    reference = scene.render("interpreter")
+    assert reference.any()
     for target in targets():
-        assert (scene.render("fast", target=target) == golden).all()
-        assert (scene.render("exact", target=target) == golden).all()
+        assert (scene.render("fast", target=target) == reference).all()
+        assert (scene.render("exact", target=target) == reference).all()
 
 
 def test_zero_one_over_w_is_drawn_without_suspicion():
@@ -245,12 +245,12 @@ def test_reciprocals_of_zero_are_drawn_without_suspicion():
         scene = Scene(40, 40)
         corners = [vertex(0, 0), vertex(99, 0), vertex(0, 99)]
         scene.add(FragmentKey(program=words(text + END)), corners, uniforms=uniforms)
-        golden = scene.render("interpreter")
-        assert golden.view(np.float32) == pytest.approx(expected, rel=1e-6)
+        reference = scene.render("interpreter")
+        assert reference.view(np.float32) == pytest.approx(expected, rel=1e-6)
         for target in targets():
-            assert (scene.render("fast", target=target) == golden).all()
+            assert (scene.render("fast", target=target) == reference).all()
             assert scene.result.exact_tiles == 0
-            assert (scene.render("exact", target=target) == golden).all()
+            assert (scene.render("exact", target=target) == reference).all()
 
 
 def test_uniforms_in_a_loop():

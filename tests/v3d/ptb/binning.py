@@ -31,7 +31,7 @@ class TileContent:
 
 
 def read_tile(memory: GuestMemory, address: int) -> TileContent:
-    """Parse a tile list with the golden decoder."""
+    """Parse a tile list with the reference decoder."""
     content, form = TileContent(), ListFormat(0)
     for _ in range(100000):
         identifier = memory.u8(address)

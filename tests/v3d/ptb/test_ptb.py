@@ -1,4 +1,4 @@
-"""Tile lists written by the binner, parsed back with the golden decoder."""
+"""Tile lists written by the binner, parsed back with the reference decoder."""
 
 from __future__ import annotations
 

@@ -110,10 +110,10 @@ def test_engines_agree_on_recorded_draws(name):
                 results[engine, coordinate] = np.frombuffer(data, np.uint32), (key, start, keep)
         for coordinate in (True, False):
             fast, exact = results["jit", coordinate][0], results["exact", coordinate][0]
-            golden = results["interpreter", coordinate][0]
+            reference = results["interpreter", coordinate][0]
             size = results["jit", coordinate][1][0].rows * 16 * (min(last, first + 300) >> 4)
             assert np.array_equal(fast, exact)
-            assert np.array_equal(fast[:size], golden[:size])
+            assert np.array_equal(fast[:size], reference[:size])
         key, start, keep = results["jit", True][1]
         words = np.frombuffer(ctypes.string_at(start, buffer_bytes(key.rows, last)), np.float32)
         assert np.isfinite(words.reshape(-1, key.rows, 16)[:, 3]).all()

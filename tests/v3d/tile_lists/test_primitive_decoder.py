@@ -1,4 +1,4 @@
-"""Native decoding of compressed lists against the golden decoder, on good and on random bytes."""
+"""Native decoding of compressed lists against the reference decoder, on good and on random bytes."""
 
 from __future__ import annotations
 
@@ -162,9 +162,9 @@ def test_runs_taken_together_are_those_of_golden(memory, seed):
         data += step * rng.randrange(14) + rng.choice((b"", b"\x04", b"\x0f\x00\x12\x34"))
     clip = rng.randrange(2)  # a clip record is that of the first triangle
     memory.write(0x5000, (b"\x31\x01\x02\x03\x04" if clip else b"\x30") + data + b"\x80" * 9)
-    golden = decode_compressed(memory.read, 0x5005 if clip else 0x5001, ListFormat(0x12))
+    reference = decode_compressed(memory.read, 0x5005 if clip else 0x5001, ListFormat(0x12))
     native = build("runs", {"runs": lister_of_runs}, key="test of runs")["runs"]
     out = (ctypes.c_uint32 * (4 * LIMIT + 16))()
     count = native(memory.base, 0x5000, ctypes.addressof(out), LIMIT)
     found = [tuple(out[4 * k : 4 * k + 3]) for k in range(count)]
-    assert found == list(golden.items)
+    assert found == list(reference.items)

@@ -239,10 +239,10 @@ def test_runs_of_consecutive_vertices(memory, seed):
     memory.write(start, b"\x38\x12\x30" + data + b"\x80\x12")
     result = scan_tile_lists(memory, [start], default_state())
     assert not result.errors
-    golden = decode_compressed(memory.read, start + 3, ListFormat(0x12))
-    assert golden.problem is None
+    reference = decode_compressed(memory.read, start + 3, ListFormat(0x12))
+    assert reference.problem is None
     (draw,) = result.draws
-    vertices = {index for item in golden.items for index in item}
-    assert draw.primitives == len(golden.items)
+    vertices = {index for item in reference.items for index in item}
+    assert draw.primitives == len(reference.items)
     assert (draw.first, draw.last) == (min(vertices), max(vertices))
     assert used_set(draw) == vertices

@@ -46,11 +46,11 @@ def check(
 ) -> TextureKind:
     parameters = config.parameters() if isinstance(config, TextureConfig) else config
     kind, descriptor = describe_texture(*parameters, 4, unknowns=unknowns)
-    golden = reference(kind, descriptor).sample(s, t, r, b)
+    wanted = reference(kind, descriptor).sample(s, t, r, b)
     arrays = [np.array(values, np.uint32) for values in (s, t, r, b)]
     for target in only or (host_target(),):
         got = sample_words(kind, descriptor, memory(), *arrays, target=target).tolist()
-        assert got == golden, (kind, target)
+        assert got == wanted, (kind, target)
     return kind
 
 

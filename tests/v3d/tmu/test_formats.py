@@ -1,4 +1,4 @@
-"""Texel decoding: the table of types, golden values, and the native twin bit for bit."""
+"""Texel decoding: the table of types, reference values, and the native twin bit for bit."""
 
 import hashlib
 import random
@@ -119,5 +119,5 @@ def test_native_blocks_and_pairs(target: Target) -> None:
     assert words == [decode_etc1(*values) for values in zip(blocks, x, y, strict=True)]
     for order in ("yuv", "uyv", "vuy"):
         pairs = run16(lambda pair, at, order=order: unpack_yuyv(pair, at, order), [low, x], target)
-        golden = [decode_yuyv(pair, odd & 1, order) for pair, odd in zip(low, x, strict=True)]
-        assert pairs == golden, order
+        reference = [decode_yuyv(pair, odd & 1, order) for pair, odd in zip(low, x, strict=True)]
+        assert pairs == reference, order

@@ -188,8 +188,8 @@ def test_shared_functions_give_the_same_words() -> None:
         source = np.array([s, t, border, bias], np.uint32)
         results = np.zeros(32, np.uint32)
         module["f"](descriptor.address, memory().base, source.ctypes.data, results.ctypes.data)
-        golden = reference(kind, descriptor).sample(s, t, border, bias)
-        assert results.tolist() == golden * 2
+        wanted = reference(kind, descriptor).sample(s, t, border, bias)
+        assert results.tolist() == wanted * 2
 
 
 def test_explicit_level_reads_exactly_that_level() -> None:
@@ -272,8 +272,8 @@ def test_constant_picture_stays_constant() -> None:
 def test_direct_lookup() -> None:
     addresses = np.array([BASE + 4 * n + (n & 3) for n in range(15)] + [BASE | 0xC0000000])
     got = lookup_words(memory(), addresses.astype(np.uint32))
-    golden = [memory().u32(int(a) & 0x3FFFFFFC) for a in addresses]
-    assert got.tolist() == golden
+    reference = [memory().u32(int(a) & 0x3FFFFFFC) for a in addresses]
+    assert got.tolist() == reference
 
 
 def test_hostile_parameter_words_describe_and_stay_in_memory() -> None:

@@ -22,8 +22,8 @@ ROWS = "ldi vw_setup, 0x1a00\n"
 
 
 def both(program: Any, uniforms: Any = (), **options: Any) -> Any:
-    golden, native = (run(engine, program, uniforms, **options) for engine in ENGINES)
-    assert golden.differences(native) == []
+    reference, native = (run(engine, program, uniforms, **options) for engine in ENGINES)
+    assert reference.differences(native) == []
     return native
 
 
@@ -235,7 +235,7 @@ def test_hostile_words(seed: int) -> None:
     r = random.Random(seed)
     data = np.random.default_rng(seed).integers(0, 1 << 32, 1 << 16, np.uint32)
     program, uniforms = mutated(r), [r.getrandbits(32) for _ in range(64)]
-    golden, native = (run(e, program, uniforms, data=data, budget=30_000) for e in ENGINES)
-    assert golden.codes == native.codes
-    if "QPU-041" not in golden.codes:  # the budgets end at slightly different places
-        assert golden.differences(native) == []
+    reference, native = (run(e, program, uniforms, data=data, budget=30_000) for e in ENGINES)
+    assert reference.codes == native.codes
+    if "QPU-041" not in reference.codes:  # the budgets end at slightly different places
+        assert reference.differences(native) == []

@@ -1,4 +1,4 @@
-"""Random programs that make sense: loops, arithmetic, streams, waits; golden = native."""
+"""Random programs that make sense: loops, arithmetic, streams, waits; reference = native."""
 
 from __future__ import annotations
 

@@ -80,11 +80,11 @@ def recorded(
 
 def test_both_engines_record_the_same() -> None:
     uniforms = [[5 + number, DATA, *TEXTURE] for number in range(3)]
-    golden, native = (recorded(engine, EVERYTHING, uniforms) for engine in ENGINES)
-    assert not golden[0].differences(native[0])
-    assert golden[1:] == native[1:]
-    assert all(ended for _, ended in golden[2].values())
-    kinds = {word >> 4 & 15 for word in golden[1][0] if word >> 8 < len(assemble(EVERYTHING).words)}
+    reference, native = (recorded(engine, EVERYTHING, uniforms) for engine in ENGINES)
+    assert not reference[0].differences(native[0])
+    assert reference[1:] == native[1:]
+    assert all(ended for _, ended in reference[2].values())
+    kinds = {word >> 4 & 15 for word in reference[1][0] if word >> 8 < len(assemble(EVERYTHING).words)}
     assert kinds >= set(Kind)
 
 

@@ -32,8 +32,8 @@ def both(program: str, uniforms: list[int], extra: dict[int, str] | None = None,
             board.memory.write(address, assemble(text, address=address).bytes)
         board.start(at + entry, uniforms)
         outcomes.append((board, board.finish()))
-    (golden_board, golden), (native_board, native) = outcomes
-    assert golden.differences(native) == []
+    (golden_board, reference), (native_board, native) = outcomes
+    assert reference.differences(native) == []
     assert [str(i) for i in golden_board.reporter.items] == [str(i) for i in native_board.reporter.items]
     return native
 

@@ -20,10 +20,10 @@ def chosen(name: str, program: str, uniforms: Any = (), **options: Any) -> dict[
     found = {}
     for choice in find(name).choices:
         unknowns = DEFAULT_UNKNOWNS.with_(**{name: choice})
-        golden, native = (
+        reference, native = (
             run(engine, program + END, uniforms, unknowns=unknowns, **options) for engine in ENGINES
         )
-        assert golden.differences(native) == []
+        assert reference.differences(native) == []
         found[choice] = native
     return found
 

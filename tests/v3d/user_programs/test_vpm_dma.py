@@ -1,4 +1,4 @@
-"""VPM access and DMA in every mode: what is known about the chip, and golden = native."""
+"""VPM access and DMA in every mode: what is known about the chip, and reference = native."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from vc4lab.v3d.vpm.setup import VPM_BYTES
 
 
 def both(program: str, uniforms: Any = (), **options: Any) -> Any:
-    """The native outcome, after comparing it with the golden one."""
-    golden, native = (run(engine, program, uniforms, **options) for engine in ENGINES)
-    assert golden.differences(native) == []
+    """The native outcome, after comparing it with the reference one."""
+    reference, native = (run(engine, program, uniforms, **options) for engine in ENGINES)
+    assert reference.differences(native) == []
     return native
 
 

@@ -22,8 +22,8 @@ from tests.support.long_shaders import (
 from vc4lab.qpu.run.environment import UNPROVEN_BUDGET, Unsupported
 from vc4lab.records.control import build
 from vc4lab.v3d.fragment.pipeline import PIPELINES
-from vc4lab.v3d.vertex import golden as golden_vertex
 from vc4lab.v3d.vertex import pipeline
+from vc4lab.v3d.vertex import reference as reference_vertex
 
 VERTEX_LOOP = """
     ldi vr_setup, 0x{words}01a00
@@ -128,13 +128,13 @@ def test_a_vertex_shader_that_the_compiler_refuses_has_a_small_budget(
         raise Unsupported("VTX-002", "a test")
 
     whole = 1 << 13
-    monkeypatch.setattr(golden_vertex, "uncompiled_budget", lambda length: whole)
-    monkeypatch.setattr(golden_vertex, "PROVEN_BUDGET", 4 * whole)
+    monkeypatch.setattr(reference_vertex, "uncompiled_budget", lambda length: whole)
+    monkeypatch.setattr(reference_vertex, "PROVEN_BUDGET", 4 * whole)
     frame = Frame(engine="interpreter")
     pipeline.vertex_pipeline.cache_clear()  # of other tests with this program
-    init = golden_vertex.VertexInterpreter.__init__
+    init = reference_vertex.VertexInterpreter.__init__
     monkeypatch.setattr(
-        golden_vertex.VertexInterpreter, "__init__",
+        reference_vertex.VertexInterpreter, "__init__",
         lambda self, key, program, _pipeline: init(self, key, program, refuses),
     )  # fmt: skip
     bad = gl_shader(frame, 0, 1) if stage == "coordinate" else gl_shader(frame, 1, 0)

@@ -13,7 +13,7 @@ from tests.support.vertices import ARRAYS, ENGINES, shade, words
 from vc4lab.memory import GuestMemory
 from vc4lab.records.control import build
 from vc4lab.v3d.tmu.requests import MAX_REQUESTS
-from vc4lab.v3d.vertex import golden
+from vc4lab.v3d.vertex import reference
 from vc4lab.v3d.vertex.pipeline import VertexKey
 
 CORNERS = ((4, 4), (50, 4), (4, 50))
@@ -54,7 +54,7 @@ def test_batches_read_uniforms_at_places_of_their_own(memory: GuestMemory, engin
 @pytest.mark.parametrize("wide", [1, 2, 64])
 def test_vertices_far_apart(memory: GuestMemory, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter takes some batches at a time; here nearly all of them are unused."""
-    monkeypatch.setattr(golden, "MAX_WIDE_BATCHES", wide)
+    monkeypatch.setattr(reference, "MAX_WIDE_BATCHES", wide)
     memory.write(ARRAYS, np.arange(800, dtype=np.uint32).tobytes())
     text = HEAD.format(words=2) + "mov vpm, vpm ; nop\n" * 2 + END
     used = [3, 5, 100, 399]

@@ -38,7 +38,7 @@ ENTRIES = [
         "The program executed more instructions than its limit without reaching its end. A common "
         "cause is a loop whose condition depends on lanes that hold no data: such lanes never "
         "leave it. A fragment shader may execute four million instructions for a block of pixels "
-        "(400 thousand in the golden interpreter); draws with a shader that does not end are left "
+        "(400 thousand in the reference interpreter); draws with a shader that does not end are left "
         "out.",
         "AG100-R p. 34, branches look at all 16 lanes",
         "Bound the loop, or test only lanes with data. Raise the limit for a user program that "

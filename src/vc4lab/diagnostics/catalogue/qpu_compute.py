@@ -66,7 +66,7 @@ COMPUTE_ENTRIES = [
     Entry(
         "QPU-057",
         "Program runs in the interpreter",
-        "The program cannot be compiled, so the golden interpreter runs it: the result is correct, "
+        "The program cannot be compiled, so the reference interpreter runs it: the result is correct, "
         "but it takes much longer.",
         "the reason is in the message",
         "If speed matters, follow the cure of the code named in the message.",

@@ -45,7 +45,7 @@ ENTRIES = [
         "VTX-005",
         "Vertex shader does not end",
         "A coordinate or vertex shader exceeded its limit of instructions (four million for 16 "
-        "vertices; 400 thousand in the golden interpreter), which usually means an endless loop. "
+        "vertices; 400 thousand in the reference interpreter), which usually means an endless loop. "
         "it are left out until the control list ends.",
         "AG100-R p. 37, branches",
         "Check the loop's counter and flags in the debugger.",

@@ -192,7 +192,7 @@ class Gpu:
         self._stop = False
         self._thread: threading.Thread | None = None
         self.watchdog = Watchdog(v3d.frames) if v3d.engine == "jit" else None
-        """The golden path takes as long as it takes."""
+        """The reference interpreter takes as long as it takes."""
 
     def submit(self, job: Job) -> None:
         """Put a job at the end of the queue."""

@@ -91,7 +91,7 @@ def replay(
     Parameters
     ----------
     engine
-        "jit", or "interpreter" for the golden path.
+        "jit", or "interpreter" for the reference interpreter.
     order
         Byte order of 32-bit colour surfaces; None: what the run's fragment shaders show.
     strict

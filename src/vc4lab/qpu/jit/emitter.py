@@ -3,7 +3,7 @@
 A program without branches becomes pure dataflow. One with branches becomes basic blocks; registers
 live in cells between them (LLVM turns cells into registers again), and what is pending in delay
 slots is part of a block's identity (`flow.py`). The fast build is native arithmetic that notices
-when it cannot be exact; the exact build is the golden semantics.
+when it cannot be exact; the exact build is the reference semantics.
 """
 
 from __future__ import annotations
@@ -339,7 +339,7 @@ def emit_program(
 ) -> Final:
     """Emit `program` at the place being traced (a kernel built with float_mode="qpu").
 
-    exact: the golden semantics instead of the fast arithmetic. After a fast run the caller must
+    exact: the reference semantics instead of the fast arithmetic. After a fast run the caller must
     look at the processor's sticky flags (invalid, overflow) and at `env.wild`, and run the exact
     build if anything shows. budget: instructions in loops before `env.loop_limit()` ends the
     program. observe: keep all registers and flags for the returned Final. learned: instructions

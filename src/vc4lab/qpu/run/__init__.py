@@ -1,1 +1,1 @@
-"""How an instruction is executed, and the golden interpreter."""
+"""How an instruction is executed, and the reference interpreter."""

@@ -22,7 +22,7 @@ INSTRUCTION_BUDGET = 1 << 22
 pixels alone would take many seconds. The JIT counts only what lies in loops.
 """
 
-GOLDEN_BUDGET = 3 << 17
+REFERENCE_BUDGET = 3 << 17
 """The same for the interpreter on its own, which takes one or two seconds for it; loops of 4,095
 rounds of 90 instructions, which drivers' conformance tests have, fit in.
 """

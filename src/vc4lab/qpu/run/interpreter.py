@@ -1,4 +1,4 @@
-"""The golden interpreter: runs a program one instruction at a time on numpy words, and can be
+"""The reference interpreter: runs a program one instruction at a time on numpy words, and can be
 watched doing so.
 """
 
@@ -13,7 +13,7 @@ from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, LINK_OFFSET
 from vc4lab.qpu.isa.ops import Mask, Word
 from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.semantics import Semantics
-from vc4lab.qpu.run.environment import GOLDEN_BUDGET, Environment, RegisterKey
+from vc4lab.qpu.run.environment import REFERENCE_BUDGET, Environment, RegisterKey
 from vc4lab.qpu.run.execute import Core, SavedCore
 from vc4lab.qpu.run.numpy_ops import NumpyOps
 from vc4lab.qpu.run.plan import Event, Plan, age, branch_event, plan, signal_events
@@ -183,7 +183,7 @@ class Interpreter:
             self.finished = "end"
         return not ended
 
-    def run(self, max_instructions: int = GOLDEN_BUDGET) -> str:
+    def run(self, max_instructions: int = REFERENCE_BUDGET) -> str:
         """Run to the end; "end", "limit" (budget used up, see `env.loop_limit`) or "left"."""
         while self.step():
             if self.count >= max_instructions:

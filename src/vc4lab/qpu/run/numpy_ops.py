@@ -1,4 +1,4 @@
-"""The golden back end: words are numpy uint32 arrays, masks bool arrays; floats by exact double
+"""The reference interpreter: words are numpy uint32 arrays, masks bool arrays; floats by exact double
 arithmetic and truncation.
 """
 

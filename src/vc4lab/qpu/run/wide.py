@@ -1,4 +1,4 @@
-"""The golden interpreter on many runs of a program at once: words of shape (blocks, 16).
+"""The reference interpreter on many runs of a program at once: words of shape (blocks, 16).
 
 The same `Core`, semantics and numpy operations as `interpreter.py`, one instruction at a time, on
 wider arrays (`WideOps`). Where blocks part (a branch that only
@@ -14,7 +14,7 @@ import numpy as np
 
 from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.semantics import Flags
-from vc4lab.qpu.run.environment import GOLDEN_BUDGET, Environment
+from vc4lab.qpu.run.environment import REFERENCE_BUDGET, Environment
 from vc4lab.qpu.run.execute import ALL_FLAGS, Core
 from vc4lab.qpu.run.interpreter import Interpreter
 from vc4lab.qpu.run.numpy_ops import WideOps, lane_of
@@ -133,7 +133,7 @@ def run_wide(
     env: WideEnvironment,
     *,
     settings: Settings = DEFAULTS,
-    budget: int = GOLDEN_BUDGET,
+    budget: int = REFERENCE_BUDGET,
     kind: type[WideInterpreter] = WideInterpreter,
 ) -> None:
     """Runs all blocks of `env` to their end.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, max_, ptr, select, staged
-from vc4lab.timing.clockwork import Engine, count_busy, instance_of, next_bit, state_of, wake, wake_self
 from vc4lab.timing.compute.kinds import FRACTION, Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.memory import FROM_LOADER, FROM_STORER
 from vc4lab.timing.compute.state import Dma, Figures, Qpu
+from vc4lab.timing.event_scheduler import Engine, count_busy, instance_of, next_bit, state_of, wake, wake_self
 from vc4lab.timing.queues import is_readable, queue_at, remove_piece, write_piece
 
 

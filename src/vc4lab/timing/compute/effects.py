@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, min_, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, instance_of, next_bit, state_of, wake
 from vc4lab.timing.compute.dma import start_load, start_store
 from vc4lab.timing.compute.kinds import Flag, ModuleKind, QueueKind
 from vc4lab.timing.compute.needs import unit_of
 from vc4lab.timing.compute.slice_caches import fetch_uniforms, move_uniforms
 from vc4lab.timing.compute.state import Code, Figures, Piece, Qpu, Tmu
 from vc4lab.timing.compute.tmu import ADDRESSES, keep_vector, request_queue
+from vc4lab.timing.event_scheduler import Engine, instance_of, next_bit, state_of, wake
 from vc4lab.timing.queues import queue_at, remove_piece, write_piece
 from vc4lab.v3d.user_programs.recording.format import KIND_SHIFT, MAX_LINES, SITE_SHIFT, Kind
 

@@ -6,7 +6,7 @@ from enum import IntEnum, IntFlag
 
 
 class ModuleKind(IntEnum):
-    """The modules, in the order in which the clockwork calls those that are due together."""
+    """The modules, in the order in which the event scheduler calls those that are due together."""
 
     HOST = 0
     SCHEDULER = 1

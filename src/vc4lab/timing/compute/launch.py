@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, select, staged
-from vc4lab.timing.clockwork import Engine, count_busy, instance_of, state_of, wake_self
 from vc4lab.timing.compute.kinds import ModuleKind, QueueKind
 from vc4lab.timing.compute.state import CUT_OFF, Figures, Host, Qpu, Scheduler
+from vc4lab.timing.event_scheduler import Engine, count_busy, instance_of, state_of, wake_self
 from vc4lab.timing.queues import first_piece, may_take, queue_at, remove_piece, write_piece
 
 NOT_FREE = -1

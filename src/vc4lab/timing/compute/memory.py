@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, count_busy, wake_self
 from vc4lab.timing.compute import tags
 from vc4lab.timing.compute.kinds import LINE, LINE_BITS, MemorySource, QueueKind
 from vc4lab.timing.compute.state import IN_FLIGHT, L2, TEXELS, Figures
+from vc4lab.timing.event_scheduler import Engine, count_busy, wake_self
 from vc4lab.timing.queues import (
     QueueState,
     first_piece,

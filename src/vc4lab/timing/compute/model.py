@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.timing.boards import BoardSpeed
 from vc4lab.timing.chip import BadChip, Chip
-from vc4lab.timing.clockwork import Pause
 from vc4lab.timing.compute.board_memory import begin_memory, memory_figures
 from vc4lab.timing.compute.decode import needs
 from vc4lab.timing.compute.kinds import CAUSES, FRACTION, LINE
 from vc4lab.timing.compute.state import ASKED, Code, Figures, Piece
 from vc4lab.timing.compute.topology import topology_of
+from vc4lab.timing.event_scheduler import Pause
 from vc4lab.timing.machine import Machine
 
 if TYPE_CHECKING:

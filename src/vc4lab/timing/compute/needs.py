@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, min_, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, wake_self
 from vc4lab.timing.compute.dma import engine_of
 from vc4lab.timing.compute.kinds import Cause, Flag, ModuleKind, QueueKind
 from vc4lab.timing.compute.slice_caches import ON_ITS_WAY, fetch_uniforms
 from vc4lab.timing.compute.state import Code, Figures, Qpu
 from vc4lab.timing.compute.tmu import request_queue
+from vc4lab.timing.event_scheduler import Engine, wake_self
 from vc4lab.timing.queues import is_readable, queue_at, wait_for_room
 
 SEMAPHORE_LIMIT = 15

@@ -8,12 +8,12 @@ another module; that one is done at its own clock. `needs.py` says what it may h
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, instance_of, state_of, wake, wake_self
 from vc4lab.timing.compute.effects import do_effects, take_branch
 from vc4lab.timing.compute.kinds import LINE_BITS, LOCAL, Cause, Flag, ModuleKind, QueueKind
 from vc4lab.timing.compute.needs import what_is_missing
 from vc4lab.timing.compute.slice_caches import look_up, move_uniforms
 from vc4lab.timing.compute.state import CUT_OFF, Code, Figures, Host, Qpu
+from vc4lab.timing.event_scheduler import Engine, instance_of, state_of, wake, wake_self
 from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece
 
 

@@ -11,9 +11,9 @@ clock of the V3D (names that end in _part): the memory has a clock of its own.
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, count_busy, wake_self
 from vc4lab.timing.compute.kinds import ANSWERS, FRACTION, LINE_BITS, SOURCE_BITS, QueueKind
 from vc4lab.timing.compute.state import MAX_BANKS, SOURCES, Bank, Figures, MemoryRequest, Sdram
+from vc4lab.timing.event_scheduler import Engine, count_busy, wake_self
 from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, wait_for_room, write_piece
 
 PATIENCE = 16

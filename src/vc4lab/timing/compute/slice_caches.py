@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, instance_of, state_of, wake, wake_self
 from vc4lab.timing.compute import tags
 from vc4lab.timing.compute.kinds import LINE_BITS, Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.state import IN_FLIGHT, Figures, Qpu, SliceCache
+from vc4lab.timing.event_scheduler import Engine, instance_of, state_of, wake, wake_self
 from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 Came = Callable[[Engine, Value, Value, Value, Value], None]

@@ -26,10 +26,10 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.timing.clockwork import Engine, count_busy, instance_of, state_of, wake_self
 from vc4lab.timing.compute import tags
 from vc4lab.timing.compute.kinds import LINE_BITS, ModuleKind, QueueKind
 from vc4lab.timing.compute.state import IN_FLIGHT, LINES, TEXELS, VECTORS, Figures, Qpu, Tmu
+from vc4lab.timing.event_scheduler import Engine, count_busy, instance_of, state_of, wake_self
 from vc4lab.timing.queues import (
     QueueState,
     first_piece,

@@ -311,7 +311,7 @@ def draw_table(draws: Sequence[DrawWork], programs: Programs) -> Table:
         row["coverage_pipe"] = bool(config.coverage_pipe)
         row["program"] = row["vertex_program"] = row["shader"] = -1
         if pipeline is not None:
-            row["golden"] = pipeline.key.engine == "interpreter"
+            row["reference"] = pipeline.key.engine == "interpreter"
             row["program"] = programs.number(pipeline.key.program)
         if shader is not None:
             _add_shader(row, shader, programs)

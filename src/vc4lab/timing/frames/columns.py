@@ -53,7 +53,7 @@ DRAW = np.dtype(
         ("uniforms", "u4"), ("threads", "i4"), ("varyings", "i4"), ("vertex_words", "i4"),
         ("vertex_program", "i4"), ("vertex_code", "u4"), ("vertex_uniforms", "u4"),
         ("attributes", "i4"), ("attribute_bytes", "i4"), ("early_z", "?"), ("early_z_update", "?"),
-        ("coverage_pipe", "?"), ("golden", "?"),
+        ("coverage_pipe", "?"), ("reference", "?"),
     ]
 )  # fmt: skip
 """A distinct render state of the frame."""

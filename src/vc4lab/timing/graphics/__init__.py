@@ -1,1 +1,1 @@
-"""The clockwork of frames: the modules that draw, and the work they are fed with."""
+"""The event scheduler of frames: the modules that draw, and the work they are fed with."""

@@ -10,12 +10,12 @@ from vc4lab.timing.frames.bigger_tiles import bigger_tiles
 from vc4lab.timing.frames.columns import Table
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.counters import CounterTotals
+from vc4lab.timing.graphics.deadlock import deadlock
 from vc4lab.timing.graphics.result import ShaderUse
+from vc4lab.timing.graphics.shaders.deadlock import standing_threads
 from vc4lab.timing.graphics.shaders.preparation import fill_shading
-from vc4lab.timing.graphics.shaders.standstill import standing_threads
 from vc4lab.timing.graphics.shaders.tables import ShaderTables
 from vc4lab.timing.graphics.shaders.use import SegmentCounts, shader_uses
-from vc4lab.timing.graphics.standstill import standstill
 from vc4lab.timing.graphics.state import GraphicsFigures
 from vc4lab.timing.graphics.tables import Named, Tables
 from vc4lab.timing.graphics.topology import PARTS
@@ -77,10 +77,10 @@ class Feed:
                 f"{frame.lost} records of what was drawn found no room: the frame is timed "
                 "without its fragments"
             )
-        golden = int(frame.draws["golden"].sum())
-        if golden:
+        reference = int(frame.draws["reference"].sum())
+        if reference:
             found.append(
-                f"{golden} draws were drawn by the interpreter, which records no texture lines: "
+                f"{reference} draws were drawn by the interpreter, which records no texture lines: "
                 "they are timed as if their texels were in the cache"
             )
         if self.programs.inexact:
@@ -162,4 +162,4 @@ class Feed:
 
     def standing(self, machine: Machine) -> list[str]:
         """Lines about what waits where, in a model that stands still."""
-        return standstill(machine) + vertices.standing(machine) + standing_threads(machine)
+        return deadlock(machine) + vertices.standing(machine) + standing_threads(machine)

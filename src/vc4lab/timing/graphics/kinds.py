@@ -1,6 +1,6 @@
 """Numbers of the modules and queues that draw; they go on where those of user programs end.
 
-The clockwork calls modules by their number, so the topology of a frame has the modules of user
+The event scheduler calls modules by their number, so the topology of a frame has the modules of user
 programs first (`compute/kinds.py`), then these, in this order; queues likewise.
 """
 

@@ -19,11 +19,11 @@ from typing import Any
 
 from vc4lab.timing.boards import BoardSpeed
 from vc4lab.timing.chip import Chip
-from vc4lab.timing.clockwork import Pause
 from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.compute.model import CACHES, figures_of, make_caches, place_modules
 from vc4lab.timing.compute.state import Figures, Qpu
 from vc4lab.timing.declare import StandsStill
+from vc4lab.timing.event_scheduler import Pause
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.accounts import Accounts
 from vc4lab.timing.graphics.clusters import preparation as clusters

@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Value, call, i64, staged
-from vc4lab.timing.clockwork import Engine, number_of
 from vc4lab.timing.compute.kinds import SOURCE_BITS, QueueKind
 from vc4lab.timing.compute.sdram import answer_queue
+from vc4lab.timing.event_scheduler import Engine, number_of
 from vc4lab.timing.queues import is_readable, queue_at, remove_piece, write_piece
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SAMPLES = 400
 EVENTS = 1 << 9
-"""Events of the clockwork between two looks."""
+"""Events of the event scheduler between two looks."""
 
 
 @dataclass(frozen=True)

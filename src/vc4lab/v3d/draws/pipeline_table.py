@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vc4lab.qpu.program.uniform_stream import StreamLayout
     from vc4lab.v3d.draws.refining import Refined
     from vc4lab.v3d.fragment.pipeline import Pipeline
-    from vc4lab.v3d.golden.draw import GoldenDraw
+    from vc4lab.v3d.reference.draw import ReferenceDraw
     from vc4lab.v3d.state.tile_context import FragmentKey
     from vc4lab.v3d.tmu.texture_state import TextureDescriptor
 
@@ -158,7 +158,7 @@ class MadePipeline:
     key: FragmentKey
     code: int
     pipeline: Pipeline
-    golden: GoldenDraw | None
+    reference: ReferenceDraw | None
     textures: Sequence[TextureDescriptor | None]
     keep: object
 

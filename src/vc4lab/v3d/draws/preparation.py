@@ -30,7 +30,7 @@ from vc4lab.v3d.draws.pipelines import DrawPipelines, quad_work
 from vc4lab.v3d.draws.refining import Refiner
 from vc4lab.v3d.events import DrawPrepared
 from vc4lab.v3d.fragment.pipeline import Pipeline
-from vc4lab.v3d.golden.draw import GoldenDraw, register
+from vc4lab.v3d.reference.draw import ReferenceDraw, register
 from vc4lab.v3d.services import VERTICES, Services
 from vc4lab.v3d.state.frame_mode import LAYOUTS, SINGLE, TileLayout
 from vc4lab.v3d.state.render_state import (
@@ -200,8 +200,8 @@ class DrawPreparer:
 
     def report_unsupported(self, draw: Draw) -> None:
         """Reports what a pipeline could not do at run time; the interpreter knows what it was."""
-        golden = None if draw.keep is None else draw.keep.golden
-        failure = None if golden is None else golden.failure
+        reference = None if draw.keep is None else draw.keep.reference
+        failure = None if reference is None else reference.failure
         if isinstance(failure, Unsupported):
             self.reporter.report(failure.code, failure.message)
         elif failure is not None:
@@ -237,16 +237,16 @@ class DrawPreparer:
         key, pipeline = self.pipelines.find(use, shader, program, kinds, same_textures(textures))
         if self.fallbacks and self.fallbacks[key] >= EXACT_AFTER_FRAMES:
             pipeline = pipeline.exact
-        golden: GoldenDraw | None = None
+        reference: ReferenceDraw | None = None
         entry: PipelineEntry | None = None
         if key.engine == "interpreter":
-            golden = GoldenDraw(key, self.memory, self.pipelines.compiled(program, key))
+            reference = ReferenceDraw(key, self.memory, self.pipelines.compiled(program, key))
         elif not shader.vector_graphics and not program.pieces:
             entry = self._entered(state, shader, program)
         addresses = (ctypes.c_uint64 * max(len(textures), 1))(
             *(0 if texture is None else texture.address for texture in textures)
         )
-        made = MadePipeline(key, program.address, pipeline, golden, textures, addresses)
+        made = MadePipeline(key, program.address, pipeline, reference, textures, addresses)
         if entry is not None:
             self._draws.pipelines.made[entry.address] = made
         else:
@@ -254,7 +254,7 @@ class DrawPreparer:
         entry.function = pipeline.address
         entry.textures, entry.texture_count = ctypes.addressof(addresses), len(textures)
         entry.instructions, entry.lookups = quad_work(program, key)
-        entry.callback_id = 0 if golden is None else register(golden)
+        entry.callback_id = 0 if reference is None else register(reference)
         entry.late = self.late.table.address if None in textures else 0
         return Found(entry, made, shader.data)
 

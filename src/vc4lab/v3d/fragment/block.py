@@ -1,6 +1,6 @@
 """Runs the fragment program on one 4x4 block: interpolates W, Z and varyings, then shades.
 
-The program is inlined by the QPU compiler, or, for the golden engine, the block is written to a
+The program is inlined by the QPU compiler, or, for the reference interpreter, the block is written to a
 `FragmentBatch` of a queue that Python works off. Source: hardware reference 7.2, 7.6.
 """
 
@@ -315,7 +315,7 @@ class BlockShader:
 
 @staged
 def run_queue(context: TileContext, params: DrawParams, needed: int) -> Value:
-    """Lets the golden interpreter run the blocks of the queue if there are that many; a status."""
+    """Lets the reference interpreter run the blocks of the queue if there are that many; a status."""
     queue = FragmentQueue.at(context.batch)
     status = const(i32, STATUS_OK)
     if queue.count >= needed:

@@ -3,7 +3,7 @@
 A program usually hands the interpolated depth to the tile buffer as it came, near its end. Where
 that is certain, and where nothing but the colours of visible pixels comes of the program, the test
 can be done first: what fails it now fails it then, as blocks of a draw run one after the
-other. Nothing is written here, so all buffers hold the same in the end. Not used by the golden
+other. Nothing is written here, so all buffers hold the same in the end. Not used by the reference
 interpreter, nor by pipelines that count: those have to see what the program does with hidden quads.
 """
 

@@ -3,7 +3,7 @@
 `fragment_pipeline(key)` compiles (or finds) the function `draw(context, params, list) -> status`.
 It walks the list, sets primitives up and runs the fragment program, inlined, on every 4x4 block
 with coverage. Three engines share all of it: "fast" (floating-point shortcuts that notice when they
-were wrong), "exact", and "interpreter" (blocks go to the golden interpreter in Python).
+were wrong), "exact", and "interpreter" (blocks go to the reference interpreter in Python).
 """
 
 from __future__ import annotations

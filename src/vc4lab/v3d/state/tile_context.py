@@ -89,18 +89,18 @@ WORK_COUNTERS = COUNTERS[FIRST_WORK_COUNTER:]
 
 
 QUEUED_BLOCKS = 512
-"""Blocks of a draw that the golden interpreter runs together."""
+"""Blocks of a draw that the reference interpreter runs together."""
 
 
 class FragmentQueue(Struct):
-    """Blocks of a draw that wait for the golden interpreter; as many `FragmentBatch` follow."""
+    """Blocks of a draw that wait for the reference interpreter; as many `FragmentBatch` follow."""
 
     count = i32
     reserved = Array(i32, 15)
 
 
 class FragmentBatch(Struct):
-    """One 4x4 block on its way through the golden interpreter; all lanes as 16 words.
+    """One 4x4 block on its way through the reference interpreter; all lanes as 16 words.
 
     `flags` are what colour writes take, `asked` what MS_FLAGS says.
     """
@@ -130,7 +130,7 @@ CLEAN_COLOUR, CLEAN_ZS, CLEAN_MASK = 1, 2, 4
 class TileContext(Struct):
     """State of one worker thread: where the tile lies, its buffers, what happened to it.
 
-    `batch` is a `FragmentQueue`, which `callback` empties (golden interpreter only).
+    `batch` is a `FragmentQueue`, which `callback` empties (reference interpreter only).
     `mode` is a number of `frame_mode.LAYOUTS`; `resolved` holds a multisample tile with one sample
     on its way to or from memory; `mask` is the VG mask plane, a byte in each word. `budget`:
     instructions in loops that a program may execute for a block. `interrupts` is the place of
@@ -397,12 +397,12 @@ class BlockWork(Struct):
         Those of them between the Z planes (for any sample).
     passed
         Those of these that pass the depth test when the block is drawn: what a front end with an
-        exact depth buffer would let through. `flags` where nothing is tested, or where the golden
+        exact depth buffer would let through. `flags` where nothing is tested, or where the reference
         interpreter runs the program.
     requests
         How many `RequestWork` it has.
     instructions
-        How many its program executed; 0 without one, and in the golden interpreter.
+        How many its program executed; 0 without one, and in the reference interpreter.
     """
 
     primitive = i32

@@ -17,8 +17,8 @@ from typing import Any
 from vc4lab.qpu.run.environment import INSTRUCTION_BUDGET
 from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
 from vc4lab.simd.team import PART_ARGUMENTS, Team
-from vc4lab.v3d.golden.fragment import QUEUES_RUN
 from vc4lab.v3d.pse.setup import Raster, raster
+from vc4lab.v3d.reference.fragment import QUEUES_RUN
 from vc4lab.v3d.services import FRAGMENTS, ShaderInterrupts
 from vc4lab.v3d.state import tile_context as tc
 from vc4lab.v3d.state.frame_mode import MULTISAMPLE, WIDE, TransferKey
@@ -319,15 +319,15 @@ class _Rerun:
         result, unproven = self.result, list[int]()
         self._repeat(unproven)
         self._prove(unproven)
-        golden = bool(unproven)
+        reference = bool(unproven)
         todo, size, self.aside = sorted(self.aside or ()), 1, None
         self.frame.job.budget = INSTRUCTION_BUDGET
         while todo:
             group, todo = todo[:size], todo[size:]
-            if not golden:
+            if not reference:
                 late: list[int] = []
                 self._render(group, late)
-                group, golden = late, bool(late)
+                group, reference = late, bool(late)
             self._prove(group)
             size *= 2
         for numbers in (result.bad_lists, result.unsupported, result.endless):

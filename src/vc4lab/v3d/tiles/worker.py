@@ -1,6 +1,6 @@
 """What one thread of the tile loop works with, and whether interpreted programs end.
 
-Compiled code finds that out, so that the golden engine ends programs by the same budgets as the compiled
+Compiled code finds that out, so that the interpreter ends programs by the same budgets as compiled
 engines, and an endless program is found in the time of a few thousand interpreted instructions.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from vc4lab.memory import lazy_zeros
-from vc4lab.v3d.golden.draw import GoldenDraw, registered
-from vc4lab.v3d.golden.fragment import batch_callback
+from vc4lab.v3d.reference.draw import ReferenceDraw, registered
+from vc4lab.v3d.reference.fragment import batch_callback
 from vc4lab.v3d.state.tile_context import COUNTERS, QUEUE_BYTES, TileContext
 from vc4lab.v3d.tiles import job as tj
 from vc4lab.v3d.tiles.job import NativeFrame, WorkMemory
@@ -51,7 +51,7 @@ class TerminationTrial:
     def __init__(self, frame: NativeFrame, workers: list[Worker]) -> None:
         self._frame = frame
         self._workers = workers
-        self._table: dict[int, tuple[int, GoldenDraw]] = {}
+        self._table: dict[int, tuple[int, ReferenceDraw]] = {}
 
     @contextmanager
     def compiled_instead(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """The depth and stencil tests of a block, which decide which lanes stay on.
 
-Staged functions over one 4x4 block, shared by the compiled pipelines (inlined) and the golden
+Staged functions over one 4x4 block, shared by the compiled pipelines (inlined) and the reference
 interpreter (compiled on their own). Source: hardware reference 7.9.
 """
 

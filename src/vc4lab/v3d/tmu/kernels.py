@@ -1,6 +1,6 @@
 """The texture unit as callable functions: one request of 16 lanes from and to numpy arrays.
 
-The golden interpreter executes QPU instructions in Python but samples with the same native code
+The reference interpreter executes QPU instructions in Python but samples with the same native code
 as the JIT; these are the wrappers it calls, also used by tests and benchmarks.
 """
 

@@ -111,7 +111,7 @@ _tables: WeakValueDictionary[int, LateTextures] = WeakValueDictionary()
 
 
 def late_textures_at(address: int) -> LateTextures:
-    """The textures whose table is at a host address, for the golden interpreter."""
+    """The textures whose table is at a host address, for the reference interpreter."""
     return _tables[address]
 
 
@@ -174,7 +174,7 @@ class LateTextures:
         parameters: list[NDArray[np.uint32]],
         count: int,
     ) -> list[NDArray[np.uint32]]:
-        """The golden form of a request, as `sample_many`; `parameters` are words of one element."""
+        """The reference form of a request, as `sample_many`; `parameters` are words of one element."""
         import numpy as np
 
         from vc4lab.v3d.tmu.kernels import sample_many

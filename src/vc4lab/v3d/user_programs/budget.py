@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NATIVE_BUDGET = 1 << 29
 """About nine seconds of a real QPU; one to three seconds here, for each QPU that never ends."""
-GOLDEN_BUDGET = 1 << 18
+REFERENCE_BUDGET = 1 << 18
 """The same for the interpreter, which takes some seconds for it."""
 
 DMA_START_COST = 16

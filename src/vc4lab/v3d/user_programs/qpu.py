@@ -1,4 +1,4 @@
-"""A QPU that runs a user program: what both engines have in common, and the golden one."""
+"""A QPU that runs a user program: what both engines have in common, and the reference one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vc4lab.bits import signed32
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.simd import const, ptr
 from vc4lab.v3d.job_time import JobCounts
-from vc4lab.v3d.user_programs.budget import BUDGET_HINT, GOLDEN_BUDGET
+from vc4lab.v3d.user_programs.budget import BUDGET_HINT, REFERENCE_BUDGET
 from vc4lab.v3d.user_programs.environment import REFUSALS
 from vc4lab.v3d.user_programs.needs import Need, need_of
 from vc4lab.v3d.user_programs.recording.environment import environment_of
@@ -260,14 +260,14 @@ def _leave() -> None:
     raise _Left
 
 
-class GoldenQpu(Qpu):
-    """The golden interpreter, one instruction a turn."""
+class ReferenceQpu(Qpu):
+    """The reference interpreter, one instruction a turn."""
 
     def __init__(self, start: QpuStart) -> None:
         from vc4lab.qpu.run.staged import EagerInterpreter
         from vc4lab.simd.eager import running
 
-        super().__init__(start, GOLDEN_BUDGET)
+        super().__init__(start, REFERENCE_BUDGET)
         source, unknowns = start.source, start.unknowns
         stops = source.allowed is not None and source.allowed.stops
         self._run = running

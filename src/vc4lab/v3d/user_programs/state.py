@@ -1,4 +1,4 @@
-"""Memory blocks that native code and the golden interpreter share: VPM, mutex, semaphores, QPUs."""
+"""Memory blocks that native code and the reference interpreter share: VPM, mutex, semaphores, QPUs."""
 
 from __future__ import annotations
 

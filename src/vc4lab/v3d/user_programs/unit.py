@@ -17,8 +17,8 @@ from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.user_programs import state as st
 from vc4lab.v3d.user_programs.budget import chosen_budget
 from vc4lab.v3d.user_programs.code import CodeCache
-from vc4lab.v3d.user_programs.qpu import GoldenQpu, ProgramRequest, Qpu, QpuStart, RunState
-from vc4lab.v3d.user_programs.recording.format import GOLDEN_WORDS
+from vc4lab.v3d.user_programs.qpu import ProgramRequest, Qpu, QpuStart, ReferenceQpu, RunState
+from vc4lab.v3d.user_programs.recording.format import REFERENCE_WORDS
 from vc4lab.v3d.user_programs.state import SharedState
 from vc4lab.v3d.user_programs.textures import TextureFindings, TextureSlots
 from vc4lab.v3d.vpm.errors import Errors
@@ -71,7 +71,7 @@ class ComputeUnit:
         self.started = 0
         self.lints = 0
         """How many more programs are checked by the lint when they are met for the first time."""
-        self.interpreted: Callable[[QpuStart], Qpu] = GoldenQpu
+        self.interpreted: Callable[[QpuStart], Qpu] = ReferenceQpu
         """Makes a QPU whose program the interpreter runs."""
         self._executor: Executor | None = None
         self.textures_met = TextureFindings(reporter, unknowns)
@@ -150,7 +150,7 @@ class ComputeUnit:
     def _emit_full(self, qpus: Sequence[Qpu]) -> None:
         """After a round: reports what was recorded, if it is enough to be worth it."""
         for qpu in qpus:
-            if qpu.record_words() >= GOLDEN_WORDS:
+            if qpu.record_words() >= REFERENCE_WORDS:
                 self._emit_record(qpu)
 
     def _emit_record(self, qpu: Qpu) -> None:

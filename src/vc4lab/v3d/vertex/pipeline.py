@@ -45,7 +45,7 @@ class VertexPipeline:
         self._exact: NativeFunction | None = None
         self._interpreter: Any = None
         if key.engine in ("interpreter", "uncompiled"):
-            from vc4lab.v3d.vertex.golden import VertexInterpreter
+            from vc4lab.v3d.vertex.reference import VertexInterpreter
 
             self._interpreter = VertexInterpreter(key, self.program, vertex_pipeline)
         else:

@@ -13,7 +13,7 @@ from tests.support.shading import Shaded, shaded
 from tests.support.timing import timed
 
 from vc4lab.timing.compute.kinds import CAUSE_TEXT, Cause
-from vc4lab.timing.graphics.shaders.standstill import standing_threads
+from vc4lab.timing.graphics.shaders.deadlock import standing_threads
 from vc4lab.timing.graphics.state import TaskKind
 
 SLOT = 4

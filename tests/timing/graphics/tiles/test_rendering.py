@@ -199,7 +199,7 @@ def test_a_model_that_stands_still_says_who_waits() -> None:
 def test_what_is_not_timed_as_it_was_is_noted() -> None:
     frame = frame_jobs.triangle()
     draws = frame.draws.copy()
-    draws["golden"] = True
+    draws["reference"] = True
     (timing,) = model().run([replace(frame, draws=draws, lost=3)])
     assert "3 records of what was drawn found no room" in timing.notes[0]
     assert "1 draws were drawn by the interpreter" in timing.notes[1]

@@ -7,8 +7,8 @@ import pytest
 from tests.timing.graphics.vertices.vertex_frames import draw_of, frame_of
 from tests.timing.graphics.vertices.vertex_machine import LATENCY, ONE, VertexMachine
 
-from vc4lab.timing.clockwork import Pause
 from vc4lab.timing.compute.kinds import MemorySource
+from vc4lab.timing.event_scheduler import Pause
 
 
 def all_done(machine: VertexMachine) -> bool:

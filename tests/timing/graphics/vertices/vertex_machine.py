@@ -8,12 +8,12 @@ from typing import Any
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, ptr
 from vc4lab.timing.chip import load_chip
-from vc4lab.timing.clockwork import Engine, Pause, wake_self
 from vc4lab.timing.compute.board_memory import NEVER, begin_memory
 from vc4lab.timing.compute.kinds import MemorySource, ModuleKind, QueueKind
 from vc4lab.timing.compute.sdram import step_sdram
 from vc4lab.timing.compute.state import Figures, Sdram
 from vc4lab.timing.declare import Module, Queue, Topology
+from vc4lab.timing.event_scheduler import Engine, Pause, wake_self
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.state import GraphicsFigures

@@ -11,7 +11,15 @@ out is assumed.
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, count_busy, instance_of, number_of, state_of, wake, wake_self
+from vc4lab.timing.event_scheduler import (
+    Engine,
+    count_busy,
+    instance_of,
+    number_of,
+    state_of,
+    wake,
+    wake_self,
+)
 from vc4lab.timing.graphics.clusters.state import GlobalScheduler
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.state import GraphicsFigures, StepKind

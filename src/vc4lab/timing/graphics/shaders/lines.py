@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from vc4lab.simd import Value, const, i32, i64, kernel, ptr, staged
-from vc4lab.timing.clockwork import Engine, state_of, wake
 from vc4lab.timing.compute.kinds import Cause, ModuleKind
 from vc4lab.timing.compute.slice_caches import find_line, step_cache
 from vc4lab.timing.compute.state import Figures, Qpu, SliceCache
+from vc4lab.timing.event_scheduler import Engine, state_of, wake
 from vc4lab.timing.graphics.shaders.state import THREADS, ShaderQpu, Thread
 
 STRIDE = ShaderQpu.second.offset - ShaderQpu.first.offset

@@ -1,18 +1,18 @@
 """What the first instruction of a segment waits for.
 
-The QPU is ahead of the clockwork here: `at` is the clock of the instruction, `now` the one of the
-clockwork. What another module could still change is looked at when the clockwork is there.
+The QPU is ahead of the event scheduler here: `at` is the clock of the instruction, `now` the one of the
+scheduler. What another module could still change is looked at when the event scheduler is there.
 """
 
 from __future__ import annotations
 
 from vc4lab.simd import Value, const, i32, i64, kernel, load, max_, ptr, staged, store
-from vc4lab.timing.clockwork import Engine, instance_of, state_of, wake, wake_self
 from vc4lab.timing.compute.kinds import Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.needs import unit_of
 from vc4lab.timing.compute.slice_caches import is_there
 from vc4lab.timing.compute.state import Figures, Qpu, Tmu
 from vc4lab.timing.compute.tmu import request_queue
+from vc4lab.timing.event_scheduler import Engine, instance_of, state_of, wake, wake_self
 from vc4lab.timing.graphics.kinds import Meets
 from vc4lab.timing.graphics.shaders.lines import thread_at
 from vc4lab.timing.graphics.shaders.requests import words_place
@@ -61,7 +61,7 @@ def wait_until(engine: Engine, qpu: Qpu, segment: Segment, cause: Cause, at: Val
 
 @staged
 def block(engine: Engine, thread: Thread, cause: Cause, at: Value, now: Value) -> Value:
-    """Something is missing. If the clockwork is there yet, the thread waits to be called for it."""
+    """Something is missing. If the event scheduler is there yet, the thread waits to be called for it."""
     thread.due = at
     if at > now:
         wake_self(engine, at)
@@ -82,7 +82,7 @@ def _line(engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, at: Value,
 
 @staged
 def _next_line(engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, at: Value, now: Value) -> Value:
-    """A line that is missing is asked for when the clockwork is there."""
+    """A line that is missing is asked for when the event scheduler is there."""
     if at > now:
         line = thread.uniform_line + segment.line.sext(i64)
         if is_there(engine, ModuleKind.UNIFORM_CACHE, qpu.slice, line) == 0:

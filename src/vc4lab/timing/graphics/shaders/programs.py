@@ -1,7 +1,7 @@
 """From the words of a program to segments, and to the routes that runs take through them.
 
 A segment is a run of instructions of which only the first one may have to wait for other hardware,
-so that the clockwork has one step for it and not one for each instruction. What an instruction
+so that the event scheduler has one step for it and not one for each instruction. What an instruction
 meets is decided once from its word (`compute/decode.py`).
 
 Words of uniforms are where they are in the text: drivers set the pointer anew at the targets of

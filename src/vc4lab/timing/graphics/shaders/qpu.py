@@ -1,6 +1,6 @@
 """A QPU that runs shaders: two threads that give way to each other, segment by segment.
 
-A thread runs ahead of the clockwork as long as nothing that another module could still change
+A thread runs ahead of the event scheduler as long as nothing that another module could still change
 matters to it (`needs.py`); its requests to TMUs are written for the clock at which they will
 be made. One call so takes a thread from one wait to the next.
 """
@@ -8,12 +8,12 @@ be made. One call so takes a thread from one wait to the next.
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, min_, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, wake, wake_self
 from vc4lab.timing.compute.kinds import LINE_BITS, Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.needs import unit_of
 from vc4lab.timing.compute.slice_caches import find_line, is_there
 from vc4lab.timing.compute.state import Figures, Qpu
 from vc4lab.timing.compute.tmu import request_queue
+from vc4lab.timing.event_scheduler import Engine, wake, wake_self
 from vc4lab.timing.graphics.kinds import Meets
 from vc4lab.timing.graphics.shaders.lines import ask_uniforms, thread_at, waiter_of
 from vc4lab.timing.graphics.shaders.needs import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from vc4lab.simd import Value, const, i32, i64, load, max_, min_, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, instance_of, state_of, wake, wake_self
 from vc4lab.timing.compute.kinds import Cause, ModuleKind, QueueKind
 from vc4lab.timing.compute.state import Figures, Tmu
 from vc4lab.timing.compute.tmu import LANES, Requests, look_up_line, request_queue, tmu_step
+from vc4lab.timing.event_scheduler import Engine, instance_of, state_of, wake, wake_self
 from vc4lab.timing.graphics.shaders.lines import thread_at
 from vc4lab.timing.graphics.shaders.state import RESULTS, ShaderQpu, Thread
 from vc4lab.timing.graphics.state import GraphicsFigures, Quad, Vector, Work

@@ -88,7 +88,7 @@ class ShaderTables:
         rows = np.zeros(len(distinct), np.int32)
         for place, pair in enumerate(distinct.tolist()):
             draw = frame.draws[pair >> 32]
-            executed = 0 if draw["golden"] else pair & 0xFFFFFFFF
+            executed = 0 if draw["reference"] else pair & 0xFFFFFFFF
             rows[place] = self.row(
                 frame.programs[draw["program"]],
                 int(draw["code"]),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, load, min_, select, staged, store
-from vc4lab.timing.clockwork import Engine, count_busy, wake_self
 from vc4lab.timing.compute.kinds import LINE_BITS, Cause, ModuleKind
 from vc4lab.timing.compute.slice_caches import cache_of
 from vc4lab.timing.compute.state import Figures, Qpu, SliceCache
+from vc4lab.timing.event_scheduler import Engine, count_busy, wake_self
 from vc4lab.timing.graphics.kinds import GraphicsQueue, shaded_queue
 from vc4lab.timing.graphics.shaders.lines import ask_uniforms, thread_at
 from vc4lab.timing.graphics.shaders.needs import blame, block, next_slot, take_result

@@ -1,6 +1,6 @@
 """Units that several QPUs share and that take one piece after the other at equal distances.
 
-A QPU runs ahead of the clockwork while it meets nothing that could change what it does, so turns of
+A QPU runs ahead of the event scheduler while it meets nothing that could change what it does, so turns of
 a unit are not asked for in the order of their clocks. The unit keeps which of its turns are taken;
 who asks gets the first one at or after a clock. Turns begin at multiples of their length; the first
 piece after a pause may begin within its turn.

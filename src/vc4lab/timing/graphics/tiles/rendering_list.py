@@ -7,8 +7,8 @@ goes on elsewhere, reading begins again when everything before has been executed
 from __future__ import annotations
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, max_, ptr, select, staged
-from vc4lab.timing.clockwork import Engine, count_busy, wake_self
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
+from vc4lab.timing.event_scheduler import Engine, count_busy, wake_self
 from vc4lab.timing.graphics.clusters.global_scheduler import command, tile_is_done
 from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer

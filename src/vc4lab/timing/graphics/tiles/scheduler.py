@@ -7,7 +7,7 @@ go before vectors; of several QPUs the one with the most room is chosen, in turn
 from __future__ import annotations
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, load, max_, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, count_busy, instance_of, number_of, wake, wake_self
+from vc4lab.timing.event_scheduler import Engine, count_busy, instance_of, number_of, wake, wake_self
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.state import Batch, GraphicsFigures, Shader, TaskKind, Vector, Work
 from vc4lab.timing.graphics.tiles.scoreboard import enter

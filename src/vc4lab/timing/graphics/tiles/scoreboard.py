@@ -27,9 +27,9 @@ from vc4lab.simd import (
     store,
     unroll,
 )
-from vc4lab.timing.clockwork import Engine, instance_of, number_of, wake
 from vc4lab.timing.compute.kinds import ModuleKind
 from vc4lab.timing.compute.state import MAX_QPUS
+from vc4lab.timing.event_scheduler import Engine, instance_of, number_of, wake
 from vc4lab.timing.graphics.state import (
     PIXELS,
     PLACE_BITS,

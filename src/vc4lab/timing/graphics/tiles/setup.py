@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, max_, min_, ptr, select, staged
-from vc4lab.timing.clockwork import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.compute.kinds import FRACTION
+from vc4lab.timing.event_scheduler import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.graphics.kinds import GraphicsQueue, shaded_queue
 from vc4lab.timing.graphics.state import (
     Batch,

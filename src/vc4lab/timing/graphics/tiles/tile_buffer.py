@@ -6,8 +6,8 @@ Clearing is a part of storing: the buffer is cleared while it is read.
 from __future__ import annotations
 
 from vc4lab.simd import Struct, Value, call, const, i32, i64, kernel, max_, min_, ptr, staged
-from vc4lab.timing.clockwork import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
+from vc4lab.timing.event_scheduler import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.graphics.kinds import GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
 from vc4lab.timing.graphics.state import GraphicsFigures, RasterFigures, TileWork, TileWorkKind, Vector, Work

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, ptr, select, staged, store
-from vc4lab.timing.clockwork import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
+from vc4lab.timing.event_scheduler import Engine, count_busy, number_of, wake_self
 from vc4lab.timing.graphics.kinds import GraphicsQueue, shaded_queue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer
 from vc4lab.timing.graphics.state import Batch, Fetch

@@ -12,8 +12,16 @@ from typing import Any
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, min_, ptr, select, staged
-from vc4lab.timing.clockwork import Engine, count_busy, instance_of, number_of, state_of, wake, wake_self
 from vc4lab.timing.compute.kinds import FRACTION, MemorySource
+from vc4lab.timing.event_scheduler import (
+    Engine,
+    count_busy,
+    instance_of,
+    number_of,
+    state_of,
+    wake,
+    wake_self,
+)
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue, shaded_queue
 from vc4lab.timing.graphics.requests import ask_memory
 from vc4lab.timing.graphics.state import GraphicsFigures

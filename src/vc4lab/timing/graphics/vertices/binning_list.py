@@ -7,8 +7,8 @@ the last vertex of it; after a flush when the binner has ended all tile lists.
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, max_, ptr, staged
-from vc4lab.timing.clockwork import Engine, count_busy, instance_of, state_of, wake, wake_self
 from vc4lab.timing.compute.kinds import MemorySource
+from vc4lab.timing.event_scheduler import Engine, count_busy, instance_of, state_of, wake, wake_self
 from vc4lab.timing.graphics.clusters.global_scheduler import command
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.requests import ask_memory, take_answer

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, max_, min_, ptr, select, staged, store
-from vc4lab.timing.clockwork import (
+from vc4lab.timing.compute.kinds import FRACTION
+from vc4lab.timing.event_scheduler import (
     Engine,
     count_blocked,
     count_busy,
@@ -22,7 +23,6 @@ from vc4lab.timing.clockwork import (
     wake,
     wake_self,
 )
-from vc4lab.timing.compute.kinds import FRACTION
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.state import Batch, GraphicsFigures
 from vc4lab.timing.graphics.vertices.state import BINNING, RENDERING, BinningList, VertexCache, VertexThread

@@ -49,7 +49,7 @@ MAX_LINES = 128
 RESERVE = 1 << 22
 """Bytes after these, for what a region (`MAX_PLACES` instructions) writes without a loop."""
 
-GOLDEN_WORDS = 1 << 16
+REFERENCE_WORDS = 1 << 16
 """Words of the interpreter's record after which it is reported."""
 
 

@@ -1,4 +1,4 @@
-"""The queue of a draw's blocks as the golden interpreter runs it: wide numpy words, TLB in order.
+"""The queue of a draw's blocks as the reference interpreter runs it: wide numpy words, TLB in order.
 
 All blocks run side by side, but what they do to the tile buffer must happen block after block.
 Writes are therefore noted and made at the end. Where a program looks at the tile buffer, the blocks
@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.qpu.run.environment import GOLDEN_BUDGET
+from vc4lab.qpu.run.environment import REFERENCE_BUDGET
 from vc4lab.qpu.run.wide import run_wide
 from vc4lab.simd.eager_wide import Diverged
-from vc4lab.v3d.golden.environment import AccessTable, QueueEnvironment, program_traits
-from vc4lab.v3d.golden.tlb import tile_accesses
+from vc4lab.v3d.reference.environment import AccessTable, QueueEnvironment, program_traits
+from vc4lab.v3d.reference.tlb import tile_accesses
 from vc4lab.v3d.state.tile_context import COUNTERS, FragmentBatch, FragmentQueue, TileContext
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vc4lab.qpu.run.wide import Words
-    from vc4lab.v3d.golden.draw import GoldenDraw
+    from vc4lab.v3d.reference.draw import ReferenceDraw
 
     Rows = NDArray[np.intp]
 
 
-def shade_queue(draw: GoldenDraw, context: int, params: int, queue: int, count: int, budget: int) -> None:
+def shade_queue(draw: ReferenceDraw, context: int, params: int, queue: int, count: int, budget: int) -> None:
     """Runs the program of `draw` on the `count` blocks of a `FragmentQueue`. Raises Unsupported.
 
     budget: instructions after which a block counts as endless.
@@ -52,7 +52,7 @@ def shade_queue(draw: GoldenDraw, context: int, params: int, queue: int, count: 
 class Shared:
     """What all groups of a queue have in common. Arguments as of `shade_queue`."""
 
-    def __init__(self, draw: GoldenDraw, context: int, params: int, queue: int, count: int) -> None:
+    def __init__(self, draw: ReferenceDraw, context: int, params: int, queue: int, count: int) -> None:
         self.draw = draw
         self.key = key = draw.key
         self.context, self.params, self.queue = context, params, queue
@@ -60,7 +60,7 @@ class Shared:
         memory: Any = (ctypes.c_uint32 * (count * size)).from_address(queue + FragmentQueue.size)
         self.words = np.frombuffer(memory, np.uint32).reshape(count, size)
         self.texture_quads = 0
-        self.budget = GOLDEN_BUDGET
+        self.budget = REFERENCE_BUDGET
         self.done: list[QueueEnvironment] = []
         """Groups at their end whose accesses are still to be made."""
         self.traits = program_traits(draw.program)

@@ -1,4 +1,4 @@
-"""Blocks that wait together for the golden interpreter are drawn as if they came one by one."""
+"""Blocks that wait together for the reference interpreter are drawn as if they came one by one."""
 
 from __future__ import annotations
 

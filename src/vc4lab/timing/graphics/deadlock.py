@@ -5,7 +5,7 @@ from __future__ import annotations
 from vc4lab.timing.machine import Machine
 
 
-def standstill(machine: Machine) -> list[str]:
+def deadlock(machine: Machine) -> list[str]:
     """Lines about a model in which nothing happens any more, though a frame is not done."""
     lines = ["the model stands still before the frame is done:"]
     states = machine.states

@@ -27,7 +27,7 @@ def waits_for(model: ComputeModel, number: int) -> str:
     return f"waits at 0x{listing.program.address_of(max(int(qpu.site), 0)):08x}: {what}"
 
 
-def standstill(model: ComputeModel) -> list[str]:
+def deadlock(model: ComputeModel) -> list[str]:
     """Lines about a model in which nothing happens any more, though programs have not ended."""
     waiting = [number for number in model.started if not model.qpus[number].stopped]
     if not waiting and not model.queued:

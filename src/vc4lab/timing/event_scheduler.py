@@ -1,6 +1,6 @@
-"""The clockwork: moves modules on from event to event, and skips the clocks in which all is idle.
+"""The event scheduler: moves modules on from event to event, and skips the clocks in which all is idle.
 
-Every module has a clock at which it wants to be called next. The clockwork calls the one with the
+Every module has a clock at which it wants to be called next. The event scheduler calls the one with the
 earliest; of several, the one declared first. A module sleeps until it asked to be woken, or until a
 queue that it reads was written, or one that it waits to write was read. It keeps one clock for a
 module, the earliest: a module that is called looks at everything that it waits for, and says again
@@ -42,13 +42,13 @@ MAX_QUEUE_KINDS = 32
 assert MAX_INSTANCES == 1 << INSTANCE_BITS
 
 BLOCK = 16
-"""Instances that the clockwork looks at together."""
+"""Instances that the event scheduler looks at together."""
 _LAST_BIT = 63
 """Of an i64."""
 
 
 class Pause(IntEnum):
-    """Why the clockwork returned."""
+    """Why the event scheduler returned."""
 
     IDLE = 0
     """Nothing will ever happen any more."""
@@ -163,7 +163,7 @@ def next_bit(bits: Value, last: Value) -> Value:
     return number
 
 
-# -- the clockwork
+# -- the event scheduler
 
 
 @staged
@@ -176,7 +176,7 @@ def _earliest(engine: Engine) -> Value:
     return reduce_min(found)
 
 
-def clockwork(steps: tuple[Function[None], ...]) -> Function[Value]:
+def event_scheduler(steps: tuple[Function[None], ...]) -> Function[Value]:
     """The kernel that moves modules of these kinds on until a `Pause`."""
 
     @kernel(args=(ptr,), returns=i32)

@@ -1,4 +1,4 @@
-"""What a group of a queue's blocks sees in the golden interpreter; accesses it still has to make.
+"""What a group of a queue's blocks sees in the reference interpreter; accesses it still has to make.
 
 See `queue.py`.
 """
@@ -18,8 +18,8 @@ from vc4lab.qpu.isa.registers import Read, Write
 from vc4lab.qpu.run.environment import Noted
 from vc4lab.qpu.run.wide import WideEnvironment, rows_of
 from vc4lab.simd.eager_wide import Diverged
-from vc4lab.v3d.golden import tlb
-from vc4lab.v3d.golden.tlb import TileAccess
+from vc4lab.v3d.reference import tlb
+from vc4lab.v3d.reference.tlb import TileAccess
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
 from vc4lab.v3d.tlb.samples import ColourAccesses
 from vc4lab.v3d.tmu.kernels import lookup_at, sample_many
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
     from vc4lab.qpu.run.plan import Plan
     from vc4lab.qpu.run.wide import Lanes, Words
-    from vc4lab.v3d.golden.draw import GoldenDraw
+    from vc4lab.v3d.reference.draw import ReferenceDraw
     from vc4lab.v3d.state.tile_context import FragmentKey
 
     Rows = NDArray[np.intp]
@@ -106,7 +106,7 @@ def program_traits(program: Program) -> ProgramTraits:
 class SharedQueue(Protocol):
     """What all groups of a queue have in common, as one group sees it."""
 
-    draw: GoldenDraw
+    draw: ReferenceDraw
     key: FragmentKey
     context: int
     params: int

@@ -1,4 +1,4 @@
-"""The golden engine's half of a draw: the QPU interpreter on numpy words, native TLB and TMU.
+"""The reference interpreter's half of a draw: the QPU interpreter on numpy words, native TLB and TMU.
 
 The pipeline with engine "interpreter" writes each block to the `FragmentQueue` of its thread and
 calls back here when that is full, or the list ends. Only QPU instructions are interpreted; depth
@@ -14,7 +14,7 @@ from typing import Any
 
 from vc4lab.interruption import Interrupted, came, is_overdue
 from vc4lab.qpu.run.environment import LeftProgram, Unsupported
-from vc4lab.v3d.golden.draw import registered
+from vc4lab.v3d.reference.draw import registered
 from vc4lab.v3d.state import tile_context as tc
 from vc4lab.v3d.state.tile_context import FragmentQueue, TileContext
 
@@ -40,7 +40,7 @@ def run_waiting(context: int, params: int, shade: Shade | None = None) -> int:
     decides = draw.alone or draw.proven
     if draw.termination.unproven and not decides:
         return tc.STATUS_UNPROVEN
-    from vc4lab.v3d.golden.queue import shade_queue
+    from vc4lab.v3d.reference.queue import shade_queue
 
     if is_overdue():
         draw.failure = Interrupted(came())

@@ -1,4 +1,4 @@
-"""Recorded jobs drawn by the golden interpreter and by the JIT: every byte of memory the same.
+"""Recorded jobs drawn by the reference interpreter and by the JIT: every byte of memory the same.
 
 A depth surface is added to each job that has none, so that the depth and stencil of every pixel can
 be compared too.
@@ -104,10 +104,10 @@ PLAIN = {"glmark2_clear", "sdl_testdraw2", "glmark2_texture_texture-filter_mipma
 def test_interpreter_and_jit_leave_the_same_bytes(name: str) -> None:
     """A run's last job: frame, depth and stencil, tile lists."""
     number = 2 if name.endswith("mipmap") else None
-    golden, fast = (draw(name, number, engine, RUNS[name]) for engine in ("interpreter", "jit"))
-    assert len(golden.tile_lists) > 32
-    assert golden.tile_lists == fast.tile_lists
-    assert name in PLAIN or len(set(golden.colour)) > 40, "the tiles must show something"
-    assert golden.colour == fast.colour
-    assert golden.depth == fast.depth
-    assert any(golden.depth) or name in {"kmscube_smooth", "tri_arm64", *PLAIN}
+    reference, fast = (draw(name, number, engine, RUNS[name]) for engine in ("interpreter", "jit"))
+    assert len(reference.tile_lists) > 32
+    assert reference.tile_lists == fast.tile_lists
+    assert name in PLAIN or len(set(reference.colour)) > 40, "the tiles must show something"
+    assert reference.colour == fast.colour
+    assert reference.depth == fast.depth
+    assert any(reference.depth) or name in {"kmscube_smooth", "tri_arm64", *PLAIN}

@@ -1,4 +1,4 @@
-"""The golden path of vertex shading: native attribute fetch, the QPU interpreter on many batches.
+"""The reference interpreter of vertex shading: native attribute fetch, the QPU interpreter on many batches.
 
 All batches of 16 vertices run side by side in wide words (`qpu/run/wide.py`). If they want
 different things of the VPM or of the uniforms they are run one by one instead.

@@ -1,4 +1,4 @@
-"""The tile buffer's side of a fragment program, compiled on its own for the golden interpreter.
+"""The tile buffer's side of a fragment program, compiled on its own for the reference interpreter.
 
 What an access does is what the environment of compiled programs does with it.
 """

@@ -1,4 +1,4 @@
-"""What the golden interpreter knows about a draw, and the ids by which native code names draws."""
+"""What the reference interpreter knows about a draw, and the ids by which native code names draws."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Termination:
     unproven = False
 
 
-class GoldenDraw:
+class ReferenceDraw:
     """What the interpreter must know about a draw; `DrawParams.callback_id` names it.
 
     compiled: gives the entry point of the same draw's compiled pipeline, which decides about
@@ -91,13 +91,13 @@ class GoldenDraw:
         return texture_numbers(self.program)
 
 
-_draws: WeakValueDictionary[int, GoldenDraw] = WeakValueDictionary()
+_draws: WeakValueDictionary[int, ReferenceDraw] = WeakValueDictionary()
 _terminations: WeakValueDictionary[Any, Termination] = WeakValueDictionary()
 _lock = threading.Lock()
 _next_id = 1
 
 
-def register(draw: GoldenDraw) -> int:
+def register(draw: ReferenceDraw) -> int:
     """Makes a draw known to the callback, as long as it lives; returns its id."""
     global _next_id
     with _lock:
@@ -107,7 +107,7 @@ def register(draw: GoldenDraw) -> int:
         return number
 
 
-def registered(params: int) -> GoldenDraw | None:
+def registered(params: int) -> ReferenceDraw | None:
     """The draw of the `DrawParams` at a host address; None if it is compiled or lives no more."""
     number = ctypes.c_int32.from_address(params + DrawParams.callback_id.offset).value
     return _draws.get(number)

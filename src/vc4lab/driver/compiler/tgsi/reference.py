@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vc4lab.driver.compiler.ssa.expand import COORDINATES, ONE, SETS, SIMPLE
-from vc4lab.driver.compiler.ssa.golden import Endless, Inputs, Mask, Outputs
 from vc4lab.driver.compiler.ssa.ops import OPS, Words, compute
+from vc4lab.driver.compiler.ssa.reference import Endless, Inputs, Mask, Outputs
 from vc4lab.driver.compiler.tgsi.operations import Kind, Shape
 from vc4lab.driver.compiler.tgsi.program import COMPONENTS, File, Instruction, Program, Register, Source
 

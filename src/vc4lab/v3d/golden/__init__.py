@@ -1,1 +1,0 @@
-"""Fragment programs in the golden interpreter."""

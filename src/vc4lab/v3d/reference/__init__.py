@@ -1,0 +1,1 @@
+"""Fragment programs in the reference interpreter."""
