@@ -18,7 +18,7 @@ from vc4lab.debug.frame.tile_list import TileList, TilePrimitive, number_in_draw
 from vc4lab.debug.frame.touch import Touch, outcome_of
 from vc4lab.debug.frame.watch import PixelState, PixelWatch
 from vc4lab.jobs.pictures import surface_word
-from vc4lab.v3d.golden.fragment import batch_callback
+from vc4lab.v3d.reference.fragment import batch_callback
 from vc4lab.v3d.state.frame_mode import COLOUR
 from vc4lab.v3d.state.tile_context import BlockWork, ListWork
 from vc4lab.v3d.tiles.job import OP_DRAW_PIECES, OP_LOAD, OP_LOAD_FULL, OP_WORDS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.debug.frame.touch import DRAWN, HIDDEN, STENCILLED, UNCOVERED, Touch, state_dict
 from vc4lab.records.states import ConfigurationBits
-from vc4lab.v3d.golden import tlb
+from vc4lab.v3d.reference import tlb
 
 if TYPE_CHECKING:
     from vc4lab.debug.frame.capture import CapturedFrame

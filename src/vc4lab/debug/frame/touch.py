@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.codes import Compare
 from vc4lab.records.states import ConfigurationBits
-from vc4lab.v3d.golden import tlb
+from vc4lab.v3d.reference import tlb
 from vc4lab.v3d.state.frame_mode import Z_MAX
 
 if TYPE_CHECKING:

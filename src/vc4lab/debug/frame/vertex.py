@@ -16,12 +16,12 @@ import numpy as np
 from vc4lab.debug.frame.places import NoSuchPlace
 from vc4lab.debug.frame.texts import written_text
 from vc4lab.debug.frame.watch import ProgramStep, kept_step
-from vc4lab.qpu.run.environment import GOLDEN_BUDGET, Unsupported
+from vc4lab.qpu.run.environment import REFERENCE_BUDGET, Unsupported
 from vc4lab.qpu.run.staged import EagerWideInterpreter
 from vc4lab.simd.eager_wide import Diverged
 from vc4lab.v3d.vertex.context import COORDINATE_ROWS, LEFT, VertexContext
-from vc4lab.v3d.vertex.golden import Ended, InterpretedVertices, VertexInterpreter
 from vc4lab.v3d.vertex.pipeline import vertex_pipeline
+from vc4lab.v3d.vertex.reference import Ended, InterpretedVertices, VertexInterpreter
 from vc4lab.v3d.vpm.shader_rows import LANES
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _run(stage: VertexStage, shader: GlShader, rows: int, index: int, *, vertex:
     )
     failure = ""
     try:
-        if machine.advance(GOLDEN_BUDGET):
+        if machine.advance(REFERENCE_BUDGET):
             raise Diverged  # which one batch cannot
     except Unsupported as verdict:
         failure = str(verdict)

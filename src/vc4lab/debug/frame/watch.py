@@ -14,17 +14,17 @@ import numpy as np
 
 from vc4lab.qpu.run.wide import WideInterpreter
 from vc4lab.simd.eager_wide import Diverged
-from vc4lab.v3d.golden import tlb
-from vc4lab.v3d.golden.environment import QueueEnvironment
-from vc4lab.v3d.golden.fragment import FUNCTION, run_waiting
-from vc4lab.v3d.golden.queue import Shared
+from vc4lab.v3d.reference import tlb
+from vc4lab.v3d.reference.environment import QueueEnvironment
+from vc4lab.v3d.reference.fragment import FUNCTION, run_waiting
+from vc4lab.v3d.reference.queue import Shared
 from vc4lab.v3d.state.frame_mode import PLANE_BYTES, SAMPLE_BYTES, TileLayout
 from vc4lab.v3d.state.tile_context import BlockWork, DrawParams, FragmentBatch, FragmentQueue, TileContext
 
 if TYPE_CHECKING:
     from vc4lab.qpu.run.interpreter import Step
     from vc4lab.qpu.run.wide import Lanes, Words
-    from vc4lab.v3d.golden.draw import GoldenDraw
+    from vc4lab.v3d.reference.draw import ReferenceDraw
     from vc4lab.v3d.tiles.threads import TileThreads
 
 STENCIL_BITS = 8
@@ -52,7 +52,7 @@ class TileWrite(NamedTuple):
     Attributes
     ----------
     kind
-        `golden.tlb`: WRITE_Z, WRITE_COLOUR …
+        `reference.tlb`: WRITE_Z, WRITE_COLOUR …
     sample, word
         Which part of the colour; sample -1: each.
     value
@@ -120,7 +120,7 @@ class WatchedBlock:
     reverse: bool
     w: float
     varyings: tuple[float, ...]
-    draw: GoldenDraw
+    draw: ReferenceDraw
     uniforms_address: int
     before: PixelState
     after: PixelState
@@ -195,7 +195,7 @@ class PixelWatch:
         threads.give_blocks_to(address)
 
     def _shade(
-        self, draw: GoldenDraw, context: int, params: int, queue: int, count: int, budget: int
+        self, draw: ReferenceDraw, context: int, params: int, queue: int, count: int, budget: int
     ) -> None:
         size = FragmentBatch.size // 4
         memory: Any = (ctypes.c_uint32 * (count * size)).from_address(queue + FragmentQueue.size)
@@ -207,7 +207,7 @@ class PixelWatch:
             self._one(draw, context, params, queue, row, (lane, count), budget)
 
     def _one(
-        self, draw: GoldenDraw, context: int, params: int, queue: int, row: int,
+        self, draw: ReferenceDraw, context: int, params: int, queue: int, row: int,
         where: tuple[int, int], budget: int,
     ) -> None:  # fmt: skip
         """The block with the pixel, in a lane; `where` also says how many blocks wait."""
@@ -235,7 +235,9 @@ class PixelWatch:
         """The pixel in the tile buffer as it is now; None: nothing was attached."""
         return self._pixel(self._threads.context) if self._threads is not None else None
 
-    def _begin(self, draw: GoldenDraw, context: int, params: int, shared: Shared, lane: int) -> WatchedBlock:
+    def _begin(
+        self, draw: ReferenceDraw, context: int, params: int, shared: Shared, lane: int
+    ) -> WatchedBlock:
         def number(name: str, at: int = 0) -> int:
             return int(shared.column(name, 1, at)[0, 0])
 
