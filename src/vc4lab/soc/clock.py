@@ -24,7 +24,7 @@ LATEST = FAR - 1
 
 
 class TimeState(Struct):
-    """What native code and Python share of guest time.
+    """Guest time as native code and Python share it.
 
     `next_event` is the earlier one of `first_event`, the first of the queue, and of `marker`;
     `goes_on` is that event's `Event.goes_on`.
@@ -191,7 +191,7 @@ class Clock:
         return self._words[CHANGES]
 
     def something_happened(self) -> None:
-        """What registers show may have changed: no native answer holds any more."""
+        """Registers may show something else now: no native answer holds any more."""
         self._words[CHANGES] += 1
 
     @property

@@ -1,4 +1,4 @@
-"""What may be observed of a machine, besides its V3D (`v3d/events/`).
+"""Events of a machine that may be observed, besides those of its V3D (`v3d/events/`).
 
 `Machine.listeners` has an attribute for each kind, with any number of listeners
 (`vc4lab.listeners`). They are called in the thread that runs the machine, between two slices of the

@@ -1,4 +1,4 @@
-"""What counts as a frame: one picture presented on the display.
+"""Decides what counts as a frame: one picture presented on the display.
 
 * A program that renders with the V3D presents a frame each time the V3D completes one. With a
   framebuffer taller than the display (double buffering) the frame counts when the program flips to
@@ -81,7 +81,7 @@ class FrameCounter:
 
     @property
     def source(self) -> str:
-        """What the frames are counted by: "v3d", "flip" or "vsync"."""
+        """The word for what the frames are counted by: "v3d", "flip" or "vsync"."""
         if self._framebuffer.composed is not None:
             return "flip" if self._lists else "vsync"
         if self.rendered:

@@ -66,9 +66,9 @@ from vc4lab.soc.videocore.vpu.service import VpuService
 SLOT_PIN, SDHOST_FUNCTION, EMMC_FUNCTION = 48, "alt0", "alt3"
 """The first of six pins that lead to the card (BCM2835 ARM Peripherals, table 6-31)."""
 PL011_FUNCTION = "alt0"
-"""Of GPIO 14 and 15."""
+"""The function of GPIO 14 and 15."""
 FRAMEBUFFER_CHANNEL, PROPERTY_CHANNEL = 1, 8
-"""Of the mailbox."""
+"""Channels of the mailbox."""
 TYPING_NS = 1_000_000
 """How often a channel of the DMA looks whether something was typed."""
 
@@ -321,7 +321,7 @@ class Hardware:
                 self.gpio.select(pin, uart.strip("()"))
 
     def _attach_display(self, plls: Plls, clocks: ClockManager) -> None:
-        """What programs drive that do not leave the display to the firmware."""
+        """Make the blocks that programs drive that do not leave the display to the firmware."""
         display = DisplayBlocks(
             self.memory,
             self.reporter,

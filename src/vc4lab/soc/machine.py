@@ -388,7 +388,7 @@ class Machine:
             explain_black_screen(self.hardware, result)
 
     def _drain_caches(self) -> None:
-        """What modelled caches hold back goes to memory."""
+        """Let what modelled caches hold back go to memory."""
         if self.caches is not None:
             self.caches.data.drain()
 
@@ -415,7 +415,7 @@ class Machine:
         self.pace.rest(self.clock.now, moment, watched)
 
     def _serial_watches(self) -> list[int]:
-        """What to look at for typed bytes, if the program is interrupted by them."""
+        """List what to look at for typed bytes, if the program is interrupted by them."""
         if self.uart.awaits_input or self.mini_uart.awaits_input:
             return self.serial.watches()
         return []

@@ -39,7 +39,7 @@ PAGE_MASK = 0xFFFFF
 PAGES = 2 * (PAGE_MASK + 1)
 HALF_BITS, TOP_BIT = 20, 63
 UNSEEN, SEEN, THUMB = 0, 1, 2
-"""Of a page: nothing is known; its code counts by words; it is Thumb code at its own address."""
+"""State of a page: nothing is known; its code counts by words; it is Thumb code at its own address."""
 
 
 def page_table() -> ctypes.Array[ctypes.c_uint8]:
@@ -53,12 +53,12 @@ NOWHERE_SEEN = ctypes.addressof(_NOTHING_SEEN)
 
 
 def page_index(address: int) -> int:
-    """Where a table of pages has the one of an address."""
+    """The index of an address in a table of pages."""
     return address >> 12 & PAGE_MASK | (address >> TOP_BIT & 1) << HALF_BITS
 
 
 class SliceState(Struct):
-    """What the hook and Python share."""
+    """Shared by the hook and Python."""
 
     count = i64
     limit = i64
@@ -160,7 +160,7 @@ def count_block(engine: Value, address: Value, size: Value, state_at: Value) -> 
 
 @kernel(args=(ptr, i64, i32, ptr, i1))
 def look_closer(engine: Value, address: Value, size: Value, state_at: Value, again: Value) -> None:
-    """The same for blocks that are not the usual ones, apart from them to keep those quick.
+    """Look at blocks that are not the usual ones, apart from those to keep them quick.
 
     `again`: the block is one instruction, and was the last block as well.
     """
@@ -178,7 +178,7 @@ def look_closer(engine: Value, address: Value, size: Value, state_at: Value, aga
 
 @kernel(args=(ptr, i64, i32, ptr))
 def look_at_page(engine: Value, address: Value, size: Value, state_at: Value) -> None:
-    """The same for blocks of a new page, and for all blocks while masks are watched."""
+    """Look at blocks of a new page, and at all blocks while masks are watched."""
     state = SliceState.at(state_at)
     if state.masks != 0:
         look_at_masks(engine, state_at)
@@ -206,7 +206,7 @@ def count_known(engine: Value, address: Value, size: Value, state_at: Value, kin
 
 @staged
 def end_slice_for_code(state_at: Value) -> None:
-    """What both kinds of hooks before instruction cache maintenance do.
+    """End the slice before instruction cache maintenance, for both kinds of hooks.
 
     Where other cores run, one of them may have written what this one executes next, so that the
     slice ends with the block. A system maintains each line of what it changes, 64 of them in a
@@ -367,7 +367,7 @@ class SliceCounter:
 
     @property
     def maintenance_hook(self) -> int:
-        """The same, called for a system instruction of AArch64."""
+        """The function called as `code_hook` for a system instruction of AArch64."""
         return int(_module()["note_maintenance"].address)
 
     def hook(self, stop_function: int, read_function: int) -> int:

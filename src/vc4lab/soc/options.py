@@ -32,7 +32,7 @@ FIRMWARES: Mapping[str, Mapping[str, str]] = {
 
 
 def choices_of(firmware: str) -> Mapping[str, str]:
-    """What a firmware decides. Raises ValueError for one that is not in the table."""
+    """The choices that a firmware makes. Raises ValueError for one that is not in the table."""
     found = FIRMWARES.get(firmware)
     if found is None:
         raise ValueError(f"there is no firmware {firmware!r}, only {' and '.join(FIRMWARES)}")

@@ -16,7 +16,7 @@ PULL_UP_AT_RESET = 0x1FF | 7 << 34 | 0xFF << 46
 
 @dataclass(frozen=True)
 class PinLevel:
-    """What is connected to a pin from outside from a moment on: 0 or 1, in seconds of guest time.
+    """A pin is connected from outside from a moment on: to 0 or 1, in seconds of guest time.
 
     Raises ValueError for a pin, a level or a time that there is not.
     """

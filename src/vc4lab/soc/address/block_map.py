@@ -36,7 +36,7 @@ class BlockMap:
         self._closed: set[int] = set()
         """Pages whose handlers are not entered yet."""
         self._found: dict[int, tuple[str, Poll] | None] = {}
-        """What `find` knows of an offset; asked for at every vsync of a program that polls."""
+        """Answers of `find` by offset; it is asked at every vsync of a program that polls."""
 
     def attach(self, start: int, block: Block) -> None:
         """Put a block at an offset."""

@@ -142,7 +142,7 @@ class Bus:
         self._native_write = self._native["write"]
 
     def look_at(self, registers: CoreRegisters) -> None:
-        """Where the integer registers of the cores are found: a loop that counts is seen there."""
+        """Find the integer registers of the cores there, so that a loop that counts is noticed."""
         self._registers = registers
         self._words[REGISTERS] = registers.address
 
@@ -285,7 +285,7 @@ class Bus:
         words[at + ANSWER_STEP] = ASK if asks else STEPS[kind]
 
     def _answer(self, offset: int) -> Answer:
-        """Where the native answer for a register is kept."""
+        """Give the place of the native answer for a register."""
         return self._state.answers[answer_slot(offset)]
 
     def _enter_rate(self, offset: int, rate: Rate) -> None:
@@ -322,7 +322,7 @@ class Bus:
         return self._polled(last)
 
     def polled_in(self, kept: bytes | None) -> Polled | None:
-        """The same for a core whose turn it is not; `kept` as `Polls.exchange` gave it."""
+        """`polled` for a core whose turn it is not; `kept` as `Polls.exchange` gave it."""
         address = polled_last(kept)
         if address is None:
             return None

@@ -70,7 +70,7 @@ class Answer(Struct):
 
 
 class BusState(Struct):
-    """What the native side of a bus and Python share; `step` is that of Python's last answer."""
+    """Shared by the native side of a bus and Python; `step` is that of Python's last answer."""
 
     accesses = i64
     own_reads = i64
@@ -199,7 +199,7 @@ def note_own_time(bus: BusState) -> Value:
 
 @kernel(args=(ptr,))
 def own_time(state: Value) -> None:
-    """The same for Python."""
+    """Note, from Python, that a read takes its own time."""
     note_own_time(BusState.at(state))
 
 

@@ -42,7 +42,7 @@ OTHER_BASES = ((0x20000000, "Pi Zero or 1"), (0x3F000000, "Pi 2 or 3"))
 
 
 class OpenBusState(Struct):
-    """What native code and Python share; `told`: regions whose use was reported."""
+    """Shared by native code and Python; `told`: regions whose use was reported."""
 
     accesses = i64
     start = i64

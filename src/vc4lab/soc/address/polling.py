@@ -67,15 +67,15 @@ BEATS = 1
 TIME_IS_POLLED = 16
 """Reads of other registers in a row after which the timer that was read is not waited for."""
 NOT_LOOKED, PLAIN, COUNTS = 0, -1, -2
-"""What is known of the core's registers: nothing, that they stay the same, that they change."""
+"""Knowledge of the core's registers: none, that they stay as they are, that they change."""
 MIX = 0x5851F42D4C957F2D
-"""What a fingerprint of registers is multiplied by for each of them (Knuth's MMIX generator)."""
+"""A fingerprint of registers is multiplied by it for each of them (Knuth's MMIX generator)."""
 FURTHEST = 1 << 58
 """Times further away than this are the same to a slice."""
 
 
 class PollState(Struct):
-    """What a core polls: registers read with nothing written between, and their last values.
+    """The registers that a core polls, with nothing written between the reads, and their last values.
 
     `slot` is the place of the last one among them. `polls` counts the reads, by `NEAR`; `patience`
     those that pass before time skips. `timer` is the timer among the registers: read at
@@ -213,7 +213,7 @@ def note_value(
     value: Value,
     step: Value,
 ) -> None:
-    """What the `read` of a register that is no timer has given; `step` is its own."""
+    """Note the value that the `read` of a register that is no timer has given; `step` is its own."""
     place = polling.values + read.slot * 8
     changed = load(i64, place) != value
     if changed:

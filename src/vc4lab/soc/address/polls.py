@@ -1,4 +1,4 @@
-"""What a core polls, as Python sees it: kept while other cores have their turns, saved, checked."""
+"""Polls as Python sees them: kept while other cores have their turns, saved, checked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _nothing(patience: int) -> PollState:
 
 
 class Polls:
-    """What the core whose turn it is polls, on all its buses.
+    """The polls of the core whose turn it is, on all its buses.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Polls:
         self._words = words_of(self._state)
         self._bytes = memoryview(self._state).cast("B")
         self.fresh = bytes(_nothing(POLLS_BEFORE_SKIP))
-        """What a core that polls nothing has."""
+        """The words of a core that polls nothing."""
         self.address: int = self._state.address
 
     def exchange(self, kept: bytes | None) -> bytes:

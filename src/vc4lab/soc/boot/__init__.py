@@ -1,1 +1,1 @@
-"""What the firmware does before the kernel: card, config.txt, device tree, entry."""
+"""The firmware before the kernel: card, config.txt, device tree, entry."""

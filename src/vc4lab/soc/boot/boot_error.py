@@ -1,4 +1,4 @@
-"""What ends the start of a board."""
+"""An error that ends the start of a board."""
 
 from __future__ import annotations
 

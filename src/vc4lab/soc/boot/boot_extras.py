@@ -1,4 +1,4 @@
-"""What is given besides the card, as by QEMU's -append, -initrd, -dtb and loader."""
+"""Files and texts given besides the card, as by QEMU's -append, -initrd, -dtb and loader."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ DEFAULT_GPU_MEM, MIN_GPU_MEM, MAX_GPU_MEM = 64, 16, 512
 
 
 FIRST_FREE, PAGE = 0x8000, 4096
-"""Where AArch32 kernels begin: what is below belongs to the firmware at first."""
+"""AArch32 kernels begin here: memory below belongs to the firmware at first."""
 RAMDISK_NAME = "the RAM disk"
 
 
@@ -57,7 +57,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class BootPlan:
-    """What to load where, and how to enter it.
+    """Says what is loaded where, and how it is entered.
 
     Attributes
     ----------

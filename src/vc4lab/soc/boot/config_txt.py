@@ -123,7 +123,7 @@ def _number(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class _Board:
-    """What the filters ask for."""
+    """The facts about a board that filters ask for."""
 
     filters: frozenset[str]
     revision: int

@@ -1,4 +1,4 @@
-"""What the firmware does between power-on and the kernel's first instruction."""
+"""The firmware's work between power-on and the kernel's first instruction."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def place_plan(plan: BootPlan, memory: GuestMemory, reporter: Reporter) -> None:
 
 
 def _top(board: Board, config: Config) -> int:
-    """Where the device tree lies, and a RAM disk ends that belongs to Linux.
+    """Find the address of the device tree, where a RAM disk that belongs to Linux ends, too.
 
     Linux for AArch32 reaches no more than 760 MiB directly, and boards stay below that.
     """

@@ -9,7 +9,7 @@ PAGE_TEXT = "is a web page (HTML), not the file itself: download the raw file"
 
 
 def foreign_file(head: bytes) -> str | None:
-    """What a file is that begins like this, and how to get the right one; None: nothing known.
+    """Say what kind of file begins like this, and how to get the right one; None: nothing known.
 
     A repository with Git LFS that was cloned without it, or downloaded as an archive, has a text of
     three lines instead of each large file; saving a file's page on a web site gives the page.

@@ -176,7 +176,7 @@ def _read_kernel(
 
 
 def _wrong_set(wide: bool, board: Board) -> str:
-    """What is wrong with code for the other instruction set, after the file's name."""
+    """Say what is wrong with code for the other instruction set, after the file's name."""
     if wide:
         return (
             "begins with AArch32 code, but is entered in AArch64: call it kernel7.img, or write "

@@ -31,7 +31,7 @@ LITERAL_64, LITERAL_64_MASK = 0x18000000, 0xBF000000
 
 
 class LinkedForZero:
-    """What speaks for such an image.
+    """Collects the signs of such an image.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class LinkedForZero:
         return bool(self._plan.address) and not self._plan.cleans_caches
 
     def message_place(self, address: int) -> int | None:
-        """Where in memory a message would be that a program has at a (bus) address, if the image
+        """The address in memory of a message that a program has at a (bus) address, if the image
         was linked for 0; None if it was not, or the address is not below the image.
         """
         physical = address & MEMORY_MASK
@@ -65,7 +65,7 @@ class LinkedForZero:
 
     @property
     def cure(self) -> str:
-        """What to do."""
+        """Say what to do about it."""
         return CURE.format(self._plan.address)
 
     def about(self) -> str:
@@ -96,7 +96,7 @@ def has_literals_for_zero(image: bytes, address: int, wide: bool) -> bool:
 
 
 def _literal_32(word: int, at: int) -> int | None:
-    """Where a literal is that an instruction of A32 loads."""
+    """The address of the literal that an instruction of A32 loads."""
     if word & LITERAL_32_MASK != LITERAL_32 or word >> 28 == 0xF:
         return None
     return at + 8 + (word & 0xFFF if word & ADD else -(word & 0xFFF))

@@ -16,7 +16,7 @@ MIB = 1 << 20
 ARM64_MAGIC, RISCV_MAGIC = b"ARM\x64", b"RSC\x05"
 ARM64_MAGIC_AT = 0x38
 BIG_ENDIAN, PAGE_SIZE, PAGES_OF_16K = 1, 1, 2
-"""Of an Image's flags: a bit, the place of a field, and one of that field's values."""
+"""Flags of an Image: a bit, the place of a field, and one of that field's values."""
 ALIGNMENT = 2 * MIB
 ZIMAGE_MAGIC, ZIMAGE_MAGIC_AT = 0x016F2818, 0x24
 LITTLE, BIG = 0x04030201, 0x01020304
@@ -54,7 +54,7 @@ class ForeignImage(ValueError):  # noqa: N818 - said to the user as it is
 
 @dataclass(frozen=True)
 class LinuxImage:
-    """What a header says.
+    """The contents of a header.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ def is_zimage(head: bytes) -> bool:
 
 
 def read_header(image: bytes) -> LinuxImage | None:
-    """What an image says of itself; None if it is no Linux kernel.
+    """Read an image's header; None if it is no Linux kernel.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _end_of_sections(image: bytes) -> int:
 
 
 def unpack(data: bytes, limit: int) -> bytes:
-    """What a gzip file holds, up to one byte more than `limit`. Raises BadImage."""
+    """Unpack a gzip file, up to one byte more than `limit`. Raises BadImage."""
     unpacker = zlib.decompressobj(wbits=31)
     try:
         image = unpacker.decompress(data, limit + 1)

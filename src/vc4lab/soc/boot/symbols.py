@@ -92,7 +92,7 @@ class SymbolTable:
         return None
 
     def moved(self, distance: int) -> SymbolTable:
-        """The same program at other addresses."""
+        """Give the symbols of this program as they are `distance` bytes further on."""
         symbols = [replace(one, address=one.address + distance) for one in self.symbols]
         parts = [replace(part, address=part.address + distance) for part in self.segments]
         return SymbolTable(symbols, parts)

@@ -31,10 +31,10 @@ from vc4lab.simd import (
 )
 
 HELD, DIRTY, STALE, DIFFERS, BEHIND_L2 = 1, 2, 4, 8, 16
-"""Of a line: the cache has it; it was written and not cleaned; memory is newer; the shadow has what
+"""Flags of a line: the cache has it; it was written and not cleaned; memory is newer; the shadow has what
 memory has; the CPU wrote it through the VideoCore's L2 (Pi Zero and 1)."""
 UNCACHED, WRITE_BACK, WRITE_THROUGH, READ_ALLOCATE = range(4)
-"""Of a page of 4 KiB. Read-allocate is write-back, but a store does not bring a line into the cache
+"""Policies of a page of 4 KiB. Read-allocate is write-back, but a store does not bring a line into the cache
 (ARM1176).
 """
 PAGE_SHIFT = 12
@@ -43,7 +43,7 @@ MAX_EVENTS = 64
 
 
 class CacheState(Struct):
-    """What the hooks of one core share with Python; tables of lines are those of all cores."""
+    """Shared by the hooks of one core and Python; tables of lines are those of all cores."""
 
     attributes = ptr
     flags = ptr

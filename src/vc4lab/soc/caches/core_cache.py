@@ -69,7 +69,7 @@ MAX_WALKS = 200
 
 
 class CoreCache:
-    """What one core does to the cache. Made before the core has executed anything."""
+    """Brings one core's accesses to the cache. Made before the core has executed anything."""
 
     def __init__(self, cache: DataCache, cpu: Cpu) -> None:
         self._cache = cache

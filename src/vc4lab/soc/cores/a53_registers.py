@@ -11,7 +11,7 @@ from __future__ import annotations
 from vc4lab.soc.cores.cpu import Cpu
 
 READS = 1 << 21
-"""Of mrs and msr: which of both it is."""
+"""Set in mrs, clear in msr."""
 REGISTER = 0xFFDFFFE0
 SMP_ENABLED = 1 << 6
 FIRST_VALUES = {

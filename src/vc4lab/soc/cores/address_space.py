@@ -17,7 +17,7 @@ END = 1 << 32
 
 
 def repeats(board: Board, unknowns: Unknowns) -> tuple[int, ...]:
-    """Where everything below the first GiB is found again: a BCM2835 has 30 address lines."""
+    """Addresses at which the first GiB is found again: a BCM2835 has 30 address lines."""
     if board.local is not None or unknowns["arm_upper_addresses"] == "nothing":
         return ()
     return tuple(range(GIB, END, GIB))

@@ -13,7 +13,7 @@ from vc4lab.soc.cores.cpu import Cpu
 THUMB_WAITS = WFE_THUMB, YIELD_THUMB = 0xBF20, 0xBF10
 """WFE and YIELD; those of A32: `native_events.py`."""
 READS = 1 << 20
-"""Of mrc, mcr, mrrc and mcrr: which way."""
+"""Set in mrc and mrrc, clear in mcr and mcrr."""
 PAIRS = {
     0: (0, 1, 0), 1: (0, 2, 0), 2: (2, 2, 0), 3: (3, 2, 0), 4: (0, 3, HYP_REGISTERS),
     6: (2, 2, HYP_REGISTERS),

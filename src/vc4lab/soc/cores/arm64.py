@@ -108,10 +108,10 @@ class Arm64(Tables64):
     def _make_engine(self, unicorn: Any) -> Any:
         self._hypervisor_call = False
         self._callbacks: list[Any] = []
-        """What the engine calls; they live as long as it does."""
+        """Functions that the engine calls; they live as long as it does."""
         self._own_registers = A53Registers(self)
         self._put_off: tuple[SystemRegister, int, int] | None = None
-        """What `eret` is to write: register and value, and how many instructions away it is."""
+        """A write that `eret` is to do: register and value, and how many instructions away it is."""
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
         engine.ctl_set_cpu_model(getattr(a64, f"UC_CPU_ARM64_{self.model}"))
         return engine

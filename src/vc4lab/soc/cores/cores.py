@@ -62,7 +62,7 @@ class Core:
         self.vain = 0
         """Turns in which it only polled."""
         self.polls: bytes | None = None
-        """What it polls, while others have their turn."""
+        """Its polls, while others have their turn."""
         self.polled = False
         """Whether there were device accesses in its last turn."""
         self.activity = (0, 0, 0, 0)
@@ -268,7 +268,7 @@ class Cores:
 
     @property
     def asleep(self) -> str:
-        """What the cores wait for, "" if one of them works."""
+        """Name what the cores wait for, "" if one of them works."""
         running = self.running
         if any(not core.asleep or core.asleep == POLLING for core in running):
             return ""

@@ -157,7 +157,7 @@ class Cpu(StrictCore):
 
     @property
     def about_vectors(self) -> str:
-        """What is good to know where an exception met no handler."""
+        """Say what is good to know where an exception met no handler."""
         return ""
 
     @property
@@ -194,7 +194,7 @@ class Cpu(StrictCore):
 
     @abstractmethod
     def _entry(self) -> int:
-        """Where the engine is to go on, in its own form."""
+        """The address at which the engine is to go on, in its own form."""
 
     # -- registers ---------------------------------------------------------------------------------
 
@@ -261,7 +261,7 @@ class Cpu(StrictCore):
         self.calls.add_hook(self._unicorn.UC_HOOK_INTR, function, 0)
 
     def _take_notice(self, number: int) -> None:
-        """Of an exception that native code does not take."""
+        """Take notice of an exception that native code does not take."""
         self.counter.note()
         try:
             self._on_interrupt_hook(self.engine, number, None)
@@ -417,13 +417,13 @@ class Cpu(StrictCore):
 
     @property
     def place(self) -> dict[str, int]:
-        """Where native code reads its PC, its status and its routing, as a `Batch`."""
+        """Its PC, its status and its routing as native code reads them, a `Batch`."""
         return batch_members(self._place)
 
     @property
     @abstractmethod
     def entry_batches(self) -> tuple[RegisterBatch, list[RegisterBatch]]:
-        """What native code reads and writes where it delivers an interrupt (`InterruptState`)."""
+        """Registers that native code reads and writes where it delivers an interrupt (`InterruptState`)."""
 
     def handler_at(self, vector: int) -> int:
         """The first word of a handler that was found at a vector at 0, 0 if none was."""
@@ -436,7 +436,7 @@ class Cpu(StrictCore):
 
     @property
     def monitor_place(self) -> int:
-        """Where the engine's copy of its state has the monitor of load-exclusive."""
+        """The offset of the monitor of load-exclusive in the engine's copy of its state."""
         return MONITOR_AT_64 if self.WIDE else MONITOR_AT_32
 
     def translate(self, address: int) -> int | None:

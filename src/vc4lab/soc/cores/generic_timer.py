@@ -24,7 +24,7 @@ MICROSECONDS = 0x06AAAAAB
 PHYSICAL, VIRTUAL, HYPERVISOR = UNITS = range(3)
 ENABLE, MASKED, MET = 1, 2, 4
 STREAMS, FALLS = 1 << 2, 1 << 3
-"""Of CNTKCTL: a bit of the counter sends events, when it becomes 0 instead of 1."""
+"""Bits of CNTKCTL: a bit of the counter sends events, when it becomes 0 instead of 1."""
 TICKS, NANOSECONDS = 12, 625
 """19.2 MHz: 12 ticks in 625 ns."""
 UNSURE = -1
@@ -149,7 +149,7 @@ class GenericTimer:
         self.schedule(VIRTUAL)
 
     def count_of(self, unit: int) -> int:
-        """What a unit compares with: CNTPCT or CNTVCT."""
+        """The count that a unit compares with: CNTPCT or CNTVCT."""
         return self.count - self.offset & LONG if unit == VIRTUAL else self.count
 
     def write_prescaler(self, value: int) -> None:
@@ -225,7 +225,7 @@ class GenericTimer:
             self.schedule(unit)
 
     def schedule(self, unit: int) -> None:
-        """What a unit is set to has changed: when does it ask for its interrupt?"""
+        """Schedule the interrupt of a unit anew, as what it is set to has changed."""
         event = self._events[unit]
         if event is not None:
             event.cancel()

@@ -31,13 +31,13 @@ NSACR_FIRMWARE = 0xC00
 SCR_NUMBER, NSACR_NUMBER, MVBAR_NUMBER = 0, 2, -1
 VECTORS_CRN = 12
 READS = 1 << 20
-"""Of MRC and MCR: which of both it is."""
+"""Set in MRC, clear in MCR."""
 BELIEVED = 8
 """So often an instruction that may change the mode is looked at."""
 LOW_VECTORS = 0x20
 STUB_MONITOR = MONITOR_VECTORS + ArmException.MONITOR_CALL.value.vector
 ONLY_IN_HYP = frozenset({Action.MODE_CHANGE, Action.OTHER_RETURN})
-"""Of interest in HYP mode alone; elsewhere their hooks go away."""
+"""Actions that matter in HYP mode alone; elsewhere their hooks go away."""
 
 
 class HypLeft(NamedTuple):
@@ -87,7 +87,7 @@ class HypCore:
 
     @property
     def about_vectors(self) -> str:
-        """Where HYP mode has its vectors, for the end of a sentence."""
+        """Say where HYP mode has its vectors, for the end of a sentence."""
         left = ", in which the firmware left it" if self.has_stub else ""
         hvbar, vbar = (self._cpu.system_register(key) for key in (hyp.HVBAR, VBAR))
         how = "" if self.vectors_set else ", never set by the program"

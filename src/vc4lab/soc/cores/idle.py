@@ -49,7 +49,7 @@ class IdlePlace(Struct):
 
 
 class IdleState(Struct):
-    """What is compared: `known` places of the loop, `again` times in a row the same there."""
+    """Compared with each other: `known` places of the loop, `again` times in a row the same there."""
 
     engine = ptr
     read = ptr

@@ -72,7 +72,7 @@ def _is_any(word: int, kinds: tuple[tuple[int, int], ...]) -> bool:
 
 
 class SteadyWait:
-    """What is known of a core's wait.
+    """Knows whether a core's wait must be executed again.
 
     Attributes
     ----------

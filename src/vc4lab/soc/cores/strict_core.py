@@ -1,4 +1,4 @@
-"""What the engine lets work and the cores refuse: unaligned accesses, exclusive ones.
+"""Refuses what the engine lets work and cores do not: unaligned accesses, exclusive ones.
 
 What depends on SCTLR is looked at again when the program has written it.
 """
@@ -18,11 +18,11 @@ from vc4lab.soc.cores.exceptions.exceptions import SCTLR_A, SCTLR_M, ArmExceptio
 from vc4lab.soc.cores.exceptions.outcome import Taken, UnhandledException
 
 ZERO_SYNDROME = 1 << 8 | 1 << 6 | alignment.ALIGNMENT_FAULT
-"""Of cache maintenance, a write."""
+"""The syndrome of cache maintenance, a write."""
 
 
 class StrictCore(TrappedCode):
-    """What of a core has to do with that."""
+    """Reports and aborts such accesses of a core."""
 
     number: int
     _ram_end: int
@@ -60,7 +60,7 @@ class StrictCore(TrappedCode):
 
     @abstractmethod
     def _alignment_modes(self) -> dict[int, int]:
-        """What is checked of accesses, by the engine's MMU index, as SCTLR is now."""
+        """Say what is checked of accesses, by the engine's MMU index, as SCTLR is now."""
 
     @abstractmethod
     def _device_spans(self) -> Iterator[memory_types.Span]:
@@ -71,7 +71,7 @@ class StrictCore(TrappedCode):
         """Whether the present tables make a virtual address memory that no data cache holds."""
 
     def _mode_with_tables(self) -> int:
-        """What is checked with the MMU on: by page, where the tables make RAM Device memory."""
+        """Choose what is checked with the MMU on: by page, where the tables make RAM Device memory."""
         self._devices.mark(list(self._device_spans()))
         return BY_PAGE if self._devices.reach_below(self._ram_end) else FREE
 
@@ -89,7 +89,7 @@ class StrictCore(TrappedCode):
         self._control_written = True
 
     def look_at_control(self) -> None:
-        """What SCTLR says may have changed: code that was translated otherwise goes."""
+        """Follow what SCTLR says now: code that was translated otherwise goes."""
         if not self._control_written:
             return
         self._control_written = False
@@ -158,7 +158,7 @@ class StrictCore(TrappedCode):
 
     @property
     def _exclusive_traps(self) -> tuple[Trap, ...]:
-        """What is searched for in a page that is met."""
+        """Instructions that are searched for in a page that is met."""
         known: tuple[Trap, ...] = exclusives.WIDE_TRAPS if self.WIDE else exclusives.ARM_TRAPS
         if not self.exclusives_abort:
             known = exclusives.ARM_STORES

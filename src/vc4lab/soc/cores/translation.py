@@ -21,7 +21,7 @@ class Tables32(Cpu):
     """A core in AArch32 state."""
 
     hyp_core: HypCore | None = None
-    """What it needs for HYP mode, if it has one."""
+    """Its part for HYP mode, if it has one."""
 
     @property
     def in_hyp(self) -> bool:
@@ -38,7 +38,7 @@ class Tables32(Cpu):
         return modes
 
     def _mode_of(self, control: int, *, hypervisor: bool = False) -> int:
-        """What is checked with a value of SCTLR, or of HSCTLR."""
+        """Choose what is checked with a value of SCTLR, or of HSCTLR."""
         if control & SCTLR_A:
             return CHECKED
         old = self.model == "1176"

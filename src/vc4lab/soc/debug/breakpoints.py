@@ -30,7 +30,7 @@ MAX_POINTS = 1000
 
 
 class Watch(Enum):
-    """What a watchpoint looks for; the values are the remote protocol's names."""
+    """Kinds of watchpoints; the values are the remote protocol's names."""
 
     WRITE = "watch"
     READ = "rwatch"

@@ -37,7 +37,7 @@ def capture(machine: Machine, recorder: JobsRecorder) -> None:
 
 
 def _shown(framebuffer: Framebuffer) -> Shown | None:
-    """What of memory the display shows; None: not plain pixels in one piece."""
+    """The memory that the display shows; None: not plain pixels in one piece."""
     g = framebuffer.geometry
     plain = framebuffer.composed is None and framebuffer.allocation is not None and not framebuffer.blank
     if not plain or g.depth not in (16, 24, 32) or framebuffer.has_alpha:

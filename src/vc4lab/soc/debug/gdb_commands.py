@@ -26,7 +26,7 @@ READ_LIMIT = PACKET_LIMIT // 2 - 8
 
 
 class Next(Enum):
-    """What a command makes of the machine's standstill."""
+    """The machine after a command: it stands still, or goes on."""
 
     STAY = "goes on standing"
     RUN = "goes on running"

@@ -19,7 +19,7 @@ _SPECIAL = re.compile(rb"[#$}*]")
 
 
 class Kind(Enum):
-    """What came from the client."""
+    """Kinds of what comes from the client."""
 
     PACKET = "a frame with a correct checksum"
     DAMAGED = "a frame with a wrong checksum, or one that is too long"

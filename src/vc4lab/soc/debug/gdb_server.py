@@ -91,7 +91,7 @@ class GdbServer:
         self._machine.watches.remove(self._descriptors)
 
     def _descriptors(self) -> list[int]:
-        """What becomes readable when a client comes, or sends something."""
+        """Descriptors that become readable when a client comes, or sends something."""
         return [end.fileno() for end in (self._listener, self._client) if end is not None]
 
     # -- the machine's side ------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from vc4lab.soc.videocore.properties import HEADER, tag_table
 
 CATEGORIES = ("mmio", "irq", "mailbox", "v3d")
 MAX_TAGS, LONGEST_VALUE, MAX_BYTES = 64, 256, 16
-"""Of a property message: tags, bytes of a value, and how many of them are printed."""
+"""Limits of a printed property message: tags, bytes of a value, and how many of them are printed."""
 
 
 class UnknownCategory(ValueError):  # noqa: N818 - said to the user as it is

@@ -46,7 +46,7 @@ OTHERS = {
 }  # fmt: skip
 LOCK, OSCCOUNT, TCNTCNT = 0x114, 0x100, 0x0C4
 ANALOG_RESET = 1 << 8
-"""Of a PLL's register in CM: it does not oscillate."""
+"""A bit of a PLL's register in CM: it does not oscillate."""
 
 
 class Pll(NamedTuple):
@@ -82,7 +82,7 @@ CHANNEL_OFF = 1 << 8
 HIGHEST_MULTIPLIED = 1_750_000_000
 """Beyond that a PLL needs the `halved` bit."""
 SLOWER = {"RCAL": 10, "PIX": 10}
-"""What follows a channel divides once more."""
+"""Channels that are divided once more by what follows them."""
 PARENTS = {
     PLLA: (("PLLA", "CORE"), ("PLLA", "PER")),
     PLLC: (("PLLC", "CORE0"), ("PLLC", "PER")),
@@ -91,7 +91,7 @@ PARENTS = {
     8: (("PLLC", "CORE1"), None),
     9: (("PLLC", "CORE2"), None),
 }
-"""Of a generator's source: the channel for the core and that for the peripherals."""
+"""Channels that a generator's source stands for: the core's and that for the peripherals."""
 MEASURED = {
     1: "H264", 2: "ISP", 3: "SDC", 4: "V3D", 5: "VPU", 6: "OTP", 12: "DSI0P", 13: "DSI1P",
     14: "CAM0", 15: "CAM1", 17: "DPI", 18: "DSI0E", 19: "DSI1E", 20: "GP0", 21: "GP1", 22: "HSM",
@@ -100,7 +100,7 @@ MEASURED = {
 """Numbers by which TCNTCTL chooses what is counted."""
 GHZ = 1_000_000_000
 HIGHEST_CHANNEL, SLOWEST = 1_200_000_000, 700_000_000
-"""Of a PLL's channel for the core; of a PLL itself."""
+"""In Hz: the fastest of a PLL's channels for the core; the slowest of a PLL itself."""
 _PLAIN = Register(0)
 """Stands for the registers of PLLs, which have names only."""
 
@@ -143,7 +143,7 @@ class Plls(Storage):
         self.values[XOSC_CTRL] = 0xFF
 
     def set_pixel_clock(self, hertz: int) -> None:
-        """What the firmware does where a program asks it for HDMI's clock."""
+        """Set HDMI's clock as the firmware does where a program asks it for that."""
         slower = SLOWER["PIX"]
         divider = max(1, min(-(-SLOWEST // (slower * max(hertz, 1))), 0xFF))
         self._set("PLLH", hertz * slower * divider, {"PIX": divider})
@@ -298,7 +298,7 @@ class ClockManager(Block):
         return self._source(value & 15, name) / whole
 
     def start_vec(self, hertz: int) -> None:
-        """What the firmware does where a program asks it for the clock of analogue video."""
+        """Start the clock of analogue video as the firmware does where a program asks it for that."""
         self._start("VEC", PLLD, hertz)
 
     def on_write_WORDS(self, index: int, value: int) -> None:

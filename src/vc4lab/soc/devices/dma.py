@@ -77,7 +77,7 @@ class Pacer:
 
 @dataclass
 class DmaUnit:
-    """What the channels share."""
+    """Shared by all channels."""
 
     mover: Mover
     clock: Clock

@@ -130,7 +130,7 @@ class Mover:
             self.bus.poke((offset + (at if increments else 0)) % WINDOW, word)
 
     def _fifo(self, offset: int, increments: int) -> Fifo | None:
-        """What moves many words at once, unless each access is to be seen."""
+        """The FIFO that moves many words at once, unless each access is to be seen."""
         return None if increments or self.bus.is_watched else self.fifos.get(offset)
 
 

@@ -35,7 +35,7 @@ GPU_BIT, LOCAL_TIMER_BIT = 8, 11
 TIMER_UNITS = (PHYSICAL, PHYSICAL, HYPERVISOR, VIRTUAL)
 """Bits 0-3 of a core's timer lines: secure and non-secure physical, hypervisor, virtual."""
 IRQ_WAITS, FIQ_WAITS = 1, 2
-"""What waits for a core."""
+"""Kinds of what waits for a core."""
 EDGE_NS = 625, 24
 """The local timer counts both edges of the crystal, 38.4 MHz: 24 of them in 625 ns."""
 START_MAILBOX = 3
@@ -53,7 +53,7 @@ def _units(lines: int) -> tuple[tuple[int, int], ...]:
 
 
 class LineState(Struct):
-    """What waits for each core, for native code: `others` says what all but its timers ask for, as
+    """Interrupts that wait for each core, for native code: `others` says what all but its timers ask for, as
     `note_lines` has left it, `timers` is TIMER_INTERRUPTS.
     """
 
@@ -150,7 +150,7 @@ class LocalBlock(Block):
         return self._others()[core] | self._of_timers(core)
 
     def look_at_lines(self) -> list[int]:
-        """The same for all cores; native code sees it, too."""
+        """Look at the lines of all cores; native code sees them, too."""
         others = self.note_lines()
         return [others[core] | self._of_timers(core) for core in range(len(self._timers))]
 
@@ -168,7 +168,7 @@ class LocalBlock(Block):
         return self._lines.address
 
     def _of_timers(self, core: int) -> int:
-        """What a core's timers ask for."""
+        """The interrupts that a core's timers ask for."""
         found = 0
         lines = self.values[0x40 + 4 * core]
         if lines:
@@ -179,7 +179,7 @@ class LocalBlock(Block):
         return found
 
     def _others(self) -> list[int]:
-        """What all the rest asks of each core."""
+        """The interrupts that all the rest asks of each core."""
         values, interrupts = self.values, self._interrupts
         found = [0] * CORES
         if interrupts.pending_irq:
@@ -222,7 +222,7 @@ class LocalBlock(Block):
         self._attention()
 
     def start_of(self, core: int) -> int:
-        """What mailbox 3 of a core holds: to a parked one, where it begins."""
+        """The word in mailbox 3 of a core: for a parked one, the address at which it begins."""
         return self._mailboxes[4 * core + START_MAILBOX]
 
     def take_start(self, core: int) -> None:

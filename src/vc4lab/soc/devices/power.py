@@ -23,13 +23,13 @@ HALT_PARTITION = 0x555
 
 
 POWUP, POWOK, MEMREP, MRDONE = 1 << 0, 1 << 1, 1 << 3, 1 << 4
-"""Of a power switch: closed, the voltage is there; repair the memories, that is done."""
+"""Bits of a power switch: closed, the voltage is there; repair the memories, that is done."""
 STOP, STOPPED = 1 << 0, 1 << 1
 BRIDGE_ID = int.from_bytes(b"brdg", "big")
 TEMPERATURE = 42_236
 """Thousandths of a degree Celsius; the tags' as well."""
 SENSOR = {"bcm2835": 407_000, "bcm2836": 407_000, "bcm2837": 412_000}
-"""Of the temperature sensor: thousandths of a degree at 0, of which each step takes off `STEP`."""
+"""The temperature sensor: thousandths of a degree at 0, of which each step takes off `STEP`."""
 STEP = 538
 VALID = 1 << 10
 
@@ -115,7 +115,7 @@ class PowerManager(Block):
 
 
 def _switched(value: int) -> int:
-    """What a power switch reads after a write: voltage and repaired memories are there at once."""
+    """The word of a power switch after a write: voltage and repaired memories are there at once."""
     value &= 0xFFFFFF & ~(POWOK | MRDONE)
     if value & POWUP:
         value |= POWOK | (MRDONE if value & MEMREP else 0)

@@ -177,7 +177,7 @@ class V3DBridge(Block):
         return bool(self.time.progress.pending)
 
     def _stored(self, who: str, event: FrameStored | ProgramStored) -> None:
-        """What a job writes is in memory, but its time is not over."""
+        """Note that a job's results are in memory, while its time is not over."""
         if self.early is not None:
             self.early.begin(who, spans_of(event.ranges), self.time.now(), event.moment)
 

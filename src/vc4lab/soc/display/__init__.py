@@ -1,1 +1,1 @@
-"""What drives a display without the firmware: HVS, pixel valves, HDMI, VEC, TXP."""
+"""Programs' way to a display without the firmware: HVS, pixel valves, HDMI, VEC, TXP."""

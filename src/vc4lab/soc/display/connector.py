@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from vc4lab.soc.videocore.videocore import VideoCore
 
 HOTPLUG_PIN = 4
-"""Of the expander; low while a monitor is connected, as that of the GPIOs."""
+"""The expander's pin; low while a monitor is connected, as that of the GPIOs."""
 
 
 def hotplug_pin(board: Board, gpio: Gpio, videocore: VideoCore) -> Callable[[int], None]:
-    """What sets the level of a board's pin that tells of a monitor."""
+    """Give the function that sets the level of a board's pin that reports a monitor."""
 
     def drive(level: int) -> None:
         if board.hotplug_gpio is None:
@@ -35,7 +35,7 @@ def hotplug_pin(board: Board, gpio: Gpio, videocore: VideoCore) -> Callable[[int
 
 
 class Connector:
-    """What is plugged in.
+    """Knows what is plugged in.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class DisplayBlocks:
-    """What programs drive that do not leave the display to the firmware.
+    """The blocks that programs drive that do not leave the display to the firmware.
 
     Parameters
     ----------

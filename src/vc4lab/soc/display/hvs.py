@@ -34,9 +34,9 @@ LISTS, LIST_BYTES = 0x2000, 0x4000
 FRAMES = 0x3F
 GAMMA = 1 << 29
 TO_VALVE, NO_VALVE = 3 << 18, 3 << 18
-"""Where the third channel's picture goes: to no pixel valve while TXP takes it."""
+"""The third channel's picture goes to no pixel valve while TXP takes it."""
 BUS = 0x7E400000
-"""Where the VideoCore sees these registers."""
+"""The VideoCore's address of these registers."""
 IDENTITIES = {"name": 0x48565320, "zero": 0}
 
 
@@ -179,7 +179,7 @@ class Hvs(Block):
         return control >> 12 & 0xFFF, control & 0xFFF
 
     def planes(self, channel: int) -> tuple[list[Plane], str]:
-        """What a channel's list shows, and what is wrong with it."""
+        """List what a channel's list shows, and what is wrong with it."""
         from vc4lab.soc.display.planes import Damage, planes_of
 
         try:
@@ -280,7 +280,7 @@ class Hvs(Block):
         return colour, self.planes(channel)[0], gamma, self._matrix(channel)
 
     def _matrix(self, channel: int) -> Matrix | None:
-        """What mixes a channel's colours: one channel's at a time, or none's."""
+        """The matrix that mixes a channel's colours: one channel's at a time, or none's."""
         offsets = self.OLEDOFFS
         if offsets >> 24 & 3 != channel + 1:
             return None
@@ -290,7 +290,7 @@ class Hvs(Block):
         return Matrix(tuple(factors), (red, green, blue))
 
     def _sources(self) -> tuple[bytes, list[tuple[int, int]]]:
-        """What the list says, as bytes, and where the pixels of its planes are: address, size."""
+        """The list as bytes, and the pixels of its planes: address, size."""
         from vc4lab.soc.display.planes import absence, places_of
 
         channel = self.shown

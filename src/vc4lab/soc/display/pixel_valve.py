@@ -130,19 +130,19 @@ class PixelValve(Block):
 
 
 class PixelValve0(PixelValve):
-    """Of DSI 0 and DPI."""
+    """The valve of DSI 0 and DPI."""
 
     NAME, OFFSET, LINE = "pv0", 0x206000, 45
 
 
 class PixelValve1(PixelValve):
-    """Of DSI 1 and SMI."""
+    """The valve of DSI 1 and SMI."""
 
     NAME, OFFSET, LINE = "pv1", 0x207000, 46
 
 
 class PixelValve2(PixelValve):
-    """Of HDMI, and of VEC."""
+    """The valve of HDMI, and of VEC."""
 
     NAME, OFFSET, LINE = "pv2", 0x807000, 42
 

@@ -55,7 +55,7 @@ class Plane:
     """A plane: where it is shown, how large, and where its pixels are."""
 
     word: int
-    """Where in the memory of lists it begins."""
+    """Its first word in the memory of lists."""
     kind: int
     order: int
     tiling: int
@@ -67,7 +67,7 @@ class Plane:
     source_width: int
     source_height: int
     alpha: int
-    """Of all its pixels."""
+    """Alpha of all its pixels."""
     premultiplied: bool
     mixed: bool
     """Whether both that and each pixel's own count."""
@@ -210,7 +210,7 @@ def differences(plane: Plane) -> list[str]:
 
 
 def places_of(plane: Plane) -> list[tuple[int, int]]:
-    """Where the pixels of a plane are whose format is read: addresses and sizes."""
+    """List addresses and sizes of the pixels of a plane whose format is read."""
     if plane.kind in PARTS:
         from vc4lab.soc.display.yuv_planes import yuv_of
 
@@ -274,7 +274,7 @@ def _composed(plane: Plane, unknowns: Unknowns) -> ComposedPlane:
 
 @cache
 def _format(kind: int, order: int) -> Format:
-    """Where the channels of a pixel are."""
+    """The places of a pixel's channels."""
     widths = dict(zip("RGBA", WIDTHS[kind], strict=True))
     names = ORDERS[order] if widths["A"] else PLAIN_ORDERS[order]
     places, low = {"A": (0, 0)}, 0

@@ -15,23 +15,23 @@ from vc4lab.scanout.formats import TILE_PITCH, TILE_ROWS
 TILE, SUBTILE = TILE_PITCH * TILE_ROWS, TILE_PITCH * TILE_ROWS // 4
 UTILE_ROWS = 4
 UPWARD, LEFTWARD = 1 << 15, 1 << 14
-"""Of the pitch: lines follow upwards; the first row of tiles runs to the left."""
+"""Flags in the pitch: lines follow upwards; the first row of tiles runs to the left."""
 TILES, LINES, PIXELS = 0x7F, 0x3F, 0x3F
 PITCH = 0xFFFF
 """The pitch of a plane without tiles: bytes from line to line."""
 
 
 class Window(NamedTuple):
-    """What a plane shows: pixels from (x, y) on of an image of whole rows of tiles, whose first
+    """A plane's window: pixels from (x, y) on of an image of whole rows of tiles, whose first
     row runs to the right."""
 
     address: int
     tiles: int
-    """Of a row."""
+    """Tiles in a row."""
     x: int
     y: int
     rows: int
-    """Of tiles, down to the last line that is shown."""
+    """Rows of tiles, down to the last line that is shown."""
 
     @property
     def size(self) -> int:

@@ -27,7 +27,7 @@ TEST, FIELD, DITHER = 1 << 4, 1 << 3, 1 << 13
 TILED, TRANSPOSED, LINEAR_TILES = 1 << 5, 1 << 6, 1 << 7
 ALPHA_INVERTED, ALPHA = 1 << 12, 1 << 20
 PILOT = 0x54 << 24 | 1 << 22
-"""What the upper bits read as."""
+"""The upper bits as they read."""
 KEPT = 0x3FFFFC
 NOT_DONE = {
     TEST: "a test picture", FIELD: "one field", DITHER: "dithering", TRANSPOSED: "a turned picture",
@@ -44,7 +44,7 @@ class Layout(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """Of a pixel."""
+        """Bits of a pixel."""
         return sum(self.widths[name] for name in self.order)
 
 
@@ -207,7 +207,7 @@ class Txp(Block):
 
     @property
     def _alpha(self) -> int:
-        """Of every pixel that is written."""
+        """Alpha of every pixel that is written."""
         control = self.DST_CTRL
         stored = control & ALPHA and self._unknowns["txp_alpha"] == "opaque"
         return (OPAQUE if stored else 0) ^ (OPAQUE if control & ALPHA_INVERTED else 0)

@@ -17,7 +17,7 @@ RASTER, T, LT = Tiling.RASTER, Tiling.T, Tiling.LT
 PITCH_BITS = {T: 7, LT: 4}
 """Bits of the pitch below the number of tiles or utiles in a row."""
 SOURCE = {"B": 0, "G": 1, "R": 2}
-"""Where the composer has a channel."""
+"""The composer's place of a channel."""
 ALL_BYTES = 15
 
 Pixels = np.ndarray[Any, Any]
@@ -43,7 +43,7 @@ def packed(pixels: Pixels, order: str, widths: Mapping[str, int], alpha: int) ->
 
 @dataclass(frozen=True)
 class Place:
-    """Where a picture goes: the registers' address and pitch, its size, bits of a pixel."""
+    """The place of a picture: the registers' address and pitch, its size, bits of a pixel."""
 
     address: int
     pitch: int

@@ -25,7 +25,7 @@ COLUMNS = {0: 0, 1: 64, 2: 128}
 """Bytes of the columns of a SAND layout, by tiling; in the last one, 3, they have 256."""
 LARGE_COLUMN = 256
 PIXELS = Format("XR24", 32, 24, (16, 8), (8, 8), (0, 8))
-"""What the samples become."""
+"""The format of the pixels that samples become."""
 
 
 class Listed(Protocol):
@@ -63,7 +63,7 @@ def absence_of_layout(plane: Listed) -> str:
 
 
 def yuv_of(plane: Listed) -> Yuv:
-    """Where its samples are."""
+    """The layout of its samples."""
     width, height = plane.source_width, plane.source_height
     column = COLUMNS.get(plane.tiling, LARGE_COLUMN)
     half_x, half_y = HALVED[plane.kind]

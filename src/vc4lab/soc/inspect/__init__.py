@@ -1,1 +1,1 @@
-"""What looks at a whole board: names of addresses, guard zones, hints, hangs."""
+"""Looks at a whole board: names of addresses, guard zones, hints, hangs."""

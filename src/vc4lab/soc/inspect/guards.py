@@ -27,7 +27,7 @@ Section = Callable[[], AbstractContextManager[None]]
 
 
 class GuardState(Struct):
-    """What the hook needs: a byte for each page, and whom to call for a page with a zone."""
+    """State of the hook: a byte for each page, and whom to call for a page with a zone."""
 
     pages = ptr
     say = ptr

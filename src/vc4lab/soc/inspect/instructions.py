@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from vc4lab.soc.cores.cpu import Cpu
 
 SINCE_ARMV7 = frozenset({"v6t2", "thumb2", "v7", "v8", "databarrier", "neon", "vfp3", "vfp4"})
-"""What capstone calls the groups of instructions that an ARM1176 has not."""
+"""Capstone's groups of instructions that an ARM1176 has not."""
 
 LONGEST_LOOP = 128
 """Bytes of a loop that only waits."""
 READERS = re.compile("(ld|pop|vld|swp|mr[cs]|mrrc|svc|hvc|smc|wf)|bl[xr]?$")
-"""What may bring a loop something new, or waits by itself."""
+"""Instructions that may bring a loop something new, or wait by themselves."""
 BRANCHES = re.compile("(b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cbn?z|tbn?z)$")
 
 
@@ -107,7 +107,7 @@ def loops_without_load(cpu: Cpu, address: int) -> bool:
 
 
 def _target(instruction: Any) -> int | None:
-    """Where a branch goes whose target is in the instruction."""
+    """The address that a branch goes to whose target is in the instruction."""
     if BRANCHES.match(instruction.mnemonic.split(".")[0]) is None:
         return None
     text = instruction.op_str.rpartition("#")[2]

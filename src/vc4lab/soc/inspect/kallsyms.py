@@ -35,7 +35,7 @@ FARTHEST = 1 << 20
 
 
 class BadKallsyms(ValueError):  # noqa: N818 - there are no names then
-    """What was found is no table of symbols."""
+    """The bytes that were found are no table of symbols."""
 
 
 class Kallsyms:
@@ -84,7 +84,7 @@ class Kallsyms:
         return self._text(first) + (f"+0x{distance - begin:x}" if distance > begin else "")
 
     def address(self, name: str) -> int | None:
-        """Of the first symbol with this name."""
+        """The address of the first symbol with this name."""
         for number, text in enumerate(self._texts(self._names, len(self))):
             if text == name:
                 return self.base + int(self.offsets[number])
@@ -128,7 +128,7 @@ class Kallsyms:
         return tokens, start, place + len(packed)
 
     def _find_markers(self, end: int) -> tuple[int, np.ndarray]:
-        """Where they begin, and they: the longest row of words that rise as names do."""
+        """Find the markers and their place: the longest row of words that rise as names do."""
         low = max(end - MAX_NAMES, 0) & -4
         words = np.frombuffer(self._image, "<u4", (end - low) // 4, low).astype(np.int64)
         steps = np.diff(words)

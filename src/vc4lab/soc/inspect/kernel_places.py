@@ -74,7 +74,7 @@ class KernelPlaces:
         self._kernel: Kallsyms | None = None
         self._searches = 0
         self._tables: dict[int, tuple[str, int, int, SymbolTable]] = {}
-        """Of modules, by address of the list's entry: name, first and last address, functions."""
+        """Modules by address of the list's entry: name, first and last address, functions."""
 
     def name(self, address: int) -> str | None:
         """ "drm_ioctl+0x14", "vc4_submit+0x20 [vc4]", or None."""
@@ -143,7 +143,7 @@ class KernelPlaces:
         return None
 
     def _symbol_words(self, data: bytes) -> Iterator[int]:
-        """Where a `struct mod_kallsyms` is: symbols, their number, names right after, types."""
+        """Find each `struct mod_kallsyms`: symbols, their number, names right after, types."""
         unit, size = self._layout.unit, self._layout.symbol.size
         words = np.frombuffer(data, f"<u{unit}", len(data) // unit).astype(np.uint64)
         table, count, names, types = words[:-3], words[1:-2], words[2:-1], words[3:]

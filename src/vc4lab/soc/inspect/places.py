@@ -1,4 +1,4 @@
-"""Where the CPU is, in words: addresses with the names of the program's ELF file, if there is one.
+"""Puts the CPU's place into words: addresses with the names of the program's ELF file, if there is one.
 
 A Linux names its functions itself (`kernel_places.py`), and who called them.
 
@@ -33,7 +33,7 @@ class Places:
         self.symbols: SymbolTable | None = None
         self._reporter = reporter
         self.kernel: KernelPlaces | None = None
-        """Of a Linux."""
+        """Names of a Linux."""
         self._core: Callable[[], Cpu] | None = None
 
     def __call__(self, address: int) -> str:

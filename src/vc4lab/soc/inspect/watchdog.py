@@ -26,7 +26,7 @@ LOCAL_NAMES = {
 """Bits of a core's IRQ_SOURCE."""
 BASIC_NAMES = ("ARM timer", "ARM mailbox", "doorbell 0", "doorbell 1")
 OTHER_PERIPHERALS = 0x20000000
-"""Where a Pi Zero or 1 has its peripherals."""
+"""The peripherals' address of a Pi Zero or 1."""
 DEVICE_PAGES = (0xB800, 0x200000, 0x201000, 0x215000, 0x3000)
 """Mailbox, GPIO, both UARTs, timer."""
 
@@ -47,7 +47,7 @@ def registers_of_another_board(machine: Hardware) -> tuple[str, int] | None:
 
 
 def line_name(line: int) -> str:
-    """What a line belongs to; those of the ARM have numbers from `BASIC` on."""
+    """Name what a line belongs to; those of the ARM have numbers from `BASIC` on."""
     if line >= BASIC:
         return dict(enumerate(BASIC_NAMES)).get(line - BASIC, f"ARM line {line - BASIC}")
     return LINE_NAMES.get(line, "a device")
@@ -121,14 +121,14 @@ class Watchdog:
         )
 
     def describe(self) -> str:
-        """What waits for what, or where the program runs."""
+        """Say what waits for what, or where the program runs."""
         return self.waiting() or f"the CPU runs near {self._near()}"
 
     def _near(self) -> str:
         return self._machine.places(self._machine.counter.block)
 
     def waiting(self) -> str | None:
-        """What waits for what; None if the CPU has work."""
+        """Say what waits for what; None if the CPU has work."""
         machine = self._machine
         parts: list[str] = []
         v3d = machine.v3d_bridge.waiting

@@ -10,7 +10,7 @@ from vc4lab.files import read_up_to
 
 
 class Card(Protocol):
-    """What the firmware can ask of a card."""
+    """A card as the firmware asks for its files."""
 
     title: str
 

@@ -90,7 +90,7 @@ class FolderVolume:
     # -- the folder --------------------------------------------------------------------------------
 
     def _scan(self, folder: Path, depth: int) -> list[_Entry]:
-        """What is in a folder, in order."""
+        """List a folder in order."""
         with os.scandir(folder) as found:
             items = sorted(found, key=lambda item: (item.name.casefold(), item.name))
         entries: list[_Entry] = []

@@ -92,7 +92,7 @@ class CardFile:
 
     @property
     def medium(self) -> CardFile:
-        """What the sectors are read from."""
+        """The medium that the sectors are read from."""
         return self
 
     @property

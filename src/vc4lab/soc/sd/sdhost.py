@@ -248,7 +248,7 @@ class SdHost(SdController):
         self._after(self._block_ns * blocks)
 
     def _store(self) -> None:
-        """What was given is on the card."""
+        """Go on after the given block has come to the card."""
         if self._left:
             self._ready = True
         else:

@@ -1,4 +1,4 @@
-"""What both SD controllers do alike: one moment that a command, a block, or its end is waited for.
+"""Waits of both SD controllers: one moment that a command, a block, or its end is waited for.
 
 A command goes before a transfer; a transfer that was interrupted by one goes on afterwards.
 """
@@ -83,7 +83,7 @@ class SdController(Block, ABC):
 
     @abstractmethod
     def _store(self) -> None:
-        """What was written has come to the card."""
+        """Go on after what was written has come to the card."""
 
     def _end_transfer(self) -> None:
         """No transfer is under way, nor waited for."""

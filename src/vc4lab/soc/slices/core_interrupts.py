@@ -1,4 +1,4 @@
-"""What interrupts a core: now, once it is unmasked, or later."""
+"""Interrupts cores: now, once they are unmasked, or later."""
 
 from __future__ import annotations
 

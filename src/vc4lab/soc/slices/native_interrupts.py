@@ -64,16 +64,16 @@ from vc4lab.soc.devices.local_block import FIQ_WAITS, IRQ_WAITS, TIMER_UNITS, Li
 from vc4lab.soc.native import SliceState
 
 NOT_KNOWN = 4
-"""Of what waits for a core: Python has to look at its timers."""
+"""A kind of what waits for a core: Python has to look at its timers."""
 NONE_WAITS, WAITS_MASKED, IS_TAKEN, ASK_PYTHON = range(4)
-"""What becomes of it."""
+"""Verdicts about it."""
 LOW_VECTORS, OFFSET, BACK = 0x20, ArmException.IRQ.value.vector, ArmException.IRQ.value.arm_offset
 ELSEWHERE = -1
 """In place of a vector."""
 WAYS = 6
 """From the stack pointers of EL0, EL1 and EL2 to EL1 or EL2."""
 FAST = 0x10
-"""Of TIMER_INTERRUPTS, beside the bit of an IRQ: it is an FIQ."""
+"""A bit of TIMER_INTERRUPTS, beside the bit of an IRQ: it is an FIQ."""
 
 
 class OpenState(Struct):
@@ -118,7 +118,7 @@ class RegisterCalls(Struct):
 
 @kernel(args=(ptr, i64, ptr, i64), returns=i64)
 def waiting_for(line_state: Value, core: Value, pace_at: Value, now: Value) -> Value:
-    """What waits for a core: `IRQ_WAITS`, `FIQ_WAITS`, `NOT_KNOWN`."""
+    """Find what waits for a core: `IRQ_WAITS`, `FIQ_WAITS`, `NOT_KNOWN`."""
     state, pace = LineState.at(line_state), Pace.at(pace_at)
     found = load(i64, state.others + 8 * core)
     lines = load(i64, state.timers + 8 * core)
@@ -161,7 +161,7 @@ def _levels(place: Batch) -> tuple[Value, Value]:
 
 @staged
 def judge(irqs: InterruptState, place: Batch, waiting: Value) -> Value:
-    """What becomes of what waits for a core."""
+    """Judge what becomes of what waits for a core."""
     found = const(i32, NONE_WAITS)
     if waiting != 0:
         found = const(i32, ASK_PYTHON)
@@ -213,7 +213,7 @@ def _wide_vector(before: Batch, place: Batch) -> Value:
 
 @kernel(args=(ptr, ptr, ptr, ptr), returns=i64)
 def find_vector(state: Value, engine: Value, place_at: Value, calls_at: Value) -> Value:
-    """Where a core would take its IRQ; `ELSEWHERE` if Python has to find that out."""
+    """Find the vector at which a core would take its IRQ; `ELSEWHERE` if Python has to find that out."""
     irqs, calls = InterruptState.at(state), RegisterCalls.at(calls_at)
     before = irqs.before
     batch = (ptr, ptr, ptr, i32)
@@ -237,14 +237,14 @@ def find_vector(state: Value, engine: Value, place_at: Value, calls_at: Value) -
 
 @staged
 def _store(batch: Batch, values: tuple[Value, ...]) -> None:
-    """What the registers of a batch are to be."""
+    """Store the wanted values of a batch's registers."""
     for slot, value in enumerate(values):
         store(batch.values + RegisterBatch.STEP * slot, value)
 
 
 @staged
 def _fill_wide(irqs: InterruptState, place: Batch, vector: Value) -> Value:
-    """What changes where a core in AArch64 state takes its IRQ (`Arm64Entry.enter`): the batch."""
+    """Fill a batch with the changes where a core in AArch64 state takes its IRQ (`Arm64Entry.enter`)."""
     before = irqs.before
     address, status = _read(place, 0), _read(place, 1)
     level, target = _levels(place)

@@ -1,4 +1,4 @@
-"""Where turns in native code begin, and what Python takes back from them (`native_steps.py`).
+"""Begins turns in native code, and takes back for Python what they leave (`native_steps.py`).
 
 They begin only where nothing has to be seen by Python.
 """
@@ -35,7 +35,7 @@ from vc4lab.soc.slices.native_turns import (
 
 HOW = {"": AWAKE, INTERRUPT: IN_WFI, POLLING: POLLS, EVENT: IN_WFE}
 NAMES = {number: name for name, number in HOW.items()}
-"""What a core does between its turns, here and there."""
+"""A core's state between its turns, here and there."""
 POLLS_AT = CoreTurn.offset("polls")
 IRQS_AT = CoreTurn.offset("irqs")
 OPEN_AT = IRQS_AT + InterruptState.offset("first")
@@ -257,11 +257,11 @@ class NativeTurns:
         return self._words[SLICES]
 
     def _at(self, core: Core) -> int:
-        """Where the words of its `CoreTurn` begin."""
+        """The place of the words of its `CoreTurn`."""
         return (TurnState.offset("cores") + core.number * CoreTurn.size) // 8
 
     def _take_back(self, core: Core, at: int, begun: bool) -> None:
-        """What a core that has had turns waits for now."""
+        """Take back what a core that has had turns waits for now."""
         words = self._words
         core.cpu.refresh()
         self._follow(core, at)

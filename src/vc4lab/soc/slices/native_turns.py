@@ -67,13 +67,13 @@ CALM = 4
 QUIET = 4
 """Rounds without work after which time skips."""
 AWAKE, IN_WFI, POLLS, IN_WFE = range(4)
-"""What a core does between its turns."""
+"""States of a core between its turns."""
 LOOK, RESTS, WORKS = range(3)
-"""What a turn was."""
+"""Kinds of turns."""
 NOT_BEGUN = 3
 """A turn that Python is to take from its beginning."""
 STEP_BEGINS, ROUND_BEGINS, TURN_BEGINS, TURN_ENDS, ALL_WAIT = range(5)
-"""Where Python goes on: with due events, a round, a turn in a round, or the rest of one, or when no
+"""Places where Python goes on: with due events, a round, a turn in a round, or the rest of one, or when no
 core has worked."""
 POLL_WORDS = PollState.size // 8
 
@@ -188,7 +188,7 @@ def core_of(turns: TurnState, number: Any) -> CoreTurn:
 
 @kernel(args=(ptr, i64, i64), returns=i64)
 def verdict_of(state: Value, number: Value, now: Value) -> Value:
-    """What becomes of the interrupts that wait for a core now."""
+    """Judge what becomes of the interrupts that wait for a core now."""
     turns = TurnState.at(state)
     core = core_of(turns, number)
     waiting = call(waiting_for, turns.lines, number, core.irqs.pace, now)
@@ -267,7 +267,7 @@ def _run_engine(turns: TurnState, core: CoreTurn, alone_until: Value) -> Value:
 
 @kernel(args=(ptr, i64, i1, i64, i64, i64), returns=i32)
 def run_turn(state: Value, number: Value, alone: Value, count: Value, taken: Value, verdict: Value) -> Value:
-    """The same for a core that has taken its interrupt; `count` and `taken` are from before that."""
+    """Run the turn of a core that has taken its interrupt; `count` and `taken` are from before that."""
     turns = TurnState.at(state)
     time, slice_ = TimeState.at(turns.time), SliceState.at(turns.slice)
     events = EventState.at(turns.events)

@@ -17,11 +17,11 @@ from vc4lab.soc.native import SPINS
 from vc4lab.soc.slices.run_end import RunEnd
 
 LOOKING = (IDLE_LOOP, EVENT)
-"""What a core looks up from at every event (from a wfe only if it `looks`)."""
+"""Waits that a core looks up from at every event (from a wfe only if it `looks`)."""
 
 
 class Waits:
-    """What is known of the cores' waiting."""
+    """Knows how the cores wait."""
 
     def __init__(self, hardware: Hardware, end: RunEnd, rest: Callable[[], None]) -> None:
         self._hardware = hardware

@@ -247,7 +247,7 @@ def _apply(
 
 
 def _check_card(machine: Machine, saved: dict[str, Any], archive: zipfile.ZipFile) -> Callable[[], None]:
-    """What puts the blocks written to the SD card back."""
+    """Check the blocks written to the SD card, and give the function that puts them back."""
     written, erased = saved["written"], [tuple(item) for item in saved["erased"]]
     size = archive.getinfo("card.bin").file_size
     if size != len(written) * SECTOR or len(written) > MAX_KEPT or len(erased) > MAX_RANGES:

@@ -24,7 +24,7 @@ def snapshot_core(core: Core) -> dict[str, Any]:
 
 
 def check_core(saved: Any) -> Callable[[Core], None]:
-    """What sets a core's part of the scheduler. Raises BadValue."""
+    """Check a core's part of the scheduler, and give the function that sets it. Raises BadValue."""
     again, places, polls = _number(saved["again"]), saved["places"], saved["polls"]
     if len(places) > PLACES:
         raise BadValue("core")

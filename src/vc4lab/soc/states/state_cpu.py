@@ -150,7 +150,7 @@ def _set_cpsr(cpu: Arm32, cpsr: int) -> None:
 
 
 def _snapshot_hyp(cpu: Arm32, core: HypCore, cpsr: int) -> dict[str, int]:
-    """What HYP and monitor mode have for themselves; HYP is the mode afterwards."""
+    """Read the registers that HYP and monitor mode have for themselves; HYP is the mode afterwards."""
     engine = cpu.engine
     hyp.enter_monitor(engine, cpsr)
     saved = _read(engine, MONITOR_BANK)

@@ -25,7 +25,7 @@ from vc4lab.soc.states.state_table import BadValue
 PAGE = 1 << 16
 NAME = "ram.bin"
 LEVEL = 1
-"""Of deflate: the fastest."""
+"""A level of deflate: the fastest."""
 LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 MAGIC = b"PK\3\4"
 PADDING = 0xD935

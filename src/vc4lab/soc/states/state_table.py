@@ -1,4 +1,4 @@
-"""What a saved state consists of: one row per object, with the attributes that are its state.
+"""The contents of a saved state: one row per object, with the attributes that are its state.
 
 Everything else (callbacks, caches, compiled code, translated blocks) is made again from these. A
 new peripheral or a new attribute of one needs a row here; a test compares the table with the
@@ -39,7 +39,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "uart0": ("_sent", "_filled", "_looped"),
     "v3d": ("writes", "lost"),
 }
-"""What blocks have besides their registers' values. Events are in `state.py`."""
+"""Attributes that blocks have besides their registers' values. Events are in `state.py`."""
 
 CARD_STATE = (
     "state", "errors", "app", "wide", "_told_voltage", "_asked", "_position", "_left", "_count",

@@ -16,14 +16,14 @@ SIZE = 128
 MAKER = "VCL"
 NAME = b"vc4lab"
 SRGB = bytes.fromhex("ee91a3544c99260f5054")
-"""Where its red, green, blue and white are."""
+"""The coordinates of its red, green, blue and white."""
 DIGITAL_SYNC = 0x18
 HAS_640X480 = 0x20
 """An established timing; an HDMI monitor must have it."""
 MOST_MODES = 2 + 6
 """Two in the first block, and so many fit into the second one."""
 CEA, REVISION = 2, 3
-"""What the second block begins with."""
+"""The beginning of the second block."""
 UNDERSCANS, HAS_SOUND = 0x80, 0x40
 SOUND = bytes.fromhex("23 09 07 07")
 """Audio data block: two channels of PCM; 32, 44.1, 48 kHz; 16, 20, 24 bits."""

@@ -28,7 +28,7 @@ DIRECT = 4
 
 @dataclass(frozen=True)
 class Geometry:
-    """What a program can ask for. Sizes in pixels, depth in bits per pixel."""
+    """The geometry that a program can ask for. Sizes in pixels, depth in bits per pixel."""
 
     width: int = 640
     height: int = 480
@@ -74,7 +74,7 @@ class Geometry:
 
 
 class Composition(Protocol):
-    """What a program shows that drives the display itself."""
+    """A picture of a program that drives the display itself."""
 
     @property
     def composes(self) -> bool:
@@ -122,7 +122,7 @@ class Framebuffer:
     palette: list[int] = field(default_factory=lambda: [0xFF000000] * 256)
     cursor: Cursor = field(default_factory=Cursor)
     composition: Composition | None = None
-    """What is shown instead while it is on."""
+    """The picture that is shown instead while it is on."""
     ignores_alpha: bool = True
     """Whether the alpha mode has no effect."""
     low_first: bool = True
@@ -211,7 +211,7 @@ class Framebuffer:
 
     @property
     def composed(self) -> Composition | None:
-        """What is shown instead now."""
+        """The picture that is shown instead now."""
         composition = self.composition
         return composition if composition is not None and composition.composes else None
 
@@ -221,7 +221,7 @@ class Framebuffer:
         return self.allocation is not None or self.composed is not None
 
     def content(self) -> bytes:
-        """What the picture on the display is made of, as bytes to compare."""
+        """The bytes that the picture on the display is made of, to compare."""
         composed = self.composed
         return bytes(self.visible()) if composed is None else composed.content()
 
@@ -248,7 +248,7 @@ class Framebuffer:
         return self.memory.holds(self.address + g.y * g.pitch, picture)
 
     def image(self) -> Image.Image | None:
-        """What the display shows as an RGB picture, None without a framebuffer."""
+        """Make the display's picture, in RGB; None without a framebuffer."""
         from PIL import Image
 
         composed = self.composed

@@ -162,7 +162,7 @@ class PropertyChannel:
         return address
 
     def _where_instead(self, address: int) -> str:
-        """Where the message is that is not here, if it can be found: the end of a sentence."""
+        """Find the message that is not here: the end of a sentence."""
         if self._starts(address + 8):
             return f"; a valid one is 8 bytes later: {ALIGNMENT}"
         image = self.vc.linked_for_zero
@@ -257,5 +257,5 @@ class PropertyChannel:
 
 
 def _about(size: int) -> str:
-    """What a message that ends too early says of its size."""
+    """Say how large a message is that ends too early."""
     return f" (a word of 0) within the {size} bytes that its first word gives; it counts bytes"

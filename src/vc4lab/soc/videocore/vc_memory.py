@@ -63,7 +63,7 @@ class VideoCoreMemory:
         return block
 
     def _end(self, end: int) -> int:
-        """Where the next block may begin after one that ends at `end`."""
+        """The address at which the next block may begin after one that ends at `end`."""
         return -(-end // GUARD) * GUARD + GUARD if self.guarded else end
 
     @property

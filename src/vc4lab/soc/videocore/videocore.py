@@ -30,7 +30,7 @@ CUT_DOWN_GPU_MEM = 16
 
 
 class VideoCore:
-    """What the firmware knows, asked by property tags and the older mailbox channels."""
+    """Keeps what the firmware knows, asked by property tags and the older mailbox channels."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class VideoCore:
         self.clock_states = dict.fromkeys(self.clock_rates, 1)
         self.clock_states[V3D_CLOCK] = 0
         self.display_clocks: dict[int, Callable[[int], None]] = {}
-        """What sets the clocks of displays, by number, to Hz."""
+        """Functions that set the clocks of displays, by number, to Hz."""
         self.domains = [0] * (DOMAINS + 1)
         self.devices = [1] * 9
         self.expander = [0] * EXPANDER_PINS
@@ -74,9 +74,9 @@ class VideoCore:
         self.otp = [0] * OTP_WORDS
         """Those for customers."""
         self.touch_buffer = self.gpio_buffer = 0
-        """Where the program wants touches reported, and GPIO 128 up; returned as written."""
+        """The program's places for touches, and for GPIO 128 and up; returned as written."""
         self.monitor_edid: Callable[[], bytes] = bytes
-        """What the monitor that is plugged in says of itself; nothing without one."""
+        """The EDID of the monitor that is plugged in; empty without one."""
         self.next_vsync: Callable[[], int] = lambda: clock.now
         """The moment of the display's next vertical sync."""
         self.execute_code: Callable[[int, Sequence[int]], int | None] = lambda code, values: None

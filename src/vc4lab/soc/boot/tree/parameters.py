@@ -15,7 +15,7 @@ from vc4lab.soc.boot.tree.overlays import CONTENT, DORMANT, OVERRIDES, BadOverla
 YES = frozenset({"1", "y", "yes", "on", "true", "okay"})
 NO = frozenset({"0", "n", "no", "off", "false", "disabled", "none"})
 WORDS = {"down": 1, "up": 2}
-"""Of pull resistors."""
+"""Words for pull resistors."""
 BYTES = {".": 1, ";": 2, ":": 4, "#": 8}
 """Size of a number by the sign before its offset."""
 LONGEST_PROPERTY = 1 << 16

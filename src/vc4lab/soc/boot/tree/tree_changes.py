@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
 
 def changes_of(config: Config) -> list[Change]:
-    """What the lines ask for."""
+    """List the changes that the lines ask for."""
     changes = [Change("", [], "config.txt")]
     for key, value, where in config.tree_lines:
         if key == "dtoverlay":

@@ -1,4 +1,4 @@
-"""Where in a page of code the trapped instructions stand.
+"""Finds the trapped instructions in a page of code.
 
 Words are searched by native code: Linux executes hundreds of pages before its first message. Thumb
 code is rare, and searched with the means of Python.

@@ -51,7 +51,7 @@ def are_watched(control: int) -> bool:
 
 
 def is_load(word: int, *, wide: bool, thumb: bool) -> bool:
-    """Of one of these instructions: whether it loads."""
+    """Whether one of these instructions is a load."""
     loads = WIDE_LOADS if wide else ARM_LOADS
     return any(trap.is_meant(Action.EXCLUSIVE, word, thumb) for trap in loads)
 

@@ -52,7 +52,7 @@ from vc4lab.soc.cores.generic_timer import (
 from vc4lab.soc.native import SliceState
 
 CRN, CRM, OP0, OP1, OP2, VALUE = 0, 4, 8, 12, 16, 24
-"""Where the engine's description of a system register has its numbers, and what is written."""
+"""Offsets of the numbers in the engine's description of a system register, and of what is written."""
 PAIR_MASK, PAIR = 0xFFF00FEF, 0xEC500F0E
 """MRRC p15, 0 or 1, rt, rt2, c14 without a condition."""
 VIRTUAL_PAIR = 1 << 4
@@ -78,7 +78,7 @@ is 1 if the instruction is done."""
 
 
 class CounterState(Struct):
-    """What the hooks of a core need. `core_number` is its MPIDR."""
+    """State of a core's hooks. `core_number` is its MPIDR."""
 
     bus = ptr
     read_register = ptr
@@ -120,7 +120,7 @@ def read_count(counter: CounterState, virtual: Value) -> None:
 
 @staged
 def _of_unit(counter: CounterState, name: str, virtual: Value) -> Any:
-    """Where a unit's element of an array of `Pace` is."""
+    """The address of a unit's element in an array of `Pace`."""
     place = counter.pace + Pace.offset(name)
     return select(virtual, place + 8 * VIRTUAL, place + 8 * PHYSICAL)
 
@@ -345,7 +345,7 @@ class NativeCounter:
 
     @property
     def write_hook(self) -> tuple[int, int]:
-        """The same for MSR."""
+        """The hook of MSR, as `hook`."""
         return _hooks()["msr"].address, self._state.address
 
     def pair(self, code: int, python: Callable[[int, int], None]) -> NativePlace:
@@ -353,5 +353,5 @@ class NativeCounter:
         return NativePlace(_hooks()["mrrc"].address, self._state.address, code, python)
 
     def single(self, code: int, python: Callable[[int, int], None]) -> NativePlace:
-        """The same for an MRC or MCR."""
+        """Make the hook of an MRC or MCR, as `pair`."""
         return NativePlace(_hooks()["mrc"].address, self._state.address, code, python)

@@ -51,7 +51,7 @@ ON_INVALID = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class EventState(Struct):
-    """What the cores of a board share.
+    """State that the cores of a board share.
 
     `events` has the event registers, `running` the cores that are not parked, bit n for core n;
     `current` is the number of the core whose turn it is. `calm` counts turns of one core while all
@@ -72,7 +72,7 @@ class EventState(Struct):
 
 
 class CoreEvents(Struct):
-    """What the hooks of one core need.
+    """State of one core's hooks.
 
     `returns`: exceptions that it had taken at its last wfe, as an exception return is an event.
     `waits`: it has come to a wfe, or a yield (`yields`). `enabled`: native code may go on there.
@@ -145,14 +145,14 @@ def _meet_sevl(engine: Value, address: Value, size: Value, state: Value) -> None
 
 @kernel(args=(ptr, i64, i32, ptr))
 def _meet_short_sev(engine: Value, address: Value, size: Value, state: Value) -> None:
-    """The same for SEV in Thumb code, whose half word may be part of an ARM instruction."""
+    """Do a SEV of Thumb code, whose half word may be part of an ARM instruction."""
     if size == 2:
         call(send_event, CoreEvents.at(state).shared)
 
 
 @kernel(args=(ptr, i64, i32, ptr))
 def _meet_short_sevl(engine: Value, address: Value, size: Value, state: Value) -> None:
-    """The same for SEVL."""
+    """Do a SEVL of Thumb code, as `_meet_short_sev`."""
     if size == 2:
         call(_meet_sevl, engine, address, size, state)
 
@@ -307,12 +307,12 @@ class NativeEvents:
         return self._hook("short sev" if short else "sev")
 
     def sevl(self, *, short: bool) -> tuple[int, int]:
-        """The same for SEVL."""
+        """The hook of SEVL, as `sev`."""
         return self._hook("short sevl" if short else "sevl")
 
     @property
     def invalid(self) -> tuple[int, int]:
-        """The same for what cannot be executed."""
+        """The hook of words that cannot be executed."""
         return self._hook("invalid")
 
     def wfe(self, code: int, python: Callable[[int, int], None]) -> NativePlace:

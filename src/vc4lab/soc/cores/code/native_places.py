@@ -45,7 +45,7 @@ def go_on_after(
 
 
 def host_address(function: Any) -> int:
-    """Of a function of ctypes."""
+    """The host address of a function of ctypes."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 

@@ -48,7 +48,7 @@ class KnownPage(Struct):
 
 @staged
 def sum_of(place: Value) -> Value:
-    """Of the words of a page at a host address: other for any other word, and in another order."""
+    """Sum the words of a page at a host address: another sum for any other word, and in another order."""
     columns = [splat(const(i32, 0), LANES) for _column in range(COLUMNS)]
     for at in range(0, PAGE, STEP):
         for column in unroll(COLUMNS):

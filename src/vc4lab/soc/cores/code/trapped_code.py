@@ -17,7 +17,7 @@ from vc4lab.soc.native import SliceCounter
 
 
 class TrappedCode(RegisterFile):
-    """What of a core has to do with the instructions that the engine does not do alone."""
+    """Does the instructions that the engine does not do alone."""
 
     counter: SliceCounter
     memory: GuestMemory
@@ -31,7 +31,7 @@ class TrappedCode(RegisterFile):
     _watchers: dict[Action, Callable[[int], None]]
     """Called before an instruction instead of doing it here, with its address."""
     _onward: int | None = None
-    """Where a trapped instruction goes on, if not after itself."""
+    """The address at which a trapped instruction goes on, if not after itself."""
 
     @abstractmethod
     def _emulate(self, action: Action, address: int) -> bool:
@@ -81,7 +81,7 @@ class TrappedCode(RegisterFile):
 
     @property
     def _traps_now(self) -> tuple[Trap, ...]:
-        """What is searched for in a page that is met in the core's present state."""
+        """Instructions that are searched for in a page that is met in the core's present state."""
         return ()
 
     def watch_instructions(
@@ -164,7 +164,7 @@ class TrappedCode(RegisterFile):
 
     @property
     def _native_places(self) -> Mapping[Action, Callable[..., NativePlace]]:
-        """What makes a hook that does such an instruction in native code."""
+        """Makers of hooks that do such an instruction in native code."""
         return {}
 
     def _trap(self, action: Action) -> Hook:
@@ -189,5 +189,5 @@ class TrappedCode(RegisterFile):
         return on_instruction
 
     def go_on_at(self, address: int) -> None:
-        """Where the trapped instruction that is being done goes on."""
+        """Let the trapped instruction that is being done go on there."""
         self._onward = address

@@ -15,7 +15,7 @@ from vc4lab.soc.cores.generic_timer import HYPERVISOR, PHYSICAL, VIRTUAL, Generi
 
 
 class Action(Enum):
-    """What a trapped instruction is."""
+    """The meaning of a trapped instruction."""
 
     TIMER = "a register of the generic timer"
     TIMER_PAIR = "a 64-bit register of the generic timer"
@@ -166,7 +166,7 @@ def means(traps: tuple[Trap, ...], action: Action, word: int, thumb: bool = Fals
 
 @dataclass
 class CoreLinks:
-    """What a core's trapped instructions reach outside of it."""
+    """Links a core's trapped instructions to what is outside of it."""
 
     timer: GenericTimer | None
     cycles: Callable[[], int]

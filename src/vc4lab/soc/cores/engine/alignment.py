@@ -77,7 +77,7 @@ _kept: list[Any] = []
 
 
 def _new_slot(thread: int) -> int:
-    """Where `_running` has a thread that it does not have yet."""
+    """Choose a place in `_running` for a thread that does not have one yet."""
     with _lock:
         slot = _free_slot()
         _slots[thread] = slot
@@ -97,7 +97,7 @@ def _free_slot() -> int:
 
 
 class Alignment:
-    """What one core checks; nothing without `checks`."""
+    """Checks the accesses of one core; nothing without `checks`."""
 
     def __init__(self, *, checks: bool) -> None:
         self._state = CoreAlignment()
@@ -140,17 +140,17 @@ class Alignment:
         return True
 
     def watch_early_reads(self, address: int) -> None:
-        """Where an `EarlyState` is: loads from what the GPU is writing are noted there."""
+        """Note loads from what the GPU is writing in an `EarlyState` at this address."""
         if self.works:
             self._state.early = address
 
     def watch_devices(self, pages: DevicePages) -> None:
-        """Where accesses are checked by page: which pages are Device memory."""
+        """Take the pages that are Device memory from there, where accesses are checked by page."""
         self._devices = pages
         self._state.devices = pages.address
 
     def mode_of(self, regime: int) -> int:
-        """What is checked with an MMU index."""
+        """The check of accesses with an MMU index."""
         return int(self._state.regimes[regime])
 
     def treat_as_old(self, address: int) -> bool:

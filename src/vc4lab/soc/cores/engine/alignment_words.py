@@ -9,7 +9,7 @@ from __future__ import annotations
 from vc4lab.simd import Value, const, i32, select, staged
 
 FREE, CHECKED, BY_PAGE, LEGACY, NOTHING = 0, 1, 2, 3, 4
-"""What a translation regime checks: only what is always checked; everything (the MMU is off, or
+"""Checks of a translation regime: only what is always checked; everything (the MMU is off, or
 SCTLR.A is set); everything, but accesses to Normal memory go on; everything, and unaligned accesses
 do what an ARMv5 did (ARM1176, SCTLR.U = 0); nothing, as the engine has it (`--forgiving`)."""
 SIZE, ALIGN_SHIFT, ALIGN = 3, 4, 7 << 4

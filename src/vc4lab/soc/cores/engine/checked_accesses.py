@@ -43,19 +43,19 @@ from vc4lab.soc.cores.engine.alignment_words import (
 from vc4lab.soc.cores.engine.early_reads import FILL
 
 REGIMES = 16
-"""Of the engine's MMU indices."""
+"""The number of the engine's MMU indices."""
 THREADS = 64
 """So many threads may run cores at the same time."""
 PLACES = 64
 """Instructions of an ARM1176 whose unaligned accesses are those of ARMv5, at most."""
 ACCESS_SHIFT = 4
-"""Where helpers of the engine have the access, above the MMU index."""
+"""Helpers of the engine have the access above the MMU index."""
 LONG_THUMB = 0xE800
 TCG_I32 = 0
 
 
 class CoreAlignment(Struct):
-    """What the replaced functions know of a core."""
+    """A core as the replaced functions know it."""
 
     regimes = Array(i8, REGIMES)
     word = i64
@@ -298,7 +298,7 @@ HELP = (
     "tcg_gen_shli_i32_arm",
     "tcg_gen_rotr_i32_arm",
 )
-"""What accesses of ARMv5 are translated with."""
+"""Functions with which accesses of ARMv5 are translated."""
 
 
 def replacements() -> dict[str, Function[Any]]:

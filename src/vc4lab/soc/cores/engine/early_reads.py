@@ -47,7 +47,7 @@ PART_OF_PAGE = 1
 
 
 class EarlyState(Struct):
-    """What is written (`count` ranges of guest memory), the access at hand, and loads so far."""
+    """Ranges of guest memory that are written (`count`), the access at hand, and loads so far."""
 
     count = i64
     kind = i64
@@ -155,7 +155,7 @@ class Written(NamedTuple):
 
 
 class EarlyReads:
-    """What the GPU of one machine still writes.
+    """Watches memory that the GPU of one machine still writes.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ KNOWN_VERSION = (2, 1)
 PLACES_AT, COUNT_AT = 56, 12
 """In a hook: where its table of the pieces of code that it sees is; in that: how many."""
 MONITOR_AT_64, MONITOR_AT_32, NO_MONITOR = 12072, 3816, (1 << 64) - 1
-"""Where the engine's copy has the address of the last load-exclusive, and its value for none."""
+"""Place of the last load-exclusive's address in the engine's copy, and its value for none."""
 SYNDROME_AT, STATUS_AT, FAULT_ADDRESS_AT = 3064, 3068, 3072
 SLOT, VALUES = 5, {7: 4, 5: 3}
 """Size of the engine's description of a system register, in units of 64 bits, and the place of the
@@ -29,7 +29,7 @@ Call = Callable[[Any, Any, int], int]
 
 
 class FaultStatus(NamedTuple):
-    """What the engine knows of an abort: its syndrome, its status in AArch32, its address."""
+    """An abort as the engine knows it: its syndrome, its status in AArch32, its address."""
 
     syndrome: int
     status: int
@@ -95,7 +95,7 @@ class RegisterBatch:
 
 
 class EngineCalls:
-    """What Python's binding of the engine has no words for, for one core's engine."""
+    """Calls one core's engine by functions that Python's binding of it has not."""
 
     def __init__(self, engine: Any) -> None:
         from unicorn.unicorn_py3 import unicorn as binding
@@ -199,7 +199,7 @@ class EngineCalls:
         return int(self._context._context.value)
 
     def fault_status(self) -> FaultStatus:
-        """Of an abort, in the hook that reports it: only the engine's saved context shows it."""
+        """Read the status of an abort, in its hook: only the engine's saved context shows it."""
         at = self.context
         if not at:
             return NO_FAULT

@@ -21,7 +21,7 @@ READ, WRITE = 1, 2
 """Rights of mprotect(2)."""
 TABLES = (".got", ".got.plt", ".data.rel.ro")
 _HEADER = struct.Struct("<40xQ10xHHH")
-"""Of an ELF file: where its sections' headers are, their size, their number, whose names are the
+"""Fields of an ELF file: where its sections' headers are, their size, their number, whose names are the
 last one's."""
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 
@@ -71,7 +71,7 @@ def _tables() -> tuple[tuple[int, int], ...]:
 
 
 def _base(path: Path) -> int:
-    """Where the library's first page is."""
+    """The address of the library's first page."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         fields = line.split(maxsplit=5)
         if len(fields) == 6 and fields[2].strip("0") == "" and Path(fields[5]) == path.resolve():
@@ -104,7 +104,7 @@ def replace(functions: Mapping[int, int]) -> bool:
 
 
 def _places(data: bytes, word: bytes) -> Iterator[int]:
-    """Where a word of 64 bits is, at multiples of 8."""
+    """The places of a word of 64 bits, at multiples of 8."""
     at = data.find(word)
     while at >= 0:
         if at % 8 == 0:

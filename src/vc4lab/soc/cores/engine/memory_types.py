@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from vc4lab.memory import GuestMemory, lazy_zeros
 
 PAGES = 1 << 20
-"""Of 4 GiB."""
+"""Pages in 4 GiB."""
 PAGE_BITS = 12
 MAX_TABLES = 2048
 """Tables of later levels that are followed."""

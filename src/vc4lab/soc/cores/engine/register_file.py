@@ -41,7 +41,7 @@ class RegisterFile(ABC):
 
     @property
     def registers(self) -> CoreRegisters:
-        """Where native code finds the integer registers and the flags."""
+        """The integer registers and the flags, for native code."""
         numbers, places, values, count = self._state.addresses
         return CoreRegisters(
             read=self.calls.address_of("uc_reg_read_batch"),

@@ -42,7 +42,7 @@ STACKS = tuple(STACK.values())
 
 
 class AtEntry(IntEnum):
-    """Where the registers of several levels begin among those that are read before an exception."""
+    """Beginnings of the registers of several levels among those that are read before an exception."""
 
     VECTORS = 2
     CONTROLS = 5
@@ -58,7 +58,7 @@ class Syndrome(NamedTuple):
 
 
 class Registers(NamedTuple):
-    """What is read before an exception."""
+    """Registers that are read before an exception."""
 
     routing: int
     hypervisor: int
@@ -90,11 +90,11 @@ class Arm64Entry:
 
     @property
     def batches(self) -> tuple[RegisterBatch, list[RegisterBatch]]:
-        """What is read before an interrupt, and written by it from each bank to EL1 and EL2."""
+        """Registers that are read before an interrupt, and written by it from each bank to EL1 and EL2."""
         return self._before, [self._way(bank, target, 0) for bank in STACK for target in (1, 2)]
 
     def registers(self) -> Registers:
-        """What decides where an exception goes."""
+        """Read the registers that decide where an exception goes."""
         found = self._before.read()
         vectors, controls, stacks = (
             found[AtEntry.VECTORS :],
@@ -149,7 +149,7 @@ class Arm64Entry:
         return batch
 
     def _make(self, bank: int, target: int, parts: int) -> RegisterBatch:
-        """What an exception from a stack pointer's bank to a level writes, in this order."""
+        """List the registers that an exception from a bank to a level writes, in this order."""
         names: list[Name] = [ELR[target], SPSR[target]]
         names += [ESR[target], FAR[target]][:parts]
         if bank != target:

@@ -67,7 +67,7 @@ ABORTS = {
 }
 HIGH_VECTORS = 0xFFFF0000
 MONITOR_VECTORS = 0
-"""Where the firmware leaves MVBAR: programs put a handler there and call it to change the state.
+"""The firmware's MVBAR: programs put a handler there and call it to change the state.
 The engine has no monitor mode; undefined mode stands in for it, and both states are one."""
 SCTLR = (15, 0, 0, 1, 0, 0, 0)
 VBAR = (15, 0, 0, 12, 0, 0, 0)
@@ -96,7 +96,7 @@ class ExceptionEntry:
 
     @property
     def batches(self) -> tuple[RegisterBatch, list[RegisterBatch]]:
-        """What is read before, and written by it: for native code."""
+        """Registers that are read before, and written by it: for native code."""
         return self._before, [self._after]
 
     def enter(self, exception: ArmException, address: int, monitor_vectors: int) -> int:

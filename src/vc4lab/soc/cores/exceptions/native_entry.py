@@ -94,7 +94,7 @@ class Batch(Struct):
 
 
 class EntryState(Struct):
-    """What the hook of one core needs."""
+    """State of one core's hook."""
 
     slice = ptr
     counts = ptr
@@ -114,7 +114,7 @@ class EntryState(Struct):
 
 @staged
 def _values(batch: Batch, first: Any) -> Any:
-    """Where the value of a register of a batch is."""
+    """The address of the value of a register in a batch."""
     return batch.values + first * RegisterBatch.STEP
 
 
@@ -202,7 +202,7 @@ def _module() -> Any:
 
 
 def batch_members(batch: RegisterBatch) -> dict[str, int]:
-    """What a `Batch` says of a `RegisterBatch`."""
+    """The members of a `Batch` for a `RegisterBatch`."""
     numbers, places, values, count = batch.addresses
     return {"numbers": numbers, "places": places, "values": values, "count": count}
 

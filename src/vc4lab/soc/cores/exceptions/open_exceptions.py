@@ -94,7 +94,7 @@ class OpenExceptions:
         return first if runs else None
 
     def first_at(self, pc: int, status: int, count: int) -> Taken | None:
-        """The same for a core that has long been waiting at `pc`."""
+        """Give the first one of a core that has long been waiting at `pc`."""
         first = self.first(status, count)
         if first is None and self._first is not None and not self._modes:
             at_vectors = (pc ^ self._first.vector) < VECTOR_TABLE

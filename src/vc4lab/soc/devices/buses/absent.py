@@ -87,7 +87,7 @@ class Spi(Absent):
 
     @property
     def _bytes(self) -> int:
-        """What an access of the FIFO carries."""
+        """The number of bytes that an access of the FIFO carries."""
         return 4 if self.CS & self.DMA else 1
 
     def _update(self) -> None:

@@ -23,7 +23,7 @@ EDID_ADDRESS = 0x50
 
 
 class I2cDevice(Protocol):
-    """What answers at an address."""
+    """A device that answers at an address."""
 
     at: int
 

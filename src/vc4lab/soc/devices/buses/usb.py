@@ -17,7 +17,7 @@ ENABLE, DISABLE = 1 << 31, 1 << 30
 HALTED, NO_ANSWER = 1 << 1, 1 << 7
 CHANNEL_INTERRUPT = 1 << 25
 CONTROL, EVENTS, MASK = 0x500, 0x508, 0x50C
-"""Of a channel: HCCHAR, HCINT, HCINTMSK; the next channel's are 32 bytes further."""
+"""Registers of a channel: HCCHAR, HCINT, HCINTMSK; the next channel's are 32 bytes further."""
 
 
 class Usb(Absent):

@@ -11,7 +11,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.soc.clock import FAR, NANOSECONDS, Clock, Event
 
 BITS = 10
-"""Of a byte on the line, with its start and stop bit."""
+"""Bits of a byte on the line, with its start and stop bit."""
 USUAL_RATES = (
     1200, 2400, 4800, 9600, 14400, 19200, 31250, 38400, 57600, 115200, 230400, 250000, 460800,
     500000, 576000, 921600, 1000000, 1152000, 1500000, 2000000, 2500000, 3000000, 3500000, 4000000,

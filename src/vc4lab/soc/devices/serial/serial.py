@@ -57,7 +57,7 @@ class SerialPort:
 
     @property
     def text(self) -> str:
-        """What the program printed, carriage returns dropped, undecodable bytes replaced."""
+        """The text that the program printed, carriage returns dropped, undecodable bytes replaced."""
         return self._output.decode("utf-8", "replace").replace("\r", "")
 
     def send(self, byte: int) -> None:

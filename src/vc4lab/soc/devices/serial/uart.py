@@ -84,7 +84,7 @@ class Uart(Block):
         self._filled = False
         """Whether more bytes are to be sent, or were, than raise TX."""
         self._looped: deque[int] = deque(maxlen=FIFO)
-        """What it has sent to itself."""
+        """Bytes that it has sent to itself."""
         for index, value in enumerate((0x11, 0x10, 0x34, 0x00)):
             self.values[0xFE0 + 4 * index] = value
         for index, value in enumerate((0x0D, 0xF0, 0x05, 0xB1)):

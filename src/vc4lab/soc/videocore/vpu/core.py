@@ -13,7 +13,7 @@ from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory
 from vc4lab.soc.videocore.vpu.operations import SIGN, WORD
 
 RETURN = 0xFFFFFFF0
-"""What lr holds at the start; nothing lies there."""
+"""The start's value of lr; nothing lies there."""
 PAGE_SHIFT = 12
 
 
@@ -82,7 +82,7 @@ def compared(a: int, b: int) -> Flags:
 
 
 class Core:
-    """What all instructions need: registers, memory with decoded code in front of it, the stack.
+    """The state of all instructions: registers, memory with decoded code in front of it, the stack.
 
     Parameters
     ----------

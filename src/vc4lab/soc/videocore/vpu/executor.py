@@ -9,7 +9,7 @@ from vc4lab.soc.videocore.vpu.memory_forms import MemoryForms
 from vc4lab.soc.videocore.vpu.operations import WORD
 
 VERSION = 0x04000104
-"""What `version` gives: mgottschlag's resim has it from a board."""
+"""The value of `version`: mgottschlag's resim has it from a board."""
 PROCESSOR_REGISTERS = {0: 8, 10: 3, 15: 7}
 """p registers that are not 0 (poizan42, read on a board under running firmware)."""
 READABLE = 16

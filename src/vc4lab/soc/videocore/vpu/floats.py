@@ -1,4 +1,4 @@
-"""What the VPU's floating-point operations compute: single precision, rounded to nearest even."""
+"""The VPU's floating-point operations: single precision, rounded to nearest even."""
 
 from __future__ import annotations
 

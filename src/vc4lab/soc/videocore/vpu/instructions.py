@@ -94,7 +94,7 @@ def _candidates() -> dict[tuple[int, int], list[Form]]:
 
 
 def _refused(form: Form, fields: dict[str, int]) -> str:
-    """What such an instruction needs of the VPU that is not there."""
+    """Name what such an instruction needs of the VPU that is not there."""
     letters = {"a", "b", "d"}
     if "p" in fields or "q" in fields:
         operation = operation_of(fields)
@@ -120,7 +120,7 @@ def _refused(form: Form, fields: dict[str, int]) -> str:
 
 
 def _words(instruction: Instruction, address: int) -> dict[str, object]:
-    """What may stand in the text of a form."""
+    """The words that may stand in the text of a form."""
     fields = instruction.fields
     words: dict[str, object] = dict(fields)
     for letter in "abd":

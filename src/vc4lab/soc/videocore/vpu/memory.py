@@ -1,4 +1,4 @@
-"""What the VPU finds at its bus addresses: RAM under four aliases, peripherals at 0x7Ennnnnn."""
+"""The VPU's bus addresses: RAM under four aliases, peripherals at 0x7Ennnnnn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the VPU's integer operations compute, by the number that every form encodes."""
+"""The VPU's integer operations, by the number that every form encodes."""
 
 from __future__ import annotations
 

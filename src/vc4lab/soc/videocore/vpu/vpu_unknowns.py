@@ -1,4 +1,4 @@
-"""Where the public descriptions of the VPU's scalar instructions disagree or are silent."""
+"""Undocumented behaviour: public descriptions of the VPU's scalar instructions disagree or are silent."""
 
 from __future__ import annotations
 
