@@ -16,7 +16,7 @@ PC = 32
 """Of AArch64's registers."""
 
 
-def test_a_breakpoint_in_the_module(linux: Callable[..., Linux]) -> None:
+def test_a_breakpoint_in_the_module_and_a_trace_that_names_its_functions(linux: Callable[..., Linux]) -> None:
     guest = linux()
     text = guest.run("grep ' vc4_submit_cl_ioctl' /proc/kallsyms").output
     address = int(text.split()[0], 16)
@@ -34,17 +34,14 @@ def test_a_breakpoint_in_the_module(linux: Callable[..., Linux]) -> None:
 
     thread = threading.Thread(target=client)
     thread.start()
-    done = guest.run(["kmscube"], frames=10)
+    done = guest.run(["kmscube"], frames=4)
     thread.join(20)
     server.close()
     assert seen == [address]
     assert done.code is None
-
-
-def test_a_trace_names_the_functions_of_the_module(linux: Callable[..., Linux]) -> None:
-    guest, lines = linux(), []
+    lines: list[object] = []
     Tracer(guest.machine, parse_categories("mmio,irq"), lines.append)
-    guest.run(["kmscube"], frames=10)
+    guest.wait(frames=4)
     trace = "\n".join(map(str, lines))
     assert re.search(r"<vc4_crtc_irq_handler\+0x\w+ \[vc4\]> +mmio +write +pv2\.INTSTAT", trace)
     assert re.search(r"<vc4_\w+\+0x\w+ \[vc4\]> +mmio +write +hvs\.lists\[\d+\]", trace)
