@@ -65,7 +65,7 @@ def _draws(evidence: Evidence, told: Collection[str]) -> Cause | None:
     if written:
         colour = _clear_colour(evidence)
         if colour is not None:
-            return renderer_causes.effect(evidence, written[-1], colour)
+            return renderer_causes.effect(evidence, max(written, key=lambda one: one.written), colour)
         return None if {"DRAW-014", "CLE-048"} & set(told) else renderer_causes.small(evidence, written)
     group = max(groups, key=lambda one: one.primitives)
     if group.last not in STAGES or (group.work is not None and group.work.pipeline is None):
