@@ -8,6 +8,7 @@ from typing import Any
 from tests.fuzz import world
 from tests.fuzz.fuzzer import Fuzzer, Plan, fuzzer, scribble, size_of, word
 
+from vc4lab.debug.why.watch import EmptyFrames
 from vc4lab.diagnostics import StrictStop
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.records.control import RECORDS, build
@@ -89,6 +90,8 @@ def run_lists(plan: Plan, binning: tuple[int, int], rendering: tuple[int, int]) 
     strict = options.get("strict", False)
     engine, fed = options.get("engine", "jit"), options.get("fed", False)
     v3d = world.device(strict=strict, engine=engine, fed=fed)
+    if options.get("explained"):
+        EmptyFrames(v3d, v3d.reporter)
     if options.get("warm"):
         scene.restore()
         world.submit(v3d, scene.binning, scene.rendering)
@@ -102,6 +105,20 @@ def run_lists(plan: Plan, binning: tuple[int, int], rendering: tuple[int, int]) 
         )
     except StrictStop:
         assert strict
+
+
+@fuzzer
+class ExplainedFuzzer(ListFuzzer):
+    """Damaged lists whose frames without a picture are run again, and explained."""
+
+    name = "explained-lists"
+    quick = 25
+    share = 5
+
+    def plan(self, rng: random.Random) -> Plan:
+        found = super().plan(rng)
+        found.options["explained"] = True
+        return found
 
 
 @fuzzer

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vc4lab.v3d.ptb.clipper import OUT_ABOVE, OUT_BAD, OUT_BELOW, OUT_FAR, OUT_LEFT, OUT_NEAR, OUT_RIGHT
 from vc4lab.v3d.state.render_state import INDEX_8, INDEX_16
+from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.vertex.context import VERTEX_BATCH
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
@@ -77,7 +78,8 @@ def corners_of(v3d: V3D, row: Any) -> Corners | None:
     binner = v3d.binning.binner
     context = binner.context
     named = _numbers(v3d, row)
-    if named is None or not len(named) or not context.vertices:
+    is_last = (context.first_vertex, context.last_vertex) == (row["first"], row["last"])
+    if named is None or not len(named) or not context.vertices or not is_last:
         return None
     batch, lane = named // VERTEX_BATCH, named % VERTEX_BATCH
     base = int(context.vertices) + batch * int(context.pitch) + lane * 4
@@ -103,7 +105,7 @@ def _words(places: NDArray[np.int64]) -> NDArray[np.uint32]:
 def _numbers(v3d: V3D, row: Any) -> NDArray[np.int64] | None:
     """The numbers of the vertices that a draw names, each once, none beyond those that are shaded."""
     first, last = int(row["first"]), int(row["last"])
-    if last < first or last - first > 0xFFFF:
+    if not 0 <= first <= last < MAX_VERTICES:
         return None
     size = {INDEX_8: 1, INDEX_16: 2}.get(int(row["index_type"]))
     if size is None:
