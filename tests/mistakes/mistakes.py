@@ -247,7 +247,7 @@ MISTAKES = [
         GL,
     ),
     # draws
-    Mistake("too few vertices", fields(33, length=1), "CLE-046", "1 vertices make no primitive"),
+    Mistake("too few vertices", fields(33, length=1), "CLE-046", "1 vertex makes no primitive"),
     Mistake("no vertices", fields(33, length=0), "CLE-046", "0 vertices make no primitive"),
     Mistake("the draw is missing", without(33), "DRAW-001", "no primitive record"),
     Mistake("a primitive mode that does not exist", fields(33, mode=7), "CLE-016", "mode 7"),

@@ -113,7 +113,8 @@ class Lint:
     def frame(self, mode: FrameMode, tile: tuple[int, int], primitives: int) -> None:
         """A frame is about to be drawn; ``tile``: its pixels, ``primitives``: in all tiles."""
         if not mode.width or not mode.height:
-            self.reporter.report("CLE-030", "tiles are stored, but the frame has no size")
+            text = "tiles are stored, but the frame has no size: record 113 is missing, or has 0"
+            self.reporter.report("CLE-030", text)
         elif primitives and self.grids:
             columns, rows = -(-mode.width // tile[0]), -(-mode.height // tile[1])
             for x, y in self.grids:

@@ -271,7 +271,8 @@ class BinningRequests:
         if self.executor.byte(address) == TileBinningMode.id:
             mode = self.executor.payload(address, TileBinningMode)
             if not (mode.tiles_x and mode.tiles_y):
-                self._reporter.report("CLE-032", "an empty tile grid", address=address)
+                text = f"an empty tile grid: record 112 has {mode.tiles_x} x {mode.tiles_y} tiles"
+                self._reporter.report("CLE-032", text, address=address)
             self.lint.binning_mode(address, mode)
             if not mode.auto_initialise and context.checks_state:
                 self._use_tile_state(mode, address)
@@ -322,7 +323,8 @@ class BinningRequests:
         """A draw has too few vertices for a primitive."""
         record = self._draw_record(address)
         mode = PrimitiveMode(record.mode).name.lower().replace("_", " ")
-        text = f"{record.length} vertices make no primitive ({mode})"
+        count = "1 vertex makes" if record.length == 1 else f"{record.length} vertices make"
+        text = f"{count} no primitive ({mode})"
         self._reporter.report("CLE-046", text, address=address)
 
     def _report_array(self, address: int) -> None:
@@ -356,7 +358,8 @@ class BinningRequests:
             record = self.executor.payload(address, IndexedPrimitives)
             self.refuse("CLE-016", f"index type {record.index_type}", address)
         elif finding == bc.BAD_MODE:
-            self.refuse("CLE-016", f"primitive mode {self._draw_record(address).mode}", address)
+            text = f"primitive mode {self._draw_record(address).mode} (0 to 6 exist)"
+            self.refuse("CLE-016", text, address)
         elif finding == bc.TOO_MANY:
             text = f"draws of {context.indices} vertices in one binning list; this one is left out"
             self.refuse("VTX-001", text, address)
