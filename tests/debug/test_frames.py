@@ -19,7 +19,7 @@ from vc4lab.cli.inside import looked_into
 from vc4lab.cli.main import app
 from vc4lab.debug.frame.capture import Capture, CapturedFrame
 from vc4lab.debug.frame.overlays import NOTHING, OVERLAYS, depth_map, overdraw, primitive_map
-from vc4lab.debug.frame.places import NoSuchPlace
+from vc4lab.debug.frame.places import NoSuchPlace, Position
 from vc4lab.debug.frame.texts import followed_lines, history_dict, history_lines, rgba
 from vc4lab.debug.frame.touch import DISCARDED, DRAWN, HIDDEN, STENCILLED, UNCOVERED
 from vc4lab.jobs.pictures import ordered
@@ -381,3 +381,18 @@ def test_a_copy_is_followed_to_the_draw_that_made_the_texel() -> None:
     assert frame.pixel(25, 40).final == 0xFF00AA33
     assert np.array_equal(array(frame, 1), array(frame, 1))
     assert frame.job_of(1).number == 1
+
+
+def test_positions_are_links() -> None:
+    capture = looked("glmark2_ideas")
+    frame, position = capture.at("#f3/j1/d177/p12")
+    assert (frame.number, position) == (3, Position(3, 1, 177, 12))
+    assert str(position) == "#f3/j1/d177/p12"
+    assert str(Position.parse("f3")) == "#f3"
+    touches = history_dict(frame.pixel(400, 330))["touches"]
+    assert [one["position"] for one in touches] == ["#f3/j1/d7/p12", "#f3/j1/d13/p0", "#f3/j1/d177/p12"]
+    for wrong in ("#f9", "#f3/d999", "#f3/j7", "f3/x2", "#f" + "9" * 5000, ""):
+        with pytest.raises(NoSuchPlace):
+            capture.at(wrong)
+    text = run("show", RUNS / "glmark2_ideas", "--at", "#f3/d177")
+    assert "draw 177:" in text

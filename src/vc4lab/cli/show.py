@@ -29,6 +29,10 @@ def show(
     ] = None,
     rows: Annotated[int, typer.Option(help="Rows of tables that are shown.", **limits(COUNT, 1))] = 8,
     lists: Annotated[bool, typer.Option("--lists", help="Print the control lists of each job, too.")] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(help="A position in place of --frame and --draw, as --json has it.", metavar="#f3/d14"),
+    ] = None,
     draws: Annotated[
         bool, typer.Option("--draws", help="Print the draws of each frame as the V3D gets them, numbered.")
     ] = False,
@@ -56,6 +60,8 @@ def show(
     from vc4lab.cli.messages import reporter_of
     from vc4lab.driver.capture.show import Choice, Show
 
+    if at is not None:
+        frame, draw = _position(at)
     if picture is not None:
         if draw is None and overlay is None:
             raise failed("--picture is the picture after a draw: --draw says which")
@@ -92,6 +98,17 @@ def show(
         raise bad(error) from None
     if pictures is not None:
         _save(found, pictures)
+
+
+def _position(link: str) -> tuple[int, int | None]:
+    """Frame and draw of a link. Raises typer.Exit."""
+    from vc4lab.debug.frame.places import NoSuchPlace, Position
+
+    try:
+        found = Position.parse(link)
+    except NoSuchPlace as error:
+        raise failed(f"--at: {error}") from None
+    return found.frame, found.draw or None
 
 
 def _save_picture_after(

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vc4lab.debug.frame.places import NoSuchPlace, surface_place
+from vc4lab.debug.frame.places import NoSuchPlace, Position, surface_place
 from vc4lab.debug.frame.stage import Stage
 from vc4lab.jobs.load import open_jobs
 from vc4lab.jobs.pictures import exchanged, is_blue_first, surface_picture
@@ -57,6 +57,16 @@ class Capture:
             numbers = ", ".join(str(one.number) for one in self.frames[:20])
             raise NoSuchPlace(f"it has no frame {number}, but {numbers or 'none'}")
         return found[-1]
+
+    def at(self, link: str) -> tuple[CapturedFrame, Position]:
+        """The frame that a link names, such as `#f3/d14`, and the position. Raises NoSuchPlace."""
+        position = Position.parse(link)
+        frame = self.frame(position.frame)
+        if position.draw > len(frame.draws):
+            raise NoSuchPlace(f"frame {frame.number} has no draw {position.draw}: it has {len(frame.draws)}")
+        if position.job > len(frame.jobs):
+            raise NoSuchPlace(f"frame {frame.number} has no job {position.job}: it has {len(frame.jobs)}")
+        return frame, position
 
     def __repr__(self) -> str:
         return f"<Capture of {self.jobs.front} {self.jobs.program}, {len(self.frames)} frames>"

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.debug.frame.places import Position
 from vc4lab.debug.frame.touch import DRAWN, HIDDEN, STENCILLED, UNCOVERED, Touch, state_dict
 from vc4lab.records.states import ConfigurationBits
 from vc4lab.v3d.reference import tlb
@@ -230,6 +231,12 @@ def _sources_lines(
             yield INDENT + line
 
 
+def position_of(history: PixelHistory, touch: Touch) -> Position:
+    """Where a touch is in its capture."""
+    draw = 0 if touch.draw is None else touch.draw.number
+    return Position(history.frame, history.job.number, draw, touch.primitive)
+
+
 def touch_dict(touch: Touch) -> dict[str, Any]:
     """A touch as JSON has it. Words of colours are hexadecimal, as the tile buffer has them."""
     block = touch.block
@@ -297,5 +304,9 @@ def history_dict(history: PixelHistory, *, every: bool = False) -> dict[str, Any
         "end": state_dict(history.end),
         "loaded": history.loaded,
         "earlier": None if history.earlier is None else history_dict(history.earlier, every=every),
-        "touches": [touch_dict(one) for one in history.touches if every or one.outcome != UNCOVERED],
+        "touches": [
+            {"position": str(position_of(history, one)), **touch_dict(one)}
+            for one in history.touches
+            if every or one.outcome != UNCOVERED
+        ],
     }
