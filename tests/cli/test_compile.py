@@ -33,7 +33,7 @@ def test_a_fragment_program_is_listed() -> None:
 
 def test_steps_are_explained() -> None:
     output = RUN.invoke(APP, [str(CEL), "--explain"]).output
-    for part in ("# text\nFRAG", "# SSA", "# without conditions", "# line "):
+    for part in ("# text\nFRAG", "# SSA", "# without conditions", " # 46: 34: MOV OUT[0].w, IMM[0].zzzz"):
         assert part in output
 
 

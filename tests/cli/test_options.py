@@ -200,7 +200,13 @@ TEXTS = {
     "asm": {"--dialect": ["x", ""]},
     "disasm": {"--offset": ["0x100000"], "--symbol": ["x", ""]},
     "lint": {"--dialect": ["x", ""]},
-    "compile": {"--stage": ["vertex", "none"]},
+    "compile": {
+        "--stage": ["vertex", "none"],
+        "--api": ["x", "", "GL"],
+        "--compare": ["none", "", "folder", "no-no", "none.bin", "text"],
+        "--chip": ["videocore4"],
+        "--board": ["pi1"],
+    },
     "run": {
         "-u": [
             "x", "1e99", "1++2", "0x", "1.5*qpu", HUGE * 200, HUGE, "0x100000000", "-2147483649",

@@ -348,3 +348,50 @@ def test_what_lives_across_a_switch_has_half_of_the_registers() -> None:
     shader = compile_fragment(parse(text), FragmentKey(textures=(TextureKey(),)))
     check_rules(shader.words)
     assert not shader.is_threaded
+
+
+LIT_TEXTURE = """FRAG
+DCL IN[0], GENERIC[0], PERSPECTIVE
+DCL IN[1].x, GENERIC[1], PERSPECTIVE
+DCL OUT[0], COLOR
+DCL SAMP[0]
+DCL SVIEW[0], 2D, FLOAT
+DCL CONST[0]
+DCL TEMP[0..9]
+IMM[0] UINT32 {0, 1056964608, 0, 0}
+IMM[1] FLT32 {0x3f800000, 0x00000000, 0x00000000, 0x00000000}
+MOV TEMP[0].xy, IN[0].zwzw
+MOV TEMP[0].z, IN[1].xxxx
+DP3 TEMP[2].x, TEMP[0].xyzx, TEMP[0].xyzx
+RSQ TEMP[3].x, TEMP[2].xxxx
+MUL TEMP[4].xyz, TEMP[0].xyzz, TEMP[3].xxxx
+DP3 TEMP[5].x, TEMP[4].xyzx, CONST[0].xyzx
+MAX TEMP[6].x, TEMP[5].xxxx, IMM[0].xxxx
+TEX TEMP[7], IN[0], SAMP[0], 2D
+FSLT TEMP[8].x, TEMP[7].wxxx, IMM[0].yyyy
+AND TEMP[9].x, TEMP[8].xxxx, IMM[1].xxxx
+KILL_IF -TEMP[9].xxxx
+MUL OUT[0].xyz, TEMP[7].xyzz, TEMP[6].xxxx
+MOV OUT[0].w, TEMP[7].wyzw
+END
+"""
+"""A colour of a texture times one that r4 is needed for: the products are packed where they are made."""
+
+
+@pytest.mark.parametrize("has_threads", [False, True])
+@pytest.mark.parametrize("alpha", ["TEMP[7].wyzw", "IMM[1].xxxx", "TEMP[6].xxxx"])
+@pytest.mark.parametrize("discards", [False, True])
+def test_what_is_unpacked_and_packed_leaves_r4_to_others(
+    has_threads: bool, alpha: str, discards: bool
+) -> None:
+    text = LIT_TEXTURE.replace("OUT[0].w, TEMP[7].wyzw", f"OUT[0].w, {alpha}")
+    if not discards:
+        text = text.replace("KILL_IF -TEMP[9].xxxx\n", "")
+    choices = compile_module.Choices(has_threads=has_threads)
+    program = parse(text)
+    shader = compile_fragment(program, FragmentKey(), choices)
+    check_rules(shader.words)
+    inputs = any_pixels(program, 1)
+    ran = run_compiled(shader, inputs, varyings_for(program, inputs))
+    assert differing_colours(program, reference(program, inputs), ran) == []
+    check_fragment(program, FragmentKey(writes_z=True))

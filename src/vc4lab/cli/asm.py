@@ -42,6 +42,16 @@ _BY_SUFFIX = {
     ".s": Format.GAS, ".o": Format.ELF, ".elf": Format.ELF,
 }  # fmt: skip
 
+FormatOption = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        help="Default: by the output's name (.h/.c: c, .py: python, .s: gas, .o: elf, .hex: hex, else bin).",
+    ),
+]
+NameOption = Annotated[
+    str | None, typer.Option("--name", help="Name of the array or symbol; default: the output's name.")
+]
 DialectOption = Annotated[
     str | None,
     typer.Option(
@@ -60,17 +70,8 @@ def asm(
         Path | None,
         typer.Option("-o", "--output", help="File to write; standard output if none.", parser=FILE),
     ] = None,
-    format_: Annotated[
-        Format | None,
-        typer.Option(
-            "--format",
-            help="Default: by the output's name (.h/.c: c, .py: python, .s: gas, .o: elf, "
-            ".hex: hex, else bin).",
-        ),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Name of the array or symbol; default: the output's name.")
-    ] = None,
+    format_: FormatOption = None,
+    name: NameOption = None,
     dialect: DialectOption = None,
     include: IncludeOption = None,
     listing: Annotated[
@@ -88,6 +89,19 @@ def asm(
     assembly = read_assembly(file, dialect, include)
     if warn:
         _lint(assembly, shown)
+    write_assembly(assembly, output, format_, name, shown, listing=listing)
+
+
+def write_assembly(
+    assembly: Assembly,
+    output: Path | None,
+    format_: Format | None,
+    name: str | None,
+    shown: str,
+    *,
+    listing: bool = False,
+) -> None:
+    """Write a program in a format, that of the output's name if none is given; or its listing."""
     suffix = output.suffix.lower() if output else ""
     if format_ is None:
         format_ = Format.of(suffix) if output else Format.HEX

@@ -1,150 +1,207 @@
-"""`vc4lab compile`: a shader in Mesa's text form becomes a program for the QPU, step by step."""
+"""`vc4lab compile`: shaders in GLSL or Mesa's text form become programs for the QPU, step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vc4lab.cli.asm import FormatOption, NameOption, write_assembly
+from vc4lab.cli.compile_programs import Flags, Listed, StageName, need_some, programs_of
 from vc4lab.cli.exit_codes import failed
-from vc4lab.files import Unusable, read_source, why, write_file
+from vc4lab.cli.options import FILE
+from vc4lab.cli.timing_options import BoardOption, ChipOption, only_with_timing, timer_of
+from vc4lab.files import read_source, why
 
 if TYPE_CHECKING:
-    from vc4lab.driver.compiler.interface import CompiledShader
-    from vc4lab.driver.compiler.tgsi.program import Program
+    from vc4lab.driver.glsl.load import LoadedShader
+    from vc4lab.timing.chip import Chip
 
 LARGEST_INPUT = 4 << 20
 """Bytes of a shader's text."""
-
-
-class StageName(Enum):
-    """The programs of a draw."""
-
-    FRAGMENT = "fragment"
-    VERTEX = "vertex"
-    COORDINATE = "coordinate"
+NOT_TIMED = "the picture had no vertices of it, or its program was another"
+WORDS = (".bin", ".hex")
+"""Files of words, to compare with: what another version of the compiler has made."""
 
 
 def compile(
-    file: Annotated[str, typer.Argument(help="TGSI text, - for standard input.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="A shader in GLSL (.frag, .vert) or TGSI, or both of a program; - for standard input.",
+            metavar="FILE…",
+        ),
+    ],
     stage: Annotated[
-        StageName | None, typer.Option(help="Which program; by itself what the text's first line says.")
+        StageName | None, typer.Option(help="Which program; default: vertex and fragment, of what is given.")
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show each step: the text, SSA, where words come from.")
+        bool,
+        typer.Option("--explain", help="Show each step: TGSI, SSA; and the lines of TGSI beside GLSL's."),
     ] = False,
+    api: Annotated[
+        str | None,
+        typer.Option(
+            help="es: GLSL ES 1.00, gl: GLSL 1.10 and 1.20; default: as the text shows it.", metavar="es|gl"
+        ),
+    ] = None,
     blend: Annotated[
         bool, typer.Option("--blend", help="Fragments are blended: source alpha, 1 - source alpha.")
     ] = False,
     depth: Annotated[bool, typer.Option("--depth/--no-depth", help="Fragments are tested for depth.")] = True,
-    output: Annotated[str, typer.Option("--output", "-o", help="Write the words to a binary file.")] = "",
+    unroll: Annotated[bool, typer.Option("--unroll/--no-unroll", help="Short loops are unrolled.")] = True,
+    threads: Annotated[
+        bool,
+        typer.Option("--threads/--no-threads", help="Fragment programs that sample may have two threads."),
+    ] = True,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            help="With another shader, words of another version (.bin, .hex), or flags: no-threads,blend.",
+            metavar="FILE|FLAGS",
+        ),
+    ] = None,
+    timing: Annotated[
+        bool, typer.Option("--timing", help="Clocks of each instruction, in a picture of 256x256 pixels.")
+    ] = False,
+    chip: ChipOption = None,
+    board: BoardOption = None,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="With --timing: the clocks of each line of the source.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write the words to a file, as `asm` does.", parser=FILE),
+    ] = None,
+    format_: FormatOption = None,
+    name: NameOption = None,
 ) -> None:
-    """Compile a shader for the QPU and list its program and its uniforms."""
-    from vc4lab.driver.compiler.tgsi.parser import parse
+    """Compile a shader for the QPU and list its program beside its source, and its uniforms.
+
+    GLSL is compiled by the Mesa that is installed, as far as TGSI.
+    """
+    from vc4lab.cli.compile_listing import comparison, line_table, listing, steps
+
+    only_with_timing(timing, (("--lines", lines), ("--chip", chip), ("--board", board)))
+    flags = Flags(blend, depth, unroll, threads)
+    timed = _chip(chip, board) if timing else None
+    loaded = _loaded(files, api)
+    found = _programs(loaded, stage, flags, timed)
+    need_some(found, stage, loaded)
+    if output is not None and len(found) > 1:
+        raise failed(f"{output}: there are {len(found)} programs; say which with --stage")
+    text: list[str] = []
+    for shader in loaded if explain else ():
+        text += steps(shader.program)
+    for one in found:
+        text += ["", *listing(one, explain)] if text else listing(one, explain)
+        text += line_table(one) if lines and one.use is not None else ()
+        if timing and one.use is None:
+            text.append(f"# the {one.stage} program was not timed: {NOT_TIMED}")
+    if compare is not None:
+        for one, other in _pairs(found, _others(compare, loaded, stage, flags, timed, api)):
+            text += ["", *comparison(one, other)]
+    typer.echo("\n".join(text))
+    if output is not None:
+        write_assembly(found[0].assembly(), output, format_, name, files[0])
+
+
+def _chip(chip: str | None, board: str | None) -> tuple[Chip, str]:
+    """The chip and the board to time for. Raises typer.Exit."""
+    from vc4lab.timing.boards import board_of
+    from vc4lab.timing.chip import load_chip
+
+    def made(name: str, where: str) -> tuple[Chip, str]:
+        found = load_chip(name)
+        return found, board_of(found, where)
+
+    return timer_of(made, chip, board)
+
+
+def _loaded(files: list[str], api: str | None) -> list[LoadedShader]:
+    """The shaders, or the end of the command."""
     from vc4lab.driver.compiler.tgsi.program import TgsiError
-    from vc4lab.qpu.machine.code import TooComplex
+    from vc4lab.driver.glsl.load import APIS, GlslError, ShaderFile, load
+    from vc4lab.mesa.glsl.link import NoMesa
 
-    try:
-        text = read_source(file, LARGEST_INPUT).decode("utf-8", "replace")
-    except OSError as error:
-        raise failed(f"{file}: {why(error)}") from None
-    try:
-        program = parse(text)
-        shader = _compiled(program, _stage(program, stage, file), blend, depth)
-        lines = [*(_steps(program) if explain else ()), *_listing(shader, explain)]
-    except TgsiError as error:
-        raise failed(f"{file}: {error.code}: {error}") from None
-    except TooComplex as error:
-        raise failed(f"{file}: {error}") from None
-    typer.echo("\n".join(lines))
-    if output:
+    if len(files) > 2:
+        raise failed(f"{len(files)} files: a program has a vertex and a fragment shader")
+    if api is not None and api not in APIS:
+        raise failed(f"--api {api}: the choices are {', '.join(APIS)}")
+    texts = []
+    for file in files:
         try:
-            write_file(Path(output), shader.code)
-        except (Unusable, OSError) as error:
-            raise failed(f"{output}: {why(error)}") from None
+            texts.append(ShaderFile(file, read_source(file, LARGEST_INPUT).decode("utf-8", "replace")))
+        except OSError as error:
+            raise failed(f"{file}: {why(error)}") from None
+    try:
+        found = load(texts, api=api)
+    except TgsiError as error:
+        raise failed(f"{files[0]}: {error.code}: {error}") from None
+    except GlslError as error:
+        raise failed(str(error)) from None
+    except NoMesa as error:
+        raise failed(f"{files[0]}: {error}") from None
+    for one in found:
+        for note in one.notes:
+            typer.echo(note, err=True)
+        for statement in one.untold:
+            typer.echo(
+                f"{one.file.name}:{statement.line}: note: what this statement makes cannot be told from "
+                "what follows",
+                err=True,
+            )
+    return found
 
 
-def _stage(program: Program, stage: StageName | None, file: str) -> StageName:
-    """The stage that is asked for, or that of the text."""
-    is_fragment = program.stage == "FRAG"
-    if stage is None:
-        return StageName.FRAGMENT if is_fragment else StageName.VERTEX
-    if (stage is StageName.FRAGMENT) != is_fragment:
-        raise failed(f"{file}: the text is a {program.stage} shader, no {stage.value} program")
-    return stage
+def _programs(
+    loaded: list[LoadedShader], stage: StageName | None, flags: Flags, timed: tuple[Chip, str] | None
+) -> list[Listed]:
+    """The programs to list, or the end of the command."""
+    from vc4lab.qpu.machine.code import TooComplex
+    from vc4lab.driver.compiler.tgsi.program import TgsiError
+    from vc4lab.driver.shader_clocks import NotTimed
+
+    found: list[Listed] = []
+    for one in loaded:
+        try:
+            found += programs_of(one, stage, flags, timed)
+        except TgsiError as error:
+            raise failed(f"{one.file.name}: {error.code}: {error}") from None
+        except (TooComplex, NotTimed) as error:
+            raise failed(f"{one.file.name}: {error}") from None
+    return found
 
 
-def _compiled(program: Program, stage: StageName, blend: bool, depth: bool) -> CompiledShader:
-    """The program with state as a simple draw has it: attributes of floats, an RGBA8888 buffer."""
-    from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
-    from vc4lab.driver.compiler.interface import ColorTarget, FragmentKey, Varying, VertexKey
-    from vc4lab.driver.compiler.tgsi.program import File
-    from vc4lab.mesa.protocol.codes import BlendFactor, BlendFunc
-    from vc4lab.mesa.protocol.formats import Format
-    from vc4lab.mesa.protocol.objects import BlendTarget
+def _others(
+    compare: str,
+    loaded: list[LoadedShader],
+    stage: StageName | None,
+    flags: Flags,
+    timed: tuple[Chip, str] | None,
+    api: str | None,
+) -> list[Listed]:
+    """What is compared with, or the end of the command."""
+    from vc4lab.cli.disasm import words_of_file
 
-    if stage is StageName.FRAGMENT:
-        source, rest = BlendFactor.SRC_ALPHA, BlendFactor.INV_SRC_ALPHA
-        rule = BlendTarget(
-            blend_enable=True, colormask=15,
-            rgb_func=BlendFunc.ADD, rgb_src_factor=source, rgb_dst_factor=rest,
-            alpha_func=BlendFunc.ADD, alpha_src_factor=source, alpha_dst_factor=rest,
-        )  # fmt: skip
-        color = ColorTarget(blend=rule if blend else None)
-        return compile_fragment(program, FragmentKey(color=color, writes_z=depth))
-    declared = program.declarations
-    elements = max((one.last + 1 for one in declared if one.file is File.IN), default=0)
-    varyings = tuple(
-        Varying(one.semantic.name, one.semantic.index + number - one.first, component)
-        for one in declared
-        if one.file is File.OUT and one.semantic is not None
-        if one.semantic.name not in ("POSITION", "PSIZE")
-        for number in range(one.first, one.last + 1)
-        for component in range(4)
-        if "xyzw"[component] in one.mask
-    )
-    formats = (int(Format.R32G32B32A32_FLOAT),) * elements
-    both = compile_vertex(program, VertexKey(formats=formats, varyings=varyings))
-    return both.vertex if stage is StageName.VERTEX else both.coordinate
+    if Path(compare).suffix.lower() in WORDS:
+        return [Listed(compare, words_of_file(compare, None))]
+    if Path(compare).exists():
+        return _programs(_loaded([compare], api), stage, flags, timed)
+    try:
+        changed = flags.changed(compare)
+    except ValueError as error:
+        raise failed(f"--compare {compare}: no such file, and {error}") from None
+    found = _programs(loaded, stage, changed, timed)
+    return [replace(one, name=f"{one.name} with {compare}") for one in found]
 
 
-def _steps(program: Program) -> Iterator[str]:
-    """The text, the SSA form, and what it is without control flow."""
-    from vc4lab.driver.compiler.ssa.flatten import flatten
-    from vc4lab.driver.compiler.ssa.from_tgsi import to_ssa
-    from vc4lab.driver.compiler.ssa.inspection import print_ssa
-    from vc4lab.driver.compiler.ssa.optimise import optimise
-    from vc4lab.driver.compiler.tgsi.program import print_tgsi
-
-    function = optimise(to_ssa(program))
-    yield "# text"
-    yield print_tgsi(program).rstrip()
-    yield "\n# SSA: one word per value"
-    yield print_ssa(function).rstrip()
-    yield "\n# without conditions and arrays"
-    yield print_ssa(optimise(flatten(function))).rstrip()
-    yield ""
-
-
-def _listing(shader: CompiledShader, explain: bool) -> Iterator[str]:
-    """The words with their meaning, then the uniform stream."""
-    from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
-    from vc4lab.qpu.text.disassembler import disassemble
-
-    yield f"# {shader.stage.value} program: {len(shader.words)} instructions"
-    for number, word in enumerate(shader.words):
-        text = f"{number:4}  {word:016x}  {disassemble(word, INSTRUCTION_BYTES * number)}"
-        lines = shader.lines[number] if number < len(shader.lines) else ()
-        if explain and lines:
-            text = f"{text:<72} # line {', '.join(map(str, lines))}"
-        yield text
-    if shader.varyings:
-        yield "\n# varyings: " + ", ".join(
-            f"{one.name}[{one.index}].{'xyzw'[one.component]}" for one in shader.varyings
-        )
-    yield f"\n# {len(shader.uniforms)} uniforms"
-    for number, uniform in enumerate(shader.uniforms):
-        yield f"{number:4}  {uniform}"
+def _pairs(found: list[Listed], others: list[Listed]) -> list[tuple[Listed, Listed]]:
+    """Programs of the same stage; words of which no stage is known stand for the first one's."""
+    pairs = [(one, other) for one in found for other in others if other.stage in (one.stage, "?")]
+    if not pairs:
+        stages = ", ".join(one.stage for one in others) or "nothing"
+        raise failed(f"--compare: there is no {found[0].stage} program to compare with, but {stages}")
+    return pairs[:1] if others[0].stage == "?" else pairs

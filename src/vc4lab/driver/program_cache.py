@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from vc4lab.capture.errors import CaptureError
 from vc4lab.capture.table import Value
-from vc4lab.driver.compiler.compile import compile_fragment, compile_vertex
+from vc4lab.driver.compiler.compile import USUAL, Choices, compile_fragment, compile_vertex
 from vc4lab.driver.compiler.interface import CompiledShader, CompiledVertex, FragmentKey, VertexKey
 from vc4lab.driver.compiler.tgsi.parser import parse
 from vc4lab.driver.compiler.tgsi.program import Program, TgsiError
@@ -53,9 +53,24 @@ def _read(name: str, text: str) -> CompiledShader | CompiledVertex | None:
         return None
 
 
-def mesa_compiler() -> Compiler:
-    """That of `compiler/`."""
-    return Compiler(_fragment, _vertex)
+def mesa_compiler(choices: Choices = USUAL) -> Compiler:
+    """That of `compiler/`. With other choices than the usual ones nothing is kept."""
+    if choices == USUAL:
+        return Compiler(_fragment, _vertex)
+
+    def fragment(text: str, key: FragmentKey) -> CompiledShader:
+        try:
+            return compile_fragment(_parsed(text), key, choices)
+        except (TgsiError, TooComplex) as reason:
+            raise _error("fragment", reason) from None
+
+    def vertex(text: str, key: VertexKey) -> CompiledVertex:
+        try:
+            return compile_vertex(_parsed(text), key, choices)
+        except (TgsiError, TooComplex) as reason:
+            raise _error("vertex", reason) from None
+
+    return Compiler(fragment, vertex)
 
 
 @lru_cache(maxsize=1024)

@@ -10,6 +10,7 @@ Both raise TgsiError (the text asks for what is not there) or TooComplex (it doe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from vc4lab.driver.compiler.interface import (
@@ -51,15 +52,35 @@ RELAXED = 2
 """How often inexact rules are applied; each time others come into reach."""
 
 
-def compile_fragment(program: Program, key: FragmentKey) -> CompiledShader:
+@dataclass(frozen=True)
+class Choices:
+    """What listings and comparisons ask for; draws have the defaults.
+
+    Attributes
+    ----------
+    unrolls, has_threads
+        Whether loops may be unrolled, and fragment programs may have two threads.
+    mark
+        Is given the shader in SSA form, as the text has it, and may change the lines of its values.
+    """
+
+    unrolls: bool = True
+    has_threads: bool = True
+    mark: Callable[[Function], None] | None = None
+
+
+USUAL = Choices()
+
+
+def compile_fragment(program: Program, key: FragmentKey, choices: Choices = USUAL) -> CompiledShader:
     """A fragment program."""
     program = without_clipped(program, key.clip_planes)
     if key.is_stippled:
         program = with_stipple(program)
-    return _either_way(program, lambda function: _fragment(program, function, key))
+    return _either_way(program, lambda function: _fragment(program, function, key, choices), choices)
 
 
-def _fragment(program: Program, function: Function, key: FragmentKey) -> CompiledShader:
+def _fragment(program: Program, function: Function, key: FragmentKey, choices: Choices) -> CompiledShader:
 
     def lower(policy: Policy) -> Fragment:
         fragment = Fragment(program, function, key)
@@ -68,7 +89,7 @@ def _fragment(program: Program, function: Function, key: FragmentKey) -> Compile
         return fragment
 
     made, done = _schedule(lower)
-    threaded = _threaded(lower, done.cost)
+    threaded = _threaded(lower, done.cost) if choices.has_threads else None
     if threaded is not None:
         made, done = threaded
     assert isinstance(made, Fragment)
@@ -85,10 +106,10 @@ def _fragment(program: Program, function: Function, key: FragmentKey) -> Compile
     )
 
 
-def compile_vertex(program: Program, key: VertexKey) -> CompiledVertex:
+def compile_vertex(program: Program, key: VertexKey, choices: Choices = USUAL) -> CompiledVertex:
     """A vertex program, and the coordinate program that is the part of it that binning needs."""
     program = with_distances(program, key.clip_planes)
-    return _either_way(program, lambda function: _vertices(program, function, key))
+    return _either_way(program, lambda function: _vertices(program, function, key), choices)
 
 
 def _vertices(program: Program, function: Function, key: VertexKey) -> CompiledVertex:
@@ -122,20 +143,23 @@ def _vertex(
     )
 
 
-def _either_way(program: Program, make: Callable[[Function], Made]) -> Made:
+def _either_way(program: Program, make: Callable[[Function], Made], choices: Choices) -> Made:
     """With unrolled loops; with loops as they are if that is too much. Raises TooComplex."""
-    has_loops = any(one.operation.name == "BGNLOOP" for one in program.instructions)
+    has_loops = choices.unrolls and any(one.operation.name == "BGNLOOP" for one in program.instructions)
     try:
-        return make(_flat(program, unrolls=has_loops))
+        return make(_flat(program, choices, unrolls=has_loops))
     except (TooComplex, TgsiError):
         if not has_loops:
             raise
-    return make(_flat(program, unrolls=False))
+    return make(_flat(program, choices, unrolls=False))
 
 
-def _flat(program: Program, *, unrolls: bool) -> Function:
+def _flat(program: Program, choices: Choices, *, unrolls: bool) -> Function:
     """The shader in the form that is lowered. Raises TgsiError if it is too large."""
-    function = optimise(to_ssa(program))
+    function = to_ssa(program)
+    if choices.mark is not None:
+        choices.mark(function)
+    function = optimise(function)
     flat = flatten(optimise(unroll(function)) if unrolls else function)
     for _ in range(RELAXED):
         relax(optimise(flat))

@@ -163,10 +163,11 @@ class Places:
         return reg.uses > sum(1 for one in op.args if one is reg)
 
 
-def copy_of(reg: Reg, readers: list[Op], wants: str, block: int) -> Op:
+def copy_of(reg: Reg, readers: list[Op], wants: str, block: int, unpack: int = 0) -> Op:
     """Readers of a register read a copy of it instead; the move that makes it, in a block.
 
-    wants: "a", "file", "accumulator", "not a", "not b", or nothing.
+    wants: "a", "file", "accumulator", "not a", "not b", or nothing. unpack: what the move unpacks in
+    place of the readers.
     """
     copy = Reg()
     copy.block = block
@@ -183,7 +184,12 @@ def copy_of(reg: Reg, readers: list[Op], wants: str, block: int) -> Op:
     copy.op = move
     move.number = min(one.number for one in readers)
     move.priority = max(one.priority for one in readers) + 0.5
+    if unpack:
+        move.unpacks, move.is_unpack = (unpack,), True
     for one in readers:
+        if unpack:
+            pairs = zip(one.args, one.unpacks, strict=True)
+            one.unpacks = tuple(0 if arg is reg else code for arg, code in pairs)
         one.args = [copy if arg is reg else arg for arg in one.args]
         count = sum(1 for arg in one.args if arg is copy)
         copy.uses += count
@@ -347,11 +353,19 @@ class Progress:
             if not after.waiting:
                 self._ready.append(after)
 
-    def copy(self, reg: Reg, readers: list[Op], wants: str) -> None:
+    def copy(self, reg: Reg, readers: list[Op], wants: str, unpack: int = 0) -> None:
         """What a register holds goes elsewhere as well, and is read there."""
-        move = copy_of(reg, readers, wants, self._block)
+        move = copy_of(reg, readers, wants, self._block, unpack)
         self._ready = [op for op in self._ready if op not in readers] + [move]
         self.left += 1
+        assert isinstance(move.target, Reg)
+        for one in readers if wants == "a" else ():
+            code = self._fixed_unpack(one, move.target)
+            if code:
+                second = copy_of(move.target, [one], "file", self._block, code)
+                second.waiting += 1
+                move.next.append((second, 1))
+                self.left += 1
 
     def evict(self, candidates: list[Op]) -> bool:
         """Move r4 or r5 away if an operation waits for it, and what reads it waits for others."""
@@ -363,10 +377,25 @@ class Progress:
             if any(self._writes(op, wanted) for op in candidates):
                 waiting = [op for op in dict.fromkeys(reg.readers) if reg in op.args]
                 waiting = [op for op in waiting if op.waiting]
+                fixed = [op for op in waiting if self._fixed_unpack(op, reg)]
+                if fixed:
+                    code = self._fixed_unpack(fixed[0], reg)
+                    same = [op for op in fixed if self._fixed_unpack(op, reg) == code]
+                    self.copy(reg, same, "file", code)
+                    return True
                 if waiting:
                     self.copy(reg, waiting, "a" if any(self._unpacked(op) for op in waiting) else "file")
                     return True
         return False
+
+    @staticmethod
+    def _fixed_unpack(op: Op, reg: Reg) -> int:
+        """What an operation unpacks of a register, if it also packs as the mul ALU does: an instruction
+        then unpacks nothing of file A.
+        """
+        if not (op.pack and op.pm):
+            return 0
+        return next((code for arg, code in zip(op.args, op.unpacks, strict=True) if arg is reg and code), 0)
 
     @staticmethod
     def _unpacked(op: Op) -> bool:

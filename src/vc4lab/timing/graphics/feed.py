@@ -46,6 +46,8 @@ class Feed:
         self.choices = Choices.of(chip)
         self.programs = ShaderTables(chip.whole("uniform_cache", "ahead"))
         self._counted = SegmentCounts(self.programs)
+        self.names_all = False
+        """Whether `ShaderUse.hot` has every instruction."""
 
     def tables(self, frame: Frame) -> Tables:
         """Of a frame. Raises NotTimed."""
@@ -133,7 +135,7 @@ class Feed:
         """What the shaders of a frame took; stalls are those since `restart`."""
         shaders = tables.rendered["shaders"]
         slot = self.chip.whole("qpu", "slot")
-        return shader_uses(self._counted, shaders, tables.labels, slot)
+        return shader_uses(self._counted, shaders, tables.labels, slot, everything=self.names_all)
 
     def shared(self) -> Named:
         """Tables of all frames, where they are now."""

@@ -210,8 +210,8 @@ class Fragment(Samples):
 
     def _shader_color(self, component: int) -> Operand:
         number = self._outputs_of.get("COLOR")
-        value = self.outputs.get((number, component)) if number is not None else None
-        return Const(0) if value is None else self.get(value)
+        found = self.output_of((number, component)) if number is not None else None
+        return Const(0) if found is None else found
 
     def _finish(self) -> None:
         """Stencil, depth, colour, in this order."""
@@ -248,12 +248,13 @@ class Fragment(Samples):
         if not self.key.writes_z:
             return None
         number = self._outputs_of.get("POSITION")
-        value = self.outputs.get((number, 2)) if number is not None else None
-        if value is None:
+        self.code.line = 0
+        found = self.output_of((number, 2)) if number is not None else None
+        if found is None:
             return self.z
         self.writes_depth = True
         code = self.code
-        clamped = self.saturate(self.get(value))
+        clamped = self.saturate(found)
         return code.make("ftoi", code.make("fmul", clamped, DEPTHS))
 
     def _samples(self) -> Operand | None:
@@ -303,7 +304,9 @@ class Fragment(Samples):
             flags = code.flags(code.op("mov", self._mask))
             op.flags, op.condition = flags, int(Condition.ZS)
         elif self.discarded is not None:
+            line, code.line = code.line, self._discard_line
             flags, condition = self._condition(self.discarded, operand)
+            code.line = line
             op.flags, op.condition = flags, int(OPPOSITE[condition])
         if after is not None:
             op.after = [after]

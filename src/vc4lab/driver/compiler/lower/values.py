@@ -29,6 +29,9 @@ class Uses:
         """What each component of an output gets."""
         self.discarded: Value | None = None
         """Whether a pixel is left out."""
+        self.output_lines: dict[tuple[int, int], int] = {}
+        self.discard_line = 0
+        """Where the text says so: for listings."""
         self._made: dict[Value, Block] = {}
         self._elsewhere: dict[Value, None] = {}
         last: Block | None = None
@@ -52,8 +55,9 @@ class Uses:
             self._read(value.args, block)
             if value.op == "output":
                 self.outputs[value.attributes] = value.args[0]
+                self.output_lines[value.attributes] = value.line
             elif value.op == "discard_if":
-                self.discarded = value.args[0]
+                self.discarded, self.discard_line = value.args[0], value.line
 
     def _read(self, values: Sequence[Value], block: Block | None) -> None:
         for value in values:
@@ -91,6 +95,7 @@ class Values:
         uses = Uses(function)
         self._uses, self._crossing = uses.count, uses.crossing
         self.outputs, self.discarded = uses.outputs, uses.discarded
+        self._output_lines, self._discard_line = uses.output_lines, uses.discard_line
 
     # ---------------------------------------------------------------- the function
 
@@ -237,6 +242,13 @@ class Values:
 
     # ---------------------------------------------------------------- values
 
+    def output_of(self, place: tuple[int, int]) -> Operand | None:
+        """The operand that an output gets, None if it gets nothing; what follows is for its line."""
+        value = self.outputs.get(place)
+        found = None if value is None else self.get(value)
+        self.code.line = self._output_lines.get(place, 0)
+        return found
+
     def get(self, value: Value) -> Operand:
         """The operand that a value is."""
         found = self._operands.get(value)
@@ -329,8 +341,11 @@ class Values:
         if value.op == "not" and value not in self._operands:
             flags, condition = self._condition(value.args[0], *operands, late=late)
             return flags, OPPOSITE[condition]
+        line = self.code.line
         op, condition = self._setter(value)
+        self.code.line = value.line or line
         flags = self.code.flags(op)
+        self.code.line = line
         known.append((flags, condition, late, block))
         self._set_at[flags] = len(self.code.block.ops)
         return flags, condition

@@ -189,10 +189,10 @@ class Vertex(Samples):
     def output(self, name: str, index: int, component: int) -> Operand:
         """A component of an output; what the shader does not write is 0, w 1."""
         number = self._outputs_of.get((name, index))
-        value = None if number is None else self.outputs.get((number, component))
-        if value is None:
+        found = None if number is None else self.output_of((number, component))
+        if found is None:
             return ONE if component == 3 else Const(0)
-        return self.get(value)
+        return found
 
     def _finish(self) -> None:
         """The header that the stage has (hardware reference 3.8), then the varyings."""
@@ -211,16 +211,17 @@ class Vertex(Samples):
         assert screen is not None
         words: list[Operand] = [] if self._stage is Stage.VERTEX else list(position)
         words += [screen, depth, by_w]
+        lines = [code.line] * len(words)
         if self.key.has_point_size:
             size = self._outputs_of.get(("PSIZE", 0))
             # OpenGL: sizes are clamped to those that there are; the PTB would leave out size 0
             words.append(ONE if size is None else code.make("fmax", self.output("PSIZE", 0, 0), ONE))
-        if self._stage is Stage.VERTEX:
-            words += [
-                self.output(varying.name, varying.index, varying.component) for varying in self.key.varyings
-            ]
+            lines.append(code.line)
+        for varying in self.key.varyings if self._stage is Stage.VERTEX else ():
+            words.append(self.output(varying.name, varying.index, varying.component))
+            lines.append(code.line)
         last = self._setup(SETUP, "b")
-        for operand in words:
+        for operand, code.line in zip(words, lines, strict=True):
             maker = code.may_change(operand) if words.count(operand) == 1 else None
             if maker is None:
                 op = code.write(Write.VPM, operand)

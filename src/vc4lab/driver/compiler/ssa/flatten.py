@@ -68,14 +68,16 @@ class _Flattening:
         }
         self._discarded: Value | None = None
         self._outputs: dict[tuple[int, int], Value] = {}
+        self._line = self._discard_line = 0
+        self._output_lines: dict[tuple[int, int], int] = {}
         self._loops: list[_LoopState] = []
 
     def run(self) -> Function:
         self._walk(self._old.body, None)
         if self._discarded is not None:
-            self._make("discard_if", self._discarded)
+            self._make("discard_if", self._discarded, line=self._discard_line)
         for place, value in self._outputs.items():
-            self._make("output", value, attributes=place)
+            self._make("output", value, attributes=place, line=self._output_lines[place])
         return self._function
 
     # -- values ------------------------------------------------------------------------------------
@@ -84,7 +86,7 @@ class _Flattening:
         self._count += 1
         if self._count > MOST_VALUES:
             raise TgsiError("TGSI-006", "too many values once its arrays are taken apart", line)
-        value = Value(op, args, attributes, line)
+        value = Value(op, args, attributes, line or self._line)
         self._block.values.append(value)
         return value
 
@@ -133,6 +135,7 @@ class _Flattening:
         if value.op == "constant":
             self._new[value] = self._constant(value.attributes[0])
             return
+        self._line = value.line
         args = tuple(self._new[arg] for arg in value.args)
         if value.op == "load":
             self._new[value] = self._load(value, args[0])
@@ -142,10 +145,12 @@ class _Flattening:
             condition = self._and(mask, self._boolean(args[0]))
             old = self._discarded
             self._discarded = condition if old is None else self._make("or", old, condition)
+            self._discard_line = value.line
         elif value.op == "output":
             old = self._outputs.get(value.attributes)
             new = args[0] if old is None else self._masked(mask, args[0], old)
             self._outputs[value.attributes] = new
+            self._output_lines[value.attributes] = value.line
         else:
             new = self._make(value.op, *args, attributes=value.attributes, line=value.line)
             self._new[value] = new
@@ -163,6 +168,7 @@ class _Flattening:
             jumps |= second is not else_mask
         thens, elses = node.then_values, node.else_values
         for place, name in enumerate(node.parameters):
+            self._line = name.line
             if thens is None or elses is None:
                 ways = elses if thens is None else thens
                 self._new[name] = self._constant(0) if ways is None else self._new[ways[place]]

@@ -73,6 +73,8 @@ class _Translation:
         self._nodes: list[Node] = self._function.body
         self._block = self._new_block()
         self._values: dict[Variable, Value] = {}
+        self._written_at: dict[Variable, int] = {}
+        """The line that has written an output last."""
         self._open: list[OpenIf | OpenLoop] = []
         self._is_dead = False
         """Whether nothing comes here: after a jump, up to the end of its block."""
@@ -193,6 +195,8 @@ class _Translation:
         if self._open and isinstance(self._open[-1], OpenIf):
             self._open[-1].old.setdefault(variable, self._values.get(variable))
         self._values[variable] = value
+        if variable[0] is File.OUT:
+            self._written_at[variable] = self._line
 
     # -- arrays ------------------------------------------------------------------------------------
 
@@ -399,4 +403,5 @@ class _Translation:
                     for letter in declared.mask:
                         component = COMPONENTS.index(letter)
                         value = self._read(Register(File.OUT, number), component)
+                        self._line = self._written_at.get((File.OUT, number, component), 0)
                         self.make("output", value, attributes=(number, component))

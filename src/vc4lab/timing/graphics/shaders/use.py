@@ -38,9 +38,16 @@ class SegmentCounts:
 
 
 def shader_uses(
-    before: SegmentCounts, shaders: Table, labels: Sequence[tuple[str, int]], slot: int
+    before: SegmentCounts,
+    shaders: Table,
+    labels: Sequence[tuple[str, int]],
+    slot: int,
+    *,
+    everything: bool = False,
 ) -> tuple[ShaderUse, ...]:
     """The programs of a frame that ran since `before`, those with the most clocks first.
+
+    everything: `hot` has all instructions, in their order.
 
     shaders, labels: as `ShaderTables` had them when the frame's tables were made. A program that
     several draws use is named once, with the first of them.
@@ -57,7 +64,8 @@ def shader_uses(
         code = int(shaders["code"][rows[0]]) & 0xFFFFFFFF
         words = before.programs.programs[program]
         instructions = int((executed[mine] * segments["slots"][mine]).sum())
-        hot = _hot(segments[mine], executed[mine], stalls[mine], words, code, slot)
+        counted = segments[mine], executed[mine], stalls[mine], words, code, slot
+        hot = _all(*counted) if everything else _hot(*counted)
         found.append(
             ShaderUse(
                 kind,
@@ -95,13 +103,35 @@ def _hot(
         runs[first] = runs.get(first, 0) + int(count)
     order = sorted(waited, key=lambda first: (-int(waited[first].sum()), first))
     return tuple(
-        HotInstruction(
-            code + 8 * first,
-            " ".join(disassemble(words[first], code + 8 * first).split("  #")[0].split()),
-            runs[first],
-            runs[first] * slot + int(waited[first].sum()),
-            _by_cause(waited[first]),
-        )
+        _seen(words, code, first, runs[first], waited[first], slot)
         for first in order[:MAX_HOT]
         if waited[first][Cause.INSTRUCTIONS :].any()
     )
+
+
+def _all(
+    segments: Table,
+    executed: NDArray[np.int64],
+    stalls: NDArray[np.int64],
+    words: Sequence[int],
+    code: int,
+    slot: int,
+) -> tuple[HotInstruction, ...]:
+    """All instructions in their order; what a segment waits for is its first one's."""
+    runs = np.zeros(len(words), np.int64)
+    waited = np.zeros((len(words), stalls.shape[1]), np.int64)
+    for segment, count, clocks in zip(segments, executed, stalls, strict=True):
+        first = int(segment["first"])
+        runs[first : first + int(segment["slots"])] += count
+        waited[first] += clocks
+    return tuple(
+        _seen(words, code, index, int(runs[index]), waited[index], slot) for index in range(len(words))
+    )
+
+
+def _seen(
+    words: Sequence[int], code: int, index: int, runs: int, waited: NDArray[np.int64], slot: int
+) -> HotInstruction:
+    address = code + 8 * index
+    text = " ".join(disassemble(words[index], address).split("  #")[0].split())
+    return HotInstruction(address, text, runs, runs * slot + int(waited.sum()), _by_cause(waited))

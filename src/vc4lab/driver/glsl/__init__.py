@@ -1,0 +1,1 @@
+"""Shaders in GLSL, as they are compiled for listings: their partners, their lines."""

@@ -1,0 +1,1 @@
+"""Shaders in GLSL through the Mesa that is installed: what it makes of them, as TGSI text."""
