@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.fuzz.fuzzer import Fuzzer, Plan, fuzzer
 
+from vc4lab.qpu.dialects.choose import DIALECTS, assemble_source
 from vc4lab.qpu.isa.encoding import Instruction
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.text.assembler import AssemblyError, assemble
@@ -81,6 +82,47 @@ class AssemblerFuzzer(Fuzzer):
         assert assembly.listing() is not None
         assert c_source(assembly, "name")
         lint(assembly.words)
+
+
+_OTHER_TOKENS = """
+.macro .endm .rep .endr .foreach .endf .if .elseif .else .endif .ifset .const .unset .local .endloc
+.func .include "vc4.qinc" .back .endb .clone .assert .align .byte .short .int .float .double .bit
+.lset .lconst :1 r:1f r:1b :loop r:loop ::name vpm_setup( vdw_setup_0( dma_h32( h32( isRegfileA(
+.ifz .ifnn .setf .unpack16b .pack8a .8asf ra39 rb39 nop.tend sema up, down, define(`x', include(`
+undefine(`x') eval( ifelse( incr( decr( dnl ' ` $1 $# a b x y 99999999 1<<40 ; ;; .tend .ldtmu0
+""".split()  # noqa: SIM905
+_OTHER_SOURCES = (
+    ".macro m, a, b\n  mov a, b\n.endm\n.rep i, 3\n  m r0, i\n.endr\n.set x, ra3\n:1\n  brr -, r:1b\n"
+    "nop\nnop\nnop\n  mov.ifz x, vpm_setup(1, 0, h32(2)); mul24 r1, r2, r3\n  thrend\n  nop\n  nop",
+    "define(`a', `ra3')\nldi rb49, 0xa00\nadd a, a, r1; nop\nbrr.zf ra39, loop\nnop.tend ra39, ra39, ra39",
+)
+
+
+@fuzzer
+class DialectFuzzer(AssemblerFuzzer):
+    """The same kinds of text for every dialect, and for the search of the one that it is in."""
+
+    name = "dialects"
+    quick = 60
+    share = 100
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sources = [*self.sources, *_OTHER_SOURCES * 4]
+
+    def _line(self, rng: random.Random) -> str:
+        tokens = _OTHER_TOKENS if rng.random() < 0.6 else _TOKENS
+        return " ".join(rng.choice(tokens) for _ in range(rng.randrange(10)))
+
+    def run(self, plan: Plan) -> None:
+        text = "\n".join(plan.edits)
+        for dialect in (None, *DIALECTS):
+            found = None
+            try:
+                assemble_source(text, dialect=dialect)
+            except AssemblyError as error:
+                found = error
+            assert found is None or (found.errors and found.shown("x"))
 
 
 @fuzzer

@@ -113,3 +113,9 @@ def test_files(tmp_path: Path) -> None:
 def test_mistakes(text: str, expected: str) -> None:
     with pytest.raises(AssemblyError, match=expected):
         assemble(text)
+
+
+def test_a_line_without_an_operation_is_a_mistake() -> None:
+    for text in (";", "a: ; ;", "nop\n;;;\n"):
+        with pytest.raises(AssemblyError):
+            assemble(text)

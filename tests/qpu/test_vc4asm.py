@@ -357,3 +357,10 @@ def test_any_text_is_words_or_mistakes(text: str) -> None:
         assemble(text)
     except AssemblyError as error:
         error.shown("x.qasm")
+
+
+def test_conditions_nest_so_deep_and_no_deeper() -> None:
+    deep = ".if 1\n" * 40 + "mov r0, r1\n" + ".endif\n" * 40
+    assert len(assemble(deep).words) == 1
+    with pytest.raises(AssemblyError, match="more than 40 conditions nested"):
+        assemble(".if 1\n" * 20000)

@@ -11,6 +11,7 @@ import typer
 
 from vc4lab.cli.exit_codes import failed
 from vc4lab.cli.options import Address, limits
+from vc4lab.cli.recorded_programs import is_recorded, recorded_programs
 from vc4lab.files import read_source, why
 from vc4lab.ranges import ADDRESS, COUNT, OFFSET
 
@@ -32,7 +33,11 @@ LARGEST_INPUT = 16 << 20
 
 def disasm(
     file: Annotated[
-        str, typer.Argument(help="Binary or ELF file, C or assembly source; - for standard input.")
+        str,
+        typer.Argument(
+            help="Binary or ELF file, C or assembly source, a capture, a folder of recorded jobs; - for "
+            "standard input."
+        ),
     ],
     offset: Annotated[
         int, typer.Option(help="Byte offset to start at.", parser=Address(OFFSET), metavar="0x100")
@@ -61,6 +66,10 @@ def disasm(
     dialect: Annotated[
         Dialect, typer.Option(help="Dialect of the text.", case_sensitive=False)
     ] = Dialect.QPUASM,
+    program: Annotated[
+        int | None,
+        typer.Option(help="Of recorded work: only this program, by its number from 1.", **limits(COUNT, 1)),
+    ] = None,
     blocks: Annotated[
         bool,
         typer.Option(
@@ -71,6 +80,11 @@ def disasm(
     """Disassemble QPU instructions."""
     from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, words_of
 
+    if is_recorded(file):
+        _recorded(file, program, dialect)
+        return
+    if program is not None:
+        raise failed("--program goes with captures and folders of recorded jobs")
     try:
         data = read_source(file, LARGEST_INPUT)
     except OSError as error:
@@ -98,6 +112,19 @@ def disasm(
     left = len(data[offset:]) % INSTRUCTION_BYTES
     if left and (count is None or count > len(words)):
         typer.echo(f"{file}: the last {left} bytes are not a whole instruction", err=True)
+
+
+def _recorded(file: str, number: int | None, dialect: Dialect) -> None:
+    """The programs of recorded work, with what their uniforms were."""
+    from vc4lab.qpu.dialects.blocks import program_text
+
+    found = recorded_programs(file, number)
+    if not found:
+        raise failed(f"{file}: it has no programs")
+    for index, one in enumerate(found, number or 1):
+        place = f", 0x{one.address:08x}" if one.address else ""
+        typer.echo(f"# program {index}: {one.kind}, {one.place}{place}, {len(one.words)} instructions")
+        typer.echo(program_text(one.words, dialect.value, one.address, known=one.notes))
 
 
 def words_of_file(file: str, symbol: str | None) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import typer
 
 from vc4lab.cli.asm import LARGEST_SOURCE, DialectOption, IncludeOption, read_assembly
 from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.recorded_programs import is_recorded, recorded_programs
 from vc4lab.files import read_source, why, write_file
 
 if TYPE_CHECKING:
@@ -40,7 +41,11 @@ class Output(StrEnum):
 
 def lint(
     files: Annotated[
-        list[str], typer.Argument(help="Assembly sources; .bin, .hex and ELF files. - for standard input.")
+        list[str],
+        typer.Argument(
+            help="Assembly sources; .bin, .hex and ELF files; captures and folders of recorded jobs. - for "
+            "standard input."
+        ),
     ],
     profile: Annotated[
         Profile,
@@ -73,6 +78,9 @@ def lint(
         raise failed("--json and --sarif exclude each other")
     found: list[Placed] = []
     for file in files:
+        if is_recorded(file):
+            found += _recorded(file, profile)
+            continue
         assembly = assembly_of(file, dialect, include, symbol)
         if fix and symbol is None and not _is_words(file):
             assembly = _fix(file, assembly, dialect, include)
@@ -101,6 +109,18 @@ def assembly_of(file: str, dialect: str | None, include: list[Path] | None, symb
         return read_assembly(file, dialect, include)
     words = words_of_file(file, symbol)
     return Assembly(words, {}, lines=tuple((0, disassemble(word)) for word in words))
+
+
+def _recorded(file: str, profile: Profile) -> Iterator[Placed]:
+    """The findings in the programs of recorded work; what they are about stands in place of a line."""
+    from vc4lab.qpu.text.assembly import Assembly
+    from vc4lab.qpu.text.disassembler import disassemble
+
+    for number, one in enumerate(recorded_programs(file), 1):
+        lines = tuple((0, disassemble(word)) for word in one.words)
+        yield from _findings(
+            f"{file}: program {number} ({one.kind})", Assembly(one.words, {}, lines=lines), profile
+        )
 
 
 def _findings(file: str, assembly: Assembly, profile: Profile) -> Iterator[Placed]:

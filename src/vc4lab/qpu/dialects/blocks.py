@@ -117,8 +117,8 @@ def _short(names: list[str]) -> str:
     return " ".join(names[:_SHOWN_REGISTERS]) + more if names else "nothing"
 
 
-def _notes(program: Program) -> dict[int, list[str]]:
-    """What instructions take from the uniform stream, by their index."""
+def _notes(program: Program, known: Mapping[int, str]) -> dict[int, list[str]]:
+    """What instructions take from the uniform stream, by their index; known: of uniforms."""
     found: dict[int, list[str]] = {}
     for site in program.uniform_sites:
         if site.kind == "uniform":
@@ -128,6 +128,8 @@ def _notes(program: Program) -> dict[int, list[str]]:
                 f"uniform {site.index}: parameter {site.parameter} of texture request "
                 f"{site.request} of TMU {site.unit}"
             )
+        if site.index in known:
+            text = f"{text} ({known[site.index]})"
         found.setdefault(site.instruction_index, []).append(text)
     for request in program.texture_requests:
         kind = "memory lookup" if request.is_direct else "texture request"
@@ -159,16 +161,18 @@ def program_text(
     address: int = 0,
     labels: Mapping[int, str] = NO_LABELS,
     made: str = "made by vc4lab disasm",
+    known: Mapping[int, str] | None = None,
 ) -> str:
     """A program in a dialect, with labels at branch targets and comments about each block.
 
-    labels: names for instructions that blocks begin with; made: its first comment.
+    labels: names for instructions that blocks begin with; made: its first comment; known: what uniforms
+    are, by their number in the order of the text.
     """
     line = LINES[dialect]
     program = Program(words, address)
     blocks = blocks_of(words, labels)
     names = {block.start: block.label for block in blocks}
-    notes = _notes(program)
+    notes = _notes(program, known or {})
     loops = program.has_branches
     rows: list[str] = []
     for block in blocks:

@@ -114,7 +114,9 @@ def _translated(line: str, labels: dict[str, int], address: int) -> str:
     if not code:
         return label
     operations = [operation.strip() for operation in code.split(";") if operation.strip()]
-    name = operations[0].split(".")[0].split()[0] if operations else ""
+    if not operations:
+        return label + code  # no instruction: the assembler says so
+    name = operations[0].partition(".")[0].partition(" ")[0]
     if name in ("bra", "brr"):
         return label + _branch(operations[0], labels, address)
     if name == "sema":

@@ -8,8 +8,16 @@ from typing import Final
 
 from vc4lab.qpu.dialects.vc4asm.data import half_bits
 from vc4lab.qpu.dialects.vc4asm.instruction.draft import Draft
-from vc4lab.qpu.dialects.vc4asm.reading import Reading
-from vc4lab.qpu.dialects.vc4asm.sources import LIBRARY, MAX_LINES, Function, Macro, Scope, SourceLine
+from vc4lab.qpu.dialects.vc4asm.reading import Reading, Stop
+from vc4lab.qpu.dialects.vc4asm.sources import (
+    LIBRARY,
+    MAX_DEPTH,
+    MAX_LINES,
+    Function,
+    Macro,
+    Scope,
+    SourceLine,
+)
 from vc4lab.qpu.dialects.vc4asm.tokens import WORD, Cursor, shown
 from vc4lab.qpu.dialects.vc4asm.values import Label, Value
 from vc4lab.qpu.isa.operations import Signal
@@ -24,6 +32,8 @@ class Directives:
 
     def __init__(self, one: Reading) -> None:
         self.one = one
+        self._conditions = 0
+        """Those that are open."""
 
     # Names --------------------------------------------------------------------------------------
 
@@ -99,7 +109,14 @@ class Directives:
         if name in ("if", "ifset"):
             if end == len(lines):
                 self.one.note(f".{name} is never closed: .endif is missing", 0)
-            self.one.block(self.chosen(name, cursor, lines, start, end))
+            if self._conditions >= MAX_DEPTH:
+                self.one.fail(Mistake(f"more than {MAX_DEPTH} conditions nested", cursor.column))
+                raise Stop
+            self._conditions += 1
+            try:
+                self.one.block(self.chosen(name, cursor, lines, start, end))
+            finally:
+                self._conditions -= 1
         elif name in ("macro", "func"):
             self.macro(name, cursor, lines[start], lines[start + 1 : end])
         else:
