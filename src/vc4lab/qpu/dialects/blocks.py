@@ -58,6 +58,8 @@ def blocks_of(words: tuple[int, ...], labels: Mapping[int, str] = NO_LABELS) -> 
     labels: names of blocks that begin with an instruction; it begins one in any case.
     """
     count = len(words)
+    if not words:
+        return []
     leaders = {0, *labels}
     for index, word in enumerate(words):
         instruction = Instruction.decode(word)
