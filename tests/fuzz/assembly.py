@@ -89,11 +89,14 @@ _OTHER_TOKENS = """
 .func .include "vc4.qinc" .back .endb .clone .assert .align .byte .short .int .float .double .bit
 .lset .lconst :1 r:1f r:1b :loop r:loop ::name vpm_setup( vdw_setup_0( dma_h32( h32( isRegfileA(
 .ifz .ifnn .setf .unpack16b .pack8a .8asf ra39 rb39 nop.tend sema up, down, define(`x', include(`
+alu bra li sem sig=simm cond_add=al op_add=or waddr_add=ra3 simm=1.0 imm=`1 2 +` imm=:loop rel=1 sa=inc
 undefine(`x') eval( ifelse( incr( decr( dnl ' ` $1 $# a b x y 99999999 1<<40 ; ;; .tend .ldtmu0
 """.split()  # noqa: SIM905
 _OTHER_SOURCES = (
     ".macro m, a, b\n  mov a, b\n.endm\n.rep i, 3\n  m r0, i\n.endr\n.set x, ra3\n:1\n  brr -, r:1b\n"
     "nop\nnop\nnop\n  mov.ifz x, vpm_setup(1, 0, h32(2)); mul24 r1, r2, r3\n  thrend\n  nop\n  nop",
+    "li cond_add=al waddr_add=ra0 imm=`1 2 + 3 <<`\n:loop\nalu cond_add=al op_add=sub sf=1 add_a=ra"
+    "\nbra cond_br=anyzc rel=1 imm=:loop ; back\nalu sig=simm simm=-16 mul_b=rb\nsem sa=dec sem=7",
     "define(`a', `ra3')\nldi rb49, 0xa00\nadd a, a, r1; nop\nbrr.zf ra39, loop\nnop.tend ra39, ra39, ra39",
 )
 

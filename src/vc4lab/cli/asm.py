@@ -55,7 +55,7 @@ NameOption = Annotated[
 DialectOption = Annotated[
     str | None,
     typer.Option(
-        "--dialect", help="qpuasm, vc4asm or qpu-asm; default: as the source shows it.", metavar="NAME"
+        "--dialect", help="qpuasm, vc4asm, qpu-asm or qasm2; default: as the source shows it.", metavar="NAME"
     ),
 ]
 IncludeOption = Annotated[

@@ -36,10 +36,17 @@ def _qpu_asm(text: str, path: str, folders: Folders, symbols: Mapping[str, Numbe
     return assemble(text, path=path, folders=folders, symbols=symbols)
 
 
+def _qasm2(text: str, path: str, folders: Folders, symbols: Mapping[str, Number]) -> Assembly:
+    from vc4lab.qpu.dialects.qasm2 import assemble
+
+    return assemble(text, path=path, folders=folders, symbols=symbols)
+
+
 DIALECTS: Final[dict[str, Callable[[str, str, Folders, Mapping[str, Number]], Assembly]]] = {
     "qpuasm": _qpuasm,
     "vc4asm": _vc4asm,
     "qpu-asm": _qpu_asm,
+    "qasm2": _qasm2,
 }
 """Name of each dialect -> its assembler. The first is taken where a text is of several."""
 
@@ -59,6 +66,7 @@ _MARKS: Final = {
         | ^\s*br[ar](?:\.[znc][fesc])?\s+r[ab]39\s*, | \.(?:ldtmu[01]|tend)\s+r""",
         re.VERBOSE | re.MULTILINE,
     ),
+    "qasm2": re.compile(r"^\s*(?:alu|bra|li|sem)(?:\s+\w+=\S+)+", re.MULTILINE),
     "qpuasm": re.compile(
         r"""^\s*\.set\s+\w+\s*,\s*function\b | ^\s*\.quad\b | ^\s*[A-Za-z_.$][\w.$]*:(?!:)
         | \b[a-z0-9]+\.(?:zs|zc|ns|nc|cs|cc)\b(?!\s*,\s*r:) | \bload_imm\b | ^\s*li\s

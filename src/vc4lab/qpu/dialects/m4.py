@@ -1,10 +1,11 @@
-"""The part of the macro processor m4 that QPU sources use: define, include, eval, ifelse.
+"""The part of the macro processor m4 that QPU sources use: define, include, eval, ifelse, ifdef.
 
 Quotes are ` and ', comments go from # to the end of the line. Source: POSIX, m4.
 """
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from typing import Final
@@ -14,6 +15,11 @@ from vc4lab.qpu.text.syntax import MAX_SOURCE, AssemblyError, SourceError
 
 MAX_EXPANSIONS: Final = 200_000
 _TOKEN: Final = re.compile(r"(?P<name>[A-Za-z_]\w*)|(?P<comment>#[^\n]*)|(?P<other>.)", re.DOTALL)
+_COMPARED: Final = re.compile(r"(.*?[^<>=!])(>=|<=|==|!=|<(?!<)|>(?!>))([^<>=!]*)")
+_COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
+    ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
+    ">": operator.gt,
+}  # fmt: skip
 _PARAMETER: Final = re.compile(r"\$([0-9#*@])")
 
 
@@ -26,6 +32,8 @@ class M4:
         self.count = 0
         self.size = 0
         self.line = 1
+        self.quotes = "`'"
+        """The characters that open and close a quote; "": there are none."""
 
     def expand(self, text: str) -> list[tuple[str, int]]:
         """The lines of the expanded text, each with the line of the source it is from."""
@@ -80,7 +88,7 @@ class M4:
 
     def _next(self, source: str, at: int) -> tuple[str | None, int]:
         """The text up to `after`, None for a name."""
-        if source[at] == "`":
+        if source[at] in self.quotes[:1]:
             end = self._quote_end(source, at)
             return source[at + 1 : end], end + 1
         match = _TOKEN.match(source, at)
@@ -92,13 +100,13 @@ class M4:
     def _quote_end(self, source: str, at: int) -> int:
         depth = 0
         for index in range(at, len(source)):
-            if source[index] == "`":
+            if source[index] == self.quotes[0]:
                 depth += 1
-            elif source[index] == "'":
+            elif source[index] == self.quotes[1]:
                 depth -= 1
                 if not depth:
                     return index
-        raise self.fail("a quote (`) is never closed")
+        raise self.fail(f"a quote ({self.quotes[0]}) is never closed")
 
     def _arguments(self, source: str, at: int) -> tuple[list[str], int]:
         """Arguments in parentheses, expanded, and where the text goes on."""
@@ -112,7 +120,7 @@ class M4:
                 index += 1
                 continue
             fresh = False
-            if character == "`":
+            if character in self.quotes[:1]:
                 end = self._quote_end(source, index)
                 current.append(source[index : end + 1])
                 index = end + 1
@@ -206,6 +214,10 @@ class M4:
 
     def eval(self, arguments: list[str]) -> str:
         text = arguments[0].replace("\n", " ")
+        compared = _COMPARED.fullmatch(text)
+        if compared is not None:
+            left, right = (int(self.eval([compared[n]])) for n in (1, 3))
+            return str(int(_COMPARISONS[compared[2]](left, right)))
         try:
             value = evaluate(text, {})
         except ExpressionError as error:
@@ -222,6 +234,21 @@ class M4:
             arguments = arguments[3:]
         return arguments[0] if arguments else ""
 
+    def ifdef(self, arguments: list[str]) -> str:
+        ways = (*arguments[1:], "", "")
+        return ways[0 if arguments[0] in self.macros else 1]
+
+    def changequote(self, arguments: list[str]) -> str:
+        quotes = [one.strip() for one in arguments] if any(arguments) or len(arguments) > 1 else ["`", "'"]
+        joined = "".join(quotes)
+        if len(quotes) != 2 or len(joined) not in (0, 2) or len(set(joined)) != len(joined):
+            raise self.fail("changequote takes two characters, or nothing in their place")
+        self.quotes = joined
+        return ""
+
+    def exit(self, arguments: list[str]) -> str:
+        raise self.fail(f"m4exit({arguments[0]})")
+
 
 _BUILTINS: Final[dict[str, Callable[[M4, list[str]], str]]] = {
     "define": M4.define,
@@ -229,6 +256,10 @@ _BUILTINS: Final[dict[str, Callable[[M4, list[str]], str]]] = {
     "include": M4.including,
     "eval": M4.eval,
     "ifelse": M4.ifelse,
+    "ifdef": M4.ifdef,
+    "changequote": M4.changequote,
+    "errprint": lambda _m4, _arguments: "",
+    "m4exit": M4.exit,
     "incr": lambda m4, arguments: m4.eval([f"{arguments[0]} + 1"]),
     "decr": lambda m4, arguments: m4.eval([f"{arguments[0]} - 1"]),
 }
