@@ -18,13 +18,14 @@ from vc4lab.cli.timing_options import CHIP
 from vc4lab.files import why, write_file
 
 if TYPE_CHECKING:
-    from vc4lab.kernels.trial import Trial
+    from vc4lab.kernels.trial import Measured, Trial
     from vc4lab.qpu.optimise.optimise import Optimised
     from vc4lab.qpu.text.assembly import Assembly
 
 TEXT = (".qasm", ".asm", ".txt", "")
 """Names of outputs that get text."""
 MOST_NOTES = 8
+NOT_SAME = "the new program would not do the same, so nothing is written"
 
 
 def opt(
@@ -67,30 +68,43 @@ def opt(
     or an interface in the source, they are timed as well, and the quicker one is written.
     """
     from vc4lab.kernels.trial import Trial
-    from vc4lab.qpu.optimise.optimise import TooLarge, optimise
 
     shown = "<stdin>" if file == "-" else file
     assembly = assembly_of(file, dialect, include, symbol)
     start = _start(assembly, entry, shown)
+    text = "" if symbol or file == "-" or _is_words(file) else source_text(file)
+    trial = Trial(memory or (), uniforms or (), qpus, text, chip or CHIP, board or "")
+    candidates = _candidates(assembly, start, shown, several=check and trial.is_possible)
+    _print_notes(assembly, candidates[0], shown)
+    found = _chosen(assembly, candidates, start, shown, trial) if check else candidates[0]
+    if found is None:
+        _write(assembly, set(range(len(assembly.words))), output, name, shown, text)
+    else:
+        _write(_assembly(assembly, found), set(found.moved.values()), output, name, shown, text)
+
+
+def _candidates(assembly: Assembly, start: int, shown: str, several: bool) -> list[Optimised]:
+    """Rearranged programs. several: in each style, for the timing model to choose from."""
+    from vc4lab.qpu.optimise.dependences import STYLES
+    from vc4lab.qpu.optimise.optimise import TooLarge, optimise
+
     labels = {address // 8 for address in assembly.labels.values() if not address % 8}
     exported = {assembly.labels[label] // 8 for label in assembly.exported if label in assembly.labels}
     try:
-        found = optimise(assembly.words, {start, *exported}, labels, assembly.raw)
+        found = [
+            optimise(assembly.words, {start, *exported}, labels, assembly.raw, style)
+            for style in STYLES[: None if several else 1]
+        ]
     except TooLarge as error:
         raise failed(f"{shown}: {error}") from None
+    return list({one.words: one for one in reversed(found)}.values())[::-1]
+
+
+def _print_notes(assembly: Assembly, found: Optimised, shown: str) -> None:
     for index, text in found.notes[:MOST_NOTES]:
         typer.echo(f"{shown}: {_place(assembly, index)}{text}", err=True)
     if len(found.notes) > MOST_NOTES:
         typer.echo(f"{shown}: … and {len(found.notes) - MOST_NOTES} more blocks left", err=True)
-    text = "" if symbol or file == "-" or _is_words(file) else source_text(file)
-    trial = Trial(memory or (), uniforms or (), qpus, text, chip or CHIP, board or "")
-    if _is_kept(assembly, found, start, shown, trial, check):
-        moved = {index: index for index in {*labels, start, *exported}}
-        result = assembly
-    else:
-        moved = found.moved
-        result = _assembly(assembly, found)
-    _write(result, moved, output, name, shown, text)
 
 
 def _start(assembly: Assembly, entry: str | None, shown: str) -> int:
@@ -114,30 +128,32 @@ def _place(assembly: Assembly, index: int) -> str:
     return f"line {line}: " if line else f"instruction {index}: "
 
 
-def _is_kept(assembly: Assembly, found: Optimised, start: int, shown: str, trial: Trial, check: bool) -> bool:
-    """Whether the old program is as good. Ends the command if the new one does something else."""
-    before, after = len(assembly.words), len(found.words)
-    summary = f"{shown}: {before} instructions before, {after} after"
-    if tuple(assembly.words) == tuple(found.words):
-        typer.echo(f"{shown}: nothing to gain in its {before} instructions", err=True)
-        return True
-    clocks = executed = None
-    if check:
-        executed = _checked(assembly, found, start, shown)
-        clocks = _measured(assembly, found, start, shown, trial)
-    if executed is not None and executed[0]:
-        summary += f"; executed on random inputs: {executed[0]} before, {executed[1]} after"
+def _chosen(
+    assembly: Assembly, candidates: Sequence[Optimised], start: int, shown: str, trial: Trial
+) -> Optimised | None:
+    """The quickest of some programs, checked; None: the old one is as good. Ends the command if one
+    does something else.
+    """
+    found, clocks = _quickest(assembly, candidates, start, shown, trial)
+    if assembly.words == found.words:
+        typer.echo(f"{shown}: nothing to gain in its {len(found.words)} instructions", err=True)
+        return None
+    before, after = _checked(assembly, found, start, shown)
+    summary = f"{shown}: {len(assembly.words)} instructions before, {len(found.words)} after"
+    if before:
+        summary += f"; executed on random inputs: {before} before, {after} after"
     typer.echo(summary, err=True)
     if clocks is not None:
-        typer.echo(f"{shown}: {clocks[0]} clocks before, {clocks[1]} after ({trial.chip})", err=True)
-    slower = clocks[1] > clocks[0] if clocks is not None else bool(executed and executed[1] > executed[0])
-    if slower:
+        before, after = clocks
+        typer.echo(f"{shown}: {before} clocks before, {after} after ({trial.chip})", err=True)
+    if after > before:
         typer.echo(f"{shown}: the program as it was is quicker, and is kept", err=True)
-    return slower
+        return None
+    return found
 
 
-def _checked(assembly: Assembly, found: Optimised, start: int, shown: str) -> tuple[int, int] | None:
-    """Instructions that both executed on random inputs; None if it cannot be run on such."""
+def _checked(assembly: Assembly, found: Optimised, start: int, shown: str) -> tuple[int, int]:
+    """Instructions that both executed on random inputs, in those runs that came to the end."""
     from vc4lab.qpu.optimise.checking import check
     from vc4lab.qpu.run.environment import Unsupported
 
@@ -146,10 +162,7 @@ def _checked(assembly: Assembly, found: Optimised, start: int, shown: str) -> tu
     except Unsupported as error:
         raise failed(f"{shown}: not checked, so nothing is written (--no-check would): {error}") from None
     if checked.difference is not None:
-        raise failed(
-            f"{shown}: the new program would not do the same, so nothing is written: {checked.difference}",
-            ExitCode.ERRORS,
-        )
+        raise failed(f"{shown}: {NOT_SAME}: {checked.difference}", ExitCode.ERRORS)
     typer.echo(
         f"{shown}: the same accesses in the same order on {checked.runs} random inputs"
         f" ({checked.ended} to the program's end)",
@@ -158,34 +171,51 @@ def _checked(assembly: Assembly, found: Optimised, start: int, shown: str) -> tu
     return checked.before, checked.after
 
 
-def _measured(
-    assembly: Assembly, found: Optimised, start: int, shown: str, trial: Trial
-) -> tuple[int, int] | None:
-    """Clocks of both; None if there are no inputs to time them with."""
+def _quickest(
+    assembly: Assembly, candidates: Sequence[Optimised], start: int, shown: str, trial: Trial
+) -> tuple[Optimised, tuple[int, int] | None]:
+    """The program with the fewest clocks, and the old one's clocks and its; the first one and None if
+    there is nothing to time them with.
+    """
     from vc4lab.kernels.trial import NoTrial
 
     if not trial.is_possible:
         typer.echo(f"{shown}: not timed: give its memory and uniforms with -m and -u as for run", err=True)
-        return None
+        return candidates[0], None
     try:
         before = trial.run(assembly.words, start, assembly.raw)
     except NoTrial as error:
         typer.echo(f"{shown}: not timed: {error}", err=True)
-        return None
+        return candidates[0], None
     except OSError as error:
         raise failed(f"{error.filename}: {why(error)}") from None
     except ValueError as error:
         raise failed(str(error)) from None
+    measured = [
+        (_measured(assembly, found, before, start, shown, trial).clocks, number)
+        for number, found in enumerate(candidates)
+    ]
+    clocks, number = min(measured)
+    return candidates[number], (before.clocks, clocks)
+
+
+def _measured(
+    assembly: Assembly, found: Optimised, before: Measured, start: int, shown: str, trial: Trial
+) -> Measured:
+    """A new program's run, or the end of the command if it leaves something else than the old one's."""
+    from vc4lab.kernels.trial import NoTrial
+
     raw = {found.moved[index] for index in assembly.raw}
     try:
         after = trial.run(found.words, found.moved[start], raw)
     except NoTrial as error:
-        raise failed(
-            f"{shown}: the new program does not end well, so nothing is written: {error}", ExitCode.ERRORS
-        ) from None
+        raise failed(f"{shown}: {NOT_SAME}: it does not end: {error}", ExitCode.ERRORS) from None
     if before.memory != after.memory:
-        raise failed(f"{shown}: the new program leaves other memory, so nothing is written", ExitCode.ERRORS)
-    return before.clocks, after.clocks
+        raise failed(f"{shown}: {NOT_SAME}: it leaves other memory", ExitCode.ERRORS)
+    new_errors = ", ".join(sorted(after.errors - before.errors))
+    if new_errors:
+        raise failed(f"{shown}: {NOT_SAME}: it breaks {new_errors}", ExitCode.ERRORS)
+    return after
 
 
 def _assembly(old: Assembly, found: Optimised) -> Assembly:
@@ -217,14 +247,14 @@ def _line(old: Assembly, sources: Sequence[int]) -> tuple[int, str]:
 
 
 def _write(
-    assembly: Assembly, moved: dict[int, int], output: Path | None, name: str | None, shown: str, text: str
+    assembly: Assembly, starts: set[int], output: Path | None, name: str | None, shown: str, text: str
 ) -> None:
+    """Write a program. starts: instructions that labels may name; text: the old one's source."""
     from vc4lab.kernels.trial import interface_of
     from vc4lab.qpu.dialects.blocks import program_text
 
     suffix = output.suffix.lower() if output else ""
     if suffix in TEXT:
-        starts = set(moved.values())
         labels: dict[int, str] = {}
         for label, address in assembly.labels.items():
             if address // 8 in starts and address // 8 < len(assembly.words) and not address % 8:

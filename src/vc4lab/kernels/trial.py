@@ -28,10 +28,11 @@ NUMBER = 96
 
 
 class Measured(NamedTuple):
-    """What a run left: clocks on the chip, and the bytes of all memories."""
+    """What a run left: clocks on the chip, the bytes of all memories, and codes of errors."""
 
     clocks: int
     memory: tuple[bytes, ...]
+    errors: frozenset[str] = frozenset()
 
 
 class NoTrial(Exception):  # noqa: N818 - a fact about the inputs
@@ -90,13 +91,12 @@ class Trial:
             report = experiment.run(self.qpus, self.uniforms)
         if report.completed < report.started:
             raise NoTrial("; ".join(report.waiting) or "it does not end")
-        errors = [str(one) for one in reporter.items if one.severity >= Severity.ERROR]
-        if errors:
-            raise NoTrial(errors[0])
+        errors = frozenset(one.code for one in reporter.items if one.severity >= Severity.ERROR)
         areas = experiment.areas.values()
         return Measured(
             timing.result().clocks,
             tuple(bytes(experiment.memory.read(area.address, area.size)) for area in areas),
+            errors,
         )
 
     def _with_interface(self, words: Sequence[int], interface: Interface) -> Measured:

@@ -17,7 +17,7 @@ from vc4lab.qpu.isa.builder import with_signal
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, LINK_OFFSET, Branch, Instruction
 from vc4lab.qpu.isa.hazards import HAZARDS, PLACEMENTS, Where
 from vc4lab.qpu.isa.operations import Signal
-from vc4lab.qpu.optimise.dependences import WAITS
+from vc4lab.qpu.optimise.dependences import Style
 from vc4lab.qpu.optimise.flow import Flow, Stretch, target_of
 from vc4lab.qpu.optimise.pieces import Piece, piece_of, split
 from vc4lab.qpu.optimise.renaming import Named, renamings
@@ -70,11 +70,11 @@ class Blocks:
     """
 
     def __init__(
-        self, words: Sequence[int], flow: Flow, broken: Collection[int], free: frozenset[str]
+        self, words: Sequence[int], flow: Flow, broken: Collection[int], free: frozenset[str], style: Style
     ) -> None:
         self._words = words
         self._flow = flow
-        self._free = free
+        self._free, self._style = free, style
         sites = Program(tuple(words)).uniform_sites
         parameters = {site.instruction_index for site in sites if site.kind == "texture"}
         self._old: list[Placed] = []
@@ -115,14 +115,16 @@ class Blocks:
         stretch, old = self._flow.stretches[number], self._old[number]
         if stretch.kept:
             return old
-        best, cost = old, _cost(old.words)
+        best, cost = old, _cost(old.words, self._style)
         for renamed in renamings(self._named[number], stretch, self._free):
             for policy in POLICIES:
                 pieces, branch = _pieces(renamed, stretch)
-                found = schedule(pieces, branch, stretch.ends, policy, limits.starts, limits.tails)
+                found = schedule(
+                    pieces, branch, stretch.ends, policy, self._style, limits.starts, limits.tails
+                )
                 if found is None or len(found.words) > len(old.words):
                     continue
-                new = _cost(found.words)
+                new = _cost(found.words, self._style)
                 if new < cost:
                     best, cost = found, new
         if best is not old:
@@ -137,7 +139,7 @@ class Blocks:
             return found
         found.pad(len(old.words))
         falls = stretch.branch is None and stretch.ends is None
-        return old if falls and _cost(found.words) >= _cost(old.words) else found
+        return old if falls and _cost(found.words, self._style) >= _cost(old.words, self._style) else found
 
     def _limits(self, number: int, is_careful: bool) -> Limits:
         """What a block keeps to because of neighbours that are not known."""
@@ -218,7 +220,9 @@ class Blocks:
             else:
                 wanted = limits[number].with_one(starts=dict.fromkeys(numbers, offset + more))
             again = self._scheduled(number, wanted)
-            found.append((_cost(again.words) - _cost(placed.words), number, wanted, again))
+            found.append(
+                (_cost(again.words, self._style) - _cost(placed.words, self._style), number, wanted, again)
+            )
         if not found:
             return False
         _, number, limits[number], done[number] = min(found, key=lambda one: one[:2])
@@ -240,21 +244,22 @@ def _pieces(named: Sequence[Named], stretch: Stretch) -> tuple[list[Piece], Piec
     return [one for one in pieces if one is not branch], branch
 
 
-def _cost(words: Sequence[int]) -> int:
-    """About how many instructions' time a block takes: its own, and waits that the chip fills."""
+def _cost(words: Sequence[int], style: Style) -> int:
+    """About how many instructions' time a block takes: its own, and waits that the chip fills. What is
+    waited for without having been asked for was asked for by the block before.
+    """
     time = 0
-    asked: dict[Kind, list[int]] = {}
+    asked: dict[Kind, list[int]] = {consumer: [0] * style.crosses for _, consumer, _ in style.waits}
     for word in words:
         kinds = accesses(word).kinds
         time += 1
-        for producer, consumer, distance in WAITS:
-            if kinds & consumer and asked.get(consumer):
+        for producer, consumer, distance in style.waits:
+            if kinds & consumer and asked[consumer]:
                 time = max(time, asked[consumer].pop(0) + distance)
             if kinds & producer:
-                queue = asked.setdefault(consumer, [])
                 if producer != Kind.TMU_WRITE:
-                    queue.clear()
-                queue.append(time)
+                    asked[consumer].clear()
+                asked[consumer].append(time)
     return time
 
 

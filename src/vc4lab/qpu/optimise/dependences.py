@@ -7,18 +7,48 @@ distance longer than a register's own is from the table of hazards.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from vc4lab.qpu.isa.accesses import Accesses, Kind
 from vc4lab.qpu.isa.hazards import HAZARDS
 from vc4lab.qpu.optimise.pieces import Order, Piece
 
-WAITS: Final = (
-    (Kind.TMU_WRITE, Kind.TMU_LOAD, 12),
-    (Kind.VPM_SETUP, Kind.VPM_READ, 3),
-    (Kind.DMA_START, Kind.VPM_WAIT, 16),
-)
+Waits = tuple[tuple[Kind, Kind, int], ...]
 """(producer, consumer, instructions): what the chip waits for by itself, and is better filled."""
+
+
+class Style(NamedTuple):
+    """How long results are expected to take.
+
+    Attributes
+    ----------
+    name
+        For messages.
+    waits
+        Between a request and what waits for it.
+    crosses
+        Whether the block before counts: what it asked for is expected to take as long.
+    """
+
+    name: str
+    waits: Waits
+    crosses: bool
+
+
+def _waits(tmu: int, dma: int) -> Waits:
+    return (
+        (Kind.TMU_WRITE, Kind.TMU_LOAD, tmu),
+        (Kind.VPM_SETUP, Kind.VPM_READ, 3),
+        (Kind.DMA_START, Kind.VPM_WAIT, dma),
+    )
+
+
+STYLES: Final = (
+    Style("memory far away", _waits(12, 32), True),
+    Style("memory near", _waits(9, 16), False),
+    Style("nothing waits", _waits(1, 1), False),
+)
+"""Which of them is the best depends on what else uses the memory."""
 _ORDERS: Final = tuple(member for member in Order if member != Order.ALL)
 
 
@@ -32,19 +62,28 @@ def hazard_distance(before: Accesses, after: Accesses) -> int:
     return found
 
 
-def wait_after(before: Accesses, after: Accesses) -> int:
+def wait_after(style: Style, before: Accesses, after: Accesses) -> int:
     """For how many instructions other work is better than the second of two."""
     return max(
         (
             distance
-            for producer, consumer, distance in WAITS
+            for producer, consumer, distance in style.waits
             if before.kinds & producer and after.kinds & consumer
         ),
         default=0,
     )
 
 
-def connect(pieces: Sequence[Piece]) -> None:
+def wait_before(style: Style, after: Accesses) -> int:
+    """For how many instructions other work is better than one that waits for what a block before has
+    asked for.
+    """
+    if not style.crosses:
+        return 0
+    return max((distance for _, consumer, distance in style.waits if after.kinds & consumer), default=0)
+
+
+def connect(pieces: Sequence[Piece], style: Style) -> None:
     """Set `next`, `waiting` and `height` of all pieces of a block; they are in a valid order."""
     writer: dict[str, Piece] = {}
     readers: dict[str, list[Piece]] = {}
@@ -79,7 +118,7 @@ def connect(pieces: Sequence[Piece]) -> None:
             distance = max(distance, hazard_distance(other.touched, piece.touched))
             other.next.append((piece, distance))
         piece.waiting = len(before)
-    set_heights(pieces)
+    set_heights(pieces, style)
 
 
 def _need(before: dict[Piece, int], other: Piece, distance: int) -> None:
@@ -94,12 +133,12 @@ def _keep_names(piece: Piece, writer: dict[str, Piece], readers: dict[str, list[
         readers.setdefault(name, []).append(piece)
 
 
-def set_heights(pieces: Iterable[Piece]) -> None:
+def set_heights(pieces: Iterable[Piece], style: Style) -> None:
     """How many instructions at least come after each piece begins."""
     for piece in reversed(list(pieces)):
         piece.height = max(
             (
-                after.height + max(distance, wait_after(piece.touched, after.touched))
+                after.height + max(distance, wait_after(style, piece.touched, after.touched))
                 for after, distance in piece.next
             ),
             default=0,

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from vc4lab.qpu.optimise.blocks import Blocks
+from vc4lab.qpu.optimise.dependences import STYLES, Style
 from vc4lab.qpu.optimise.flow import Flow, flow_of
 from vc4lab.qpu.optimise.pieces import piece_of
 from vc4lab.qpu.text.lint import lint, pairs, parts
@@ -55,16 +56,18 @@ def optimise(
     entries: Collection[int] = (),
     labels: Collection[int] = (),
     raw: Collection[int] = (),
+    style: Style = STYLES[0],
 ) -> Optimised:
     """Rearrange a program. entries: instructions that may be entered from outside; labels: by branches
-    to addresses that the program computes; raw: words that are data. Raises TooLarge.
+    to addresses that the program computes; raw: words that are data; style: how long memory takes.
+    Raises TooLarge.
     """
     if len(words) > MOST_WORDS:
         raise TooLarge(f"{len(words)} instructions; at most {MOST_WORDS} are optimised")
     if not words:
         return Optimised((), (), {0: 0}, ())
     flow = flow_of(words, entries, labels, raw)
-    blocks = Blocks(words, flow, _broken(words, raw), _unused(words, raw))
+    blocks = Blocks(words, flow, _broken(words, raw), _unused(words, raw), style)
     for is_careful in (False, True):
         found = blocks.arranged(is_careful)
         if found is not None:

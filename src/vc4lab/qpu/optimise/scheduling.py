@@ -14,7 +14,7 @@ from vc4lab.qpu.isa.builder import NOP
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, END_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import PAIRINGS
 from vc4lab.qpu.machine.output import end
-from vc4lab.qpu.optimise.dependences import connect, set_heights, wait_after
+from vc4lab.qpu.optimise.dependences import Style, connect, set_heights, wait_after, wait_before
 from vc4lab.qpu.optimise.pairs import together
 from vc4lab.qpu.optimise.pieces import Order, Piece
 
@@ -53,6 +53,7 @@ def schedule(
     branch: Piece | None,
     ends_at: int | None,
     policy: Policy,
+    style: Style,
     starts: Mapping[int, int],
     tails: Mapping[int, int],
 ) -> Placed | None:
@@ -65,13 +66,13 @@ def schedule(
     chain = [*pieces]
     if branch is not None:
         chain = sorted([*pieces, branch], key=lambda one: one.number)
-    connect(chain)
+    connect(chain, style)
     if branch is not None:
-        _bind(branch, chain)
+        _bind(branch, chain, style)
     for piece in pieces:
         piece.first = starts.get(piece.number, 0)
         piece.height = max(piece.height, tails.get(piece.number, 0))
-    placed, at = _fill(pieces, branch, policy)
+    placed, at = _fill(pieces, branch, policy, style)
     placed.pad(max((at[one] + 1 + tails.get(one.number, 0) for one in pieces), default=0))
     if branch is not None:
         return _with_branch(placed, branch, at, pieces)
@@ -80,7 +81,7 @@ def schedule(
     return placed
 
 
-def _bind(branch: Piece, chain: Sequence[Piece]) -> None:
+def _bind(branch: Piece, chain: Sequence[Piece], style: Style) -> None:
     """What waits for the branch waits for all that it needs, too; the branch itself is no piece that
     is placed.
     """
@@ -97,15 +98,17 @@ def _bind(branch: Piece, chain: Sequence[Piece]) -> None:
     branch.height = BRANCH_DELAY_SLOTS + 1
     kept = branch.next
     branch.next = []
-    set_heights(piece for piece in chain if piece is not branch)
+    set_heights((piece for piece in chain if piece is not branch), style)
     branch.next = kept
 
 
-def _fill(pieces: Sequence[Piece], branch: Piece | None, policy: Policy) -> tuple[Placed, dict[Piece, int]]:
+def _fill(
+    pieces: Sequence[Piece], branch: Piece | None, policy: Policy, style: Style
+) -> tuple[Placed, dict[Piece, int]]:
     """Instructions without the branch, and where each piece is."""
     placed = Placed([], [], [])
     at: dict[Piece, int] = {}
-    soft: dict[Piece, int] = {}
+    soft = {piece: wait_before(style, piece.touched) for piece in pieces}
     ready = [piece for piece in pieces if not piece.waiting]
     now = 0
     while len(at) < len(pieces):
@@ -125,7 +128,7 @@ def _fill(pieces: Sequence[Piece], branch: Piece | None, policy: Policy) -> tupl
                 if joined is not None:
                     word = joined
                     taken.append(piece)
-                    _commit(piece, now, ready, soft, branch)
+                    _commit(piece, now, ready, soft, branch, style)
                     at[piece] = now
                     break
             else:
@@ -137,14 +140,16 @@ def _fill(pieces: Sequence[Piece], branch: Piece | None, policy: Policy) -> tupl
     return placed, at
 
 
-def _commit(piece: Piece, now: int, ready: list[Piece], soft: dict[Piece, int], branch: Piece | None) -> None:
+def _commit(
+    piece: Piece, now: int, ready: list[Piece], soft: dict[Piece, int], branch: Piece | None, style: Style
+) -> None:
     ready.remove(piece)
     for after, distance in piece.next:
         if after is branch:
             continue
         after.waiting -= 1
         after.first = max(after.first, now + distance)
-        wait = wait_after(piece.touched, after.touched)
+        wait = wait_after(style, piece.touched, after.touched)
         if wait:
             soft[after] = max(soft.get(after, 0), now + wait)
         if not after.waiting:
