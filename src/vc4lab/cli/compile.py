@@ -160,9 +160,9 @@ def _programs(
     loaded: list[LoadedShader], stage: StageName | None, flags: Flags, timed: tuple[Chip, str] | None
 ) -> list[Listed]:
     """The programs to list, or the end of the command."""
-    from vc4lab.qpu.machine.code import TooComplex
     from vc4lab.driver.compiler.tgsi.program import TgsiError
     from vc4lab.driver.shader_clocks import NotTimed
+    from vc4lab.qpu.machine.code import TooComplex
 
     found: list[Listed] = []
     for one in loaded:
