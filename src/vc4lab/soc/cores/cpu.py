@@ -441,4 +441,8 @@ class Cpu(StrictCore):
 
     def translate(self, address: int) -> int | None:
         """The physical address of a virtual one as the core sees it now, None if none is."""
-        return self.calls.translate(address, self._unicorn.UC_PROT_READ)
+        before = self.alignment.enter()  # the engine fills its TLB by functions that look at it
+        try:
+            return self.calls.translate(address, self._unicorn.UC_PROT_READ)
+        finally:
+            self.alignment.leave(before)

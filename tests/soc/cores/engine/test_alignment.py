@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 from pathlib import Path
 
 import pytest
 
 from vc4lab.soc.board_unknowns import DEFAULT_UNKNOWNS
+from vc4lab.soc.cores.engine import alignment
 from vc4lab.soc.machine import Machine, Stop
 
 IMAGES = {"zero": "kernel.img", "pi2": "kernel7.img", "pi3": "kernel8.img"}
@@ -295,3 +297,17 @@ def test_a_forgiving_machine_beside_another(tmp_path):
     for forgiving in (True, False, True, False):
         machine = _run(tmp_path, "pi2", _arm(1, word), forgiving=forgiving)
         assert _faulted(machine) != forgiving
+
+
+def test_what_is_known_of_a_core_goes_with_its_machine(boot):
+    """The engine's functions look at the core that ran last in a thread; it may be no more."""
+    first = boot("svc")
+    first.run(seconds=0.001)
+    place = alignment._running_words.tolist().index(first.cpu.alignment.address)
+    second = boot("svc")
+    second.cpu.translate(0x8000)
+    assert alignment._running_words[place] == first.cpu.alignment.address, "the first one goes on"
+    del first
+    gc.collect()
+    assert alignment._running_words[place] == 0
+    second.cpu.translate(0x8000)

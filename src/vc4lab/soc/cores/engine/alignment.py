@@ -16,6 +16,7 @@ ldr rotates the word that it is in.
 from __future__ import annotations
 
 import threading
+import weakref
 from functools import cache
 from threading import get_ident
 from typing import Any
@@ -96,6 +97,13 @@ def _free_slot() -> int:
     return _slots.pop(gone)
 
 
+def _forget(address: int) -> None:
+    """No thread finds a `CoreAlignment` that is no more."""
+    for slot in range(THREADS):
+        if _running_words[2 * slot + 1] == address:
+            _running_words[2 * slot + 1] = 0
+
+
 class Alignment:
     """Checks the accesses of one core; nothing without `checks`."""
 
@@ -103,20 +111,28 @@ class Alignment:
         self._state = CoreAlignment()
         self._nowhere = Running()
         self._address: int = self._state.address
+        weakref.finalize(self, _forget, self._address).atexit = False
         self.works = checks and _installed()
         """Whether it checks: the engine can be made to, or every access works."""
         if not self.works:
             self._state.regimes = bytes((NOTHING,)) * REGIMES
 
-    def enter(self) -> None:
-        """The core is about to run, in this thread."""
+    def enter(self) -> int:
+        """The core is about to run, in this thread; what to `leave` it with."""
         if not self.works and not _kept:
-            return
+            return 0
         thread = get_ident()
         slot = _slots.get(thread)
         if slot is None:
             slot = _new_slot(thread)
+        before = _running_words[2 * slot + 1]
         _running_words[2 * slot + 1] = self._address
+        return before
+
+    def leave(self, before: int) -> None:
+        """The core that ran before `enter` goes on, in the same thread."""
+        if self.works or _kept:
+            _running_words[2 * _slots[get_ident()] + 1] = before
 
     @property
     def address(self) -> int:
