@@ -202,3 +202,20 @@ def test_a_program_is_compared_with_flags_shaders_and_words(tmp_path: Path) -> N
         assert RUN.invoke(APP, [str(CEL), "--compare", wrong]).exit_code == ExitCode.BAD_INPUT
     vertex = SHADERS / "ints.jellyfish.2.vert.tgsi"
     assert "no fragment program" in RUN.invoke(APP, [str(CEL), "--compare", str(vertex)]).output
+
+
+def test_a_page_has_each_line_in_the_colour_of_its_instructions(tmp_path: Path) -> None:
+    run(CEL, "--html", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<script" not in page
+    assert "ints.shading-cel.1.frag.tgsi: fragment program, " in page
+    row = r'<div style="(?:background:(hsl\([^)]*\));)?white-space:pre;padding:0 .4rem">([^<]*)</div>'
+    rows = re.findall(row, page)
+    source = CEL.read_text().splitlines()
+    assert len(rows) > len(source) + 50
+    colours = {int(text[:4]): colour for colour, text in rows[: len(source)]}
+    for colour, text in rows[len(source) :]:
+        lines = re.search(r" {2,}([\d,]+)$", text)
+        assert colour == (colours[int(lines[1].split(",")[-1])] if lines else "")
+    assert len({colour for colour in colours.values() if colour}) > 20
+    assert RUN.invoke(APP, [str(CEL), "--html", str(tmp_path)]).exit_code == ExitCode.OUTPUT

@@ -10,10 +10,10 @@ import typer
 
 from vc4lab.cli.asm import FormatOption, NameOption, write_assembly
 from vc4lab.cli.compile_programs import Flags, Listed, StageName, need_some, programs_of
-from vc4lab.cli.exit_codes import failed
+from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.options import FILE
 from vc4lab.cli.timing_options import BoardOption, ChipOption, only_with_timing, timer_of
-from vc4lab.files import read_source, why
+from vc4lab.files import read_source, why, write_file
 
 if TYPE_CHECKING:
     from vc4lab.driver.glsl.load import LoadedShader
@@ -77,6 +77,10 @@ def compile(
     ] = None,
     format_: FormatOption = None,
     name: NameOption = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with source and instructions here.", metavar="F.html", parser=FILE),
+    ] = None,
 ) -> None:
     """Compile a shader for the QPU and list its program beside its source, and its uniforms.
 
@@ -104,8 +108,22 @@ def compile(
         for one, other in _pairs(found, _others(compare, loaded, stage, flags, timed, api)):
             text += ["", *comparison(one, other)]
     typer.echo("\n".join(text))
+    if html is not None:
+        _write_page(html, found)
     if output is not None:
         write_assembly(found[0].assembly(), output, format_, name, files[0])
+
+
+def _write_page(path: Path, programs: list[Listed]) -> None:
+    """Write the page of programs. Raises typer.Exit."""
+    from vc4lab.cli.compile_listing import page_part
+    from vc4lab.viewer.shader_page import shader_page
+
+    names = ", ".join(dict.fromkeys(one.name for one in programs))
+    try:
+        write_file(path, shader_page(names, [page_part(one) for one in programs]).encode())
+    except OSError as error:
+        raise failed(f"{path}: {why(error)}", ExitCode.OUTPUT) from None
 
 
 def _chip(chip: str | None, board: str | None) -> tuple[Chip, str]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from vc4lab.cli.compile_programs import Listed
     from vc4lab.driver.compiler.tgsi.program import Program
     from vc4lab.timing.graphics.result import ShaderUse
+    from vc4lab.viewer.shader_page import ShaderPart
 
 LANES = 16
 TEXT = 46
@@ -45,6 +46,26 @@ def listing(program: Listed, explain: bool) -> Iterator[str]:
     yield f"\n# {len(shader.uniforms)} uniforms"
     for number, uniform in enumerate(shader.uniforms):
         yield f"{number:4}  {uniform}"
+
+
+def page_part(program: Listed) -> ShaderPart:
+    """A program as a part of a page."""
+    from vc4lab.driver.shader_clocks import shares
+    from vc4lab.qpu.text.disassembler import disassemble
+    from vc4lab.viewer.shader_page import InstructionRow, ShaderPart
+
+    taken = shares(program.use) if program.use is not None else {}
+    rows = [
+        InstructionRow(
+            disassemble(word, 8 * index).split("  #")[0],
+            program.lines[index],
+            taken[index][0] if taken else None,
+        )
+        for index, word in enumerate(program.words)
+    ]
+    notes = (taken_text(program.use),) if program.use is not None else ()
+    title = f"{program.name}: {program.stage} program, {len(rows)} instructions"
+    return ShaderPart(title, notes, program.source, rows)
 
 
 def taken_text(use: ShaderUse) -> str:
