@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.compile import compile as command
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.mesa.glsl import link
+from vc4lab.mesa.glsl.link import CLIENT
 from vc4lab.qpu.isa.encoding import words_of
 
 SHADERS = Path(__file__).parents[1] / "data" / "tgsi"
@@ -143,6 +145,23 @@ def test_mistakes_are_mesas_with_file_and_line(tmp_path: Path) -> None:
     for text in ("", "{", "void main() {", "\0\0", "#error no\n", "void main() { while (true) ; }"):
         (file,) = files(tmp_path, frag=text)
         assert RUN.invoke(APP, [file]).exit_code in (0, ExitCode.BAD_INPUT), text
+
+
+@mesa
+def test_macros_without_end_end_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = tmp_path / "client.py"
+    text = CLIENT.read_text()
+    client.write_text(text.replace("120, 4 << 30", "120, 1 << 29"))
+    assert client.read_text() != text
+    monkeypatch.setattr(link, "CLIENT", client)
+    macros = "".join(f"#define A{n} A{n - 1} A{n - 1}\n" for n in range(1, 40))
+    shader = (
+        f"precision mediump float;\n#define A0 1.0 +\n{macros}void main() {{ gl_FragColor = vec4(A39 1.0); }}"
+    )
+    (file,) = files(tmp_path, frag=shader)
+    result = RUN.invoke(APP, [file])
+    assert result.exit_code == ExitCode.BAD_INPUT
+    assert "at program 1 of 2: the shader takes too much of it" in result.output
 
 
 @mesa

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import resource
 import sys
 from typing import Any
 
@@ -22,6 +23,8 @@ APIS = {"es": (0x30A0, ES2), "gl": (0x30A2, DESKTOP)}
 VERTEX, FRAGMENT = 0x8B31, 0x8B30
 COMPILED, LINKED, LOG_LENGTH = 0x8B81, 0x8B82, 0x8B84
 COLOUR = 0x4000
+MOST_SECONDS, MOST_BYTES = 120, 4 << 30
+"""Of the processor, and of memory: macros of a shader may unfold without end."""
 STEP = 1 << 10
 """Colours that a component tells apart: fractions that a float holds as they are."""
 
@@ -123,9 +126,11 @@ def link(context: Context, vertex: str, fragment: str) -> dict[str, Any]:
 
 def main(job_path: str, answer_path: str) -> None:
     """Do the job, and answer line by line."""
+    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     with open(job_path, encoding="utf-8") as file:
         job = json.load(file)
-    with open(answer_path, "w", encoding="utf-8") as answer:
+    with open(answer_path, "w", encoding="utf-8", buffering=1) as answer:
         try:
             context = Context(job["api"])
             name = context.call("glGetString", 0x1F02, gives=ctypes.c_char_p)

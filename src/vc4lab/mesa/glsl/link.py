@@ -123,7 +123,8 @@ def _linked(tmp: PrivateTmp, api: str, programs: Sequence[Sources]) -> list[Link
     if not connections:
         raise NoMesa(f"GL-011: this OpenGL ({rows[0]['mesa']}) has no driver virpipe. {CURE}")
     if len(rows) <= len(programs):
-        raise NoMesa(f"Mesa's process ended with code {code} at program {len(rows)} of {len(programs)}")
+        place = f"at program {len(rows)} of {len(programs)}"
+        raise NoMesa(f"Mesa's process ended with code {code} {place}: the shader takes too much of it")
     return [_result(row, shaders.programs.get(n, {}), rows[0]["mesa"]) for n, row in enumerate(rows[1:])]
 
 
