@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from vc4lab.debug.frame.capture import Capture, CapturedFrame
     from vc4lab.debug.frame.index import FrameJob
+    from vc4lab.debug.frame.runs import FrameRuns
     from vc4lab.v3d.tmu.texture_state import TextureKind
 
 MOST_FRAMES_BACK = 32
@@ -88,22 +88,19 @@ def _texel(value: float, size: int, wrap: Wrap) -> int:
     return min(max(math.floor(value * size), 0), size - 1)
 
 
-def maker_of(
-    capture: Capture, frame: CapturedFrame, job: FrameJob, address: int
-) -> tuple[CapturedFrame, FrameJob] | None:
+def maker_of(frame: FrameRuns, job: FrameJob, address: int) -> tuple[FrameRuns, FrameJob] | None:
     """The last job before a job whose colour surface begins at an address. Raises CaptureError."""
     found = maker_in(frame, job.number, address)
     if found is not None:
         return frame, found
-    place = capture.frames.index(frame)
-    for earlier in reversed(capture.frames[max(place - MOST_FRAMES_BACK, 0) : place]):
+    for earlier in reversed(frame.before[-MOST_FRAMES_BACK:]):
         found = maker_in(earlier, len(earlier.jobs) + 1, address)
         if found is not None:
             return earlier, found
     return None
 
 
-def maker_in(frame: CapturedFrame, before: int, address: int) -> FrameJob | None:
+def maker_in(frame: FrameRuns, before: int, address: int) -> FrameJob | None:
     """The last of a frame's jobs before a number that draws to an address."""
     for one in reversed(frame.jobs[: before - 1]):
         if one.moves(address):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
-    from vc4lab.debug.frame.capture import CapturedFrame
     from vc4lab.debug.frame.index import FrameJob
+    from vc4lab.debug.frame.runs import FrameRuns
     from vc4lab.timing.frames.frame import Frame
     from vc4lab.v3d.state.frame_mode import FrameMode
     from vc4lab.v3d.tiles.collector import Collector
@@ -37,7 +37,7 @@ _PRIMES = (73856093, 19349663, 83492791)
 _HASH = (1 << 31) - 1
 
 
-def overdraw(frame: CapturedFrame, draw: int) -> Numbers:
+def overdraw(frame: FrameRuns, draw: int) -> Numbers:
     """How often each pixel's program has run, up to a draw: shape (height, width)."""
     job = frame.job_of(draw)
     work = _work(frame, job, draw)
@@ -46,7 +46,7 @@ def overdraw(frame: CapturedFrame, draw: int) -> Numbers:
     return np.bincount(places, minlength=width * height).reshape(height, width)
 
 
-def primitive_map(frame: CapturedFrame, draw: int) -> Numbers:
+def primitive_map(frame: FrameRuns, draw: int) -> Numbers:
     """A number for the primitive that passed the depth test last at each pixel; NOTHING: none.
 
     It is the same for a primitive in all tiles. Programs that discard do not count as such.
@@ -60,7 +60,7 @@ def primitive_map(frame: CapturedFrame, draw: int) -> Numbers:
     return found.reshape(height, width)
 
 
-def depth_map(frame: CapturedFrame, draw: int) -> Numbers:
+def depth_map(frame: FrameRuns, draw: int) -> Numbers:
     """Depth (24 bits) at each pixel after a draw; with four samples that of the first one."""
     job = frame.job_of(draw)
     width, height = job.size
@@ -80,7 +80,7 @@ def depth_map(frame: CapturedFrame, draw: int) -> Numbers:
     return found
 
 
-def overlay_picture(frame: CapturedFrame, name: str, draw: int | None = None) -> Image:
+def overlay_picture(frame: FrameRuns, name: str, draw: int | None = None) -> Image:
     """An overlay as a picture; draw: the last that counts, None: all. Raises NoSuchPlace."""
     from PIL import Image
 
@@ -98,7 +98,7 @@ def overlay_picture(frame: CapturedFrame, name: str, draw: int | None = None) ->
     return Image.fromarray(shades)
 
 
-def _work(frame: CapturedFrame, job: FrameJob, draw: int) -> Frame:
+def _work(frame: FrameRuns, job: FrameJob, draw: int) -> Frame:
     """What drawing a job took, up to a draw."""
     with FrameFeed(frame.stage.v3d) as feed:
         frame.stage.run(job.number, keep=draw)

@@ -24,9 +24,9 @@ from vc4lab.v3d.state.tile_context import BlockWork, ListWork
 from vc4lab.v3d.tiles.job import OP_DRAW_PIECES, OP_LOAD, OP_LOAD_FULL, OP_WORDS
 
 if TYPE_CHECKING:
-    from vc4lab.debug.frame.capture import Capture, CapturedFrame
     from vc4lab.debug.frame.copies import TextureSource
     from vc4lab.debug.frame.index import FrameJob
+    from vc4lab.debug.frame.runs import FrameRuns
     from vc4lab.debug.frame.stage import Stage
     from vc4lab.debug.frame.watch import Texel, WatchedBlock
     from vc4lab.v3d.events import DrawWork, FrameWork, ListBinned
@@ -179,7 +179,7 @@ def _segments(lists: bytes) -> list[int]:
     return found
 
 
-def pixel_history(frame: CapturedFrame, x: int, y: int, *, program: bool = False) -> PixelHistory:
+def pixel_history(frame: FrameRuns, x: int, y: int, *, program: bool = False) -> PixelHistory:
     """What happened to a pixel of a frame's picture. Raises NoSuchPlace, CaptureError."""
     job = frame.job
     colour = job.colour
@@ -193,7 +193,7 @@ def pixel_history(frame: CapturedFrame, x: int, y: int, *, program: bool = False
     return history_of(frame, job, x + first_x, y + first_y, program=program)
 
 
-def history_of(frame: CapturedFrame, job: FrameJob, x: int, y: int, *, program: bool = False) -> PixelHistory:
+def history_of(frame: FrameRuns, job: FrameJob, x: int, y: int, *, program: bool = False) -> PixelHistory:
     """What happened in a job to a pixel of its colour surface."""
     is_blue_first = frame.is_blue_first
     tile = _Tile(frame.stage, job, x, y, program=program)
@@ -217,7 +217,7 @@ def history_of(frame: CapturedFrame, job: FrameJob, x: int, y: int, *, program: 
 
 
 def _earlier(
-    frame: CapturedFrame, job: FrameJob, x: int, y: int, loaded: int | None, *, program: bool
+    frame: FrameRuns, job: FrameJob, x: int, y: int, loaded: int | None, *, program: bool
 ) -> PixelHistory | None:
     """What happened to a pixel in the job before that drew what was loaded."""
     maker = None if loaded is None else maker_in(frame, job.number, loaded)
@@ -226,26 +226,24 @@ def _earlier(
     return history_of(frame, maker, x, y, program=program)
 
 
-def followed(
-    capture: Capture, frame: CapturedFrame, history: PixelHistory, source: TextureSource
-) -> PixelHistory | None:
+def followed(frame: FrameRuns, history: PixelHistory, source: TextureSource) -> PixelHistory | None:
     """The history of a texel that a touch of a history sampled; None: no captured job drew it.
 
     Raises CaptureError.
     """
-    found = maker_of(capture, frame, history.job, source.address)
+    found = maker_of(frame, history.job, source.address)
     if found is None:
         return None
     where, job = found
     return history_of(where, job, source.column, source.row) if _has(job, source.column, source.row) else None
 
 
-def loaded_by(capture: Capture, frame: CapturedFrame, history: PixelHistory) -> PixelHistory | None:
+def loaded_by(frame: FrameRuns, history: PixelHistory) -> PixelHistory | None:
     """The history of the pixel in the job of a frame before that drew what was loaded.
 
     None: no captured job did. Raises CaptureError.
     """
-    found = None if history.loaded is None else maker_of(capture, frame, history.job, history.loaded)
+    found = None if history.loaded is None else maker_of(frame, history.job, history.loaded)
     if found is None or not _has(found[1], history.x, history.y):
         return None
     return history_of(*found, history.x, history.y)

@@ -6,15 +6,16 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.debug.frame.pixel import followed, loaded_by
 from vc4lab.debug.frame.places import Position
 from vc4lab.debug.frame.touch import DRAWN, HIDDEN, STENCILLED, UNCOVERED, Touch, state_dict
 from vc4lab.records.states import ConfigurationBits
 from vc4lab.v3d.reference import tlb
 
 if TYPE_CHECKING:
-    from vc4lab.debug.frame.capture import CapturedFrame
     from vc4lab.debug.frame.copies import TextureSource
     from vc4lab.debug.frame.pixel import PixelHistory
+    from vc4lab.debug.frame.runs import FrameRuns
     from vc4lab.debug.frame.watch import PixelState, ProgramStep, Texel
 
 INDENT = "    "
@@ -179,7 +180,7 @@ def _final_text(history: PixelHistory) -> str:
 
 
 def followed_lines(
-    frame: CapturedFrame, history: PixelHistory, *, every: bool = False, left: list[int] | None = None
+    frame: FrameRuns, history: PixelHistory, *, every: bool = False, left: list[int] | None = None
 ) -> Iterator[str]:
     """A history, and after it those of the texels that were drawn with, indented.
 
@@ -194,11 +195,11 @@ def followed_lines(
         one = one.earlier
     first = chain[0]
     if first.loaded is not None and left[0]:
-        made = frame.loaded_by(first)
+        made = loaded_by(frame, first)
         if made is not None:
             left[0] -= 1
             yield f"{INDENT}the tile was loaded from what frame {made.frame} has drawn:"
-            for line in followed_lines(frame.capture.frame(made.frame), made, every=every, left=left):
+            for line in followed_lines(_frame_of(frame, made), made, every=every, left=left):
                 yield INDENT + line
     for part in chain:
         for touch in part.touches:
@@ -206,8 +207,13 @@ def followed_lines(
                 yield from _sources_lines(frame, part, touch, every=every, left=left)
 
 
+def _frame_of(frame: FrameRuns, history: PixelHistory) -> FrameRuns:
+    """The frame of a history that was followed to from a frame."""
+    return next((one for one in reversed(frame.before) if one.number == history.frame), frame)
+
+
 def _sources_lines(
-    frame: CapturedFrame, history: PixelHistory, touch: Touch, *, every: bool, left: list[int]
+    frame: FrameRuns, history: PixelHistory, touch: Touch, *, every: bool, left: list[int]
 ) -> Iterator[str]:
     """The histories of what a touch has sampled: of each texture the request in the middle."""
     textures: dict[int, list[TextureSource]] = {}
@@ -219,14 +225,14 @@ def _sources_lines(
         if not left[0]:
             yield f"{INDENT}(more is not followed)"
             return
-        made = frame.follow(history, source)
+        made = followed(frame, history, source)
         yield f"{INDENT}{touch_name(touch)} sampled {source.text()}" + (
             ":" if made is not None else ", which no captured job has drawn"
         )
         if made is None:
             continue
         left[0] -= 1
-        where = frame.capture.frame(made.frame)
+        where = _frame_of(frame, made)
         for line in followed_lines(where, made, every=every, left=left):
             yield INDENT + line
 

@@ -27,8 +27,8 @@ from vc4lab.v3d.vpm.shader_rows import LANES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vc4lab.debug.frame.capture import CapturedFrame
     from vc4lab.debug.frame.index import FrameDraw
+    from vc4lab.debug.frame.runs import FrameRuns
     from vc4lab.records.shader import GlShader
     from vc4lab.v3d.vertex.shading import VertexStage
 
@@ -130,7 +130,7 @@ class VertexHistory:
         return x / 16, y / 16
 
 
-def vertex_history(frame: CapturedFrame, number: int, index: int) -> VertexHistory:
+def vertex_history(frame: FrameRuns, number: int, index: int) -> VertexHistory:
     """What happened to a vertex of a draw. Raises NoSuchPlace, CaptureError."""
     if not 1 <= number <= len(frame.draws):
         raise NoSuchPlace(f"frame {frame.number} has no draw {number}: it has {len(frame.draws)}")
@@ -161,7 +161,7 @@ MOST_PLACES = 8
 MOST_VERTICES = 1 << 22
 
 
-def _places(frame: CapturedFrame, draw: FrameDraw, index: int) -> tuple[int, ...]:
+def _places(frame: FrameRuns, draw: FrameDraw, index: int) -> tuple[int, ...]:
     """Where a draw uses a vertex."""
     length = min(draw.length, MOST_VERTICES)
     if not draw.index_bits:

@@ -1,0 +1,148 @@
+"""A captured frame: its jobs and draws, its picture after each draw, the state at each."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from vc4lab.debug.frame.places import NoSuchPlace, surface_place
+from vc4lab.debug.frame.stage import Stage
+from vc4lab.jobs.pictures import exchanged, is_blue_first, surface_picture
+from vc4lab.records.control import parse_record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from PIL.Image import Image
+
+    from vc4lab.debug.frame.index import FrameDraw, FrameJob
+    from vc4lab.jobs.model import JobsCapture, JobsFrame, Shown
+    from vc4lab.options import GpuOptions
+    from vc4lab.records.control import Record
+
+
+class FrameRuns:
+    """A frame of a capture; it runs when it is asked for something.
+
+    Attributes
+    ----------
+    source
+        The frame as it was captured.
+    """
+
+    def __init__(
+        self, jobs: JobsCapture, source: JobsFrame, frames: Sequence[FrameRuns], gpu: GpuOptions | None = None
+    ) -> None:
+        self.source, self._capture, self._frames, self._gpu = source, jobs, frames, gpu
+
+    def __repr__(self) -> str:
+        return f"<frame {self.number}>"
+
+    @property
+    def number(self) -> int:
+        """As the front counted it."""
+        return self.source.number
+
+    @property
+    def before(self) -> Sequence[FrameRuns]:
+        """The frames of the capture before it, in order."""
+        return self._frames[: self._frames.index(self)]
+
+    @cached_property
+    def stage(self) -> Stage:
+        """Where it runs. Raises CaptureError."""
+        return Stage(self._capture, self.source, gpu=self._gpu)
+
+    @property
+    def jobs(self) -> Sequence[FrameJob]:
+        """Its jobs, in order."""
+        return self.stage.jobs
+
+    @property
+    def draws(self) -> Sequence[FrameDraw]:
+        """Its draws, in order; draw 1 is the first."""
+        return self.stage.draws
+
+    @cached_property
+    def shown(self) -> Shown | None:
+        """What was on the display; None: no one knows."""
+        return self.stage.shown
+
+    @cached_property
+    def job(self) -> FrameJob:
+        """The job that drew the picture: the last one with the surface that was shown.
+
+        Raises NoSuchPlace.
+        """
+        colours = [one for one in self.jobs if one.colour is not None]
+        shown = [one for one in colours if self._shows(one)]
+        drawing = [one for one in self.jobs if one.draws_colours]
+        found = next((group[-1] for group in (shown, colours, drawing) if group), None)
+        if found is None:
+            raise NoSuchPlace(f"frame {self.number} has no job that draws colours")
+        return found
+
+    def _shows(self, job: FrameJob) -> bool:
+        """Whether what a job draws was shown, as far as it is known."""
+        shown = self.shown
+        return shown is None or (job.colour is not None and surface_place(job.colour, shown) is not None)
+
+    @cached_property
+    def picture(self) -> Image | None:
+        """What the frame has drawn; None: its colours are 64 bits wide, or in full resolution.
+
+        Raises NoSuchPlace.
+        """
+        return self.picture_of(self.job)
+
+    @cached_property
+    def is_blue_first(self) -> bool:
+        """Whether blue is in the lowest byte of its picture's colours."""
+        if self.job.colour is None:
+            return False
+        self.stage.run(self.job.number)
+        image = surface_picture(self.stage.memory, self.job.colour)
+        return image is not None and is_blue_first(image, self.source)
+
+    def picture_of(self, job: FrameJob) -> Image | None:
+        """What a job has drawn."""
+        is_blue_first = self.is_blue_first
+        self.stage.run(job.number)
+        return self._picture(job, is_blue_first)
+
+    def picture_after(self, draw: int) -> Image | None:
+        """The colours that a draw's job has drawn when the draws after it are left out.
+
+        draw: its number; 0 is the picture before any. None: colours are 64 bits wide. Raises
+        NoSuchPlace.
+        """
+        job = self.job_of(draw)
+        is_blue_first = self.is_blue_first
+        self.stage.run(job.number, keep=draw)
+        return self._picture(job, is_blue_first)
+
+    def job_of(self, draw: int) -> FrameJob:
+        """The job with a draw; of 0 the first one that draws colours. Raises NoSuchPlace."""
+        count = len(self.draws)
+        if not 0 <= draw <= count:
+            raise NoSuchPlace(f"frame {self.number} has no draw {draw}: it has {count}")
+        drawing = (one for one in self.jobs if one.colour is not None)
+        job = self.jobs[self.draws[draw - 1].job - 1] if draw else next(drawing, None)
+        if job is None or job.colour is None:
+            text = "stores its samples, not a picture" if job is not None and job.full else "draws no colours"
+            raise NoSuchPlace(f"the job of draw {draw} in frame {self.number} {text}")
+        return job
+
+    def _picture(self, job: FrameJob, is_blue_first: bool) -> Image | None:
+        if job.colour is None:
+            return None
+        image = surface_picture(self.stage.memory, job.colour)
+        return exchanged(image) if image is not None and is_blue_first else image
+
+    def state(self, draw: int) -> list[Record]:
+        """The records of state in force at a draw. Raises NoSuchPlace."""
+        if not 1 <= draw <= len(self.draws):
+            raise NoSuchPlace(f"frame {self.number} has no draw {draw}: it has {len(self.draws)}")
+        one = self.draws[draw - 1]
+        self.stage.run(one.job)
+        return [parse_record(self.stage.memory.read, address) for address, _identity in one.records]
