@@ -5,6 +5,7 @@ Whatever is in them, nothing is written outside of the folder that was named.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
 import tempfile
@@ -13,6 +14,8 @@ from pathlib import Path
 from tests.fuzz.fuzzer import INTERESTING, Fuzzer, Plan, fuzzer, scribble, size_of
 
 from vc4lab.capture.errors import CaptureError
+from vc4lab.debug.frame.capture import Capture
+from vc4lab.debug.frame.places import NoSuchPlace
 from vc4lab.diagnostics import catalogue
 from vc4lab.driver.capture.folder import folder_files, unpack
 from vc4lab.driver.capture.load import open_capture
@@ -146,6 +149,28 @@ class JobCaptureFuzzer(CaptureFuzzer):
             unpack_jobs(capture, unpacked)
         for frame, _ in JobsPlayer(capture).play():
             events_text(frame)
+
+
+@fuzzer
+class LookedIntoFuzzer(JobCaptureFuzzer):
+    """The same with frames that are asked how they came about."""
+
+    name = "frames looked into"
+    quick = 24
+
+    def open(self, path: Path, unpacked: Path | None, *, recompile: bool = False) -> None:
+        """Ask a frame for pictures, a pixel and a vertex. Raises CaptureError."""
+        del unpacked, recompile
+        frame = Capture(open_jobs(path)).frames[-1]
+        for ask in (
+            lambda: frame.picture_after(len(frame.draws)),
+            lambda: frame.pixel(20, 20, program=True),
+            lambda: frame.vertex(1, 1),
+            lambda: frame.overlay("depth"),
+            lambda: frame.overlay("primitives", len(frame.draws)),
+        ):
+            with contextlib.suppress(NoSuchPlace):
+                ask()
 
 
 def _image(picture: object) -> None:
