@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-import typer
-
 from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened, same_image
-from vc4lab.cli.exit_codes import ExitCode, failed
-from vc4lab.cli.job_captures import opened_jobs
+from vc4lab.cli.exit_codes import failed
+from vc4lab.cli.job_captures import opened_jobs, recorded_jobs
 from vc4lab.cli.outputs import say
 
 if TYPE_CHECKING:
@@ -30,34 +28,27 @@ def looked_into(path: Path) -> Iterator[Capture]:
     from vc4lab.debug.frame.places import NoSuchPlace
 
     try:
-        yield Capture(_jobs_of(path))
+        yield Capture(jobs_of(path))
     except CaptureError as error:
         raise bad(error) from None
     except NoSuchPlace as error:
         raise failed(f"{path}: {error}") from None
 
 
-def _jobs_of(path: Path) -> JobsCapture:
+def jobs_of(path: Path) -> JobsCapture:
     """The jobs of a capture of jobs; of recorded jobs and of the command queue as they run.
 
     Raises CaptureError, typer.Exit.
     """
-    if is_capture(path) and has_only_jobs(path):
+    if not is_capture(path):
+        return recorded_jobs(path)
+    if has_only_jobs(path):
         return opened_jobs(path)
-    from vc4lab.cli.messages import reporter_of
     from vc4lab.jobs.model import JobsCapture
     from vc4lab.jobs.recorder import JobsRecorder
 
-    recorder = JobsRecorder(JobsCapture("gl" if is_capture(path) else "drm", path.name), tell=say)
-    reporter = reporter_of()
-    reporter.listeners.append(lambda item: say(str(item)))
-    if is_capture(path):
-        _play_queue(path, recorder)
-    else:
-        from vc4lab.drm.recorded.replay import replay
-
-        if not replay(path, recorder=recorder, reporter=reporter).drawn:
-            raise typer.Exit(ExitCode.BAD_INPUT)
+    recorder = JobsRecorder(JobsCapture("gl", path.name), tell=say)
+    _play_queue(path, recorder)
     recorder.close()
     return recorder.capture
 

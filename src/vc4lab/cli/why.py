@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened
-from vc4lab.cli.exit_codes import failed
-from vc4lab.cli.job_captures import chosen_frames, opened_jobs, recorded_jobs
+from vc4lab.cli.captures import bad
+from vc4lab.cli.inside import jobs_of
+from vc4lab.cli.job_captures import chosen_frames
 from vc4lab.cli.options import FILE, limits
 from vc4lab.cli.outputs import say
 from vc4lab.ranges import PICTURES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from vc4lab.debug.why.report import FrameReports
-    from vc4lab.diagnostics import Reporter
 
 
 def why(
@@ -37,48 +31,22 @@ def why(
     from vc4lab.capture.errors import CaptureError
     from vc4lab.cli.messages import reporter_of
     from vc4lab.debug.why.report import FrameReports
+    from vc4lab.jobs.player import JobsPlayer
 
     reporter = reporter_of()
     reporter.listeners.append(lambda item: say(str(item)))
     reports = FrameReports(typer.echo)
-    of_jobs = not is_capture(capture) or has_only_jobs(capture)
     try:
-        frames = (_of_jobs if of_jobs else _of_commands)(capture, frame, reporter, reports)
-        for number in frames:
-            reports.wanted = frame in (None, number)
+        found = jobs_of(capture)
+        frames = chosen_frames(found, capture, frame)
+        player = JobsPlayer(found, reporter=reporter, on_v3d=reports.listen)
+        for one in found.frames:
+            reports.wanted = one in frames
             if reports.wanted:
-                typer.echo(f"frame {number}")
+                typer.echo(f"frame {one.number}")
+            player.run(one)
+            if one is frames[-1]:
+                break
     except CaptureError as error:
         raise bad(error) from None
     typer.echo(f"{reports.empty} of {reports.frames} frames have no picture")
-
-
-def _of_jobs(path: Path, only: int | None, reporter: Reporter, reports: FrameReports) -> Iterator[int]:
-    """The number of each frame of captured or recorded jobs, before it is run."""
-    from vc4lab.jobs.player import JobsPlayer
-
-    found = opened_jobs(path) if is_capture(path) else recorded_jobs(path)
-    last = chosen_frames(found, path, only)[-1]
-    player = JobsPlayer(found, reporter=reporter, on_v3d=reports.listen)
-    for one in found.frames:
-        yield one.number
-        player.run(one)
-        if one is last:
-            return
-
-
-def _of_commands(path: Path, only: int | None, reporter: Reporter, reports: FrameReports) -> Iterator[int]:
-    """The number of each frame of a captured OpenGL program, before it is drawn."""
-    from vc4lab.driver.capture.player import Player
-
-    found = opened(path)
-    if only is not None and only not in [one.number for one in found.frames]:
-        raise failed(f"{path}: it has no frame {only}")
-    player = Player(found, reporter=reporter)
-    reports.listen(player.screen.runner.v3d)
-    playing = player.play()
-    for one in found.frames:
-        yield one.number
-        next(playing)
-        if one.number == only:
-            return
