@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import pytest
+from tests.mistakes.programs import WRITE_DEPTH
 from tests.support.frames import ARRAY, BACKGROUND, CORNERS, GREEN, RED, Frame, solid, triangle
 from tests.support.jobs import viewport
 
@@ -199,6 +200,24 @@ def test_a_small_picture_may_be_meant_so() -> None:
     frame = watched(width=512, height=512)
     frame.bin(viewport(frame.job, BOTH) + draw(frame, ((5, 5), (5, 9), (9, 9))))
     assert not drawn(frame)
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_frame_may_be_there_for_its_depth(keeps: bool) -> None:
+    frame = watched(width=64, height=64)
+    body = config(BOTH) + frame.nv_shader(WRITE_DEPTH, triangle((20, 4), (4, 60), (60, 60))) + ARRAY
+    start, end, lists = frame.job.binning(viewport(frame.job, BOTH) + body)
+    data = build(114, colour=BACKGROUND, colour_high=BACKGROUND, z=0xFFFFFF)
+    data += build(113, address=frame.surface, width=64, height=64, format=1) + build(115) + build(28)
+    data += build(115) + build(17, address=lists)
+    if keeps:
+        data += build(
+            28, buffer=2, address=frame.job.room(1 << 16), disable_colour_clear=1, disable_zs_clear=1
+        )
+        data += build(115)
+    rendering = frame.job.put(data + build(25))
+    frame.job.run(frame.v3d, (start, end), (rendering, rendering + len(data) + 1))
+    assert drawn(frame) == ([] if keeps else ["DRAW-010"]), frame.reporter.summary()
 
 
 def test_one_cause_is_named_once() -> None:

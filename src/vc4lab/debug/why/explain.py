@@ -70,8 +70,15 @@ def _draws(evidence: Evidence, told: Collection[str]) -> Cause | None:
     group = max(groups, key=lambda one: one.primitives)
     if group.last not in STAGES or (group.work is not None and group.work.pipeline is None):
         return None
+    if group.last is Stage.PROGRAM and _keeps_depth(evidence):
+        return None
     sentence, same = STAGES[group.last]
     return None if same & set(told) else sentence(evidence, group)
+
+
+def _keeps_depth(evidence: Evidence) -> bool:
+    """Whether depth is stored or loaded: then a frame may be there for it alone."""
+    return any(one.buffer != COLOUR for event in evidence.found.tiles for one in event.surfaces)
 
 
 def _stores(evidence: Evidence, told: Collection[str]) -> Cause | None:
