@@ -46,6 +46,7 @@ BASE = {
     "show": [CAPTURE],
     "pixel": [CAPTURE, "20,20"],
     "vertex": [CAPTURE, 1, 0],
+    "why": [CAPTURE],
     "unpack": [CAPTURE, "unpacked"],
     "pack": [CAPTURE, "packed.vc4cap"],
     "linux": ["--initrd", HELLO, "--", "true"],  # which is refused, after all other options
