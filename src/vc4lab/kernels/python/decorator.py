@@ -22,7 +22,7 @@ from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.machine.code import Const, Streamed, TooComplex
 from vc4lab.qpu.machine.fold import fold, keep
 from vc4lab.qpu.machine.output import Scheduled, end
-from vc4lab.qpu.machine.policies import POLICIES, SPARING
+from vc4lab.qpu.machine.policies import POLICIES, SPARING, Policy
 from vc4lab.qpu.machine.schedule import schedule
 from vc4lab.qpu.text.assembly import Assembly
 from vc4lab.qpu.text.disassembler import disassemble
@@ -190,7 +190,7 @@ def _compiled(function: FunctionType, arguments: list[tuple[Argument, type[Any]]
     best: Scheduled | None = None
     size = 0
     for policy, is_sparing in WAYS:
-        if best is not None and (is_sparing or policy in SPARING or size > policy.most):
+        if best is not None and (is_sparing or policy in LAST or size > policy.most):
             continue
         trace = Trace(file, has_pointer, is_sparing)
         try:
@@ -218,9 +218,12 @@ def _compiled(function: FunctionType, arguments: list[tuple[Argument, type[Any]]
     return best
 
 
+IN_FILES = Policy(readers=-1), Policy(readers=-1, in_order=True)
+"""Accumulators are for what needs them: many rotations at a time cannot wait for one."""
+LAST = (*SPARING[:1], *IN_FILES)
 WAYS = (
-    *((policy, False) for policy in (*POLICIES, *SPARING[:1])),
-    *((policy, True) for policy in (POLICIES[0], SPARING[0])),
+    *((policy, False) for policy in (*POLICIES, *LAST)),
+    *((policy, True) for policy in (POLICIES[0], *LAST)),
 )
 """Ways to schedule, and whether few values are kept."""
 

@@ -183,6 +183,13 @@ class Trace:
                 return self._loaded(value.word)
         return value
 
+    def _operands(self, args: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        """Values as operands of one operation: of two constants, one is in a register."""
+        found = [self.operand(one) for one in args]
+        if len(found) == 2 and found[0] != found[1] and all(isinstance(one, Const) for one in found):
+            found[0] = self.code.move(found[0])
+        return tuple(found)
+
     def _loaded(self, word: int) -> Reg:
         """A constant by an instruction of its own."""
         key = "ldi", word
@@ -214,7 +221,7 @@ class Trace:
 
     def make(self, name: str, *args: Operand, wants: Wants = Wants.ANY) -> Reg:
         """An operation without effects; the same one is made once in a block."""
-        args = tuple(self.operand(one) for one in args)
+        args = self._operands(args)
         keeps = self._hoisted or self._own is self.code.block
         if self.loops and keeps and all(map(self._is_invariant, args)):
             return self._before_loops(name, args, wants)
@@ -252,7 +259,7 @@ class Trace:
     def op(self, name: str, *args: Operand) -> Op:
         """An operation that is not in the program yet."""
         self._begin()
-        return self.code.op(name, *(self.operand(one) for one in args))
+        return self.code.op(name, *self._operands(args))
 
     def ordered(self, op: Op, *chains: str) -> Op:
         """An operation comes after all earlier ones of the block that have an order with it."""

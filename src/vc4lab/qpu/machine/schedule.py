@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vc4lab.qpu.isa.accesses import Kind, accesses
 from vc4lab.qpu.isa.builder import NOP, SMALL_IMMEDIATE_CODES, Half, alu, branch, load_immediate, with_signal
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, SWITCH_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import UNIFORM_POINTER
@@ -79,6 +80,9 @@ class _Scheduler:
         """Where they are, and to which blocks."""
         self._pointer_at = -UNIFORM_POINTER
         """The last write of the uniform pointer by an operation."""
+        self._ends_with_write = False
+        """Whether a register is written just before the block at hand, an instruction later than the
+        register knows: a branch came between."""
         for reg, place in inputs:
             if reg.uses:
                 reg.place = place
@@ -105,8 +109,9 @@ class _Scheduler:
             self._uniforms_from = NEVER
             if any(_reads_uniform(op) for op in block.ops):
                 self._reset_uniforms()
-            elif block.is_target:
+            elif block.is_target or self._ends_with_write:
                 self._emit(NOP, (), None)  # the last instruction before may have written a file
+        self._ends_with_write = False
         self._at.begin(block)
         first, idle = self._at.now, 0
         while self._at.left:
@@ -167,6 +172,7 @@ class _Scheduler:
         self._at.now += 1
         while self._at.now <= at + BRANCH_DELAY_SLOTS:
             self._emit(NOP, (), None)
+        self._ends_with_write = bool(accesses(self._out.words[-1]).kinds & Kind.REGISTER_WRITE)
         self._at.forget_flags()
 
     def _switch(self, signal: Signal) -> None:
