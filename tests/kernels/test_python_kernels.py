@@ -321,6 +321,26 @@ def test_loads_and_stores_of_an_array_keep_their_order() -> None:
     np.testing.assert_array_equal(run(kernel, x, y), [y, x + y])
 
 
+def test_idioms_of_qpulib() -> None:
+    """Greatest common divisors, as that library's first example has them: pointers, While, Where, store."""
+    from vc4lab.kernels.python import gather, receive
+
+    def kernel(p: Array[Int], q: Array[Int], z: Out[Int]) -> None:
+        left, right = p + index(), q + index()
+        gather(left)
+        gather(right)
+        a, b = receive(Int), receive(Int)
+        while any_(a != b):
+            if a > b:
+                a = a - b
+            if a < b:
+                b = b - a
+        store(a, z + index())
+
+    p, q = np.random.default_rng(9).integers(1, 200, (2, 16))
+    np.testing.assert_array_equal(run(kernel, p, q), np.gcd(p, q))
+
+
 def test_types_of_arguments_and_defaults() -> None:
     @vc4lab.qpu_kernel(z="2, 16")
     def kernel(a: Float, n: Int = 3, *, u: Uint = 7, z: Out[Float]) -> None:  # type: ignore[assignment]

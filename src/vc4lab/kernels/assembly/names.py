@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.kernels.assembly import instructions
+from vc4lab.kernels.assembly import instructions, vpm
 from vc4lab.kernels.assembly.instructions import OPERATIONS
 from vc4lab.kernels.assembly.registers import REGISTERS
 
@@ -19,5 +19,5 @@ NAMES: dict[str, Any] = {
     "rb": [REGISTERS[f"rb{number}"] for number in range(32)],
     **REGISTERS,
     **OPERATIONS,
-    **{name: getattr(instructions, name) for name in HELPERS},
+    **{name: getattr(instructions, name, None) or getattr(vpm, name) for name in HELPERS},
 }

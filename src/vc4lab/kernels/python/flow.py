@@ -9,104 +9,24 @@ assigns has one place, its home, over which each way writes.
 from __future__ import annotations
 
 import builtins
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
+from vc4lab.kernels.python.choices import and_ as and_
+from vc4lab.kernels.python.choices import chain as chain
+from vc4lab.kernels.python.choices import not_ as not_
+from vc4lab.kernels.python.choices import or_ as or_
+from vc4lab.kernels.python.choices import ternary as ternary
 from vc4lab.kernels.python.memory import Array
 from vc4lab.kernels.python.trace import Trace, current
 from vc4lab.kernels.python.values import Bool, Int, Test, Vector, select_operand, vector_of
-from vc4lab.qpu.isa.operations import BranchCondition, Condition
+from vc4lab.kernels.python.variables import Unbound, Variables, change_in_place, of_one_type, write_over
+from vc4lab.qpu.isa.operations import BranchCondition
 from vc4lab.qpu.machine.builder import BRANCHES, EVERY
-from vc4lab.qpu.machine.code import Block, Branch, Const, Flags, Op, Operand, Reg, Wants
+from vc4lab.qpu.machine.code import Block, Branch, Flags, Op, Reg, Wants
 
 MOST_TURNS = 100_000
 """Of unrolled loops, of a kernel."""
-
-
-class Unbound:
-    """Stands for a variable that has no value here; any use says why."""
-
-    def __init__(self, name: str, reason: str = "") -> None:
-        self.__dict__["_why"] = reason or f"'{name}' is not assigned on every way to here"
-
-    def _fail(self, *_: Any) -> Any:
-        current().fail(self.__dict__["_why"])
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self._fail()
-
-    __bool__ = __call__ = __iter__ = __len__ = __getitem__ = __setitem__ = __index__ = _fail
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _fail
-    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rshift__ = _fail
-    __neg__ = __invert__ = __lt__ = __le__ = __gt__ = __ge__ = _fail
-
-
-# ---------------------------------------------------------------- variables
-
-
-class Variables:
-    """The variables that a statement assigns, the items of lists among them one by one."""
-
-    def __init__(self, names: Sequence[str], state: Sequence[Any]) -> None:
-        self.values = list(state)
-        self.places: list[tuple[str, list[Any], int]] = []
-        seen: set[int] = set()
-        for number, name in enumerate(names):
-            self._add(name, self.values, number, seen)
-
-    def _add(self, name: str, container: list[Any], key: int, seen: set[int]) -> None:
-        value = container[key]
-        if isinstance(value, list):
-            if id(value) not in seen:
-                seen.add(id(value))
-                for number in range(len(value)):
-                    self._add(f"{name}[{number}]", value, number, seen)
-        else:
-            self.places.append((name, container, key))
-
-    def get(self) -> list[Any]:
-        return [container[key] for _, container, key in self.places]
-
-    def put(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        for (_, container, key), value in zip(self.places, values, strict=True):
-            container[key] = value
-        return tuple(self.values)
-
-
-def _same(name: str, first: Any, second: Any) -> Vector:
-    """The second of two values of one variable as a vector of the first one's type."""
-    old, new = vector_of(first), vector_of(second)
-    if old is None or new is None:
-        kind = type(second if new is None else first).__name__
-        current().fail(f"'{name}' cannot be changed by a loop or branch of the kernel: it is a {kind}")
-    if not old.is_like(new):
-        if isinstance(second, int) and old.kind == "float":
-            return old.like(type(old)._from(second))
-        if {old.kind, new.kind} == {"int", "uint"}:
-            return old.like(new.operand)
-        current().fail(f"'{name}' is {_a(old)} on one way and {_a(new)} on the other")
-    return new
-
-
-def _a(value: Vector) -> str:
-    name = type(value).__name__
-    return f"an {name}" if name[0] in "AEIOU" else f"a {name}"
-
-
-def _write_over(trace: Trace, home: Reg, value: Vector) -> Reg:
-    """An operation at the end of the block at hand puts a value where a variable is."""
-    op = trace.op("mov", value.operand)
-    op.tied = home
-    end = trace.code.add(op, Wants.FILE)
-    assert end is not None
-    end.block = home.block
-    end.uses += 1
-    home.is_home = True
-    trace.variables |= {home, end}
-    return end
 
 
 def _ask(trace: Trace, test: Test, invert: bool = False) -> Branch:
@@ -235,7 +155,7 @@ class If:
         if isinstance(then, Unbound) or isinstance(other, Unbound):
             return Unbound(name)
         first = vector_of(then)
-        second = _same(name, then, other)
+        second = of_one_type(name, then, other)
         if first is None:
             self.trace.fail(f"'{name}' cannot be chosen lane by lane")
         return first.like(select_operand(self.condition, first.operand, second.operand))
@@ -257,7 +177,7 @@ class If:
             ways = [(self.ends[1], other)]
         else:
             with trace.inside(self.before):
-                home = trace.code.move(trace.operand(_same(name, first, base).operand), Wants.FILE)
+                home = trace.code.move(trace.operand(of_one_type(name, first, base).operand), Wants.FILE)
             ways = [
                 (block, value)
                 for block, value in zip(self.ends, (then, other), strict=True)
@@ -266,7 +186,7 @@ class If:
         ends = []
         for block, value in ways:
             with trace.inside(block):
-                ends.append(_write_over(trace, home, _same(name, first, value)))
+                ends.append(write_over(trace, home, of_one_type(name, first, value)))
         for end in ends[:-1]:
             end.is_home = True
         self.ends[1].variables.append(ends[-1])
@@ -337,7 +257,7 @@ class _Loop:
                 continue
             if isinstance(value, Unbound):
                 trace.fail(value.__dict__["_why"])
-            new = _same(name, home, value)
+            new = of_one_type(name, home, value)
             assert isinstance(home.operand, Reg)
             if new.operand is not home.operand:
                 changed.append((number, home.operand, new))
@@ -348,10 +268,10 @@ class _Loop:
         ends: list[Reg] = []
         used: set[int] = set()
         for (number, place, _), new in zip(changed, given, strict=True):
-            end = _over(trace, place, new, regs - {place}) if id(new.operand) not in used else None
+            end = change_in_place(trace, place, new, regs - {place}) if id(new.operand) not in used else None
             used.add(id(new.operand))
             if end is None:
-                end = _write_over(trace, place, new)
+                end = write_over(trace, place, new)
             ends.append(end)
             self.homes[number] = new.like(end)
         return ends
@@ -401,58 +321,6 @@ class _Loop:
         return state
 
 
-def _over(trace: Trace, home: Reg, new: Vector, others: set[Reg]) -> Reg | None:
-    """The operations that make a value of a variable write over the variable itself; None: they cannot.
-
-    Those are the last one, and before it those whose results only the next one reads, back to one that
-    reads the variable. others: variables that are written over as well.
-    """
-    end = new.operand
-    place = {op: number for number, op in enumerate(trace.code.block.ops)}
-    ops: list[Op] = []
-    result: Operand = end
-    uses = 0
-    while True:
-        if not isinstance(result, Reg) or result.uses != uses:
-            break
-        op = _plain(result, place)
-        if op is None or others & set(op.reads):
-            break
-        ops.insert(0, op)
-        before = [one for one in op.reads if one is home]
-        if before:
-            break
-        earlier = [one for one in op.reads if one.uses == 1 and _plain(one, place) is not None]
-        result, uses = (earlier[0] if earlier else Const(0)), 1
-    readers = [place[op] for op in home.readers if op in place]
-    while ops and any(at > place[ops[0]] for at in readers):
-        del ops[0]
-    if not ops or not isinstance(end, Reg):
-        return None
-    old = home
-    for op in ops:
-        assert isinstance(op.target, Reg)
-        op.tied = old
-        old.uses += 1
-        op.target.wants, op.target.block = Wants.FILE, home.block
-        trace.variables.add(op.target)
-        old = op.target
-    end.uses += 1
-    home.is_home = True
-    return end
-
-
-def _plain(reg: Reg, place: dict[Op, int]) -> Op | None:
-    """The plain ALU operation of this block that makes a register."""
-    op = reg.op
-    if op is None or op not in place or op.target is not reg or reg.wants not in (Wants.ANY, Wants.FILE):
-        return None
-    plain = op.tied is None and op.flags is None and op.sets is None and op.second is None
-    if not plain or op.pack or op.rotate or op.signal is not None or op.after or op.loads is not None:
-        return None
-    return op
-
-
 class For(_Loop):
     """A for loop: over range() one of the QPU, over anything else unrolled."""
 
@@ -496,9 +364,9 @@ class For(_Loop):
         ends = self.carry(state)
         assert isinstance(self.counter.operand, Reg)
         following = self.counter + self.step_
-        counted = _over(trace, self.counter.operand, following, set())
+        counted = change_in_place(trace, self.counter.operand, following, set())
         if counted is None:
-            counted = _write_over(trace, self.counter.operand, following)
+            counted = write_over(trace, self.counter.operand, following)
         branch = _ask(trace, Test(given.goes_on(Int.of(counted)), every=False))
         self.close([*ends, counted], branch)
         if given.may_be_empty:
@@ -587,70 +455,3 @@ def range_(function: Any, *args: Any) -> Any:
     if len(args) == 1:
         return Range(0, args[0], 1)
     return Range(*args, 1) if len(args) == 2 else Range(*args)
-
-
-# ---------------------------------------------------------------- expressions
-
-
-def ternary(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-    """`a if c else b`: lane by lane for a condition on lanes."""
-    if isinstance(condition, Test):
-        current().fail("`a if any_(…) else b`: write an if statement, or select() lane by lane")
-    if not isinstance(condition, Bool):
-        return yes() if condition else no()
-    return select(condition, yes(), no())
-
-
-def select(condition: Bool, a: Any, b: Any) -> Any:
-    """`a` in the lanes where the condition holds, else `b`. Both are numbers or vectors."""
-    if not isinstance(condition, Bool):
-        current().fail(f"select() takes a condition on lanes, not {type(condition).__name__}")
-    first = vector_of(a)
-    if first is not None and not isinstance(a, Vector) and isinstance(b, Vector):
-        first = b.like(type(b)._from(a))
-    if first is None:
-        current().fail(f"select() takes numbers and vectors, not {type(a).__name__}")
-    second = _same("the value", first, b)
-    return first.like(select_operand(condition, first.operand, second.operand))
-
-
-def and_(a: Any, b: Callable[[], Any]) -> Any:
-    """`a and b`; both sides are evaluated if `a` is a condition on lanes."""
-    if isinstance(a, Test):
-        current().fail("`and` of any_() and all_(): put the conditions together inside, with &")
-    return a & b() if isinstance(a, Bool) else a and b()
-
-
-def or_(a: Any, b: Callable[[], Any]) -> Any:
-    """`a or b` likewise."""
-    if isinstance(a, Test):
-        current().fail("`or` of any_() and all_(): put the conditions together inside, with |")
-    return a | b() if isinstance(a, Bool) else a or b()
-
-
-def not_(a: Any) -> Any:
-    return ~a if isinstance(a, Bool | Test) else not a
-
-
-_OPERATORS: dict[str, Any] = {
-    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq,
-    "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not,
-    "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
-}  # fmt: skip
-
-
-def chain(operators: tuple[str, ...], *operands: Any) -> Any:
-    """`a < b < c`: all operands are evaluated, the comparisons are joined with and."""
-    result: Any = True
-    for name, left, right in zip(operators, operands, operands[1:], strict=False):
-        outcome = _OPERATORS[name](left, right)
-        if isinstance(result, Bool):
-            result = result & outcome
-        elif not result:
-            return result
-        else:
-            result = outcome
-    return result
-
-
-ALL_LANES = Condition.ALWAYS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from vc4lab.kernels.python.flow import select as select
+from vc4lab.kernels.python.choices import select as select
 from vc4lab.kernels.python.memory import Pointer
 from vc4lab.kernels.python.memory import gather as gather
 from vc4lab.kernels.python.memory import receive as receive
