@@ -302,6 +302,24 @@ def test_on_standard_input_and_output() -> None:
     assert done.stderr == b""
 
 
+def test_the_process_ends_though_the_client_keeps_its_end_open() -> None:
+    """As dap-python does: a thread still waits for standard input then."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vc4lab", "debug", "--dap", "stdio"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    with process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        for number, name in enumerate(("initialize", "disconnect"), 1):
+            request = {"seq": number, "type": "request", "command": name, "arguments": {}}
+            body = json.dumps(request).encode()
+            process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        process.stdin.flush()
+        assert process.wait(timeout=120) == 0
+        assert process.stderr.read() == b""
+
+
 def test_one_client_after_the_other_on_a_port() -> None:
     said: list[str] = []
     listening = threading.Event()

@@ -93,6 +93,21 @@ def test_a_session_by_keys() -> None:
     drive(session, steps)
 
 
+def test_keys_may_come_faster_than_steps_are_done() -> None:
+    session = saxpy(qpus=1)
+
+    async def steps(pilot: Pilot[int], screen: Screen) -> None:
+        await pilot.press("s", "s", "s", "n", "left")  # none waits for the one before
+        for _ in range(200):
+            await settle(pilot, screen)
+            if not screen.busy and not screen.asked:
+                break
+        assert session.turn == 3
+        assert "pause first" not in shown(screen)
+
+    drive(session, steps)
+
+
 def test_other_keys() -> None:
     session = saxpy(qpus=3)
 

@@ -116,7 +116,8 @@ def _screen(session: Session) -> Screen:
         from vc4lab.debug.screen.app import Screen
     except ModuleNotFoundError:
         raise failed("--screen needs Textual: pip install 'vc4lab[debug]'") from None
-    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+    streams = (sys.stdin, sys.stdout, sys.stderr)  # Textual draws on the last one
+    if not all(stream and stream.isatty() for stream in streams):
         raise failed("--screen needs a terminal; without it, commands come from a pipe")
     return Screen(session)
 
@@ -173,7 +174,9 @@ def _serve(where: str, launch: Launch) -> None:
     if where == "stdio":
         if sys.stdin is None:
             raise failed("--dap stdio: standard input is closed")
-        Server(sys.stdin.buffer, sys.stdout.buffer, launch).serve()
+        # a stream of its own: a thread still waits for it when the process ends
+        reader = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+        Server(reader, sys.stdout.buffer, launch).serve()
         return
     try:
         serve_port(PORT.check(int(where)), launch, lambda text: typer.echo(text, err=True))

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 FORMS = tuple(FORMATS)
 MOST_LOGGED = 2000
+STEPS = frozenset(("step", "next", "reverse-stepi"))
+MOST_KEYS = 16
+"""Steps that keys have asked for before the last one was done."""
 
 
 class Screen(App[int]):
@@ -72,6 +75,7 @@ class Screen(App[int]):
         self.form, self.view, self.shift = 0, 0, 0
         self.before = panes.snapshot(session)
         self.busy = False
+        self.running, self.asked = "", list[str]()
 
     def compose(self) -> ComposeResult:
         """The widgets."""
@@ -132,10 +136,13 @@ class Screen(App[int]):
     def _run(self, line: str) -> None:
         """A command of the console, in a thread, so that `pause` is heard."""
         if self.busy:
+            if {line, self.running} <= STEPS and len(self.asked) < MOST_KEYS:
+                self.asked.append(line)
+                return
             self._write("the programs run: pause first")
             self.show_all()
             return
-        self.busy, self.shift = True, 0
+        self.busy, self.shift, self.running = True, 0, line
         self.before = panes.snapshot(self.debugged)
         self.show_all()
 
@@ -152,6 +159,8 @@ class Screen(App[int]):
             self.exit(self.commands.code)
             return
         self.show_all()
+        if self.asked:
+            self._run(self.asked.pop(0))
 
     def action_do(self, command: str) -> None:
         """A key that is a command."""
@@ -159,6 +168,7 @@ class Screen(App[int]):
 
     def action_pause(self) -> None:
         """What runs stops."""
+        self.asked.clear()
         if self.busy:
             self.debugged.pause()
 
