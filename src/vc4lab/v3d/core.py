@@ -104,7 +104,7 @@ class V3D:
         self.engine = options.engine
         self.listeners = V3DListeners()
         self.values: dict[str, int] = {}
-        """What the registers hold, by name."""
+        """Values of the registers, by name."""
         self.counters = PerformanceCounters(self.reporter, self.events, self.values)
         self.threads = (ListThread(0), ListThread(1))
         self.lint = lint = Lint(self.reporter, memory.ram_bytes, self.listeners.memory_used)
@@ -125,7 +125,7 @@ class V3D:
         self.programs = UserPrograms(memory, self.reporter, options, listeners=self.listeners)
         self._progress: Progress | None = None
         self.list_clocks: Callable[[int], int | None] | None = None
-        """What a timing model says that a list thread took since the last call, where guest time
+        """Gives the time that a timing model says a list thread took since the last call, where guest time
         follows one; None: it does not know, so the estimate counts."""
         self._unfinished = [False, False]
         self.undrawn = 0
@@ -133,7 +133,7 @@ class V3D:
         self._line = False
         self._readers: dict[int, ReadHandler] = {}
         self._writers: dict[int, tuple[WriteHandler, bool]] = {}
-        """What a write does, and whether it is part of a request for a user program."""
+        """Handlers of writes, and whether each is part of a request for a user program."""
         status = StatusRegisters(self.values, unknowns, self.binning, self.listeners)
         debug = DebugRegisters(self.values, unknowns)
         for block in (status, ListRegisters(self), ProgramRegisters(self), self.counters, debug):
@@ -408,13 +408,13 @@ class V3D:
         progress.signal(number)
 
     def events(self) -> dict[str, int]:
-        """What the blocks counted since the start, by the names in `counters.SOURCES`."""
+        """Count what the blocks did since the start, by the names in `counters.SOURCES`."""
         totals = self.binning.binner.totals | self.frames.events()
         return totals | coverage_counts(totals, self.unknowns["counter_coverage"])
 
     @property
     def waiting(self) -> str | None:
-        """What the V3D waits for, in words; None if it does not."""
+        """Say what the V3D waits for; None if it does not."""
         reasons = waiting_reasons(self.threads)
         if self.programs.waiting:
             reasons.append(self.programs.waiting)

@@ -87,7 +87,7 @@ DETAILS = frozenset(source.id for source in SOURCES if source.modelled) - {3, 10
 
 
 def coverage_counts(totals: Mapping[str, int], reading: str) -> dict[str, int]:
-    """What counters 7 and 8 count, as the unknown `counter_coverage` says."""
+    """The values of counters 7 and 8, as the unknown `counter_coverage` says."""
     if reading == "paths":
         return {}
     names = (("coverage_none", "quads_uncovered"), ("coverage_some", "quads_covered"))

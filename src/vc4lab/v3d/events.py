@@ -1,4 +1,4 @@
-"""What may be observed of a V3D: one kind of event for each thing that happens in it.
+"""Events of a V3D that may be observed: one kind for each thing that happens in it.
 
 `v3d.listeners.frame_done.subscribe(lambda event: print(event.frames))`: any number of listeners for each
 kind. They only observe: none changes a byte of what is drawn or selects another implementation. Where native
@@ -148,7 +148,7 @@ class CachesCleared(NamedTuple):
 
 
 class ProgramKind(Enum):
-    """What a program is for."""
+    """Purposes of programs."""
 
     COORDINATE = "coordinate"
     VERTEX = "vertex"
@@ -210,7 +210,7 @@ class ProgramEnded(NamedTuple):
 
 
 class ProgramRecorded(NamedTuple):
-    """What a user program has done since the last of these events; the first comes at its start.
+    """A user program has done this since the last of these events; the first comes at its start.
 
     Programs that start while there is a listener are recorded: native code is compiled once more
     for it. Only what has to be known beyond the program itself is: branches, addresses, shapes.
@@ -244,7 +244,7 @@ class ProgramRecorded(NamedTuple):
 
 
 class PreparedPipeline(Protocol):
-    """What draws a draw's primitives, as far as its event says: see `fragment/pipeline.py`."""
+    """The pipeline of a draw's primitives, as far as its event says: see `fragment/pipeline.py`."""
 
     @property
     def key(self) -> Any:
@@ -252,7 +252,7 @@ class PreparedPipeline(Protocol):
 
     @property
     def address(self) -> int:
-        """Of its entry point, in the host's memory."""
+        """The host's address of its entry point."""
 
 
 class FrameTiles(NamedTuple):
@@ -433,7 +433,7 @@ class V3DListeners:
 
     def __init__(self) -> None:
         self.failures: list[Exception] = []
-        """What a listener raised since a bus access has raised it; only the first is kept."""
+        """An error of a listener since a bus access has raised one; only the first is kept."""
         self._end_pending = [False, False]
         self.keep: Callable[[Exception], object] = self._keep
         """Takes what they raise, if it is not to be raised by a bus access."""
@@ -499,7 +499,7 @@ class V3DListeners:
 
 
 class Use(Enum):
-    """What lies at an address: words for messages, code of the message if it lies outside RAM."""
+    """Uses of memory: words for messages, code of the message if it lies outside RAM."""
 
     LIST = "a control list", "CLE-003"
     TILE_MEMORY = "tile allocation memory", "CLE-003"

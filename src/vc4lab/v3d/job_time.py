@@ -13,7 +13,7 @@ from typing import NamedTuple
 CLOCKS_PER_INSTRUCTION = 4
 """A vector of 16 lanes goes through the four lanes of a QPU in four clocks."""
 QPUS = 12
-"""Of the chip."""
+"""QPUs of the chip."""
 QUADS_PER_VECTOR = 4
 
 JOB_CLOCKS = 300
@@ -51,7 +51,7 @@ STORED_PER_CLOCK = 4
 
 
 class JobCounts(NamedTuple):
-    """What a job consists of; what does not belong to its kind is 0.
+    """Counts what a job consists of; what does not belong to its kind is 0.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ class Overlap:
         self._frames = frames
         self._progress: Progress | None = None
         self._collected: CollectContext | None = None
-        """Of the frame before, as long as no other begins."""
+        """The tiles of the frame before, as long as no other begins."""
 
     def watch(self, progress: Progress) -> None:
         """There is guest time from now on."""

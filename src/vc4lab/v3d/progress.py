@@ -18,7 +18,7 @@ from typing import Protocol
 from vc4lab.v3d.job_time import QPUS, JobCounts, dma_clocks, job_clocks
 
 FLUSH, FRAME, BINNING_END, RENDERING_END, PROGRAM, INTERRUPT = range(6)
-"""What becomes visible; `INTERRUPT` has the QPUs' bits as detail."""
+"""Kinds of what becomes visible; `INTERRUPT` has the QPUs' bits as detail."""
 
 ENDS = (BINNING_END, RENDERING_END)
 
@@ -47,7 +47,7 @@ class GuestTime(Protocol):
 
 
 class Progress:
-    """What is done and not yet visible.
+    """Keeps what is done and not yet visible.
 
     Attributes
     ----------

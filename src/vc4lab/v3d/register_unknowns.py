@@ -1,4 +1,4 @@
-"""What is not documented about the V3D's registers."""
+"""Undocumented behaviour of the V3D's registers."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _pipelines(binning: bool, rendering: bool, out_of_memory: bool) -> int:
 
 
 class ListRegisters(Block):
-    """Of a row of two, the first register is that of the binning thread."""
+    """Registers of lists. In a row of two, the first one is that of the binning thread."""
 
     CTCS = Register(0x100, count=2, names="CT{}CS", fields=ThreadControl, doc="control and status")
     CTEA = Register(0x108, count=2, names="CT{}EA", doc="end address")
@@ -319,7 +319,7 @@ class FrontEndOverruns(Layout):
 
 
 class StatusRegisters(Block):
-    """What the V3D is, what it interrupts for, what it has finished; its caches."""
+    """Registers of what the V3D is, what it interrupts for, what it has finished; its caches."""
 
     IDENT0 = Register(0x000, access="r", reset=0x02443356, doc="identity: version 2, 'V3D'")
     IDENT1 = Register(0x004, access="r", reset=0xC1102431, fields=Ident1, doc="configuration A")

@@ -1,4 +1,4 @@
-"""What the blocks of one V3D work with: made once by `core.py`, and handed to each as a whole."""
+"""The tools of a V3D's blocks: made once by `core.py`, and handed to each as a whole."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class SubmissionReports(Reporter):
         self._known.clear()
 
     def words(self, code: str, message: str, address: int | None) -> tuple[Hashable, str, str]:
-        """What makes a finding another one; its text; the text with the job's name."""
+        """Give what makes a finding another one; its text; the text with the job's name."""
         raise NotImplementedError
 
     def report(

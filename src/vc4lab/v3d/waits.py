@@ -1,4 +1,4 @@
-"""What a program that polls a V3D register waits for, in words.
+"""Says what a program that polls a V3D register waits for.
 
 Nothing here changes state; the board's watchdog calls it when a program makes no progress.
 Source: hardware reference 2.4-2.7.

@@ -1,1 +1,1 @@
-"""What lists, records and programs name in memory, and hints about lists that run."""
+"""Checks of what lists, records and programs name in memory, and hints about lists that run."""

@@ -115,7 +115,7 @@ class AddressCheck:
                 self._report_alias(Use.TILE_LIST, address, start, pool >> 30, record)
 
     def about_tile_list(self, address: int) -> str:
-        """Where the binner writes its lists, for the end of a sentence about one that is elsewhere."""
+        """Say where the binner writes its lists, for the end of a sentence about one that is elsewhere."""
         place, pools = address & MEMORY_MASK, list(self._pools)
         starts = [start & MEMORY_MASK for start, _ in pools]
         if not pools or any(at <= place < at + size for at, (_, size) in zip(starts, pools, strict=True)):

@@ -25,7 +25,7 @@ CLEAR_L2, DISABLE_L2, ENABLE_L2 = 1 << 2, 1 << 1, 1 << 0
 SLICES = 0x7
 """Bits of the three slices that exist."""
 FIELDS = {Use.CODE: (0,), Use.UNIFORMS: (8,), Use.TEXTURE: (16, 24)}
-"""Where SLCACTL has the bits of a cache."""
+"""First bits of a cache in SLCACTL."""
 MAX_RANGES = 4096
 LARGEST_RANGE = 16 << 20
 MAX_COPY = 4096
@@ -34,7 +34,7 @@ MAX_COPY = 4096
 
 @dataclass
 class _Fill:
-    """What a cache read last at an address."""
+    """The words that a cache read last at an address."""
 
     total: int
     data: bytes

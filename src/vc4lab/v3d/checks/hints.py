@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.state.render_state import ShaderRecord
 
 LIST_ALIGNMENT, RECORD_ALIGNMENT = 32, 16
-"""Of tile lists; of shader records, tile state, surfaces, NV vertices with a clip header."""
+"""Alignment of tile lists; of shader records, tile state, surfaces, NV vertices with a clip header."""
 
 TILE_STATE_BYTES = 48
 
@@ -65,7 +65,7 @@ RESERVED_CODE = 3
 
 
 class Lint:
-    """What both threads did, as far as hints need it."""
+    """Remembers what both threads did, as far as hints need it."""
 
     def __init__(
         self, reporter: Reporter, ram_bytes: int = MEMORY_SIZE, used: Listeners[MemoryUse] | None = None
@@ -76,7 +76,7 @@ class Lint:
         self._quiet: set[tuple[int, int]] = set()
 
     def forget(self) -> None:
-        """What was seen at addresses; another program has other things there."""
+        """Forget what was seen at addresses; another program has other things there."""
         self.addresses.forget()
         self._quiet.clear()
 

@@ -1,4 +1,4 @@
-"""What a shader and its shader record must agree on, and the lint's rules: once a draw state.
+"""Checks that a shader and its shader record agree, and the lint's rules: once a draw state.
 
 Everything here is looked at when a pipeline is made, never for a draw that has one. Source:
 hardware reference 4.15, 4.19, 7.4.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vc4lab.qpu.text.lint import Finding
 
 IMPLICIT_VARYINGS = {"points": 2, "lines": 1}
-"""Of a primitive, before those of its vertices."""
+"""Varyings of a primitive, before those of its vertices."""
 
 
 def varyings_read(program: Program) -> int:

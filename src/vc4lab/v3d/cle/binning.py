@@ -117,7 +117,7 @@ class BinningStage:
         return max(0, int(c.primitive_count - c.primitive))
 
     def take_counts(self) -> JobCounts:
-        """What was binned since the last call."""
+        """Take the counts of what was binned since the last call."""
         indices, entries = int(self.native.context.indices), self.binner.entries
         instructions = self.coordinates.instructions
         counts = JobCounts(
@@ -187,7 +187,7 @@ class BinningStage:
                 self.executor.stall_endless_list(thread)
 
     def _choose_recording(self) -> None:
-        """What draws name and take is noted from now on, if there are listeners for it."""
+        """Note from now on what draws name and take, if there are listeners for it."""
         native = self.native
         notes_uses = bool(self.lint.addresses.used.subscriptions)
         wanted = bool(self._binned.subscriptions)

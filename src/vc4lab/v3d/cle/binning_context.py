@@ -111,7 +111,7 @@ class DrawBinned(Struct):
 
 
 class BinningContext(ShaderLookup):
-    """Where in the list execution is, what it may do, and the native code it calls."""
+    """The place of execution in the list, what it may do, and the native code it calls."""
 
     binner = ptr  # BinnerContext
     nv = ptr  # NvContext
@@ -177,7 +177,7 @@ def note_mode(w: BinningContext, address: Value, size: Value, state: Value, tile
 
 @staged
 def watched_cursor(w: BinningContext, c: BinnerContext) -> Value:
-    """Where the list of the watched tile goes on."""
+    """The address at which the list of the watched tile goes on."""
     cursor = const(i32, 0)
     if (c.tiles != 0) & w.watched.ult(c.tile_room):
         cursor = TileState.at(c.tiles + w.watched * TileState.size).cursor
@@ -185,7 +185,7 @@ def watched_cursor(w: BinningContext, c: BinnerContext) -> Value:
 
 
 class DrawMark:
-    """What the binner had counted before a draw."""
+    """The binner's counts before a draw."""
 
     def __init__(self, w: BinningContext, c: BinnerContext) -> None:
         self.cursor = watched_cursor(w, c)

@@ -230,7 +230,7 @@ def draw_vertices(context: Value, op: Value, count: Value) -> Value:
 
 @staged
 def _vertices_needed(mode: Value) -> Value:
-    """Of one primitive."""
+    """The number of vertices that one primitive needs."""
     points, triangles = int(PrimitiveMode.POINTS), int(PrimitiveMode.TRIANGLES)
     several = select(mode.uge(triangles), const(i32, 3), const(i32, 2))
     return select(mode == points, const(i32, 1), several)

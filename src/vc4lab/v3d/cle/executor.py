@@ -68,7 +68,7 @@ RECORD_BUDGET = 1 << 22
 JUMP_BUDGET = 16
 
 NOTED = tuple(frozenset(ids_of(native=letter)) for letter in (BINNING, RENDERING))
-"""Of both threads, the records of which the native reader notes that they are executed."""
+"""Records of both threads of which the native reader notes that they are executed."""
 
 _U32 = struct.Struct("<I")
 

@@ -62,7 +62,7 @@ class ListThread:
     returns: int = 0
     primitives: int = 0
     first: int = 0
-    """Where the list started last begins."""
+    """The beginning of the list that was started last."""
     started: int = 0
     """How often a list was started."""
     signals: bool = False
@@ -143,7 +143,7 @@ class ListThread:
 
     @property
     def in_words(self) -> str:
-        """What the thread does or did, in words."""
+        """Say what the thread does or did."""
         name = f"the {self.name} list"
         if not self.started:
             return f"no {self.name} list was started (CT{self.number}CA, CT{self.number}EA)"
@@ -176,7 +176,7 @@ def report_endless_waits(threads: Sequence[ListThread], reporter: Reporter) -> N
 
 
 def waiting_reasons(threads: Sequence[ListThread]) -> list[str]:
-    """What the threads wait for and which stopped with an error, in words.
+    """Say what the threads wait for and which stopped with an error.
 
     A halt is no wait, so it is only named where the other thread may wait because of it.
     """

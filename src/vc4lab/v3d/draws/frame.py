@@ -103,7 +103,7 @@ class FrameRenderer:
             self._tile_threads.abandon()
 
     def take_counts(self) -> JobCounts:
-        """What was rendered since the last call."""
+        """Take the counts of what was rendered since the last call."""
         totals = self.preparer.vertices.instructions, *self._work()
         shading, *work = map(int.__sub__, totals, self._counted)
         self._counted = totals
@@ -119,7 +119,7 @@ class FrameRenderer:
         self._scanner.set_state(state_bytes(default_state()))
 
     def events(self) -> dict[str, int]:
-        """What the tile threads counted since the start."""
+        """Count what the tile threads did since the start."""
         return self._tile_threads.counters() if self._tile_threads is not None else {}
 
     def draw(self, mode: FrameMode, collector: Collector) -> None:

@@ -98,7 +98,7 @@ class FrameDraws(Sequence[Draw]):
         self._scan: ScanResult | None = None
         self._count = self._capacity = 0
         self._replies: dict[int, Found] = {}
-        """What was requested in this frame, by the address of the entry."""
+        """Replies to this frame's requests, by the address of the entry."""
         self._requested: set[int] = set()
         self._prepare: Callable[[int], int] | None = None
         self._nv = NvContext()

@@ -1,4 +1,4 @@
-"""What a frame is about to load, store and draw, for listeners (`FrameTiles`)."""
+"""Reports what a frame is about to load, store and draw, for listeners (`FrameTiles`)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.tmu.texture_state import TextureDescriptor
 
 PREPARED, PIPELINE, VERTICES, ROOM = range(4)
-"""What the kernel returns: all draws are prepared, or a request for the draw at `draw`: a pipeline,
+"""Results of the kernel: all draws are prepared, or a request for the draw at `draw`: a pipeline,
 and reports of whatever there is to report (reply: `entry` and `record_copy`) · vertices, shaded to
 `output` (`shaded`) · `needed` bytes for shaded vertices (`room` and `room_end`)."""
 
@@ -99,7 +99,7 @@ HASH_START, HASH_PRIME, HASH_SHIFT = FNV_START, FNV_PRIME, 15
 
 
 def hash_of(words: Iterable[int]) -> int:
-    """Where native code looks first, before masking."""
+    """Hash a key to the place where native code looks first, before masking."""
     code = HASH_START & 0xFFFFFFFF
     for word in words:
         code = (code ^ word & 0xFFFFFFFF) * HASH_PRIME & 0xFFFFFFFF
@@ -149,7 +149,7 @@ class _Table(Generic[S]):
 
 @dataclass(frozen=True)
 class MadePipeline:
-    """What a PipelineEntry was made from and needs to be kept alive.
+    """Keeps alive what a PipelineEntry was made from.
 
     `code` is the guest address of the program. `textures`: of each request, None where its
     parameters are only known to the program.

@@ -118,7 +118,7 @@ class DrawPipelines:
                 self._known[short] = program, key, found
 
     def compiled(self, program: Program, key: FragmentKey) -> Callable[[], NativeFunction] | None:
-        """What gives the compiled entry point for an interpreted draw; None if it was refused."""
+        """Give the maker of the compiled entry point for an interpreted draw; None if it was refused."""
         if self.engine != "interpreter" or len(program.learned) > MAX_WAYS:
             return None
         return lambda: fragment_pipeline(replace(key, engine="exact")).draw
@@ -192,7 +192,7 @@ class DrawPipelines:
 
 
 def quad_work(program: Program, key: FragmentKey) -> tuple[int, int]:
-    """What a quad costs the QPUs and the texture units, for `job_time`: instructions and lookups.
+    """Estimate a quad's cost for the QPUs and the texture units, for `job_time`: instructions and lookups.
 
     A loop counts once. A lookup in a raster texture, if that is known, counts as several.
     """

@@ -76,7 +76,7 @@ class DrawPreparer:
         self.late = LateTextures(memory.base, reporter, unknowns)
         self._layout_number = LAYOUTS.index(SINGLE)
         self._mode = 0
-        """What pipelines of this frame have in common, as a number."""
+        """The part of the mode that pipelines of this frame have in common, as a number."""
         self.lint = lint
         self._empty_windows = empty_windows(unknowns)
         self.ranges = DrawRanges(lint.addresses, self.programs, binning=False)

@@ -127,7 +127,7 @@ class Refiner:
         self.left = next(self._pauses)
         """Frames until `look` is to be called; who draws them counts."""
         self._seen: dict[int, Pipeline] = {}
-        """What looks have seen, by `id`; kept, so that no other gets its `id`."""
+        """Pipelines that looks have seen, by `id`; kept, so that no other gets its `id`."""
         self._asked: dict[int, Pipeline] = {}
         self._done: deque[tuple[Pipeline, Pipeline]] = deque()
 

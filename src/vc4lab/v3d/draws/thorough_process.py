@@ -36,7 +36,7 @@ NICE = 5
 STEP = 200
 """Milliseconds between two looks whether the program is still there."""
 MOST_BYTES = 1 << 15
-"""Of a key's pickle, which fit into a pipe; some 3,600 instructions. Longer ones keep their first
+"""Bytes of a key's pickle, which fit into a pipe; some 3,600 instructions. Longer ones keep their first
 build.
 """
 LONGEST = 300.0
@@ -123,7 +123,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def serve() -> None:
-    """What the process does: builds, until the pipe is closed."""
+    """Build what is asked for, in the process, until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError):
         os.nice(NICE)

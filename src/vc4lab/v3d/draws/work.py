@@ -38,7 +38,7 @@ class WorkReporter:
         scan: ScanResult,
         draws: Sequence[Draw],
     ) -> FrameWork:
-        """What a frame took that has just been drawn."""
+        """Make the event for what a frame took that has just been drawn."""
         recorded, lost = threads.recorded(frame)
         sizes, vertices, more_lost = self._reader.read(scan)
         pieces, job = collector.context, frame.job

@@ -22,7 +22,7 @@ def quads(lanes: Value) -> Value:
 
 
 def place_of(context: TileContext, name: str) -> Value:
-    """Where a counter of the tile context is."""
+    """The place of a counter of the tile context."""
     return context.counters + 4 * COUNTERS.index(name)
 
 

@@ -32,7 +32,7 @@ interpolated colours takes 18; the test takes about as long as five.
 """
 
 _DEPTH = ("b", 15)
-"""Where a program finds its depth (hardware reference 7.6)."""
+"""The register in which a program finds its depth (hardware reference 7.6)."""
 
 _COLOURS = (Write.TLB_COLOUR_ALL, Write.TLB_COLOUR_MS)
 _HARMLESS = frozenset(
@@ -88,7 +88,7 @@ class _Scan:
         """Registers that the previous instruction wrote: whether they held the depth before."""
         self.tested = False
         self.condition = int(Condition.ALWAYS)
-        """Of the write of TLB_Z; after new flags none that a colour write could have, too."""
+        """The condition of the write of TLB_Z; after new flags none that a colour write could have, too."""
 
     def take(self, p: Plan) -> bool:
         """Processes the next instruction; False if its effect is not certain."""

@@ -53,7 +53,7 @@ MAX_RECORDS = QUEUE_LIMIT
 
 
 class Tail(Struct):
-    """What a record holds after its planes (three floats each)."""
+    """The end of a record, after its planes (three floats each)."""
 
     x0 = i32
     y0 = i32
@@ -115,7 +115,7 @@ _f32x4 = vec(f32, 4)
 
 
 class QuadPlaces:
-    """Where four quads are: a stand-in for the pointer to a block."""
+    """The places of four quads: a stand-in for the pointer to a block."""
 
     def __init__(self, pointers: list[Value]) -> None:
         self.pointers = pointers
@@ -231,7 +231,7 @@ class QuadShader(BlockShader):
             self.wild.set(self.wild.get() | (environment.wild.get() & in_quads))
 
     def _four(self, words: Value, owners: Value, records: Value) -> tuple[BlockInputs, Value]:
-        """What the program sees of four quads, and the lanes of those that have a pixel."""
+        """Gather the program's view of four quads, and the lanes of those that have a pixel."""
         covered = shuffle(words.shr(16), _QUAD_LANES)
         lanes = (covered.shr(4) & const(i32x16, _LANE_BIT)) != 0
         places = words & 0xFFFF

@@ -87,7 +87,7 @@ def cache_key(key: FragmentKey) -> str:
 
 
 class _Pipelines:
-    """What was compiled, by key and target; for several threads.
+    """Keeps what was compiled, by key and target; for several threads.
 
     A key has one pipeline: a thorough build takes the place of the first one, whose code is given
     back as soon as no V3D draws with it any more.

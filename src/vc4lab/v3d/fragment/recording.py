@@ -71,7 +71,7 @@ class WorkRecorder:
     def environment(
         self, constants: DrawConstants, inputs: BlockInputs, status: Cell
     ) -> RecordingEnvironment:
-        """What the program of the open block sees."""
+        """The program's view of the open block."""
         return RecordingEnvironment(constants, inputs, status, self.context, self)
 
     def close(self, instructions: Value) -> None:

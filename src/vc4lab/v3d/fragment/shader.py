@@ -1,4 +1,4 @@
-"""What a fragment program sees while it is compiled: uniforms, varyings, coordinates, TMU and TLB.
+"""A fragment program's environment while it is compiled: uniforms, varyings, coordinates, TMU and TLB.
 
 The environment hands the QPU compiler staged values of one 4x4 block; state that a program changes
 (MS_FLAGS, stencil setup, a moved uniform pointer) lives in staged cells. Source: hardware
@@ -80,7 +80,7 @@ class BlockInputs:
 
 @dataclass
 class DrawConstants:
-    """What stays the same for all blocks of a draw, loaded once before the loops."""
+    """Values that stay the same for all blocks of a draw, loaded once before the loops."""
 
     key: FragmentKey
     program: Program

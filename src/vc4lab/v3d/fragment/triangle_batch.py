@@ -38,7 +38,7 @@ fails: the test costs some nanoseconds.
 
 
 class TriangleTracer:
-    """What is needed to trace the drawing of a list of triangles."""
+    """Traces the drawing of a list of triangles."""
 
     def __init__(self, shader: BlockShader) -> None:
         self.shader = shader

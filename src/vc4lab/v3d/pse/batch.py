@@ -1,4 +1,4 @@
-"""What triangle setup and the pipelines share: triangles in groups of eight, their blocks.
+"""Structures that triangle setup and the pipelines share: triangles in groups of eight, their blocks.
 
 A pipeline opens a `TriangleBatch` on its stack and calls `triangle_setup.py` to fill it, again and
 again: each time the planes of a few groups are in it, and their covered blocks stand in a list.
@@ -61,7 +61,7 @@ class BlockPlace:
 
     @classmethod
     def of(cls, listed: CoveredBlock) -> BlockPlace:
-        """Of a `CoveredBlock`."""
+        """Unpack the place of a `CoveredBlock`."""
         word = listed.place.to_int(i32, inside=True)
         lane = word.shr(16) & (4 * BATCH_SIZE - 1)
         return cls(word & 0xFF, word.shr(8) & 0xFF, lane, word.shr(PLACE_REVERSE) != 0)
@@ -85,7 +85,7 @@ FIXED_PLANES = 2
 
 
 class BatchDraw(Struct):
-    """What the pipeline fills in: of the draw, and where results go.
+    """Filled in by the pipeline: values of the draw, and where results go.
 
     `depth_scale`: steps in a Zs of 1.0. `first_row`, `end_row`: offsets in bytes of a vertex's
     varyings; `flat`: bits of those that are not interpolated. `scratch`, `clip_scratch`: vertices
@@ -104,7 +104,7 @@ class BatchDraw(Struct):
 
 
 class DecoderState(Struct):
-    """Where the decoding of the list stands: cells of its `Decoder`.
+    """The decoding's place in the list: cells of its `Decoder`.
 
     The pipeline fills in `fresh` (1), `cursor` (the list's address) and `status` (0). `ended`:
     nothing is left to decode.
@@ -123,7 +123,7 @@ class DecoderState(Struct):
 
 
 class BatchResult(Struct):
-    """What a call returns.
+    """The result of a call.
 
     `more`: whether to call again; `end`: bytes in the list of blocks; `quads` in them; `suspects`:
     lanes with a NaN in their planes; `turned`: triangles that face away and are not drawn; `valid`

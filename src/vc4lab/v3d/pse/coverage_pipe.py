@@ -93,7 +93,7 @@ def coverage_mask(word: Value) -> Value:
 
 
 def read_coverage(word: Value, as_mask: bool, unknowns: Unknowns) -> Value:
-    """What signal 7 puts into r4: 16 bits, or the level in four bytes (record 96 bit 5)."""
+    """Read the word that signal 7 puts into r4: 16 bits, or the level in four bytes (record 96 bit 5)."""
     mask = coverage_mask(word)
     if as_mask:
         return mask

@@ -65,7 +65,7 @@ class Raster:
 
 
 def sample_points(key: FragmentKey) -> tuple[tuple[int, int], ...]:
-    """Where each sample of the frame lies, in 1/16 pixel."""
+    """The place of each sample of the frame, in 1/16 pixel."""
     return _pattern(key.unknowns) if key.multisample else ((CENTRE, CENTRE),)
 
 
@@ -173,7 +173,7 @@ class Primitive:
 
 @dataclass
 class VertexSource:
-    """Where a draw's vertices are and how positions become tile-relative; loaded once per list.
+    """Finds a draw's vertices and makes positions tile-relative; loaded once per list.
 
     `vertices` and `address` are the same, as pointer and as number.
     """

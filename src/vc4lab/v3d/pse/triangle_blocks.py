@@ -42,7 +42,7 @@ def _left(below: list[int], axis: int) -> list[int]:
 
 _COLUMNS, _ROWS = _left(COLUMNS_BELOW, 0), _left(ROWS_BELOW, 1)
 ROW_PLACE = 256
-"""What a row counts in `CoveredBlock.place`."""
+"""The value of a row in `CoveredBlock.place`."""
 _DISTANCES = [
     float(step)
     for column, row in FOUR

@@ -63,7 +63,7 @@ def set_corner(place: Value, value: Value, number: int = 0) -> None:
 
 
 def corner_ptr(place: Value, number: int, kind: Type = _i32x8) -> Value:
-    """Where all lanes of corner `number` of a member are."""
+    """The address of all lanes of corner `number` of a member."""
     return place + number * GROUP_SIZE * kind.elem.size
 
 

@@ -170,12 +170,12 @@ def decode(
 
 
 def piece_ptr(decoded: DecodedTriangles, piece: Value) -> Value:
-    """Where a piece of the indices is; all lanes of a corner, then those of the next."""
+    """The address of a piece of the indices; all lanes of a corner, then those of the next."""
     return decoded.indices + piece * (tb.CORNERS * tb.GROUP_SIZE)
 
 
 def _kept(batch: TriangleBatch) -> list[tuple[Value, Value, Type]]:
-    """What is kept of waiting triangles: (source in `decoded`, target in `waiting`, type)."""
+    """List what is kept of waiting triangles: (source in `decoded`, target in `waiting`, type)."""
     looked, waiting = batch.decoded, batch.waiting
     places: list[tuple[Value, Value, Type]] = [
         (looked.flat_words, waiting.flat_words, _i64x8),
@@ -205,7 +205,7 @@ def drop_group(batch: TriangleBatch) -> None:
 
 
 def locate(source: VertexSource, batch: TriangleBatch, piece: Value, positions_in_list: bool) -> None:
-    """Where the words of the next triangles' corners are, and their packed positions."""
+    """Find the words of the next triangles' corners, and their packed positions."""
     decoded = batch.decoded
     ahead = piece_ptr(decoded, piece)
     indices = [load(_i32x8, ahead + 4 * tb.GROUP_SIZE * number) for number in range(tb.CORNERS)]

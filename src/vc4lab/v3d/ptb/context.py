@@ -27,7 +27,7 @@ LINK_RESERVE = 6
 """Bytes kept free at the end of a block: end of list (1) and a branch (5)."""
 
 DONE, OUT_OF_MEMORY, PAUSED, BAD_INDEX = 0, 1, 2, 3
-"""What native binning returns; after 1 and 2 it can be called again to go on."""
+"""Results of native binning; after 1 and 2 it can be called again to go on."""
 
 VG_END, VG_DUMMY = primitives.VG_TERMINATOR - (1 << 32), primitives.VG_DUMMY - (1 << 32)
 """Codes among the vertices of a VG list, as signed words: end of the list, primitive left out."""
@@ -53,7 +53,7 @@ COUNTERS = ("rejected", "clipped", "degenerate", "outside", "entries", "blocks")
 
 
 class TileState(Struct):
-    """Where a tile's list is being written; layout of the tiles array (32 bytes per tile)."""
+    """The place at which a tile's list is being written; layout of the tiles array (32 bytes per tile)."""
 
     cursor = i32  # guest address of the next byte
     limit = i32  # last cursor that leaves LINK_RESERVE bytes in the block

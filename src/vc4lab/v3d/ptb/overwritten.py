@@ -1,4 +1,4 @@
-"""What lay where the binner has written tile lists: the renderer may look before the chip is done.
+"""Keeps what lay where the binner has written lists: the renderer may look before the chip is done.
 
 A binning list is executed at once, but takes guest time. Where there is guest time each block of
 tile memory is kept before it is written: the fixed area by record 112, other blocks and clip

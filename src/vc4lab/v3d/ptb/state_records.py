@@ -104,7 +104,7 @@ def _cache(c: BinnerContext, op: Value, record: Value) -> None:
 
 @staged
 def _follow(c: BinnerContext, identifier: int, payload: Value) -> None:
-    """What the binner itself takes from a record of the state cache."""
+    """Take what the binner itself needs from a record of the state cache."""
     apply_record_native(c.state, identifier, payload)
     s = RenderState.at(c.state)
     if identifier == PrimitiveListFormat.id:
@@ -204,7 +204,7 @@ def _reset_tiles(c: BinnerContext, base: Value, initial: Value) -> None:
 
 @staged
 def _add_counters(c: BinnerContext) -> None:
-    """What was counted so far goes into the totals."""
+    """Add what was counted so far to the totals."""
     now, totals = c.field_ptr(pc.COUNTERS[0]), c.earlier
     for k in range(len(pc.COUNTERS)):
         total = totals + k * 8
@@ -250,7 +250,7 @@ def finish_all(context: Value, everything: Value) -> Value:
 
 @staged
 def primitive_type(mode: Value) -> Value:
-    """What primitives of a mode are in compressed lists."""
+    """The type of a mode's primitives in compressed lists."""
     return load(i8, table(i8, list(PRIMITIVE_TYPE)) + mode).zext(i32)
 
 

@@ -43,7 +43,7 @@ that is to be clipped, has many tiles or a bad index. None has a negative one.""
 
 _HALVES = vec(i16, 2 * LANES)
 Corners = tuple[Value, Value, Value]
-"""Of sixteen triangles, one thing for each corner."""
+"""Three vectors of sixteen triangles, one for each corner."""
 
 FIRST_HALVES = [n // 2 + LANES * (n % 2) for n in range(LANES)]
 SECOND_HALVES = [n + LANES // 2 for n in FIRST_HALVES]
@@ -51,7 +51,7 @@ SECOND_HALVES = [n + LANES // 2 for n in FIRST_HALVES]
 
 
 class TriangleWindow(Struct):
-    """What is to be written for the triangles of a window, their vertices, and the others.
+    """Collects what is to be written for the triangles of a window, their vertices, and the others.
 
     Triangle k of a window has the stamp `BinnerContext.stamp` + k + 1 in the tiles it went to.
     Tiles that have the stamp before it take its `coding`.

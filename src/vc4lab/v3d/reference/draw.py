@@ -1,4 +1,4 @@
-"""What the reference interpreter knows about a draw, and the ids by which native code names draws."""
+"""Draws of the reference interpreter, and the ids by which native code names them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Termination:
 
 
 class ReferenceDraw:
-    """What the interpreter must know about a draw; `DrawParams.callback_id` names it.
+    """A draw as the interpreter knows it; `DrawParams.callback_id` names it.
 
     compiled: gives the entry point of the same draw's compiled pipeline, which decides about
     programs that take long; it may raise Unsupported. None: there is no such pipeline.
@@ -58,7 +58,7 @@ class ReferenceDraw:
         self.proven = False
         """Compiled code has run the program to its end in the tiles that are rendered now."""
         self.failure: BaseException | None = None
-        """What ended the draw: `Unsupported`, or an error of the simulator itself."""
+        """The end of the draw: `Unsupported`, or an error of the simulator itself."""
         self._compiled = compiled
 
     @property

@@ -1,4 +1,4 @@
-"""What a group of a queue's blocks sees in the reference interpreter; accesses it still has to make.
+"""The view of a group of a queue's blocks in the reference interpreter; accesses it still has to make.
 
 See `queue.py`.
 """
@@ -104,7 +104,7 @@ def program_traits(program: Program) -> ProgramTraits:
 
 
 class SharedQueue(Protocol):
-    """What all groups of a queue have in common, as one group sees it."""
+    """The common part of all groups of a queue, as one group sees it."""
 
     draw: ReferenceDraw
     key: FragmentKey

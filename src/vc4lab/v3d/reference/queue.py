@@ -50,7 +50,7 @@ def shade_queue(draw: ReferenceDraw, context: int, params: int, queue: int, coun
 
 
 class Shared:
-    """What all groups of a queue have in common. Arguments as of `shade_queue`."""
+    """Shared by all groups of a queue. Arguments as of `shade_queue`."""
 
     def __init__(self, draw: ReferenceDraw, context: int, params: int, queue: int, count: int) -> None:
         self.draw = draw

@@ -1,1 +1,1 @@
-"""What records set, and what the stages of a draw share."""
+"""State that records set, and that the stages of a draw share."""

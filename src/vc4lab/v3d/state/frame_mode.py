@@ -163,7 +163,7 @@ VARIANTS: tuple[tuple[int, Tiling], ...] = tuple(
 
 @dataclass(frozen=True)
 class TransferKey:
-    """What a native store (or load) of a tile is compiled for.
+    """A native store (or load) of a tile is compiled for this.
 
     `multisample` is the frame's mode, `wide` and `mask` say what is moved, `variant` numbers the
     format and layout in memory (`VARIANTS`).
@@ -304,7 +304,7 @@ class FrameMode:
         object.__setattr__(self, "layout", TileLayout(self.multisample, self.wide_colour))
 
     def surface(self, unknowns: Unknowns) -> Surface:
-        """What records 24 and 25 store to."""
+        """The surface that records 24 and 25 store to."""
         decimate = self.decimate
         if self.multisample and unknowns["resolve_without_decimate"] == "average":
             decimate = decimate or Decimate.X4

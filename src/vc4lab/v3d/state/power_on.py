@@ -1,4 +1,4 @@
-"""What of a V3D is its state, and the V3D as it was when it was switched on.
+"""Names what is a V3D's state, and keeps the V3D as it was when it was switched on.
 
 Everything else (callbacks, caches, compiled code, threads) serves any state. Saved states consist
 of these attributes. And a V3D whose power domain is switched off and on again is the same object

@@ -55,7 +55,7 @@ NO_CLIP_LIMIT = 1 << 16
 
 
 def empty_windows(unknowns: Unknowns) -> int:
-    """What clip windows without pixels limit: an `EMPTY_WINDOWS`."""
+    """Say what clip windows without pixels limit: an `EMPTY_WINDOWS`."""
     return EMPTY_WINDOWS[unknowns["clip_window_empty"]]
 
 
@@ -155,7 +155,7 @@ def apply_record_native(state: Value, identifier: int, payload: Value) -> None:
 
 @dataclass(frozen=True)
 class ShaderRecord:
-    """What all kinds of shader record have; ``gl`` or ``nv`` has the rest (neither: VG mode).
+    """The part that all kinds of shader record have; ``gl`` or ``nv`` has the rest (neither: VG mode).
 
     ``data`` is the record as it was read, once; that of VG mode in the form of NV mode.
     """
@@ -205,7 +205,7 @@ def _vg_state(word: int, code: int, uniforms: int) -> ShaderRecord:
 
 
 Textures = tuple[tuple[TextureKind | None, ...], tuple[TextureDescriptor | None, ...]]
-"""Of each request; None where the parameters are only known while the program runs."""
+"""A kind and a descriptor for each request; None where parameters are known only while the program runs."""
 
 KNOWN_PROGRAMS = 512
 """Programs that are remembered after others took their places in memory."""
@@ -313,7 +313,7 @@ class ProgramCache:
         return known[1]
 
     def layout(self, program: Program, uniforms: int) -> StreamLayout:
-        """Where the texture parameters of a program lie, whose uniforms begin at `uniforms`."""
+        """Find the texture parameters of a program whose uniforms begin at `uniforms`."""
         known = self._layouts.get(id(program))
         if known is None:
             known = self._layouts[id(program)] = program, deque(maxlen=KNOWN_LAYOUTS)
@@ -335,7 +335,7 @@ def known_places(stream: tuple[int | None, ...], request: TextureRequest) -> tup
 
 
 INDEX_ARRAY, INDEX_8, INDEX_16 = 0, *(1 + int(width) for width in IndexType)
-"""Where vertex indices come from: consecutive, or 8 / 16-bit indices in guest memory."""
+"""Sources of vertex indices: consecutive, or 8 / 16-bit indices in guest memory."""
 
 MAX_LENGTH = 1 << 24
 """Vertices of one draw, and of all draws of a binning list, that are looked at; what is longer is

@@ -1,4 +1,4 @@
-"""What a tile function sees: the tile buffer of a worker thread, the parameters of a draw, its key.
+"""Structures of a tile function: the tile buffer of a worker thread, a draw's parameters, its key.
 
 The tile buffer keeps 2x2 quads together (`frame_mode.py`), so that any 4x4 pixel block at even x
 and y is a few whole pieces. Lane order in a block: lane & 1 = x, lane & 2 = y of the quad, quads in
@@ -174,7 +174,7 @@ class TileContext(Struct):
 
 
 class DrawParams(Struct):
-    """What one draw (a distinct render state) fixes, besides what its pipeline was compiled for.
+    """Parameters that one draw (a distinct render state) fixes, besides what its pipeline was compiled for.
 
     `lists` is what list addresses are relative to, 0 for guest memory.
     `vertices` is the address that vertex 0 would have in the shaded vertex buffer; only vertices
@@ -335,7 +335,7 @@ class FragmentKey:
 
 
 LIST_COUNTERS = COUNTERS[: COUNTERS.index("quads_valid") + 1]
-"""What `ListWork.counters` counts."""
+"""Counters of `ListWork.counters`."""
 
 DIRECT_LOOKUP = -1
 """`RequestWork.number` of a direct lookup."""
@@ -354,7 +354,7 @@ STREAMS = tuple(TileWork.fields)
 
 
 class ChainWork(Struct):
-    """Of one chain: the thread that ran it last, and its part (bytes) of each stream."""
+    """Work of one chain: the thread that ran it last, and its part (bytes) of each stream."""
 
     start = Array(i64, len(STREAMS))
     end = Array(i64, len(STREAMS))

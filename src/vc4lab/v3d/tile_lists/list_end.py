@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ListEnd(Struct):
-    """Where a list (record 48 or 49) begins, its format (record 56), and where it ends."""
+    """A list's (record 48 or 49) beginning, its format (record 56), and its end."""
 
     memory = ptr
     start = i32

@@ -33,7 +33,7 @@ BRANCH_BYTES = 3
 
 
 class ListSize(Struct):
-    """Of one list: its bytes, branches and end included; primitives; vertices in the stream (none
+    """The size of one list: its bytes, branches and end included; primitives; vertices in the stream (none
     if their coordinates stand in the list); vertices that come from its clip record.
     """
 

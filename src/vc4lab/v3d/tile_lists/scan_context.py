@@ -12,7 +12,7 @@ from vc4lab.simd import Array, Struct, i32, ptr
 from vc4lab.v3d.state.render_state import STATE_BYTES, STATE_WORDS, state_from_bytes
 
 FNV_START, FNV_PRIME = 0x811C9DC5 - (1 << 32), 0x01000193
-"""Of the hash of 32-bit words, FNV-1a; the start as a signed word."""
+"""Constants of the hash of 32-bit words, FNV-1a; the start as a signed word."""
 MAX_VERTICES = 1 << 16
 """Vertex indices in tile lists have 16 bits; one byte per vertex marks the used ones."""
 
@@ -21,10 +21,10 @@ TILE_BUDGET = 1 << 23
 FRAME_BUDGET = 1 << 27
 """Records, primitives and branches of all tiles of a frame together."""
 BUDGET_AFTER_ENDLESS = 1 << 14
-"""What a tile and a list may hold in a frame that has an endless list already: it may have many."""
+"""Limit of a tile and a list in a frame that has an endless list already: it may have many."""
 
 DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS, NEED_EXPANSION, NEED_FORMATS, NEED_NOTES = range(7)
-"""What the native scan returns; after a NEED_ the array is grown (or the primitive record at
+"""Results of the native scan; after a NEED_ the array is grown (or the primitive record at
 `list_end` made a list, the scan built for all list formats, notes taken) and the scan called again.
 """
 
@@ -76,7 +76,7 @@ class Segment(Struct):
 
 
 class ErrorEntry(Struct):
-    """Where a tile list was given up."""
+    """The place where a tile list was given up."""
 
     tile = i32
     where = i32
@@ -177,7 +177,7 @@ class ScanError:
 
 @dataclass
 class ScanResult:
-    """What the tile lists of a frame contain; valid until the next scan of the same scanner.
+    """The contents of a frame's tile lists; valid until the next scan of the same scanner.
 
     `draw_entries` is the host address of `DrawEntry` structs, one for each distinct render state.
     `segments` is the host address of `Segment` structs (tile, draw, address, primitives: 4 i32);
@@ -205,7 +205,7 @@ class ScanResult:
         return [self.draw(k) for k in range(self.draw_count)]
 
     def first_records(self) -> dict[int, int]:
-        """Where the primitives of each draw begin: a list in memory, or a record made a list."""
+        """List the first primitives of each draw: a list in memory, or a record made a list."""
         c, size = self.context, Expansion.size
         entries = range(c.expansions, c.expansions + size * (c.expansion_mask + 1), size)
         made = [Expansion.python.from_address(place) for place in entries]

@@ -99,7 +99,7 @@ Scanners = Mapping[int, Function[Value]]
 HALT, BRANCH, SUB_LIST, RETURN = Halt.id, Branch.id, BranchToSublist.id, Return.id
 
 SYSTEM_RECORDS = {kind.id: kind.size for kind in records_of(Semaphore, Frame, BinnerState)}
-"""What a piece of rendering list holds besides state and primitives; Python executes those."""
+"""Records of a rendering list besides state and primitives; Python executes them."""
 
 
 @staged

@@ -161,7 +161,7 @@ class ListScanner:
         return status
 
     def _provide(self, status: int) -> None:
-        """What the scan stopped for."""
+        """Provide what the scan stopped for."""
         global _met_all_formats
         context = self.context
         if status == sc.NEED_DRAWS:

@@ -61,7 +61,7 @@ MODE_BYTES = TileRenderingMode.size - 1
 
 
 class CollectContext(Struct):
-    """Where the kernel reads, what it knows of the tile buffer, and the arrays it fills."""
+    """The kernel's place in the list, what it knows of the tile buffer, and the arrays it fills."""
 
     memory = ptr
     here = i32  # guest address of the next record

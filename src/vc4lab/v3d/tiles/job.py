@@ -90,7 +90,7 @@ class TileJob(Struct):
 
 
 class TileRecord(Struct):
-    """What drawing a tile took, in the place of its `OP_TILE`: `COUNTERS`, by this chain's last
+    """Work of drawing a tile, in the place of its `OP_TILE`: `COUNTERS`, by this chain's last
     run. Members of other operations stay 0.
     """
 
@@ -309,7 +309,7 @@ class WorkMemory:
 
 
 def recorded(frame: NativeFrame, memories: Sequence[WorkMemory]) -> tuple[dict[str, bytes], int]:
-    """What was recorded of a frame, chain by chain, by stream; and how many records were lost."""
+    """Take what was recorded of a frame, chain by chain, by stream; and how many records were lost."""
     parts: list[list[memoryview]] = [[] for _ in STREAMS]
     for chain in range(frame.count):
         work = frame.works[chain]

@@ -99,7 +99,7 @@ def mark_chain(job: TileJob, context: TileContext, chain: Value, thread: Value, 
 
 
 class ListMark:
-    """What had been counted when a list began, and how many bytes of blocks there were."""
+    """Counts when a list began, and how many bytes of blocks there were."""
 
     def __init__(self, context: TileContext) -> None:
         self.counters = [load(i32, place_of(context, name)) for name in LIST_COUNTERS]

@@ -83,7 +83,7 @@ def triangle_setup(
 
 @dataclass
 class RenderResult:
-    """What happened in a frame: draws that a list error or their program stopped."""
+    """The result of a frame: draws that a list error or their program stopped."""
 
     bad_lists: list[int] = field(default_factory=list)
     unsupported: list[int] = field(default_factory=list)
@@ -94,7 +94,7 @@ class RenderResult:
 
 
 NO_FAILURES = RenderResult()
-"""Of a frame in which nothing happened; it is never changed."""
+"""The result of a frame in which nothing happened; it is never changed."""
 
 
 NO_MORE_CHAINS = 1 << 30
@@ -181,7 +181,7 @@ class TileThreads:
         self._run_tiles = functions["run_tiles"]
 
     def recorded(self, frame: NativeFrame) -> tuple[dict[str, bytes], int]:
-        """What the run of a frame with `works` recorded: see `work_memory.recorded`."""
+        """Take what the run of a frame with `works` recorded: see `work_memory.recorded`."""
         return recorded(frame, [worker.work for worker in self._workers if worker.work is not None])
 
     def provide(self, frame: NativeFrame, number: int, to_memory: bool, only_known: bool = False) -> None:

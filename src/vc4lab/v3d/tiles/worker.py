@@ -1,4 +1,4 @@
-"""What one thread of the tile loop works with, and whether interpreted programs end.
+"""Memory of one thread of the tile loop; decides whether interpreted programs end.
 
 Compiled code finds that out, so that the interpreter ends programs by the same budgets as compiled
 engines, and an endless program is found in the time of a few thousand interpreted instructions.
@@ -31,7 +31,7 @@ class Worker:
         self.context.batch = ctypes.addressof(self.queue)
         self.context.callback = batch_callback()
         self.work: WorkMemory | None = None
-        """Where it records pieces of work, once that was asked for."""
+        """Memory in which it records pieces of work, once that was asked for."""
 
     def begin_work(self) -> None:
         """It records pieces of work from now on, and has none yet."""

@@ -125,7 +125,7 @@ def stencil_test(
 
 @dataclass(frozen=True)
 class DepthTest:
-    """What a draw's depth test is compiled for."""
+    """A draw's depth test as it is compiled."""
 
     layout: TileLayout
     function: int

@@ -236,7 +236,7 @@ def store_tiled(job: Transfer) -> None:
 
 @staged
 def tiled_pixels(job: Transfer, x: Value, y: Value) -> Value:
-    """What a utile at (x, y) of the tile is to hold."""
+    """The pixels that a utile at (x, y) of the tile is to hold."""
     pixels = job.to_memory(SINGLE.load_block(job.block(x, y)), LANE_X, LANE_Y)
     if job.bytes == 2:
         right = job.to_memory(SINGLE.load_block(job.block(x + 4, y)), LANE_X, LANE_Y)

@@ -72,7 +72,7 @@ _LANES = 16
 
 @dataclass(frozen=True)
 class SampleRequest:
-    """What all levels of one texture request share.
+    """Values that all levels of one texture request share.
 
     ``u``, ``v``: finite coordinates (f32x16), where `TextureKind.unit_s`, `unit_t` say so clamped
     already; ``face``: byte offset of the cube face or None; ``border``: the border colour as a
@@ -193,7 +193,7 @@ class Texels:
         return combine(column, row) & (MEMORY_MASK & -UTILE_BYTES)
 
     def _parts(self, columns: list[Value], rows: list[Value]) -> tuple[list[Value], list[RowAddress]]:
-        """What columns and rows contribute to addresses, the base with the rows.
+        """Compute the parts of columns and rows in addresses, the base with the rows.
 
         Columns and rows have 16 lanes, or fewer: then the level of lane 0 counts.
         """
@@ -250,7 +250,7 @@ class Texels:
         return tuple(self._load(address) for address in self.addresses(columns, rows))
 
     def same(self) -> Value | None:
-        """What must be equal in all lanes for one set of addresses: level and cube face."""
+        """The value that must be equal in all lanes for one set of addresses: level and cube face."""
         number, face = self.level.number, self.request.face
         if number is None or face is None:
             return face if number is None else number
@@ -293,7 +293,7 @@ def _either(first: Value | None, second: Value | None) -> Value | None:
 
 
 def _of_first_lane(part: Any, lanes: int) -> Any:
-    """What lane 0 of a vector holds, in a vector of so many lanes; scalars stay."""
+    """Give the value of lane 0 of a vector, in a vector of so many lanes; scalars stay."""
     return shuffle(part, [0] * lanes) if part is not None and part.type.lanes else part
 
 

@@ -37,7 +37,7 @@ _RESOLVE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)
 
 
 class LateTable(Struct):
-    """What native code works on. resolve: C function (host address of a `LateRequest`) -> index
+    """The table that native code works on. resolve: C function (host address of a `LateRequest`) -> index
     of a slot, -1 if there is no more room. last: the slot used last, a guess for the next."""
 
     memory = ptr

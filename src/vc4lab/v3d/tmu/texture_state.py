@@ -1,4 +1,4 @@
-"""What one texture request is set to: the part that is compiled in and the part that stays data.
+"""Settings of one texture request: the part that is compiled in and the part that stays data.
 
 :func:`describe_texture` turns the texture parameter words P0..P3 into a :class:`TextureKind`
 (hashable; the native sampler is specialised for it) and a :class:`TextureDescriptor` (addresses

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 NATIVE_BUDGET = 1 << 29
 """About nine seconds of a real QPU; one to three seconds here, for each QPU that never ends."""
 REFERENCE_BUDGET = 1 << 18
-"""The same for the interpreter, which takes some seconds for it."""
+"""`BUDGET` for the interpreter, which takes some seconds for it."""
 
 DMA_START_COST = 16
-"""What a DMA counts besides one for each element: a transfer of 16384 bytes takes its time, too."""
+"""Steps of a DMA besides one for each element: a transfer of 16384 bytes takes its time, too."""
 
 BUDGET_VARIABLE = "VC4LAB_BUDGET"
 BUDGET_HINT = f"{BUDGET_VARIABLE} in the environment, or --budget of `vc4lab run`, allows more"
 
 
 def chosen_budget(reporter: Reporter) -> int | None:
-    """What the environment says; None, with QPU-060 if it makes no sense, for the default."""
+    """Read the budget from the environment; None, with QPU-060 if it makes no sense, for the default."""
     text = os.environ.get(BUDGET_VARIABLE, "")
     if not text:
         return None

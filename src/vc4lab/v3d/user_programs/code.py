@@ -80,7 +80,7 @@ class UserProgram:
 
     @property
     def watched(self) -> Watched | None:
-        """What is watched in the program; None if it runs unwatched."""
+        """The part of the program that is watched; None if it runs unwatched."""
         if self.allowed is None:
             return None
         if self._watched is None or self._watched[0] is not self.program:

@@ -1,4 +1,4 @@
-"""What a user program sees: uniforms, VPM, DMA, TMU, mutex and more.
+"""A user program's environment: uniforms, VPM, DMA, TMU, mutex and more.
 
 It is compiled into programs, and the interpreter runs it eagerly. State that changes lives in the
 QPU's `QpuState` and the `SharedState`, except the uniform pointer and the instruction count, which
@@ -56,7 +56,7 @@ REFUSALS = (
     "a write of the quad coordinates",
     "a breakpoint",
 )
-"""What a user program may not use, by number: `QpuState.detail` of Status.REFUSED."""
+"""Things that a user program may not use, by number: `QpuState.detail` of Status.REFUSED."""
 
 
 class UserEnvironment(ResumableEnvironment):

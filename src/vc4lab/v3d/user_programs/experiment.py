@@ -37,7 +37,7 @@ UNIFORM_SPACE = 0x100000
 
 
 def uniforms_address(qpu: int) -> int:
-    """Where the uniforms of the qpu-th program begin."""
+    """The address of the uniforms of the qpu-th program."""
     return UNIFORMS + UNIFORM_SPACE * qpu
 
 

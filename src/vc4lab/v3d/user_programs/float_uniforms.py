@@ -104,7 +104,7 @@ def _moved(alu: Alu) -> Iterator[tuple[int, int]]:
 
 
 def _move(alu: Alu, operands: dict[int, int], holds: dict[Place, int]) -> None:
-    """What registers hold after an instruction."""
+    """Follow what registers hold after an instruction."""
     add, mul = _places(alu.ws, alu.waddr_add, alu.waddr_mul)
     moves = dict.fromkeys((add, mul))
     if alu.op_add == AddOp.OR and alu.add_a == alu.add_b:

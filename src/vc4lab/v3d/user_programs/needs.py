@@ -1,4 +1,4 @@
-"""What an instruction may have to wait for other QPUs for: the mutex or a semaphore.
+"""Needs of an instruction for which a QPU may have to wait: the mutex or a semaphore.
 
 Both engines ask before they execute such an instruction, so that a QPU waits with nothing half
 done.
@@ -26,7 +26,7 @@ MUTEX = Need("mutex")
 
 
 def need_of(p: Plan) -> Need | None:
-    """What must be possible before `p` can be executed; None: nothing."""
+    """Find what must be possible before `p` can be executed; None: nothing."""
     if p.kind == "semaphore":
         word = int(p.instruction.value)
         return Need("lower" if word >> 4 & 1 else "raise", word & 15)

@@ -69,7 +69,7 @@ class ProgramRequest:
 
 
 class QpuStart(NamedTuple):
-    """What a QPU begins with. `budget`: None for the engine's own; `watch`: if it is watched;
+    """The start of a QPU. `budget`: None for the engine's own; `watch`: if it is watched;
     `recorded`: its way is to be recorded; `layer`: of the interpreter's environment, see
     `environment_of`.
     """
@@ -134,7 +134,7 @@ class Qpu:
 
     @property
     def address(self) -> int:
-        """Of the instruction it stands at."""
+        """The address of the instruction it stands at."""
         return self.program.address_of(self.site)
 
     @property
@@ -152,7 +152,7 @@ class Qpu:
         return found, self.state.outside & 0xFFFFFFFF
 
     def take_notes(self) -> list[Note]:
-        """What its watch noticed since the last call."""
+        """Take what its watch noticed since the last call."""
         return self.watch.take() if self.watch is not None else []
 
     def record_words(self) -> int:
@@ -160,7 +160,7 @@ class Qpu:
         return int(self.state.recorded) // 4
 
     def take_record(self) -> array[int]:
-        """What was recorded since the last call, see `recording/format.py`."""
+        """Take what was recorded since the last call, see `recording/format.py`."""
         record = array("I")
         if self.state.recorded:
             record.frombytes(self._record[: self.state.recorded])
@@ -176,7 +176,7 @@ class Qpu:
         words.set(self.state)
 
     def counts(self) -> JobCounts:
-        """What it has done."""
+        """Count what it has done."""
         state = self.state
         return JobCounts(
             instructions=self.instructions,
@@ -236,7 +236,7 @@ class Qpu:
         )
 
     def waits_for(self, shared: SharedState) -> str:
-        """What it waits for, in words."""
+        """Say what it waits for."""
         if self.run_state is RunState.STUCK:
             return f"waits for {self.reason}"
         if self.run_state is RunState.STOPPED:

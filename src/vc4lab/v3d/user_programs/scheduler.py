@@ -203,7 +203,7 @@ class UserPrograms:
         self._seen_ended = self._ended
 
     def _run(self, requested: bool = False) -> None:
-        """The same, unseen by the host."""
+        """Run the programs as `run` does, unseen by the host."""
         if self._quiet:
             return
         self._quiet = True
@@ -278,12 +278,12 @@ class UserPrograms:
 
     @property
     def waiting(self) -> str | None:
-        """What programs wait for, in words; None if none waits."""
+        """Say what programs wait for; None if none waits."""
         return "; ".join(self.waiting_each) or None
 
     @property
     def waiting_each(self) -> list[str]:
-        """The same, QPU by QPU."""
+        """Say what programs wait for, QPU by QPU."""
         if self.running:
             shared = self.unit.shared
             return [self.running[n].text(shared) for n in sorted(self.running)]

@@ -49,7 +49,7 @@ LOOKUPS = 12
 
 
 class SharedState(Struct):
-    """What all user programs share.
+    """State that all user programs share.
 
     ram: bytes of populated RAM. rows: VPM rows that programs may write. mutex: 0 free, else QPU
     number + 1. interrupts: not 0 for a QPU that wrote HOST_INT. resolve: C function (QPU state

@@ -1,4 +1,4 @@
-"""What is not documented about user programs, the VPM and its DMA."""
+"""Undocumented behaviour of user programs, the VPM and its DMA."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ COORDINATE_ROWS = 7
 """Words a coordinate shader writes: Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc (and a point size)."""
 
 DONE, DEOPT, ENDLESS, REFUSED, LEFT, STARVES = range(6)
-"""What native shading returns: finished, redo a chunk exactly, a shader that does not end, a VPM
+"""Results of native shading: finished, redo a chunk exactly, a shader that does not end, a VPM
 setup that is not a generic access, a shader that leaves its program, or one that reads a row for
 which no VPM set-up asked."""
 

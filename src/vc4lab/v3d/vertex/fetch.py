@@ -28,7 +28,7 @@ QUAD = vec(i32, 4)
 ALL_LANES = (1 << VERTEX_BATCH) - 1
 """All lanes of a batch, as bits."""
 MAX_STRIDE = 0xFFFF
-"""Of arrays whose vertices are read without looking at each address."""
+"""The largest stride of arrays whose vertices are read without looking at each address."""
 
 
 def plan_words(key: VertexKey) -> list[tuple[int, int] | None]:
@@ -82,7 +82,7 @@ def transpose(quads: list[Value]) -> list[Value]:
 
 
 def groups(key: VertexKey) -> list[tuple[int, list[int]]]:
-    """What is read together: an array and up to four words of it that follow each other, in order.
+    """Group what is read together: an array and up to four words of it that follow each other, in order.
 
     A word that another array overwrote begins a new group, so all groups together have as many
     rows as the column: there is no room for more.

@@ -112,7 +112,7 @@ class VertexPipeline:
 
     @property
     def exact_address(self) -> int:
-        """Where the exact build is; 0 as long as it was not needed."""
+        """The address of the exact build; 0 as long as it was not needed."""
         return self._exact.address if self._exact is not None else 0
 
     @property

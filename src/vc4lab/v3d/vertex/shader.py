@@ -46,7 +46,7 @@ from vc4lab.v3d.vpm.shader_rows import (
 
 
 class _VertexEnvironment(TexturingEnvironment):
-    """What both kinds of vertex environment share: uniforms, lanes, and what does nothing here."""
+    """Shared by both kinds of vertex environment: uniforms, lanes, and what does nothing here."""
 
     ftoi_fits = True  # coordinates on the screen; a branch would cost an eighth of compile time
 
@@ -151,7 +151,7 @@ class _VertexEnvironment(TexturingEnvironment):
         store(place, select(asked, const(i8, 1), load(i8, place)))
 
     def stop_unless(self, condition: Value, status: int) -> None:
-        """What is shaded does not count if an i1 is false."""
+        """Let what is shaded not count if an i1 is false."""
         self.stopped.set(select(condition, self.stopped.get(), const(i32, status)))
 
     def loop_limit(self) -> None:
@@ -268,7 +268,7 @@ def _word(value: Value) -> Value:
 def shade_entry(
     key: VertexKey, program: Program, exact: bool, cells: bool
 ) -> Callable[[Value, Value], Value]:
-    """What `vertex_driver.ENTRY` describes: hands the program for one batch to the driver."""
+    """Hand the program for one batch to the driver, as `vertex_driver.ENTRY` describes it."""
     environment = CellEnvironment if cells else RowEnvironment
     made: list[Any] = []
 

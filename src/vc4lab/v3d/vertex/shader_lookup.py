@@ -69,7 +69,7 @@ class ShaderEntry(Struct):
 
 
 class ShaderLookup(Struct):
-    """What a lookup works on; contexts of kernels that look up begin with it."""
+    """State of a lookup; contexts of kernels that look up begin with it."""
 
     memory = ptr
     shaders = ptr  # ShaderEntry table
@@ -124,7 +124,7 @@ def arrays_named(t: ShaderLookup, entry: Value, first: Value, last: Value) -> Va
 
 @staged
 def shader_slot(key: Value, sizes: Value, offsets: Value) -> Value:
-    """Where a key is looked for first, before masking; `slot` in `shader_table`."""
+    """Choose the slot at which a key is looked for first, before masking; `slot` in `shader_table`."""
     mixed = (key ^ (sizes * 31) ^ (offsets * 17)) * 0x61C8864680B583EB
     return mixed.shr(40).trunc(i32)
 
@@ -255,7 +255,7 @@ _MULTIPLIER = 0x61C8864680B583EB
 
 
 def slot(key: int, sizes: int, offsets: int) -> int:
-    """Where native code looks first (`shader_lookup.shader_slot`)."""
+    """The slot at which native code looks first (`shader_lookup.shader_slot`)."""
     mixed = ((key ^ sizes * 31 ^ offsets * 17) & _WORD) * _MULTIPLIER & _WORD
     return (mixed >> 40) & (SLOTS - 1)
 
@@ -283,7 +283,7 @@ class ShaderTable:
 
     @property
     def instructions(self) -> int:
-        """Of the batches that native code has shaded by itself since the start."""
+        """Count the instructions of the batches that native code has shaded by itself since the start."""
         return 0 if self._context is None else int(self._context.instructions)
 
     def enter(self, pipeline: VertexPipeline, address: int, *, vertex: bool) -> None:

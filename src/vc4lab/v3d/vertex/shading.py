@@ -44,7 +44,7 @@ _MAX_PIPELINES = 1024
 """Shader records whose preparation is cached."""
 
 _ERROR_BITS = {"VTX-003": Errors.VPMERNA.mask, "VTX-006": Errors.VPMEWNA.mask}
-"""What ERRSTAT shows of findings about a shader."""
+"""Bits by which ERRSTAT shows findings about a shader."""
 
 
 K = TypeVar("K")
@@ -54,7 +54,7 @@ P = TypeVar("P")
 def runnable_pipeline(
     program: Program, make: Callable[[K], P], key: K, interpreted: K, reporter: Reporter, kind: str
 ) -> tuple[K, P]:
-    """What `make` gives for a key, or for `interpreted` where only the interpreter can run it."""
+    """Let `make` make the pipeline for a key, or for `interpreted` where only the interpreter can run it."""
     if len(program.learned) <= MAX_WAYS:
         try:
             return key, make(key)

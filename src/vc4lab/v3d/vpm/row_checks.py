@@ -1,4 +1,4 @@
-"""What a vertex or coordinate shader does with the rows of its batch, at a glance.
+"""Checks what a vertex or coordinate shader does with the rows of its batch, at a glance.
 
 The program is walked once, when it is compiled: which rows its set-ups deliver, which of them no
 attribute fills, which rows of a shaded vertex it writes. Where branches lead several ways, each is
@@ -43,7 +43,7 @@ def filled_rows(attributes: Collection[tuple[int, int, int]]) -> set[int]:
 def check_rows(
     program: Program, rows_in: int, rows_out: int, attributes: Collection[tuple[int, int, int]]
 ) -> list[tuple[str, str]]:
-    """What a shader's VPM accesses show at a glance: (diagnostic code, text).
+    """List what a shader's VPM accesses show at a glance: (diagnostic code, text).
 
     rows_in: of the record's total attribute size; attributes: see `filled_rows`. Nothing is said
     of programs that access parts of rows, and of those whose ways are not known or too many.
@@ -63,7 +63,7 @@ def check_rows(
 
 
 def _findings(walk: _Walk, rows_in: int, rows_out: int, filled: set[int]) -> Iterator[tuple[str, str]]:
-    """What is wrong on one way through the program."""
+    """Find what is wrong on one way through the program."""
     rows = [row for row in walk.read if row is not None]
     if len(walk.read) > rows_in or max(rows, default=0) >= max(rows_in, 1):
         text = f"the shader reads {len(walk.read)} rows of {rows_in} attribute words"
@@ -102,7 +102,7 @@ _MOST_STATES: Final = 4096
 
 
 def _ends(program: Program) -> Iterator[_Walk | None]:
-    """What was read and written on each way to the program's end; None if a way is not known."""
+    """Follow what was read and written on each way to the program's end; None if a way is not known."""
     if not program.has_branches:
         walk = _Walk()
         for instruction, word in zip(program.instructions, program.words, strict=True):
@@ -175,7 +175,7 @@ class _Walk:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What later findings depend on."""
+        """The part that later findings depend on."""
         entries = tuple((s.value, address, left) for s, address, left in self._queue.entries)
         rows = frozenset(self.read), frozenset(self.written)
         counts = min(len(self.read), WINDOW_ROWS + 1), min(len(self.written), WINDOW_ROWS + 1)

@@ -88,7 +88,7 @@ def _down(y: Value, x: Value, sub: Value, shift: Value, wrap: str) -> Value:
 
 
 def _memory_row(address: Value, shift: Value, alignment: str) -> Value:
-    """Where a row in memory begins."""
+    """The address at which a row in memory begins."""
     return address & -(4 >> shift) if alignment == "rounded" else address
 
 
@@ -246,7 +246,7 @@ def load_kernel(
 
 
 def transfer(side: str, unknowns: Unknowns) -> Function[None]:
-    """What a write of an address starts: a load ("read") or a store."""
+    """Start the transfer that a write of an address asks for: a load ("read") or a store."""
     layout, row_end = unknowns["dma_subword"], unknowns["dma_row_end"]
     alignment = unknowns["dma_alignment"]
     if side == "read":

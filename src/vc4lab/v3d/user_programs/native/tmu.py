@@ -76,7 +76,7 @@ def sample(shared: Value, qpu: Value, number: Value, s: Value) -> None:
 
 @kernel(args=(ptr, ptr, i32, i32x16))
 def sample_recorded(shared: Value, qpu: Value, number: Value, s: Value) -> None:
-    """The same; `QpuState.lines` takes the lines of memory that the texels lie in."""
+    """Sample, as `sample`; `QpuState.lines` takes the lines of memory that the texels lie in."""
     _sample(shared, qpu, number, s, True)
 
 

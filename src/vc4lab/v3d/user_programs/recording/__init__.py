@@ -1,1 +1,1 @@
-"""What a user program does, recorded for who wants to know how long it takes."""
+"""Records what a user program does, for those who want to know how long it takes."""

@@ -1,4 +1,4 @@
-"""What a user program sees while its way is recorded; which environment a program has."""
+"""A user program's environment while its way is recorded; which environment a program has."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from enum import IntEnum
 
 
 class Kind(IntEnum):
-    """What an entry is about, and what its words are."""
+    """Kinds of entries, and what their words are."""
 
     STRAIGHT = 0
     """A branch that was not taken."""

@@ -1,4 +1,4 @@
-"""What a user program sees while it is watched.
+"""A user program's environment while it is watched.
 
 It only recognises what is certainly right; the rest it reports by a call to a `Watch`, which checks
 exactly.
@@ -47,7 +47,7 @@ _LOOK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_int32, ctypes.
 
 
 class WatchEvent(IntEnum):
-    """What is reported."""
+    """Kinds of what is reported."""
 
     BROKEN = 0
     UNIFORM = 1

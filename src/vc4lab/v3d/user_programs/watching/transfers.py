@@ -66,7 +66,7 @@ def load_places(setup: LoadSetup, unknowns: Unknowns) -> Iterator[list[int]]:
 
 
 def _memory_row(address: int, width: Width, unknowns: Unknowns) -> int:
-    """Where a row in memory begins."""
+    """The address at which a row in memory begins."""
     return address & -width.bytes if unknowns["dma_alignment"] == "rounded" else address
 
 

@@ -30,7 +30,7 @@ MAX_COMPARED = 1 << 18
 """Instructions times register branches beyond which paths through these are not checked."""
 
 MAX_FINDINGS = 4096
-"""Of one program that are watched."""
+"""Findings of one program that are watched, at most."""
 
 NOTES = 64
 """That a QPU keeps."""
@@ -49,7 +49,7 @@ class Memory(NamedTuple):
 
 @dataclass
 class Allowed:
-    """What the programs of a run may touch.
+    """Memory that the programs of a run may touch.
 
     memories: the named ones. uniforms: bytes of a list by its address. stops: whether a program
     stops at its first mistake.
@@ -70,7 +70,7 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True)
 class Watched:
-    """What of a program's instructions is wrong as soon as they are executed.
+    """Mistakes in a program's instructions, reported as soon as they are executed.
 
     findings: all of them. alone: numbers of findings by the instruction at fault. after: (distance,
     instruction before, number of the finding) by the instruction that comes too early.
@@ -82,7 +82,7 @@ class Watched:
 
     @classmethod
     def of(cls, program: Program) -> Watched:
-        """The same rules as the lint, on all ways that execution may take."""
+        """Look for mistakes by the rules of the lint, on all ways that execution may take."""
         touched = [accesses(word) for word in program.words]
         part = Part(program.instructions, touched, 0, len(touched))
         found = [pair for pair in pairs(part) if _counts(pair.hazard.code)]
@@ -125,7 +125,7 @@ def _tails(part: Part) -> Iterable[tuple[int, int]]:
 
 
 class Watch:
-    """What was seen of one QPU's program. site: index of the instruction that does it."""
+    """Checks what one QPU's program does. site: index of the instruction that does it."""
 
     def __init__(self, allowed: Allowed, uniforms: int, unknowns: Unknowns) -> None:
         self.allowed = allowed
