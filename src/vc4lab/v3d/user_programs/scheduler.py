@@ -203,7 +203,7 @@ class UserPrograms:
         self._seen_ended = self._ended
 
     def _run(self, requested: bool = False) -> None:
-        """Run the programs as `run` does, unseen by the host."""
+        """Run programs as `settle` does, unseen by the host."""
         if self._quiet:
             return
         self._quiet = True
