@@ -1,4 +1,4 @@
-"""What may be observed of a virtual DRM device, besides its V3D (`v3d/events/`).
+"""Events of a virtual DRM device that may be observed, besides its V3D's (`v3d/events/`).
 
 Each kind has its listeners (`vc4lab.listeners`) where it happens: `Gpu.job_taken`, `job_counted` and
 `job_done`, `Supervisor.call_answered`, `Screen.handed_over`, `CpuMemory.frame_counted`.

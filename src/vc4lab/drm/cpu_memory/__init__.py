@@ -1,1 +1,1 @@
-"""What a client's accesses to buffers would cost on the board's own processor."""
+"""Estimates the cost of a client's accesses to buffers on the board's own processor."""

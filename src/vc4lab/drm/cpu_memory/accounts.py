@@ -55,14 +55,14 @@ class Use:
 
 @dataclass
 class Frame:
-    """What programs did with buffers until a picture was handed to the display."""
+    """Programs' work with buffers until a picture was handed to the display."""
 
     number: int
     uses: dict[Key, Use]
 
     @property
     def cost(self) -> Cost:
-        """Of all processes."""
+        """The cost of all processes."""
         return sum((use.cost for use in self.uses.values()), Cost())
 
 

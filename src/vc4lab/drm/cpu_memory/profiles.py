@@ -62,7 +62,7 @@ class Profile:
     """How often a page is read once it is read at all."""
 
     def maintenance(self, read: float, written: float) -> float:
-        """What it costs to keep cached pages right beside a device that does not see the cache."""
+        """The cost of keeping cached pages right beside a device that does not see the cache."""
         return read / self.invalidate.rate + written / self.clean.rate
 
 

@@ -33,7 +33,7 @@ class Region:
     start: int
     end: int
     offset: int
-    """Where it begins in the file."""
+    """Its beginning in the file."""
     reads: bool
     writes: bool
     resident: int
@@ -59,7 +59,7 @@ class Looker:
         self._inodes = inodes
 
     def regions(self, process: int) -> list[Region]:
-        """What a process maps. Raises OSError if it is gone or cannot be looked at."""
+        """List what a process maps. Raises OSError if it is gone or cannot be looked at."""
         with open(f"/proc/{process}/smaps", "rb", buffering=0) as file:
             text = b"".join(iter(lambda: file.read(1 << 20), b""))
         found = []

@@ -266,7 +266,7 @@ class DrmDevice:
             show_plug(self.supervisor.tree, bool(self.screen.offered))
 
     def _obey_status(self) -> None:
-        """What a program has written into the connector's file counts from now on."""
+        """Obey from now on what a program has written into the connector's file."""
         asked = asked_status(self.supervisor.tree)
         if asked is None:
             return
@@ -287,7 +287,7 @@ class DrmDevice:
         return self.stop_after is not None and self.screen.frames >= self.stop_after
 
     def screenshot(self) -> Image | None:
-        """What the screen shows, or what it showed last; from any thread.
+        """Give what the screen shows, or what it showed last; from any thread.
 
         While a program runs this waits for a picture that the program has handed over but that is
         not visible yet: a second at most.

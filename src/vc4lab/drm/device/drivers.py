@@ -16,7 +16,7 @@ from vc4lab.drm.uapi.numbers import DRM_TYPE
 from vc4lab.drm.uapi.results import Later, Refused
 
 NAMES = ("vc4", "xlnx")
-"""What `--device` takes: the driver of the display."""
+"""Values of `--device`: the driver of the display."""
 SYNC_OBJECTS = 0x13
 OPTIONAL = range(0xA0, 0xCF)
 """Numbers of calls that Linux knows and answers with EOPNOTSUPP where a driver has no display, no
@@ -124,7 +124,7 @@ class Driver:
 
 
 def core_of(name: str, unique: str) -> Core:
-    """What a driver says of itself."""
+    """The ioctls by which a driver describes itself."""
     if name == "vc4":
         texts = "vc4", "20140616", "Broadcom VC4 graphics"
         return Core(texts, unique, (0, 0, 0), CAPABILITIES)
@@ -133,7 +133,7 @@ def core_of(name: str, unique: str) -> Core:
 
 
 def _then(later: Later, finish: Callable[[int], int]) -> Later:
-    """The same wait, with results written back at its end."""
+    """Wait as `later` does, with results written back at its end."""
 
     def done() -> int | None:
         result = later.done()

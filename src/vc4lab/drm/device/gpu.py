@@ -50,7 +50,7 @@ class PerformanceMonitor:
         self.values = [0] * len(sources)
 
     def add(self, amounts: dict[int, int]) -> None:
-        """What one job counted."""
+        """Add what one job counted."""
         for place, source in enumerate(self.sources):
             self.values[place] += amounts.get(source, 0)
 
@@ -81,7 +81,7 @@ class Job:
     perfmon: PerformanceMonitor | None = None
     failed: bool = False
     registers: dict[str, int] = field(default_factory=dict)
-    """Of the V3D, when it failed."""
+    """The V3D's registers when it failed."""
     ready: float = field(default_factory=time.monotonic)
     """When it could begin: it was handed in, and `after` was done."""
 

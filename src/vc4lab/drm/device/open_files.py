@@ -33,12 +33,12 @@ from vc4lab.memory import SharedFile
 FIRST_INODE = 2000
 _READABLE = select.POLLIN | select.POLLRDNORM
 _ALWAYS = _READABLE | select.POLLOUT | select.POLLWRNORM
-"""What poll says of a file that has no word in it, as a sync object's."""
+"""Poll's answer for a file that has no word in it, as a sync object's."""
 
 
 @dataclass
 class OpenFiles:
-    """What the supervisor asks of the device: `supervisor.answers.Device` describes each method.
+    """Answers what the supervisor asks of the device: `supervisor.answers.Device` describes each method.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class OpenFiles:
         return place, self.memory.files[target.root.address]
 
     def _find_mapping(self, opened: Opened, offset: int, size: int) -> tuple[int, GemObject]:
-        """Where a mapping lies in the memory file, and of what. Raises Refused."""
+        """Find the place of a mapping in the memory file, and its buffer. Raises Refused."""
         if isinstance(opened, OpenFile):
             target = self.drivers[opened.node].buffers.find_mapping(opened, offset, size)
             if target is None or target.private or not target.is_needed:

@@ -88,7 +88,7 @@ class FrameSource:
         self._seen = self._pictures.shown
 
     def size(self) -> tuple[int, int] | None:
-        """Of the frame that `draw` will give."""
+        """The size of the frame that `draw` will give."""
         self._drawn = shown = self._seen
         return (shown.width, shown.height) if shown is not None else None
 
@@ -166,21 +166,21 @@ class Pictures:
 
     @property
     def shown(self) -> Shown | None:
-        """What is on the screen now, as numbers; None while it is off."""
+        """Give what is on the screen now, as numbers; None while it is off."""
         return shown_by(self._screen)
 
     def keep(self) -> None:
-        """What is shown goes away now: keep its picture."""
+        """Keep the picture of what is shown, which goes away now."""
         self._last = self.pixels
 
     @property
     def pixels(self) -> numpy.ndarray[Any, Any] | None:
-        """What the screen shows, or what it showed last, as bytes blue, green, red and another."""
+        """Give what the screen shows, or what it showed last, as bytes blue, green, red and another."""
         shown = self.shown if not self._screen.is_over else None
         return self.composer.pixels(shown) if shown is not None else self._last
 
     @property
     def image(self) -> Image | None:
-        """The same as an RGB picture."""
+        """Give what the screen shows as an RGB picture."""
         pixels = self.pixels
         return picture_of(pixels) if pixels is not None else None

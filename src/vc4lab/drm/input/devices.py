@@ -38,14 +38,14 @@ class Axis:
 
 @dataclass(eq=False)
 class EvdevDevice:
-    """What lies under one /dev/input/eventN. Used in the supervisor's thread only."""
+    """A device under one /dev/input/eventN. Used in the supervisor's thread only."""
 
     number: int
     name: str
     codes: dict[int, frozenset[int]]
     """By type of event."""
     udev: tuple[str, ...]
-    """What udev's rules find out: ID_INPUT and its relatives."""
+    """Properties that udev's rules find out: ID_INPUT and its relatives."""
     axes: dict[int, Axis] = field(default_factory=dict)
     identity: tuple[int, int, int, int] = (BUS_VIRTUAL, 0, 0, 1)
     state: dict[int, set[int]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class EvdevDevice:
         return f"vc4lab/input{self.number}"
 
     def bits(self, kind: int) -> bytes:
-        """What it can send of a type; of EV_SYN: which types."""
+        """The codes that it can send of a type; of EV_SYN: its types."""
         numbers = self.codes if kind == e.EV_SYN else self.codes.get(kind, frozenset())
         return bit_set(numbers, e.CODES[kind])
 
@@ -135,7 +135,7 @@ class EvdevDevice:
 
 
 class EvdevFile(OpenedSocket):
-    """What one open() of an input node made.
+    """An open file, as one open() of an input node made it.
 
     A program's descriptor is the other end of a socket: reading, O_NONBLOCK, poll, epoll and
     passing it on are the kernel's work, at its speed. Only ioctl and fstat come to the supervisor.
@@ -231,7 +231,7 @@ class EvdevFile(OpenedSocket):
     # -- from the program --------------------------------------------------------------------------
 
     def take_written(self) -> list[Change] | None:
-        """What the program wrote: lights, mostly. None when its last descriptor is gone."""
+        """Take what the program wrote: lights, mostly. None when its last descriptor is gone."""
         try:
             data = self._ours.recv(_MAX_WRITTEN)
         except BlockingIOError:

@@ -1,1 +1,1 @@
-"""What the kernel makes of a job."""
+"""The kernel's half of a job."""

@@ -1,4 +1,4 @@
-"""What is wrong with a job, in words: the builder stops there, and its context says where.
+"""Says what is wrong with a job: the builder stops there, and its context says where.
 
 The kernel answers EINVAL; here a sentence says why. Sections 9.2 to 9.4 of the hardware reference.
 """
@@ -39,7 +39,7 @@ _RULES = {
     Finding.BAD_START: ("DRM-007", "record 6 twice, or before record 112"),
     Finding.DRAW_WITHOUT_STATE: ("DRM-007", "a draw before any shader state"),
 }
-"""What is wrong with a record of the binning list, where that needs no number."""
+"""Sentences about a record of the binning list, where they need no number."""
 
 
 @dataclass

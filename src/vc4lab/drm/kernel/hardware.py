@@ -26,10 +26,10 @@ class JobReports(SubmissionReports):
         self.program = ""
         self.job = ""
         self.place: Callable[[int], str] = lambda _address: ""
-        """What lies at an address of the GPU, in words; "" for nothing known."""
+        """Gives a name to an address of the GPU; "" for nothing known."""
 
     def begin(self, program: str, job: str, place: Callable[[int], str]) -> None:
-        """What comes now is about this job."""
+        """Take what comes now as findings about this job."""
         self.program, self.job, self.place = program, job, place
 
     def words(self, code: str, message: str, address: int | None) -> tuple[Hashable, str, str]:

@@ -118,7 +118,7 @@ def build_submit(
 
 
 def check_submit(submit: Submit, reporter: Reporter) -> None:
-    """What the kernel demands of the description itself (rules 9.1). Raises JobError."""
+    """Check what the kernel demands of the description itself (rules 9.1). Raises JobError."""
     if submit.flags & ~KNOWN_FLAGS:
         refuse(reporter, "DRM-017", f"flags 0x{submit.flags:x} (rule 9.1)")
     if submit.padding:

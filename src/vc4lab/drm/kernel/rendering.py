@@ -43,7 +43,7 @@ MAX_ROWS = 4096
 
 @dataclass(frozen=True)
 class ColourSurface:
-    """Where the picture of a job is.
+    """The place of a job's picture.
 
     `multisample`: the layout of full-resolution stores, 4 samples a pixel; `tiling` does not count.
     """
@@ -129,7 +129,7 @@ class RenderingBuilder:
         return build(d.StoreFull, **fields, disable_clear=not final, last_tile=end)
 
     def general(self, name: str) -> dict[str, int]:
-        """Where a surface is and how it is laid out, as records 28 and 29 have it."""
+        """Describe a surface's place and layout as records 28 and 29 have it."""
         bits = LoadStoreBits(self.submit.surface(name).bits)
         layout = {"buffer": bits.buffer, "tiling": bits.tiling, "format": bits.format}
         return {**layout, "address": self.addresses[name]}
@@ -270,7 +270,7 @@ class RenderPlan:
 
 _plans: dict[Hashable, RenderPlan] = {}
 _shaped: dict[tuple[bytes, bytes, int, int], RenderPlan] = {}
-"""The same by the job's shape and the buffers' places, which is found sooner."""
+"""Plans by the job's shape and the buffers' places, which is found sooner."""
 
 
 def rendering_plan(
@@ -318,7 +318,7 @@ def _found(submit: Submit, bin_tiles_x: int, tile_lists: int, reporter: Reporter
 
 
 def clear_records(submit: Submit) -> bytes:
-    """What comes first in the list of a job that clears; nothing for another."""
+    """The first records in the list of a job that clears; nothing for another."""
     if not submit.flags & FLAG_CLEAR:
         return b""
     return _clear_records(*submit.clear_color, submit.clear_z, submit.clear_s)

@@ -65,7 +65,7 @@ class Violation(Exception):  # noqa: N818 - a verdict on the program
 
 @dataclass
 class CheckedShader:
-    """What is known of an accepted shader. ``clamps``: for each direct lookup (by instruction
+    """Facts about an accepted shader. ``clamps``: for each direct lookup (by instruction
     index) the uniform that clamps its address, as an index into the stream.
     """
 

@@ -34,14 +34,14 @@ class Lookup:
     base: int
     """The word that gets the buffer's address."""
     parameters: tuple[int, ...]
-    """Of a texture; none for a lookup of memory."""
+    """Words of a texture; none for a lookup of memory."""
     clamp: int = -1
     """The word that a memory lookup's address is clamped to."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """What one program takes from a job's uniform stream: words, texture requests, resets."""
+    """The part of a job's uniform stream that one program takes: words, texture requests, resets."""
 
     program: Program
     words: int
@@ -81,7 +81,7 @@ class Stream:
 
     @property
     def bytes(self) -> int:
-        """What it takes: an index for each request, and its words."""
+        """Bytes that it takes: an index for each request, and its words."""
         return 4 * (len(self.lookups) + self.words)
 
     @cached_property

@@ -21,7 +21,7 @@ _FIRST_RAMP = struct.pack(f"<{STEPS}H", *(step << 8 for step in range(STEPS)))
 
 
 class Colours:
-    """What the display hardware has of them; the properties are the CRTC's.
+    """The display hardware's colours; the properties are the CRTC's.
 
     Attributes
     ----------

@@ -41,7 +41,7 @@ class Commit(Flip):
     has_crtc: bool = False
     """Whether a CRTC takes part, which sends the event."""
     out_places: list[int] = field(default_factory=list)
-    """Where the program wants descriptors of fences."""
+    """Addresses at which the program wants descriptors of fences."""
 
     def set(self, thing: o.DisplayObject, **values: int) -> None:
         """Values for an object's properties."""
@@ -198,7 +198,7 @@ class Commits:
         return coloured
 
     def _colour(self, before: dict[str, int]) -> bool:
-        """What changed of the CRTC's colours reaches the hardware; whether there was something."""
+        """Hand changes of the CRTC's colours to the hardware; whether there was something."""
         screen, state = self.screen, self.screen.crtc.state
         changed = {name for name in (CTM, LUT) if state[name] != before[name]}
         if CTM in changed:

@@ -144,7 +144,7 @@ class FrameBuffers:
         return kind, parts
 
     def _modifier_of(self, call: Call, handle: int) -> int:
-        """What SET_TILING said of a buffer."""
+        """The modifier that SET_TILING gave a buffer."""
         return self.buffers.lookup(call.file, handle).modifier
 
     @ioctl(0xAF, "MODE_RMFB", "u32 fb_id")

@@ -36,7 +36,7 @@ KEEP = 0xFFFFFFFF
 NOWHERE = dict.fromkeys(
     ("FB_ID", "CRTC_ID", *(f"{kind}_{name}" for kind in ("SRC", "CRTC") for name in "XYWH")), 0
 )
-"""What the older calls leave of a plane that they take off the screen."""
+"""Values of a plane's properties once an older call has taken it off the screen."""
 _CURSOR = "u32 flags, u32 crtc_id, i32 x, i32 y, u32 width, u32 height, u32 handle"
 _GAMMA = "u32 crtc_id, u32 gamma_size, u64 red, u64 green, u64 blue"
 
@@ -52,7 +52,7 @@ class Legacy:
     values: PropertyValues
     _cursors: dict[int, FrameBuffer] = field(default_factory=dict)
     _pointer: tuple[int, int] = (0, 0)
-    """Where the cursor was moved to."""
+    """The place that the cursor was moved to."""
 
     @ioctl(0xA2, "MODE_SETCRTC", CRTC_FIELDS, master=True)
     def set_crtc(self, call: Call) -> Later | None:

@@ -18,11 +18,11 @@ CRTC_FIELDS = (
     "u64 set_connectors_ptr, u32 count_connectors, u32 crtc_id, u32 fb_id, u32 x, u32 y, "
     "u32 gamma_size, u32 mode_valid, " + MODE_FIELDS
 )
-"""Of GETCRTC and SETCRTC."""
+"""The structure of GETCRTC and SETCRTC."""
 MODE = Structure("drm_mode_modeinfo", MODE_FIELDS)
 PREFERRED, DRIVER = 1 << 3, 1 << 6
 MAX_SIDE = 2048
-"""Of what the display shows and of frame buffers: Linux's limit for the HVS of a Pi 1 to 3."""
+"""Largest size of what the display shows and of frame buffers: Linux's limit for a Pi 1 to 3's HVS."""
 
 _SIZE = re.compile(r"(\d+)x(\d+)(?:@(\d+))?")
 
@@ -51,7 +51,7 @@ STANDARD = tuple(
     mode_of(width, height)
     for width, height in ((1280, 720), (1920, 1080), (1024, 768), (800, 600), (640, 480))
 )
-"""What the connector offers; the first one is preferred."""
+"""Modes that the connector offers; the first one is preferred."""
 
 
 def parse_modes(text: str) -> tuple[Mode, ...]:

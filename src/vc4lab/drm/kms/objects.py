@@ -12,7 +12,7 @@ CRTC, CONNECTOR, ENCODER, MODE, PROPERTY, FRAME_BUFFER, BLOB, PLANE = (
 )  # fmt: skip
 ANY = 0
 LEASABLE = frozenset((CRTC, CONNECTOR, PLANE))
-"""What a lease has or has not; everything else is there for every client."""
+"""Kinds of objects that a lease has or has not; everything else is there for every client."""
 RANGE, IMMUTABLE, ENUM, IS_BLOB, BITMASK = 2, 4, 8, 16, 32
 IS_OBJECT, SIGNED_RANGE = 1 << 6, 2 << 6
 ATOMIC = 0x80000000
@@ -27,7 +27,7 @@ def signed(value: int) -> int:
 
 @dataclass(frozen=True)
 class Property:
-    """What a property may be.
+    """Says what a property may be.
 
     `values`: a range's ends, the type of the object, or of a bit mask the bits of which exactly one
     is set.

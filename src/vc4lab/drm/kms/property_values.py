@@ -20,7 +20,7 @@ NO_FENCE = o.U64
 
 @dataclass(eq=False)
 class PropertyValues:
-    """What a program may set properties to."""
+    """Sets properties to what programs may set them to."""
 
     screen: Screen
     resources: Resources
@@ -50,7 +50,7 @@ class PropertyValues:
             commit.changes[thing.id, prop.name] = value
 
     def _check_blob(self, prop: o.Property, number: int) -> None:
-        """Of the right size, as drm_atomic_replace_property_blob_from_id looks. Raises Refused."""
+        """Check a blob's size, as drm_atomic_replace_property_blob_from_id does. Raises Refused."""
         data = self.screen.blob_data(number)
         if data is None:
             raise invalid(f"{prop.name}: no blob {number}")

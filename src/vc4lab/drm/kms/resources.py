@@ -1,4 +1,4 @@
-"""What the display has: resources, connectors, encoders, CRTCs, planes, properties, blobs."""
+"""Resources of the display: connectors, encoders, CRTCs, planes, properties, blobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the screen shows: the state of its planes, as the composer takes it."""
+"""The screen's contents: the state of its planes, as the composer takes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REFLECT_X, REFLECT_Y, ROTATE_180 = 16, 32, 4
 
 
 def shown_by(screen: Screen) -> Shown | None:
-    """What the screen shows now; None while it is off."""
+    """Give what the screen shows now; None while it is off."""
     mode = screen.mode
     if mode is None or not screen.crtc.state["ACTIVE"]:
         return None

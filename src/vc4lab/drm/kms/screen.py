@@ -32,7 +32,7 @@ WITHOUT_EDID = tuple(mode_of(*sides) for sides in ((1024, 768), (800, 600), (640
 LONGEST_SETTLE = 1.0
 """Seconds that a picture handed over is waited for when another change takes it away."""
 MAX_ZPOS = 17
-"""Of the planes above the primary one, as Linux's driver counts them."""
+"""The highest of the planes above the primary one, as Linux's driver counts them."""
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Screen:
     def __init__(self, modes: Sequence[Mode] = STANDARD, *, paced: bool = True, tiled: bool = True) -> None:
         self.registry = registry = o.Registry()
         self.modes = tuple(modes)
-        """What is plugged in offers; none without a screen."""
+        """Modes of the screen that is plugged in; none without one."""
         self.forced: bool | None = None
         """Whether programs have said, by the connector's file in sysfs, that a screen is there."""
         self.paced = paced
@@ -186,7 +186,7 @@ class Screen:
         return next(plane for plane in self.planes if plane.state["type"] == kind)
 
     def kind_of(self, number: int) -> int | None:
-        """What has that number, whatever it is; None for nothing."""
+        """The kind of the object with that number; None for nothing."""
         thing = self.registry.find(number)
         if thing is not None:
             return thing.kind
@@ -197,7 +197,7 @@ class Screen:
         return next((kind for kind, table in others if number in table), None)
 
     def numbers(self) -> set[int]:
-        """Of everything that has one."""
+        """Numbers of everything that has one."""
         registry = self.registry
         return {*registry.objects, *registry.properties, *self.frame_buffers, *self.blobs}
 
@@ -249,11 +249,11 @@ class Screen:
         return bool(self.crtc.state["ACTIVE"] and self.crtc.state["MODE_ID"])
 
     def frame_buffer_of(self, plane: o.DisplayObject) -> FrameBuffer | None:
-        """What a plane shows."""
+        """The frame buffer that a plane shows."""
         return self.frame_buffers.get(plane.state["FB_ID"])
 
     def buffers(self) -> list[GemObject]:
-        """What the planes read."""
+        """Buffers that the planes read."""
         frames = [self.frame_buffer_of(plane) for plane in self.planes]
         return [frame.buffer for frame in frames if frame is not None]
 
@@ -404,7 +404,7 @@ class Screen:
             self._answer(waiter, self.sequence)
 
     def leave(self) -> None:
-        """What is shown goes away after this. Changes keep their order: a picture that is handed
+        """Let go what is shown. Changes keep their order: a picture that is handed
         over but not drawn yet is waited for and shown first, as in Linux.
         """
         until = time.monotonic() + LONGEST_SETTLE

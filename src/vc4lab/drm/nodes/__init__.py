@@ -1,1 +1,1 @@
-"""What programs find under /dev and /sys."""
+"""Nodes that programs find under /dev and /sys."""

@@ -13,7 +13,7 @@ SOC = "/sys/devices/platform/soc"
 AMBA = "/sys/devices/platform/amba"
 CONNECTOR = "/sys/class/drm/card0-HDMI-A-1"
 ASKED_STATUS = ("on-digital", "on", "off", "detect")
-"""What Linux takes there: a screen is there, is not, or whatever is plugged in."""
+"""Words that Linux takes there: a screen is there, is not, or whatever is plugged in."""
 DISPLAY = f"{AMBA}/fd4a0000.display/xlnx-drm.0"
 
 
@@ -98,7 +98,7 @@ def show_plug(tree: Tree, plugged: bool) -> None:
 
 
 def asked_status(tree: Tree) -> str | None:
-    """What a program has written into the connector's status since it was shown: one of
+    """Read what a program has written into the connector's status since it was shown: one of
     `ASKED_STATUS`, or "" for anything else; None for nothing.
     """
     node = tree.resolve(f"{CONNECTOR}/status")

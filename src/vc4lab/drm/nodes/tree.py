@@ -134,7 +134,7 @@ class Tree:
                 self._link_host(node, place)
 
     def _link_host(self, node: Node, place: Path) -> None:
-        """What else is in the host's directory: there the kernel goes on, in a program's root."""
+        """Link to what else is in the host's directory: there the kernel goes on, in a program's root."""
         try:
             names = os.listdir(node.path)
         except OSError:
@@ -181,7 +181,7 @@ class Tree:
         return self._detached
 
     def status(self, path: str) -> os.stat_result:
-        """What lies on disk for a node's path, links not followed. Raises OSError."""
+        """Look at what lies on disk for a node's path, links not followed. Raises OSError."""
         file = self.open(path, _PATH)
         try:
             return os.fstat(file)
@@ -231,7 +231,7 @@ class Tree:
         return place
 
     def resolve(self, path: str, *, follow: bool = True) -> Node | HostPath | None:
-        """What an absolute path leads to.
+        """Find what an absolute path leads to.
 
         A node, the host's path (with all links of the tree followed), or None for what does not
         exist. `follow`: also follow a link at the end. A directory over the host's counts as the

@@ -67,7 +67,7 @@ class DmaBuf(Opened):
         self._stand_in: StandIn | None = None
 
     def readiness(self, finished: int) -> int:
-        """What poll says once so many jobs are through, as Linux's fences of the buffer have it:
+        """Poll's answer once so many jobs are through, as Linux's fences of the buffer have it:
         readable after the last job that draws into it, writable after all that use it.
         """
         target = self.object
@@ -190,7 +190,7 @@ class DmaBufCalls:
         return self.gpu.wait(target.write_seqno if writes else target.seqno) or 0
 
     def _attach(self, opened: DmaBuf, caller: Caller, number: int, *, writes: bool) -> int:
-        """What uses the buffer from now on waits for a sync file, as for a job."""
+        """Let what uses the buffer from now on wait for a sync file, as for a job."""
         fence = self.syncobjs.fence_in(caller, number)
         target = opened.object
         left = [one for one in target.fences if not one[0].is_done and one != (fence, writes)]

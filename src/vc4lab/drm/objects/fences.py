@@ -11,7 +11,7 @@ from vc4lab.drm.processes.descriptors import Opened, kept
 from vc4lab.drm.processes.targets import DescriptorInfo
 
 _lock = threading.Lock()
-"""Of all fences: what is done under it is short, and a job has one of its own without more."""
+"""A lock for all fences: what is done under it is short, and a job has one of its own without more."""
 
 
 class Fence:

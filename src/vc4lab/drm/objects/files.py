@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from vc4lab.drm.objects.gem_objects import GemObject
 
 MAX_EVENT_BYTES = 4096
-"""Of events that wait in one file: the kernel refuses more with ENOMEM."""
+"""Bytes of events that wait in one file: the kernel refuses more with ENOMEM."""
 EVENT_VBLANK, EVENT_FLIP, EVENT_SEQUENCE = 1, 2, 3
 _EVENT = struct.Struct("<IIQIIII")
 _SEQUENCE = struct.Struct("<IIQqQ")
 
 
 class OpenFile(Opened):
-    """What one open() of a node made; dup and fork share it."""
+    """An open file, as one open() of a node made it; dup and fork share it."""
 
     _number = 0
 

@@ -92,7 +92,7 @@ class Buffers:
         self.mappings: Callable[[], list[tuple[int, int]]] = list
         """Ranges of the memory file that programs map, (start, end)."""
         self.shown: Callable[[], Iterable[GemObject]] = tuple
-        """What the display reads."""
+        """Buffers that the display reads."""
         self.finished: Callable[[], int] = lambda: 0
         """Sequence number of the last finished job."""
         self.let_go: Callable[[], None] = lambda: None
@@ -248,7 +248,7 @@ class Buffers:
         return None
 
     def offset_of(self, target: GemObject) -> int:
-        """Where a buffer is to be mapped. Raises Refused (EINVAL) for what clients must not see."""
+        """The offset at which a buffer is mapped. Raises Refused (EINVAL) for what clients must not see."""
         if target.private or target.was_purged:
             raise invalid("a shader's or a purged buffer cannot be mapped")
         return target.address

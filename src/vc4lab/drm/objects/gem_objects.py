@@ -42,7 +42,7 @@ class GemObject:
         self.is_needed = True
         self.was_purged = False
         self.stream: Stream | None = None
-        """What a shader takes, found when its buffer was made."""
+        """The words that a shader takes, found when its buffer was made."""
         self.submit = Buffer(0, address, size, shader=private)
         """As jobs see it."""
 

@@ -14,7 +14,7 @@ class Handles(Generic[T]):
     def __init__(self) -> None:
         self.objects: dict[int, T] = {}
         self.sets: dict[bytes, Any] = {}
-        """What is remembered of several numbers until one of them may mean another object."""
+        """Answers about several numbers, kept until one of them may mean another object."""
         self._free: list[int] = []
         self._next = 1
 

@@ -16,7 +16,7 @@ class Client(Protocol):
 
 
 class Master:
-    """What an open file owns that has, or had, the display; clients opened then belong to it.
+    """Rights of an open file that has, or had, the display; clients opened then belong to it.
 
     A lease is a master as well: it has the display while its owner has, but only some objects.
 
@@ -36,7 +36,7 @@ class Master:
         self.clients: Handles[Client] = Handles()
         """By the number with which they ask to be let in."""
         self.number = 0
-        """Of a lease."""
+        """The number of a lease."""
         self._is_current = False
         if lessor is not None:
             self.number = lessor.lessees.add(self)

@@ -1,4 +1,4 @@
-"""Where buffers are: those that clients may map in files of their own, the GPU's private ones not.
+"""Memory of buffers: those that clients may map in files of their own, the GPU's private ones not.
 
 A descriptor that a program has leads to its file, however it is opened again: so no file holds more
 than one buffer. Shader code, validated lists, records, uniforms and tile memory lie in private
@@ -31,7 +31,7 @@ MAX_CLIENT_BYTES = MEMORY_SIZE - CLIENTS
 CLIENT_BYTES = Whole("gpu_memory", 1, MAX_CLIENT_BYTES)
 DEFAULT_BYTES = 512 << 20
 NAME = "vc4lab-gpu"
-"""What /proc/PID/maps calls the buffers' files."""
+"""The name of the buffers' files in /proc/PID/maps."""
 
 
 class OutOfMemory(Exception):  # noqa: N818 - an answer of the allocator
@@ -82,7 +82,7 @@ class GpuMemory:
         self.files: dict[int, SharedFile] = {}
         """The buffers that clients may map, by address."""
         self.inodes: dict[int, SharedFile] = {}
-        """The same by the files' numbers."""
+        """Those buffers by the files' numbers."""
         try:
             self.guest = GuestMemory()
             self.guest.lay_over(SharedFile(CLIENTS, MAX_CLIENT_BYTES, name=NAME))  # on trial

@@ -42,7 +42,7 @@ class Census:
 
 
 def _found(processes: Iterable[int]) -> Iterator[tuple[str, int]]:
-    """What the processes have."""
+    """Find what the processes have."""
     for process in processes:
         folder = f"/proc/{process}/fd"
         try:

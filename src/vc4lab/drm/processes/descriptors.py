@@ -43,7 +43,7 @@ _DUPLICATES = 1024
 _SPARE = 320
 """So many numbers of this process stay free for its own looks at programs."""
 APPARENT_SIZE = MEMORY_SIZE
-"""Of an open file's own file: some programs look at it before they map a buffer."""
+"""Bytes of an open file's own file: some programs look at it before they map a buffer."""
 _FEW = 16
 """So many descriptions of an object are looked at each time."""
 _NAME = "vc4lab-file"
@@ -92,7 +92,7 @@ class MemoryFile(Protocol):
 
 
 class Opened:
-    """What a device descriptor stands for: an open file or a dma-buf."""
+    """The object that a device descriptor stands for: an open file or a dma-buf."""
 
     descriptions: int = 0
     file: int | None = None
@@ -102,7 +102,7 @@ class Opened:
 
 
 class OpenedSocket(Opened, ABC):
-    """What is a socket's end to the program: the kernel serves it, all but ioctl and fstat."""
+    """A descriptor that is a socket's end to the program: the kernel serves it, all but ioctl and fstat."""
 
     @abstractmethod
     def take_end(self) -> int:
@@ -153,7 +153,7 @@ class Descriptors:
         file = sealed_file()
         try:
             self._place = _Place.of(file)
-            """Where files without names are."""
+            """The folder of files without names."""
         finally:
             os.close(file)
         self._next = FIRST_COOKIE
@@ -250,12 +250,12 @@ class Descriptors:
     # -- recognising -------------------------------------------------------------------------------
 
     def find(self, task: Task, number: int) -> Opened | None:
-        """What a descriptor of a program stands for; None if it is not the device's."""
+        """Find what a descriptor of a program stands for; None if it is not the device's."""
         text = task.text_about(number) if number < 1 << 31 else None
         return self.identify(task, number, text) if text is not None else None
 
     def identify(self, task: Task, number: int, text: bytes) -> Opened | None:
-        """The same of what /proc says about it."""
+        """Find what a descriptor stands for by what /proc says about it."""
         seen = self._seen.get(text)
         if seen is not None:
             return seen

@@ -69,7 +69,7 @@ class _Room:
         self._mine = ctypes.addressof(self._held[1])
 
     def transfer(self, function: Any, tid: int, address: int, size: int) -> int | None:
-        """What the call returns, as `read_memory` gives it."""
+        """Make the transfer; its result is that of the call, as `read_memory` gives it."""
         if not 0 <= address < 1 << 64:
             return 0
         vectors = self._vectors

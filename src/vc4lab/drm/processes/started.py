@@ -81,7 +81,7 @@ class Started:
         return descriptors[0]
 
     def status(self) -> int | None:
-        """What the keeper reports: the program's wait status. Raises OSError if it never ran."""
+        """Read the program's wait status from the keeper. Raises OSError if it never ran."""
         kind = self.connection.recv(1)
         if kind == b"X":
             return self._number()
@@ -102,7 +102,7 @@ class Started:
         self.connection.close()
 
     def abandon(self) -> None:
-        """The same, from another thread: the connection stays open for the first."""
+        """Abandon it from another thread: the connection stays open for the first."""
         with contextlib.suppress(OSError):
             self.connection.send(b"Q")
         with contextlib.suppress(OSError):
@@ -170,7 +170,7 @@ def check_memory(process: int) -> None:
 
 
 def _scope() -> str:
-    """What Yama has to do with it."""
+    """Say what Yama has to do with it."""
     try:
         scope = int((PROC / "sys/kernel/yama/ptrace_scope").read_text())
     except (OSError, ValueError):

@@ -165,7 +165,7 @@ class Task:
     # -- descriptors -------------------------------------------------------------------------------
 
     def position(self, number: int) -> DescriptorInfo | None:
-        """What /proc says about a descriptor; None if it is closed."""
+        """Read what /proc says about a descriptor; None if it is closed."""
         text = self.text_about(number)
         return DescriptorInfo(text) if text is not None else None
 
@@ -195,7 +195,7 @@ class Task:
         return text
 
     def path_of(self, number: int) -> str:
-        """Where a descriptor leads; "" if it is closed."""
+        """The path that a descriptor leads to; "" if it is closed."""
         return self._link(f"fd/{number}")
 
     def inode_of(self, number: int) -> tuple[int, int] | None:
@@ -255,7 +255,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """What the program calls itself."""
+        """The name that the program calls itself."""
         try:
             with open(f"/proc/{self.tid}/comm", encoding="utf-8", errors="replace") as file:
                 return file.read().strip()
@@ -274,7 +274,7 @@ class Task:
             return ""
 
     def interruption(self) -> int | None:
-        """What the thread's call ends with because of a signal that it would handle, if one waits.
+        """Give the end of the thread's call because of a signal that it would handle, if one waits.
 
         "Start again" may only be said to a thread that the kernel has woken for the signal: another
         would see that answer itself. The kernel wakes the main thread for a signal of the process
@@ -342,7 +342,7 @@ class DescriptorInfo:
 
 
 def mappings(process: int | str, inodes: Container[int]) -> list[tuple[int, int, int]]:
-    """Where a process maps files without names: start and end of addresses, the place in the file.
+    """List where a process maps files without names: start and end of addresses, the place in the file.
 
     Only those whose numbers are among `inodes`.
     """

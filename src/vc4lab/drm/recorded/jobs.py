@@ -119,7 +119,7 @@ class RecordedRun:
         self.memory = GuestMemory()
         self.known = KnownShaders(self.memory)
         self.stream_bytes = 0
-        """What the streams read so far have."""
+        """Bytes of the streams read so far."""
         directories = self._directories()
         if not directories:
             self.reporter.report("DRM-001", f"{self.path} contains no job", block="DRM")

@@ -38,7 +38,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of a run.
+    """The result of a run.
 
     `image` is the last colour surface that was written (RGB, first memory row on top) or None;
     `drawn` counts the jobs that finished.

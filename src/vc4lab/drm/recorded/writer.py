@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_JOBS = 10_000
 MAX_BYTES = 1 << 30
 LEVEL = 1
-"""Of compression: the programs wait for it."""
+"""The level of compression: the programs wait for it."""
 
 
 class _Full(Exception):  # noqa: N818 - an end that was asked for
@@ -39,14 +39,14 @@ class _Full(Exception):  # noqa: N818 - an end that was asked for
 
 @dataclass
 class _Known:
-    """What the folder has of a buffer."""
+    """The folder's knowledge of a buffer."""
 
     number: int
     """Unique: handles and addresses are used again."""
     blob: str | None = None
     used: int = 0
     digest: bytes = b""
-    """Of what it holds, as far as replay knows."""
+    """The digest of what it holds, as far as replay knows."""
 
 
 class JobRecorder:
@@ -192,7 +192,7 @@ class JobRecorder:
 
 
 def submit_table(submit: Submit) -> dict[str, Any]:
-    """What submit.json says of a job, besides its buffers."""
+    """Describe a job for submit.json, besides its buffers."""
     table: dict[str, Any] = {f"{name}_size": len(getattr(submit, name)) for name in STREAMS}
     table |= {name: getattr(submit, name) for name in NUMBERS}
     table["clear_color"] = list(submit.clear_color)

@@ -11,7 +11,7 @@ DRIVER_PLACES = (
     ".", "dri", "lib/dri", "lib/x86_64-linux-gnu/dri", "lib/aarch64-linux-gnu/dri",
     "src/gallium/targets/dri", "build/src/gallium/targets/dri",
 )  # fmt: skip
-"""Where a folder of the user's may have the driver: installed, or a Mesa build tree."""
+"""Folders in which one of the user's may have the driver: installed, or a Mesa build tree."""
 DRIVERS_PATH = "LIBGL_DRIVERS_PATH"
 SYSTEM_PLACES = (
     "/usr/lib/x86_64-linux-gnu/dri", "/usr/lib/aarch64-linux-gnu/dri", "/usr/lib/dri",
@@ -21,7 +21,7 @@ SYSTEM_PLACES = (
 SOFTWARE = "LIBGL_ALWAYS_SOFTWARE", "GBM_ALWAYS_SOFTWARE"
 """Variables by which a user asks Mesa to draw on the processor: for EGL and GLX, and for gbm."""
 _YES = frozenset(("1", "y", "yes", "t", "true"))
-"""What Mesa takes for yes, in any case."""
+"""Words that Mesa takes for yes, in any case."""
 
 
 def asks_for_software(environment: Mapping[str, str]) -> str:

@@ -156,7 +156,7 @@ class PackageClient:
         self._with_progress(self._command("-q", "update"), show)
 
     def resolve(self, names: Sequence[str]) -> Wanted:
-        """What these packages need and what is not unpacked. Raises SetupFailed.
+        """List what these packages need and what is not unpacked. Raises SetupFailed.
 
         A name without an architecture is of the first one.
         """
@@ -207,7 +207,7 @@ class PackageClient:
         return total
 
     def _status(self) -> None:
-        """What counts as installed: the packages that are unpacked."""
+        """Describe as installed the packages that are unpacked."""
         (self.folder / "status").write_text("\n".join(self.brought.unpacked()))
 
     def _with_progress(self, command: list[str], show: Show) -> None:
@@ -241,7 +241,7 @@ class PackageClient:
 
 
 def host_mirrors(suite: str) -> tuple[str, str]:
-    """Where the suite and its security updates come from: as the host has it, else Debian's."""
+    """Mirrors of the suite and of its security updates: as the host has it, else Debian's."""
     try:
         text = run_tool(["apt-get", "update", "--print-uris"])
     except SetupFailed:

@@ -1,4 +1,4 @@
-"""Where --setup keeps its files, and what is installed.
+"""Folders in which --setup keeps its files, and what is installed.
 
 Below the cache's folder (`cache/place.py`), one folder per suite of Debian::
 
@@ -43,7 +43,7 @@ DRIVER = f"{MULTIARCH}/dri/{host_driver.DRIVER}"
 _UNSET = ("LD_PRELOAD", host_driver.DRIVERS_PATH, "GBM_BACKENDS_PATH")
 """Variables of the host's that would lead arm64 programs astray."""
 _RUN = ".run"
-"""What the names in bin/ are links to."""
+"""The script that the names in bin/ are links to."""
 
 
 class SetupFailed(Exception):  # noqa: N818 - said to the user as it is
@@ -64,7 +64,7 @@ def base_folder() -> Path:
 
 @dataclass(frozen=True)
 class Brought:
-    """What --setup brought of one suite, or is bringing."""
+    """The files that --setup brought of one suite, or is bringing."""
 
     suite: str
     folder: Path
@@ -237,7 +237,7 @@ def brought(suite: str, architecture: str = ARM64) -> Brought:
 
 
 def find_brought(suite: str | None = None, architecture: str = ARM64) -> Brought | None:
-    """What programs can be run with: of that suite, else of the first that is complete.
+    """Find what programs can be run with: of that suite, else of the first that is complete.
 
     Raises Untrusted where others may have written it.
     """

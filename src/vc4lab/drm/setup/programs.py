@@ -56,7 +56,7 @@ def in_front_of(
 
 
 def choose(arm64: bool | str, environment: Mapping[str, str] | None) -> Brought | None:
-    """What to run programs with: nothing if that is declined, if the host has a driver, or if the
+    """Choose what to run programs with: nothing if that is declined, if the host has a driver, or if the
     environment asks for one that draws on the processor: that is the host's.
 
     The name of a suite asks for that one, whatever the host has. Raises Untrusted where others

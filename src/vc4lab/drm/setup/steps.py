@@ -32,13 +32,13 @@ _VERSION = re.compile(r"version (\d+)\.")
 
 
 class Display(Protocol):
-    """Where the user sees what happens."""
+    """Shows the user what happens."""
 
     def say(self, line: str) -> None:
         """A line that stays."""
 
     def show(self, text: str) -> None:
-        """What is being done at the moment."""
+        """Show what is being done at the moment."""
 
 
 def set_up(brought: Brought, extra: Sequence[str], display: Display) -> None:
@@ -95,7 +95,7 @@ def _set_up_foreign(brought: Brought, extra: Sequence[str], display: Display) ->
 
 
 def _resolve(client: PackageClient, names: Sequence[str], display: Display) -> Wanted:
-    """What is missing; where what is there does not fit together, all is. Raises SetupFailed."""
+    """List what is missing; where what is there does not fit together, all is. Raises SetupFailed."""
     try:
         return client.resolve(names)
     except SetupFailed as error:

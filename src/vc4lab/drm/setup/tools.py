@@ -26,7 +26,7 @@ _CAUSES = {
     "refused because of a wrong signature or checksum": _NOT_SIGNED,
     "no connection": _NO_NETWORK,
 }
-"""What a tool's words mean; the first that it used counts."""
+"""Meanings of a tool's words; the first that it used counts."""
 
 
 _VIRTUAL = re.compile(r"^Package (\S+) is a virtual package provided by:\n((?:  \S+ .*\n)+)", re.MULTILINE)
@@ -35,12 +35,12 @@ MOST_PROVIDERS = 6
 
 
 def environment() -> dict[str, str]:
-    """Of a tool: its messages in English."""
+    """The environment of a tool: its messages in English."""
     return {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
 
 
 def run_tool(command: Sequence[str]) -> str:
-    """What it prints. Raises SetupFailed."""
+    """Run a tool and give what it prints. Raises SetupFailed."""
     try:
         result = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",

@@ -53,16 +53,16 @@ class Caller(Task):
         )
 
     def find(self, number: int) -> Opened | None:
-        """What one of the caller's descriptors stands for."""
+        """Find what one of the caller's descriptors stands for."""
         return self.descriptors.find(self, number)
 
     def served(self, number: int) -> Opened | None:
-        """The same, but None for what the kernel serves."""
+        """Find that, but None for what the kernel serves."""
         opened = self.find(number)
         return None if isinstance(opened, OpenedSocket) else opened
 
     def served_as(self, number: int, text: bytes) -> Opened | None:
-        """The same, from what /proc says about the descriptor."""
+        """Find that from what /proc says about the descriptor."""
         opened = self.descriptors.identify(self, number, text)
         return None if isinstance(opened, OpenedSocket) else opened
 
@@ -75,7 +75,7 @@ class Caller(Task):
 
 
 class Device(Protocol):
-    """What the supervisor asks of the device whose nodes it shows."""
+    """Answers what the supervisor asks of the device whose nodes it shows."""
 
     def open(self, name: str, caller: Caller) -> Opened:
         """Open a node. Raises Refused."""
@@ -90,14 +90,14 @@ class Device(Protocol):
         """A program unmaps something; called if the supervisor's `unmaps` is set."""
 
     def check_mapping(self, caller: Caller, opened: Opened, offset: int, size: int) -> tuple[int, MemoryFile]:
-        """Where in which memory file this is that the file may map. Raises Refused."""
+        """Find the memory file and the place in it that the file may map. Raises Refused."""
 
     @property
     def memories(self) -> Container[int]:
         """The numbers of the memory files that there are now."""
 
     def readiness(self, opened: Opened) -> int:
-        """What poll says of it, asked for everything; an open file is readable if events wait."""
+        """Poll's answer, asked for everything; an open file is readable if events wait."""
 
     def draws_shared(self) -> bool:
         """Whether a dma-buf may not be ready: a descriptor of it may have any number."""
@@ -112,13 +112,13 @@ class Device(Protocol):
         """A descriptor that is ready whenever `readiness` says so, for epoll, if there is one."""
 
     def status(self, opened: Opened) -> FileStatus:
-        """What fstat says."""
+        """Give the answer of fstat."""
 
     def size_of(self, opened: Opened) -> int | None:
         """Bytes of a dma-buf; None for a file without a position."""
 
     def name_of(self, opened: Opened) -> str:
-        """What a link in /proc/…/fd shows."""
+        """The text of a link in /proc/…/fd."""
 
     def released(self, opened: Opened) -> None:
         """The last descriptor and mapping are gone."""

@@ -25,7 +25,7 @@ RELEASE_SECONDS = 0.01
 
 
 class DescriptorCalls:
-    """What programs do with descriptors of the device, ioctl excepted."""
+    """Answers calls on descriptors of the device, ioctl excepted."""
 
     def __init__(self, device: Device) -> None:
         self.device = device

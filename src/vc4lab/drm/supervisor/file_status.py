@@ -18,7 +18,7 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class FileStatus:
-    """What stat() says."""
+    """The answer of stat()."""
 
     mode: int
     inode: int

@@ -35,7 +35,7 @@ class _UnderWay:
 
 
 class MappingCalls:
-    """What programs do with mappings of the device."""
+    """Answers calls on mappings of the device."""
 
     def __init__(self, device: Device) -> None:
         self.device = device

@@ -43,7 +43,7 @@ class PathCalls:
 
     @property
     def foreign(self) -> ForeignTree | None:
-        """What programs under qemu find besides the host's files."""
+        """Files that programs under qemu find besides the host's."""
         return self.places.foreign
 
     @foreign.setter
@@ -53,7 +53,7 @@ class PathCalls:
     def locate(
         self, caller: Caller, directory: int, name: str, *, follow: bool = True
     ) -> Node | ForeignFile | Outcome:
-        """What a path leads to that a program names; PROCEED for what is the kernel's.
+        """Find what a path leads to that a program names; PROCEED for what is the kernel's.
 
         Raises Refused for what does not exist.
         """
@@ -153,7 +153,7 @@ class PathCalls:
         return result if result is not None and result < 0 else Outcome.ANSWERED
 
     def _give_file(self, caller: Caller, node: Node, flags: int) -> Answer:
-        """What lies on disk; a descriptor that is only a path cannot be handed over.
+        """Give what lies on disk; a descriptor that is only a path cannot be handed over.
 
         A directory's leads to all above it, and so out of another root: there it is another one.
         """
@@ -199,7 +199,7 @@ class PathCalls:
     # -- stat --------------------------------------------------------------------------------------
 
     def status_of(self, found: Node | ForeignFile, *, follow: bool) -> FileStatus:
-        """What stat says about a place. Raises Refused."""
+        """Give the status of a place, as stat does. Raises Refused."""
         try:
             if isinstance(found, ForeignFile):
                 return FileStatus.of(os.stat(found, follow_symlinks=follow))
@@ -283,7 +283,7 @@ class PathCalls:
         return len(data)
 
     def _shown(self, caller: Caller, path: str) -> str | None:
-        """Where a descriptor leads that a path names; None: as the kernel says."""
+        """Find where a descriptor leads that a path names; None: as the kernel says."""
         named = self.places.descriptor(caller, path)
         if named is None:
             return None

@@ -1,4 +1,4 @@
-"""Where a path of a program leads: to a node, to a descriptor, or to something of the host's.
+"""Finds where a path of a program leads: to a node, to a descriptor, or to something of the host's.
 
 Only nodes are served. All else the kernel opens, with the program's own rights and below its own
 root: a path that climbs out of the nodes' folder with `..` leads there by links in that folder.
@@ -38,7 +38,7 @@ class Places:
 
     tree: Tree
     foreign: ForeignTree | None = None
-    """What programs under qemu find besides the host's files."""
+    """Files that programs under qemu find besides the host's."""
 
     def absolute(self, caller: Caller, directory: int, path: str) -> tuple[str, bool]:
         """A path from the root on, and whether it begins at a directory of the nodes' on disk."""

@@ -103,7 +103,7 @@ class Supervisor:
             self._poller.register(self._timer.descriptor, select.POLLIN)
         self._stop = False
         self.uevents = Uevents()
-        """Where programs hear of what is plugged in and out."""
+        """Sockets by which programs hear of what is plugged in and out."""
         modes = ModeCalls(self.paths, device)
         answered = SystemCalls(device, self.paths, self.files, self.maps, modes, self.polls, self.uevents)
         self._handlers = answered.table(machine.calls)

@@ -114,7 +114,7 @@ def text_hash(data: bytes) -> int:
 
 
 def card_changed(place: str, number: tuple[int, int], what: Mapping[str, int]) -> dict[str, str]:
-    """What the kernel says when something has happened to a card at a path of sysfs: HOTPLUG of a
+    """The kernel's message when something has happened to a card at a path of sysfs: HOTPLUG of a
     CONNECTOR, or LEASE.
     """
     node = os.path.basename(place)

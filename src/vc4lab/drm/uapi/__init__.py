@@ -1,1 +1,1 @@
-"""What programs and the kernel hand each other: numbers and structures of the ioctls."""
+"""The interface between programs and the kernel: numbers and structures of the ioctls."""

@@ -36,7 +36,7 @@ class Call:
     args: Any
     """Values of the declared structure."""
     data: bytes
-    """The same as the program handed them in."""
+    """Those values as the program handed them in."""
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes of the program's memory. Raises Refused (EFAULT)."""
@@ -102,7 +102,7 @@ def declared_by(part: Any) -> Iterator[tuple[Ioctl, Callable[[Any], Any]]]:
 
 
 def table_of(*parts: Any) -> dict[int, tuple[Ioctl, Callable[[Call], Result]]]:
-    """What the objects' methods declare, by number. Raises ValueError for a number given twice."""
+    """Collect what the objects' methods declare, by number. Raises ValueError for a number given twice."""
     table: dict[int, tuple[Ioctl, Callable[[Call], Result]]] = {}
     for part in parts:
         for declared, handler in declared_by(part):

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def found(thing: T | None, what: str) -> T:
-    """What a look-up gave. Raises Refused (ENOENT) if that is nothing."""
+    """Give the result of a look-up. Raises Refused (ENOENT) if that is nothing."""
     if thing is None:
         raise missing(f"no {what}")
     return thing

@@ -30,7 +30,7 @@ FLAG_INCREASING_X = 4
 FLAG_INCREASING_Y = 8
 KNOWN_FLAGS = FLAG_CLEAR | FLAG_FIXED_ORDER | FLAG_INCREASING_X | FLAG_INCREASING_Y
 FLAG_FULL_RES = 1
-"""Of a surface that is read: the layout is that of record 26."""
+"""A flag of a surface that is read: the layout is that of record 26."""
 
 SURFACES = ("color_read", "color_write", "zs_read", "zs_write", "msaa_color_write", "msaa_zs_write")
 
@@ -40,7 +40,7 @@ NUMBERS = {
 }  # fmt: skip
 """Fields of `Submit` that are numbers, in its order, with their bits."""
 STREAMS = "bin_cl", "shader_rec", "uniforms"
-"""What a program hands over with a job, besides the handles of its buffers."""
+"""Fields that a program hands over with a job, besides the handles of its buffers."""
 _ARRAYS = *STREAMS, "bo_handles"
 SUBMIT_FIELDS = ", ".join(
     [
@@ -241,7 +241,7 @@ def parse_submit(table: Any, bin_cl: bytes, shader_rec: bytes, uniforms: bytes) 
 
 @dataclass(slots=True, eq=False)
 class Shape:
-    """What of a job's description stays from frame to frame."""
+    """The part of a job's description that stays from frame to frame."""
 
     key: bytes
     """The bytes that it was read from, and the flags."""

@@ -14,7 +14,7 @@ from vc4lab.drm.uapi.results import invalid
 
 IDENTIFIER = 0x5362_0C75
 SCANOUT_ALIGNMENT = 256
-"""What the display's DMA asks of a pitch, in bytes."""
+"""A multiple, in bytes, that the display's DMA asks of a pitch."""
 MODULE = "/sys/module/xlnx_drm/parameters"
 ALIGNMENT, CACHE_DEFAULT = "dumb_alignment_size", "dumb_cache_default_mode"
 SETTINGS = {ALIGNMENT: 0, CACHE_DEFAULT: 0}

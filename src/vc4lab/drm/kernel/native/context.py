@@ -1,4 +1,4 @@
-"""What the builder shares with Python: one block per thread, and numbers of findings."""
+"""Shared by the builder and Python: one block per thread, and numbers of findings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class TextureFinding(IntEnum):
 
 @staged
 def found(finding: IntEnum) -> Value:
-    """What a kernel returns."""
+    """The result of a kernel."""
     return const(i32, int(finding))
 
 
@@ -90,7 +90,7 @@ class JobContext(Struct):
     tile_memory = i64
     tile_memory_size = i64
     lists = i64
-    """Where the binning list goes."""
+    """The address that the binning list is written to."""
     first_record = i64
     uses = ptr
     room = i64

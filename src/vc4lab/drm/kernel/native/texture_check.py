@@ -1,4 +1,4 @@
-"""What the kernel demands of a texture's parameters: every level inside the texture's buffer.
+"""Checks a texture's parameters as the kernel does: every level inside the texture's buffer.
 
 Section 9.4 of the hardware reference. Source: Linux vc4_validate.c, reloc_tex and
 vc4_check_tex_size.
