@@ -1,7 +1,5 @@
 """`make bench-compare`: when a row counts as worse. Times are made up, none is measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

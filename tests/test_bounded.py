@@ -1,7 +1,5 @@
 """Tables with a bound."""
 
-from __future__ import annotations
-
 from vc4lab.bounded import Bounded
 
 

@@ -1,7 +1,5 @@
 """`make conformance GPU_FFT=DIR`, with a transform of ours in the place of GPU_FFT's sources."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`make conformance-linux` and `conformance-igt`: samples, results, pages. Nothing is booted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

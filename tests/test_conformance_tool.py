@@ -1,7 +1,5 @@
 """`make conformance`: lists of the boards, resuming, what may be written. No suite is run."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

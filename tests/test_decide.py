@@ -1,7 +1,5 @@
 """`make decide`: which cases are run with which choices, what counts, what is kept. No suite is run."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the documentation says can be done: its Python runs, its commands have these options."""
 
-from __future__ import annotations
-
 import linecache
 import re
 import shlex

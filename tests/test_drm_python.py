@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059 - clients are other programs
 """The virtual device from Python: results, hot-plug, the pytest fixture."""
 
-from __future__ import annotations
-
 import ctypes.util
 import inspect
 import os

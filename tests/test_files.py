@@ -1,7 +1,5 @@
 """Files of the host: limits on what is read, whole files or none of what is written."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

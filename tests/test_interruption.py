@@ -1,7 +1,5 @@
 """Signals that end a run: none is lost, and what ran can go on."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Listeners: order, leaving and joining meanwhile, exceptions, attributes that take one of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.diagnostics import Reporter, StrictStop

@@ -1,7 +1,5 @@
 """requirements.lock: exact versions, with the digests of their files for each platform."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

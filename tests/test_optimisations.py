@@ -1,7 +1,5 @@
 """Each optimisation of the table can be left out: other code or another way, the same result."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The machine from Python: results, memory, notebooks, the pytest fixture."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

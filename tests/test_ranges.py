@@ -1,7 +1,5 @@
 """Every number and word that the Python interface takes has a range, and says so in a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

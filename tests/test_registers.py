@@ -1,7 +1,5 @@
 """The language in which registers are declared."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.bits import Bits, Layout

@@ -1,7 +1,5 @@
 """Rows of slow.txt: each names a test that is there."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

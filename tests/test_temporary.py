@@ -1,7 +1,5 @@
 """Temporary folders: those of killed processes are swept away at the next start, no others."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Tables that people write, and files that only look like it."""
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -1,7 +1,5 @@
 """`vc4lab cache`, and the bound for all that is kept."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One rule for all of the cache: what others may have written is not used."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Archives and folders of captures: what a stranger could send."""
 
-from __future__ import annotations
-
 import json
 import struct
 import warnings

@@ -1,7 +1,5 @@
 """`vc4lab asm` and `vc4lab disasm` through their command functions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`vc4lab boot` and the program as a whole: exit codes, files, no tracebacks."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

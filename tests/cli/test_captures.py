@@ -1,7 +1,5 @@
 """`vc4lab show`, `unpack` and `replay` with captures."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

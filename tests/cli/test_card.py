@@ -1,7 +1,5 @@
 """`vc4lab boot` with an SD card: what it is, and what is written to it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

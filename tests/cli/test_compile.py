@@ -1,7 +1,5 @@
 """`vc4lab compile` through its command function."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

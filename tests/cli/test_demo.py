@@ -1,7 +1,5 @@
 """The bundled demo is the naan example."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 

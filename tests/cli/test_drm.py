@@ -1,7 +1,5 @@
 """`vc4lab drm` as people type it."""
 
-from __future__ import annotations
-
 import errno
 import inspect
 import os

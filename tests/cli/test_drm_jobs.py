@@ -1,7 +1,5 @@
 """`vc4lab drm --record-jobs` and `--counters`: what a recording replays to, and how it ends."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import signal

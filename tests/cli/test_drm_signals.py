@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - clients are other programs
 """Ctrl-C and signals while `vc4lab drm` runs a program."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import os

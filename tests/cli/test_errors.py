@@ -1,7 +1,5 @@
 """A message of error severity is never exit code 0, in whatever command."""
 
-from __future__ import annotations
-
 import re
 import struct
 from pathlib import Path

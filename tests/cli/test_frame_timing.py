@@ -1,7 +1,5 @@
 """`--timing` of frames, `profile` and `sweep`: what they print and write, what they refuse."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

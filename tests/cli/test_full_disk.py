@@ -1,7 +1,5 @@
 """What is written when the disk is full or Ctrl-C is pressed: the whole file or the old one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`vc4lab gl` with real programs and the Mesa that is installed."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Guest time that follows the model: BFC and RFC count when the chip would be done."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Names that are no text, little memory, headers that lie: a sentence, never an internal error."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

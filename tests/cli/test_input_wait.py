@@ -1,7 +1,5 @@
 """Looking for input that does not come: neither a busy host nor a guest that stands still."""
 
-from __future__ import annotations
-
 from vc4lab.cli.serial_ends import InputWait
 from vc4lab.soc.address.bus import INPUT_STEP
 

@@ -1,7 +1,5 @@
 """Ctrl-C at any moment of the start and the end is an exit code, without Python's traceback."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

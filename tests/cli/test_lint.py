@@ -1,7 +1,5 @@
 """`vc4lab lint`: findings with their lines, as text, JSON and SARIF; the kernel's rules; cures."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

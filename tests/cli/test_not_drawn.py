@@ -1,7 +1,5 @@
 """A frame that is stored without any of its draws: a sentence in the summary, exit code 6."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

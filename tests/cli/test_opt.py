@@ -1,7 +1,5 @@
 """`vc4lab opt`: what it writes runs and is quicker, what it says, and what it refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 The options are found in the commands themselves, so that one added later is looked at as well.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

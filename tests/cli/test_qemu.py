@@ -1,7 +1,5 @@
 """QEMU's options as ours."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

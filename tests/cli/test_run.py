@@ -1,7 +1,5 @@
 """`vc4lab run`: programs with memory and uniforms, and what is said when something is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`vc4lab boot` with a debugger, traces, serial lines and saved states."""
 
-from __future__ import annotations
-
 import io
 import os
 import socket

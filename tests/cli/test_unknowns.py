@@ -1,7 +1,5 @@
 """`vc4lab unknowns` and the page that is written from the same table."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

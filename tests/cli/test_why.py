@@ -1,7 +1,5 @@
 """`vc4lab why`: stages of captured frames, of drivers' jobs, and what is no capture."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`vc4lab explain WORDS`: what is seen leads to the entries that are likely."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

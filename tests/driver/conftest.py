@@ -1,7 +1,5 @@
 """A server that draws with a V3D, and a client that speaks as Mesa does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a client of the protocol does to draw: resources, objects, draws, pictures."""
 
-from __future__ import annotations
-
 import mmap
 from typing import Any
 

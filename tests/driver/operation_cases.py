@@ -4,8 +4,6 @@ what numpy says that it computes.
 A piece computes `T[9]` from operands A, B and C (floats), I, J and K (integers).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shaders as Mesa writes them."""
 
-from __future__ import annotations
-
 POSITION_ONLY = """VERT
 DCL IN[0]
 DCL OUT[0], POSITION

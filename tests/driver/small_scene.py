@@ -6,8 +6,6 @@ Frame 1: a textured square (a strip), over it a blended square whose colour is a
 triangle with indices. Frame 2 the same after the program has changed the texture and a vertex.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

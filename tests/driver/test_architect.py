@@ -1,7 +1,5 @@
 """What docs/extending.md says to a GPU architect: its methods are put in, and shaders run."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

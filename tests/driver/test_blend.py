@@ -1,7 +1,5 @@
 """Colours on their way into the tile buffer: every factor, equation, mask and logic operation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Blits: those of the software, levels of each other, depths, and blits that come again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

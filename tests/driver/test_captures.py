@@ -1,7 +1,5 @@
 """Captures: frames kept, written, read and drawn again to the same bytes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shaders compiled for the QPU: what they compute there is what their text says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

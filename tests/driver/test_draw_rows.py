@@ -1,7 +1,5 @@
 """Draws of the queue that native code adds to frames: the processor's lists and pictures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

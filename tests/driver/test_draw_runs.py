@@ -1,7 +1,5 @@
 """Draws that native code puts into the queue: the same commands, blocks and pictures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

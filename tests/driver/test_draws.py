@@ -1,7 +1,5 @@
 """Draws of a hand-made client, compared with pictures computed by numpy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

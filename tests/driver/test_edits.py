@@ -1,7 +1,5 @@
 """Unpacked captures: what is edited is drawn, what is not edited stays; mistakes are named."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

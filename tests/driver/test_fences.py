@@ -3,8 +3,6 @@
 Mesa makes a fence, a buffer of 8 bytes, when a program ends a frame, and then waits for it.
 """
 
-from __future__ import annotations
-
 import gc
 import mmap
 import threading

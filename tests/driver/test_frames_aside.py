@@ -1,7 +1,5 @@
 """Frames wait while others are drawn, and go on: jobs, and what is seen of them."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What programs read besides varyings: textures of each kind, vertex formats, places in points."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.compiled_shaders import (

@@ -1,7 +1,5 @@
 """The numbers of instances and vertices, as system values and as steps of attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Limits of the level of detail: by the number of levels where that suffices, else by programs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

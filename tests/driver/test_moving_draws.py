@@ -2,8 +2,6 @@
 with everything prepared anew.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

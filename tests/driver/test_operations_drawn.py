@@ -4,8 +4,6 @@ are what numpy computes from the operation's description.
 Words are looked at byte by byte: each of four squares shows one component.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """SSA made smaller: the same words, and what is gone by its listing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.shader_runs import LANES, SAMPLES, START, both

@@ -1,7 +1,5 @@
 """What cuts pixels out of primitives, and what polygons are drawn as, beside numpy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

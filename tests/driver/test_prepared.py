@@ -1,7 +1,5 @@
 """Draws whose state comes again: what is new in each of them, what makes them be lowered anew."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

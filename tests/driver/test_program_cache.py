@@ -1,7 +1,5 @@
 """Compiled programs on disk."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import NoReturn

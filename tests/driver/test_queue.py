@@ -1,7 +1,5 @@
 """The command queue: binary, printed and parsed form; queues that are none."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

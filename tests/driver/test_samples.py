@@ -1,7 +1,5 @@
 """Four samples a pixel: drawn, resolved, copied; what masks, alpha and blending do with them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Resources in GPU memory, clears through the V3D, copies and blits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

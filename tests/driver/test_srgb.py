@@ -1,7 +1,5 @@
 """Textures and targets in sRGB, beside the curve of OpenGL's specification in numpy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """TGSI in SSA form: every sample and many random programs give the same words both ways."""
 
-from __future__ import annotations
-
 import math
 import random
 from pathlib import Path

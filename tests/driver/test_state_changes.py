@@ -1,7 +1,5 @@
 """Frames with more changes of state than the chip's binner counts (HW-2116) become several jobs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.driver import shaders

@@ -1,7 +1,5 @@
 """What becomes of a pixel that is drawn: depth and stencil tests, blending, colour masks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Textures of draws: formats, filters, levels, faces, targets that are sampled."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shader texts: what Mesa printed comes back to the byte; mistakes are named with their place."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

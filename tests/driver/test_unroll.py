@@ -1,7 +1,5 @@
 """Loops whose turns are known become their turns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.shader_runs import START, result

@@ -1,7 +1,5 @@
 """A virtual device for clients; skipped where the kernel takes no filter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any

@@ -1,7 +1,5 @@
 """The live benchmark measures what it names: the driver on the V3D, or llvmpipe."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

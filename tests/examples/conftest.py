@@ -1,7 +1,5 @@
 """Booting an example as a user does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """audio: the notes of the tune in the recording, by their frequencies."""
 
-from __future__ import annotations
-
 import wave
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every example on every board it has a kernel for: the same picture, to the last bit."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

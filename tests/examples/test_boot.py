@@ -1,7 +1,5 @@
 """The examples as `vc4lab boot` shows them: pictures, engines, words on the UART."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

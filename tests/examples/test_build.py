@@ -1,7 +1,5 @@
 """The committed kernel images are what the sources build, byte for byte."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

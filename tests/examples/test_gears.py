@@ -1,7 +1,5 @@
 """gears against mathematics done anew: every wheel in its place, turned and lit as it should be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import atan2, cos, hypot, pi, radians, sin

@@ -1,7 +1,5 @@
 """irq_timer: every interrupt counted and shown, the LED in step, the core asleep in between."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

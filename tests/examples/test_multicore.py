@@ -1,7 +1,5 @@
 """multicore: every core's band against mathematics done anew, and whole lines from all of them."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """qpu_sum: the same numbers added up here, and bars as high as they should be."""
 
-from __future__ import annotations
-
 from itertools import islice
 from pathlib import Path
 

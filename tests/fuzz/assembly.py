@@ -1,7 +1,5 @@
 """Assembler sources and instruction words of any kind."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Random attribute layouts: arrays of any size, stride and place, over each other and anywhere."""
 
-from __future__ import annotations
-
 import random
 import struct
 

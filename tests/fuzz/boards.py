@@ -1,7 +1,5 @@
 """Cards, kernels and mailbox messages for the Pi."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Damaged files in the cache of compiled code: they are ignored, and the code is right."""
 
-from __future__ import annotations
-
 import os
 import random
 import tempfile

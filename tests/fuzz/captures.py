@@ -3,8 +3,6 @@
 Whatever is in them, nothing is written outside of the folder that was named.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Damaged SD-card images: the firmware's reader, and a machine that boots from them."""
 
-from __future__ import annotations
-
 import os
 import random
 import struct

@@ -1,7 +1,5 @@
 """GDB clients that send nonsense, half packets and floods, and vanish in the middle."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -4,8 +4,6 @@ A plan lists its damage as separate edits, so that the runner can leave edits ou
 show the smallest input that still fails.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from typing import Any

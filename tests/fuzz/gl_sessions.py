@@ -1,7 +1,5 @@
 """Clients of `vc4lab gl` that say anything: damaged sessions of vtest and damaged virgl streams."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

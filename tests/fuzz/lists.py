@@ -1,7 +1,5 @@
 """Damaged control lists through the registers: recorded lists, random records, random bytes."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random user programs through SRQPC: VPM, DMA, semaphores, textures of a compute job."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

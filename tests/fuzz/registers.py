@@ -1,7 +1,5 @@
 """Random reads and writes of the register block, with real and damaged lists in memory."""
 
-from __future__ import annotations
-
 import random
 
 from tests.fuzz import world

@@ -10,8 +10,6 @@ With --jobs several fuzzers run side by side, each in a process of its own that 
 is.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import faulthandler

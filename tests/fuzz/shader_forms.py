@@ -1,7 +1,5 @@
 """Random and damaged shaders in two forms: TGSI as it stands and SSA give the same words."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Damaged and random QPU programs in every stage of whole frames, in every engine."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

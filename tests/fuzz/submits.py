@@ -1,7 +1,5 @@
 """Recorded driver submits with damaged descriptions, lists, shader records and uniforms."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -4,8 +4,6 @@ the V3D alone, in one run, and a share for the assembler and the board.
 Everything runs in processes of its own, so that a crash is a failed test and not the end of all.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Random texture parameters P0 to P3 in frames that sample with them."""
 
-from __future__ import annotations
-
 import random
 
 from tests.fuzz import world

@@ -1,7 +1,5 @@
 """Shader texts of any kind: a program that prints itself, or a TgsiError with a place."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

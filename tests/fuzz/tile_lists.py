@@ -1,7 +1,5 @@
 """Tile lists damaged in memory between binning and rendering."""
 
-from __future__ import annotations
-
 import random
 
 from tests.fuzz import world

@@ -1,7 +1,5 @@
 """DMA control blocks of any kind, in chains and circles, on all channels at once."""
 
-from __future__ import annotations
-
 import os
 import random
 import struct

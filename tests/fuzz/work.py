@@ -1,7 +1,5 @@
 """What the fuzzers of one run have to do: one after the other, or several side by side."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 A scene is made once, kept as the bytes of its pages, and put back before every case.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import struct

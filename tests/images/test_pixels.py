@@ -1,7 +1,5 @@
 """Stored pixels as bytes: 565, the order of 32 bits, and the average of samples."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from vc4lab.images.pixels import average_of_samples, colours, from_565, full_resolution_bytes

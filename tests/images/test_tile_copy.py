@@ -1,7 +1,5 @@
 """Boxes in and out of tiled images: against the table of addresses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

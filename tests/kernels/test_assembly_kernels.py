@@ -1,7 +1,5 @@
 """Kernels written instruction by instruction: what a call becomes, and mistakes with file and line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """QPU programs as functions: arrays in and out, uniforms by name, what is refused."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

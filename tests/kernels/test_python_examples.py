@@ -1,7 +1,5 @@
 """The examples of kernels in Python, against numpy; each on both engines."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels in Python: what each construct computes, and what is refused with file and line."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What `--setup` would have brought, in small."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Programs of ours for the guest: compiled without a C library, sent over the serial line."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import subprocess

@@ -1,7 +1,5 @@
 """What Linux finds on the board: clocks, temperature, power domains."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

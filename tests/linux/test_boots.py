@@ -1,7 +1,5 @@
 """What a boot is made of, and what is said where something is missing."""
 
-from __future__ import annotations
-
 import errno
 import os
 import time

@@ -1,7 +1,5 @@
 """Which partition is taken as root, and what is said of cards that have none."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import struct

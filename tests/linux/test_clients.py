@@ -1,7 +1,5 @@
 """Clients of ours in Debian, with the real vc4.ko: a picture that TXP writes, and a gamma ramp."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

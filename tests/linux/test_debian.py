@@ -1,7 +1,5 @@
 """Debian's Linux itself, where `vc4lab linux --setup` has been run; skipped elsewhere."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Output and answers on the serial line, and the guest's half of it on the host's own shell."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select

@@ -1,7 +1,5 @@
 """A Debian with systemd on a card: its files, owners and image; booted where it has been made."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import subprocess

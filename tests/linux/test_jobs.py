@@ -1,7 +1,5 @@
 """What is seen of the V3D's jobs, and monitors, without a Linux."""
 
-from __future__ import annotations
-
 import hashlib
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A booted Linux under a debugger and a trace: functions of vc4.ko where they are."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Callable

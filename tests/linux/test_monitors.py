@@ -1,7 +1,5 @@
 """Monitors that come and go in Debian, with the real vc4.ko: status, modes, rates, the console."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What vc4.ko's planes show in Debian, beside plain Python: each format, part, flip and alpha."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache

@@ -1,7 +1,5 @@
 """A root made of a small tree: its entries, what programs need, what is missing."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import lzma

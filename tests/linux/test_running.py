@@ -1,7 +1,5 @@
 """Programs in a booted Linux from Python, with a machine that only answers."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

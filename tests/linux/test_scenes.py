@@ -3,8 +3,6 @@
 Skipped where `vc4lab linux --setup` has not been run.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

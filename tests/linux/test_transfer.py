@@ -1,7 +1,5 @@
 """Files into a booted Linux and out of it."""
 
-from __future__ import annotations
-
 import io
 import os
 import stat

@@ -1,7 +1,5 @@
 """Where the process's own large pieces lie."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Guest memory on a descriptor: the same bytes in every process that maps it."""
 
-from __future__ import annotations
-
 import mmap
 import os
 

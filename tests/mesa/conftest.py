@@ -1,7 +1,5 @@
 """A server in this process, and a client that speaks as Mesa does."""
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 import os

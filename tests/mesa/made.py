@@ -1,7 +1,5 @@
 """Messages and commands that the tests of the server make."""
 
-from __future__ import annotations
-
 from tests.mesa.conftest import RawClient
 
 from vc4lab.mesa.protocol import messages, objects, state_commands

@@ -1,7 +1,5 @@
 """Programs of GLX get their data inline: Mesa asks the X server for pixels that it has not."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Declarations: what is decoded is what was encoded, wrong values are named, pages are current."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import re

@@ -1,7 +1,5 @@
 """Clients of the socket: both versions, resources, transfers, several at a time."""
 
-from __future__ import annotations
-
 import os
 import stat
 import struct

@@ -1,7 +1,5 @@
 """Clients of the socket that are wrong or do not read: the server lives on for the others."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

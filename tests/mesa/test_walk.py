@@ -1,7 +1,5 @@
 """Streams walked over by native code: the same draws, states and messages as command by command."""
 
-from __future__ import annotations
-
 import os
 import random
 import struct

@@ -1,7 +1,5 @@
 """Mistakes that people make with the V3D and the display, each a small change to a bundled example."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field

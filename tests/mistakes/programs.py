@@ -1,7 +1,5 @@
 """QPU programs with one mistake each, in place of those of the examples."""
 
-from __future__ import annotations
-
 WRITE_NOTHING = """
         nop
         nop

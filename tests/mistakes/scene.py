@@ -4,8 +4,6 @@ A change sees what a newcomer's source would have had otherwise: records of both
 vertices and programs, the messages to the firmware, the writes of registers.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Mistakes that people make: the first message names each, and nothing misleads."""
 
-from __future__ import annotations
-
 import pytest
 from tests.mistakes.mistakes import MISTAKES, Mistake
 from tests.mistakes.scene import EXAMPLES, Scene

@@ -2,8 +2,6 @@
 what rearranges programs.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random QPU programs and inputs, for the tests that compare engines."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The reference arithmetic against exact rationals, the SFU vectors, the fast path's shortcuts."""
 
-from __future__ import annotations
-
 import random
 import sys
 from fractions import Fraction

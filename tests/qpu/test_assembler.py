@@ -1,7 +1,5 @@
 """The assembler: published programs, the dialect's corners, and messages for mistakes."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -5,8 +5,6 @@ would give 0.7e-7: sums and products are rounded toward zero (`make conformance 
 is the same without GPU_FFT: points are turned by a small angle, again and again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Every value that real chips answered, from the interpreter and from the JIT."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Peripheral reads in disassembly: by their names, and assembled back to the same reads."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Interpreter, exact JIT and fast JIT give the same bits, on every instruction set level."""
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

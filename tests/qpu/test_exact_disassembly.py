@@ -1,7 +1,5 @@
 """Disassembly in both dialects assembles to the same bits, whatever the words are."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

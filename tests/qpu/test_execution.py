@@ -1,7 +1,5 @@
 """Timing and side rules of the QPU on every engine: delays, conditions, rotations, branches."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every 64-bit word decodes to fields that encode to the same word again."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Each lint rule catches its mistake; programs of a real driver and the examples pass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Our decoding against Mesa's independent reading of 1,635 recorded instruction words."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

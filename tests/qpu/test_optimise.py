@@ -1,7 +1,5 @@
 """Rearranged programs do the same: random ones on every engine, and each kind of change by itself."""
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What an assembled program is written as, and read back from: C, Python, `.word` lines, ELF."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 import subprocess

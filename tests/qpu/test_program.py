@@ -1,7 +1,5 @@
 """Finding the end of a program and the words of its uniform stream."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """The dialect of qpu-asm: m4 macros, flags on every add operation, signals as suffixes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

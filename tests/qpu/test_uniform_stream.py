@@ -1,7 +1,5 @@
 """Where texture parameters lie: the uniform pointer followed through a program's text."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.qpu.program.program import Program

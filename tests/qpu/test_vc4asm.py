@@ -3,8 +3,6 @@
 The words of ENCODINGS were made by vc4asm 0.3 from these lines, which are written for this test.
 """
 
-from __future__ import annotations
-
 import struct
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Many runs side by side give what each gives alone."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the classes of records say, and the tables that follow from it."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.bits import Bits

@@ -1,7 +1,5 @@
 """Every test of the language runs for each instruction-set level this machine has, and eagerly."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The cache of compiled code: found by key, shared by processes, nothing that others may write."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

@@ -1,7 +1,5 @@
 """Python's control flow in kernels: native where staged, plain Python where not."""
 
-from __future__ import annotations
-
 import ctypes
 from dataclasses import dataclass
 from typing import NamedTuple

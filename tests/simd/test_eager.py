@@ -1,7 +1,5 @@
 """Eager runs: the bytes of native code, line by line, without a compiler."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from types import FrameType

@@ -1,7 +1,5 @@
 """Eager equals native: whatever Python calls in small scenes is run both ways and compared."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import subprocess

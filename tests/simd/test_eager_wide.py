@@ -1,7 +1,5 @@
 """Kernels run side by side: each run gets what it gets alone, or all learn that they cannot."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

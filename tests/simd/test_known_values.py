@@ -1,7 +1,5 @@
 """What tracing leaves out because it knows the value already, and calls from module to module."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

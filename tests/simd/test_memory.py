@@ -1,7 +1,5 @@
 """Loads, stores, gathers, scatters, tables, atomics and Structs."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 

@@ -1,7 +1,5 @@
 """Mistakes in kernels, and what is said about them: types, lines, unbound names."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.simd import build, f32, i32, i32x16, kernel, load, ptr, store

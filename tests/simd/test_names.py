@@ -1,7 +1,5 @@
 """What pieces of functions assign, change and read: branches and loops are rewritten by that."""
 
-from __future__ import annotations
-
 import ast
 import textwrap
 

@@ -1,7 +1,5 @@
 """Float modes, sticky flags, calls to C, modules, threads, identical bits everywhere."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import itertools

@@ -1,7 +1,5 @@
 """Every operation against numpy, on every instruction set."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Definitions are cut out of files by indentation, by Python's tokenizer where that fails."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import textwrap

@@ -4,8 +4,6 @@ An `ignore` that is not needed is an error (`warn_unused_ignores` in pyproject.t
 find each mistake.
 """
 
-from __future__ import annotations
-
 from typing import assert_type
 
 import pytest

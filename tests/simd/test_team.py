@@ -1,7 +1,5 @@
 """Teams: every piece of work is done once, whichever thread wakes up when, and threads end."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import time

@@ -1,7 +1,5 @@
 """Booting the test kernels, with a V3D that only counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

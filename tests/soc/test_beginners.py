@@ -1,7 +1,5 @@
 """Mistakes of beginners that end in something else: the message names the mistake itself."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """The queue of events: their order, and events that are taken back."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

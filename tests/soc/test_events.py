@@ -1,7 +1,5 @@
 """What listeners of a machine hear."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The committed test kernels are what their sources say."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whole programs: serial output, pictures, time, interrupts, hangs, crashes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Mistakes people really make, each by a guest program: what is said, where, by which function."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path

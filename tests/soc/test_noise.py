@@ -1,7 +1,5 @@
 """RAM at power-on: noise that is the same each time, where the firmware has left RAM alone."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

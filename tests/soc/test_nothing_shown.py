@@ -1,7 +1,5 @@
 """A screen that is still black when a program ends: what is said about it, and when nothing is."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Choices for machines and V3Ds: put together once, they reach all who need them as they are."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 

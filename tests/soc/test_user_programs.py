@@ -1,7 +1,5 @@
 """User programs started by the mailbox's execute QPU and by registers from ARM code's side."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """Guest time of V3D work on a whole board: who waits how long, and who ends when."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """A binner driven by hand: records 112, 6, 32, 33 and 4 without a list and without shaders."""
 
-from __future__ import annotations
-
 import ctypes
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,7 +1,5 @@
 """Binning lists with vertices, indices and shaders, run by both engines and compared."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """SD-card images with a FAT16 or FAT32 file system, made from bytes."""
 
-from __future__ import annotations
-
 import struct
 
 SECTOR = 512

@@ -1,7 +1,5 @@
 """Compiled programs on the reference interpreter, beside the reference evaluator of SSA functions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compressed primitive lists (records 48, 49), encoded in their shortest codes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from vc4lab.records.codes import ListData, ListPrimitive

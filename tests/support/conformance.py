@@ -1,7 +1,5 @@
 """A table of causes for tests of the conformance tools."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmarks._conformance.chip import Causes

@@ -1,7 +1,5 @@
 """A small client of the Debug Adapter Protocol for tests."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

@@ -1,7 +1,5 @@
 """Sessions for tests: a program, its memory, and a digest of all that it may change."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How many descriptors this process has."""
 
-from __future__ import annotations
-
 import os
 import threading
 

@@ -3,8 +3,6 @@
 Prints a report as JSON; see `eager_shadow.py`.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import struct

@@ -6,8 +6,6 @@ runs, and memory must have become what the shadow has. Calls that leave kernels 
 for compiled QPU programs with blocks of their own) or that take too long are not compared.
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from collections import Counter

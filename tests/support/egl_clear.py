@@ -3,8 +3,6 @@
 egl_clear.py [clear | upload | draw [VERTICES] | crash | exit N]
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

@@ -1,7 +1,5 @@
 """Makes small ELF files for tests."""
 
-from __future__ import annotations
-
 import struct
 
 

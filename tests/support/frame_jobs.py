@@ -1,7 +1,5 @@
 """Jobs of published measurements, made by hand and recorded for the timing model."""
 
-from __future__ import annotations
-
 import struct
 from functools import cache
 from typing import Any

@@ -3,8 +3,6 @@
 `docs/timing.md` has them as a table, written by `python -m tests.support.frame_rows`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

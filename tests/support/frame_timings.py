@@ -1,7 +1,5 @@
 """Frames of recorded jobs, and timings that are made up: for tests of what is done with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Frames with their vertices in the model, and simple QPUs: a batch or a vector takes N clocks."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A frame for the tile loop, put together by hand."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field

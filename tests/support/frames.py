@@ -1,7 +1,5 @@
 """Small frames through the registers: shader states, lists by hand, the picture as an array."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Programs and libraries of the host that some tests use: what is missing, and what to type."""
 
-from __future__ import annotations
-
 import ctypes.util
 import re
 import shutil

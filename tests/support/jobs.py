@@ -1,7 +1,5 @@
 """Builds whole frames in guest memory, byte for byte as a bare-metal program would."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 

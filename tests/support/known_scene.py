@@ -3,8 +3,6 @@
 `both` runs the same with each: memory, registers and messages have to be the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -2,8 +2,6 @@
 # ruff: noqa: F821, RUF059 - clients are other programs
 """Recorded jobs as files that a client hands in again, live."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import struct

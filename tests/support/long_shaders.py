@@ -1,7 +1,5 @@
 """Shaders that make so many rounds, or never end."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """Accesses of a machine's CPUs where nothing is."""
 
-from __future__ import annotations
-
 from vc4lab.soc.machine import Machine
 
 

@@ -1,7 +1,5 @@
 """QPU programs, or parts of them, that several tests draw with; and programs of the host."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 GOURAUD = """

@@ -1,7 +1,5 @@
 """Shaders executed as TGSI stands, in SSA form, and optimised: all must give the same words."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

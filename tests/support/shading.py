@@ -3,8 +3,6 @@
 Everything else of a frame stands still; the tile buffer takes what comes.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Tests that need supervised programs."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.drm.device.host import why_not

@@ -1,7 +1,5 @@
 """What a sweep's processes are given to do in tests: they import it by its name."""
 
-from __future__ import annotations
-
 import os
 
 from vc4lab.timing.sweep.points import Outcome, Point, outcome

@@ -1,7 +1,5 @@
 """Image layouts for tests: the address of one texel, literally as the manual has it, and tiling."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

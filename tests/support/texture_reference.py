@@ -10,8 +10,6 @@ Broadcom's software image library (expansion to 8 bits), Mesa ``vc4_formats.c`` 
 OES_compressed_ETC1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction

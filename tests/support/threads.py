@@ -1,7 +1,5 @@
 """Which threads of a simulator run."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

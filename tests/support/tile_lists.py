@@ -1,7 +1,5 @@
 """Tile lists in memory, read without a frame, and what the scan found as Python objects."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """User programs, run and timed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

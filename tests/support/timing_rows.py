@@ -4,8 +4,6 @@ Each row names where it was published; `docs/timing.md` has them as a table, wri
 `python -m tests.support.timing_rows`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache as once

@@ -1,7 +1,5 @@
 """Shading vertices in tests: memory, programs, one job."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

@@ -6,8 +6,6 @@ result (all buffers after each job; time and registers), and one of how it came 
 what threads share; slices of the cores).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import struct

@@ -1,7 +1,5 @@
 """Changes of a chip's figures: what `--set` understands, and what is said about the rest."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.timing.changes import changed, grid, read_setting, text_of

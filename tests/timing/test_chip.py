@@ -1,7 +1,5 @@
 """Chips as files: what a file may say, and what is said about one that is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

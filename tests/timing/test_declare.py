@@ -1,7 +1,5 @@
 """Topologies that cannot move are refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.simd import Struct, Value, i32, i64, kernel, ptr

@@ -1,7 +1,5 @@
 """Jobs of running programs end when the chip would be done with them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

@@ -1,7 +1,5 @@
 """Lines, loops and ALUs of timed programs; hints: pairs do what both did, waits name their request."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The model beside measurements on boards that small programs can repeat, and the cache rules."""
 
-from __future__ import annotations
-
 from math import ceil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs that come to a QPU one after the other: the queue of SRQPC, and hosts that wait."""
 
-from __future__ import annotations
-
 from tests.support.compute import DATA, Board
 from tests.support.timing_rows import LOAD, load_setup, loop, start
 

@@ -1,7 +1,5 @@
 """Random programs: the model goes every step that the functional core went, and no other."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

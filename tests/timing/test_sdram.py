@@ -1,7 +1,5 @@
 """The SDRAM of the model: open rows, banks, refreshes, turns of the bus, what others take."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

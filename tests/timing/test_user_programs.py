@@ -1,7 +1,5 @@
 """Timing of user programs: both engines feed the same, nothing else changes, who waits for whom."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a job compiles can be compiled for hosts with AArch64, too: LLVM ends the process if not."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

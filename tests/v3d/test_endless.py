@@ -1,7 +1,5 @@
 """Fragment shaders that never end, and those that only take long: one message, no waiting."""
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """What listeners of a V3D hear, that they cost nothing while there are none, and change nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Listeners for executed records hear of each record once, in order, whichever code executes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Multisample, 64-bit and double-buffer frames through the registers, with every kind of store."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whole frames through the registers: lists in guest memory in, pixels in guest memory out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, inside, solid, triangle

@@ -1,7 +1,5 @@
 """Frames one after the other, and tiles that are drawn more than once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

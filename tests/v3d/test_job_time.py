@@ -1,7 +1,5 @@
 """The time of jobs against measurements on boards, with kernels of our own of the same counts."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Texture parameters follow the uniform pointer, wherever a fragment program has moved it."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

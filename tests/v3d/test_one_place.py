@@ -1,7 +1,5 @@
 """What a choice of an unknown means is asked in one place, which all others call."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from pathlib import Path

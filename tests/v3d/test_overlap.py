@@ -1,7 +1,5 @@
 """List threads that do not wait for each other: what a frame sees, and what is reported."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle

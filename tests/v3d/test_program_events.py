@@ -1,7 +1,5 @@
 """What listeners hear of programs: that they were compiled, for what, and what they did."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

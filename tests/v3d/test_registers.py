@@ -1,7 +1,5 @@
 """Registers for interrupts and errors: what sets them, what clears them, who waits."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

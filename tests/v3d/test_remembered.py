@@ -1,7 +1,5 @@
 """More programs and addresses than are remembered: nothing grows, and nothing old is used."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Branches to registers in shaders: subroutines, tables, code that no other branch reaches."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 

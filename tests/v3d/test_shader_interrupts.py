@@ -1,7 +1,5 @@
 """HOST_INT written by vertex, coordinate and fragment shaders: it comes, and all is drawn."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 

@@ -1,7 +1,5 @@
 """Undocumented behaviour of lists and of the rasteriser that other tests do not tell apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.frames import BACKGROUND, RED, Frame, solid

@@ -1,7 +1,5 @@
 """Worker threads end with the V3D that started them."""
 
-from __future__ import annotations
-
 from tests.support.frames import ARRAY, CORNERS, RED, Frame, inside, solid, triangle
 from tests.support.jobs import viewport
 from tests.support.threads import left_of, simulator_threads

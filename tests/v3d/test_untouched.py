@@ -1,7 +1,5 @@
 """Tiles that are loaded and stored without a draw keep their bytes, and cost no transfer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

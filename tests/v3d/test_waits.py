@@ -1,7 +1,5 @@
 """Why a polled register stays as it is, in words."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.frames import Frame
 from tests.support.jobs import CT0CA, CT0EA

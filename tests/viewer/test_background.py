@@ -1,7 +1,5 @@
 """Recording in a thread of its own."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Keys and the pointer of a window, as programs with a keyboard and a mouse get them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

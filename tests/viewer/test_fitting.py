@@ -1,7 +1,5 @@
 """How large a picture is in a window, and where."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

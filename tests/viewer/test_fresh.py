@@ -1,7 +1,5 @@
 """Pictures are converted only when they are other ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`vc4lab replay --tiles`: what the tiles of a job took, as a picture and as a table."""
 
-from __future__ import annotations
-
 import csv
 from io import StringIO
 from pathlib import Path

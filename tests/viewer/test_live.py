@@ -1,7 +1,5 @@
 """A window with a thread of its own, on SDL's dummy display."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 import time

@@ -1,7 +1,5 @@
 """Reports in one file: what is in them, and that nothing of a run's names gets into the markup."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from html.parser import HTMLParser

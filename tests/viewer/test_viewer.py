@@ -1,7 +1,5 @@
 """Terminal preview and recordings."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

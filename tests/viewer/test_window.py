@@ -1,7 +1,5 @@
 """The window, on SDL's dummy display."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059 - clients are other programs
 """Accounts of what clients read and wrote, from the kernel's page tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

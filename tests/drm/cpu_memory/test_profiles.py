@@ -1,7 +1,5 @@
 """Profiles of processors: files with a checked form."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -6,8 +6,6 @@ client reads it and writes the scan-out, both with the X driver's policy. From t
 with the cache on (85) follows the one with the cache off; measured: 21.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - clients are other programs
 """Listeners of a virtual device: what they hear, and that one that raises hangs no program."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

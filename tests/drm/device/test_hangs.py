@@ -1,8 +1,6 @@
 # ruff: noqa: F821, PT018, RUF059 - clients are other programs
 """Jobs that never end: given up soon, named, looked at; what comes after them goes on."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

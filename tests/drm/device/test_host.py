@@ -1,7 +1,5 @@
 """What a host cannot do is a reason to skip; a fault of ours is not."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059 - clients are other programs
 """Arguments that no honest program hands in: an errno for each, and the device goes on."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.drm_client import run_client
 

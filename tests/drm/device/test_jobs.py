@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059 - clients are other programs
 """Recorded jobs handed in by a live client: the bytes that replay draws; bad ones refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Places for the lists of jobs that wait: never over one another, the lowest free one first."""
 
-from __future__ import annotations
-
 import random
 
 from vc4lab.drm.device.vc4 import _Places

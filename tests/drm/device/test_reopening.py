@@ -4,8 +4,6 @@
 Programs have the kernel open /proc/self/fd/N, /dev/fd/N and more, whatever the device answers.
 """
 
-from __future__ import annotations
-
 import pytest
 from tests.support.drm_client import run_client
 

@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - clients are other programs
 """Pictures for other threads, while a program draws; and the last of the frames asked for."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - clients are other programs
 """Engine, strict mode, choices for the unknown, and counters of live jobs."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

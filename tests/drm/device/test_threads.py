@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - clients are other programs
 """The GPU's threads end with their device, whether it is closed or only let go of."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, N818 - clients are other programs
 """Waiting for jobs: answered where the job ends, or by a timeout, a signal or the program's end."""
 
-from __future__ import annotations
-
 import os
 import random
 import threading

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, F841, PT017, RUF059, SIM115 - clients are other programs
 """Keyboard and pointer as programs see them: nodes, ioctls, reading, waiting, several openers."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 

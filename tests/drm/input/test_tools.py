@@ -1,7 +1,5 @@
 """The stock tools of Debian that read input devices, where they are installed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import threading

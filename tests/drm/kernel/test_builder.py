@@ -1,7 +1,5 @@
 """What the kernel makes of a job: recorded ones, damaged ones, and what recorded ones lack."""
 
-from __future__ import annotations
-
 import random
 import struct
 import zlib

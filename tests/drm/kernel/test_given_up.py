@@ -1,7 +1,5 @@
 """Of a job that was given up nothing is drawn later: its buffers may be others' by then."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

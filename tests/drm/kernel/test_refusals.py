@@ -1,7 +1,5 @@
 """Each reason to refuse a job or to warn of it, in words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

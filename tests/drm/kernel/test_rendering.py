@@ -1,7 +1,5 @@
 """The rendering list of many tiles at once is that of each tile by itself."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import replace

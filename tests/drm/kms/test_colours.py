@@ -4,8 +4,6 @@
 What the clients expect was seen with Debian's vc4.ko in the guest: the answers, and each picture.
 """
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

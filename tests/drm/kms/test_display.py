@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059 - clients are other programs
 """The display: what is there, what is shown, flips at the mode's rate, atomic changes."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy

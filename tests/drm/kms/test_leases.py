@@ -1,8 +1,6 @@
 # ruff: noqa: F821, PT017, RUF059 - clients are other programs
 """Leases: what a lessee sees and may do, what its lessor takes back; who has the display."""
 
-from __future__ import annotations
-
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice

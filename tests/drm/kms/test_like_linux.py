@@ -1,8 +1,6 @@
 # ruff: noqa: F821, PT017, RUF059 - clients are other programs
 """Answers of Linux's DRM core and vc4.ko (6.1) to calls that are wrong, or seem to be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.support.drm_client import run_client

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059 - clients are other programs
 """Planes as programs set them: what is shown, what is refused."""
 
-from __future__ import annotations
-
 import numpy
 import pytest
 from tests.support.drm_client import run_client

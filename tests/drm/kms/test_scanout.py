@@ -1,7 +1,5 @@
 """Planes over each other: compiled code against the plain form, and each switch."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059 - clients are other programs
 """Vblanks that are seen late, since the host was busy, and those of a CRTC that is switched off."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which files a program under qemu-user sees."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The nodes' tree: paths, links, what is the host's."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, PT017, RUF059 - clients are other programs
 """Buffers between programs: handles, names, mappings, dma-bufs, memory that comes back clean."""
 
-from __future__ import annotations
-
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059 - clients are other programs
 """Ioctls of every DRM device: identity, rights, capabilities, sync objects."""
 
-from __future__ import annotations
-
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice

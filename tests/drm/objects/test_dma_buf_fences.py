@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - clients are other programs
 """Sync files of dma-bufs (Linux 6.0): what a buffer waits for as a file, and files it waits for."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from types import SimpleNamespace

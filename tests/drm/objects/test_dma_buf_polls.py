@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - clients are other programs
 """Programs that poll a dma-buf: readable after the jobs that draw into it, writable after all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

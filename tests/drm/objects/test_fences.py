@@ -1,7 +1,5 @@
 """Fences, and sync files of programs that are looked up while they become done."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

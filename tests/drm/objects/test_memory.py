@@ -1,8 +1,6 @@
 # ruff: noqa: B023, F821, F841, PT017 - clients are other programs
 """What a program can reach of the memory: the buffers whose handles its file has, and no more."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable

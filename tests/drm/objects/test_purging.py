@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - clients are other programs
 """Buffers that their owners do not need: what may be done with them, and what goes when."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - clients are other programs
 """Copies of the programs' epoll instances and sync files do not pile up."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

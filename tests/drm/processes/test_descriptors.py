@@ -1,8 +1,6 @@
 # ruff: noqa: F821, F841, SIM115 - clients are other programs
 """Descriptors of the device: copied, inherited, passed on, shared by threads."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The filter, instruction by instruction: what comes to the supervisor and what does not."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import fields
 from unittest.mock import Mock

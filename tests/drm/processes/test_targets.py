@@ -1,7 +1,5 @@
 """Files of /proc that stay open: what they say is of now and of the thread they were made for."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

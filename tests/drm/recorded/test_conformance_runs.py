@@ -4,8 +4,6 @@
 here names the run, the job, and pixels of the picture after it; both engines must draw them.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

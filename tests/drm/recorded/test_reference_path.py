@@ -4,8 +4,6 @@ A depth surface is added to each job that has none, so that the depth and stenci
 be compared too.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs of a real driver, which run on boards, break no rule of the lint."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

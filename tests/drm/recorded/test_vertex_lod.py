@@ -5,8 +5,6 @@ level of detail, and the colour that it finds there. So a pixel lies between the
 corners of its cell, which are worked out here from the recorded arrays and the texture in memory.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

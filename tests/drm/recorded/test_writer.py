@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - clients are other programs
 """Live jobs in a folder: replay draws the same bytes; limits, full disks, folders in use."""
 
-from __future__ import annotations
-
 import errno
 import json
 from pathlib import Path

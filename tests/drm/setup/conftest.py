@@ -1,7 +1,5 @@
 """A host with pretended package tools: apt-get and dpkg-deb are small scripts."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

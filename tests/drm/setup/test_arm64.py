@@ -1,7 +1,5 @@
 """Debian's arm64 programs with Mesa's vc4 under qemu, where `vc4lab drm --setup` brought them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

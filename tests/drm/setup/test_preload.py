@@ -1,7 +1,5 @@
 """The generated AArch64 object: read back as the loader reads it, and its code executed."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

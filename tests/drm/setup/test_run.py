@@ -1,7 +1,5 @@
 """`DrmDevice.run` finds what --setup brought; the tree and its qemu are pretended."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """--setup with pretended package tools: what it brings, going on, and what it says of errors."""
 
-from __future__ import annotations
-
 import os
 import struct
 import subprocess

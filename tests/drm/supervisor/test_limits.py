@@ -1,8 +1,6 @@
 # ruff: noqa: F821, PT017 - clients are other programs
 """Limits of descriptors, and ioctls that come as writes of programs under qemu."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import os

@@ -4,8 +4,6 @@
 The device runs as the user of this test; programs may be others, or see another root.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, F841 - clients are other programs
 """Programs under the supervisor start, end and are killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059 - clients are other programs
 """The descriptor by which the supervisor wakes at a vblank, not at the next millisecond."""
 
-from __future__ import annotations
-
 import select
 import time
 

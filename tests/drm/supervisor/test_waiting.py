@@ -1,8 +1,6 @@
 # ruff: noqa: F821, N818, RUF059 - clients are other programs
 """Programs that wait for the device: events, poll and its kin, signals, the end."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

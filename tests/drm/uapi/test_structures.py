@@ -1,7 +1,5 @@
 """C structures from text: layout as a compiler's, bytes and back."""
 
-from __future__ import annotations
-
 import ctypes
 
 import pytest

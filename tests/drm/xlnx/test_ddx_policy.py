@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059 - clients are other programs
 """What the X driver for this display asks for: a client of ours with its policy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059, PT018 - clients are other programs
 """Dumb buffers of the ZynqMP's display driver: flags, pitch, alignment, mapping."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

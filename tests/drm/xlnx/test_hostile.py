@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - clients are other programs
 """Nonsense on both drivers' nodes: an errno each time, and the device goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

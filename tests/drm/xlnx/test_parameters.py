@@ -1,8 +1,6 @@
 # ruff: noqa: F821, RUF059, PT018, SIM115 - clients are other programs
 """GET_PARAM, SET_PARAM, the module's parameters and what the driver says of itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,8 +1,6 @@
 # ruff: noqa: F821, F841, RUF059 - clients are other programs
 """Buffers between the display's driver and the GPU's, in every direction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

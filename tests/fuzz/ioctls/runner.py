@@ -1,7 +1,5 @@
 """Runs the hostile programs and looks at the device afterwards."""
 
-from __future__ import annotations
-
 import argparse
 import faulthandler
 import json

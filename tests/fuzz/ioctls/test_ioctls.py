@@ -1,7 +1,5 @@
 """Hostile programs for seconds in `make test`; a million of their ioctls in `make fuzz`."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

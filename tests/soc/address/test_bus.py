@@ -1,7 +1,5 @@
 """The native side of the bus: what it answers itself is what the handlers would have said."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """Programs that poll a register beside a timer: time-outs and pauses end when they would."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

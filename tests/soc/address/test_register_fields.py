@@ -1,7 +1,5 @@
 """Fields of registers: declared beside the doc string, of which no behaviour depends."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.registers import Register

@@ -1,7 +1,5 @@
 """armstub= of config.txt: the program's own code at address 0, where all cores begin."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.soc.machine import Machine, Stop

@@ -1,7 +1,5 @@
 """ELF files and device trees that cannot be used: what is said about them."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """What is on the card: kernels, config.txt, and everything that can be wrong with them."""
 
-from __future__ import annotations
-
 import os
 import struct
 from pathlib import Path

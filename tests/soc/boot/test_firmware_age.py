@@ -1,7 +1,5 @@
 """Firmware of 2015: supervisor mode, framebuffers at the ARM's addresses."""
 
-from __future__ import annotations
-
 import pytest
 from typer.testing import CliRunner
 

@@ -1,7 +1,5 @@
 """Which UART leads to GPIO 14 and 15, and what is connected to pins from outside."""
 
-from __future__ import annotations
-
 import pytest
 from typer.testing import CliRunner
 

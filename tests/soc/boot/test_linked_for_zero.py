@@ -1,7 +1,5 @@
 """Images linked for address 0 that are loaded elsewhere: named, with the lines for config.txt."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

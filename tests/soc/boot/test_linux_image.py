@@ -3,8 +3,6 @@
 The kernels are headers of our own with a few instructions.
 """
 
-from __future__ import annotations
-
 import gzip
 import struct
 

@@ -1,7 +1,5 @@
 """`--caches`: who sees old bytes, on three kinds of cores; the V3D's own caches."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path

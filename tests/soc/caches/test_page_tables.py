@@ -1,7 +1,5 @@
 """What translation tables say about caching: sections, pages, remapping, tables that are noise."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

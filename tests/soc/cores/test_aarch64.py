@@ -1,7 +1,5 @@
 """AArch64: levels, exceptions and their syndromes, the MMU, the spin table, timers, NEON."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """What the ARM finds at physical addresses: RAM and registers, again on a BCM2835."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.lost_accesses import lost_accesses
 

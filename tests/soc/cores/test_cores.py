@@ -1,7 +1,5 @@
 """Several cores: release by mailbox, shared memory, interrupts of their own, determinism."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

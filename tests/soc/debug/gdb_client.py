@@ -1,7 +1,5 @@
 """A small client of the GDB remote protocol, for the tests of the server."""
 
-from __future__ import annotations
-
 import socket
 
 

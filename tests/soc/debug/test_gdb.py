@@ -1,7 +1,5 @@
 """The GDB server, spoken to by a client of our own and, where there is one, by gdb-multiarch."""
 
-from __future__ import annotations
-
 import re
 import socket
 import struct

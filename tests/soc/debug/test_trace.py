@@ -1,7 +1,5 @@
 """Traces: what they say, and that they change nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.memory import GuestMemory

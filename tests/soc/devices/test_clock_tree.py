@@ -1,7 +1,5 @@
 """PLLs, clock generators, power switches, bridges and the temperature, as a driver finds them."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.soc.board import BOARDS

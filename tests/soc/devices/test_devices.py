@@ -1,7 +1,5 @@
 """Register blocks one by one, from the bus."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

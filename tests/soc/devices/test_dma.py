@@ -1,7 +1,5 @@
 """The DMA from the bus: blocks, chains, two dimensions, devices, and what hostile programs do."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """A V3D that loses its power begins anew; one that cannot does not stay until Python looks."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

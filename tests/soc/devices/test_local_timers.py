@@ -1,7 +1,5 @@
 """The core timer and the local timer of the block at 0x40000000, register by register."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.guest_time import skip_to_event
 

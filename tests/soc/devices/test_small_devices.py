@@ -1,7 +1,5 @@
 """Mini UART, ARM timer, random numbers, watchdog and clock manager, register by register."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.soc.machine import Stop

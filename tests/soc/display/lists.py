@@ -1,7 +1,5 @@
 """Display lists, and a program's side of the display."""
 
-from __future__ import annotations
-
 HVS, PV2, HDMI = 0x400000, 0x807000, 0x902000
 LISTS = HVS + 0x2000
 VALID, END, UNITY = 1 << 30, 1 << 31, 1 << 4

@@ -1,7 +1,5 @@
 """The HDMI connector: monitors with several modes, and none, as a program finds them."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A program that drives the display itself: lists, planes, vertical blanks, HDMI."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

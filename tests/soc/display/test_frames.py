@@ -1,7 +1,5 @@
 """What counts as a frame where a program drives the HVS, and the pictures that viewers take."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """What the display does not show as a board does is said, once, and where."""
 
-from __future__ import annotations
-
 import random
 import struct
 

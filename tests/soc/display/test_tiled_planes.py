@@ -1,7 +1,5 @@
 """Parts of T-tiled images in display lists, as Linux writes them, beside the image they are of."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

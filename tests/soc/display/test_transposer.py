@@ -1,7 +1,5 @@
 """TXP writes what the HVS composes; VEC and the gamma ramps change what the screen shows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.soc.display.lists import BGRA, END, HVS, LISTS, PICTURE, PV2, RGBA8888, Display, plane  # fmt: skip

@@ -1,7 +1,5 @@
 """Planes of brightness and colour, pixel by pixel beside plain Python."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

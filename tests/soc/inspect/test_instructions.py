@@ -1,7 +1,5 @@
 """The instruction that a program ended at, in words."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Names of a Linux kernel's functions, from tables as its build makes them, old and new."""
 
-from __future__ import annotations
-
 import struct
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """Loops that can wait for nothing: SOC-040 says volatile."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.soc.machine import Machine, Stop

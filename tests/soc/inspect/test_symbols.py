@@ -1,7 +1,5 @@
 """Names for addresses: the ELF reader, and where messages show them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Interrupts that are enabled in the wrong register: SOC-068."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.soc.devices.interrupts import InterruptController

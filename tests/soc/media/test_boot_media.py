@@ -1,7 +1,5 @@
 """Boards and media: kernels per board, ELF files, SD-card images, include, initramfs, filters."""
 
-from __future__ import annotations
-
 import random
 import struct
 from pathlib import Path

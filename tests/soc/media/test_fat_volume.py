@@ -1,7 +1,5 @@
 """A folder as a FAT32 card: what our own reader and the specification find in it."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

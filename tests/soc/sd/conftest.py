@@ -1,7 +1,5 @@
 """A card of 3000 sectors, each of its own pattern, and machines that have it."""
 
-from __future__ import annotations
-
 import pytest
 from tests.soc.sd.host import Host, pattern
 

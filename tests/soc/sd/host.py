@@ -1,7 +1,5 @@
 """A driver of the SD controller in Python, for the tests of this folder."""
 
-from __future__ import annotations
-
 import struct
 
 from tests.support.guest_time import skip_to_event

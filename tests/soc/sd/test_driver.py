@@ -1,7 +1,5 @@
 """The SD card and its controller as drivers use them: registers, blocks, interrupts, DMA."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

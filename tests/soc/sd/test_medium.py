@@ -1,7 +1,5 @@
 """What the card is made of: the image, the writes above it, saved states, a program on it."""
 
-from __future__ import annotations
-
 import resource
 import signal
 

@@ -1,7 +1,5 @@
 """The SD card and its controller as no driver should use them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

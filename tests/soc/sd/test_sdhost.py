@@ -1,7 +1,5 @@
 """SDHOST as Linux's driver uses it: identification, polled blocks, DMA, writes, errors."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

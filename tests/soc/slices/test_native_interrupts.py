@@ -1,7 +1,5 @@
 """Interrupts that native rounds deliver: what a program finds is what Python's rounds give it."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any

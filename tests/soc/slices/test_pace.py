@@ -1,7 +1,5 @@
 """Real time: sleeps when the guest is ahead, gives up lost time, changes nothing for the guest."""
 
-from __future__ import annotations
-
 from vc4lab.soc.slices.pace import Pace
 
 MS = 1_000_000

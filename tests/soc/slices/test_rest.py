@@ -1,7 +1,5 @@
 """A guest that waits sleeps in `--realtime`: wake-ups are counted, results are those of any run."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path

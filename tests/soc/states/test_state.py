@@ -1,7 +1,5 @@
 """Saved states: a program goes on as if nothing had happened; files of strangers do no harm."""
 
-from __future__ import annotations
-
 import json
 import os
 import zipfile

@@ -1,7 +1,5 @@
 """The framebuffer's small depths, its palette, and the part of a larger picture that is shown."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """The firmware needs time: until then there is no answer, no effect and no reply."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """Mailbox messages, good and hostile."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """Recorded runs, drawn with or without a feed of frames."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from vc4lab.diagnostics import Reporter

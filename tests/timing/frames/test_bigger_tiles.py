@@ -1,7 +1,5 @@
 """Frames in bigger tiles: all is there, nothing is there twice, and the order is that of draws."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The feed of frames: nothing else changes, everything is there once, every run gives the same."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from dataclasses import fields

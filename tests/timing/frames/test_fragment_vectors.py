@@ -1,7 +1,5 @@
 """Vectors of fragments: each quad once, four at a time, never of two states."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.timing.frames.recorded import Drawn

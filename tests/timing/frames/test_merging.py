@@ -1,7 +1,5 @@
 """Sequences that become one: each number once, in their order, or in some if they contradict."""
 
-from __future__ import annotations
-
 import random
 from itertools import accumulate
 

@@ -1,7 +1,5 @@
 """Batches of vertices: the native collector and its definition."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Performance counters that only the model of frames knows."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """Frames on chips whose figures are as small or as large as they may be: all goes through."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

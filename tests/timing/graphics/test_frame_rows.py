@@ -1,7 +1,5 @@
 """The model beside measurements of frames on a board."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every hint has a frame (or a run of them) that deserves it, and one near it that does not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

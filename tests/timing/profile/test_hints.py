@@ -1,7 +1,5 @@
 """Hints about frames of real programs, and about frames that were changed to deserve one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

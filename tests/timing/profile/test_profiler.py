@@ -1,7 +1,5 @@
 """Profiles: shares, what a free module would bring, timelines, and the trace for Perfetto."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Points of a sweep on several processes and by a scheduler; the file with what came of them."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Addresses in lists: outside RAM, misaligned, through two aliases; and who reads what."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """Hints: each mistake is named once, nothing else is."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

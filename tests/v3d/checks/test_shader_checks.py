@@ -1,7 +1,5 @@
 """Shaders that do not fit their record, and the lint's rules, when a draw is met first."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.frames import BACKGROUND, CORNERS, RED, Frame, solid
 from tests.support.guest_time import HandTime

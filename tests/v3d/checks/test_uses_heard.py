@@ -1,7 +1,5 @@
 """Who listens for uses of memory hears of all of them, and nothing is drawn another way for it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a program sees of the binner: block sizes, registers, state in tile lists, flushes."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

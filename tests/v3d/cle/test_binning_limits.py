@@ -1,7 +1,5 @@
 """Binning lists at limits, by both engines: memory that ends, large numbers, draws out of order."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 

@@ -1,7 +1,5 @@
 """Paths through the lists: record 96 sends them to the coverage pipe, a program reads them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.frames import Frame, inside

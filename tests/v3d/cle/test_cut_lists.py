@@ -1,7 +1,5 @@
 """Triangle lists that end anywhere are drawn as the same triangles written out; records cut off."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

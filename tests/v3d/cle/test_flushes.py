@@ -1,7 +1,5 @@
 """Flushes and semaphores of frames that come again: memory that runs out, flushes given up."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -3,8 +3,6 @@
 Who listens has everything named again, by Python: memory, registers and messages are the same.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 

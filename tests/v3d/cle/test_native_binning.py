@@ -1,8 +1,6 @@
 """Binning lists whose vertices native code or the interpreter shades: the same tile lists,
 registers and messages."""
 
-from __future__ import annotations
-
 import random
 import struct
 from typing import Any

@@ -1,7 +1,5 @@
 """VG primitives (records 41, 42) binned into x/y lists and drawn."""
 
-from __future__ import annotations
-
 import struct
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Draws that were met before and draws that are new: the same pictures, whatever has changed."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from ctypes import memset

@@ -1,7 +1,5 @@
 """What listeners hear of the draws of a frame: as a parser finds them in the tile lists."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path

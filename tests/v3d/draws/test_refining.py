@@ -1,7 +1,5 @@
 """Pipelines that come again are built thoroughly beside the frames; pictures stay the same."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 import time

@@ -1,7 +1,5 @@
 """The process for thorough builds: what it makes, and what happens when it ends."""
 
-from __future__ import annotations
-
 import io
 import os
 import pickle

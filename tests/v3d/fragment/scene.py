@@ -1,7 +1,5 @@
 """Helpers of the fragment tests: a frame with its vertices, lists and draws; reference masks."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field, replace
 from typing import Any

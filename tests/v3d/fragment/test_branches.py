@@ -1,7 +1,5 @@
 """What is under way in the texture units, and varyings, where a program's ways part and meet."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.v3d.fragment.scene import Scene, vertex, words

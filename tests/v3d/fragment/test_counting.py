@@ -1,7 +1,5 @@
 """Pipelines that count: quads by depth and stencil, empty primitives, texture quads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Blocks that the depth test rejects before the program runs: the buffers are the same ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

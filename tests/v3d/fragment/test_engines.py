@@ -1,7 +1,5 @@
 """The engines agree bit for bit, on every instruction set and with any number of threads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.programs import GOURAUD

@@ -1,7 +1,5 @@
 """Varyings, W and Z of a fragment against their definitions in double precision."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.programs import GOURAUD

@@ -1,7 +1,5 @@
 """4x multisample frames against a model that looks at every sample by its definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.programs import GOURAUD

@@ -1,7 +1,5 @@
 """Points, lines, clip records and broken lists."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

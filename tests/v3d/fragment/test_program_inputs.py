@@ -1,7 +1,5 @@
 """What fragment programs read: facing, varyings, results of lookups; and what they cannot have."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

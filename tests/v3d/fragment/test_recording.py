@@ -1,7 +1,5 @@
 """Pieces of work that pipelines record: all of them once, and nothing else is different."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Undocumented behaviour of fragments and of the tile buffer: every choice, every engine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

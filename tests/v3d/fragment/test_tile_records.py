@@ -1,7 +1,5 @@
 """What each tile took: adds up to what the frame took, and nothing but the records is different."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

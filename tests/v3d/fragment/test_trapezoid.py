@@ -1,7 +1,5 @@
 """Trapezoids with vertices from the buffer: attributes along the edge, engines compared."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

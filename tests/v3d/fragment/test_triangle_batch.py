@@ -1,7 +1,5 @@
 """Triangles that are set up together draw what they draw one by one, in the same order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.programs import GOURAUD

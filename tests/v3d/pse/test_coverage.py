@@ -1,7 +1,5 @@
 """Coverage against a brute-force reference: which pixels a triangle owns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.v3d.fragment.scene import FLAT, Scene, coverage, vertex, words

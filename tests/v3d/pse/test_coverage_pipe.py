@@ -1,7 +1,5 @@
 """The coverage pipe against its definition: every sample of every triangle, one by one."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

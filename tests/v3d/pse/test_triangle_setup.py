@@ -1,7 +1,5 @@
 """Triangles set up in groups: who shares a group with whom does not matter, whatever it holds."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

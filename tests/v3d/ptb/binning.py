@@ -1,7 +1,5 @@
 """Helpers of the binner tests: a frame in guest memory, and its tile lists read back in Python."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 from dataclasses import dataclass, field

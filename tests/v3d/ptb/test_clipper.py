@@ -1,7 +1,5 @@
 """Clipped primitives against a brute-force model in homogeneous coordinates."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 import struct

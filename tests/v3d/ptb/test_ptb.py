@@ -1,7 +1,5 @@
 """Tile lists written by the binner, parsed back with the reference decoder."""
 
-from __future__ import annotations
-
 import random
 import struct
 

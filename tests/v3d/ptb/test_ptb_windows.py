@@ -1,7 +1,5 @@
 """Triangles that the binner looks at together: windows, runs, what lies after the last one."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 from dataclasses import replace

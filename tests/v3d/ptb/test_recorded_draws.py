@@ -1,7 +1,5 @@
 """Coordinate and vertex shaders of recorded driver jobs: every engine gives the same words."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 

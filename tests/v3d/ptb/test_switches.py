@@ -1,7 +1,5 @@
 """Undocumented behaviour of the binner and of clip records: every choice."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Blocks that wait together for the reference interpreter are drawn as if they came one by one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.v3d.fragment.scene import UNIFORMS_AT, ZS_DUMP, Scene, vertex, words

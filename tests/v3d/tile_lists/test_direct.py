@@ -1,7 +1,5 @@
 """Primitive records written into the rendering list: the same pixels as through the binner."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """How tile lists know their format (record 56), and lists that are broken."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

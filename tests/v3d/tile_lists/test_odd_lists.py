@@ -1,7 +1,5 @@
 """Lists that cannot be drawn are left out and reported; what stands beside them is drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.compressed_lists import encode_compressed

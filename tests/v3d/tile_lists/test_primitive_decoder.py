@@ -1,7 +1,5 @@
 """Native decoding of compressed lists against the reference decoder, on good and on random bytes."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 

@@ -1,7 +1,5 @@
 """The native scan of tile lists against the golden parser, and on broken lists."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 import struct

@@ -1,7 +1,5 @@
 """x/y lists and trapezoids: written by hand into the rendering list, drawn without vertices."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Depths of samples: a plane that rises beyond the depth range within a pixel stays in it."""
 
-from __future__ import annotations
-
 import ctypes
 
 import pytest

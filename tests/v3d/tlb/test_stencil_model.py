@@ -1,7 +1,5 @@
 """Random stencil set-ups against a model in plain Python that does what the reference says."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Tile stores and loads against the golden image layouts: every format, partial tiles."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

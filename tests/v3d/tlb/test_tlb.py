@@ -1,7 +1,5 @@
 """Depth and stencil tests and colour masks of the tile buffer, against a model in plain Python."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """64-bit colour frames: two words a sample, each with its own load and write."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.frame_work import FrameWork

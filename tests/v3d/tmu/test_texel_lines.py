@@ -1,7 +1,5 @@
 """The lines of memory that a request is recorded with: those that its definition reads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.support.texture_reference import ReferenceSampler

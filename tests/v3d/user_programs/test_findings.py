@@ -1,7 +1,5 @@
 """What user programs do wrong, as messages of both engines; programs that are read and compiled."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.compute import DATA, END, ENGINES, Board, run
 from tests.v3d.user_programs.test_vpm_dma import write_rows

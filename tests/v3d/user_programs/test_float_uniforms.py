@@ -1,7 +1,5 @@
 """Integers given where a program takes floats: QPU-069."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.qpu.text.assembler import assemble

@@ -1,7 +1,5 @@
 """Programs made to be long and full of branches: what compiling them may cost, counted."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Whole programs on both engines: uniforms, texture unit, floats, branches, hostile words."""
 
-from __future__ import annotations
-
 import random
 import struct
 from typing import Any

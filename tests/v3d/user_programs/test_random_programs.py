@@ -1,7 +1,5 @@
 """Random programs that make sense: loops, arithmetic, streams, waits; reference = native."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

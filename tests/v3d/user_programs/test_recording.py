@@ -1,7 +1,5 @@
 """What programs do is recorded, the same by both engines, and nothing else changes."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.compute import DATA, ENGINES, Board, Outcome
 

@@ -1,7 +1,5 @@
 """Branches to registers, to code that no other branch reaches, anywhere; long programs."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The registers of user programs, as programs that run on boards use them."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.compute import CODE, DATA, ENGINES, UNIFORMS
 

@@ -1,7 +1,5 @@
 """Undocumented behaviour of user programs that other tests do not tell apart: every choice."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

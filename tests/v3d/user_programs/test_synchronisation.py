@@ -1,7 +1,5 @@
 """QPUs that wait for each other: mutex, semaphores, memory; and those that wait for ever."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

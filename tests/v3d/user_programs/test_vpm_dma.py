@@ -1,7 +1,5 @@
 """VPM access and DMA in every mode: what is known about the chip, and reference = native."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`vc4lab run` watches a program: both engines notice the same, and nothing else changes."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Vertex and coordinate shaders that never end, or only take long: one overrun, one message."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

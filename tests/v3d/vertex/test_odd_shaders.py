@@ -1,7 +1,5 @@
 """Vertex shaders out of the ordinary: uniforms by batch, programs that only one engine can run."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows that a vertex shader reads and writes against its set-ups, its record and its arrays."""
 
-from __future__ import annotations
-
 import struct
 import time
 

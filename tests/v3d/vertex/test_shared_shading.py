@@ -1,7 +1,5 @@
 """The vertices of a draw by several threads: the bytes that one thread makes."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Vertex pipelines: attribute fetch, every engine alike, refusals, odd input."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Attribute fetch against a model: random layouts, strides and places, thousands of vertices."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

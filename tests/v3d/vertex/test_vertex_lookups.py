@@ -1,7 +1,5 @@
 """Texture and memory lookups of vertex shaders, and the uniform pointer they follow."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

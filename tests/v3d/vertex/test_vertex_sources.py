@@ -1,7 +1,5 @@
 """Where vertices come from besides shaders: NV arrays copied, index lists scanned."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a vertex shader reads and writes of the VPM: every mode."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """VPM vectors in every mode: native, eager and side by side, against the manual's words."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The card's device tree: found, completed as the firmware does, refused when damaged."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """Overlays and parameters of the device tree, compiled by a small writer of our own."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

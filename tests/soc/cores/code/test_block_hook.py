@@ -1,7 +1,5 @@
 """The engine remembers all code that the block hook has seen: it is kept within limits."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Code of an operating system: other instructions at a hooked address, pages of both halves."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """The native search finds what a comparison of each word with each trapped instruction finds."""
 
-from __future__ import annotations
-
 import random
 import struct
 

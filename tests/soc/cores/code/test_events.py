@@ -1,7 +1,5 @@
 """What wakes a core from its wfe, and what does not."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """ldrex and strex before the cache is on: they abort or never store, as on the cores."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """CNTPCT and CNTVCT of an AArch64 core, answered by native code."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

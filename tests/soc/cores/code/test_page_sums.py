@@ -1,7 +1,5 @@
 """Changed pages of code: any other word is noticed, and only its page is forgotten."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Unaligned loads and stores: faults where a core faults, the old way of an ARM1176."""
 
-from __future__ import annotations
-
 import gc
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Loads from what the GPU still writes: frames, and what user programs store by DMA."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """The first exception is named, whatever its vector holds and leads to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """HYP mode of the Pi 2 and 3: how the firmware leaves a core, exceptions, eret, hvc."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

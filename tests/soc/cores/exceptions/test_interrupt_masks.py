@@ -1,7 +1,5 @@
 """Masked interrupts come the moment the mask is lifted; a core in wfi is left alone until then."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """System calls and faults of programs: native code takes them as Python does."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Exceptions without end: noticed, named, and soon over; cores that work go on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Buses with nothing on them: drivers find out, none waits for ever, it is said once."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

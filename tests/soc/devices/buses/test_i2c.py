@@ -1,7 +1,5 @@
 """I2C: a monitor at the HDMI connector, read as drivers do; nothing at all other addresses."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.soc.videocore.edid import edid_block

@@ -1,7 +1,5 @@
 """The PL011: FIFO triggers, timeout, loopback, and whether its line is connected."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """PWM sound: its pace, its FIFO, the DMA that feeds it, and the recording."""
 
-from __future__ import annotations
-
 import struct
 import wave
 from dataclasses import replace

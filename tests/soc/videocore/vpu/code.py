@@ -1,7 +1,5 @@
 """Code for the VPU from the table of forms: fields put into patterns."""
 
-from __future__ import annotations
-
 import struct
 
 from vc4lab.soc.videocore.vpu.forms import ALWAYS, FORMS, SCALES, Form

@@ -1,7 +1,5 @@
 """What instructions do: every form, the flags, the unknowns."""
 
-from __future__ import annotations
-
 import math
 import struct
 

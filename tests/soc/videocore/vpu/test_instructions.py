@@ -1,7 +1,5 @@
 """Decoding and printing, against encodings that others have published."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

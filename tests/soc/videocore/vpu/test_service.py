@@ -1,7 +1,5 @@
 """Execute code (0x00030010): functions of a program on the VPU, good and hostile."""
 
-from __future__ import annotations
-
 import random
 import struct
 

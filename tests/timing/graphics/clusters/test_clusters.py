@@ -1,7 +1,5 @@
 """Chips of clusters: the work of recorded frames is done once, in no more time, and adds up."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Segments of shaders, and the routes that runs take."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.compute import END
 

@@ -1,7 +1,5 @@
 """Programs of random words: every one of them ends, or the model says what it waits for."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

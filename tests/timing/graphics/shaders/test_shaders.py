@@ -1,7 +1,5 @@
 """QPUs that run shaders: clocks computed by hand, and those of user programs."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 from pathlib import Path

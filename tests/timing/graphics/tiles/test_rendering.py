@@ -1,7 +1,5 @@
 """The rendering side of frames, with simple modules in the place of QPUs and vertex shading."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Thread 0, vertex cache manager, attribute DMA and binner, by hand-counted clocks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.timing.graphics.vertices.vertex_frames import draw_of, frame_of

@@ -1,7 +1,5 @@
 """The tables of thread 0 and of vertices: what is read, what is shaded, what is binned."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

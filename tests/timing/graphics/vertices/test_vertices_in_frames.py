@@ -1,7 +1,5 @@
 """Recorded frames with their vertices: all of it once, the same each time."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

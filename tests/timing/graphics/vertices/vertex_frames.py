@@ -1,7 +1,5 @@
 """Small frames that are made by hand: draws of thread 0, lists of thread 1."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

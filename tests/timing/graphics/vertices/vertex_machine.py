@@ -1,7 +1,5 @@
 """Thread 0 and the modules of vertices with stand-ins for the rest of the chip."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any
