@@ -36,23 +36,32 @@ FOLDERS = sorted(
 )
 
 
-@cache
 def imports(path: Path) -> tuple[str, ...]:
     """Each module of vc4lab or name in one that a file imports, wherever in it, without `vc4lab.`.
 
     `from vc4lab.a import b` gives a.b.
     """
-    return imported(ast.parse(path.read_text()))
+    return both_imports(path)[0]
+
+
+def run_time_imports(path: Path) -> tuple[str, ...]:
+    """`imports` without those that only a type checker sees."""
+    return both_imports(path)[1]
 
 
 @cache
-def run_time_imports(path: Path) -> tuple[str, ...]:
-    """`imports` without those that only a type checker sees."""
+def both_imports(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """`imports` and `run_time_imports` of a file that is parsed once."""
     tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    return imported(tree)
+    found = imported(tree)
+    checked = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _is_for_checkers(node.test)]
+    for node in checked:
+        node.body = []
+    return found, imported(tree) if checked else found
+
+
+def _is_for_checkers(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 
 
 def imported(tree: ast.AST) -> tuple[str, ...]:
