@@ -22,8 +22,10 @@ from vc4lab.cli.serial_ends import LeaveKeys
 ROOT = Path(__file__).parent.parent.parent
 GEARS = ROOT / "examples" / "gears" / "sdcard"
 KERNELS = ROOT / "tests" / "soc" / "kernels"
-HANDLED = "signal.signal(signal.SIGINT, signal.default_int_handler);"
-"""These tests may be a script's background job, which is started with SIGINT ignored."""
+HANDLED = (
+    "signal.signal(signal.SIGINT, signal.default_int_handler); signal.signal(signal.SIGHUP, signal.SIG_DFL);"
+)
+"""A script's background job has SIGINT ignored, one of nohup SIGHUP; so may these tests."""
 START = f"import sys, signal; {HANDLED} from vc4lab.cli.start import run; run()"
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
