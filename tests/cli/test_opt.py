@@ -9,10 +9,21 @@ from typer.testing import CliRunner
 import vc4lab
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.kernel.shader_rules import check_shader
+from vc4lab.drm.recorded.programs import programs_of_run
 from vc4lab.qpu.dialects.choose import assemble_source
 from vc4lab.qpu.optimise import checking
 from vc4lab.qpu.optimise.checking import Checked, Difference
+from vc4lab.qpu.optimise.optimise import optimise
+from vc4lab.qpu.text.lint import lint
 
+DATA = Path(__file__).parents[1] / "data"
+RUNS = sorted(
+    path
+    for path in [*(DATA / "vc4-jobs").iterdir(), *(DATA / "vc4-conformance").iterdir()]
+    if path.is_dir() and path.name != "blobs"
+)
 SAXPY = vc4lab.examples() / "qpu" / "saxpy.qasm"
 LANES = vc4lab.examples() / "qpu" / "lanes.qasm"
 INPUTS = ["--qpus", "2", "-m", "x=4096", "-m", "y=4096", "-u", "x + 64*qpu, y + 64*qpu, 2.0, 128, 32"]
@@ -104,6 +115,17 @@ def test_a_program_that_differs_is_not_written(tmp_path: Path, monkeypatch: pyte
 )
 def test_what_cannot_be_used(arguments: list[str | Path], wanted: str) -> None:
     assert wanted in run(*arguments, code=ExitCode.BAD_INPUT)
+
+
+@pytest.mark.parametrize("path", RUNS[::4], ids=lambda path: path.name)
+def test_programs_of_real_drivers(path: Path) -> None:
+    """They do the same, break no restriction, and the kernel takes them."""
+    for one in programs_of_run(path, Reporter()):
+        found = optimise(one.words)
+        assert len(found.words) <= len(one.words)
+        assert checking.check(one.words, found.words, runs=1).difference is None
+        assert lint(found.words) == []
+        check_shader(found.words)
 
 
 def test_a_program_without_an_end_is_left(tmp_path: Path) -> None:

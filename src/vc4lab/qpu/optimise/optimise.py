@@ -21,7 +21,7 @@ from vc4lab.qpu.optimise.flow import Flow, flow_of
 from vc4lab.qpu.optimise.pieces import piece_of
 from vc4lab.qpu.text.lint import lint, pairs, parts
 
-MOST_WORDS: Final = 1 << 15
+MOST_WORDS: Final = 1 << 14
 """Instructions of a program that is optimised."""
 
 

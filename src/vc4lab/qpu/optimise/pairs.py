@@ -44,6 +44,8 @@ def together(first: int, second: int) -> int | None:
     """
     if first == NOP_WORD or second == NOP_WORD:
         return second if first == NOP_WORD else first
+    if (accesses(first).kinds | accesses(second).kinds) & Kind.UNIFORM_ADDRESS:
+        return None  # it could, but the kernel wants it alone
     for one in _forms(first):
         for other in _forms(second):
             word = _joined(one, other)

@@ -197,7 +197,8 @@ def split(word: int) -> tuple[int, ...]:
     instruction = Instruction.decode(word)
     if isinstance(instruction, LoadImmediate):
         return _split_load(instruction)
-    if isinstance(instruction, Branch | Semaphore) or is_odd(word):
+    whole = isinstance(instruction, Branch | Semaphore) or accesses(word).kinds & Kind.UNIFORM_ADDRESS
+    if whole or is_odd(word):
         return (word,)
     assert isinstance(instruction, Alu)
     alu = _without_unused_ports(instruction)
