@@ -1,5 +1,7 @@
 """What the documentation says can be done: its Python runs, its commands have these options."""
 
+import __future__
+
 import linecache
 import re
 import shlex
@@ -80,7 +82,8 @@ def test_python(block, monkeypatch):
     block = block.replace("1234)", "0)")  # any free port
     lines = block.splitlines(keepends=True)
     monkeypatch.setitem(linecache.cache, "docs", (len(block), None, lines, "docs"))  # kernels need theirs
-    exec(compile(block, "docs", "exec"), {"__name__": "docs"})
+    code = compile(block, "docs", "exec", __future__.annotations.compiler_flag)  # as in all modules of src
+    exec(code, {"__name__": "docs"})
 
 
 @pytest.mark.parametrize("line", COMMANDS)
