@@ -35,7 +35,7 @@ OnFrame = Callable[[int, "Image"], None]
 
 @dataclass
 class GlRun:
-    """What came of a run.
+    """The result of a run.
 
     Attributes
     ----------

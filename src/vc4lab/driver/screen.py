@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from vc4lab.mesa.store.screen import Transfer
 
 QUEUE_BYTES = 1 << 20
-"""Of commands between two runs of the processor."""
+"""Bytes of commands between two runs of the processor."""
 RESERVE = 48 << 20
 """Bytes of the arena that stay for lists and data which the processor makes of the commands."""
 LEAST_LEFT = RESERVE // 2
@@ -154,7 +154,7 @@ class VideoCoreScreen:
             self._reset()
 
     def _reset(self) -> None:
-        """What lay beside the queue is not needed any more."""
+        """Give back what lay beside the queue, which is not needed any more."""
         self.memory.arena.reset()
         self.writer.reset()
 

@@ -218,7 +218,7 @@ class EditedFiles(FolderFiles):
         self.programs: list[str] = []
         self._made: dict[str, bytes] = {}
         self._set: dict[str, dict[int, tuple[int, str]]] = {}
-        """Of edited data: the bytes that were set, and by which view."""
+        """Bytes of edited data that were set, and by which view."""
         views = self._views()
         for count, view in enumerate(views["views"] if views is not None else ()):
             if count >= MAX_VIEWS:

@@ -26,11 +26,11 @@ from vc4lab.mesa.store.resources import Box, Refused
 
 MAX_NUMBER = 1 << 30
 MAX_COMMANDS = 1 << 20
-"""Of a frame."""
+"""Commands of a frame."""
 MAX_FRAMES = 10_000
 MAX_RESOURCES = 1 << 14
 RESOURCES_BYTES = 768 << 20
-"""Of all resources: what GPU memory holds."""
+"""Bytes of all resources: what GPU memory holds."""
 PICTURE_BYTES = 64 << 20
 _CURE = "; a reference is its kind, a minus and a number"
 
@@ -135,7 +135,7 @@ class _Loader:
         return frame
 
     def _check(self, command: c.QueueCommand) -> None:
-        """What a command names is there, and fits. Raises Malformed, Refused, CaptureError."""
+        """Check that what a command names is there, and fits. Raises Malformed, Refused, CaptureError."""
         for name, spec in command.specs.items():
             value = getattr(command, name)
             if spec.ref == "resource":
@@ -221,7 +221,7 @@ def _named(value: Value, enum: Any) -> Any:
 
 
 def _named_parts(kind: str, value: Any) -> list[tuple[str, int]]:
-    """What a part names: kinds and numbers."""
+    """List what a part names: kinds and numbers."""
     if kind == "pipe_state":
         return list(value.items())
     if kind != "shader_state":

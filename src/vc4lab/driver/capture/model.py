@@ -22,7 +22,7 @@ from vc4lab.mesa.store.resources import Box, HostResource, Resource
 
 STAGES = ("vertex", "fragment")
 KINDS = (*PIPE_PARTS, *STAGE_PARTS, "constants", "pipe_state", "shader_state")
-"""Of parts of the state; the last two name the others."""
+"""Kinds of parts of the state; the last two name the others."""
 MAX_CONSTANT_BUFFERS = 16
 
 
@@ -41,7 +41,7 @@ class CapturedResource(HostResource):
 
     @property
     def description(self) -> ResourceCreate2:
-        """What makes an equal one."""
+        """The description that makes an equal one."""
         return ResourceCreate2(
             self.number, self.target, self.format, self.bind, self.width, self.height, self.depth,
             self.array_size, self.last_level, self.samples, 0,
@@ -98,7 +98,7 @@ class CapturedFrame:
 
     @property
     def file(self) -> str:
-        """Where its commands stand."""
+        """The file of its commands."""
         return f"frames/{self.number}/commands.txt"
 
     def line_of(self, place: int) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vc4lab.mesa.protocol.formats import Layout
 
 PIXELS = 1 << 26
-"""Of a picture that is read."""
+"""Pixels of a picture that is read, at most."""
 
 
 class NoPicture(ValueError):  # noqa: N818 - a fact about a file

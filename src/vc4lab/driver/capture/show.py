@@ -31,7 +31,7 @@ CODE_WIDTH = 46
 
 @dataclass(frozen=True)
 class Choice:
-    """What is shown.
+    """Chooses what is shown.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ from vc4lab.mesa.protocol.fields import REST, Malformed, Spec
 from vc4lab.mesa.state.pipe import INDEX_SIZES, Framebuffer, IndexBuffer
 
 MAX_ITEMS = 64
-"""Of a list, as blocks have it."""
+"""Items of a list, as blocks have it."""
 Resources = Callable[[int], CapturedResource]
 """The resource with a number. Raises KeyError."""
 _CODECS = {**PIPE_PARTS, **STAGE_PARTS}

@@ -37,7 +37,7 @@ def save_capture(capture: Capture, path: str | Path) -> None:
 
 
 def part_file(kind: str, number: int) -> str:
-    """Where a part of the state stands."""
+    """The file of a part of the state."""
     name = ref_text(kind, number)
     if kind == "shader":
         return f"shaders/{name}.tgsi"
@@ -45,12 +45,12 @@ def part_file(kind: str, number: int) -> str:
 
 
 def resource_file(number: int) -> str:
-    """Where a resource's content is."""
+    """The file of a resource's content."""
     return f"resources/{ref_text('resource', number)}.bin"
 
 
 def data_file(number: int) -> str:
-    """Where rows of an upload are."""
+    """The file of the rows of an upload."""
     return f"data/{ref_text('data', number)}.bin"
 
 

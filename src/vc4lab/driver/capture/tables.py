@@ -151,7 +151,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Shape:
-    """Where a table lies in a buffer.
+    """The place of a table in a buffer.
 
     Attributes
     ----------

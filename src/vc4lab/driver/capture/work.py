@@ -70,7 +70,7 @@ class JobWatch:
 
 
 def work_of(capture: Capture, *, gpu: GpuOptions, reporter: Reporter) -> Iterator[tuple[str, Frame]]:
-    """What each job of each frame took, named by the frame's number. Raises CaptureError."""
+    """Give what each job of each frame took, named by the frame's number. Raises CaptureError."""
     player = Player(capture, gpu=gpu, reporter=reporter)
     with JobWatch(player, work=True, counters=False) as watch:
         for shown, _ in player.play():

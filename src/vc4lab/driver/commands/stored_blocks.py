@@ -173,7 +173,7 @@ MAX_BLOCK = 1 << 23
 
 
 class SharedState:
-    """What draws with other uniforms share.
+    """State that draws with other uniforms share.
 
     Attributes
     ----------

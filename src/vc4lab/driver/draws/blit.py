@@ -93,7 +93,7 @@ _SAMPLERS = {
 
 
 NO_USE = (ctypes.c_uint32 * 3)()
-"""What draws read of rectangles: they are never written again."""
+"""Counters of the uses of rectangles, which are never written again."""
 
 
 class _Rectangle:

@@ -57,7 +57,7 @@ _SERIALS = count()
 
 
 class Moving(NamedTuple):
-    """What draws of the same state may have otherwise: where their vertices and indices are, how
+    """The part in which draws of the same state may differ: where their vertices and indices are, how
     many there are.
 
     Attributes
@@ -150,7 +150,7 @@ class PlacedDraw:
 
     @property
     def address(self) -> int:
-        """Of the native form."""
+        """The address of the native form."""
         return self.block.address
 
     def put_head(self, head: bytes) -> None:
@@ -226,7 +226,7 @@ class FrameDraws:
         self.sink.turn = self.sink.turn % MOST_TURNS + 1
 
     def keep(self) -> KeptDraws:
-        """What the frame at hand has, for `begin`."""
+        """Keep what the frame at hand has, for `begin`."""
         sink = self.sink
         known = ctypes.string_at(sink.address + Sink.offset("known"), _KNOWN_BYTES)
         return KeptDraws(self.records, sink.draws, sink.changes, sink.job, known)
@@ -290,5 +290,5 @@ class FrameDraws:
 
     @property
     def records(self) -> bytes:
-        """What the frame's binning list has of them."""
+        """The records of these draws in the frame's binning list."""
         return self._body[: self.sink.length].tobytes()

@@ -138,7 +138,7 @@ class DrawLowering:
         places: list[tuple[Instance, int]],
         seen: tuple[tuple[Any, int], ...],
     ) -> Moving | None:
-        """What other draws of the state may have otherwise; None: each is lowered for itself.
+        """Find what other draws of the state may have otherwise; None: each is lowered for itself.
 
         places: of the shader records of instances in the plan.
         """
@@ -258,11 +258,11 @@ def is_flat(pipeline: Pipeline, rasterizer: RasterizerState) -> bool:
 
 
 NOTHING = PreparedDraw({}, uses_depth=False, writes_depth=False)
-"""Of draws of which nothing is drawn, whatever is in their buffers."""
+"""Prepared for draws of which nothing is drawn, whatever is in their buffers."""
 
 
 def _as_seen(resources: Iterable[Any]) -> tuple[tuple[Any, int], ...]:
-    """What a draw looked at, for `PreparedDraw.seen`."""
+    """List what a draw looked at, for `PreparedDraw.seen`."""
     return tuple((one, one.changes) for one in resources)
 
 

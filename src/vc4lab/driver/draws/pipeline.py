@@ -1,4 +1,4 @@
-"""What of a draw's state is compiled in: keys, programs, and what follows from them.
+"""Compiles the fixed part of a draw's state: keys, programs, and what follows from them.
 
 Kept by the state objects themselves: the same objects are the same pipeline.
 """
@@ -80,7 +80,7 @@ class Pipeline:
 
 
 def kind_of(mode: Primitive) -> Primitives:
-    """What is drawn, after strips and fans are taken apart."""
+    """The kind of primitive that is drawn, after strips and fans are taken apart."""
     if mode == Primitive.POINTS:
         return Primitives.POINTS
     is_line = mode in (Primitive.LINES, Primitive.LINE_LOOP, Primitive.LINE_STRIP)
@@ -140,7 +140,7 @@ def make_pipeline(state: PipeState, target: FrameTarget, kind: Primitives, progr
 
 
 def color_target(state: PipeState, target: FrameTarget) -> ColorTarget | None:
-    """What becomes of colours; None if none are written."""
+    """Describe what becomes of colours; None if none are written."""
     blend = state.blend
     if target.colour is None:
         return None

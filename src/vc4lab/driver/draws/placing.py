@@ -44,7 +44,7 @@ highest index."""
 assert 1 + d.VertexArrayPrimitives.length.lo // 8 == LENGTH_AT
 assert 1 + d.VertexArrayPrimitives.first.lo // 8 == FIRST_AT
 MOST_CHANGES = STATE_LIMIT - 16
-"""Of state in a list; a frame with more becomes several (HW-2116). Some records stand at its
+"""Changes of state in a list; a frame with more becomes several (HW-2116). Some records stand at its
 begin."""
 MOST_SHIFTED = 256
 """Indices of a draw that are written anew so that its vertices count from where those of the draw
@@ -243,7 +243,7 @@ def _use(s: Any, place: Value, first: Value, length: Value) -> None:
 
 @staged
 def _first_byte(move: Any, vertices: Vertices) -> Value:
-    """Where vertex 0 of an array is in its resource."""
+    """The place of vertex 0 of an array in its resource."""
     begin: Value = move.relative
     if move.buffer >= 0:
         begin += load(i32, word_at(vertices.offsets, move.buffer))
@@ -266,7 +266,7 @@ def is_current(sink: Any, draw: Any, count: Value) -> Value:
 
 
 class Runs(NamedTuple):
-    """Where primitive records find a draw's vertices: the guest address of its indices as they
+    """Ways in which primitive records find a draw's vertices: the guest address of its indices as they
     are; the first vertex, or the address of those that are drawn; bytes of one; the highest one.
     """
 

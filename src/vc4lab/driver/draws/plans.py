@@ -122,7 +122,7 @@ class Move(Struct):
     """An array of a draw whose vertices are others each time."""
 
     word = i32
-    """Of the plan: the array's address."""
+    """The word of the plan that has the array's address."""
     buffer = i32
     """Its vertex buffer; -1: it has none, and is where it is."""
     relative = i32
@@ -131,19 +131,19 @@ class Move(Struct):
     """The resource's address."""
     stride = i32
     vertex_bytes = i32
-    """Of a vertex, that are read."""
+    """Bytes of a vertex that are read."""
     limit = i32
     """The resource's bytes."""
     spare = i32
     used = ptr
-    """What waiting draws read of it; 0: it is never written."""
+    """Bytes of it that waiting draws read (`Used`); 0: it is never written."""
 
 
 class Used(Struct):
     """The bytes of a buffer that waiting draws read: from the first to the last of all of them."""
 
     turn = i32
-    """Of the frames in which they do."""
+    """The turn of the frames in which they do."""
     low = i32
     high = i32
 
@@ -160,12 +160,12 @@ class LookUp(Struct):
 
 
 FIXED, ARRAYS, INDEXED = range(3)
-"""What may change of a draw: nothing; where its vertices are, and how many; the same with indices.
+"""Ways in which a draw may change: not; where its vertices are, and how many; that with indices.
 """
 
 
 class Seen(Struct):
-    """Where the changes of a resource are counted, and how many there were."""
+    """A counter of a resource's changes, and how many there were."""
 
     counter = ptr
     changes = i64
@@ -194,7 +194,7 @@ class Placed(Struct):
     batch_count = i32
     seen_count = i32
     most_bytes = i32
-    """Of its records."""
+    """Bytes of its records, at most."""
     number = i32
     """Among those that a queue's draws are looked up in."""
     framebuffer = i32
@@ -202,7 +202,7 @@ class Placed(Struct):
     job = i32
     """The last one that it was added to."""
     moving_seen_count = i32
-    """Of what was looked at, what counts although the draw moves."""
+    """Those of what was looked at that count although the draw moves."""
     move_count = i32
     kind = i32
     """FIXED, ARRAYS or INDEXED: each primitive record is that of an instance then."""
@@ -245,17 +245,17 @@ class Sink(Struct):
     job = i32
     draws = i32
     changes = i32
-    """Of state in its list, which the chip's binner counts."""
+    """Changes of state in its list, which the chip's binner counts."""
     batch = i32
-    """Of the draw at hand, the first primitive record that no frame has yet; 0: all have one."""
+    """The draw's first primitive record that no frame has yet; 0: all have one."""
     zeros = i32
     """The address of a word that is 0."""
     turn = i32
-    """Of the frames that wait: another one when all are drawn."""
+    """The turn of the frames that wait: another one when all are drawn."""
     last = i32
     """The serial number of the list's last draw, if that may come again with its plan; 0: none."""
     last_address = i32
-    """Of its plan."""
+    """The address of its plan."""
     aside = i32
     """How many other frames wait: what is in their surfaces must not be looked at yet."""
     known = Array(i32, KNOWN)

@@ -46,7 +46,7 @@ def drawn_as(mode: Primitive, rasterizer: RasterizerState) -> Primitive:
 
 
 def without(rasterizer: RasterizerState, kind: Primitives) -> list[str]:
-    """What a draw asks for and goes without."""
+    """Name what a draw asks for and goes without."""
     asked = {
         Primitives.LINES: (
             ("lines are not stippled", rasterizer.line_stipple_enable),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class PreparedDraw:
-    """What a draw adds to a frame.
+    """Adds a draw to frames.
 
     Attributes
     ----------

@@ -95,7 +95,7 @@ class Texture:
 
 @lru_cache(maxsize=1024)
 def texture_key(view: Any, sampler: SamplerState, format_number: Any) -> TextureKey:
-    """What a program must know of a view (`SamplerView`) with a sampler. Raises Refused."""
+    """Give what a program must know of a view (`SamplerView`) with a sampler. Raises Refused."""
     known = TYPES.get(format_number)
     if known is None:
         raise Refused("GL-007", f"textures of {format_number} were not announced")

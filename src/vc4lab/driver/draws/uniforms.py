@@ -23,7 +23,7 @@ STIPPLE_ROWS = 32
 
 @dataclass(frozen=True)
 class StreamValues:
-    """Where the words of a draw's streams come from.
+    """Sources of the words of a draw's streams.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def _texture(values: StreamValues, number: int) -> Texture:
 
 
 NO_TEXTURE = Texture((0, 1 << 20 | 1 << 8, 0), 1, 1, 0)
-"""Where a program samples and nothing is bound: one texel at address 0."""
+"""Sampled where nothing is bound: one texel at address 0."""
 
 
 def _blend_color(one: Uniform, values: StreamValues, *_: Any) -> int:
@@ -184,7 +184,7 @@ _WORDS: dict[UniformKind, Any] = {
     _KIND.CONSTANTS_ADDRESS: lambda one, v: v.stipple + one.value,
     _KIND.CONSTANTS_LIMIT: lambda one, _: STIPPLE_ROWS * 16 - 4 - one.value,
 }
-"""What each kind of word is."""
+"""Makers of each kind of word."""
 _OF_CONSTANTS: dict[UniformKind, Any] = {
     _KIND.CONSTANT: _constant,
     _KIND.CONSTANTS_ADDRESS: _constants_address,

@@ -38,7 +38,7 @@ SINGLE = {
 ZEROS = 64
 """Bytes, for vertex inputs that have no buffer."""
 FIRST_NUMBERS, MOST_NUMBERS = 1 << 12, 1 << 20
-"""Of the table of vertices' numbers; draws of higher ones have a list of their own."""
+"""Lengths of the table of vertices' numbers; draws of higher ones have a list of their own."""
 MAX_STRIDE = 255
 """Bytes; larger ones need the extended form of the shader record."""
 
@@ -53,11 +53,11 @@ class Source(NamedTuple):
     size: int
     """Bytes that are read of a vertex; a slot's are whole words."""
     is_double: bool = False
-    """Of numbers of 64 bits, which the VPM's loads cannot take: they are made 32."""
+    """Whether its numbers have 64 bits, which the VPM's loads cannot take: they are made 32."""
 
 
 def sources(state: PipeState, slots: tuple[AttributeSlot, ...]) -> list[Source | None]:
-    """Where each slot's attribute is; None: nowhere. Raises Refused."""
+    """Find each slot's attribute; None: nowhere. Raises Refused."""
     elements = state.vertex_elements.elements if state.vertex_elements is not None else ()
     found: list[Source | None] = []
     for slot in slots:
@@ -99,7 +99,7 @@ class Instance(NamedTuple):
 
 
 class FixedArrays:
-    """What vertex inputs read that have no buffer: zeros, or the vertices' numbers."""
+    """Arrays for vertex inputs that have no buffer: zeros, or the vertices' numbers."""
 
     def __init__(self, memory: GpuMemory) -> None:
         self._memory = memory
@@ -265,7 +265,7 @@ class ShaderRecords:
     )  # fmt: skip
     """Words of a record: the addresses of the streams."""
     FIRST_ARRAY, ARRAY_WORDS = GL_FIXED_SIZE // 4, ATTRIBUTE_SIZE // 4
-    """Where its arrays are, each with its address in its first word."""
+    """The first word of its arrays, each with its address in its first word."""
     assert (AttributeRecord.address.lo, AttributeRecord.address.hi) == (0, 31)
 
     def head(self, uniforms: tuple[int, int, int]) -> bytes:

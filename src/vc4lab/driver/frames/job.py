@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from vc4lab.mesa.state.pipe import Framebuffer
 
 MOST_LISTS = 16
-"""Of some kilobytes each."""
+"""Lists of some kilobytes each."""
 STATE_BYTES = 48
-"""Of a tile, in the tile state data array."""
+"""Bytes of a tile in the tile state data array."""
 DEPTH, STENCIL, COLOUR0 = 1, 2, 4
 """Bits of a clear's buffers."""
 ZS = DEPTH | STENCIL
 
 
 class FrameSurfaces(NamedTuple):
-    """What frames go to.
+    """Surfaces that frames go to.
 
     Attributes
     ----------
@@ -155,14 +155,14 @@ class FrameJob:
         self._draws.changes()
 
     def depth(self, made: PreparedDraw) -> None:
-        """What a draw needs of the depth buffer."""
+        """Note what a draw needs of the depth buffer."""
         self.uses_depth |= made.uses_depth
         self.writes_depth |= made.writes_depth
         self.writes_stencil |= made.uses_stencil
 
     @property
     def _depth_resource(self) -> GpuResource:
-        """What `target.depth` is in."""
+        """The resource that `target.depth` is in."""
         assert self.framebuffer.zsbuf is not None
         resource: Any = self.framebuffer.zsbuf.resource
         found: GpuResource = resource

@@ -1,4 +1,4 @@
-"""What a frame is drawn to, and its rendering list: loads, tile lists and stores of each tile."""
+"""Surfaces of a frame, and its rendering list: loads, tile lists and stores of each tile."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class FrameTarget:
 
 
 def frame_target(framebuffer: Framebuffer) -> FrameTarget:
-    """Where a frame buffer is drawn. Raises Refused for what the tile buffer cannot do."""
+    """Find where a frame buffer is drawn. Raises Refused for what the tile buffer cannot do."""
     cbufs = [surface for surface in framebuffer.cbufs if surface is not None]
     if len(cbufs) > 1:
         raise Refused("GL-007", f"{len(cbufs)} colour buffers; the capabilities say 1")
@@ -161,7 +161,7 @@ FIRST_BLOCK = 32
 
 @dataclass(frozen=True)
 class RenderPlan:
-    """What is done with each tile.
+    """Says what is done with each tile.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class RenderPlan:
 
 @lru_cache(maxsize=64)
 def clear_records(colour: int, depth: int, stencil: int) -> bytes:
-    """What the tile buffer holds after a clear; it counts from the first store on.
+    """Write what the tile buffer holds after a clear; it counts from the first store on.
 
     `colour` in the tile buffer's order, `depth` of 24 bits.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MEBIBYTE = 1 << 20
 TILE_MEMORY = MEBIBYTE
-"""Where tile state and tile lists of a frame are; it must not cross a boundary of 256 MiB."""
+"""Memory for tile state and tile lists of a frame; it must not cross a boundary of 256 MiB."""
 TILE_MEMORY_BYTES = 64 * MEBIBYTE
 ARENA = TILE_MEMORY + TILE_MEMORY_BYTES
 ARENA_BYTES = 144 * MEBIBYTE

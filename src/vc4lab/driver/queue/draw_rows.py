@@ -58,7 +58,7 @@ NUMBERS = tuple(
 MOST_OFFSETS = 8
 """Offsets of buffers that belong to a draw that cannot move."""
 STATE_WORDS = 1 + 2 * len(STAGE_PARTS)
-"""Of a key, the places of the blocks of its state."""
+"""Words of a key that are the places of the blocks of its state."""
 KIND_WORDS = STATE_WORDS + len(NUMBERS) + 1
 """The last one: how many offsets follow, or MOVES."""
 KEY_WORDS = KIND_WORDS + MOST_OFFSETS
@@ -107,15 +107,15 @@ class Pass(Struct):
     fragment_place = i32
     fragment_address = i32
     slot = i32
-    """Where the draw that the pass stopped at belongs if it moves, and if not; -1: it did not stop
+    """The slot of the draw that the pass stopped at if it moves, and if not; -1: it did not stop
     at one, or it has too many offsets."""
     fixed_slot = i32
     before = Array(i32, VERTEX_BUFFERS + 1)
     """Offsets of buffers where a row has none, the last one of the index buffer."""
     offsets = Array(i32, VERTEX_BUFFERS + 1)
-    """Of the draw at hand."""
+    """Offsets of the draw at hand."""
     key = Array(i32, KEY_WORDS)
-    """Of that draw if it moves, and if not."""
+    """The key of that draw if it moves, and if not."""
     fixed_key = Array(i32, KEY_WORDS)
 
 
@@ -296,7 +296,7 @@ class DrawRows:
         self._run: Any = None
         self._offsets: tuple[int, ...] = ()
         self._constants: tuple[tuple[bytes, ...], ...] = ()
-        """What rows have that have none of their own."""
+        """Constants of rows that have none of their own."""
 
     def forget(self) -> None:
         """Nothing is known any more."""

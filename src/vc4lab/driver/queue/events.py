@@ -1,4 +1,4 @@
-"""What may be observed of the command queue."""
+"""Events of the command queue that may be observed."""
 
 from __future__ import annotations
 

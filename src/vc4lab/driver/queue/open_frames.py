@@ -59,7 +59,7 @@ class OpenFrames:
 
     @property
     def last_picture(self) -> Snapshot | None:
-        """What was drawn to last."""
+        """The picture that was drawn to last."""
         return Snapshot(*self._target) if self._target is not None else self._picture
 
     def forget(self, resource: GpuResource) -> None:

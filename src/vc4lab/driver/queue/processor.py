@@ -79,7 +79,7 @@ class Processor:
         self._openings: Bounded[bytes, FrameJob] = Bounded(MOST_OPENINGS)
         """Frames as clears begin them, by the clears' bytes."""
         self._states: dict[int, SharedState] = {}
-        """Of waiting draws, which keep their resources, by their ids."""
+        """State of waiting draws, which keep their resources, by their ids."""
 
     def begin(self) -> None:
         """Commands come, after all of before are done."""
@@ -168,7 +168,7 @@ class Processor:
 
     @property
     def last_picture(self) -> Snapshot | None:
-        """What was drawn to last."""
+        """The picture that was drawn to last."""
         return self._frames.last_picture
 
     def forget(self, resource: GpuResource) -> None:
@@ -389,4 +389,4 @@ _HANDLERS: dict[type[c.QueueCommand], Callable[[Processor, Any], None]] = {
     c.Sync: Processor.sync,
     c.Dump: Processor.dump,
 }
-"""What each command does; a halt ends the queue."""
+"""Methods for each command; a halt ends the queue."""
