@@ -1,4 +1,4 @@
-"""What one instruction touches, in the words that the rules of `hazards.py` use: registers, units,
+"""Says what one instruction touches, in the words that the rules of `hazards.py` use: registers, units,
 streams.
 
 touched = accesses(word)
@@ -86,7 +86,7 @@ class Kind(IntFlag):
     TLB_MASK_WRITE = auto()
     TLB_COLOUR_LOAD = auto()
     TLB_LOAD = auto()
-    """Of coverage or alpha mask."""
+    """A load of the coverage or alpha mask."""
     SCOREBOARD_WAIT = auto()
     SCOREBOARD_UNLOCK = auto()
     MUTEX = auto()
@@ -101,7 +101,7 @@ class Kind(IntFlag):
 TLB_WRITE: Final = Kind.TLB_STENCIL | Kind.TLB_Z_WRITE | Kind.TLB_COLOUR_WRITE | Kind.TLB_MASK_WRITE
 TLB_LOADS: Final = Kind.TLB_COLOUR_LOAD | Kind.TLB_LOAD
 TLB_ACCESS: Final = TLB_LOADS | TLB_WRITE & ~Kind.TLB_STENCIL
-"""What waits for the scoreboard if the program has not done so."""
+"""Kinds of accesses that wait for the scoreboard if the program has not done so."""
 VPM_ACCESS: Final = Kind.VPM_READ | Kind.VPM_WRITE | Kind.VPM_SETUP | Kind.VPM_WAIT | Kind.DMA_START
 
 NOTHING: Final[frozenset[str]] = frozenset()
@@ -169,7 +169,7 @@ class Accesses:
 
 @lru_cache(maxsize=16384)
 def accesses(word: int) -> Accesses:
-    """What the instruction touches."""
+    """List what the instruction touches."""
     instruction = Instruction.decode(word)
     found: list[tuple[Kind, str]] = [*_signal(instruction), *_writes(instruction)]
     if isinstance(instruction, Alu):

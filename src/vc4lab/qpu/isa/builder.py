@@ -26,7 +26,7 @@ _NO_READ = int(Read.NOP)
 
 
 class Half(NamedTuple):
-    """What one ALU does.
+    """The work of one ALU.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Half(NamedTuple):
     condition: int = Condition.ALWAYS
 
     def through(self, old: int, new: int) -> Half:
-        """The same operation with operands read through another file."""
+        """Make this operation with operands read through another file."""
         return self._replace(a=new if self.a == old else self.a, b=new if self.b == old else self.b)
 
 
@@ -126,5 +126,5 @@ def branch(condition: BranchCondition, index: int, target: int) -> int:
 
 
 def with_signal(word: int, signal: Signal) -> int:
-    """The same instruction with another signal."""
+    """Make this instruction with another signal."""
     return word & (1 << 60) - 1 | signal << 60

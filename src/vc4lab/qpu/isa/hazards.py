@@ -313,7 +313,7 @@ PLACEMENTS: Final = (
         "the program ends before this thread switch",
     ),
 )  # fmt: skip
-"""Where in a program."""
+"""A place in a program."""
 
 MAX_DISTANCE: Final = max(hazard.distance for hazard in HAZARDS) - 1
 """How far back a hazard reaches."""

@@ -12,7 +12,7 @@ from vc4lab.qpu.isa.semantics import Result, Semantics
 
 
 def unpack(semantics: Semantics, code: int, word: Word, as_float: bool) -> Word:
-    """What a consumer sees of a regfile A value (or of r4, always as_float) under unpack `code`."""
+    """Give a consumer's view of a regfile A value (or of r4, always as_float) under unpack `code`."""
     ops = semantics.ops
     if code == Unpack.NONE:
         return word
@@ -93,7 +93,7 @@ def insert(ops: Ops, code: int, part: Word, old: Word) -> Word:
 
 
 def pack_register(semantics: Semantics, code: int, result: Result, old: Word) -> Word:
-    """What a write of `result` leaves in a regfile A register that held `old` (pm=0)."""
+    """Give what a write of `result` leaves in a regfile A register that held `old` (pm=0)."""
     if code == Pack.NONE:
         return result.word
     return insert(semantics.ops, code, _part(semantics, code, result), old)

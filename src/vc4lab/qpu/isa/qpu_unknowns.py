@@ -1,4 +1,4 @@
-"""What is not documented about the QPU: one row per choice, and what would decide it."""
+"""Undocumented behaviour of the QPU: one row per choice, and what would decide it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every QPU operation computes, written once over the primitives of `Ops`.
+"""The meaning of every QPU operation, written once over the primitives of `Ops`.
 
 An operation gives a `Result`: the word and how its flags follow. Float operations here are
 complete (infinities, denormals, signs of zero); `../jit/fast_float.py` overrides exactly these for

@@ -30,7 +30,7 @@ milliseconds.
 
 
 class Place(NamedTuple):
-    """Where execution is: instruction index `at`, pending events, registers read as they were, SFU
+    """The place of execution: instruction index `at`, pending events, registers read as they were, SFU
     latencies left.
     """
 
@@ -200,7 +200,7 @@ class Flow:
 
     @cached_property
     def _likely(self) -> frozenset[int]:
-        """Where calls come back to, and what stands after code that never goes on."""
+        """List where calls come back to, and what stands after code that never goes on."""
         found: set[int | None] = set()
         for index, plan in enumerate(self.plans):
             if plan.branch is None:

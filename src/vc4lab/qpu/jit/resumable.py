@@ -261,7 +261,7 @@ class _ResumableEmitter(_Emitter):
             self.env.branched(place.at, self._target(core, place) if exit_.taken else None)
 
     def _target(self, core: JitCore, place: Place) -> Value | int:
-        """Where the branch at a place goes."""
+        """Find where the branch at a place goes."""
         branch = self.plans[place.at].branch
         assert branch is not None
         if not branch.register:

@@ -58,7 +58,7 @@ FLT_MAX = 3.4028234663852886e38
 
 
 def hide(word: Value) -> Value:
-    """The same i32 lanes, but unknown to the compiler."""
+    """Hide i32 lanes from the compiler, which then knows nothing of their values."""
     if word.constant is not None:
         return opaque(i32x16, word.constant)
     return word | opaque(i32x16, 0)

@@ -106,7 +106,7 @@ class Program:
         return cls(words_of(code), address)
 
     def under(self, settings: Settings) -> Program:
-        """The same words as the chip that `settings` describes takes them."""
+        """Give these words as the chip that `settings` describes takes them."""
         twice = settings["uniform_read_twice"] == "two"
         relative = settings["uniforms_address_b"] == "relative"
         if (twice, relative) == (self.reads_twice, self.relative_b):
@@ -167,7 +167,7 @@ class Program:
         return self.pieces, tuple(sorted(self.learned))
 
     def laid_out(self, layout: Layout) -> Program:
-        """The same words with the `layout` of another program."""
+        """Give these words with the `layout` of another program."""
         pieces, learned = layout
         return replace(self, pieces=pieces, learned=frozenset(learned))
 
@@ -180,7 +180,7 @@ class Program:
 
     @cached_property
     def code(self) -> tuple[tuple[int, bytes], ...]:
-        """What lies where in memory: (address, bytes)."""
+        """List the code in memory: (address, bytes)."""
         return tuple(
             (at, b"".join(word.to_bytes(8, "little") for word in self.words[first:end]))
             for first, end, at in self._bounds

@@ -88,7 +88,7 @@ class _ControlFlow:
                 at, left = following, None if left is None else left - 1
 
     def _targets(self, branch: Branch, at: int) -> Iterator[int]:
-        """Where a branch leads, if its instruction alone decides it."""
+        """List where a branch leads, if its instruction alone decides it."""
         if not branch.register:
             target = branch.target(at) & _WORD
             if (target - self._entry) % INSTRUCTION_BYTES:

@@ -1,4 +1,4 @@
-"""Where in memory a program's texture parameters lie, as far as that is known before it runs.
+"""Finds a program's texture parameters in memory, as far as that can be known before it runs.
 
 The texture unit takes its parameters from the uniform stream, at the pointer that the program may
 have moved: to an address that it read as a uniform, or back to its own stream, as drivers do where
@@ -40,13 +40,13 @@ class Number(NamedTuple):
 
 Numbers = frozenset[Number]
 Places = frozenset[int]
-"""What a number can be, and where the pointer can be in bytes from the start of the stream modulo
+"""Values that a number can have, and where the pointer can be in bytes from the start of the stream modulo
 2^32: one element for each path that leads here."""
 
 
 @dataclass(frozen=True)
 class StreamLayout:
-    """Where a program's texture parameters lie, in bytes from the start of its stream.
+    """The places of a program's texture parameters, in bytes from the start of its stream.
 
     places: one for each word of the stream in textual order; None for a texture parameter whose
     place is not known. Other words, and those that no path reaches, are where the text has them.
@@ -83,7 +83,7 @@ def stream_layout(program: Program, read: Callable[[int], int], start: int) -> S
 
 
 class _Pointers:
-    """What is written to the pointer."""
+    """Values that are written to the pointer."""
 
     def __init__(self, read: Callable[[int], int], start: int) -> None:
         self.read, self.start = read, start
@@ -91,7 +91,7 @@ class _Pointers:
         self.absolute = False
 
     def place(self, number: Number) -> int:
-        """Where a number leads."""
+        """Find where a number leads."""
         if number.at is None:
             self.absolute = True
             return (number.offset - self.start) & _MASK
@@ -106,7 +106,7 @@ Register = tuple[str, int]
 
 @dataclass
 class _State:
-    """What is known before an instruction. Registers that are missing hold anything; those in
+    """Knowledge before an instruction. Registers that are missing hold anything; those in
     `fresh` were written by the instruction before, and may still read as they were."""
 
     pointer: Places | None
@@ -114,7 +114,7 @@ class _State:
     fresh: frozenset[Register] = frozenset()
 
     def joined(self, other: _State) -> _State:
-        """What is known if either of them may be the case."""
+        """Join two states: what is known if either of them may be the case."""
         registers = {
             key: both
             for key, numbers in self.registers.items()
@@ -125,7 +125,7 @@ class _State:
 
 
 def _states(program: Program, pointers: _Pointers) -> dict[int, _State] | None:
-    """What is known before each instruction that can be reached; None if paths are unknown."""
+    """Follow what is known before each instruction that can be reached; None if paths are unknown."""
     if len(program.words) > MAX_INSTRUCTIONS or program.pieces:
         return None
     following = _following(program)
@@ -297,7 +297,7 @@ _MUL_COPIES = {MulOp.V8MIN, MulOp.V8MAX}
 
 
 def _add_result(p: Plan, x: Numbers | None, y: Numbers | None) -> Numbers | None:
-    """What the add ALU gives, of a copy or a sum with a plain number."""
+    """Follow what the add ALU gives, of a copy or a sum with a plain number."""
     if p.add_op in _COPIES and p.add_mux[0] == p.add_mux[1]:
         return x
     if p.add_op not in (AddOp.ADD, AddOp.SUB) or x is None or y is None:

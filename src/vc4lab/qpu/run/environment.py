@@ -1,4 +1,4 @@
-"""What a QPU sees outside itself: the protocol between a running program and the block that runs
+"""A QPU's view of the outside: the protocol between a running program and the block that runs
 it.
 
 The interpreter and the JIT call the same methods. A *word* is 16 lanes of 32 bits (numpy uint32
@@ -23,7 +23,7 @@ pixels alone would take many seconds. The JIT counts only what lies in loops.
 """
 
 REFERENCE_BUDGET = 3 << 17
-"""The same for the interpreter on its own, which takes one or two seconds for it; loops of 4,095
+"""The budget of the interpreter on its own, which takes one or two seconds for it; loops of 4,095
 rounds of 90 instructions, which drivers' conformance tests have, fit in.
 """
 
@@ -33,10 +33,10 @@ UNPROVEN_BUDGET = 1 << 12
 """
 
 PROVEN_BUDGET = 2 * INSTRUCTION_BUDGET
-"""Of the interpreter where compiled code, which counts loops only, came to the end."""
+"""The budget of the interpreter where compiled code, which counts loops only, came to the end."""
 
 UNCOMPILED_BUDGET = 1 << 15
-"""The same for the interpreter where the compiler refuses the program, which is rarely meant to run
+"""The budget of the interpreter where the compiler refuses the program, which is rarely meant to run
 and takes up to 0.2 ms an instruction. Four times the program's length, if that is more.
 """
 
@@ -73,7 +73,7 @@ class LeftProgram(Unsupported):
 
 
 def left_text(target: int) -> str:
-    """What LeftProgram says."""
+    """The text of LeftProgram."""
     return f"execution leaves the program for 0x{target & 0xFFFFFFFF:08x}"
 
 

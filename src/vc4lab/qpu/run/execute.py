@@ -30,7 +30,7 @@ ALL_FLAGS = "znc"
 
 
 class SavedCore(NamedTuple):
-    """What `Core.saved` returns."""
+    """A copy of a core, which `Core.saved` returns."""
 
     values: dict[tuple[str, int | str], Word]
     old: dict[RegisterKey, Word]
@@ -204,7 +204,7 @@ class Core:
 
     # ---------------------------------------------------------------- reading
     def _read_ports(self, p: Plan) -> tuple[Word, Word, Word | None]:
-        """What ports A and B deliver, and a varying's C if one was read."""
+        """Read ports A and B, and a varying's C if one was read."""
         c = None
         values: list[Word] = []
         for file, address, mux in (("a", p.raddr_a, Mux.A), ("b", p.raddr_b, Mux.B)):

@@ -33,7 +33,7 @@ class Write(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What the trace hook gets after each instruction."""
+    """An executed instruction, as the trace hook gets it."""
 
     address: int
     text: str
@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 
 class SavedRun(NamedTuple):
-    """What `Interpreter.saved` returns."""
+    """A copy of a run, which `Interpreter.saved` returns."""
 
     core: SavedCore
     address: int

@@ -40,7 +40,7 @@ SOURCES: dict[tuple[str, int], str] = {
 
 
 MUTEX_WORD = 0xFC2FF000
-"""What VC4C's author read from MUTEX_ACQUIRE."""
+"""The word that VC4C's author read from MUTEX_ACQUIRE."""
 
 
 def _unmapped(env: Environment, ops: Ops, settings: Settings, file: str) -> Word:

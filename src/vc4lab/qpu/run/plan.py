@@ -24,7 +24,7 @@ from vc4lab.qpu.isa.registers import TMU_WRITES, Read, Write
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where an ALU result goes: address space, address, condition, and the pack that applies (0:
+    """The target of an ALU result: address space, address, condition, and the pack that applies (0:
     none).
     """
 

@@ -36,7 +36,7 @@ PROBE_AFTER = 1 << 10
 
 
 class WideEnvironment(Environment):
-    """What `WideInterpreter` needs to know beyond an ordinary environment. Nothing must be done to
+    """An environment with what `WideInterpreter` needs beyond an ordinary one. Nothing must be done to
     the outside before `program_end`, or before `partition` had the chance to split the run.
     """
 
@@ -44,7 +44,7 @@ class WideEnvironment(Environment):
     """How many are run together."""
 
     def select(self, rows: Rows) -> WideEnvironment:
-        """The same moment of some of the blocks."""
+        """Select some of the blocks, at this moment."""
         raise NotImplementedError
 
     def partition(self, p: Plan) -> Sequence[Rows] | None:

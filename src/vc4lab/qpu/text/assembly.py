@@ -1,4 +1,4 @@
-"""What every dialect's assembler comes to: the words of a program, and where each came from."""
+"""The result of every dialect's assembler: the words of a program, and where each came from."""
 
 from __future__ import annotations
 

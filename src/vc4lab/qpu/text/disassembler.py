@@ -147,7 +147,7 @@ def number_text(word: int) -> str:
 
 
 def suffixes(condition: int, sets_flags: bool) -> str:
-    """What follows the name of an operation."""
+    """The text that follows the name of an operation."""
     name = CONDITION_NAMES[Condition(condition)]
     return (f".{name}" if name else "") + (".setf" if sets_flags else "")
 

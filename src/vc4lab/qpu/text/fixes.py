@@ -23,7 +23,7 @@ class Fix(NamedTuple):
 
 
 def fixes(assembly: Assembly) -> dict[int, Fix]:
-    """What to insert before which lines.
+    """List what to insert before which lines.
 
     Left alone are instructions that several ways lead to, delay slots, whose number is fixed, and
     lines of other files or that made several instructions.

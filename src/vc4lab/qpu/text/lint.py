@@ -38,7 +38,7 @@ from vc4lab.qpu.isa.operations import BranchCondition
 from vc4lab.qpu.isa.registers import TMU_WRITES, Write
 
 _LOST: Final = ("r0", "r1", "r2", "r3", "flags")
-"""What does not survive a thread switch."""
+"""Registers and flags that do not survive a thread switch."""
 
 _NEVER: Final = -1 << 30
 """As a distance from the program end: there is none."""

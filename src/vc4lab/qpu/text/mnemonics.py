@@ -55,14 +55,14 @@ SIGNALS: Final = {name: signal for signal, name in SIGNAL_NAMES.items()} | {
 }
 
 FURTHER: Final = ("read", "with", "pm0", "pm1")
-"""What may stand in a slot after the operations."""
+"""Words that may stand in a slot after the operations."""
 
 OPERATION_NAMES: Final = tuple(
     name
     for name in (*ADD_OPS, *MUL_OPS, *SIGNALS, *LOADS, *SEMAPHORES, *BRANCHES, "read", "with", "pm0", "pm1")
     if not name.startswith("addop")
 )
-"""What a programmer may write as an operation: not the reserved codes, which have names as well."""
+"""Operations that a programmer may write: not the reserved codes, which have names as well."""
 
 CONDITION_NAMES: Final = {c: "" if c == Condition.ALWAYS else c.name.lower() for c in Condition}
 CONDITIONS: Final = {name: c for c, name in CONDITION_NAMES.items() if name}
@@ -89,7 +89,7 @@ BRANCH_CONDITIONS: Final = {name: c for c, name in BRANCH_NAMES.items() if name}
     c.name.lower(): c for c in BranchCondition if "_" in c.name and "RESERVED" not in c.name
 }
 BRANCH_CONDITION_NAMES: Final = tuple(name for name in BRANCH_NAMES.values() if name.isalpha())
-"""What a programmer may write after `brr.` and `bra.`."""
+"""Conditions that a programmer may write after `brr.` and `bra.`."""
 
 PACK_NAMES: Final = {
     Pack.NONE: "",

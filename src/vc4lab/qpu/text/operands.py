@@ -59,7 +59,7 @@ class Source:
 
 @dataclass
 class Destination:
-    """Where a result goes; ``pack`` 0 means the whole register."""
+    """The destination of a result; ``pack`` 0 means the whole register."""
 
     column: int
     name: str

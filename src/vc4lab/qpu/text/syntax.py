@@ -65,7 +65,7 @@ class SourceError(Exception):
 
 
 class AssemblyError(ValueError):
-    """What is wrong with a source text, in line order: the first MAX_ERRORS mistakes, and how many
+    """Mistakes of a source text, in line order: the first MAX_ERRORS ones, and how many
     more there are.
     """
 
@@ -147,7 +147,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Line:
-    """What a source line holds, its comments removed."""
+    """The contents of a source line, its comments removed."""
 
     number: int
     labels: tuple[Text, ...]
