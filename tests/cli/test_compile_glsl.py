@@ -1,7 +1,5 @@
 """`vc4lab compile` of shaders in GLSL, with the Mesa that is installed; clocks and comparisons."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`vc4lab disasm` and `lint` on recorded work: jobs of real drivers, captures."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

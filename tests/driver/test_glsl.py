@@ -1,7 +1,5 @@
 """Shaders in GLSL: their words, partners and probes; which line each value comes from."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

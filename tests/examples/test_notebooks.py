@@ -1,7 +1,5 @@
 """The notebooks of the examples: their cells run, and give what is stored in them."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from pathlib import Path

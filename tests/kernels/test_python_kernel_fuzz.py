@@ -1,7 +1,5 @@
 """Random kernels in Python against numpy: variables through loops, branches and conditions on lanes."""
 
-from __future__ import annotations
-
 import linecache
 import random
 

@@ -1,7 +1,5 @@
 """qasm2's dialect: instructions as their fields, numbers in reverse Polish notation, m4 before it."""
 
-from __future__ import annotations
-
 import pytest
 
 from vc4lab.qpu.dialects.choose import assemble_source, detect
