@@ -20,11 +20,9 @@ from vc4lab.soc.boot.clock_rates import UART as UART_CLOCK
 from vc4lab.soc.boot.linked_for_zero import LinkedForZero
 from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.cores.address_space import AddressSpace
-from vc4lab.soc.cores.code.code_pages import forget_addresses
 from vc4lab.soc.cores.code.traps import CoreLinks
 from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.engine.early_reads import EarlyReads
 from vc4lab.soc.cores.first_state import first_prescaler, make_core
 from vc4lab.soc.cores.generic_timer import GenericTimer
 from vc4lab.soc.devices.buses.absent import Spi, Spi1, Spi2
@@ -136,8 +134,6 @@ class Hardware:
         self.processors.add(self.cores)
         for bus in self.buses:
             bus.look_at(self.cores[0].registers)
-        if not self.forgiving:
-            self._watch_early_reads()
         self.processors.others = lambda: (self.v3d_bridge.writes, self.mailbox.messages)
 
     # -- state of the whole ------------------------------------------------------------------------
@@ -426,19 +422,6 @@ class Hardware:
         for cpu in cpus:
             self.address_space.lay_out(cpu)
         return cpus
-
-    def _watch_early_reads(self) -> None:
-        """Loads from what the GPU is still writing are reported."""
-
-        def empty() -> None:
-            for core in self.processors.running:
-                forget_addresses(core.cpu.engine)
-
-        end = self.board.peripherals
-        early = EarlyReads(self.counter.address, self.clock.address, empty, self.reporter, end)
-        for cpu in self.cores:
-            cpu.alignment.watch_early_reads(early.address)
-        self.v3d_bridge.early = early
 
     def _make_v3d(self) -> Any:
         options = self._options

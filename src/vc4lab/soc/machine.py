@@ -26,6 +26,7 @@ from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.events import RunEnded, Vsync
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.inspect.display_lint import DisplayLint
+from vc4lab.soc.inspect.early_reads import watch_early_reads
 from vc4lab.soc.inspect.places import Places
 from vc4lab.soc.inspect.watchdog import Watchdog, line_name
 from vc4lab.soc.inspect.wrong_bank import wrong_bank, wrong_bank_text
@@ -141,6 +142,8 @@ class Machine:
             options,
             self.places,
         )
+        if not options.forgiving:
+            watch_early_reads(hardware)
         self.board, self.plan, self.config = found, hardware.plan, hardware.config
         self.reporter, self.listeners = reporter, hardware.listeners
         self.memory, self.clock, self.counter = hardware.memory, hardware.clock, hardware.counter
