@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.soc.board_unknowns import DEFAULT_UNKNOWNS
 from vc4lab.soc.machine import Machine, Stop
 
@@ -114,3 +115,9 @@ def test_thumb_code_fails_alike(tmp_path):
     machine = run(tmp_path, "pi2", words)
     assert machine.cpu.register(0) == 1
     assert machine.memory.u32(LOCK) == 0
+
+
+def test_strict_stops_at_the_store(tmp_path):
+    with pytest.raises(StrictStop) as stop:
+        run(tmp_path, "pi2", FOREVER32, reporter=Reporter(strict=True))
+    assert stop.value.diagnostic.code == "SOC-113"

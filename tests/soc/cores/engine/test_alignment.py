@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.soc.board_unknowns import DEFAULT_UNKNOWNS
 from vc4lab.soc.cores.engine import alignment
 from vc4lab.soc.machine import Machine, Stop
@@ -309,3 +310,14 @@ def test_what_is_known_of_a_core_goes_with_its_machine(boot):
     gc.collect()
     assert alignment._running_words[place] == 0
     second.cpu.translate(0x8000)
+
+
+def test_strict_stops_at_the_access(tmp_path):
+    """What follows has nothing to do with the mistake."""
+    load = 0xE5912000
+    with pytest.raises(StrictStop) as old:
+        _old(tmp_path, 1, load, reporter=Reporter(strict=True))
+    with pytest.raises(StrictStop) as fault:
+        _run(tmp_path, "pi2", _arm(1, load), reporter=Reporter(strict=True))
+    found = [stop.value.diagnostic.code for stop in (old, fault)]
+    assert found == ["SOC-111", "SOC-110"]
