@@ -24,6 +24,7 @@ CODE = f"""
 import resource, signal, sys
 from vc4lab.cli.main import run
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sys.dont_write_bytecode = True  # Python keeps what it could write of a module, and does not look
 resource.setrlimit(resource.RLIMIT_FSIZE, ({SMALL}, {SMALL}))
 run()
 """
