@@ -17,7 +17,7 @@ BOARD = "pi3"
 
 
 class BoardSpeed(NamedTuple):
-    """What a board adds to its chip: the clock of the V3D, and bytes a second of its SDRAM."""
+    """A board's clock of the V3D in Hz, and bytes a second of its SDRAM, beside what its chip has."""
 
     clock: float
     memory: float

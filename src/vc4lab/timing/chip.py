@@ -66,11 +66,11 @@ class Chip:
         return tuple(s.removeprefix("boards.") for s in self.figures if s.startswith("boards."))
 
     def place(self, section: str, key: str) -> str:
-        """Where a figure stands: file and line, section and key."""
+        """Return a figure's place in the chip's file: file and line, section and key."""
         return self.figures[section][key].place
 
     def with_figures(self, figures: Mapping[str, Mapping[str, Figure]], name: str) -> Chip:
-        """The same with other figures. Raises BadChip for those that do not go together."""
+        """Return a copy with other figures. Raises BadChip for those that do not go together."""
         _check(figures)
         return Chip(name, self.title, figures)
 
@@ -235,7 +235,7 @@ def _number(file: _File, section: str, key: str, value: Any, spec: Spec) -> floa
 
 
 def spec_of(chip: Chip, section: str, key: str, where: str) -> Spec:
-    """What a figure of a chip may be; where: what names it. Raises BadChip if there is none."""
+    """Return what values a figure of a chip may have; where: names it. Raises BadChip if there is none."""
     file = _File(where, "")
     if section not in chip.figures:
         known = [name for name in chip.figures if name.startswith(section.split(".")[0] + ".")]

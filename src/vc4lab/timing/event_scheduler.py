@@ -44,7 +44,7 @@ assert MAX_INSTANCES == 1 << INSTANCE_BITS
 BLOCK = 16
 """Instances that the event scheduler looks at together."""
 _LAST_BIT = 63
-"""Of an i64."""
+"""The highest bit's number in an i64."""
 
 
 class Pause(IntEnum):

@@ -224,7 +224,7 @@ QUEUES = (
     "memory_requests",
     "memory_answers",
 )
-"""Of user programs."""
+"""Queues of user programs."""
 
 GRAPHICS_QUEUES = (
     "binning_groups",
@@ -242,20 +242,20 @@ GRAPHICS_QUEUES = (
     "tile_done",
     "commands",
 )
-"""Of frames, which have those of user programs, too."""
+"""Queues of frames, besides those of user programs."""
 
 ALL_QUEUES = QUEUES + GRAPHICS_QUEUES
 QUEUE = {
     "depth": Spec("pieces that it holds", "", 1, 4096),
     "reserved": Spec("whether its room is reserved by the request it answers", "", 0, 1, flag=True),
 }
-"""Of each section `queues.NAME`."""
+"""Figures of each section `queues.NAME`."""
 
 TMU_REQUESTS = {**QUEUE, "depth": Spec("requests that it holds", "", 1, 16)}
-"""Of the section `queues.tmu_requests`: the QPU keeps the addresses of so many."""
+"""Figures of the section `queues.tmu_requests`: the QPU keeps the addresses of so many."""
 
 BOARD = {
     "clock": Spec("of the V3D", "Hz", 1e6, 1e10, whole=False),
     "memory": Spec("that the memory moves at most", "bytes/s", 1e6, 1e12, whole=False),
 }
-"""Of each section `boards.NAME`."""
+"""Figures of each section `boards.NAME`."""

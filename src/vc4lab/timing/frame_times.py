@@ -50,7 +50,7 @@ class FrameTime:
         return next(one for one in self.boards if one.board == name)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Return it as plain values."""
         return {"name": self.name, "boards": [one.to_json() for one in self.boards], **self.timing.to_json()}
 
 
@@ -105,7 +105,7 @@ class FrameStream:
 
     @property
     def error(self) -> Exception | None:
-        """What a model raised: StandsStill, BadChip, NotTimed."""
+        """The exception that a model raised (StandsStill, BadChip, NotTimed), or None."""
         return next((one.error for one in self._models.values() if one.error is not None), None)
 
     def __enter__(self) -> FrameStream:

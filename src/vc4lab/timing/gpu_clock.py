@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LONGEST_WAIT = 60.0
 """Seconds at once: what waits has limits."""
 MOST_OF_TEN = 9
-"""Of ten jobs, so many would be in time with the factor that is advised."""
+"""Jobs of ten that would be in time with the advised factor."""
 
 
 class GpuClock:
@@ -73,7 +73,7 @@ class GpuClock:
         self._parts: list[tuple[float, float]] = []
         self._binned = self._rendered = self._signalled = -math.inf
         self._taken: list[tuple[float, float]] = []
-        """Of each job: seconds of the simulator, and of the chip as slow as it is made."""
+        """Seconds of each job: those of the simulator, and those of the chip as slow as it is made."""
 
     def add(self, frame: Frame) -> None:
         """A frame, or a part of one, of the job at hand was drawn."""
@@ -109,7 +109,7 @@ class GpuClock:
         self._ended.set()
 
     def lines(self) -> list[str]:
-        """What is said at the end."""
+        """Return the lines that report, at the end, how many jobs were in time."""
         lines = []
         if self.error is not None:
             text = " ".join(str(self.error).split())[:300]

@@ -1,4 +1,4 @@
-"""What could make a program quicker: pairs that one instruction could hold, latencies without work.
+"""Finds what could make a program quicker: pairs for one instruction, latencies without work.
 
 Nothing is changed here. A pair is named only if both instructions can be put into one word that
 touches what both touch, in the same basic block, next to each other. Each hint says what `vc4lab opt`
@@ -31,7 +31,7 @@ _REQUESTS = {
     CAUSE_TEXT[Cause.STORE_WAIT]: (Kind.DMA_START, "the DMA store"),
 }
 _NO_RETRY = Kind.BRANCH | Kind.THREAD_SWITCH | Kind.PROGRAM_END | Kind.SEMAPHORE | Kind.MUTEX
-"""What is not moved or paired."""
+"""Kinds of instruction that are not moved or paired."""
 
 
 @dataclass(frozen=True)
@@ -160,10 +160,10 @@ _ORDERED = {
     Kind.TMU_WRITE, Kind.TMU_LOAD, Kind.SFU_WRITE, Kind.TLB_COLOUR_WRITE, Kind.TLB_Z_WRITE,
     Kind.VARYING_READ,
 }  # fmt: skip
-"""What keeps its order, and of which an instruction has one."""
+"""Accesses that keep their order, and of which an instruction has one of each."""
 _MEMORY = Kind.VPM_READ | Kind.VPM_WRITE | Kind.VPM_SETUP | Kind.VPM_WAIT | Kind.DMA_START
 _STAYS = _MEMORY | Kind.R4_READ | Kind.TMU_WRITE | Kind.UNIFORM_READ | Kind.TMU_LOAD
-"""What is not moved before a result that is waited for."""
+"""Kinds of instruction that are not moved before a result that is waited for."""
 
 
 def _latencies(use: ProgramUse, better: _Better) -> Iterator[Hint]:

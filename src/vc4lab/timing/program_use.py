@@ -1,4 +1,4 @@
-"""Where the clocks of user programs go: instruction by instruction, loop by loop, both ALUs.
+"""Finds where the clocks of user programs go: by instruction, by loop, in both ALUs.
 
 An instruction slot can have an operation of the add ALU and one of the mul ALU, on 16 lanes each. The
 chip's peak is both in every slot of every QPU.
@@ -29,7 +29,7 @@ class ProgramUse:
 
 
 def alus_of(pairs: Iterable[tuple[int, HotInstruction]], slot: int, clocks: int | None = None) -> AluUse:
-    """Of instructions: (word, what was seen of it). clocks: if these are not all of them."""
+    """Sum the ALUs' use over instructions (word, its counts). clocks: if these are not all of them."""
     issued = add = mul = both = total = 0
     for word, one in pairs:
         has_add, has_mul = operations(word)

@@ -1,4 +1,4 @@
-"""What the model says: clocks, milliseconds on each board, who was busy, what QPUs waited for."""
+"""Holds the model's results: clocks, milliseconds on each board, who was busy, why QPUs waited."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BoardTime:
         return 1000 / self.milliseconds if self.milliseconds else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values, with `rate`."""
+        """Return it as plain values, with `rate`."""
         return {**asdict(self), "frames_per_second": self.rate}
 
 
@@ -40,7 +40,7 @@ class QpuTime:
     busy: int
     stalls: Mapping[str, int]
     waits: str = ""
-    """What it waits for, if its program has not ended."""
+    """The reason why it waits, in words, if its program has not ended."""
     programs: int = 1
     """How many it had, one after the other."""
 
@@ -100,7 +100,7 @@ class LoopUse:
 
     @property
     def clocks(self) -> int:
-        """Of all rounds."""
+        """Clocks of all rounds."""
         return self.alus.clocks
 
 
@@ -153,7 +153,7 @@ class Timing:
     memory_bytes: Mapping[str, int]
     notes: tuple[str, ...]
     alus: tuple[AluUse, ...] = ()
-    """Of each program."""
+    """The use of the ALUs by each program."""
     loops: tuple[LoopUse, ...] = ()
     of_peak: float = 0.0
     """Operations of both ALUs, as a share of what all QPUs of the chip could do in these clocks."""
@@ -164,7 +164,7 @@ class Timing:
         return next(one.milliseconds for one in self.boards if one.board == self.board)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Return it as plain values."""
         return {"milliseconds": self.milliseconds, **asdict(self)}
 
     def text(self, hottest: int = 10, where: Callable[[int], str] = lambda address: "") -> str:

@@ -50,7 +50,7 @@ class ProgramTiming:
         self.models = {speed: ComputeModel(self.chip, speed) for speed in self.speeds.distinct}
         self._tasks: dict[int, int] = {}
         self.programs: tuple[ProgramUse, ...] = ()
-        """Where the clocks went, program by program; set by `result`."""
+        """Clocks of each program, by instruction and loop; set by `result`."""
 
     @contextmanager
     def listen(self, listeners: V3DListeners) -> Iterator[None]:
@@ -72,13 +72,13 @@ class ProgramTiming:
                 model.advance()
 
     def hints(self) -> list[Hint]:
-        """What could make the programs quicker; after `result`."""
+        """Find what could make the programs quicker; after `result`."""
         slot = self.chip.whole("qpu", "slot")
         found = [hint for program in self.programs for hint in hints_of(program, slot)]
         return sorted(found, key=lambda hint: -hint.clocks)
 
     def result(self) -> Timing:
-        """What came out: call it when the programs have ended."""
+        """Return the timing: call it when the programs have ended."""
         for model in self.models.values():
             model.end_feed()
             model.advance()
@@ -142,7 +142,7 @@ def _executed(qpu: Any) -> int:
 
 
 def _seen(model: ComputeModel, listing: Listing) -> list[HotInstruction]:
-    """What was seen of each word of a program."""
+    """Return the counts of each word of a program."""
     slot = model.chip.whole("qpu", "slot")
     found = []
     for site, word in enumerate(listing.program.words):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def waits_for(model: ComputeModel, number: int) -> str:
-    """What a QPU waits for whose program has not ended, in words."""
+    """Report in words why a QPU waits whose program has not ended."""
     qpu = model.qpus[number]
     listing = model.listing_of(number)
     cause = Cause(qpu.cause)

@@ -1,4 +1,4 @@
-"""What each instruction of a program needs of the chip, decided once from its word."""
+"""Decodes once from its word what each instruction of a program needs of the chip."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _KNOWN = frozenset(int(write) for write in Write)
 
 
 def _writes(p: Plan) -> Iterator[Target]:
-    """Where results really go."""
+    """Yield the targets that are really written."""
     if p.kind == "branch":
         return
     if p.kind != "alu" or p.add_op:
@@ -102,7 +102,7 @@ def _reads(p: Plan, reads_twice: bool) -> int:
 
 @lru_cache(maxsize=65536)
 def need(word: int, reads_twice: bool = False) -> Need:
-    """What an instruction word needs."""
+    """Decode the needs of an instruction word."""
     p = plan(word)
     flags = 0
     for target in _writes(p):
@@ -124,5 +124,5 @@ def need(word: int, reads_twice: bool = False) -> Need:
 
 
 def needs(program: Program) -> list[Need]:
-    """What each instruction of a program needs."""
+    """Return the needs of each instruction of a program, in its order."""
     return [need(word, program.reads_twice) for word in program.words]

@@ -1,4 +1,4 @@
-"""What an instruction does to the rest of the chip when it is issued."""
+"""Carries out the effects of an issued instruction on the rest of the chip."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _word(qpu: Qpu, number: int) -> Value:
 
 @staged
 def take_branch(qpu: Qpu) -> Value:
-    """Where the branch that is executed leads: index of the instruction + 1; 0: it is not taken."""
+    """Return the target of the branch that is executed: index of the instruction + 1; 0: it is not taken."""
     target = const(i32, 0)
     if qpu.next_word < qpu.words:
         kind = _word(qpu, 0).shr(KIND_SHIFT) & _KIND

@@ -101,11 +101,11 @@ CAUSE_TEXT = {
     Cause.SEMAPHORE: "semaphore",
     Cause.NO_PROGRAM: "no program",
 }
-"""Of user programs; `graphics/kinds.py` has those of shaders."""
+"""The causes of user programs, in words; `graphics/kinds.py` has those of shaders."""
 
 
 class Flag(IntFlag):
-    """What an instruction needs of the rest of the chip."""
+    """Names a need of an instruction that the rest of the chip must meet."""
 
     UNIFORM = 1 << 0
     SECOND_UNIFORM = 1 << 1
@@ -143,8 +143,8 @@ OF_SHADERS = (
     Flag.VARYING | Flag.TILE | Flag.TILE_LOAD | Flag.LOCK | Flag.UNLOCK | Flag.SWITCH
     | Flag.LAST_SWITCH | Flag.VPM_SETUP | Flag.MOVES_UNIFORMS
 )  # fmt: skip
-"""What user programs do not have (varyings, the tile buffer and its scoreboard, another thread), or
-what is recorded of them."""
+"""Flags that user programs do not have (varyings, the tile buffer and its scoreboard, another
+thread), or that are recorded of them."""
 
 LOCAL = Flag.BRANCH | Flag.END | OF_SHADERS
 """Needs that no other module sees."""

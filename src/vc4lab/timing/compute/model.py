@@ -36,7 +36,7 @@ _BEGIN = (
 
 
 class NotTimed(ValueError):  # noqa: N818 - said to the user as it is
-    """What the model cannot time, in words."""
+    """The model cannot time something; the text says what."""
 
 
 def _part(clocks: float) -> int:
@@ -84,7 +84,7 @@ class Listing:
 
     @property
     def address(self) -> int:
-        """Of the instructions in the host's memory."""
+        """Address of the instructions in the host's memory."""
         return ctypes.addressof(self.storage)
 
     def code(self, site: int) -> Any:

@@ -1,4 +1,4 @@
-"""What an instruction may have to wait for."""
+"""Decides whether an instruction has to wait, and for what."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _pass_on(qpu: Qpu, code: Code) -> None:
 
 @staged
 def _later(qpu: Qpu, code: Code) -> None:
-    """What the instruction makes happen after its delay slots."""
+    """Begin the instruction's effects that come after its delay slots."""
     if (code.flags & int(Flag.BRANCH)) != 0:
         qpu.branch3 = take_branch(qpu)
     if (code.flags & int(Flag.END)) != 0:

@@ -23,7 +23,7 @@ OTHERS = SOURCES - 1
 """The source number of the ARM and the display."""
 
 OTHERS_PLACE, OTHERS_BYTES = 0x3C000000, 1 << 23
-"""Where they read, and how much before they begin again: a frame of 1080p with 32 bits a pixel."""
+"""Address at which those two read, and bytes until they begin again: a 1080p frame of 32-bit pixels."""
 
 
 @staged

@@ -15,12 +15,12 @@ from vc4lab.timing.event_scheduler import Engine, instance_of, state_of, wake, w
 from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 Came = Callable[[Engine, Value, Value, Value, Value], None]
-"""What a line does that has come: (engine, the QPU's instance, who waits for it in the slice, line,
-clock). Waiters of a slice are its QPUs; if each has two, first one of each, then the other."""
+"""Handles a line that has come: (engine, the QPU's instance, the slice's waiter, line, clock). Waiters
+of a slice are its QPUs; if each has two, first one of each, then the other."""
 
 NOT_WAITING, IN_THE_CACHE, ON_ITS_WAY = 0, 1, 2
-"""What a QPU's stream of uniforms waits for: nothing, a line that the cache asks for, one that it
-has."""
+"""States of a QPU's stream of uniforms: it waits for nothing, for a line that the cache must ask for,
+or for one that it has asked for."""
 
 
 @staged
@@ -47,7 +47,7 @@ def look_up(engine: Engine, kind: int, qpu: Qpu, line: Value, clock: Value) -> V
 
 @staged
 def find_line(engine: Engine, kind: int, number: Value, waiter: Value, line: Value, clock: Value) -> Value:
-    """The same for a waiter of a slice, which waits for one line at a time."""
+    """Look a line up as `look_up` does, for a waiter of a slice, which waits for one line at a time."""
     cache = cache_of(engine, kind, number)
     hit = const(i32, 0)
     if _pending(cache, line) == 0:
@@ -201,5 +201,5 @@ def step_instruction_cache(address: Value, state: Value, clock: Value) -> None:
 
 @kernel(args=(ptr, ptr, i64))
 def step_uniform_cache(address: Value, state: Value, clock: Value) -> None:
-    """The same; QPUs get their next words."""
+    """Step a uniform cache as `step_instruction_cache` does; QPUs get their next words."""
     step_cache(Engine.at(address), SliceCache.at(state), clock, _uniforms_come)

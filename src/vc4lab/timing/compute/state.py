@@ -7,10 +7,10 @@ from vc4lab.timing.compute.kinds import CAUSES, SOURCE_BITS
 from vc4lab.v3d.user_programs.recording.format import MAX_LINES
 
 MAX_QPUS = 16
-"""Of a cluster."""
+"""QPUs of a cluster at most."""
 MAX_CLUSTERS = 4
 WAITERS = 8
-"""Of a slice: two threads of each QPU."""
+"""Waiters of a slice: two threads of each QPU."""
 VECTORS = 32
 """Requests of a QPU whose addresses are kept, more than its queues hold."""
 IN_FLIGHT = 16
@@ -110,7 +110,7 @@ class Code(Struct):
 
 
 class Piece(Struct):
-    """Where a part of a program lies: address, index of its first instruction, how many."""
+    """A part of a program: its address, the index of its first instruction, and how many it has."""
 
     location = i32
     first = i32
@@ -187,7 +187,7 @@ class Qpu(Struct):
 
 
 class Tags(Struct):
-    """What a cache holds: lines, and when each was used last; sets is a power of two."""
+    """The contents of a cache: lines, and when each was used last; sets is a power of two."""
 
     lines = ptr
     used = ptr

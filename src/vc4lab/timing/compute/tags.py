@@ -1,4 +1,4 @@
-"""What a cache holds: sets of ways, the one used longest ago makes room."""
+"""Models the contents of a cache: sets of ways, of which the least recently used one is replaced."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ from vc4lab.v3d.user_programs.recording.format import MAX_LINES
 
 
 class Requests(NamedTuple):
-    """What is different for those who use a TMU.
+    """The two actions in which the users of a TMU (user programs, shaders) differ.
 
     lines: (engine, TMU, the QPU's instance, tag of the request) looks the lines of a request up
     (`look_up_line`). hand_on: (engine, TMU, place of the oldest vector, clock it is complete) gives
@@ -57,7 +57,7 @@ class Requests(NamedTuple):
 LANES = 16
 """Accesses that a vector counts as."""
 QUADS = 4
-"""Of a vector."""
+"""Quads of a vector."""
 
 ADDRESSES = -1
 """In place of a number of lines: a vector of 16 addresses."""
@@ -119,7 +119,7 @@ def _hand_on(engine: Engine, tmu: Tmu, requests: Requests, clock: Value) -> None
 
 @staged
 def result_queue(engine: Engine, tmu: Tmu, head: Value) -> QueueState:
-    """Where the result of a vector goes."""
+    """Return the queue that the result of a vector goes into."""
     qpu = load(i32, tmu.owner + (head << 2))
     number = request_queue(Figures.at(engine.chip), qpu, tmu.unit)
     return queue_at(engine, QueueKind.TMU_RESULTS, number)
@@ -233,7 +233,7 @@ def tmu_step(requests: Requests) -> Function[None]:
 
 
 step_tmu = tmu_step(Requests(_look_up_lanes, _hand_on_result))
-"""Of user programs."""
+"""Steps a TMU for user programs."""
 
 
 @staged

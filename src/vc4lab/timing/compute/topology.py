@@ -105,6 +105,6 @@ def topology_of(chip: Chip, clusters: int = 1) -> Topology:
 
 
 def stands_still(chip: Chip, error: StandsStill) -> BadChip:
-    """The same with the places in the chip's file that would have to say something else."""
+    """Return the deadlock as a BadChip that names the places in the chip's file to be changed."""
     places = [chip.place(f"queues.{name}", "reserved") for name in error.queues]
     return BadChip(f"{', '.join(places) or chip.name}: {error}")

@@ -81,7 +81,7 @@ def bigger_tiles(frame: Frame, across: int, down: int) -> Frame:
 
 
 def _tiles(frame: Frame, width: int, height: int) -> tuple[Numbers, Table]:
-    """Of each tile its bigger one, and those, in the order in which they begin."""
+    """Return each tile's bigger one, as an index, and the bigger ones in the order in which they begin."""
     old = frame.tiles
     cells = np.stack([old["x"] // width, old["y"] // height], axis=1)
     _, firsts, inverse = np.unique(cells, axis=0, return_index=True, return_inverse=True)
@@ -127,7 +127,7 @@ def _sorted(key: Numbers) -> tuple[Numbers, NDArray[np.bool_]]:
 
 
 def _occurrence(key: Numbers) -> Numbers:
-    """Of each row how many equal ones come before it."""
+    """Count for each row how many equal ones come before it."""
     order, new = _sorted(key)
     firsts = new.nonzero()[0]
     found = np.empty(len(key), np.int64)
@@ -216,7 +216,7 @@ def _blocks(
 
 
 def _spread(begins: Numbers, order: Numbers) -> Numbers:
-    """Of groups that begin there all members, group by group in another order."""
+    """Return the indices of all members, group by group in another order; begins: of the groups."""
     counts = np.diff(begins)[order]
     within = np.arange(counts.sum()) - np.repeat(starts(counts)[:-1], counts)
     found: Numbers = np.repeat(begins[:-1][order], counts) + within
@@ -224,7 +224,7 @@ def _spread(begins: Numbers, order: Numbers) -> Numbers:
 
 
 def _count(frame: Frame, listed: Listed, lists: Table, blocks: Table, new_list: Numbers) -> None:
-    """What was counted, list by list; blocks are those of the bigger tiles already."""
+    """Set the counters of each list; blocks are those of the bigger tiles already."""
     count = len(lists)
     firsts = starts(frame.lists["primitives"])[:-1]
     there = (frame.lists["primitives"] > 0).nonzero()[0]
@@ -255,7 +255,7 @@ def _owner_of_blocks(frame: Frame, listed: Listed, new_list: Numbers) -> Numbers
 
 
 def _add_lists(frame: Frame, tiles: Table, of_tile: Numbers, lists: Table) -> None:
-    """What the tile lists hold: besides compressed lists as much as the longest of those before."""
+    """Set each tile's list: its compressed lists, and besides them as much as its longest one had before."""
     old, count = frame.tiles, len(tiles)
     inside = np.bincount(frame.lists["tile"], frame.lists["bytes"], len(old))
     for name, others, mine in (

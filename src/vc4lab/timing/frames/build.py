@@ -88,7 +88,7 @@ def addresses(notes: Iterable[RecordsNoted]) -> NDArray[np.int64]:
 def binning(
     event: ListBinned, notes: Sequence[RecordsNoted], memory: GuestMemory, programs: Programs
 ) -> Binning:
-    """What thread 0 did, when a flush ends it."""
+    """Return the work of thread 0 up to the flush that ends it."""
     raw = table_of(event.draws, DrawBinned)
     table = np.zeros(len(raw), cols.BINNED)
     for name in ("record", "op", "mode", "length", "place", "config"):
@@ -123,7 +123,7 @@ def binning(
 
 
 def _list_memory(executed: Table, memory: GuestMemory) -> tuple[int, int]:
-    """Where the last record 112 has tile lists written, and how many bytes there are."""
+    """Return the guest address and bytes of the list memory that the last record 112 sets."""
     modes = executed["address"][executed["id"] == TileBinningMode.id]
     if not len(modes):
         return 0, 0
@@ -220,7 +220,7 @@ def operations(event: FrameWork) -> tuple[Table, Table]:
 
 
 def add_transfers(table: Table, event: FrameWork) -> None:
-    """What operations move: surface, its address, bytes."""
+    """Set what each operation moves: surface, its address, bytes."""
     table["surface"] = -1
     pixels = event.tile_width * event.tile_height
     moves = np.isin(table["kind"], (OP_LOAD, OP_STORE))
@@ -265,7 +265,7 @@ def list_table(event: FrameWork, ops: Table) -> Table:
 
 
 def add_clip_records(lists: Table, memory: GuestMemory) -> None:
-    """Where the clip records of lists are that have one."""
+    """Set the guest addresses of clip records in the lists that have one."""
     for number in (lists["clipped"] > 0).nonzero()[0]:
         place = int(lists["address"][number]) + 1 & MEMORY_MASK
         found = ClippedList.from_bytes(memory.read(place, ClippedList.size - 1))
@@ -285,7 +285,7 @@ def tile_records(notes: Sequence[RecordsNoted], lists: Table, tile_of_piece: NDA
 
 
 def add_lists(tiles: Table, lists: Table, noted: Table) -> None:
-    """What each tile's list holds."""
+    """Count each tile's lists, records and bytes."""
     count = len(tiles)
     for name, numbers, weights in (
         ("lists", lists["tile"], None),

@@ -112,7 +112,7 @@ def table_of(data: bytes, struct: Any) -> Table:
 
 
 def starts(counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each group begins, and where the last one ends, if they follow one another."""
+    """Return the index at which each of the consecutive groups begins, and the end of the last."""
     found = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=found[1:])
     return found

@@ -74,7 +74,7 @@ def fragment_vectors(frame: Frame, *, early_z: bool = False, across: bool = True
 
 
 def _chunks(ends: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Where vectors begin; `ends`: after which quads one ends in any case."""
+    """Return the quads that begin vectors; `ends`: after which quads one ends in any case."""
     if not len(ends):
         return np.zeros(0, np.int64)
     last = ends.nonzero()[0]

@@ -22,7 +22,7 @@ Words = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Binning:
-    """What thread 0 did up to a flush.
+    """The work of thread 0 up to a flush.
 
     Attributes
     ----------
@@ -106,12 +106,12 @@ class Frame:
 
     @property
     def first_request(self) -> NDArray[np.int64]:
-        """Of each block its first request, and how many there are."""
+        """Return each block's first request, and after the last one the number of requests."""
         return starts(self.blocks["requests"])
 
     @property
     def first_line(self) -> NDArray[np.int64]:
-        """Of each request its first line, and how many there are."""
+        """Return each request's first line, and after the last one the number of lines."""
         return starts(self.requests["lines"])
 
     @property
@@ -121,7 +121,7 @@ class Frame:
 
     @property
     def bytes(self) -> int:
-        """Of all tables."""
+        """Bytes of all tables."""
         tables = (self.draws, self.tiles, self.ops, self.lists, self.records, self.vertices,
                   self.blocks, self.requests, self.lines)  # fmt: skip
         binned = sum(part.nbytes for b in self.binnings for part in (b.records, b.draws, b.vertices))

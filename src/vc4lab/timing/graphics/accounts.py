@@ -1,4 +1,4 @@
-"""What happened from one clock to another: differences of what modules and queues count."""
+"""Reports the work between two clocks: differences of what modules and queues count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _QUEUE = ("writes", "filled", "full")
 
 
 class Accounts:
-    """Of a machine, from frame to frame."""
+    """Keeps the counts of a machine, from frame to frame."""
 
     def __init__(self, machine: Machine, feed: Feed) -> None:
         self.machine, self.feed = machine, feed

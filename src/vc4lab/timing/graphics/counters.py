@@ -43,7 +43,7 @@ def counters(timing: FrameTiming) -> Mapping[str, int]:
 
 
 class CounterTotals:
-    """What counts up while frames are drawn. programs: whose segments say what uniforms are read.
+    """Performance counters of the frames drawn. programs: whose segments say what uniforms are read.
 
     slot: clocks of an instruction.
     """
@@ -57,7 +57,7 @@ class CounterTotals:
         self.before = self._totals()
 
     def take(self, tables: Tables, clocks: int) -> Numbers:
-        """Of a frame that has been rendered in so many clocks; the next one begins here."""
+        """Return the counts of a frame that was rendered in so many clocks; the next one begins here."""
         now = self._totals()
         found = {number: now[number] - self.before[number] for number in now}
         self.before = now

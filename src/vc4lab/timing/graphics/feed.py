@@ -50,7 +50,7 @@ class Feed:
         """Whether `ShaderUse.hot` has every instruction."""
 
     def tables(self, frame: Frame) -> Tables:
-        """Of a frame. Raises NotTimed."""
+        """Make the tables of a frame. Raises NotTimed."""
         frame = bigger_tiles(frame, *(side // TILE for side in tile_size(self.chip)))
         found = rendering(frame, self.choices)
         tables = Tables(found)
@@ -72,7 +72,7 @@ class Feed:
         return tables
 
     def _notes(self, frame: Frame) -> tuple[str, ...]:
-        """What is not timed as it was."""
+        """Report in words which parts of a frame are not timed exactly."""
         found = []
         if frame.lost:
             found.append(
@@ -128,11 +128,11 @@ class Feed:
         return rows
 
     def restart(self) -> None:
-        """What shaders do is counted from here on."""
+        """Count the work of shaders from here on."""
         self._counted = SegmentCounts(self.programs)
 
     def uses(self, tables: Tables) -> tuple[ShaderUse, ...]:
-        """What the shaders of a frame took; stalls are those since `restart`."""
+        """Return the clocks of each shader of a frame; stalls are those since `restart`."""
         shaders = tables.rendered["shaders"]
         slot = self.chip.whole("qpu", "slot")
         return shader_uses(self._counted, shaders, tables.labels, slot, everything=self.names_all)
@@ -159,7 +159,7 @@ class Feed:
         return vertices.binning_end(machine)
 
     def counters(self, machine: Machine) -> CounterTotals | None:
-        """What performance counters count."""
+        """Return the totals that feed performance counters; None: there are none."""
         return CounterTotals(machine, self.programs, self.chip.whole("qpu", "slot"))
 
     def standing(self, machine: Machine) -> list[str]:

@@ -52,7 +52,7 @@ def shaded_queue(cluster: Any, thread: Any) -> Any:
 
 
 class Meets(IntFlag):
-    """What the first instruction of a segment meets (`shaders/programs.py`)."""
+    """Names what the first instruction of a segment may wait for (`shaders/programs.py`)."""
 
     REQUEST0 = 1 << 0
     REQUEST1 = 1 << 1

@@ -1,4 +1,4 @@
-"""What the model says about frames: clocks, who was busy, and where each draw's clocks went."""
+"""Holds the model's results of frames: clocks, who was busy, and where each draw's clocks went."""
 
 from __future__ import annotations
 
@@ -114,5 +114,5 @@ class FrameTiming:
     counters: Mapping[int, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Return it as plain values."""
         return asdict(self)

@@ -10,7 +10,7 @@ from vc4lab.timing.graphics.shaders.state import MAX_SLICES, ShadingFigures
 
 
 class TaskKind(IntEnum):
-    """What a thread of a QPU does."""
+    """Names the work of a QPU's thread."""
 
     COORDINATES = 0
     VERTICES = 1
@@ -102,7 +102,7 @@ class Quad(Struct):
 
 
 class StepKind(IntEnum):
-    """What a step of the rendering list does when its records have been read."""
+    """Names the effect of a rendering list's step once its records have been read."""
 
     RECORDS = 0
     TILE = 1
@@ -169,7 +169,7 @@ class Primitive(Struct):
 
 
 class TileWorkKind(IntEnum):
-    """What the tile buffer does."""
+    """Names an operation of the tile buffer."""
 
     LOAD = 0
     DRAW = 1
@@ -197,7 +197,7 @@ class TileWork(Struct):
 
 
 class DrawTally(Struct):
-    """What a draw took in the front ends.
+    """A draw's clocks in a front end.
 
     first, last: the clock before its first piece and the one after its last. clocks: all those from
     the end of the piece before to the end of a piece of this draw, gaps included. busy: at work.
@@ -214,7 +214,7 @@ class DrawTally(Struct):
 
 
 class Work(Struct):
-    """Where the tables are; one for the frame that is binned, one for that which is rendered.
+    """Addresses of the tables; one for the frame that is binned, one for that which is rendered.
 
     shaders: fragment programs by draw, then vertex programs by draw; of the frame that is binned
     coordinate programs, by draw. vectors: in the order of the front end, 0 being the first of the
@@ -248,7 +248,7 @@ PLACE_BITS = 6
 PLACES = 1 << 2 * PLACE_BITS
 """Quads of the largest tile: 128 x 128 pixels."""
 PIXELS = 4
-"""Of a quad."""
+"""Pixels of a quad."""
 
 
 class RasterFigures(Struct):
@@ -302,7 +302,7 @@ class Scoreboard(Struct):
 
 
 class GraphicsFigures(Struct):
-    """What the modules share. It begins with what user programs share.
+    """Figures that all modules share. They begin with what user programs share.
 
     scoreboard: of the first cluster; `scoreboards` are those of the others after it.
     dealt: whether a global scheduler deals work out to clusters.

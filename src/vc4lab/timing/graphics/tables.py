@@ -34,11 +34,11 @@ class Tables:
 
     @classmethod
     def nothing(cls) -> Tables:
-        """Of no frame."""
+        """Return the tables of no frame."""
         return cls(None)
 
     def work(self, thread: int, shared: Named) -> Work:
-        """Where the tables of a list thread are, and those of all frames; keep them as long."""
+        """Return the addresses of a list thread's tables and of those of all frames; keep them as long."""
         work: Work = Work()
         tables = {**shared, **(self.rendered if thread else self.binned)}
         point_at(work, tables)

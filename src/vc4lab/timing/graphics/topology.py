@@ -30,7 +30,7 @@ from vc4lab.timing.graphics.vertices.vertex_cache import step_vertex_cache
 
 @dataclass(frozen=True)
 class Part:
-    """What a module does, and its memory (None: that of user programs)."""
+    """A module's step function, and its memory (None: that of user programs)."""
 
     step: Function[None]
     state: type[Struct] | None = None
@@ -53,7 +53,7 @@ PARTS: Mapping[str, Part] = {
 """By module: those that draw, and those that do it in the place of one of user programs."""
 
 _OF_TILES = ("rendering_groups", "primitives", "tile_work")
-"""What thread 1 makes happen in a tile."""
+"""Queues of a tile's work, which thread 1 hands on."""
 
 
 def frame_topology(chip: Chip, parts: Mapping[str, Part] = PARTS) -> Topology:

@@ -29,7 +29,7 @@ _SIDE = (1 << PLACE_BITS) - 1
 
 @dataclass(frozen=True)
 class Choices:
-    """What is not documented, by the chip's file.
+    """Undocumented behaviour, as the chip's file has it.
 
     kept: full batches that are looked at for a vertex. across: whether a vector may hold quads of
     several primitives. early_z: whether the front end rejects hidden quads. list_line: bytes of a
@@ -44,7 +44,7 @@ class Choices:
 
     @classmethod
     def of(cls, chip: Chip) -> Choices:
-        """Of a chip."""
+        """Return the choices of a chip."""
         return cls(
             chip.whole("vertex_cache", "kept"),
             bool(chip.whole("front_end", "across")),
@@ -159,7 +159,7 @@ def _vectors(frame: Frame, found: FragmentVectors, owner: Numbers, square: int) 
 
 
 def _tile_ends(frame: Frame, vectors: Table) -> Numbers:
-    """Of each tile the number of vectors up to its end."""
+    """Count the vectors up to the end of each tile."""
     counts = np.bincount(vectors["tile"], minlength=len(frame.tiles))[: len(frame.tiles)]
     return np.cumsum(counts)
 
@@ -185,7 +185,7 @@ def _lists(frame: Frame, owner: NDArray[np.int32]) -> Table:
 
 
 def _place(frame: Frame, primitives: Table, lists: Table, batches: VertexBatches) -> None:
-    """Where in its list each primitive stands, and which batches it needs."""
+    """Set each primitive's place in its list, and the batches that it needs."""
     owner, number = primitives["list"], primitives["number"].astype(np.int64)
     away = lists["reversed"].astype(np.int64)[owner]
     hidden = away + lists["empty"][owner]

@@ -55,7 +55,7 @@ def hints_of(question: Question) -> tuple[Hint, ...]:
 
 @dataclass(frozen=True)
 class Facts:
-    """What hints about a whole run need to know of a frame.
+    """The facts about a frame that hints about a whole run need.
 
     stored: guest addresses where depth is stored; loaded: what is loaded from where.
     """

@@ -1,4 +1,4 @@
-"""What `vc4lab profile` says: of each frame its time on every board, modules, draws, hints."""
+"""Holds the results of `vc4lab profile`: each frame's time on every board, modules, draws, hints."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class QueueKind:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The same frame with other figures of one module: what a second run of the model says."""
+    """A frame's clocks in a second run of the model, with other figures of one module."""
 
     module: str
     changes: str
@@ -103,7 +103,7 @@ class FrameProfile:
         return next(one for one in self.boards if one.board == name)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Return it as plain values."""
         table = asdict(self)
         table["critical"] = self.critical
         table["boards"] = [one.to_json() for one in self.boards]
@@ -126,7 +126,7 @@ class Profile:
         return sum(frame.board(board).milliseconds for frame in self.frames)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Return it as plain values."""
         return {
             "run": self.run,
             "chip": self.chip,

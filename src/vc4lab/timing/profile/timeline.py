@@ -82,7 +82,7 @@ class Sampler:
         self._next = clock + self._step
 
     def timeline(self, length: int) -> Timeline:
-        """What was seen in the last so many clocks; they are counted from 0."""
+        """Return the load over the last `length` clocks, which are counted from 0."""
         begin = max(self._rows[-1][0] - length, 0)
         rows = [row for row in self._rows if row[0] >= begin]
         counts = [sum(name == kind for name, _ in self._machine.names) for kind in self._kinds]

@@ -20,7 +20,7 @@ LEVELS = 10
 """Steps of load in which a module's slices are cut."""
 PROCESS = 1
 NANOSECONDS = 1000
-"""Of a microsecond, the unit of the format; times are whole ones."""
+"""Nanoseconds in a microsecond, the unit of the format; times are whole ones."""
 FRAMES, BINNING, RENDERING, FIRST_DRAWS, FIRST_MODULE = 1, 2, 3, 10, 100
 LANES = 40
 """Tracks of draws, which overlap; what finds no place there is left out."""

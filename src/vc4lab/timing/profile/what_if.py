@@ -1,5 +1,5 @@
-"""What a frame would take if a module were free: the same chip with that module's figures at the
-best values that a chip's file may have, and the model run again.
+"""Estimates a frame's time if a module were free: runs the model again with that module's figures at
+the best values that a chip's file may have.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Point:
 
     @property
     def key(self) -> str:
-        """What the point's line is found by."""
+        """The digest by which the point's line in a file of results is found."""
         figures = {s: {k: f.value for k, f in keys.items()} for s, keys in self.chip.figures.items()}
         parts = (self.digest, json.dumps(figures, sort_keys=True), self.board, model_digest())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
@@ -48,7 +48,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a point: clocks of each frame, or why there are none."""
+    """The result of a point: clocks of each frame, or why there are none."""
 
     key: str
     run: str
@@ -81,7 +81,7 @@ def points_of(
 
 
 def outcome(point: Point, frames: Mapping[str, int], error: str = "") -> Outcome:
-    """What came of a point; frames: clocks of each."""
+    """Make the result of a point; frames: clocks of each."""
     clocks = sum(frames.values())
     return Outcome(
         point.key,
@@ -97,7 +97,7 @@ def outcome(point: Point, frames: Mapping[str, int], error: str = "") -> Outcome
 
 
 def broken(point: Point, why: str) -> Outcome:
-    """What came of a point that could not be timed."""
+    """Make the result of a point that could not be timed; why: in words."""
     return outcome(point, {}, why)
 
 
@@ -148,7 +148,7 @@ def _number(value: Any) -> float | bool:
 
 @cache
 def model_digest() -> str:
-    """Of the source of the model."""
+    """Return the digest of the model's source, in hexadecimal."""
     sha = hashlib.sha256()
     folder = Path(__file__).parents[1]
     for path in sorted(folder.rglob("*.py")):

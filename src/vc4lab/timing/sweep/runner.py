@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 
 class Keyed(Protocol):
-    """What can be a point: its key names it to a scheduler, equal ones are run once."""
+    """Can be a point: its key names it to a scheduler, equal ones are run once."""
 
     @property
     def key(self) -> str: ...
@@ -40,7 +40,7 @@ def run_here(
     broken: Callable[[Point, str], Outcome],
     processes: int | None = None,
 ) -> Iterator[Outcome]:
-    """What came of each point, as they are done; points of one run go to the same processes."""
+    """Yield the result of each point once it is done; points of one run go to the same processes."""
     count = min(processes or os.cpu_count() or 1, max(len(points), 1))
     if count == 1:
         yield from map(work, points)
@@ -75,7 +75,7 @@ def run_by_scheduler(
     broken: Callable[[Point, str], Outcome],
     address: str,
 ) -> Iterator[Outcome]:
-    """The same by the workers of a Dask scheduler, which see the runs under the same paths.
+    """Yield results as `run_here` does, by the workers of a Dask scheduler, which see the same paths.
 
     Raises NoScheduler.
     """

@@ -30,7 +30,7 @@ def _task(thread: Any) -> str:
 
 
 def _waits(qpu: Any, thread: Any) -> str:
-    """Where a thread waits, and for what."""
+    """Report the place at which a thread waits, and for what."""
     shader = Shader.python.from_address(thread.shader)
     if thread.step >= thread.steps:
         place = "at its end"

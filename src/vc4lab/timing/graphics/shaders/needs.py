@@ -1,4 +1,4 @@
-"""What the first instruction of a segment waits for.
+"""Decides whether the first instruction of a segment has to wait, and for what.
 
 The QPU is ahead of the event scheduler here: `at` is the clock of the instruction, `now` the one of the
 scheduler. What another module could still change is looked at when the event scheduler is there.

@@ -128,7 +128,7 @@ class SegmentedProgram:
         return found
 
     def _end(self, first: int) -> tuple[int, tuple[int, ...]]:
-        """Where a stretch ends, and where it may go on."""
+        """Return the end of a stretch, and the instructions at which it may go on."""
         count = len(self._needs)
         for at in range(first, count):
             if at > first and at in self._targets:
@@ -263,7 +263,7 @@ def segmented(words: Words, offset: int, ahead: int) -> SegmentedProgram:
 
 
 def _branches(words: Words) -> dict[int, tuple[int | None, bool]]:
-    """Of each branch its target, if that is known and in the program, and whether it is certain."""
+    """Return each branch's target, None if unknown or outside of the program, and whether it is certain."""
     found: dict[int, tuple[int | None, bool]] = {}
     for at, word in enumerate(words):
         branch = Instruction.decode(word)

@@ -27,7 +27,7 @@ def request_tag(thread: Thread, words: Value, lines: Value) -> Value:
 
 @staged
 def words_place(thread: Thread, unit: Value) -> Value:
-    """Where a thread keeps how many of its words wait for a TMU."""
+    """Return the address of the number of a thread's words that wait for a TMU."""
     return thread.words + (unit.sext(i64) << 2)
 
 

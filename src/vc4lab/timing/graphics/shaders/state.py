@@ -7,9 +7,9 @@ from vc4lab.timing.compute.kinds import CAUSES
 from vc4lab.timing.compute.state import MAX_CLUSTERS, Qpu
 
 MAX_SLICES = 4 * MAX_CLUSTERS
-"""Of a chip."""
+"""Slices of a chip at most."""
 THREADS = 2
-"""Of a QPU."""
+"""Threads of a QPU."""
 SLOTS = 256
 """Turns of a unit that are kept (a power of two), more than a QPU runs ahead."""
 READS = 8
@@ -17,7 +17,7 @@ READS = 8
 RESULTS = 8
 """Results of a TMU that a thread remembers, more than its queue holds."""
 REQUEST_WORDS = 8
-"""Of a request at most: its parameters may be written more often than there is room for."""
+"""Words of a request at most: its parameters may be written more often than there is room for."""
 
 
 class Segment(Struct):

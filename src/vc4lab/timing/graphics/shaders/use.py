@@ -1,4 +1,4 @@
-"""What the programs of a frame took: threads, clocks, and what their instructions waited for."""
+"""Reports the programs of a frame: threads, clocks, and what their instructions waited for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_HOT = 8
 
 
 class SegmentCounts:
-    """What was counted of the segments up to now."""
+    """Keeps the segments' counts up to now."""
 
     def __init__(self, programs: ShaderTables) -> None:
         self.programs = programs
@@ -29,7 +29,7 @@ class SegmentCounts:
         self.stalls = programs.segments["stalls"].copy()
 
     def since(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """What each segment was executed since, and its stalls by cause."""
+        """Return how often each segment was executed since, and its stalls by cause."""
         segments = self.programs.segments
         executed, stalls = segments["executed"].copy(), segments["stalls"].copy()
         executed[: len(self.executed)] -= self.executed

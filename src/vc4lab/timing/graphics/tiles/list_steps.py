@@ -1,4 +1,4 @@
-"""What thread 1 reads: the rendering list and the lists of tiles, as steps.
+"""Divides what thread 1 reads, the rendering list and the lists of tiles, into steps.
 
 The feed has records and compressed lists, but not which record comes before which list. Records of
 the rendering list are shared out among the tiles, other records of a tile list among its groups of

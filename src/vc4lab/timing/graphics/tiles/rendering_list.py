@@ -70,7 +70,7 @@ def _fetch(engine: Engine, reader: ListReader, work: Work, clock: Value) -> None
 
 @staged
 def _hand_on(engine: Engine, reader: ListReader, step: ListStep, clock: Value) -> Value:
-    """What a step makes happen (1), or 0 if there is no room for it."""
+    """Hand a step's work on (1), unless there is no room for it (0)."""
     figures = GraphicsFigures.at(engine.chip)
     kind = step.kind
     done = const(i32, 1)
@@ -90,7 +90,7 @@ def _hand_on(engine: Engine, reader: ListReader, step: ListStep, clock: Value) -
 
 @staged
 def _give(engine: Engine, step: ListStep, clock: Value) -> Value:
-    """The same, where the chip has no clusters: it goes to the module that does it."""
+    """Hand it to the module that does it, where the chip has no clusters; 0: there is no room."""
     kind = step.kind
     done = const(i32, 1)
     for which, name in (

@@ -14,7 +14,7 @@ from vc4lab.timing.graphics.tiles.scoreboard import enter
 from vc4lab.timing.queues import first_piece, is_readable, queue_at, remove_piece, write_piece
 
 HALVES = 2
-"""Of a QPU."""
+"""Halves of a QPU."""
 
 
 class ShaderScheduler(Struct):

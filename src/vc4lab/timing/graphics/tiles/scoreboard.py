@@ -116,7 +116,7 @@ def _first_missing(work: Work, number: Value) -> Value:
 
 @staged
 def _qpus(figures: GraphicsFigures) -> Value:
-    """Of a cluster."""
+    """Return the number of QPUs of a cluster."""
     return figures.compute.slices * figures.compute.qpus
 
 

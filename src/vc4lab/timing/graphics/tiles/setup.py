@@ -116,7 +116,7 @@ def _end(engine: Engine, setup: Setup, work: Work, list_: PrimitiveList, clock: 
 
 @staged
 def _done(engine: Engine, setup: Setup, work: Work, draw: Value, clocks: Value, clock: Value) -> None:
-    """What it has worked on is through after some clocks."""
+    """Have primitive set-up be done after some clocks with the work at hand."""
     _fed(setup, clock)
     setup.begun = setup.shaded
     setup.spent = const(i64, 0)

@@ -1,4 +1,4 @@
-"""What the tile buffer does for each tile: loads, draws, stores, with what they move."""
+"""Lists the tile buffer's operations of each tile: loads, draws, stores, with what they move."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from vc4lab.timing.graphics.vertices.vertex_cache import batch_at, call_caches, 
 from vc4lab.timing.queues import queue_at, write_piece
 
 FREE, COLLECTING, FLUSHING = 0, 1, 2
-"""What `BinningList.waiting` says."""
+"""Values of `BinningList.waiting`."""
 
 
 @staged

@@ -97,7 +97,7 @@ def _records(frame: Frame, draws: Table, vertices: Vertices) -> tuple[Table, Tab
 
 
 def _places(binning: Binning) -> tuple[Numbers, int]:
-    """Where among the records the draws stand (-1: not found), and the flush: the last record."""
+    """Return the records' indices of the draws (-1: not found), and of the flush: the last record."""
     addresses = binning.records["address"].tolist()
     places = np.full(len(binning.draws), -1, np.int64)
     at = 0
@@ -113,7 +113,7 @@ def _places(binning: Binning) -> tuple[Numbers, int]:
 
 
 def _spans(records: Table, at: Numbers, numbers: Numbers, draws: Table) -> Table:
-    """What a list and its draws' indices are read from, in order."""
+    """Return the spans of memory that a list and its draws' indices are read from, in order."""
     mine = draws[numbers]
     indexed = (mine["index_bytes"] > 0) & (mine["vertices"] > 0)
     table = np.zeros(len(records) + int(indexed.sum()), _SPAN)
@@ -183,7 +183,7 @@ def primitives_of(mode: Any, op: Any, vertices: Any) -> Numbers:
 
 
 def _chunks(frame: Frame, draws: Table, vertices: Vertices, kept: int) -> tuple[Table, NDArray[np.int32]]:
-    """What the binner does: each draw batch by batch, each flush."""
+    """Divide the binner's work into chunks: each draw batch by batch, each flush."""
     counts = np.diff(vertices.first_batch)
     each = np.maximum(counts, 1)
     draw = np.repeat(np.arange(len(draws)), each)

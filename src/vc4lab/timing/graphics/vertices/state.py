@@ -14,7 +14,7 @@ TAKEN = 4
 
 
 class RecordKind(IntEnum):
-    """What a record of thread 0 needs of other modules."""
+    """Names what a record of thread 0 needs of other modules."""
 
     PLAIN = 0
     DRAW = 1
@@ -67,7 +67,7 @@ class BinningList(Struct):
 
 
 class VertexThread(Struct):
-    """What the vertex cache manager knows of a thread.
+    """The state of a list thread in the vertex cache manager.
 
     batches: its `Batch` rows. first_batch: of each group its first batch, and the end. batch, end:
     the next batch of the group at hand, and the group's end. freed, shaded: how far room was given

@@ -73,7 +73,7 @@ class Vertices:
 
 
 class Array(Struct):
-    """Where the elements of an attribute array lie."""
+    """The place of an attribute array's elements in memory."""
 
     location = i64
     stride = i64
@@ -214,7 +214,7 @@ def _vertices(
 
 
 def rendering_vertices(frame: Frame, kept: int = 0, found: VertexBatches | None = None) -> Vertices:
-    """What thread 1 shades, tile by tile. Shaders: by draw."""
+    """Return the vertices that thread 1 shades, tile by tile. Shaders: by draw."""
     found = found or rendering_batches(frame, kept)
     firsts = tile_groups(frame)[:-1]
     draws = frame.draws
@@ -241,7 +241,7 @@ def binned_draws(frame: Frame) -> Table:
 
 
 def binning_vertices(frame: Frame, kept: int = 0) -> Vertices:
-    """What thread 0 shades, draw by draw. Shaders: by draw."""
+    """Return the vertices that thread 0 shades, draw by draw. Shaders: by draw."""
     draws = binned_draws(frame)
     named = [binning.vertices for binning in frame.binnings] or [np.zeros(0, np.uint32)]
     attributes = [binning.attributes.copy() for binning in frame.binnings]
