@@ -1,4 +1,4 @@
-"""What may be observed of the clients: their messages, their commands, their pictures.
+"""Reports to listeners what clients do: their messages, their commands, their pictures.
 
 Each kind has its listeners (`vc4lab.listeners`) in `Server.listeners`; without any, no event is
 made.

@@ -19,12 +19,12 @@ from typing import Any
 SURFACELESS, EXTENSION = 0x31DD, 0x3055
 PBUFFER, ES2, DESKTOP = 1, 4, 8
 APIS = {"es": (0x30A0, ES2), "gl": (0x30A2, DESKTOP)}
-"""What eglBindAPI and a configuration call them."""
+"""The numbers of each API in eglBindAPI, and its bit in a configuration."""
 VERTEX, FRAGMENT = 0x8B31, 0x8B30
 COMPILED, LINKED, LOG_LENGTH = 0x8B81, 0x8B82, 0x8B84
 COLOUR = 0x4000
 MOST_SECONDS, MOST_BYTES = 120, 4 << 30
-"""Of the processor, and of memory: macros of a shader may unfold without end."""
+"""Seconds of the processor, and bytes of memory: macros of a shader may unfold without end."""
 STEP = 1 << 10
 """Colours that a component tells apart: fractions that a float holds as they are."""
 
@@ -88,7 +88,7 @@ class Context:
         )
 
     def log(self, kind: str, number: int) -> str:
-        """What Mesa says about a Shader or a Program."""
+        """Return Mesa's info log of a Shader or a Program."""
         length = ctypes.c_int()
         self.call(f"glGet{kind}iv", number, LOG_LENGTH, ctypes.byref(length))
         text = ctypes.create_string_buffer(max(length.value, 1))

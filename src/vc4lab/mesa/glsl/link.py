@@ -46,7 +46,7 @@ class Sources(NamedTuple):
 
 @dataclass(frozen=True)
 class Linked:
-    """What became of a program.
+    """The result of linking a program.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the server says it can do: a VideoCore IV, in the structure that Mesa reads.
+"""Declares the server's capabilities: a VideoCore IV, in the structure that Mesa reads.
 
 Mesa makes its OpenGL from these numbers: OpenGL ES 2.0 and desktop OpenGL 2.1 with eight
 attributes, eight varyings, textures up to 2048 and four samples a pixel. Source: Mesa 22.3,
@@ -25,7 +25,7 @@ TRANSFER = 1 << 17
 TEXTURE_MULTISAMPLE = 1 << 14
 """bset: without it Mesa asks for no resource of several samples at all."""
 SAMPLE_LOCATIONS = (0xAE62, 0xAE2AE662, *(0,) * 6)
-"""Where samples are in a pixel: a byte each in sixteenths, x in the high half; the first word has
+"""Samples' places in a pixel: a byte each in sixteenths, x in the high half; the first word has
 those of two samples, the second of four. As the table of unknowns takes them (`sample_positions`).
 """
 RENDERER = "vc4lab VideoCore IV"
@@ -39,7 +39,7 @@ TEXTURES = (
     *("L8_UNORM", "A8_UNORM", "L8A8_UNORM", "ETC1_RGB8"),
     *("S8_UINT_Z24_UNORM", "X8Z24_UNORM"),
 )
-"""What may be sampled, and be a depth buffer: without Z24X8 and Z16, all are X8Z24."""
+"""Formats that may be sampled, and be a depth buffer: without Z24X8 and Z16, all are X8Z24."""
 RENDER_TARGETS = (
     *SRGB,
     *("B8G8R8A8_UNORM", "B8G8R8X8_UNORM", "R8G8B8A8_UNORM", "R8G8B8X8_UNORM"),
@@ -47,9 +47,9 @@ RENDER_TARGETS = (
 )
 DEPTHS = ("S8_UINT_Z24_UNORM", "X8Z24_UNORM")
 READ_BACK = (*RENDER_TARGETS, *DEPTHS)
-"""What clients read as it is; depth of several samples through a resource with one."""
+"""Formats that clients read as they are; depth of several samples through a resource with one."""
 MULTISAMPLED = (*RENDER_TARGETS[:-1], *DEPTHS)
-"""What may have four samples a pixel, which lie in memory as the tile buffer has them: 565 would
+"""Formats that may have four samples a pixel, which lie in memory as in the tile buffer: 565 would
 have 32 bits there, too.
 """
 

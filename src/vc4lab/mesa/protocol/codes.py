@@ -16,7 +16,7 @@ class Code(IntEnum):
 
 
 class ObjectKind(Code):
-    """What CREATE_OBJECT makes (bits 15:8 of its header)."""
+    """Names the kind of object that CREATE_OBJECT makes (bits 15:8 of its header)."""
 
     NULL = 0
     BLEND = 1
@@ -33,7 +33,7 @@ class ObjectKind(Code):
 
 
 class Stage(Code):
-    """Where a shader runs."""
+    """Names the stage in which a shader runs."""
 
     VERTEX = 0
     FRAGMENT = 1
@@ -44,7 +44,7 @@ class Stage(Code):
 
 
 class Target(Code):
-    """What a resource is."""
+    """Names the type of a resource."""
 
     BUFFER = 0
     TEXTURE_1D = 1
@@ -147,7 +147,7 @@ class LogicOp(Code):
 
 
 class StencilOp(Code):
-    """What becomes of a stencil value."""
+    """Names an operation on a stencil value."""
 
     KEEP = 0
     ZERO = 1
@@ -178,7 +178,7 @@ class PolygonMode(Code):
 
 
 class Wrap(Code):
-    """What coordinates outside of a texture mean."""
+    """Names how coordinates outside of a texture are read."""
 
     REPEAT = 0
     CLAMP = 1
@@ -206,7 +206,7 @@ class MipFilter(Code):
 
 
 class Swizzle(Code):
-    """What a component of a sample is."""
+    """Names the source of a sample's component."""
 
     X = 0
     Y = 1
@@ -218,7 +218,7 @@ class Swizzle(Code):
 
 
 class QueryType(Code):
-    """What a query counts."""
+    """Names the quantity that a query counts."""
 
     OCCLUSION_COUNTER = 0
     OCCLUSION_PREDICATE = 1
@@ -244,7 +244,7 @@ class Direction(Code):
 
 
 class Bind(IntFlag):
-    """What a resource is for."""
+    """Names the uses of a resource."""
 
     DEPTH_STENCIL = 1 << 0
     RENDER_TARGET = 1 << 1

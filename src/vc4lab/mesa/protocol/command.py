@@ -1,4 +1,4 @@
-"""What a command of the virgl stream is, and those about state objects.
+"""Declares the base of the commands of the virgl stream, and those about state objects.
 
 A command is a word `number | object << 8 | length << 16` and `length` words. Those with `needs` are
 sent only to a server whose capabilities have it, which ours have not. Source: Mesa 22.3,

@@ -26,7 +26,7 @@ Reader = Callable[[tuple[Any, ...], int, Any, int], Any]
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """Where a field is, and which values it has."""
+    """A field's place in a payload, and the values that it may have."""
 
     at: int
     form: str
@@ -39,11 +39,11 @@ class Spec:
     below: int | None = None
     is_flag: bool = False
     item: Any = None
-    """What a field of form n repeats: a `Payload`, or u, i, f (words) or s (bytes)."""
+    """The item that a field of form n repeats: a `Payload`, or u, i, f (words) or s (bytes)."""
     hex: bool = False
     doc: str = ""
     ref: str = ""
-    """What the number stands for, where it names something that lies beside: "resource"."""
+    """The kind of thing that the number names, where it lies elsewhere: "resource"."""
 
     @property
     def item_words(self) -> int:
@@ -137,12 +137,12 @@ def rest(at: int, item: Any, *, below: int | None = None, doc: str = "") -> Any:
 
 
 def of_header(enum: type[IntEnum], *, doc: str = "") -> Any:
-    """What the header has in its bits 15:8."""
+    """Declare a field for the header's bits 15:8."""
     return _declared(Spec(-1, "h", enum=enum, doc=doc), 0)
 
 
 def reader(name: str, spec: Spec) -> Reader | None:
-    """What makes a field of a payload's values; None: its one value as it is."""
+    """Return the function that makes a field of a payload's values; None: its one value as it is."""
     if spec.form == "n":
         return _array_reader(spec)
     if spec.is_flag:

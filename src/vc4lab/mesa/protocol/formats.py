@@ -193,7 +193,7 @@ def layout_of(number: int) -> Layout | None:
 
 @cache
 def unorm_of(number: int) -> int:
-    """Of a format in sRGB the one whose colours are linear; others are their own."""
+    """Return the linear format of one in sRGB; others are their own."""
     known = Format._value2member_map_.get(number)
     name = known.name if known is not None else ""
     found: int = Format.__members__.get(name.replace("_SRGB", "_UNORM"), number)

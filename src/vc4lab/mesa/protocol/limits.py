@@ -13,7 +13,7 @@ RESOURCES = 1 << 16
 SIZE = 1 << 13
 """Width and height of a texture. A VideoCore IV has 2048; windows of a large screen have more."""
 SAMPLES = 4
-"""Of a pixel. Who asks for two gets four."""
+"""Samples of a pixel. A client that asks for two gets four."""
 OBJECTS = 1 << 16
 """Objects of a context."""
 CONTEXTS = 256

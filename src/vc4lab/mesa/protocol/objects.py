@@ -162,7 +162,7 @@ class DepthStencilAlphaState(StateObject, kind=ObjectKind.DSA):
 
 
 class StreamOutput(Payload):
-    """Where one output of a vertex shader is written (pipe_stream_output)."""
+    """The place that one output of a vertex shader is written to (pipe_stream_output)."""
 
     register_index: int = bits(0, 7, 0)
     start_component: int = bits(0, 9, 8)
@@ -189,7 +189,7 @@ class ShaderPart(StateObject, kind=ObjectKind.SHADER):
 
 
 class VertexElement(Payload):
-    """Where an attribute comes from (pipe_vertex_element)."""
+    """The source of an attribute (pipe_vertex_element)."""
 
     src_offset: int = word(0)
     instance_divisor: int = word(1)
@@ -249,7 +249,7 @@ class Surface(StateObject, kind=ObjectKind.SURFACE):
 
 
 class Query(StateObject, kind=ObjectKind.QUERY):
-    """What is counted, and where the result goes (pipe_query)."""
+    """The quantity that is counted, and the place for the result (pipe_query)."""
 
     type: QueryType = bits(1, 15, 0, enum=QueryType)
     index: int = bits(1, 31, 16)

@@ -1,4 +1,4 @@
-"""What messages and commands are made of: 32-bit words whose fields are declared once.
+"""Is the base of messages and commands: 32-bit words whose fields are declared once.
 
     class SetStencilRef(Command, number=13):
         front: int = bits(0, 7, 0)
@@ -66,12 +66,12 @@ class Payload:
     _names: ClassVar[tuple[str, ...] | None] = ()
     """The fields in order, if each is one value as it is."""
     _readers: ClassVar[tuple[tuple[str, int, int, Reader | None], ...]] = ()
-    """Of each field: its index among the values, its word, what makes it of them."""
+    """Each field's index among the values, its word, and the function that makes it of them."""
     _form: ClassVar[tuple[struct.Struct, int]] = struct.Struct(""), 0
     """The format of the fixed words, and its number of values."""
     _writers: ClassVar[tuple[tuple[str, int, int, int, Spec], ...] | None] = ()
-    """Of each field: its index among the values, its lowest bit (or -1), its items; None where
-    fields are written one by one."""
+    """Each field's index among the values, its lowest bit (or -1), its items; None where fields are
+    written one by one."""
 
     def __init_subclass__(cls, *, first: int = 0, lengths: tuple[int, ...] = (), **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -32,7 +32,7 @@ class SetFramebufferState(Command, number=5, name="SET_FRAMEBUFFER_STATE"):
 
 
 class VertexBuffer(Payload):
-    """Where attributes lie (pipe_vertex_buffer)."""
+    """The place of attributes in a resource (pipe_vertex_buffer)."""
 
     stride: int = word(0)
     offset: int = word(1)
@@ -54,7 +54,7 @@ class SetSamplerViews(Command, number=10, name="SET_SAMPLER_VIEWS"):
 
 
 class SetIndexBuffer(Command, number=11, name="SET_INDEX_BUFFER", lengths=(1, 3)):
-    """Where indices lie; one word, 0: nowhere."""
+    """Sets the place of indices; one word, 0: there are none."""
 
     resource: int = word(0)
     index_size: int = word(1, below=5, doc="bytes of an index")
@@ -86,7 +86,7 @@ class SetConstantBuffer(Command, number=12, name="SET_CONSTANT_BUFFER"):
 
 
 class SetStencilRef(Command, number=13, name="SET_STENCIL_REF"):
-    """What stencil values are compared with (pipe_stencil_ref)."""
+    """Sets the values that stencil values are compared with (pipe_stencil_ref)."""
 
     front: int = bits(0, 7, 0)
     back: int = bits(0, 15, 8)

@@ -13,7 +13,7 @@ from vc4lab.mesa.protocol.fields import WORD, Malformed
 
 
 class Wrong(NamedTuple):
-    """What is wrong at a place of a stream."""
+    """An error at a place of a stream."""
 
     code: str
     text: str

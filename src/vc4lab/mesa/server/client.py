@@ -56,7 +56,7 @@ def uses_glx(connection: socket.socket) -> bool:
 
 
 KEPT_BYTES = 1 << 12
-"""Of a resource that a context may still know some time after the client has given it up."""
+"""Bytes of a resource that a context may still know some time after the client has given it up."""
 _CHOOSING = frozenset((SetSubCtx, CreateSubCtx, DestroySubCtx))
 _IDLE = struct.pack("<III", 1, messages.ResourceBusyWait.number, 0)
 """The answer to a wait."""
@@ -200,8 +200,8 @@ class Client(Connection):
         self.wait_for(message.handle, message.flags)
 
     def wait_for(self, handle: int, flags: int) -> None:
-        """What the GPU does is not seen in a buffer that it only reads: transfers to it have copied
-        what they need when they are answered. So the work is done while the program goes on.
+        """Answer a wait; if the GPU only reads the buffer, before the work is done, of which the buffer
+        shows nothing: transfers to it have copied what they need when they are answered.
         """
         if self.resources.is_only_read(handle):
             self.waits_for_work |= bool(flags)
@@ -226,7 +226,7 @@ class Client(Connection):
             self._try(command)
 
     def _commands(self, data: bytes) -> None:
-        """What is known of a stream is walked over natively, the others are objects."""
+        """Walk over the known commands of a stream natively, and execute the others as objects."""
         words = np.frombuffer(data, np.uint8)
         address, start = words.ctypes.data, 0
         while start < len(data):

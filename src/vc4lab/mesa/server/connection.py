@@ -30,7 +30,7 @@ _DESCRIPTOR = struct.Struct("@i")
 
 
 class Outbox:
-    """What is sent, in order, as far as the socket takes it. The socket does not block."""
+    """Sends data in order, as far as the socket takes it. The socket does not block."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

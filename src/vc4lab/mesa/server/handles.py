@@ -26,13 +26,13 @@ FENCE = ResourceCreate2(
     *(0, Target.BUFFER, Format.R8_UNORM, Bind.CUSTOM, FENCE_BYTES, 1, 1, 0, 0, 0, FENCE_BYTES)
 )
 FENCE_WORDS = FENCE.encode()[WORD:]
-"""Of the message that asks for a fence, what comes after the handle."""
+"""The words after the handle in the message that asks for a fence."""
 _READ = Bind.VERTEX_BUFFER | Bind.INDEX_BUFFER | Bind.CONSTANT_BUFFER
 _HANDLE = struct.Struct("<I")
 
 
 class Handles:
-    """What a client has, by handle. Raises Refused for what it cannot have.
+    """A client's resources and fences, by handle. Raises Refused for what it cannot have.
 
     Attributes
     ----------

@@ -23,9 +23,9 @@ TMP = Path("/tmp")
 SOCKET = ".virgl_test"
 """Its name is compiled into Mesa."""
 ENVIRONMENT = {"LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": "virpipe", "MESA_SHADER_CACHE_DISABLE": "true"}
-"""What makes Mesa use the server. Its cache could hold what was compiled for other capabilities."""
+"""Makes Mesa use the server. Its cache could hold what was compiled for other capabilities."""
 REMOVED = ("MESA_LOADER_DRIVER_OVERRIDE", "LIBGL_DRIVERS_PATH")
-"""What would make it use another driver."""
+"""Variables that would make Mesa use another driver."""
 _DESCRIPTORS = 1 << 16
 GRACE = 2
 """Seconds."""
@@ -42,7 +42,7 @@ def environment_of(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def visible_paths(program: Sequence[str], environment: Mapping[str, str], here: Path) -> list[str]:
-    """What of the real /tmp the program must still see: where it is, itself, its files, X's."""
+    """Return the paths below the real /tmp that the program must see: its folder, itself, its files, X's."""
     found = [here, TMP / ".X11-unix"]
     if environment.get("XAUTHORITY"):
         found.append(Path(environment["XAUTHORITY"]))
@@ -65,7 +65,7 @@ class PrivateTmp:
 
     @property
     def socket(self) -> Path:
-        """Where the server listens."""
+        """The path of the socket on which the server listens."""
         return self.path / SOCKET
 
     def __enter__(self) -> Self:

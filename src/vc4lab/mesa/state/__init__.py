@@ -1,1 +1,1 @@
-"""What a client's context consists of: objects, bindings, the state of a draw."""
+"""Holds a client's context: objects, bindings, the state of a draw."""

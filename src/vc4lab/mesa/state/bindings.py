@@ -1,4 +1,4 @@
-"""What is bound in a context: the state of its next draw, as parts that commands change."""
+"""Holds a context's bindings: the state of its next draw, as parts that commands change."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _OF_STAGE = attrgetter("shader", "views", "samplers")
 
 
 class Bindings:
-    """What is bound. Raises Refused where there are not so many slots."""
+    """The bindings of a context. Raises Refused where there are not so many slots."""
 
     def __init__(self) -> None:
         self._parts: dict[str, Any] = {}
-        """What differs from the defaults of `PipeState`."""
+        """Members that differ from the defaults of `PipeState`."""
         self._stages = {stage: StageState() for stage in DRAWING_STAGES}
         self._state: PipeState | None = None
         self._key: tuple[Any, ...] | None = None
@@ -67,7 +67,7 @@ class Bindings:
         return self._parts.get("index_buffer")
 
     def bound_key(self) -> tuple[Any, ...]:
-        """What is bound but for constants and offsets of buffers, as ids of the objects."""
+        """Return the bindings but for constants and offsets of buffers, as ids of the objects."""
         if self._key is None:
             self._key = self._make_key()
         return self._key
@@ -134,7 +134,7 @@ class Bindings:
 
 
 def _identity(value: Any) -> Any:
-    """What a value is the same by: slots are filled into new tuples, with the same objects."""
+    """Return a key that tells values apart: slots are filled into new tuples, with the same objects."""
     return tuple(map(id, value)) if type(value) is tuple else id(value)
 
 

@@ -113,12 +113,12 @@ class Context(Bindings):
         self._texts = ShaderTexts()
         self._begun: dict[int, int] = {}
         self._given: Bounded[int, tuple[Command, Any]] = Bounded(MOST_GIVEN)
-        """What commands have set, by their ids."""
+        """Commands that set something, and what they have set, by their ids."""
         self.named: set[tuple[int, bool]] = set()
 
     @cached_property
     def walk(self) -> StreamWalk:
-        """What is known of the context's streams."""
+        """The known steps of the context's streams."""
         return StreamWalk(self)
 
     def execute(self, command: Command) -> None:

@@ -64,7 +64,7 @@ VertexBuffers = tuple[BoundVertices | None, ...]
 
 
 def offsets_of(buffers: VertexBuffers) -> tuple[int, ...]:
-    """Where vertex buffers begin in their resources; 0 where there is none."""
+    """Return the byte offsets of vertex buffers in their resources; 0 where there is none."""
     return tuple([0 if one is None else one.state.offset for one in buffers])
 
 
@@ -90,7 +90,7 @@ INDEX_SIZES = (1, 2, 4)
 
 
 class IndexBuffer(NamedTuple):
-    """Where indices lie, and how many bytes one has."""
+    """The place of indices, and bytes of one."""
 
     resource: Resource
     index_size: int
@@ -98,7 +98,7 @@ class IndexBuffer(NamedTuple):
 
 
 def index_offset_of(indices: IndexBuffer | None) -> int:
-    """Where an index buffer begins in its resource; 0 where there is none."""
+    """Return the byte offset of an index buffer in its resource; 0 where there is none."""
     return 0 if indices is None else indices.offset
 
 
@@ -110,13 +110,13 @@ def with_index_offset(indices: IndexBuffer | None, offset: int) -> IndexBuffer |
 
 
 def buffer_offsets(state: PipeState) -> tuple[int, ...]:
-    """Where vertex buffers begin in their resources, and after them the index buffer."""
+    """Return the byte offsets of vertex buffers in their resources, and after them the index buffer's."""
     return *offsets_of(state.vertex_buffers), index_offset_of(state.index_buffer)
 
 
 @dataclass(frozen=True)
 class Framebuffer:
-    """What is drawn to (pipe_framebuffer_state)."""
+    """The surfaces that are drawn to (pipe_framebuffer_state)."""
 
     cbufs: tuple[BoundSurface | None, ...] = ()
     zsbuf: BoundSurface | None = None
@@ -133,7 +133,7 @@ class Framebuffer:
 
 @dataclass(frozen=True)
 class StageState:
-    """What one stage has: shader, uniforms, textures and samplers by their slots."""
+    """The state of one stage: shader, uniforms, textures and samplers by their slots."""
 
     shader: Shader | None = None
     constants: tuple[bytes, ...] = ()

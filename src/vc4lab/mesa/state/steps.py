@@ -1,4 +1,4 @@
-"""What frames repeat of a context's settings: states by number, and the steps between them.
+"""Keeps what frames repeat of a context's settings: states by number, and the steps between them.
 
 `StreamWalk` has native code (`walk.py`) follow the steps that are known, and learns those that
 Python does in its place. What a step names must be the same when it is followed: when a handle of
@@ -33,7 +33,7 @@ FIRST_REST, LONGEST_REST = 1 << 13, 1 << 17
 
 
 class Walked(Protocol):
-    """What the walk needs of a context (`Context` has it)."""
+    """The members of a context that the walk needs (`Context` has them)."""
 
     screen: Screen
     number: int
@@ -78,7 +78,7 @@ class StreamWalk:
         self._states: list[PipeState] = []
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._settings: list[Settings] = []
-        """Of each state, what the context makes it of."""
+        """The context's settings for each state, by its number."""
         self._named: set[tuple[int, bool]] = set()
         """Handles that steps name, and whether as objects."""
         self._pool_next = self._learned = 0

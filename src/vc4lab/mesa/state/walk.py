@@ -45,7 +45,7 @@ SETTINGS: tuple[type[Command], ...] = (
     settings.BindShader,
     settings.LinkShader,
 )
-"""What only sets state, or nothing: the same words in the same state lead to the same one."""
+"""Commands that only set state, or nothing: equal words in the same state lead to the same one."""
 NOTHING: tuple[type[Command], ...] = (Nop, work.EndTransfers)
 OTHER, SETTING, SKIPPED, CONSTANTS, DRAW, BUFFERS, INDICES, CLEAR, CONTEXT = range(9)
 """Kinds of command for the walk."""
@@ -53,7 +53,7 @@ CLEAR_WORDS = work.Clear.fixed
 LONGEST = 64
 """Words of a step."""
 DRAW_WORDS = 12
-"""Of a draw that is not indirect."""
+"""Words of a draw that is not indirect."""
 CONSTANTS_HEAD = 2
 """Words of SET_CONSTANT_BUFFER before its values: stage and index."""
 BUFFER_WORDS, OFFSET_WORD = settings.VertexBuffer.fixed, settings.VertexBuffer.specs["offset"].at
@@ -124,7 +124,7 @@ class Walk(Struct):
     row_count = i32
     row_capacity = i32
     mask = i32
-    """Of numbers of steps."""
+    """Mask of the steps' numbers."""
     slot = i32
     """The free step where the walk ended at an unknown setting; -1: it did not end at one."""
     followed = i32

@@ -243,7 +243,7 @@ class HostResource(Resource):
 
 
 def mean_of(resource: Resource, number: int, box: Box) -> NDArray[np.uint8]:
-    """What `get` gives of several samples: as the tile buffer resolves them. Raises Refused."""
+    """Return several samples' value for `get`, as the tile buffer resolves them. Raises Refused."""
     first = resource.get_sample(0, number, box)
     if resource.layout.has_depth:
         return first

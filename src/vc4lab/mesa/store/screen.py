@@ -1,4 +1,4 @@
-"""What commands need from the layer below: the hardware, or a store in software."""
+"""Declares what commands need from the layer below: the hardware, or a store in software."""
 
 from __future__ import annotations
 
