@@ -1,4 +1,4 @@
-"""What is wrong with a capture: a code, the file, the line, a sentence."""
+"""Reports what is wrong with a capture: a code, the file, the line, a sentence."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class CaptureError(Exception):
         super().__init__(f"{code}: {place}: {text}" if place else f"{code}: {text}")
 
     def within(self, file: str) -> CaptureError:
-        """The same with the file's name, if it has none yet."""
+        """Return the error with the file's name, if it has none yet."""
         return CaptureError(self.code, self.text, self.file or file, self.line)

@@ -21,13 +21,13 @@ from vc4lab.files import read_file, size_text, why, written_whole
 
 SUFFIX = ".vc4cap"
 ARCHIVE_BYTES = 1 << 30
-"""Of a whole archive."""
+"""Bytes of a whole archive at most."""
 UNPACKED_BYTES = 1 << 31
-"""Of all members together."""
+"""Bytes of all members together at most."""
 MEMBER_BYTES = 1 << 28
 MEMBERS = 60_000
 DIRECTORY_BYTES = 16 << 20
-"""Of an archive's directory."""
+"""Bytes of an archive's directory at most."""
 NAME_LENGTH = 100
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
 _END = b"PK\5\6"
@@ -35,11 +35,11 @@ _END_BYTES = 22
 _LINK, _KINDS = 0o120000, 0o170000
 _ENCRYPTED = 1
 _DATE = (1980, 1, 1, 0, 0, 0)
-"""Of all members: equal captures are equal files."""
+"""Date of all members: equal captures are equal files."""
 
 
 class Files(Protocol):
-    """Where the files of a capture are.
+    """Holds the files of a capture: a folder or an archive.
 
     Attributes
     ----------
