@@ -66,7 +66,7 @@ def column_offset(x: Value, shape: UtileShape, tiling: Tiling) -> Value:
 
 
 def row_offset(y: Value, pitch: Value, shape: UtileShape, tiling: Tiling) -> RowAddress:
-    """What the row ``y`` contributes; ``pitch`` as in `tiling.pitch_bytes`."""
+    """Return the part of an offset that row ``y`` contributes; ``pitch`` as in `tiling.pitch_bytes`."""
     if tiling is Tiling.RASTER:
         return RowAddress(None, y * pitch)
     low = shape.height_log2
@@ -102,7 +102,7 @@ def column_table(shape: UtileShape) -> list[int]:
 
 
 def row_table(shape: UtileShape) -> list[int]:
-    """What rows add to that, by the low five bits of y, without the odd tile rows' part."""
+    """Offsets that rows add to that by the low five bits of y, without the odd tile rows' part."""
     low = shape.height_log2
     return [(y % shape.height) << shape.row_bytes_log2 | (y >> low & 7) << 8 for y in range(32)]
 
@@ -132,7 +132,7 @@ _ELEMENTS = {8: i8, 16: i16, 32: i32, 64: i64}
 
 
 class TileCopy(Struct):
-    """What is moved: a box of `width` x `height` texels at `x`, `y` of the image at `image`."""
+    """A box to be copied: `width` x `height` texels at `x`, `y` of the image at `image`."""
 
     image = ptr
     rows = ptr

@@ -1,4 +1,4 @@
-"""Where a texel lies in memory: the raster, T and linear-tile image layouts and the mip chain.
+"""Computes the address of a texel: the raster, T and linear-tile image layouts and the mip chain.
 
 The numpy form, for screenshots and replay; ``tile_kernels.py`` is the native one. The smallest unit
 of both tiled layouts is the *utile* (micro-tile): 64 bytes in raster order. Linear-tile (LT) puts
