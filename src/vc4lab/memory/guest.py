@@ -97,7 +97,7 @@ _U64 = struct.Struct("<Q")
 
 
 class Mappable(Protocol):
-    """What can take the place of a piece of guest memory: a `SharedFile`."""
+    """Can take the place of a piece of guest memory: a `SharedFile`."""
 
     address: int
 
@@ -279,7 +279,7 @@ class GuestMemory:
         self.write(start, part(start, end - start))
 
     def at_power_on(self, address: int, size: int) -> bytes:
-        """What a range held before anything was written; it must not wrap."""
+        """Return the bytes that a range held before anything was written; it must not wrap."""
         if self.noise is None:
             return bytes(size)
         first, last = (max(address, min(at, address + size)) for at in self.noise)

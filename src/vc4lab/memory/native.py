@@ -52,7 +52,7 @@ class Stream(Struct):
 
 @staged
 def append(stream: Stream, size: int) -> Value:
-    """Where the next record, of `size` bytes, is to be written."""
+    """Return the address to which the next record, of `size` bytes, is to be written."""
     used = stream.used
     fits = used + size <= stream.room
     place = stream.base + select(fits, used, stream.room)
