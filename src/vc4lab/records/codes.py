@@ -18,7 +18,7 @@ class PrimitiveMode(IntEnum):
 
     @property
     def list_primitive(self) -> "ListPrimitive":
-        """What such a draw is in compressed lists."""
+        """The kind of primitive that such a draw writes into compressed lists."""
         if self is PrimitiveMode.POINTS:
             return ListPrimitive.POINTS
         is_line = self <= PrimitiveMode.LINE_STRIP
@@ -48,7 +48,7 @@ class VgPrimitive(IntEnum):
 
     @property
     def list_primitive(self) -> "ListPrimitive":
-        """What such a draw is in compressed lists."""
+        """The kind of primitive that such a draw writes into compressed lists."""
         is_rht = self in (VgPrimitive.RHT, VgPrimitive.RHT_STRIP)
         return ListPrimitive.RHT if is_rht else ListPrimitive.TRIANGLES
 

@@ -266,7 +266,7 @@ STATES: tuple[type[State], ...] = tuple(kind for kind in RECORDS.values() if iss
 """The records of state."""
 
 STATE_FIELDS: dict[int, tuple[StateField, ...]] = {kind.id: kind.state_fields for kind in STATES}
-"""What each record of state sets."""
+"""The members of the render state that each record of state sets, by its id."""
 
 STATE_RECORD_BYTES: dict[int, int] = {kind.id: kind.size for kind in STATES}
 """Size of each record of state, id byte included."""

@@ -243,7 +243,7 @@ class TileRenderingMode(
 
 
 class ClearColours(Frame, id=114, size=14, title="Clear colours", legal="R", native="R"):
-    """What a cleared tile buffer holds; visible after the next store."""
+    """Sets the values of a cleared tile buffer; visible after the next store."""
 
     colour = Flags(31, 0, doc="R in the lowest byte")
     colour_high = Flags(63, 32, doc="the same again; upper half of a 64-bit colour")

@@ -1,4 +1,4 @@
-"""What a record's class says of the record: where it may stand, what it is for, what executes it.
+"""Is the base of a record's class, which declares where it may stand, its purpose, what executes it.
 
 The parser, printer, handlers, native readers and list hints take it from here or from `control.py`: a
 new record is one class in `declarations.py` or `states.py`, and the code that executes it. The
@@ -24,7 +24,7 @@ the tile lists that the binner writes and thread 1 reads."""
 
 
 class StateField(NamedTuple):
-    """Where a record holds a member of the render state: byte offset after the id, width."""
+    """The place of a member of the render state in a record: byte offset after the id, width in bytes."""
 
     name: str
     offset: int
@@ -74,7 +74,7 @@ class Payload(Layout):
 
 
 class Flow(Payload):
-    """Where the list goes on."""
+    """Says at which address the list goes on."""
 
 
 class Ignored(Payload, legal="BR", native="BR"):
@@ -86,7 +86,7 @@ class Semaphore(Payload, legal="BR"):
 
 
 class Frame(Payload):
-    """What a frame is made of: modes, tiles, loads and stores, flushes."""
+    """Structures a frame: modes, tiles, loads and stores, flushes."""
 
 
 class Primitives(Payload, legal="BR"):
@@ -105,7 +105,7 @@ class State(Payload, legal="BRT", native="BR"):
     """Sets members of the render state, and is copied into the tile lists that want it."""
 
     state_fields: ClassVar[tuple[StateField, ...]] = ()
-    """What the record sets."""
+    """The members of the render state that the record sets."""
     initial: ClassVar[Mapping[str, float]] = MappingProxyType({})
     """Members of the state that are not 0 before any record set them."""
 

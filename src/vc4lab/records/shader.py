@@ -20,7 +20,7 @@ MAX_ATTRIBUTES = 8
 GL_FIXED_SIZE = 36
 ATTRIBUTE_SIZE = 8
 PSE_WORDS, CLIP_HEADER_WORDS = 3, 4
-"""Of a shaded vertex: Ys:Xs, Zs, 1/Wc before point size and varyings; Xc, Yc, Zc, Wc before all."""
+"""Words of a shaded vertex: Ys:Xs, Zs, 1/Wc before point size and varyings; Xc, Yc, Zc, Wc before all."""
 EXTENDED_STRIDES = GL_FIXED_SIZE + MAX_ATTRIBUTES * ATTRIBUTE_SIZE
 """Byte offset of the extended strides, 4 bytes an array."""
 

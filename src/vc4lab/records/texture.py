@@ -55,7 +55,7 @@ BITS_PER_TEXEL = dict(
 
 
 class Wrap(IntEnum):
-    """What happens to a coordinate outside the image."""
+    """Names how a coordinate outside of the image is read."""
 
     REPEAT = 0
     CLAMP = 1
@@ -82,7 +82,7 @@ class MinFilter(IntEnum):
 
 
 class ParameterType(IntEnum):
-    """What P2 and P3 hold."""
+    """Names the contents of P2 and P3."""
 
     NONE = 0
     CUBE_STRIDE = 1
@@ -128,7 +128,7 @@ class Texture23(Layout):
 
 @dataclass(frozen=True)
 class TextureConfig:
-    """What the parameters of one request mean.
+    """The decoded parameters of one request.
 
     `type` is a TextureType, or a plain number when it is reserved. Sizes in pixels, addresses and
     strides in bytes. `child` is (x, y, width, height) or None.
