@@ -1,1 +1,1 @@
-"""What the display hardware (HVS) makes of planes: one picture, line by line."""
+"""Composes planes as the display hardware (HVS) does: one picture, line by line."""

@@ -1,4 +1,4 @@
-"""What the HVS does to the colours of a composed picture: a matrix, then gamma ramps.
+"""Changes the colours of a composed picture as the HVS does: a matrix, then gamma ramps.
 
 Source: Linux, drivers/gpu/drm/vc4/vc4_regs.h (SCALER_OLEDOFFS, SCALER_OLEDCOEF0 to 2, SCALER_GAMDATA)
 and vc4_kms.c. That the matrix comes before the ramps is the order of DRM's properties, which that
@@ -13,11 +13,11 @@ STEPS = 256
 STRAIGHT = bytes(range(STEPS))
 """A ramp that changes nothing."""
 Ramps = tuple[bytes, bytes, bytes]
-"""Of red, green and blue: what each of 256 numbers becomes."""
+"""The ramps of red, green and blue: each maps 256 numbers."""
 FACTOR_BITS = 9
 ONE = 1 << FACTOR_BITS
 SIGN, MAGNITUDE = ONE, ONE - 1
-"""Of a factor's 10 bits."""
+"""The sign bit and the magnitude of a factor's 10 bits."""
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is on the screen, width x height pixels: all that makes the picture, in any thread."""
+    """The screen's contents, width x height pixels: all that makes the picture, in any thread."""
 
     width: int
     height: int

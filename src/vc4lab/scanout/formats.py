@@ -26,7 +26,7 @@ Bits = tuple[int, int]
 
 @dataclass(frozen=True)
 class Format:
-    """Where the channels of a pixel (a little-endian number) are.
+    """The places of the channels in a pixel (a little-endian number).
 
     name: four letters, as DRM has them. bits: of a pixel. depth: as the ioctl GETFB gives it.
     """

@@ -14,7 +14,7 @@ TAPS = 4
 WEIGHT_BITS = 12
 ONE = 1 << WEIGHT_BITS
 SCALE_BITS = 21
-"""Of the hardware's scale fields, 16 of them after the point."""
+"""Bits of the hardware's scale fields, 16 of them after the point."""
 
 Numbers = numpy.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ class Span:
     source: int
     source_size: int
     pixels: int
-    """Of the frame buffer, along this axis."""
+    """Pixels of the frame buffer along this axis."""
     target: int
     target_size: int
     screen: int
@@ -52,12 +52,12 @@ class Axis:
     places: Numbers
     """Source pixels by (pixel, tap)."""
     weights: Numbers | None
-    """Of ONE in all, by (pixel, tap); None: there is one tap."""
+    """Weights in 1/ONE by (pixel, tap), ONE for each pixel in all; None: there is one tap."""
 
 
 @lru_cache(maxsize=32)
 def axis_of(span: Span, *, filtered: bool, wraps: bool) -> Axis:
-    """What the scaler does along an axis; `count` is 0 for a plane beyond the screen's edge.
+    """Return the scaler's work along an axis; `count` is 0 for a plane beyond the screen's edge.
 
     filtered: by the polyphase and area filters, else the nearest pixel. wraps: a factor too large
     for its field loses its upper bits.
@@ -118,7 +118,7 @@ def _areas(span: Span, size: int, steps: Numbers) -> tuple[Numbers, Numbers]:
 
 @lru_cache(maxsize=1)
 def _coefficients() -> Numbers:
-    """Of the four taps in each phase, from Mitchell and Netravali's piecewise cubic."""
+    """Return the four taps' weights in each phase, from Mitchell and Netravali's piecewise cubic."""
     rows = []
     for phase in range(1 << PHASE_BITS):
         at = Fraction(2 * phase + 1, 2 << PHASE_BITS)

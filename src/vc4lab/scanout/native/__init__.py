@@ -1,1 +1,1 @@
-"""What the display shows, composed by compiled code."""
+"""Composes the display's picture in compiled code."""

@@ -30,7 +30,7 @@ from vc4lab.simd import (
 )
 
 LOW_BITS = (16, 8, 0)
-"""Where red, green and blue are in a pixel."""
+"""Lowest bits of red, green and blue in a pixel."""
 
 
 class Colours(Struct):

@@ -33,7 +33,7 @@ class Layer(Struct):
     plain = i32
     """The pixels are what is wanted."""
     low = Array(i32, 4)
-    """Of red, green, blue, alpha: lowest bit, mask; factor, addend and shift that make 8 bits."""
+    """Lowest bits of red, green, blue, alpha; their mask; factor, addend and shift that make 8 bits."""
     mask = Array(i32, 4)
     factor = Array(i32, 4)
     plus = Array(i32, 4)
@@ -62,7 +62,7 @@ class Layer(Struct):
 
 @staged
 def line_of(layer: Layer, row: Value) -> Value:
-    """Where pixel `left` of a source line is, converted."""
+    """Return the address of pixel `left` of a source line, converted."""
     place = layer.frame + row.zext(i64) * layer.pitch
     if layer.tiled != 0:
         detile_line(layer, row)
