@@ -65,7 +65,7 @@ class BootFailed(Exception):  # noqa: N818 - said to the user as it is
 
 @dataclass(frozen=True)
 class LinuxPlan:
-    """What is to be booted.
+    """The choices of what is to be booted.
 
     Attributes
     ----------
@@ -129,12 +129,12 @@ class LinuxBoot:
 
     @property
     def extras(self) -> BootExtras:
-        """What the machine is started with besides the kernel. Raises ValueError."""
+        """The boot's parts besides the kernel. Raises ValueError."""
         return BootExtras(self.line, self.root, self.kernel.tree(self.plan.board))
 
     @property
     def options(self) -> MachineOptions:
-        """Of a machine into which the saved state is loaded."""
+        """The options of a machine into which the saved state is loaded."""
         extras = replace(self.extras, ramdisk=None)  # the state has what was made of it
         return MachineOptions(self.plan.board, extras=extras)
 
@@ -215,7 +215,7 @@ def clear_ramdisk(machine: Machine) -> None:
 
 
 def setup_command(board: str, architecture: str | None = None) -> str:
-    """What brings the kernel of a board."""
+    """Return the command that brings the kernel of a board."""
     command = "vc4lab linux --setup" + ("" if board == LinuxPlan.board else f" --board {board}")
     usual = architecture in (None, architecture_of(board))
     return command if usual else f"{command} --arch {architecture}"

@@ -92,7 +92,7 @@ class Dialogue:
 
 
 def lines_of(command: str) -> bytes:
-    """What is typed for a command. Raises ValueError for one that cannot be typed."""
+    """Return the bytes that are typed for a command. Raises ValueError for one that cannot be typed."""
     raw = command.encode("utf-8", "surrogateescape")
     if b"\0" in raw:
         raise ValueError("the command has a zero byte in it, which no shell takes")

@@ -35,7 +35,7 @@ _BESIDE_PATH = ("/usr/sbin", "/sbin")
 
 
 def full_image(brought: Brought) -> Path:
-    """Where the image of a suite and architecture is, or would be."""
+    """Return the path of the image of a suite and architecture, which need not exist."""
     return brought.folder / "full" / "debian.img"
 
 
@@ -118,7 +118,7 @@ def _change(command: list[str]) -> None:
 
 
 def owner_commands(tree: FullTree) -> Iterator[str]:
-    """What debugfs is to do, so that each file has the owner and mode of its package."""
+    """Yield commands for debugfs that give each file the owner and mode of its package."""
     root = str(tree.folder)
     for folder, directories, files in os.walk(root):
         for name in [*directories, *files]:

@@ -28,12 +28,12 @@ INFO = "var/lib/dpkg/info"
 SHADOW = 42
 """Debian's group of that name, in each system."""
 _SHELL_FILES = {"etc/profile": "profile", "root/.profile": "dot.profile", "root/.bashrc": "dot.bashrc"}
-"""What base-files' script copies, and from where."""
+"""Files that base-files' script copies, and their sources."""
 _PACKAGE = re.compile(r"^Package: (\S+)$", re.M)
 
 
 class Owner(NamedTuple):
-    """Of a file in the guest."""
+    """The owner and mode of a file in the guest."""
 
     user: int
     group: int
@@ -42,7 +42,7 @@ class Owner(NamedTuple):
 
 
 NEW_FILE, NEW_FOLDER = Owner(0, 0, 0o644), Owner(0, 0, 0o755)
-"""Of what no package has."""
+"""Owners of files and folders that no package has."""
 
 
 class FullTree:
@@ -206,5 +206,5 @@ def _plain(name: str, package: str) -> str:
 
 
 def _merged(path: str) -> str:
-    """Where a path is after /bin, /sbin and /lib have become links."""
+    """Return a path as it is once /bin, /sbin and /lib have become links."""
     return f"usr/{path}" if path.partition("/")[0] in MERGED and "/" in path else path

@@ -1,4 +1,4 @@
-"""What runs in the guest: the first program, and one that starts programs for the host.
+"""Holds the guest's programs: the first program, and one that starts programs for the host.
 
 The host sends lines on the serial line: one that begins with "+" is more of a command, "/" is a
 newline in it, "!" runs what has come. The guest answers in between with strings that terminals do
@@ -12,7 +12,7 @@ NO_SHELL = "vc4lab.shell=no"
 then, by a panic, since a shell would wait for ever."""
 
 START, END = "\033_vc4lab ", "\033\\"
-"""What stands around an answer: `ready`, or `exit` with a number."""
+"""The strings around an answer: `ready`, or `exit` with a number."""
 READY, EXIT = "ready", "exit"
 
 INIT = b"""#!/usr/bin/busybox sh

@@ -171,7 +171,7 @@ def _mode(memory: GuestMemory, start: int, end: int) -> TileRenderingMode | None
 
 
 def _pixels(memory: GuestMemory, mode: TileRenderingMode) -> numpy.ndarray[Any, Any] | None:
-    """What a frame has stored; None where it stores no colours, or in a form of its own."""
+    """Return the picture that a frame has stored; None without colours, or in a form of its own."""
     if not mode.address or not mode.width or not mode.height or mode.tiling > Tiling.LT:
         return None
     bits = 32 if mode.format == FrameFormat.RGBA8888 else 16

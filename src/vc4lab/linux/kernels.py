@@ -10,7 +10,7 @@ from typing import NamedTuple
 from vc4lab.drm.setup.places import ARM64, Brought
 
 PACKAGES = ("linux-image-arm64", "busybox-static")
-"""What Linux for arm64 needs besides the programs of `vc4lab drm`."""
+"""Packages that Linux for arm64 needs besides the programs of `vc4lab drm`."""
 PACKAGES_32 = {
     "armhf": ("linux-image-armmp", "busybox-static"),
     "armel": ("linux-image-rpi", "busybox-static"),
@@ -41,7 +41,7 @@ TARGETS = {
 
 
 def packages_of(architecture: str) -> tuple[str, ...]:
-    """What --setup brings for Linux."""
+    """Return the packages that --setup brings for Linux."""
     if architecture == ARM64:
         return PACKAGES
     return (*PACKAGES_32[architecture], *PROGRAM_PACKAGES)
@@ -114,7 +114,7 @@ UNTESTED = "cryptomgr.notests"
 
 
 def command_line(console: str, cores: int, append: str = "", memory: str = "") -> str:
-    """What the kernel gets; of what it is given twice, it takes the last.
+    """Return the kernel's command line; of what it is given twice, the kernel takes the last.
 
     A core that Linux does not know of is not started at all.
     """

@@ -1,4 +1,4 @@
-"""What a program or a kernel module needs: read from the ELF file, which need not be trusted.
+"""Finds what a program or kernel module needs: read from the ELF file, which need not be trusted.
 
 Sources: the ELF specification; Linux, scripts/mod/modpost.c for `.modinfo`.
 """
@@ -23,7 +23,7 @@ class BadObject(ValueError):  # noqa: N818 - said to the user as it is
 
 @dataclass(frozen=True)
 class Needed:
-    """What must be there for a program to start."""
+    """The files that a program needs to start."""
 
     libraries: tuple[str, ...]
     interpreter: str
@@ -32,7 +32,7 @@ class Needed:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the fields of a class of ELF files are: formats for `struct`, places, indices."""
+    """The places of fields in a class of ELF files: formats for `struct`, offsets in bytes, indices."""
 
     pointer: str
     program_headers: int
@@ -67,7 +67,7 @@ class _Segment:
 
 
 def needs_of(path: Path) -> Needed | None:
-    """What an ELF program or library names; None for other files. Raises BadObject, OSError."""
+    """Return the files that an ELF program or library names, else None. Raises BadObject, OSError."""
     with path.open("rb") as file:
         layout = _layout(file.read(6))
         if layout is None:
@@ -115,7 +115,7 @@ def _segments(data: mmap.mmap, path: Path, layout: _Layout) -> list[_Segment]:
 
 
 def _place(segments: list[_Segment], address: int) -> int | None:
-    """Where in the file an address of the program is."""
+    """Return the offset in the file of a program's address, or None."""
     for segment in segments:
         if segment.kind == LOAD and 0 <= address - segment.address < segment.size:
             return address - segment.address + segment.offset

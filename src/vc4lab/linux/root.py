@@ -32,9 +32,9 @@ CARD_MODULES = ("bcm2835", "sdhci-iproc", "crc32c_generic", "ext4", "vfat", "nls
 """Both card controllers, ext4 with its checksums, vfat with the tables of characters that Debian's
 wants. Loaded only for a card: the controllers look for one every second."""
 OPENED = ("libEGL_mesa.so.0", "libGLESv2.so.2", "libgbm.so.1", f"dri/{DRIVER}")
-"""What programs open without naming it, below the folder of libraries."""
+"""Libraries that programs open without naming them, below the folder of libraries."""
 OPENED_LATER = ("gbm/dri_gbm.so",)
-"""The same, of Mesa from 24.3 on."""
+"""Libraries of Mesa from 24.3 on that programs open without naming them."""
 FOLDERS = ("usr/share/glvnd", "usr/share/drirc.d", "usr/share/libdrm")
 """Files that Mesa reads."""
 DATA = {"glmark2-es2-drm": ("usr/share/glmark2",)}
@@ -64,7 +64,7 @@ class Tree:
                         self._libraries.setdefault(entry.name, f"{place}/{entry.name}")
 
     def library(self, name: str) -> str | None:
-        """Where a library is, by the name that programs know."""
+        """Return the path of a library by the name that programs know, or None."""
         return self._libraries.get(name)
 
     def resolve(self, path: str) -> list[str]:
@@ -136,7 +136,7 @@ def make_root(
 
 
 def driver_of(brought: Brought) -> Path:
-    """Where Mesa's driver is looked for."""
+    """Return the path at which Mesa's driver is looked for."""
     return brought.tree / brought.multiarch / OPENED[-1]
 
 

@@ -36,7 +36,7 @@ PLAN = LinuxPlan()
 LIMIT = 120.0
 STEP_SECONDS = 0.02
 LONGEST_SIDE, HIGHEST_RATE, HIGHEST_CLOCK = 2048, 240, 162_000_000
-"""Of a monitor's mode; vc4.ko shows no more pixels, and leaves modes out whose clock is higher."""
+"""Bounds of a monitor's mode in pixels, frames/s, Hz; vc4.ko leaves out or refuses what is beyond."""
 INTERRUPT = b"\x03"
 _OF_KERNEL = re.compile(r"\[ *\d+\.\d+\] ")
 """How lines of the kernel's log begin."""
@@ -348,7 +348,7 @@ class Linux:
 
 
 def _asked(modes: Sequence[int | str], rate: int) -> Modes:
-    """What `Linux.connect` was given."""
+    """Check the modes that `Linux.connect` was given. Raises TypeError."""
     match modes:
         case [str(text)]:
             return text

@@ -22,7 +22,7 @@ from typing import IO
 from vc4lab.files import PREFIX, Unusable
 
 HOME = PurePosixPath("/root")
-"""Where commands are run, and relative paths begin."""
+"""The folder in which commands are run, and relative paths begin."""
 DEVICE = "/dev/mmcblk0"
 SECTOR = 512
 LARGEST = 4 << 30
@@ -50,13 +50,13 @@ exit $code
 
 
 def put_command(folder: PurePosixPath) -> str:
-    """What unpacks the card in a folder of the guest's."""
+    """Return the command that unpacks the card in a folder of the guest's."""
     place = shlex.quote(str(folder))
     return f"{LOAD}mkdir -p {place} && tar -x -p -f {DEVICE} -C {place}{UNLOAD}"
 
 
 def get_command(path: PurePosixPath) -> str:
-    """What packs a file or folder of the guest's onto the card."""
+    """Return the command that packs a file or folder of the guest's onto the card."""
     folder, name = shlex.quote(str(path.parent)), shlex.quote(path.name)
     there = shlex.quote(str(path))
     return (
@@ -69,7 +69,7 @@ def get_command(path: PurePosixPath) -> str:
 
 
 def guest_path(path: str | PurePosixPath | None, name: str) -> PurePosixPath:
-    """Where in the guest a file of that name goes; "folder/" is the folder for it.
+    """Return the path in the guest for a file of that name; "folder/" is the folder for it.
 
     Raises ValueError.
     """
