@@ -7,11 +7,11 @@ from typing import NamedTuple
 Size = tuple[int, int]
 """Width and height in pixels."""
 PART_OF_DESKTOP = 4, 5
-"""Of the desktop's width and height that a window takes at most when it opens."""
+"""Part of the desktop's width and height that a window takes at most when it opens: 4 / 5."""
 
 
 class Place(NamedTuple):
-    """Where a picture is in a window: pixels of the window, and how many show one of it."""
+    """A picture's place in a window, in pixels of the window; scale: how many show one of the picture."""
 
     left: int
     top: int
@@ -25,7 +25,7 @@ class Place(NamedTuple):
 
 
 def first_size(picture: Size, desktop: Size) -> Size:
-    """Of the window for a picture: as many whole times its size as the desktop has room for."""
+    """Return a window's size: as many whole times the picture's as the desktop has room for."""
     part, whole = PART_OF_DESKTOP
     times = min(room * part // whole // length for room, length in zip(desktop, picture, strict=True))
     if times >= 1:

@@ -41,7 +41,7 @@ class FreshPictures:
         return framebuffer.image()
 
     def _how(self) -> tuple[object, ...]:
-        """What decides how the content looks."""
+        """Return a key of all settings that decide how the content looks."""
         framebuffer = self._framebuffer
         if framebuffer.composed is not None:
             return ("composed",)

@@ -20,10 +20,10 @@ NICE = 10
 
 
 class Source(Protocol):
-    """Where pictures come from; asked by the window's thread."""
+    """Makes pictures; asked by the window's thread."""
 
     def size(self) -> tuple[int, int] | None:
-        """Of the picture that is there; None without one."""
+        """Return width and height of the picture in pixels; None: there is none."""
 
     def draw(self, address: int, pitch: int) -> None:
         """Write the picture of that size: bytes blue, green, red and one of no meaning."""

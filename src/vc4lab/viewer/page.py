@@ -27,7 +27,7 @@ code { font-family: ui-monospace, monospace; font-size: .88em; }
 .wide { overflow-x: auto; }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""What the page may do: nothing but show itself."""
+"""The page's content security policy: it loads nothing, and has its styles inside."""
 
 
 def page(title: str, parts: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ TITLE = "vc4lab"
 LOOK_SECONDS = 1 / 30
 """Host time between two looks for keys."""
 STAY_SECONDS = 1 / 10
-"""The same when the program has ended; SDL's own waiting costs more than looking so seldom."""
+"""Host time between two looks when the program has ended; SDL's own waiting costs more."""
 REPEAT_AFTER, REPEAT_EVERY = 400, 40
 """Milliseconds after which a key that is held comes again, and again."""
 SPECIAL_KEYS = {
@@ -30,13 +30,13 @@ SPECIAL_KEYS = {
     "home": b"\x1b[H", "end": b"\x1b[F", "insert": b"\x1b[2~", "delete": b"\x1b[3~",
     "page up": b"\x1b[5~", "page down": b"\x1b[6~",
 }  # fmt: skip
-"""What a VT100 sends for the keys without a character."""
+"""Bytes that a VT100 sends for the keys without a character."""
 
 
 _UNSEEN = "offscreen", "dummy"
-"""What SDL takes when it reaches no display: a window there could not be closed."""
+"""SDL's drivers for a display that it cannot reach: a window there could not be closed."""
 _MASKS = 0xFF0000, 0xFF00, 0xFF, 0
-"""Of the colours in the pixels that `paint` takes."""
+"""Masks of the colours in the pixels that `paint` takes."""
 
 
 class NoWindow(Exception):  # noqa: N818 - said to the user as it is
@@ -88,7 +88,7 @@ class Window:
         if self._pygame.display.get_driver() in _UNSEEN and not os.environ.get("SDL_VIDEODRIVER"):
             raise NoWindow("the display cannot be reached; continuing without a window")
         self.error: type[Exception] = self._pygame.error
-        """What SDL raises when the display is gone."""
+        """The exception that SDL raises when the display is gone."""
         self._title = title
         self._repeats = repeats
         self._window: Any = None
@@ -137,7 +137,7 @@ class Window:
         self._picture = pygame.Surface(size, 0, 32, _MASKS)
 
     def _place(self) -> Place:
-        """Where the picture is in the window."""
+        """Return the picture's place in the window."""
         return place(self._picture.get_size(), self._window.size)
 
     def _present(self) -> None:
@@ -159,7 +159,7 @@ class Window:
         return self._window is not None and not self.closed
 
     def keys(self) -> bytes:
-        """What was typed since, as a serial terminal would send it; notices the closing."""
+        """Return the bytes typed since, as a serial terminal would send them; notices the closing."""
         now = time.monotonic()
         if not self.is_open or now < self._next_look:
             return b""
@@ -167,7 +167,7 @@ class Window:
         return b"".join(self._typed(event) for event in self.events())
 
     def events(self) -> Iterator[Any]:
-        """What came in since, places in the picture's pixels; the window's own business is done."""
+        """Yield the events since, places in the picture's pixels; the window's own are handled here."""
         pygame = self._pygame
         for event in pygame.event.get():
             if event.type == pygame.QUIT:
@@ -199,7 +199,7 @@ class Window:
             time.sleep(STAY_SECONDS)
 
     def _typed(self, event: Any) -> bytes:
-        """What an event means for the serial line."""
+        """Return the bytes that an event means for the serial line."""
         pygame = self._pygame
         if event.type != pygame.KEYDOWN:
             return b""
