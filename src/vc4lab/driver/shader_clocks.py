@@ -1,4 +1,4 @@
-"""What a shader takes on the chip: it is drawn in a picture of its own, which the model times.
+"""Times a shader on the chip: it is drawn in a picture of its own, which the model times.
 
     taken = clocks_of(parse(text), load_chip("videocore4"), "pi3")
     taken.uses["fragment"].clocks, taken.uses["fragment"].hot
@@ -50,11 +50,11 @@ from vc4lab.timing.graphics.result import ShaderUse
 
 SIZE, TEXELS = 256, 64
 SQUARES = {"VERT": 32, "FRAG": 4}
-"""Of the grid, in each direction."""
+"""Squares of the grid, in each direction."""
 TURNS = 4
 """Whole numbers among uniforms: mostly how often a loop turns."""
 IN_DRAW, IN_SHADER, IN_VERTICES = 2, 8, 16
-"""What a resource is bound for."""
+"""Gallium's bind flags: render target, sampler view, vertex buffer."""
 CLEAR_ALL = 7
 _SWIZZLED = "swizzle_r", "swizzle_g", "swizzle_b", "swizzle_a"
 _XYZW = Swizzle.X, Swizzle.Y, Swizzle.Z, Swizzle.W
@@ -62,7 +62,7 @@ NO_VARYINGS = ("POSITION", "FACE", "PCOORD", "PSIZE")
 
 
 class Taken(NamedTuple):
-    """What was timed.
+    """The timing of a shader.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ def clocks_of(
     depth: bool = True,
     choices: Choices = USUAL,
 ) -> Taken:
-    """What the programs of a draw with a shader took. Raises NotTimed."""
+    """Time the programs of a draw with a shader. Raises NotTimed."""
     found = Taken({}, ())
     for turn in range(4 if program.stage == "VERT" else 1):
         found = _timed(_Picture(program, turn, blend, depth, choices), chip, board)
@@ -313,7 +313,7 @@ def _text(lines: list[str], instructions: list[str]) -> str:
 
 
 def shares(use: ShaderUse) -> Mapping[int, tuple[float, int]]:
-    """Of each instruction of a program, by its index: clocks for a thread, and how often it was issued."""
+    """Return each instruction's clocks for a thread, and how often it was issued, by its index."""
     return {
         (one.address - use.code) // 8: (one.clocks / max(use.threads, 1), one.executed) for one in use.hot
     }

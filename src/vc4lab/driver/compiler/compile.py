@@ -54,7 +54,7 @@ RELAXED = 2
 
 @dataclass(frozen=True)
 class Choices:
-    """What listings and comparisons ask for; draws have the defaults.
+    """Choices for listings and comparisons; draws have the defaults.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ def _only(function: Function, outputs: set[tuple[int, int]]) -> Function:
 
 
 def _slots(whole: dict[int, int], part: dict[int, int]) -> tuple[AttributeSlot, ...]:
-    """Where each element lies for both programs."""
+    """Return each element's size and its offsets for both programs."""
     slots = []
     offsets = [0, 0]
     for element in sorted(whole):

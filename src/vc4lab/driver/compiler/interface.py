@@ -1,4 +1,4 @@
-"""What goes into the compiler besides a shader's text, and what comes out: keys, programs, uniforms.
+"""Declares the compiler's input besides a shader's text, and its output: keys, programs, uniforms.
 
 A VideoCore IV has no units that fetch vertex formats, that blend, or that test alpha: its shaders
 do that. A key has exactly the state that changes the program; what may change from draw to draw
@@ -20,11 +20,11 @@ RGBA = (Swizzle.X, Swizzle.Y, Swizzle.Z, Swizzle.W)
 
 
 ALL_SAMPLES = 15
-"""Of a pixel's four; with one, all bits stand for it."""
+"""The bits of a pixel's four samples; with one, all bits stand for it."""
 
 
 class Primitives(Enum):
-    """What is drawn, after strips and fans are taken apart."""
+    """Names the primitives that are drawn, after strips and fans are taken apart."""
 
     POINTS = "points"
     LINES = "lines"
@@ -71,7 +71,7 @@ class TextureKey:
 
 @dataclass(frozen=True)
 class ColorTarget:
-    """What becomes of a fragment's colour.
+    """The treatment of a fragment's colour on its way into the tile buffer.
 
     Attributes
     ----------
@@ -182,14 +182,14 @@ class VertexKey:
 
 
 class UniformKind(Enum):
-    """What a word of the uniform stream is. `index` and `value` are those of `Uniform`."""
+    """Names the meaning of a word of the uniform stream. `index` and `value` are those of `Uniform`."""
 
     LITERAL = "literal"
     """`value` itself."""
     CONSTANT = "constant"
     """Word `value` (4 * register + component) of the stage's constant buffer `index`, or 0."""
     CONSTANTS_ADDRESS = "constants address"
-    """Where constant buffer `index` lies in memory, plus `value` bytes."""
+    """The guest address of constant buffer `index`, plus `value` bytes."""
     CONSTANTS_LIMIT = "constants limit"
     """The largest byte offset from CONSTANTS_ADDRESS with the same `value` that is inside."""
     VIEWPORT_X_SCALE = "viewport x scale"
@@ -209,12 +209,12 @@ class UniformKind(Enum):
     """A float; of RECT textures, whose coordinates count texels."""
     TEXTURE_HEIGHT_RCP = "1 / texture height"
     TEXTURE_BORDER = "border colour"
-    """Of texture `index`'s sampler, in the texture unit's raw layout; hardware reference 6.6."""
+    """The border of texture `index`'s sampler, in the texture unit's raw layout; hardware reference 6.6."""
     TEXTURE_MIN_LEVEL = "lowest level"
-    """Of texture `index`'s sampler, a float: below the level of detail is not."""
+    """The lowest level of texture `index`'s sampler, a float: the level of detail is not below it."""
     TEXTURE_MAX_LEVEL = "highest level"
     TEXTURE_ADDRESS = "texture address"
-    """Where texture `index`, of several samples, begins in memory."""
+    """The guest address at which texture `index`, of several samples, begins."""
     TEXTURE_LIMIT = "texture limit"
     """The byte offset of its last word."""
     TEXTURE_ROW = "texture row"
@@ -234,7 +234,7 @@ class UniformKind(Enum):
     INSTANCE = "instance"
     """The number of the instance, from 0."""
     UNIFORMS_ADDRESS = "uniforms address"
-    """Where this stream begins in memory; programs with branches find their place again by it."""
+    """The guest address of this stream; programs with branches find their place again by it."""
 
 
 @dataclass(frozen=True)
@@ -327,7 +327,7 @@ NO_ELEMENT, VERTEX_NUMBER = -1, -2
 
 @dataclass(frozen=True)
 class AttributeSlot:
-    """Where the vertex memory holds a vertex element: an attribute array of the shader record.
+    """A vertex element's place in the vertex memory: an attribute array of the shader record.
 
     Attributes
     ----------

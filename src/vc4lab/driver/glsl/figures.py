@@ -1,4 +1,4 @@
-"""What a program has, in numbers: to compare it with another."""
+"""Measures a program in numbers: to compare it with another."""
 
 from __future__ import annotations
 

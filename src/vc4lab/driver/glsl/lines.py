@@ -48,7 +48,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(function: Function) -> Shape:
-    """What a function's values are made of."""
+    """Return the structure of a function's values: what each is made of."""
     needs: dict[Value, tuple[Value, ...]] = {}
     kinds: dict[Value, tuple[object, ...]] = {}
     order: list[Value] = []

@@ -32,7 +32,7 @@ _TYPES = {
 
 
 class Statement(NamedTuple):
-    """What is to be seen of a statement.
+    """A statement's expression to be shown, and its place.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def _functions(tokens: Sequence[Token]) -> list[_Function]:
 
 
 def _last_calls(tokens: Sequence[Token], functions: Sequence[_Function]) -> dict[_Function, int]:
-    """Where in the text of `main` each function is called last, also by way of others."""
+    """Return each function's last call as a place in the text of `main`, indirect calls included."""
     names = {tokens[one.name].text: one for one in functions}
     last: dict[_Function, int] = {}
     for one in reversed(functions):
@@ -239,7 +239,7 @@ class _Statements:
             self._add(tokens[first].line, target, target, start, end, braced=braced)
 
     def _targets(self, at: int, last: int) -> list[str]:
-        """What a statement assigns."""
+        """Return the variables that a statement assigns."""
         tokens = self._tokens
         if tokens[at].text in STEPS:
             return [self._between(at + 1, last - 1)]

@@ -33,7 +33,7 @@ PRECISIONS = ("lowp", "mediump", "highp")
 
 
 class Kind(Enum):
-    """Of a token."""
+    """Names the kind of a token."""
 
     DIRECTIVE = "directive"
     NAME = "name"

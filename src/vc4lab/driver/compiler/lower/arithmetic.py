@@ -1,4 +1,4 @@
-"""What operations on floats and integers become, and derivatives."""
+"""Lowers operations on floats and integers, and derivatives."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from vc4lab.qpu.machine.builder import ALL, HALF, MINUS_ONE, ONE, TWO, ZERO, rea
 from vc4lab.qpu.machine.code import ELEMENT, Const, Op, Operand, Reg, Wants
 
 SINE = (6.2831855, -41.341679, 81.602232, -76.57502, 39.71109)
-"""Of t, t^3, ... t^9 for sin(2 pi t), |t| <= 1/4: relative errors below 6e-9 (least squares with
-weights that made the largest errors equal)."""
+"""Factors of t, t^3, ... t^9 for sin(2 pi t), |t| <= 1/4: relative errors below 6e-9 (least squares
+with weights that made the largest errors equal)."""
 
 
 class Floats(Values):

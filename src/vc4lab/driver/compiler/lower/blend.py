@@ -24,7 +24,7 @@ BYTES = (Pack.B8A, Pack.B8B, Pack.B8C, Pack.B8D)
 
 
 class Pixel(Protocol):
-    """What a colour is made with: the fragment program."""
+    """The members of a fragment program with which a colour is made."""
 
     code: Builder
     reads_color: bool
@@ -75,7 +75,7 @@ class _Colour:
         return self._destination is not None
 
     def next_sample(self) -> None:
-        """What follows is for the next sample: nothing that comes of the one before counts."""
+        """Begin the next sample: drop all values that depend on the one before."""
         self._destination = None
         self._factors = {factor: made for factor, made in self._factors.items() if "DST" not in factor.name}
         self._factors.pop(BlendFactor.SRC_ALPHA_SATURATE, None)
@@ -165,7 +165,7 @@ class _Colour:
     # ---------------------------------------------------------------- the tile buffer
 
     def _read(self) -> Reg:
-        """What the pixel has; an x byte as all ones."""
+        """Return the word of the pixel in the tile buffer, an x byte as all ones; load it at first use."""
         if self._destination is None:
             load = Op("load colour")
             load.signal = Signal.LOAD_COLOUR

@@ -33,7 +33,7 @@ from vc4lab.qpu.machine.code import (
 )
 
 W_PLACE, Z_PLACE = 15, 32 + 15
-"""Where a pixel's W and Z are at the beginning: rA15 and rB15."""
+"""Registers that hold a pixel's W and Z at the beginning: rA15 and rB15."""
 FLAT = "CONSTANT"
 """The interpolation of what all pixels of a primitive have from its provoking vertex."""
 FIRST_TLB = 2

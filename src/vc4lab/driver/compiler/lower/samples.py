@@ -18,7 +18,7 @@ EXPLICIT_LEVEL = 1
 """BSLOD: B is the level itself."""
 DEPTH = real(1.0 / (2.0**24 - 1))
 SHORTEST = real(2.0**-20)
-"""Of a way, squared, in texels."""
+"""The least length of a derivative, squared, in texels."""
 NUMBER = {"1D": 1, "2D": 2, "RECT": 2, "3D": 3, "CUBE": 3}
 """Coordinates of each texture, the value of a shadow comparison not among them."""
 SHADOW: dict[Compare, tuple[str, bool, Condition]] = {
@@ -144,7 +144,7 @@ class Samples(Arithmetic):
         return self._result(request)
 
     def _writer(self, operand: Operand) -> Op | None:
-        """What makes a coordinate, if it can write it to the unit itself: it reads no uniform."""
+        """Return the operation that can write a coordinate to the unit itself, if there is one."""
         maker = self.code.may_change(operand)
         if maker is None or operand in self._shared or operand in self._several:
             return None
@@ -242,7 +242,7 @@ class Samples(Arithmetic):
         return found
 
     def plain_byte(self, value: Value) -> tuple[Reg, int] | None:
-        """Of a component that nothing else reads: the unit's word and the unpack that gives it."""
+        """Return the unit's word and the unpack that give a component which nothing else reads."""
         if value.op != "component" or self._uses.get(value) != 1 or value in self._operands:
             return None
         (sample,) = value.args

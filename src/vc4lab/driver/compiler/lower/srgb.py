@@ -22,7 +22,7 @@ from vc4lab.qpu.machine.code import Const, Op, Operand, Reg
 
 
 def to_linear(code: Builder, x: Reg) -> Reg:
-    """Of a stored colour, 0 to 1."""
+    """Return the linear value of a stored colour, both from 0 to 1."""
     scaled = code.make("fadd", x, real(srgb.OFFSET))
     base = code.make("fmul", scaled, real(1 / (1 + srgb.OFFSET)))
     power = code.make("fmul", code.special("log", base), real(srgb.EXPONENT))
@@ -33,7 +33,7 @@ def to_linear(code: Builder, x: Reg) -> Reg:
 
 
 def to_stored(code: Builder, x: Operand) -> Operand:
-    """Of a linear colour, 0 to 1."""
+    """Return the stored value of a linear colour, both from 0 to 1."""
     if isinstance(x, Const):
         return real(float(srgb.stored(as_float(x))))
     x = code.as_reg(x)
@@ -58,7 +58,7 @@ UNPACKS = (Unpack.B8A, Unpack.B8B, Unpack.B8C, Unpack.B8D)
 
 
 class LinearPixel(Protocol):
-    """What a colour is made with: the fragment program."""
+    """The members of a fragment program with which a colour is made."""
 
     code: Builder
 
@@ -75,7 +75,7 @@ class LinearColour:
         self._destinations: dict[int, Operand] = {}
 
     def next_sample(self) -> None:
-        """What follows is for the next sample."""
+        """Begin the next sample: drop what the one before had."""
         self._destinations = {}
 
     def parts(self) -> list[Operand]:
@@ -108,7 +108,7 @@ class LinearColour:
         return self._sources[component]
 
     def _destination(self, component: int) -> Operand:
-        """What the pixel has; alpha that the buffer has not is 1."""
+        """Return a component that the pixel has; alpha that the buffer has not is 1."""
         place = self._target.order.find("rgba"[component])
         if place < 0:
             return ONE

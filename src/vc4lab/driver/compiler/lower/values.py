@@ -1,4 +1,4 @@
-"""What each value of a flat shader becomes, and how often it is read, and where.
+"""Maps each value of a flat shader to its operand, and knows how often it is read, and by whom.
 
 Values are lowered when something asks for them, so that what nothing asks for is not. Those that
 other blocks read are asked for at the end of their block.
@@ -26,12 +26,12 @@ class Uses:
         self.crossing: dict[Block, list[Value]] = {}
         """The values of each block that other blocks read."""
         self.outputs: dict[tuple[int, int], Value] = {}
-        """What each component of an output gets."""
+        """The value of each component of an output."""
         self.discarded: Value | None = None
         """Whether a pixel is left out."""
         self.output_lines: dict[tuple[int, int], int] = {}
         self.discard_line = 0
-        """Where the text says so: for listings."""
+        """The line of the text that discards, for listings."""
         self._made: dict[Value, Block] = {}
         self._elsewhere: dict[Value, None] = {}
         last: Block | None = None
@@ -285,7 +285,7 @@ class Values:
             waiting.pop()
 
     def _needed(self, value: Value) -> list[Value]:
-        """What must be lowered before: operands, or those of signs and bytes that are folded in."""
+        """Return the values to lower before: operands, or those of signs and bytes that are folded in."""
         if value.op in ("select", "b2f"):
             return [*self._tested(value.args[0]), *value.args[1:]]
         if value.op not in ("fadd", "fmul", "fmin", "fmax"):
@@ -301,7 +301,7 @@ class Values:
         return found
 
     def _tested(self, condition: Value) -> Sequence[Value]:
-        """What flags are set from: a condition that nothing else reads needs no word."""
+        """Return the values that set the flags: a condition that nothing else reads needs no word."""
         if self.has_words:
             return (condition,)
         while condition.op == "not" and condition not in self._operands:

@@ -153,8 +153,8 @@ class Vertex(Samples):
             last = read
 
     def _setup(self, word: int, file: str) -> Op:
-        """Of the reading ("a") or writing ("b") side. A word that is part of the program: who
-        compiles it for a host knows each row then."""
+        """Set up the VPM's reading ("a") or writing ("b") side, by a word in the program: code compiled
+        for a host then knows each row."""
         op = Op("set up vpm", AddOp.OR)
         op.loads = word
         op.target, op.target_file = int(Write.VPM_SETUP), file

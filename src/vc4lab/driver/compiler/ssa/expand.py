@@ -1,4 +1,4 @@
-"""What each TGSI instruction that computes something becomes: scalar operations, by component."""
+"""Expands each TGSI instruction that computes something to scalar operations, by component."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ COORDINATES = {
     **{Texture.CUBE: "xyz", Texture.SHADOW1D: "xz", Texture.SHADOW2D: "xyz"},
     **{Texture.SHADOWRECT: "xyz", Texture.SHADOWCUBE: "xyzw", Texture.T2D_MSAA: "xyw"},
 }
-"""What of the first operand is read, the value of a shadow comparison included."""
+"""Components of the first operand that are read, the value of a shadow comparison included."""
 
 
 class Maker(Protocol):
-    """What makes values: the translation of a program."""
+    """Makes values: the translation of a program does."""
 
     def make(self, op: str, *args: Value, attributes: tuple[object, ...] = ()) -> Value:
         """A new value."""

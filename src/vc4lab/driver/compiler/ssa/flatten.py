@@ -273,7 +273,7 @@ class _Flattening:
     # -- arrays ------------------------------------------------------------------------------------
 
     def _load(self, value: Value, index: Value) -> Value:
-        """What an index names; 0 outside of the array."""
+        """Return the element that an index names; 0 outside of the array."""
         name, first, component = value.attributes
         size = self._old.arrays[name]
         zero = self._constant(0)

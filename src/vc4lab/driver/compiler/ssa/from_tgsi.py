@@ -33,9 +33,9 @@ class OpenIf:
     node: If
     outer: list[Node]
     old: dict[Variable, Value | None] = field(default_factory=dict)
-    """What the variables were that the way at hand has written."""
+    """Values that the variables had before the branch at hand wrote them."""
     then: dict[Variable, Value] | None = None
-    """What the first way made of its variables; None: it jumped away, or is at hand."""
+    """Values of the first branch's variables; None: it jumped away, or is at hand."""
     then_jumped: bool = False
 
 
@@ -103,7 +103,7 @@ class _Translation:
         return self._function
 
     def _ends_here(self, instruction: Instruction) -> bool:
-        """Of what nothing comes to: whether it ends the block in which that is so."""
+        """Report whether an unreachable instruction ends the block that is unreachable."""
         operation = instruction.operation
         if operation.closes and not self._dead_blocks:
             return True
@@ -131,7 +131,7 @@ class _Translation:
         return value
 
     def source(self, source: Source, component: int, kind: Kind) -> Value:
-        """What an instruction reads as its component, with its sign."""
+        """Return the value that an instruction reads as its component, with its sign."""
         letter = COMPONENTS.index(source.swizzle[component])
         value = self._read(source.register, letter)
         is_integer = kind in (Kind.INT, Kind.UINT)
@@ -307,7 +307,7 @@ class _Translation:
         self._is_dead = top.then_jumped and jumped
 
     def _way_of(self, top: OpenIf) -> dict[Variable, Value]:
-        """What a way has made; the variables are again as before it."""
+        """Return the values that a branch has made; the variables are again as before it."""
         made = {variable: self._values[variable] for variable in top.old}
         for variable, old in top.old.items():
             if old is None:
@@ -396,7 +396,7 @@ class _Translation:
     _end = _nop
 
     def _outputs(self) -> None:
-        """What the outputs are at the end."""
+        """Make the values of the outputs at the end."""
         for declared in self._program.declarations:
             if declared.file is File.OUT:
                 for number in range(declared.first, declared.last + 1):

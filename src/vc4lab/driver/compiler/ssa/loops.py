@@ -16,9 +16,9 @@ from vc4lab.v3d.tmu.requests import MAX_REQUESTS
 
 MOST_TURNS = 32
 MOST_VALUES = 512
-"""Of all turns of a loop together, after what is known has gone."""
+"""Values of all turns of a loop together, once known ones have been removed."""
 REQUESTS = ("sample", "uniform_at")
-"""Of the texture unit; a program may have `MAX_REQUESTS` of them, with all of its turns."""
+"""Requests to the texture unit; a program may have `MAX_REQUESTS` of them, with all of its turns."""
 
 
 def unroll(function: Function) -> Function:
@@ -57,7 +57,7 @@ class _Unroller:
         return self._constants[word]
 
     def of(self, value: Value) -> Value:
-        """What a value is now."""
+        """Return the value that takes a value's place now."""
         while value in self._new:
             value = self._new[value]
         return value
@@ -114,7 +114,7 @@ class _Turns:
         self._unroller = unroller
         self._loop = loop
         self._now: dict[Value, Value] = {}
-        """What the loop's values are in this turn."""
+        """Values in this turn, by those of the loop."""
         self._loops: dict[Loop, Loop] = {}
         """Loops inside, and their copies."""
         self._count = 0
@@ -215,7 +215,7 @@ class _Turns:
 
 
 _STAYS = frozenset(("constant", "uniform", "load", "store", "output", "discard_if"))
-"""What costs nothing, or has an effect."""
+"""Operations that cost nothing, or have an effect."""
 
 
 def hoist(function: Function) -> Function:

@@ -22,9 +22,9 @@ ONE, MINUS_ZERO, ALL = 0x3F800000, 0x80000000, 0xFFFFFFFF
 APPROXIMATE = frozenset(
     ("fdiv", "frcp", "frsq", "fsqrt", "fexp2", "flog2", "fpow", "fsin", "fcos", "ddx", "ddy")
 )
-"""What the hardware approximates: of these, no constants are made here."""
+"""Operations that the hardware approximates: of these, no constants are made here."""
 MOST_REGISTERS = 1 << 12
-"""Of a constant buffer that is read by known places."""
+"""Registers of a constant buffer that a known index may name."""
 Constant = Callable[[int], Value]
 """Makes the value of a word."""
 
@@ -61,7 +61,7 @@ Rule = Callable[[tuple[Value, ...], list[int | None], Constant], Value | None]
 
 
 def _neutral(word: int) -> Rule:
-    """Of two operands that may change places, one that leaves the other as it is."""
+    """Return the rule for a word that leaves the other of two exchangeable operands as it is."""
 
     def rule(args: tuple[Value, ...], known: list[int | None], _new: Constant) -> Value | None:
         if known[1] == word:
@@ -103,7 +103,7 @@ def _by(word: int) -> Rule:
 
 
 def _same(word: int) -> Rule:
-    """What two equal operands give."""
+    """Return the rule that two equal operands give the word."""
     return lambda args, _known, new: new(word) if args[0] is args[1] else None
 
 
@@ -137,7 +137,7 @@ _RULES: dict[str, Rule] = {
 
 ROUNDS = 20
 _UNIQUE = frozenset(("load", "store", "output", "discard_if"))
-"""What memory or an effect makes different each time."""
+"""Operations that memory or an effect makes different each time."""
 
 
 def optimise(function: Function) -> Function:
@@ -172,7 +172,7 @@ def jumps_of(function: Function) -> dict[tuple[Loop, str], list[Jump]]:
 
 
 class _Scope:
-    """What is known in a body and around it: values by what they compute, and those seen."""
+    """The known values in a body and around it: by what they compute, and those seen."""
 
     __slots__ = ("_outer", "_values", "seen")
 
@@ -235,7 +235,7 @@ class _Simplifier:
         return self._constants[word]
 
     def _of(self, value: Value) -> Value:
-        """What a value is now."""
+        """Return the value that takes a value's place now."""
         while value in self._new:
             value = self._new[value]
         return value

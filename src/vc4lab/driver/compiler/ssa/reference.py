@@ -27,7 +27,7 @@ class Endless(Exception):  # noqa: N818 - a fact about the shader
 
 @dataclass
 class Inputs:
-    """What a shader reads. What is absent is 0.
+    """The words that a shader reads. An absent one is 0.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Inputs:
 
 @dataclass
 class Outputs:
-    """What a shader wrote, by register and component, and the lanes that it discarded."""
+    """The words that a shader wrote, by register and component, and the lanes that it discarded."""
 
     outputs: dict[tuple[int, int], Words]
     discarded: Mask

@@ -1,4 +1,4 @@
-"""What a shader in SSA form consists of: values, blocks of them, conditions and loops.
+"""Declares the parts of a shader in SSA form: values, blocks of them, conditions and loops.
 
 A value is one word per lane, made once. Control flow is a tree, as the shading language has it.
 Where ways meet, values have new names: `If` and `Loop` have *parameters*, and each way that comes

@@ -1,4 +1,4 @@
-"""What a program must keep besides its form: declared registers, written files, nested blocks."""
+"""Checks a program beyond its form: declared registers, written files, nested blocks."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Shape(Enum):
 
 
 class Kind(Enum):
-    """What the words of sources and results are."""
+    """Names the type of the words of sources and results."""
 
     FLOAT = "float"
     INT = "int"

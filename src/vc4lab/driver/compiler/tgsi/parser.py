@@ -176,7 +176,7 @@ class _Parser:
         return Declaration(file, first, last, mask, outer, line=self.line, **more)  # type: ignore[arg-type]
 
     def _attributes(self, file: File, at: int) -> dict[str, object]:
-        """What follows a declaration's register, after commas."""
+        """Parse the attributes that follow a declaration's register, after commas."""
         more: dict[str, object] = {}
         while at < len(self.text):
             if self.text[at] != ",":

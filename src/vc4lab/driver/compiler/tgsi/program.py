@@ -12,7 +12,7 @@ COMPONENTS = "xyzw"
 
 
 class File(Enum):
-    """Where registers are."""
+    """Names a file of registers."""
 
     IN = "IN"
     OUT = "OUT"
@@ -26,11 +26,11 @@ class File(Enum):
 
 
 WRITTEN = (File.OUT, File.TEMP, File.ADDR)
-"""What instructions write."""
+"""Files of registers that instructions write."""
 
 
 class Texture(Enum):
-    """What a sampler samples."""
+    """Names the texture target of a sampler."""
 
     T1D = "1D"
     T2D = "2D"
@@ -83,7 +83,7 @@ class Register:
 
 @dataclass(frozen=True)
 class Source:
-    """What an instruction reads: four components of a register, in an order of its own."""
+    """An operand that an instruction reads: four components of a register, in an order of its own."""
 
     register: Register
     swizzle: str = COMPONENTS
@@ -100,7 +100,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Target:
-    """What an instruction writes: some components of a register."""
+    """The components of a register that an instruction writes."""
 
     register: Register
     mask: str = COMPONENTS
@@ -122,7 +122,7 @@ class Property:
 
 @dataclass(frozen=True)
 class Semantic:
-    """What an input or output is for: `GENERIC[2]`, `POSITION`."""
+    """The purpose of an input or output: `GENERIC[2]`, `POSITION`."""
 
     name: str
     index: int = 0
