@@ -9,11 +9,11 @@ class CaptureError(Exception):
     Attributes
     ----------
     code
-        Of the catalogue of messages: CAP-…
+        Code in the catalogue of messages: CAP-…
     text
         The sentence.
     file, line
-        Where in the capture; "" and 0 if it is about the whole.
+        The place in the capture; "" and 0 if it is about the whole.
     """
 
     def __init__(self, code: str, text: str, file: str = "", line: int = 0) -> None:

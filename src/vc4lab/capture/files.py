@@ -39,7 +39,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 class Files(Protocol):
-    """Holds the files of a capture: a folder or an archive.
+    """Reads the files of a capture: a folder or an archive.
 
     Attributes
     ----------

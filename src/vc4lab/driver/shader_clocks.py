@@ -69,7 +69,7 @@ class Taken(NamedTuple):
     uses
         By "fragment", "vertex" and "coordinate"; `hot` has all instructions of a program.
     varyings
-        What the vertex program gives, in the order in which it does.
+        The varyings that the vertex program writes, in its order.
     """
 
     uses: dict[str, ShaderUse]

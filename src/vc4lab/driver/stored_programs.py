@@ -48,7 +48,7 @@ class StoredProgram:
     key
         The state that is part of it, as `plain` makes it of the compiler's key.
     made
-        What the compiler gave.
+        The compiler's result.
     edited
         The file in which it was edited; "": it was not.
     is_used

@@ -102,7 +102,7 @@ def column_table(shape: UtileShape) -> list[int]:
 
 
 def row_table(shape: UtileShape) -> list[int]:
-    """Offsets that rows add to that by the low five bits of y, without the odd tile rows' part."""
+    """Return what rows add to that, by the low five bits of y, without the odd tile rows' part."""
     low = shape.height_log2
     return [(y % shape.height) << shape.row_bytes_log2 | (y >> low & 7) << 8 for y in range(32)]
 

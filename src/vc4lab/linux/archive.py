@@ -32,7 +32,7 @@ class Archive:
     Parameters
     ----------
     file
-        Where it is written.
+        The file that it is written to.
     """
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -47,11 +47,11 @@ class Job:
     number
         Counted from 0, since the jobs are watched.
     binning, rendering
-        Where its lists begin and end, bus addresses; `binning` is None for a job without one.
+        Begin and end of its lists, bus addresses; `binning` is None for a job without one.
     address
-        Where its colours are, a bus address; 0 where it stores none.
+        Bus address of its colours; 0: it stores none.
     width, height
-        Of its frame, in pixels.
+        Size of its frame, in pixels.
     failed
         Whether the rendering list ended with an error.
     seconds

@@ -36,7 +36,7 @@ PLAN = LinuxPlan()
 LIMIT = 120.0
 STEP_SECONDS = 0.02
 LONGEST_SIDE, HIGHEST_RATE, HIGHEST_CLOCK = 2048, 240, 162_000_000
-"""Bounds of a monitor's mode in pixels, frames/s, Hz; vc4.ko leaves out or refuses what is beyond."""
+"""Bounds of a monitor's mode: pixels, pictures a second, pixels a second; vc4.ko shows none beyond."""
 INTERRUPT = b"\x03"
 _OF_KERNEL = re.compile(r"\[ *\d+\.\d+\] ")
 """How lines of the kernel's log begin."""
@@ -90,7 +90,7 @@ class Finished:
     code
         Its exit code; None: it goes on, the pictures that were waited for have come.
     output
-        What it printed, standard error too.
+        Its output, standard error too.
     """
 
     code: int | None

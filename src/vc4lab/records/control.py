@@ -79,7 +79,7 @@ class Record:
     Attributes
     ----------
     address, size
-        Where it lies, and its bytes in a straight line (a compressed list up to its end or to its
+        Its address, and its bytes in a straight line (a compressed list up to its end or to its
         first branch).
     payload
         Its fields; None for an illegal record.

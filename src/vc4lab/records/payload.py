@@ -1,4 +1,4 @@
-"""Is the base of a record's class, which declares where it may stand, its purpose, what executes it.
+"""Declares, by a record's class, where the record may stand, its purpose, and what executes it.
 
 The parser, printer, handlers, native readers and list hints take it from here or from `control.py`: a
 new record is one class in `declarations.py` or `states.py`, and the code that executes it. The

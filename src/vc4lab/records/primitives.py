@@ -88,7 +88,7 @@ class DecodedList:
     first_size
         Bytes in a straight line: to the end code or through the first branch.
     problem
-        What is wrong with the list, None if it ended well.
+        The error in the list, None if it ended well.
     branches
         Target addresses of the branches taken.
     ends

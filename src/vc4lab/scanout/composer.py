@@ -42,21 +42,21 @@ class Plane:
     address, pitch
         Guest address of the frame buffer, and bytes from line to line (T-tiled: a line's tiles).
     width, height
-        Of the frame buffer, in pixels.
+        Size of the frame buffer, in pixels.
     tiled
         Whether it is T-tiled.
     source
         x, y, width, height in the frame buffer, 16.16 fixed point.
     target
-        The same on the screen, in pixels; it may reach beyond the edges.
+        x, y, width, height on the screen, in pixels; it may reach beyond the edges.
     alpha
-        Of the whole plane, 0 to 255.
+        Alpha of the whole plane, 0 to 255.
     blend
         One of BLEND_NONE, BLEND_PREMULTIPLIED and BLEND_COVERAGE.
     mirrored
         Left to right, top to bottom.
     yuv
-        Where its samples are, instead of `address`, `pitch` and `tiled`, if it has no pixels.
+        The places of its samples, instead of `address`, `pitch` and `tiled`, if it has no pixels.
     """
 
     address: int

@@ -52,7 +52,7 @@ class Axis:
     places: Numbers
     """Source pixels by (pixel, tap)."""
     weights: Numbers | None
-    """Weights in 1/ONE by (pixel, tap), ONE for each pixel in all; None: there is one tap."""
+    """Weights by (pixel, tap), for each pixel ONE in all; None: there is one tap."""
 
 
 @lru_cache(maxsize=32)

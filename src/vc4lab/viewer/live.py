@@ -35,7 +35,7 @@ class LiveWindow:
     Parameters
     ----------
     title
-        What stands above it.
+        The text above it.
     source
         Who makes the pictures, in the window's thread.
     sink

@@ -20,7 +20,7 @@ STEP = 16
 MAX_FRAMES = 600
 """Beyond this every second frame is dropped, again and again: a recording has bounded size."""
 MAX_BYTES = 1 << 29
-"""Bytes of the frames in memory at most, kept likewise."""
+"""Bytes of the frames in memory; beyond this, too, every second frame is dropped."""
 PALETTE_SIDE = 160
 """A frame's 256 colours are chosen from a picture of at most this size: quick and good enough."""
 HOLD = 100

@@ -68,7 +68,7 @@ class Window:
     Parameters
     ----------
     title
-        What stands above it.
+        The text above it.
     repeats
         Whether a key that is held comes again and again.
 

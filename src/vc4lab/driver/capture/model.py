@@ -81,7 +81,7 @@ class CapturedFrame:
     number
         As `gl` counted it, from 1 on.
     picture
-        What was shown, as a PNG file; None: nothing was.
+        The picture that was shown, as a PNG file; None: nothing was.
     lines
         The line of each command in its file.
     """
@@ -122,7 +122,7 @@ class Capture:
     programs
         The programs for the QPU that drew it (`stored_programs.py`).
     files
-        Where shaders stand, by their texts, of a capture that was read.
+        The files of the shaders in a capture that was read, by their texts.
     """
 
     program: str = ""

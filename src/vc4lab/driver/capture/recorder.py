@@ -35,7 +35,7 @@ class Recorder:
     Attributes
     ----------
     capture
-        What was kept so far.
+        The capture so far.
     is_done
         Whether the last frame was shown; `on_done` is called then.
     """

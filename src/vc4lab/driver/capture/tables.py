@@ -56,7 +56,7 @@ class Buffer:
     content
         Its bytes.
     owner, place
-        Of each byte: the data that it comes from, and where in it.
+        The data that each byte comes from, and its place in it.
     writes
         How often it was written.
     """

@@ -55,7 +55,7 @@ class Codec:
     is_list
         Whether it has any number of them.
     bound
-        What holds one of them with its resource; None: it refers to no resources.
+        The class that holds one of them with its resource; None: it refers to no resources.
     """
 
     def __init__(

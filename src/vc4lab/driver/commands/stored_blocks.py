@@ -186,7 +186,7 @@ class SharedState:
     prepared
         For what is made of it.
     moving
-        The same of draws whose vertices may be others.
+        For what is made of draws whose vertices may be others.
     lasts
         Whether its blocks stay when the queue is done.
     """

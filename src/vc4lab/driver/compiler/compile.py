@@ -191,7 +191,7 @@ def _only(function: Function, outputs: set[tuple[int, int]]) -> Function:
 
 
 def _slots(whole: dict[int, int], part: dict[int, int]) -> tuple[AttributeSlot, ...]:
-    """Return each element's size and its offsets for both programs."""
+    """Return the slot of each element, with its offsets for both programs."""
     slots = []
     offsets = [0, 0]
     for element in sorted(whole):

@@ -38,13 +38,13 @@ class TextureKey:
     Attributes
     ----------
     swizzle
-        What each component of a sample is: bytes of the texture unit's word (X: the lowest), 0, 1.
+        The source of each component of a sample: bytes of the unit's word (X: the lowest), 0, 1.
         Format and view together: a B8G8R8A8 texture, which lies in memory with blue first and is
         sampled as RGBA8888, has (Z, Y, X, W).
     is_depth
         The word is a 24-bit depth in bits 31:8, and becomes the components' X.
     compare
-        Of a shadow sampler: how the reference is compared with the depth; None: it is not.
+        How a shadow sampler compares the reference with the depth; None: it does not.
     saturate_s, saturate_t
         The coordinate is clamped to 0..1 by the program (GL_CLAMP).
     has_border
@@ -116,7 +116,7 @@ class FragmentKey:
     sprite_coords
         Bit n: GENERIC[n] of points is the place in the point.
     sprite_origin_is_lower
-        Of such places, whether t begins at the lower edge.
+        Whether t begins at the lower edge in such places.
     is_two_sided
         Back faces have the colours BCOLOR.
     clip_planes
@@ -167,7 +167,7 @@ class VertexKey:
     formats
         The format of each vertex element, as `mesa.protocol.formats.Format` numbers them.
     varyings
-        What the fragment program reads, in its order: `CompiledShader.varyings`.
+        The varyings that the fragment program reads, in order: `CompiledShader.varyings`.
     has_point_size
         Points whose size the shader gives.
     clip_planes
@@ -287,14 +287,14 @@ class CompiledShader:
     uniforms
         Its uniform stream, in the order in which it is read.
     is_threaded
-        Of a fragment program: it has thread switches, so that the shader record's bit "single
+        Whether a fragment program has thread switches, so that the shader record's bit "single
         threaded" is 0.
     varyings
-        Of a fragment program: what it reads, in order (the implicit ones of points and lines not
-        among them): the shader record's number of varyings, and `VertexKey.varyings`. Of a vertex
-        program: what it writes.
+        Those that a fragment program reads, in order (the implicit ones of points and lines not
+        among them): the shader record's number of varyings, and `VertexKey.varyings`; or those that
+        a vertex program writes.
     uses_discard, writes_depth
-        Of a fragment program: what early Z must know.
+        Whether a fragment program discards, or writes depth, which early Z must know.
     lines
         For each word the lines of the TGSI text that it comes from, for listings.
     """

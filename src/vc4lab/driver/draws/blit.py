@@ -118,7 +118,7 @@ class KnownBlit:
     covers_target
         Whether nothing of the target's level stays.
     prepared
-        What adds it again, from the time before.
+        The prepared draw that adds it again, from the time before.
     """
 
     target: GpuResource

@@ -71,12 +71,12 @@ class Moving(NamedTuple):
     buffer_count
         How many vertex buffers the state has.
     index_size, index_base, index_limit, index_used
-        Of the index buffer: bytes of an index, the resource's address and bytes, where
-        `placed.Used` is.
+        Bytes of an index, address and bytes of the index buffer's resource, address of its
+        `placed.Used`.
     restart
         The index at which primitives end; None: at none.
     seen
-        What was looked at, and how often it had changed, although vertices are others.
+        Resources that were looked at, and their `changes` then, although vertices are others.
     """
 
     kind: int

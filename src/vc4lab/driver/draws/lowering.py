@@ -54,9 +54,9 @@ class DrawLowering:
     Attributes
     ----------
     programs
-        What was compiled.
+        The compiled programs.
     fixed
-        What vertex inputs without a buffer read.
+        The values that vertex inputs without a buffer read.
     """
 
     def __init__(self, memory: GpuMemory, compiler: Compiler, report: Callable[[str, str], None]) -> None:

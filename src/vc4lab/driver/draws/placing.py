@@ -152,7 +152,7 @@ class Named(NamedTuple):
     good
         Whether it can be drawn so (i1).
     lowest, highest
-        Of its vertices.
+        The lowest and highest number of its vertices.
     base
         The vertex that index 0 is.
     place

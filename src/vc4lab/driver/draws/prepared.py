@@ -39,9 +39,9 @@ class PreparedDraw:
     late
         Words of the plan that follow from constant buffers: stage 0 is that of vertices.
     uses_depth, writes_depth
-        What the frame must load and store.
+        Whether the frame must load and store depth.
     moving
-        What other draws of the state may have otherwise; None: it is prepared for its vertices.
+        The part that other draws of the state may have otherwise; None: its vertices are fixed.
     seen
         Resources that were looked at, and their `changes` then.
     pipeline

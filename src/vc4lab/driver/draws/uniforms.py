@@ -28,9 +28,9 @@ class StreamValues:
     Attributes
     ----------
     textures
-        Of the stage, by number; None: it has none there.
+        Textures of the stage, by number; None: it has none there.
     order
-        Of the tile buffer's bytes (`ColorTarget.order`).
+        The order of the tile buffer's bytes (`ColorTarget.order`).
     stencil
         Set-up words.
     stipple

@@ -60,14 +60,14 @@ class FrameJob:
     Attributes
     ----------
     surfaces
-        Where it goes to.
+        The surfaces that it draws to.
     writes, reads
         Resources that it draws to, and those that its draws use.
     drawn
         The numbers of its draws in the program's frame.
     assumed_stencil
-        What all of the stencil had when only the depth was cleared, and so was cleared to again;
-        None: it was not.
+        The value of all of the stencil when only the depth was cleared, to which the stencil was
+        cleared again; None: it was not.
     """
 
     def __init__(self, surfaces: FrameSurfaces, draws: FrameDraws) -> None:

@@ -67,7 +67,7 @@ class FrameTarget:
     pitch_width, pitch_height
         The tile buffer's size: levels after the first lie in the room of a power of two.
     order
-        Of the colour's bytes in the tile buffer (`ColorTarget.order`); "" without colour.
+        The order of the colour's bytes in the tile buffer (`ColorTarget.order`); "" without colour.
     has_stencil
         Whether the depth buffer's low byte counts.
     is_srgb
@@ -166,7 +166,7 @@ class RenderPlan:
     Attributes
     ----------
     tile_lists
-        Where the tile lists begin; 0: nothing was binned.
+        Guest address of the tile lists; 0: nothing was binned.
     loads_colour, loads_depth
         Whether what the surface has is needed.
     stores_depth

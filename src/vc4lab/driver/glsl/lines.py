@@ -35,7 +35,7 @@ class Shape(NamedTuple):
     Attributes
     ----------
     numbers
-        Of each value: equal for values, also of other functions, that are made in the same way.
+        A number for each value: equal for values, also of other functions, made in the same way.
     needs
         The values that each parameter, load and plain value is made of.
     outputs

@@ -44,15 +44,15 @@ class LoadedShader:
     Attributes
     ----------
     file
-        Where it is from.
+        The file that it is from.
     program, tgsi
         The shader, and its text.
     lines
-        Of shaders in GLSL: the lines of values.
+        The lines of values, of shaders in GLSL.
     untold
         Statements whose instructions cannot be told from those of the next.
     notes
-        What Mesa says besides, with file and place.
+        Mesa's further messages, with file and place.
     """
 
     file: ShaderFile

@@ -32,7 +32,7 @@ _BUILT_IN_WRITES = {
         f"gl_TexCoord[{n}] = vc4lab_place * vc4lab_scale[{48 + n}];" for n in range(TEXTURE_COORDINATES)
     ),
 }
-"""Statements of a desktop OpenGL vertex shader, by the name that a fragment shader reads them by."""
+"""Statements that write built-in varyings of desktop OpenGL, by their names in a fragment shader."""
 _BUILT_IN_READS = {
     "gl_FrontColor": "gl_FragColor += gl_Color;",
     "gl_FrontSecondaryColor": "gl_FragColor += gl_SecondaryColor;",

@@ -37,7 +37,7 @@ class Statement(NamedTuple):
     Attributes
     ----------
     line
-        Of the text, from 1.
+        The line of the text, from 1.
     value
         The expression that is shown.
     target

@@ -190,20 +190,20 @@ class GpuResource(Resource):
     number
         The driver's, which no other resource had or will have.
     address
-        Of a buffer's first byte, or of level 0 of the first face.
+        Guest address of a buffer's first byte, or of level 0 of the first face.
     chain
-        Where each level is relative to level 0; empty for a buffer.
+        Each level's place relative to level 0; empty for a buffer.
     layer_bytes
         From face to face.
     tiles
         Columns and rows of tiles of several samples.
     counter
-        Where native code finds `changes`.
+        The cell in host memory that holds `changes`, for native code.
     stencil
         The value that the stencil of all samples has; None: not known, or there is none.
     used
-        Of a buffer, the bytes that draws which wait read of it: the turn of the frames in which
-        they do, the first byte, the end (`draws/placing.py` writes it).
+        The bytes that waiting draws read of a buffer: the turn of the frames in which they do,
+        the first byte, the end (`draws/placing.py` writes it).
     """
 
     def __init__(self, asked: ResourceCreate | ResourceCreate2, memory: GpuMemory, number: int) -> None:

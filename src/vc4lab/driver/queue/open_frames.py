@@ -217,7 +217,7 @@ class FrameCounts:
     draw_of_frame
         The last draw of it, from 1 on.
     draws, left_out, jobs
-        Of the whole run: draws, those that could not be drawn, jobs of the V3D.
+        Numbers for the whole run: draws, those that could not be drawn, jobs of the V3D.
     """
 
     frame: int = 1

@@ -24,7 +24,7 @@ VERTEX, FRAGMENT = 0x8B31, 0x8B30
 COMPILED, LINKED, LOG_LENGTH = 0x8B81, 0x8B82, 0x8B84
 COLOUR = 0x4000
 MOST_SECONDS, MOST_BYTES = 120, 4 << 30
-"""Seconds of the processor, and bytes of memory: macros of a shader may unfold without end."""
+"""Seconds of CPU time, and bytes of memory: macros of a shader may unfold without end."""
 STEP = 1 << 10
 """Colours that a component tells apart: fractions that a float holds as they are."""
 

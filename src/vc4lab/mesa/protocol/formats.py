@@ -142,7 +142,7 @@ class Layout:
     channels
         Letter and bits of each channel, the lowest first; none in compressed formats.
     kind
-        What the numbers are: UNORM, SNORM, USCALED, SSCALED, FLOAT, UINT, SINT, SRGB.
+        The type of the numbers: UNORM, SNORM, USCALED, SSCALED, FLOAT, UINT, SINT, SRGB.
     """
 
     block_width: int

@@ -26,12 +26,12 @@ class Message(Payload):
     number, name
         As the protocol has them.
     length
-        What the header's length counts: words (of the payload), bytes (of it), or words of the
+        The unit of the header's length: words (of the payload), bytes (of it), or words of the
         payload and of data: `data` says how many bytes of data come after it.
     versions
         The versions of the protocol in which a client sends it.
     reply
-        What the server answers.
+        The server's answer.
     """
 
     number: ClassVar[int] = -1

@@ -1,4 +1,4 @@
-"""Is the base of messages and commands: 32-bit words whose fields are declared once.
+"""Builds messages and commands of 32-bit words whose fields are declared once.
 
     class SetStencilRef(Command, number=13):
         front: int = bits(0, 7, 0)

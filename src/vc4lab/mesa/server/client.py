@@ -74,7 +74,7 @@ class Client(Connection):
     name
         The program's, as it says.
     version
-        Of the protocol: 2, or 0 until the client asks for one.
+        The protocol's version: 2, or 0 until the client asks for one.
     contexts
         By number; 0 is there from the start.
     waits_for_work

@@ -37,7 +37,7 @@ class Handles:
     Attributes
     ----------
     bytes
-        Of all resources, and of all shared memory.
+        Bytes of all resources, and of all shared memory.
     """
 
     def __init__(self, screen: Screen) -> None:

@@ -23,7 +23,7 @@ TMP = Path("/tmp")
 SOCKET = ".virgl_test"
 """Its name is compiled into Mesa."""
 ENVIRONMENT = {"LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": "virpipe", "MESA_SHADER_CACHE_DISABLE": "true"}
-"""Makes Mesa use the server. Its cache could hold what was compiled for other capabilities."""
+"""Variables that make Mesa use the server; its cache could hold shaders for other capabilities."""
 REMOVED = ("MESA_LOADER_DRIVER_OVERRIDE", "LIBGL_DRIVERS_PATH")
 """Variables that would make Mesa use another driver."""
 _DESCRIPTORS = 1 << 16

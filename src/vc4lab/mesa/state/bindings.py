@@ -134,7 +134,7 @@ class Bindings:
 
 
 def _identity(value: Any) -> Any:
-    """Return a key that tells values apart: slots are filled into new tuples, with the same objects."""
+    """Return a key that is equal for equal values: slots are filled into new tuples of the same objects."""
     return tuple(map(id, value)) if type(value) is tuple else id(value)
 
 

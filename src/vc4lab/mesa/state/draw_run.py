@@ -42,9 +42,9 @@ class DrawRun(NamedTuple):
     Attributes
     ----------
     states
-        What rows name by number: the states, without constants, and with any offsets of buffers.
+        The states that rows name by number, without constants, and with any offsets of buffers.
     kept
-        Of each state KEPT_WORDS words for the screen's own use, zero at first.
+        KEPT_WORDS words of each state for the screen's own use, zero at first.
     rows, length
         The address of the draws and clears (`walk.Row`), and their number.
     data, address
@@ -53,7 +53,7 @@ class DrawRun(NamedTuple):
         Those of the vertex and of the fragment stage, where a row has none of its own; none where
         every draw has.
     offsets, index_offset
-        The same of vertex buffers and of the index buffer.
+        Those of vertex buffers and of the index buffer in bytes, likewise.
     """
 
     states: list[PipeState]

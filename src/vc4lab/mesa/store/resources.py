@@ -79,7 +79,7 @@ class Resource(ABC):
     levels
         From the largest on.
     samples
-        Of each pixel: 1, or 4, which what has several always has.
+        Samples of a pixel: 1 or 4; a resource that has several always has 4.
     size
         Bytes of all levels and samples.
     staging

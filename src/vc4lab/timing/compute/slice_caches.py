@@ -19,8 +19,8 @@ Came = Callable[[Engine, Value, Value, Value, Value], None]
 of a slice are its QPUs; if each has two, first one of each, then the other."""
 
 NOT_WAITING, IN_THE_CACHE, ON_ITS_WAY = 0, 1, 2
-"""States of a QPU's stream of uniforms: it waits for nothing, for a line that the cache must ask for,
-or for one that it has asked for."""
+"""States of a QPU's stream of uniforms: it waits for nothing, for a line that the cache has asked for,
+for one that comes from the cache."""
 
 
 @staged

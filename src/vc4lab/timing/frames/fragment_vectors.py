@@ -27,12 +27,12 @@ class FragmentVectors:
     Attributes
     ----------
     block, quad
-        Of each quad its block, and its number there (0 to 3).
+        The block of each quad, and the quad's number there (0 to 3).
     first_quad
-        Of each vector its first quad, and how many there are.
+        The first quad of each vector, and at the end the number of quads.
     first_vector
-        Of each group of lists (`vertex_batches.tile_groups`) its first vector, and how many there
-        are.
+        The first vector of each group of lists (`vertex_batches.tile_groups`), and at the end the
+        number of vectors.
     rejected
         Covered quads that are in no vector: outside of the Z planes, or hidden.
     """

@@ -33,9 +33,9 @@ class Binning:
     vertices
         Numbers of the vertices of all draws, as their indices name them.
     tiles
-        Of the grid.
+        Tiles of the grid.
     initial_bytes, block_bytes
-        Of a tile's first block of list memory, and of each that is added.
+        Bytes of a tile's first block of list memory, and of each that is added.
     memory
         Guest address and bytes of the memory for tile lists, as record 112 has them.
     """
@@ -75,9 +75,9 @@ class Frame:
     vertices
         Numbers of the vertices of all lists.
     blocks, requests, lines
-        What drawing recorded (`v3d.state.tile_context`, `memory.native`).
+        The tables that drawing recorded (`v3d.state.tile_context`, `memory.native`).
     surfaces
-        What is loaded and stored (`v3d.state.surface.Surface`).
+        The surfaces that are loaded and stored (`v3d.state.surface.Surface`).
     lost
         Records that found no room: if it is not 0, `blocks` to `lines` are empty.
     """

@@ -30,14 +30,14 @@ class VertexBatches:
     Attributes
     ----------
     batch_of
-        Of each named vertex its batch.
+        The batch of each named vertex.
     sizes
-        Of each batch its vertices, 1 to 16.
+        Vertices of each batch, 1 to 16.
     first_batch
-        Of each group its first batch, and how many there are.
+        The first batch of each group, and at the end the number of batches.
     begins
-        Of each batch the place of its first vertex among those that are named, and how many those
-        are.
+        The place of each batch's first vertex among those that are named, and at the end the number
+        of those.
     members
         The vertices of all batches, one batch after the other.
     """

@@ -27,7 +27,7 @@ class DrawTiming:
     primitives, quads, vectors
         With pixels; quads that they cover; vectors for the fragment program.
     batches
-        Of vertices that were shaded or fetched for rendering.
+        Batches of vertices that were shaded or fetched for rendering.
     """
 
     draw: int
@@ -88,7 +88,7 @@ class FrameTiming:
     tiles, vectors, quads, primitives
         That went through.
     tile_clocks
-        Of the tile buffer: drawing, loading, storing.
+        Clocks of the tile buffer: drawing, loading, storing.
     counters
         The performance counters that the functional core does not know, by number (`counters.py`).
     """

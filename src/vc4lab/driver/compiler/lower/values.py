@@ -1,4 +1,4 @@
-"""Maps each value of a flat shader to its operand, and knows how often it is read, and by whom.
+"""Lowers each value of a flat shader to an operand, and knows how often and where it is read.
 
 Values are lowered when something asks for them, so that what nothing asks for is not. Those that
 other blocks read are asked for at the end of their block.

@@ -38,7 +38,7 @@ COORDINATES = {
 
 
 class Maker(Protocol):
-    """Makes values: the translation of a program does."""
+    """Makes values, as the translation of a program does."""
 
     def make(self, op: str, *args: Value, attributes: tuple[object, ...] = ()) -> Value:
         """A new value."""

@@ -21,9 +21,9 @@ class Value:
     args
         The values that it is made of.
     attributes
-        What the operation has besides: register numbers, a texture, a component.
+        The constant parts of the operation: register numbers, a texture, a component.
     line
-        Of the TGSI text; 0: of none.
+        The line of the TGSI text; 0: there is none.
     """
 
     __slots__ = ("args", "attributes", "line", "op")

@@ -51,7 +51,7 @@ class Operation:
     targets, sources
         How many there are; the sampler of a texture operation is one of the sources.
     takes, gives
-        What the words are. Source modifiers of FLOAT act on the sign bit, those of INT negate.
+        The type of the words. Source modifiers of FLOAT act on the sign bit, those of INT negate.
     opens, closes
         Whether a block begins after it, or ends before it.
     """

@@ -141,11 +141,11 @@ class Declaration:
     mask
         The components that are used.
     interpolation, location
-        Of a fragment shader's input: PERSPECTIVE, LINEAR, CONSTANT, COLOR; CENTROID, SAMPLE.
+        For a fragment shader's input: PERSPECTIVE, LINEAR, CONSTANT, COLOR; CENTROID, SAMPLE.
     array
         The number by which indices name these registers; 0: they are no array.
     texture, returns
-        Of a SVIEW: what is sampled, and of which kind its components are.
+        For a SVIEW: its texture target, and the type of its components.
     """
 
     file: File
@@ -212,11 +212,11 @@ class Instruction:
     Attributes
     ----------
     texture
-        Of a texture operation: what is sampled.
+        The texture target of a texture operation.
     label
         The number that Mesa prints after a colon; blocks nest, so that it is not needed.
     line
-        Of the text; no part of the instruction's value.
+        The line of the text; no part of the instruction's value.
     """
 
     operation: Operation

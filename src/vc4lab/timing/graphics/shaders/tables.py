@@ -27,13 +27,13 @@ class ShaderTables:
     Attributes
     ----------
     segments, routes, shaders
-        What native code reads; `segments` and `routes` may move when a row is added.
+        The tables that native code reads; `segments` and `routes` may move when a row is added.
     programs
         The words of each program.
     labels
-        Of each shader of this frame who uses it first: kind (fragment, vertex, coordinate), draw.
+        The first user of each shader of this frame: kind (fragment, vertex, coordinate), draw.
     owners
-        Of each segment the number of its program.
+        The number of each segment's program.
     inexact
         Rows of this frame without a route of as many instructions as were executed.
     """
