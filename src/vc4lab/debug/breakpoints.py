@@ -41,7 +41,7 @@ class Breakpoints:
         self._messages: list[MessageBreakpoint] = []
 
     def _view(self, number: int | None) -> QpuView:
-        """Of a QPU; None: of any, where that makes no difference."""
+        """Return the view of a QPU; None: of any one, where that makes no difference."""
         return QpuView(self.stage, self.stage.qpus[min(self.stage.qpus) if number is None else number])
 
     def _add(self, item: Breakpoint) -> None:
@@ -106,7 +106,7 @@ class Breakpoints:
         return self.items[number]
 
     def arm(self) -> None:
-        """What is watched has these values now."""
+        """Note the present values of what is watched; later ones are compared with them."""
         for item in self._watches:
             item.before.clear()
             views: dict[int | None, QpuView] = {None: self._view(None)}
@@ -175,7 +175,7 @@ class Breakpoints:
         return met
 
     def _changed(self, watch: WatchBreakpoint, qpu: SteppedQpu) -> str | None:
-        """What has changed, in words; None: nothing that stops."""
+        """Report a watched value's change in words; None: nothing that stops."""
         number = qpu.number if watch.expression.of_qpu else None
         try:
             now = watch.now(self._view(qpu.number))

@@ -38,7 +38,7 @@ class ExpressionError(ValueError):
 
 
 class State(Protocol):
-    """What an expression is about."""
+    """Expressions read the state of a QPU, and of what it shares with others, through this."""
 
     def register(self, key: RegisterKey) -> Any:
         """Its 16 words (uint32)."""
@@ -47,7 +47,7 @@ class State(Protocol):
         """Its 16 truth values."""
 
     def number(self, name: str) -> int | None:
-        """What a name stands for: `unif`, `pc`, a label, a named memory."""
+        """Return the value of a name (`unif`, `pc`, a label, a named memory); None: it has none."""
 
     def word(self, address: int) -> int:
         """A word of guest memory."""
@@ -119,7 +119,7 @@ class Expression:
 
     @property
     def target(self) -> tuple[str, ast.expr | None]:
-        """What an assignment to it changes: a name, and the expression in its brackets."""
+        """Return the name that an assignment changes, and the index in its brackets (None: none)."""
         tree = self._tree
         index: ast.expr | None = None
         if isinstance(tree, ast.Subscript):

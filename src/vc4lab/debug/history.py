@@ -50,7 +50,7 @@ class Journal:
 
     @property
     def count(self) -> int:
-        """Of all entries since the beginning."""
+        """Return the number of all entries since the beginning."""
         return self.dropped + len(self._entries)
 
     def before_write(self, offset: int, size: int) -> None:
@@ -95,7 +95,7 @@ class History:
             self.checkpoints = [one for one in self.checkpoints if one.stores >= stores]
 
     def drop_after(self, turn: int) -> None:
-        """What lies after a turn will not come again."""
+        """Drop the turns and checkpoints after a turn: they will not come again."""
         self.checkpoints = [one for one in self.checkpoints if one.turn <= turn]
         del self.turns[turn:]
 

@@ -92,7 +92,7 @@ def _from_hex(path: Path, data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Launch:
-    """What to run; the fields are the options of `vc4lab run`. folder: where relative names lie."""
+    """Describes what to run, in the options of `vc4lab run`. folder: where relative names lie."""
 
     program: Path = Path()
     qpus: int = 1

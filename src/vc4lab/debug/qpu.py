@@ -51,7 +51,7 @@ class Access(NamedTuple):
 
 
 class Observer:
-    """What is told of each access. before_write: called before the bytes change."""
+    """Notes each access to memory. before_write: called before the bytes change."""
 
     def __init__(self, base: int, before_write: Callable[[int, int], None]) -> None:
         self.base = base
@@ -108,7 +108,7 @@ class ObservedEager(Eager):
 
 
 class SteppedEnvironment(UserEnvironment):
-    """What differs for a program that is stepped: a breakpoint goes on, textures say what they read."""
+    """Adapts the environment to stepped programs: a breakpoint goes on, textures say what they read."""
 
     lines: StreamMemory
     seen: Callable[[bytes], None]
@@ -169,12 +169,12 @@ class SteppedQpu(ReferenceQpu):
 
     @property
     def next_address(self) -> int:
-        """Of the instruction that it executes next; where it ended or stopped, of that one."""
+        """Return the address of the next instruction, or of the one at which it ended or stopped."""
         return self.machine.address if self.run_state in _GOES_ON else self.address
 
     @property
     def next_index(self) -> int | None:
-        """The same as an index of `program`; None if there is no instruction."""
+        """Return the index in `program` of the instruction at `next_address`; None: there is none."""
         if self.run_state not in _GOES_ON:
             return self.site
         return self.machine.follow()
@@ -193,7 +193,7 @@ class SteppedQpu(ReferenceQpu):
 
     @property
     def call_return(self) -> int | None:
-        """Where a call that is the next instruction comes back to: a branch that keeps its link."""
+        """Return the address after a call, if one is next: a branch that keeps its link. None: none is."""
         word = self.next_word
         return self.next_address + LINK_OFFSET if word is not None and keeps_link(word) else None
 
@@ -244,7 +244,7 @@ class SteppedQpu(ReferenceQpu):
 
     @property
     def uniform_address(self) -> int:
-        """Of the next word of its uniform stream."""
+        """Return the address of the next word of its uniform stream."""
         return int(self.env.stream.get().constant) & 0xFFFFFFFF
 
 

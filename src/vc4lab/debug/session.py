@@ -154,7 +154,7 @@ class Session(Stage):
         return self._steps(count, self._moved(self.selected))
 
     def step_line(self, count: int = 1) -> Stop:
-        """The same, up to another line of the source."""
+        """Step so many times to another line of the source; the other QPUs have their turns meanwhile."""
         return self._steps(count, None)
 
     def step_over(self, count: int = 1, lines: bool = True) -> Stop:
@@ -268,7 +268,7 @@ class Session(Stage):
     def _reason(
         self, qpu: SteppedQpu, moved: bool, messages: Sequence[Diagnostic], number: int | None
     ) -> Stop | None:
-        """What of this turn stops the session."""
+        """Return the reason for which this turn stops the session; None: it goes on."""
         found = self.breakpoints.after(qpu, moved, messages)
         if qpu.run_state in _STOPPED:
             return Stop(Cause.FAULT, qpu.number, qpu.waits_for(self.unit.shared))

@@ -61,7 +61,7 @@ class Source:
         return f"line {line[0]}, " if line is not None else ""
 
     def place(self, address: int) -> Place | None:
-        """The same, with the file."""
+        """Return the file and the source line of an instruction; None: it has none."""
         found = self.line(address)
         if found is None:
             return None
@@ -83,7 +83,7 @@ class Source:
         return self._by_line.get((file, line), [])
 
     def addresses(self, line: int, file: str | None = None) -> list[int]:
-        """Where the words of a line are, or of the next one that has any; each run of words once.
+        """Return the addresses of a line's words, or of the next line with any; one for each run of words.
 
         file: its path or the end of it; None: the program's own. Empty if no such line follows.
         """

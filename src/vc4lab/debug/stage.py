@@ -1,4 +1,4 @@
-"""What a session runs: an experiment's programs on their QPUs, and the source that they are from."""
+"""Sets up what a session runs: an experiment's programs on their QPUs, with their source."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ class Stage:
             self.qpus[number] = qpu
 
     def code_address(self, offset: int) -> int:
-        """Where the word at a byte offset of the program is."""
+        """Return the address of the word at a byte offset of the program."""
         return CODE + offset

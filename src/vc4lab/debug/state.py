@@ -57,7 +57,7 @@ class Pending(NamedTuple):
 
 
 class QpuView:
-    """What expressions and faces see of a QPU."""
+    """Gives expressions and user interfaces the state of a QPU."""
 
     def __init__(self, stage: Stage, qpu: SteppedQpu) -> None:
         self.stage, self.qpu = stage, qpu
@@ -74,7 +74,7 @@ class QpuView:
         return np.broadcast_to(self.qpu.machine.flag(name), 16)
 
     def number(self, name: str) -> int | None:
-        """What a name stands for; None for none."""
+        """Return the value of a name; None: it has none."""
         qpu = self.qpu
         if name == "unif":
             return qpu.uniform_address
@@ -119,7 +119,7 @@ class QpuView:
 
     @property
     def waits(self) -> str:
-        """What it waits for, or why it stopped, in words; "" if it goes on."""
+        """Return what it waits for, or why it stopped, in words; "" if it goes on."""
         if self.qpu.run_state in (RunState.READY, RunState.ENDED):
             return ""
         return self.qpu.waits_for(self.stage.unit.shared)
@@ -140,7 +140,7 @@ class QpuView:
         return found
 
     def due(self) -> list[str]:
-        """What happens after delay slots, in words."""
+        """List what happens after delay slots, in words."""
         texts = {"branch": "the branch to 0x{0:x} is taken", "end": "the program ends"}
         found = []
         for event in self.qpu.machine.due:

@@ -52,7 +52,7 @@ class Stop:
 
 @dataclass
 class Breakpoint:
-    """What a session stops at.
+    """Describes what a session stops at.
 
     qpu: only on this one; None: on each. condition: and only where it holds. hits: how often it has
     stopped or been passed over; skip: how many of the next are passed over. temporary: it is deleted

@@ -1,4 +1,4 @@
-"""What a command is, and what all commands share: the session, the output, reading of arguments."""
+"""Defines a command and what all commands share: the session, the output, reading of arguments."""
 
 from __future__ import annotations
 

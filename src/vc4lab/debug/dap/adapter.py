@@ -110,7 +110,7 @@ class Adapter:
 
     @property
     def session(self) -> Session:
-        """What was launched. Raises Refused."""
+        """Return the session that was launched. Raises Refused."""
         if self._session is None:
             raise Refused("nothing was launched yet")
         return self._session
@@ -323,11 +323,11 @@ class Adapter:
         return line if self._lines_from_1 else line - 1
 
     def scopes(self, arguments: Arguments) -> dict[str, Any]:
-        """Of a frame."""
+        """List the scopes of a frame."""
         return {"scopes": self.variables.scopes(self._qpu(arguments.get("frameId")))}
 
     def variables_(self, arguments: Arguments) -> dict[str, Any]:
-        """What is below a reference."""
+        """List the variables below a reference, or `count` of them from `start` on."""
         reference = arguments.get("variablesReference")
         start, count = (arguments.get(name) or 0 for name in ("start", "count"))
         variables = self.variables
@@ -382,7 +382,7 @@ class Adapter:
         return self._assign(node.evaluate, arguments.get("value"), qpu)
 
     def setExpression(self, arguments: Arguments) -> dict[str, Any]:
-        """The same, named by an expression."""
+        """Give a new value to what an expression names."""
         target = arguments.get("expression")
         if not isinstance(target, str):
             raise Refused("there is no expression")
@@ -431,7 +431,7 @@ class Adapter:
         return {"address": f"0x{start & 0xFFFFFFFF:08x}", "data": base64.b64encode(data).decode()}
 
     def writeMemory(self, arguments: Arguments) -> dict[str, Any]:
-        """The same, changed."""
+        """Write bytes into guest memory."""
         start = _address(arguments.get("memoryReference")) + _whole(arguments, "offset")
         try:
             data = base64.b64decode(str(arguments.get("data", "")), validate=True)[:MOST_READ]
@@ -486,7 +486,7 @@ class Adapter:
         return options
 
     def setBreakpoints(self, arguments: Arguments) -> Any:
-        """Of a source file."""
+        """Replace the breakpoints of a source file."""
         source = arguments.get("source")
         path = source.get("path") if isinstance(source, dict) else None
         if not isinstance(path, str):

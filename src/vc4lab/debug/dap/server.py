@@ -36,7 +36,7 @@ COMMANDS = (
     *("setInstructionBreakpoints", "dataBreakpointInfo", "setDataBreakpoints", "setExceptionBreakpoints"),
 )
 WHILE_RUNNING = frozenset(("pause", "disconnect", "terminate", "threads", "initialize"))
-"""What can be asked while programs run."""
+"""Requests that are answered while programs run."""
 
 
 class Server:
@@ -170,7 +170,7 @@ class Server:
 
 
 def _failure(text: str, shown: bool) -> dict[str, Any]:
-    """What an answer says that has failed. The protocol has variables in braces."""
+    """Return the answer to a request that failed; in the protocol, braces would be variables."""
     plain = text.replace("{", "(").replace("}", ")")
     error = {"id": 1, "format": plain, "showUser": shown}
     return {"success": False, "message": text, "body": {"error": error}}

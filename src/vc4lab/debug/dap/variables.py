@@ -1,4 +1,4 @@
-"""What an editor shows of a QPU: scopes, registers, their lanes, and all other state, as a tree."""
+"""Builds the tree that an editor shows of a QPU: scopes, registers, their lanes, all other state."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Variables:
         return self._references[reference][0]
 
     def nodes(self, reference: int) -> list[Node]:
-        """What is below a reference. Raises KeyError."""
+        """Return the nodes below a reference. Raises KeyError."""
         return self._references[reference][1]()
 
     def scopes(self, qpu: int) -> list[dict[str, Any]]:

@@ -77,14 +77,14 @@ class CapturedFrame(FrameRuns):
         return overlay_picture(self, name, draw)
 
     def pixel(self, x: int, y: int, *, program: bool = False) -> PixelHistory:
-        """What happened to a pixel of the picture, from its top left corner.
+        """Return the history of a pixel of the picture, counted from its top left corner.
 
         program: with the runs of the programs, instruction by instruction. Raises NoSuchPlace.
         """
         return pixel_history(self, x, y, program=program)
 
     def vertex(self, draw: int, index: int) -> VertexHistory:
-        """What happened to a vertex of a draw, as indices name it. Raises NoSuchPlace."""
+        """Return the history of a vertex of a draw, as indices name it. Raises NoSuchPlace."""
         return vertex_history(self, draw, index)
 
     def follow(self, history: PixelHistory, source: TextureSource) -> PixelHistory | None:

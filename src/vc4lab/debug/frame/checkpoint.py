@@ -27,7 +27,7 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What the frame writes, as it was then, and the state of the V3D.
+    """Keeps the memory that the frame writes, as it was at one moment, and the state of the V3D.
 
     Attributes
     ----------

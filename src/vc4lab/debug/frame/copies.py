@@ -1,4 +1,4 @@
-"""Where a texel came from: the job that drew the texture which a program sampled.
+"""Finds where a texel came from: the job that drew the texture which a program sampled.
 
 A program samples level 0 at a place; a job before, in the frame or in one of those before it, has
 that memory as its colour surface. Of a filtered request the texel nearest to the place is followed.
@@ -26,7 +26,7 @@ MOST_FRAMES_BACK = 32
 
 
 class TextureSource(NamedTuple):
-    """What a request sampled.
+    """Describes the texture and the texel that a request sampled.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class TextureSource(NamedTuple):
 
 
 def source_of(kind: TextureKind | None, descriptor: Any, coordinates: Sequence[int]) -> TextureSource | None:
-    """What a request with coordinates (words S, T …) sampled; None: a cube map, or not known."""
+    """Return the texel that a request sampled at words S, T …; None: a cube map, or not known."""
     if kind is None or descriptor is None or kind.cube or len(coordinates) < 2:
         return None
     width, height = int(descriptor.width[0]), int(descriptor.height[0])

@@ -203,7 +203,7 @@ _SLOT_OF = {identity: slot for slot, identities in enumerate(STATE_SLOTS) for id
 
 
 def draws_of(event: ListBinned, binning: int, first: int) -> list[FrameDraw]:
-    """What a flush has binned; numbers go on from `first`, jobs are not known yet (0)."""
+    """Return the draws that a flush has binned, numbered from `first` on; jobs are not known yet (0)."""
     kind: Any = DrawBinned.python
     rows = [
         kind.from_buffer_copy(event.draws, place) for place in range(0, len(event.draws), DrawBinned.size)
@@ -220,7 +220,7 @@ def draws_of(event: ListBinned, binning: int, first: int) -> list[FrameDraw]:
 
 
 def cursors_of(event: ListBinned) -> list[int]:
-    """Where the list of the watched tile went on before each draw of a flush."""
+    """Return for each draw of a flush the address at which the watched tile's list went on before it."""
     kind: Any = DrawBinned.python
     return [
         kind.from_buffer_copy(event.draws, place).cursor & _WORD

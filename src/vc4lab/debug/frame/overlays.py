@@ -99,7 +99,7 @@ def overlay_picture(frame: FrameRuns, name: str, draw: int | None = None) -> Ima
 
 
 def _work(frame: FrameRuns, job: FrameJob, draw: int) -> Frame:
-    """What drawing a job took, up to a draw."""
+    """Record and return the work of a job, up to a draw. Raises NoSuchPlace."""
     with FrameFeed(frame.stage.v3d) as feed:
         frame.stage.run(job.number, keep=draw)
         found = feed.take()

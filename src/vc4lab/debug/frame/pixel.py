@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PixelHistory:
-    """What happened to a pixel.
+    """Holds the history of a pixel in one job.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class _Tile:
 
 
 def _source(work: DrawWork, texel: Texel) -> TextureSource | None:
-    """What a request of a draw sampled."""
+    """Return the texel that a request of a draw sampled; None: it is not known."""
     if work.pipeline is None or texel.number >= len(work.textures):
         return None
     return source_of(work.pipeline.key.textures[texel.number], work.textures[texel.number], texel.coordinates)
@@ -180,7 +180,7 @@ def _segments(lists: bytes) -> list[int]:
 
 
 def pixel_history(frame: FrameRuns, x: int, y: int, *, program: bool = False) -> PixelHistory:
-    """What happened to a pixel of a frame's picture. Raises NoSuchPlace, CaptureError."""
+    """Return the history of a pixel of a frame's picture. Raises NoSuchPlace, CaptureError."""
     job = frame.job
     colour = job.colour
     place = surface_place(colour, frame.shown) if frame.shown is not None and colour is not None else (0, 0)
@@ -194,7 +194,7 @@ def pixel_history(frame: FrameRuns, x: int, y: int, *, program: bool = False) ->
 
 
 def history_of(frame: FrameRuns, job: FrameJob, x: int, y: int, *, program: bool = False) -> PixelHistory:
-    """What happened in a job to a pixel of its colour surface."""
+    """Return the history of a pixel of a job's colour surface, in that job. Raises NoSuchPlace."""
     is_blue_first = frame.is_blue_first
     tile = _Tile(frame.stage, job, x, y, program=program)
     frame.stage.run_tile(job, x, y, tile.draw, tile.binned)
@@ -219,7 +219,7 @@ def history_of(frame: FrameRuns, job: FrameJob, x: int, y: int, *, program: bool
 def _earlier(
     frame: FrameRuns, job: FrameJob, x: int, y: int, loaded: int | None, *, program: bool
 ) -> PixelHistory | None:
-    """What happened to a pixel in the job before that drew what was loaded."""
+    """Return the pixel's history in the job before that drew what was loaded; None: none did."""
     maker = None if loaded is None else maker_in(frame, job.number, loaded)
     if maker is None or not _has(maker, x, y):
         return None

@@ -1,4 +1,4 @@
-"""Where things are in a captured frame: pixels of surfaces, and positions as links have them."""
+"""Finds places in a captured frame: pixels of surfaces, and positions as links have them."""
 
 from __future__ import annotations
 

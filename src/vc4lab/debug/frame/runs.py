@@ -50,7 +50,7 @@ class FrameRuns:
 
     @cached_property
     def stage(self) -> Stage:
-        """Where it runs. Raises CaptureError."""
+        """Return the stage that runs the frame. Raises CaptureError."""
         return Stage(self._capture, self.source, gpu=self._gpu)
 
     @property
@@ -65,7 +65,7 @@ class FrameRuns:
 
     @cached_property
     def shown(self) -> Shown | None:
-        """What was on the display; None: no one knows."""
+        """Return the memory that was on the display; None: it is not known."""
         return self.stage.shown
 
     @cached_property
@@ -89,7 +89,7 @@ class FrameRuns:
 
     @cached_property
     def picture(self) -> Image | None:
-        """What the frame has drawn; None: its colours are 64 bits wide, or in full resolution.
+        """Return the frame's picture; None: its colours are 64 bits wide, or in full resolution.
 
         Raises NoSuchPlace.
         """
@@ -105,7 +105,7 @@ class FrameRuns:
         return image is not None and is_blue_first(image, self.source)
 
     def picture_of(self, job: FrameJob) -> Image | None:
-        """What a job has drawn."""
+        """Return the picture that a job has drawn; None as for `picture`."""
         is_blue_first = self.is_blue_first
         self.stage.run(job.number)
         return self._picture(job, is_blue_first)

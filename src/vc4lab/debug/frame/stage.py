@@ -70,12 +70,12 @@ class Stage:
         self._pending: list[FrameDraw] = []
         self._states = States()
         self._grid = 0, 0
-        """Of the binning list that was flushed last, in tiles."""
+        """Columns and rows of tiles of the binning list that was flushed last."""
         self._indexing = False
         self.shown: Shown | None = None
-        """What was on the display at the end of the frame."""
+        """The picture in memory that was on the display at the end of the frame; None: not known."""
         self._ranges: set[tuple[int, int]] = set()
-        """What the frame writes."""
+        """Address and bytes of the memory that the frame writes."""
         self._unbounded = False
         """Whether it writes where no one knows: user programs ran."""
         self._left_out: dict[int, list[FrameDraw]] = {}
@@ -88,7 +88,7 @@ class Stage:
         self.on_binned: Callable[[ListBinned, int], object] | None = None
         """Called with what each flush has binned and the number of its first draw, which costs time."""
         self._instead: tuple[int, Drawing] | None = None
-        """Of a job, what draws its tiles instead."""
+        """Number of a job, and the function that draws its tiles instead."""
         self._mode: FrameMode | None = None
         self._index()
         self._checkpoint()

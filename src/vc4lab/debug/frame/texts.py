@@ -238,7 +238,7 @@ def _sources_lines(
 
 
 def position_of(history: PixelHistory, touch: Touch) -> Position:
-    """Where a touch is in its capture."""
+    """Return the position of a touch in its capture."""
     draw = 0 if touch.draw is None else touch.draw.number
     return Position(history.frame, history.job.number, draw, touch.primitive)
 

@@ -109,7 +109,7 @@ class TileList:
 _STEPS = {PrimitiveMode.POINTS: (1, 1), PrimitiveMode.LINES: (2, 2), PrimitiveMode.TRIANGLES: (3, 3)}
 _CHAINS = {PrimitiveMode.LINE_STRIP: 2, PrimitiveMode.LINE_LOOP: 2, PrimitiveMode.TRIANGLE_STRIP: 3}
 MOST_VERTICES = 1 << 22
-"""Of a draw in which a primitive is looked for."""
+"""Vertices of a draw among which a primitive is looked for, at most."""
 
 
 def number_in_draw(memory: GuestMemory, draw: FrameDraw, vertices: tuple[Any, ...]) -> int | None:

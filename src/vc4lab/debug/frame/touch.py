@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DRAWN, HIDDEN, STENCILLED, DISCARDED = "drawn", "depth failed", "stencil failed", "discarded"
 UNCOVERED, CLIPPED, COLOURLESS = "not covered", "outside of the Z planes", "no colour written"
-"""What can become of a pixel."""
+"""Outcomes for a pixel, in words."""
 
 _SIGNS = {
     Compare.NEVER: "never passes", Compare.LESS: "is not less than", Compare.EQUAL: "is not equal to",
@@ -75,7 +75,7 @@ class Touch:
 
 
 def outcome_of(block: WatchedBlock, state: RenderState, covered: bool) -> tuple[str, str]:
-    """What became of the pixel, and why."""
+    """Return the pixel's outcome and the reason for it, in words."""
     if not block.samples:
         return (CLIPPED, "") if covered else (UNCOVERED, "")
     config = ConfigurationBits(int(state.config) & 0xFFFFFF)

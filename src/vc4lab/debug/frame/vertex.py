@@ -76,7 +76,7 @@ class VertexRun:
 
 @dataclass(frozen=True)
 class VertexHistory:
-    """What happened to a vertex of a draw.
+    """Holds the history of a vertex of a draw.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class VertexHistory:
 
 
 def vertex_history(frame: FrameRuns, number: int, index: int) -> VertexHistory:
-    """What happened to a vertex of a draw. Raises NoSuchPlace, CaptureError."""
+    """Return the history of a vertex of a draw. Raises NoSuchPlace, CaptureError."""
     if not 1 <= number <= len(frame.draws):
         raise NoSuchPlace(f"frame {frame.number} has no draw {number}: it has {len(frame.draws)}")
     draw = frame.draws[number - 1]
@@ -162,7 +162,7 @@ MOST_VERTICES = 1 << 22
 
 
 def _places(frame: FrameRuns, draw: FrameDraw, index: int) -> tuple[int, ...]:
-    """Where a draw uses a vertex."""
+    """Return the places of a vertex among those of a draw, the first few."""
     length = min(draw.length, MOST_VERTICES)
     if not draw.index_bits:
         place = index - draw.place

@@ -175,7 +175,7 @@ def _at(word: Any, lane: int) -> int:
 
 
 class PixelWatch:
-    """What a pixel's blocks did; `attach` has the interpreter of a V3D call it.
+    """Records what a pixel's blocks do; `attach` has the interpreter of a V3D call it.
 
     x, y: of the pixel in the frame. program: programs are traced, instruction by instruction.
     """

@@ -167,7 +167,7 @@ class Screen(App[int]):
         self._run(command)
 
     def action_pause(self) -> None:
-        """What runs stops."""
+        """Stop the programs that run."""
         self.asked.clear()
         if self.busy:
             self.debugged.pause()

@@ -1,4 +1,4 @@
-"""What the panes show, as styled text: source beside words, the QPUs, one view of the state."""
+"""Draws the panes as styled text: source beside words, the QPUs, one view of the state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vc4lab.debug.session import Session
 
 MOST_WORDS = 256
-"""Of each named memory that are shown."""
+"""Words that are shown of each named memory, at most."""
 HERE, STOP, QUIET, CHANGED = "reverse bold", "red", "dim", "bold yellow"
 
 

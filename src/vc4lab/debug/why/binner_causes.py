@@ -100,7 +100,7 @@ def _index_guess(evidence: Evidence, group: Group) -> str:
 
 
 def _source(group: Group) -> str:
-    """Where vertices come from, with what is likely to be wrong there."""
+    """Return where vertices come from, and what is likely to be wrong there, in words."""
     record = group.record
     if record is None:
         return ""

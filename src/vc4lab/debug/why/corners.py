@@ -1,4 +1,4 @@
-"""Where the vertices of a binned draw are, as the binner has them after it."""
+"""Finds the vertices of a binned draw, as the binner has them after it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Corners:
 
     @property
     def common_planes(self) -> list[str]:
-        """What all vertices are outside of, in words."""
+        """Name the planes outside of which all vertices are."""
         every = int(np.bitwise_and.reduce(self.planes)) if len(self.planes) else 0
         some = int(np.bitwise_or.reduce(self.planes)) if len(self.planes) else 0
         return [text for bit, text in PLANES.items() if (some if bit == OUT_BAD else every) & bit]

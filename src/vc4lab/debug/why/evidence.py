@@ -1,4 +1,4 @@
-"""What is known of a frame that was run again: its draws, the records that decide, where vertices are."""
+"""Collects what a frame showed when it was run again: draws, the records that decide, vertices' places."""
 
 from __future__ import annotations
 

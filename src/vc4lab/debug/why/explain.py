@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.state.frame_mode import Surface
 
 BLOCKS = ("CLE-", "MEM-", "VTX-", "FRG-", "TMU-", "QPU-", "SOC-145")
-"""What messages of the V3D begin with; after an error of these nothing else need be said."""
+"""Beginnings of the codes of the V3D's messages; after an error of these nothing else need be said."""
 TOLERANCE = 16
 """A level of a colour that is stored in 16 bits is as near as this to what it was."""
 

@@ -1,4 +1,4 @@
-"""What the draws of each frame come to, stage by stage, as lines: for `vc4lab why`."""
+"""Writes what the draws of each frame come to, stage by stage, as lines: for `vc4lab why`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.events import FrameTiles, FrameWork, ListBinned, RecordsNoted
 
 MOST_RECORDS = 1 << 16
-"""Of a list, until its mode record is not looked for any more."""
+"""Records of a list after which its mode record is not looked for any more."""
 MOST_SAVED = 128 << 20
 """Bytes of memory that a frame may write."""
 RESET = 1 << 15
@@ -50,7 +50,7 @@ class Lists:
 
 @dataclass
 class Rerun:
-    """What the lists did.
+    """Holds what the lists did when they ran again.
 
     Attributes
     ----------

@@ -60,7 +60,7 @@ def primitives_of(mode: int, vertices: int) -> int:
 
 
 def kind_of(mode: int) -> str:
-    """What these primitives are called."""
+    """Return the name of a mode's primitives."""
     if mode == PrimitiveMode.POINTS:
         return "point"
     return "line" if mode < PrimitiveMode.TRIANGLES else "triangle"
@@ -112,7 +112,7 @@ class Group:
 
     @property
     def kind(self) -> str:
-        """What its primitives are called."""
+        """Return the name of its primitives."""
         if self.binned:
             return kind_of(int(self.binned[0]["mode"]))
         kind = self.work.state.list_format & 0xF if self.work is not None else ListPrimitive.TRIANGLES
@@ -148,7 +148,7 @@ class Group:
         return stages[counts.index(max(counts))]
 
     def steps(self) -> Iterator[tuple[Stage, int]]:
-        """What each stage has let through, up to the first that lets nothing through."""
+        """Yield each stage with the count that it lets through, up to the first that lets nothing through."""
         left = self.primitives
         steps = [(Stage.ASSEMBLY, left)]
         for stage, lost in (
@@ -172,7 +172,7 @@ class Group:
                 return
 
     def text(self) -> str:
-        """What each stage has let through, for people."""
+        """Return what each stage has let through, as text for people."""
         vertices = sum(int(row["length"]) for row in self.binned)
         parts = [many(vertices, "vertex")] if self.binned else []
         for stage, count in self.steps():

@@ -25,7 +25,7 @@ MOST_RUNS = 8
 
 
 BINNED = ("rejected", "degenerate", "outside", "entries")
-"""What the binner counts of primitives, whatever becomes of them."""
+"""The binner's counts of primitives, one for each thing that can become of them."""
 
 
 def report_pixelless_run(v3d: V3D, reporter: Reporter) -> None:
