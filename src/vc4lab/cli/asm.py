@@ -22,7 +22,7 @@ LARGEST_SOURCE = 4 << 20
 
 
 class Format(StrEnum):
-    """What `asm` writes."""
+    """Names the forms in which `asm` writes a program."""
 
     BIN = "bin"
     HEX = "hex"

@@ -49,14 +49,14 @@ COMMAND = BootCommand
 
 
 class CacheMode(StrEnum):
-    """What is done about caches."""
+    """Names the models of caches: `check` reports reads of old bytes, `stale` also delivers them."""
 
     CHECK = "check"
     STALE = "stale"
 
 
 class RamContents(StrEnum):
-    """What RAM holds at power-on."""
+    """Names the contents of RAM at power-on."""
 
     NOISE = "noise"
     ZERO = "zero"
@@ -70,7 +70,7 @@ class Firmware(StrEnum):
 
 
 def _unknowns(firmware: Firmware, texts: list[str]) -> Unknowns:
-    """What a firmware of another year decides, and `--unknown` above it."""
+    """Return the choices for unknowns: those of a firmware of another year, with `--unknown` above them."""
     if not texts and firmware is Firmware.TODAY:
         from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS
 

@@ -1,4 +1,4 @@
-"""What commands share that take captures of `vc4lab gl`."""
+"""Commands that take captures of `vc4lab gl` share this."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def bad(error: CaptureError) -> typer.Exit:
 
 @dataclass(frozen=True)
 class CaptureWatch:
-    """What is wanted of each job of a capture, besides its picture."""
+    """Says what is wanted of each job of a capture, besides its picture."""
 
     times: JobTimes | None
     counters: bool
@@ -170,7 +170,7 @@ def same_image(image: Image | None) -> Image | None:
 
 
 def frame_line(frame: CapturedFrame, image: Image | None) -> str:
-    """What came of a frame, beside what was captured."""
+    """Return a line about a frame: how its picture differs from the one that was captured."""
     draws = len(frame.draws)
     size = f"{image.width}x{image.height}" if image is not None else "no picture"
     text = f"frame {frame.number}: {size}, {draws} draw{'s' * (draws != 1)}"

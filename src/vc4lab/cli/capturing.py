@@ -67,7 +67,7 @@ LAST = 1 << 30
 
 @dataclass(frozen=True)
 class CaptureWish:
-    """What the command line asks to be captured."""
+    """Says what is to be captured, as the command line asks."""
 
     path: Path
     frames: tuple[int, int] = (1, LAST)
@@ -92,7 +92,7 @@ class CaptureWish:
         return cls(path, frames, on, mib)
 
     def recorder(self, front: str, program: str) -> JobsFile:
-        """What keeps the frames and writes them."""
+        """Return the recorder that keeps the frames and writes them."""
         return JobsFile(self, front, program)
 
 

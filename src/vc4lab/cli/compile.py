@@ -201,7 +201,7 @@ def _others(
     timed: tuple[Chip, str] | None,
     api: str | None,
 ) -> list[Listed]:
-    """What is compared with, or the end of the command."""
+    """Return the programs to compare with, or end the command with a message."""
     from vc4lab.cli.disasm import words_of_file
 
     if Path(compare).suffix.lower() in WORDS:

@@ -1,4 +1,4 @@
-"""What `compile` prints: a program beside its source, what each line takes, two programs side by side."""
+"""Prints for `compile`: a program beside its source, what each line takes, two programs side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `compile` lists: the programs of shaders, with their lines and clocks."""
+"""Lists for `compile` the programs of shaders, with their lines and clocks."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Listed:
     lines: list[tuple[int, ...]] = field(default_factory=list)
     tgsi: list[tuple[int, ...]] = field(default_factory=list)
     use: ShaderUse | None = None
-    """What it takes on the chip, if that is asked for."""
+    """Its use of the chip; None: that is not asked for."""
 
     @property
     def stage(self) -> str:

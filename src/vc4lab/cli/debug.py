@@ -135,7 +135,7 @@ def _launch(
     dialect: str | None,
     include: list[Path] | None,
 ) -> Launch:
-    """What the options say."""
+    """Return the launch that the options describe."""
     from vc4lab.debug.launch import Launch
 
     return Launch(

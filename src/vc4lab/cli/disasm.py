@@ -17,7 +17,7 @@ from vc4lab.ranges import ADDRESS, COUNT, OFFSET
 
 
 class Dialect(StrEnum):
-    """What `disasm` writes."""
+    """Names the dialects that `disasm` writes."""
 
     QPUASM = "qpuasm"
     VC4ASM = "vc4asm"

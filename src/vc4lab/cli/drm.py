@@ -51,7 +51,7 @@ CANNOT_START = frozenset(
         *(errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE),
     )
 )
-"""What execve and fork say of a program, or of a host that has no room for it."""
+"""Error numbers of execve and fork for a program that cannot start, or a host with no room for it."""
 
 
 def drm(  # noqa: C901

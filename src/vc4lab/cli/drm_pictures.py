@@ -1,4 +1,4 @@
-"""What `vc4lab drm` shows while programs run: a window, and frames for a recording."""
+"""Shows pictures while `vc4lab drm` runs programs: a window, and frames for a recording."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Display:
             typer.echo(line, err=True)
 
     def show(self, text: str) -> None:
-        """What is being done at the moment."""
+        """Show what is being done at the moment."""
         if self._status is not None:
             self._status.update(text)
 

@@ -16,7 +16,7 @@ _LAST_PATIENCE = 3.0
 
 
 class Runs(Protocol):
-    """What runs programs."""
+    """Runs programs, and ends them when asked to."""
 
     def interrupt(self) -> None:
         """Ctrl-C came here; it may have come to the programs, too."""
@@ -26,7 +26,7 @@ class Runs(Protocol):
 
 
 class Serves(Runs, Protocol):
-    """What runs programs and serves them in the main thread."""
+    """Runs programs and serves them in the main thread."""
 
     @property
     def turns(self) -> int:

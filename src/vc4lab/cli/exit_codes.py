@@ -69,7 +69,7 @@ def stopped(stop: StrictStop) -> typer.Exit:
 
 
 def interrupted_code() -> ExitCode:
-    """Of a command that a signal has ended."""
+    """Return the exit code of a command that a signal has ended."""
     return ExitCode(128 + (interruption.came() or signal.SIGINT))
 
 

@@ -187,7 +187,7 @@ def _frames(
 
 
 class CaptureFile:
-    """Where `--capture` writes, as soon as the last frame was shown."""
+    """Writes the file of `--capture`, as soon as the last frame was shown."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""What commands share that look into frames: any capture, or recorded jobs, as one to look into."""
+"""Commands that look into frames share this: any capture, or recorded jobs, opened as one of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `boot` attaches to a machine besides its serial line: the debugger's port and so on."""
+"""Attaches to the machine of `boot` what looks at it: the debugger's port and so on."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Instruments:
         self._stack.close()
 
     def _lose(self, path: Path, error: OSError, more: str = "") -> None:
-        """What was to be written into a file is lost."""
+        """Report that what was to be written into a file is lost; the exit code says so, too."""
         self.outcome = ExitCode.OUTPUT
         self._report(f"vc4lab: CLI-001: {path}: {why(error)}{more}")
 

@@ -1,4 +1,4 @@
-"""What commands do with captured jobs: the layer of captures that all fronts share."""
+"""Replays and lists captured jobs for commands: the layer of captures that all fronts share."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def bytes_text(same: int, total: int) -> str:
 
 
 def frame_text(frame: JobsFrame, result: FrameResult, image: Image | None) -> str:
-    """What came of a frame, beside what was captured."""
+    """Return a line about a frame: how its surfaces differ from those that were captured."""
     size = f"{image.width}x{image.height}" if image is not None else "no picture"
     text = f"frame {frame.number}: {size}, {result.frames} job{'s' * (result.frames != 1)}"
     if result.differing:

@@ -37,11 +37,11 @@ class JobTimes:
             self.stream.put(one, frame)
 
     def count(self, name: str, values: Mapping[int, int]) -> None:
-        """What the core counted in a job; the model knows the other counters later."""
+        """Note what the core counted in a job; the model knows the other counters later."""
         self._counted[name] = values
 
     def _counters(self) -> dict[str, dict[int, int]]:
-        """Of each job, if they are wanted: what the core counted, and what the model knows."""
+        """Return the counters of each job that was counted: the core's, and those that the model knows."""
         found = {name: Counter(values) for name, values in self._counted.items()}
         for one in self.stream.times:
             job = self._names[one.name]

@@ -248,7 +248,7 @@ def _check_command(program: Sequence[str]) -> None:
 
 
 def _puts(texts: Sequence[str]) -> list[tuple[Path, str | None]]:
-    """What `--put` names: the host's file, the path in the guest. Raises typer.Exit."""
+    """Split each text of `--put` into the host's file and the guest's path. Raises typer.Exit."""
     from vc4lab.files import why
     from vc4lab.linux.transfer import guest_path
 

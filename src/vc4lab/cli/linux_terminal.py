@@ -62,7 +62,7 @@ class LinuxTerminal:
         self.port.descriptors = self._keyboard.descriptors
 
     def _put(self, machine: Machine) -> None:
-        """What `--put` brings. Raises InstrumentError."""
+        """Put the files of `--put` into the guest. Raises InstrumentError."""
         from vc4lab.cli.instruments import InstrumentError
         from vc4lab.files import why
         from vc4lab.linux.running import Linux, LinuxStopped
@@ -117,7 +117,7 @@ class LinuxTerminal:
 
 
 def command_of(program: Sequence[str]) -> str:
-    """What the guest's shell is to do: make its terminal one like the host's, run a program.
+    """Return the line for the guest's shell: make its terminal one like the host's, run a program.
 
     Raises ValueError for a program and arguments that cannot be typed.
     """

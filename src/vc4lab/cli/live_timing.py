@@ -51,7 +51,7 @@ class ListClocks:
         self._clocks[thread] = (self._clocks[thread] or 0) + clocks
 
     def take(self, thread: int) -> int | None:
-        """What a thread took since the last call; None: that is not known."""
+        """Return the clocks that a thread took since the last call; None: they are not known."""
         clocks, self._clocks[thread] = self._clocks[thread], None
         return clocks
 
@@ -167,7 +167,7 @@ class LiveTiming:
         self._shown = self._count
 
     def lines(self, pictures: int | None = None) -> list[str]:
-        """What is said at the end. pictures: how many were shown, if that is known; frames drawn
+        """Return the lines for the end. pictures: how many were shown, if that is known; frames drawn
         after the last one are left out, if `picture_shown` was called for each."""
         timer = self.timer
         where = f"{timer.chip.name} on {timer.board} at {timer.hertz / 1e6:g} MHz"

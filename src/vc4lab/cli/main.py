@@ -108,7 +108,7 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 
 
 FULL = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-"""What goes wrong when standard output takes no more; files of options are looked after where they
+"""Error numbers of a standard output that takes no more; files of options are looked after where they
 are written."""
 
 

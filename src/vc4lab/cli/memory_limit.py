@@ -1,4 +1,4 @@
-"""What is said where the process may not have the memory that it needs."""
+"""Reports where the process may not have the memory that it needs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _NoNumpy:
 
 
 def watch_numpy() -> None:
-    """Where memory is limited: let numpy make buffers for one thread, and none if that is too much."""
+    """Let numpy make buffers for one thread where memory is limited, and none if that is too much."""
     limit = _limit()
     if limit is None:
         return

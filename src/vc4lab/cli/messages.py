@@ -1,4 +1,4 @@
-"""What a command reports; a message of error severity keeps it from exit code 0.
+"""Commands report through this; a message of error severity keeps a command from exit code 0.
 
 This is the only place that decides it, for all commands: each has its reporter from here, and what
 prints messages without one (the lint of `asm`) notes their severity. A code that says more stays:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic, Reporter, Severity
 
 _found: list[Severity] = []
-"""Of the messages of this command, those of error severity."""
+"""The severities of error, one for each such message of this command."""
 
 
 def reporter_of(strict: bool = False) -> Reporter:

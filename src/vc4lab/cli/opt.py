@@ -121,7 +121,7 @@ def _is_words(file: str) -> bool:
 
 
 def _place(assembly: Assembly, index: int) -> str:
-    """Where a note is about: the source's line, or the instruction."""
+    """Return the place that a note is about: the source's line, or the instruction."""
     if not index:
         return ""
     line = assembly.lines[index][0] if index < len(assembly.lines) else 0

@@ -1,4 +1,4 @@
-"""Where a command's pictures go at its end: a screenshot, a recording, the terminal.
+"""Writes a command's pictures at its end: a screenshot, a recording, the terminal.
 
 The options mean the same for every command that has a screen.
 """
@@ -31,7 +31,7 @@ def say(text: str) -> None:
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """What is shown and kept of a screen."""
+    """Says what is shown and kept of a screen."""
 
     screenshot: Path | None = None
     record: Path | None = None

@@ -121,7 +121,7 @@ def _replay(path: Path, job: int | None, gpu: GpuOptions, reporter: Reporter, pr
 
 
 def _play(path: Path, gpu: GpuOptions, reporter: Reporter, profiler: Profiler) -> int:
-    """The same with the frames of a capture; how many were drawn."""
+    """Profile the frames of a capture. Return how many were drawn."""
     from vc4lab.capture.errors import CaptureError
     from vc4lab.driver.capture.work import work_of
 
@@ -136,7 +136,7 @@ def _play(path: Path, gpu: GpuOptions, reporter: Reporter, profiler: Profiler) -
 
 
 def _play_jobs(path: Path, gpu: GpuOptions, reporter: Reporter, profiler: Profiler) -> int:
-    """The same with captured jobs; how many were drawn."""
+    """Profile captured jobs. Return how many frames were drawn."""
     from vc4lab.capture.errors import CaptureError
     from vc4lab.cli.job_captures import opened_jobs
     from vc4lab.jobs.work import work_of

@@ -1,4 +1,4 @@
-"""What `run` and `debug` share: a QPU program, its memory and uniforms, as arguments say them."""
+"""Makes for `run` and `debug` a QPU program, its memory and uniforms, as arguments say them."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def replay(
 
 
 def _layer_of(path: Path) -> str:
-    """What a path is: a capture of the command queue, one of jobs, or "" for recorded jobs."""
+    """Return the layer of a path: a capture's command queue or its jobs, or "" for recorded jobs."""
     if not is_capture(path):
         return ""
     return JOBS if has_only_jobs(path) else QUEUE
@@ -202,7 +202,7 @@ def _layer_of(path: Path) -> str:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What the command line asks for; the names are those of its options."""
+    """Says what is wanted, as the command line asks; the names are those of its options."""
 
     path: Path
     gpu: GpuOptions

@@ -137,7 +137,7 @@ def run(
 
 
 def _captured(experiment: Experiment, program: Path, path: Path | None, mib: int) -> ExperimentCapture | None:
-    """What keeps the run, if that is asked for."""
+    """Return the capture that keeps the run; None: that is not asked for."""
     if path is None:
         return None
     from vc4lab.jobs.experiment import ExperimentCapture
@@ -159,7 +159,7 @@ def _save_capture(kept: ExperimentCapture, path: Path) -> None:
 
 
 def _timer(timing: bool, chip: str | None, board: str | None, as_json: bool) -> ProgramTiming | None:
-    """What times the run, if that is asked for."""
+    """Return the timing of the run; None: that is not asked for."""
     only_with_timing(timing, (("--chip", chip), ("--board", board), ("--json", as_json)))
     if not timing:
         return None
@@ -182,7 +182,7 @@ def _print(report: Report, engine: str) -> None:
 
 
 def _print_uses(timer: ProgramTiming, source: Source, lines: bool, hints: bool) -> None:
-    """What each line takes, and what could be quicker."""
+    """Print what each line takes, and what could be quicker."""
     from vc4lab.timing.program_use import listing
 
     for use in timer.programs if lines else ():

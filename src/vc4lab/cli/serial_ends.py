@@ -112,7 +112,7 @@ class Keyboard:
             self._saved = None
 
     def receive(self) -> bytes:
-        """What was typed since."""
+        """Return the bytes that were typed since the last call."""
         if self.ended:
             return b""
         try:
@@ -137,7 +137,7 @@ class Keyboard:
         return self._saved is not None
 
     def descriptors(self) -> list[int]:
-        """What becomes readable when something is typed."""
+        """List the descriptors that become readable when something is typed."""
         try:
             return [] if self.ended else [sys.stdin.fileno()]
         except (OSError, ValueError):
@@ -180,7 +180,7 @@ class PseudoTerminal:
             os.write(self._ours, data)
 
     def receive(self) -> bytes:
-        """What was typed since."""
+        """Return the bytes that were typed since the last call."""
         try:
             if not select.select([self._ours], [], [], self._wait.seconds())[0]:
                 return b""
@@ -191,7 +191,7 @@ class PseudoTerminal:
         return data
 
     def descriptors(self) -> list[int]:
-        """What becomes readable when something is typed."""
+        """List the descriptors that become readable when something is typed."""
         return [self._ours]
 
     def close(self) -> None:
@@ -235,7 +235,7 @@ class TcpPort:
             self._flush()
 
     def receive(self) -> bytes:
-        """What the client sent since."""
+        """Return the bytes that the client sent since the last call."""
         ready = self._look(self._wait.seconds())
         self._flush()
         if self._client is None or not ready:
@@ -252,7 +252,7 @@ class TcpPort:
         return data
 
     def descriptors(self) -> list[int]:
-        """What becomes readable when a client comes, or sends something."""
+        """List the descriptors that become readable when a client comes, or sends something."""
         return [end.fileno() for end in (self._listener, self._client) if end is not None]
 
     def _look(self, seconds: float) -> bool:

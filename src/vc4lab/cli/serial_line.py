@@ -1,4 +1,4 @@
-"""Where the program's serial line goes: the terminal, a file, a pseudo terminal, a TCP port."""
+"""Connects the program's serial line to the terminal, a file, a pseudo terminal or a TCP port."""
 
 from __future__ import annotations
 

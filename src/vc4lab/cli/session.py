@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SerialEnd(Protocol):
-    """What is at the other end of the serial line."""
+    """Takes the output of the serial line and gives its input."""
 
     port: SerialPort
     error: OSError | None
@@ -43,7 +43,7 @@ class Guest(SerialEnd, Protocol):
 
     @property
     def code(self) -> int | None:
-        """Of the program that was to run; None: it has not ended."""
+        """Return the exit code of the program that was to run; None: it has not ended."""
 
     def begin(self, machine: Machine) -> None:
         """The machine is ready to run."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InstrumentOptions:
-    """What a machine is looked at with, and what goes into it and comes out of it."""
+    """Says what looks at a machine, and what goes into it and comes out of it."""
 
     gdb: int | None = None
     gdb_wait: bool = True

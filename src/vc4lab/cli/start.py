@@ -15,7 +15,7 @@ def _leave(*_: object) -> None:
 
 
 def _leave_at_ctrl_c() -> None:
-    """Where it was ignored (nohup), it stays so."""
+    """End the process at Ctrl-C, unless that is ignored (nohup): then it stays so."""
     if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_DFL):
         signal.signal(signal.SIGINT, _leave)
 

@@ -1,4 +1,4 @@
-"""What commands with `--timing` share: the options of chips and boards, and lines of text."""
+"""Commands with `--timing` share this: the options of chips and boards, and lines of text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Timer = TypeVar("Timer")
 
 
 def timer_of(make: Callable[[str, str], Timer], chip: str | None, board: str | None) -> Timer:
-    """What times, made for a chip and a board. Raises typer.Exit, with a sentence."""
+    """Make a timer for a chip and a board. Raises typer.Exit, with a sentence."""
     try:
         return make(chip or CHIP, board or "")
     except OSError as error:

@@ -123,7 +123,7 @@ def _field(name: str, spec: Spec) -> str:
 
 
 def _parts(declared: Iterable[type[Payload]]) -> list[type[Payload]]:
-    """What is repeated in these, each once."""
+    """List the payloads that are repeated in these, each once."""
     found: dict[type[Payload], None] = {}
     for one in declared:
         for spec in one.specs.values():
