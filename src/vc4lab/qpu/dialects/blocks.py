@@ -102,7 +102,7 @@ def _following(words: tuple[int, ...], block: Block, by_start: dict[int, Block])
 
 
 def _registers(words: tuple[int, ...], block: Block) -> tuple[list[str], list[str]]:
-    """What a block reads before it writes it, and what it writes."""
+    """Return the registers that a block reads before it writes them, and those that it writes."""
     taken: dict[str, None] = {}
     written: dict[str, None] = {}
     for word in words[block.start : block.stop]:
@@ -120,7 +120,7 @@ def _short(names: list[str]) -> str:
 
 
 def _notes(program: Program, known: Mapping[int, str]) -> dict[int, list[str]]:
-    """What instructions take from the uniform stream, by their index; known: of uniforms."""
+    """Describe what instructions take from the uniform stream, by their index; known: words on uniforms."""
     found: dict[int, list[str]] = {}
     for site in program.uniform_sites:
         if site.kind == "uniform":

@@ -166,7 +166,7 @@ class M4:
         return "".join(out)
 
     def _call(self, name: str, source: str, after: int) -> tuple[str, int] | None:
-        """What a name becomes, and where the text goes on; None if it is no macro."""
+        """Return the text for a name, and where the source goes on; None if it is no macro."""
         if name == "dnl":
             end = source.find("\n", after)
             return "", len(source) if end < 0 else end + 1

@@ -32,7 +32,7 @@ BRANCHES = {
     Condition.CS: BranchCondition.ANY_CS,
     Condition.CC: BranchCondition.ANY_CC,
 }
-"""What a branch asks of all lanes to be taken if one of them wants it, by the lanes that do."""
+"""The condition of a branch that is taken if one lane wants it, by the condition of the lanes that do."""
 EVERY = {lanes: BranchCondition(found - 2) for lanes, found in BRANCHES.items()}
 """Likewise if all of them want it."""
 

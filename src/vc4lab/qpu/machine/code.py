@@ -16,7 +16,7 @@ from vc4lab.qpu.isa.operations import AddOp, BranchCondition, Condition, MulOp, 
 
 
 class Wants(Enum):
-    """Where a register may be."""
+    """Says where a register may be."""
 
     ANY = "any"
     FILE = "file A or B"
@@ -69,7 +69,7 @@ class StreamWord:
 
 
 STREAM_ADDRESS = StreamWord()
-"""Where the stream begins in memory; programs with branches find their place again by it."""
+"""The address of the stream itself; programs with branches find their place again by it."""
 
 
 class Const(NamedTuple):
@@ -79,7 +79,7 @@ class Const(NamedTuple):
 
 
 Streamed = StreamWord | Const
-"""What the uniform stream of a scheduled program consists of."""
+"""A word of the uniform stream of a scheduled program."""
 
 
 class Read(NamedTuple):
@@ -301,10 +301,10 @@ class Block:
     loops: tuple[int, ...] = ()
     """The first blocks of the loops around it, the outer ones first."""
     switch: Signal | None = None
-    """Of a part of a program with two threads: how it is left for the other one."""
+    """The signal by which a part of a program with two threads is left for the other thread."""
     follows_switch: bool = False
     variables: list[Reg] = field(default_factory=list)
-    """Of the last block of a loop or of a condition: its variables, whose places are kept up to here."""
+    """Variables of the loop or condition whose last block this is: their places are kept up to here."""
 
 
 class TooComplex(Exception):  # noqa: N818 - a fact about the shader

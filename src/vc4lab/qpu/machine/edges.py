@@ -67,7 +67,7 @@ def _is_used(op: Op) -> bool:
 
 
 def _edges_of(op: Op, inside: set[Op]) -> None:
-    """What must come before an operation, and how long."""
+    """Find the operations that must come before another one, and how many instructions before."""
     before: dict[Op, int] = {}
 
     def add(other: Op | None, distance: int) -> None:

@@ -36,7 +36,7 @@ class _Fold:
         self.gone: set[Op] = set()
 
     def _replace(self, old: Op, new: Op) -> None:
-        """What came after a move comes after what does its work."""
+        """Let what came after a move come after the operation that does its work."""
         new.after = list(dict.fromkeys([*new.after, *old.after]))
         for op in self._block.ops:
             if op is not new and old in op.after:
@@ -70,7 +70,7 @@ class _Fold:
         return True
 
     def into_maker(self, move: Op) -> bool:
-        """What makes a value writes it to an address itself."""
+        """Let the operation that makes a value write it to an address itself; return whether it does."""
         given, address = move.args[0], move.target
         if not isinstance(given, Reg) or not isinstance(address, int) or given.uses != 1:
             return False
@@ -120,7 +120,7 @@ def _is_lost(result: Reg) -> bool:
 
 
 def _results(op: Op) -> list[Reg]:
-    """What an operation leaves in r4 or r5."""
+    """List the results that an operation leaves in r4 or r5."""
     both = (op.target, op.second)
     return [one for one in both if isinstance(one, Reg) and one.wants in (Wants.R4, Wants.R5)]
 

@@ -268,7 +268,7 @@ class Slot:
 
     @staticmethod
     def _displaced(op: Op, index: int) -> Move | None:
-        """Where no uniform can be read, a constant and a register of file B cannot go together."""
+        """Return the move that takes a register out of file B beside a constant: no uniform can be read."""
         other = op.args[1 - index] if len(op.args) == 2 else None
         if isinstance(op.args[index], Const) and isinstance(other, Reg):
             if other.place is not None and 32 <= other.place < R0:

@@ -1,4 +1,4 @@
-"""What scheduling gives: words, the streams that they read, the signal that ends a program."""
+"""Holds what scheduling gives: words, the streams that they read, the signal that ends a program."""
 
 from __future__ import annotations
 

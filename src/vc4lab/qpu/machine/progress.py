@@ -251,7 +251,7 @@ class Progress:
         self._block, self._order, self._oldest = block.number, block.ops, 0
 
     def forget_flags(self) -> None:
-        """What follows does not find the flags."""
+        """Mark the flags as lost for what follows."""
         self.flags, self.flag_users = None, 0
 
     # ---------------------------------------------------------------- what comes next
@@ -354,7 +354,7 @@ class Progress:
                 self._ready.append(after)
 
     def copy(self, reg: Reg, readers: list[Op], wants: str, unpack: int = 0) -> None:
-        """What a register holds goes elsewhere as well, and is read there."""
+        """Copy a register to another place, where `readers` then read it."""
         move = copy_of(reg, readers, wants, self._block, unpack)
         self._ready = [op for op in self._ready if op not in readers] + [move]
         self.left += 1
@@ -390,8 +390,8 @@ class Progress:
 
     @staticmethod
     def _fixed_unpack(op: Op, reg: Reg) -> int:
-        """What an operation unpacks of a register, if it also packs as the mul ALU does: an instruction
-        then unpacks nothing of file A.
+        """Return the code by which an operation unpacks a register, if it also packs as the mul ALU does:
+        an instruction then unpacks nothing of file A. 0: none.
         """
         if not (op.pack and op.pm):
             return 0

@@ -77,7 +77,7 @@ class _Scheduler:
         self._switched = -SWITCH_DISTANCE
         self._starts: dict[int, int] = {}
         self._branches: list[tuple[int, BranchCondition, int]] = []
-        """Where they are, and to which blocks."""
+        """Index of each branch among the instructions, its condition, and the block that it goes to."""
         self._pointer_at = -UNIFORM_POINTER
         """The last write of the uniform pointer by an operation."""
         self._ends_with_write = False

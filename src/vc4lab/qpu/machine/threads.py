@@ -16,7 +16,7 @@ from vc4lab.qpu.machine.edges import connect
 
 
 class Capacity(NamedTuple):
-    """What the texture unit's queues hold of a program."""
+    """Counts what a program may have in the texture unit's queues."""
 
     words: int
     requests: int
@@ -189,7 +189,7 @@ class _Cut:
         return None
 
     def _make_late(self) -> None:
-        """What needs no register of an earlier operation is made where it is first read."""
+        """Make what needs no register of an earlier operation in the part where it is first read."""
         members: dict[Op, list[Op]] = {}
         for op in self._ops:
             members.setdefault(self._of(op), []).append(op)

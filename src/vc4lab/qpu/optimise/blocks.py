@@ -142,7 +142,7 @@ class Blocks:
         return old if falls and _cost(found.words, self._style) >= _cost(old.words, self._style) else found
 
     def _limits(self, number: int, is_careful: bool) -> Limits:
-        """What a block keeps to because of neighbours that are not known."""
+        """Return the limits that a block keeps because of neighbours that are not known."""
         stretch, limits = self._flow.stretches[number], Limits()
         if stretch.kept:
             return limits

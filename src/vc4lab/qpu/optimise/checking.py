@@ -26,12 +26,12 @@ STREAMS: Final = {
     "uniforms": "uniforms", "varyings": "varyings", "vpm": "VPM and DMA", "tmu": "texture unit",
     "memory": "memory", "other": "mutex, semaphores, interrupts and tile buffer",
 }  # fmt: skip
-"""What keeps its order, and its name in messages."""
+"""Streams whose order is kept, and their names in messages."""
 _LANES = np.arange(16, dtype=np.uint32)
 
 
 class Difference(NamedTuple):
-    """Where two programs part: the run, the stream, and after how many events of it."""
+    """Says where two programs part: the run, the stream, and after how many events of it."""
 
     run: int
     stream: str
@@ -281,7 +281,7 @@ class Inputs(Environment):
         self._all("breakpoint")
 
     def loop_limit(self) -> None:
-        """What was done until now is compared."""
+        """Do nothing more: what was done until now is compared."""
 
 
 def _seen(value: Word, mask: Mask | None = None) -> tuple[bytes, bytes]:

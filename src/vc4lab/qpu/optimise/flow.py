@@ -27,7 +27,7 @@ EVERY: Final = frozenset(
 )
 """Names of all registers, and the flags."""
 MOST_INSTRUCTIONS: Final = 400
-"""Of one block; longer ones are cut, and nothing moves across."""
+"""Instructions of one block, at most; longer ones are cut, and nothing moves across."""
 
 
 @dataclass(eq=False)
@@ -127,7 +127,7 @@ def flow_of(
 
 
 def _returns(instructions: Sequence[Instruction], raw: Collection[int]) -> set[int]:
-    """Where a branch that leaves its address in a register is returned to."""
+    """Return the indices to which branches that leave their address in a register are returned to."""
     return {
         index + 1 + BRANCH_DELAY_SLOTS
         for index, branch in enumerate(instructions)

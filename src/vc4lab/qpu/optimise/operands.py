@@ -17,7 +17,7 @@ _BY_ADDRESS: Final = {address: name for name, address in ACCUMULATORS.items()}
 
 
 class Source(NamedTuple):
-    """Where an operand is from. kind: "mux" an accumulator, "a" or "b" a port with an address, "i" a
+    """Says where an operand is from. kind: "mux" an accumulator, "a" or "b" a port with an address, "i" a
     small immediate with a code.
     """
 
@@ -50,7 +50,7 @@ def renamed(word: int, reads: Mapping[str, str], writes: Mapping[str, str]) -> i
 
 
 def _target(file: str, address: int, writes: Mapping[str, str]) -> tuple[str, int]:
-    """Where a result goes then: address space and address."""
+    """Return the address space and address of a result after renaming."""
     name = _BY_ADDRESS[Write(address)] if address in _BY_ADDRESS else f"r{file}{address}"
     new = writes.get(name)
     if new is None or (address >= REGFILE_SIZE and name not in ACCUMULATORS):

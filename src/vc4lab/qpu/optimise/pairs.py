@@ -34,7 +34,7 @@ _NO_PAIR: Final = (
     Kind.BRANCH | Kind.THREAD_SWITCH | Kind.PROGRAM_END | Kind.SEMAPHORE | Kind.MUTEX | Kind.SCOREBOARD_WAIT
     | Kind.SCOREBOARD_UNLOCK
 )  # fmt: skip
-"""What stays alone."""
+"""Kinds of instructions that are not paired."""
 
 
 @lru_cache(maxsize=65536)
@@ -79,7 +79,7 @@ def _is_allowed(word: int, first: int, second: int) -> bool:
 
 
 def _units(*some: Accesses) -> list[Kind]:
-    """What has no place, of several; r4 is one thing, however often it is read."""
+    """List the units that several accesses use; r4 is one thing, however often it is read."""
     found = [unit for one in some for unit in one.units if unit != Kind.R4_READ]
     return sorted([*found, *([Kind.R4_READ] if any(one.kinds & Kind.R4_READ for one in some) else [])])
 

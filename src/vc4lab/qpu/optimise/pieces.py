@@ -37,7 +37,7 @@ from vc4lab.qpu.isa.registers import REGFILE_SIZE, Read, Write
 
 
 class Order(IntFlag):
-    """What keeps its order among all pieces that have it, too."""
+    """Names the streams; pieces of one stream keep their order."""
 
     UNIFORMS = auto()
     VARYINGS = auto()

@@ -25,7 +25,7 @@ _KEPT = frozenset({"r4", "r5", FLAGS, "ms_mask", "rev_flag"})
 
 @dataclass(eq=False)
 class Value:
-    """What one register holds from one write on.
+    """Describes what one register holds from one write on.
 
     Attributes
     ----------

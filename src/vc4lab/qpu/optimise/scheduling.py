@@ -82,7 +82,7 @@ def schedule(
 
 
 def _bind(branch: Piece, chain: Sequence[Piece], style: Style) -> None:
-    """What waits for the branch waits for all that it needs, too; the branch itself is no piece that
+    """Let what waits for the branch wait for all that it needs, too; the branch itself is no piece that
     is placed.
     """
     for piece in chain:

@@ -145,7 +145,7 @@ class Pass(Reading):
         return index + 1
 
     def after_mistake(self, lines: Sequence[SourceLine], index: int) -> int:
-        """Where to go on: after the block whose first line is wrong."""
+        """Return the index of the line to go on with: after the block whose first line is wrong."""
         opener = lines[index].directive
         if opener in OPENERS:
             try:
@@ -325,7 +325,7 @@ class Pass(Reading):
             self.including.pop()
 
     def assembly(self) -> Assembly:
-        """What came out."""
+        """Return the words, labels and values of the program that was read."""
         words, raw = self.code.encoded()
         labels = {
             name: offset for name, offset in self.labels if offset is not None and not name[0].isdigit()

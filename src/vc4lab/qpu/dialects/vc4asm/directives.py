@@ -28,7 +28,7 @@ MAX_ALIGNMENT: Final = 64
 
 
 class Directives:
-    """What each directive does to a pass."""
+    """Carries out directives in a pass."""
 
     def __init__(self, one: Reading) -> None:
         self.one = one

@@ -36,7 +36,7 @@ Suffix = Callable[[Token], bool]
 
 
 class Context(Protocol):
-    """What an expression asks of the source around it."""
+    """Gives an expression the names and functions of the source around it."""
 
     def constant(self, name: str) -> Value | None:
         """The value of a name, if it has one here."""

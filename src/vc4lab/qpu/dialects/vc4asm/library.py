@@ -1,4 +1,4 @@
-"""What sources take from `vc4.qinc`: setup words of VPM and DMA, predicates, bits, constants.
+"""Gives sources the names of `vc4.qinc`: setup words of VPM and DMA, predicates, bits, constants.
 
 The functions are built from the layouts of the setup registers (`isa/vpm_setup.py`); names and
 parameters are those of vc4asm's page about the file, which sources include or load with `-i`.

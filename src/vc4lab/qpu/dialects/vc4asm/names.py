@@ -183,6 +183,6 @@ def packing_of(name: str) -> Packing | None:
 
 
 def suffixes() -> tuple[str, ...]:
-    """What may follow an operation, for messages."""
+    """List the suffixes that an operation can have, for messages."""
     packs = ("pack8a", "pack16a", "unpack8a", "unpack16a")
     return (*CONDITIONS, "setf", *packs, *BRANCH_CONDITIONS)

@@ -23,7 +23,7 @@ class Stop(Exception):  # noqa: N818 - ends a pass
 
 @dataclass(frozen=True)
 class Before:
-    """What the reading before this one found: labels in order of their first mention with their
+    """Keeps the results of the reading before: labels in order of their first mention with their
     offsets, and words.
     """
 
@@ -32,7 +32,7 @@ class Before:
 
 
 class Reading:
-    """What lines, directives and expressions of a source have in common."""
+    """Holds what lines, directives and expressions of a source have in common."""
 
     def __init__(self, path: str, files: Files, symbols: dict[str, Value], before: Before) -> None:
         self.path, self.files, self.before = path, files, before

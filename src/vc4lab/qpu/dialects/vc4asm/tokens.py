@@ -58,7 +58,7 @@ def tokens_of(line: str) -> tuple[Token, ...]:
 
 
 class Cursor:
-    """Where reading a line has come to."""
+    """Marks the place that reading a line has come to."""
 
     def __init__(self, line: str, start: int = 0) -> None:
         self.line = line

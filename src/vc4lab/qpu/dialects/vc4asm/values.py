@@ -1,4 +1,4 @@
-"""What expressions of vc4asm's dialect are about: numbers, lanes, registers, labels.
+"""Defines the values of vc4asm's expressions: numbers, lanes, registers, labels.
 
 Integers are 64 bits wide and wrap; operators are those of vc4asm's expression page.
 """
@@ -20,7 +20,7 @@ class Trouble(ValueError):  # noqa: N818 - becomes a Mistake where its place is 
 
 
 class Access(IntFlag):
-    """What a register expression may be used for, and through which file."""
+    """Says what a register expression may be used for, and through which file."""
 
     A = 1
     B = 2
@@ -105,7 +105,7 @@ def wrapped(number: int) -> int:
 
 
 def kind_of(value: Value) -> str:
-    """What a value is, in words."""
+    """Return the kind of a value, in words."""
     if isinstance(value, int):
         return "an integer"
     if isinstance(value, float):

@@ -82,5 +82,5 @@ def ways() -> dict[int, tuple[Way, ...]]:
 
 
 def constant_of(is_mul: bool, op: int, code: int) -> int:
-    """What an operation makes of a small immediate in both operands."""
+    """Return the result of an operation that has a small immediate as both operands."""
     return int(_result(_semantics(), is_mul, op).word[code])

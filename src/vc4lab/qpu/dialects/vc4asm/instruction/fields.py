@@ -25,11 +25,11 @@ from vc4lab.qpu.text.syntax import Mistake
 
 UNUSED: Final = 39
 RELEASE_BIT: Final = 0x10
-"""Of a semaphore's number: set to acquire it."""
+"""The bit of a semaphore's number that is set to acquire it."""
 
 
 class Role(IntFlag):
-    """What is being written: the operation, its destination, its sources."""
+    """Names what is being written: the operation, its destination, its sources."""
 
     OPERATION = 1
     TARGET = 2
