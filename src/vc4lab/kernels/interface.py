@@ -66,7 +66,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Interface:
-    """What a kernel takes: `arguments`, and the expressions of its `uniforms`."""
+    """Describes what a kernel takes: `arguments`, and the expressions of its `uniforms`."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -168,7 +168,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def value_of(text: str, names: Mapping[str, int | float], lengths: Mapping[str, int]) -> int | float:
-    """What an expression gives: `names` have values, `lengths` what `len` gives.
+    """Return the value of an expression: `names` have values, `lengths` what `len` gives.
 
     Raises InterfaceError.
     """

@@ -39,7 +39,7 @@ Number: TypeAlias = "int | float"
 
 
 class Program(NamedTuple):
-    """What a kernel runs. text: its source, read from `path`; assembly: None of bare words."""
+    """Holds what a kernel runs. text: its source, read from `path`; assembly: None of bare words."""
 
     path: Path
     text: str
@@ -53,7 +53,7 @@ class KernelError(Exception):
 
 
 class KernelWarning(UserWarning):
-    """What a diagnostic warns of, or hints at."""
+    """Shows a diagnostic that warns or hints."""
 
 
 class Kernel:
@@ -113,12 +113,12 @@ class Kernel:
 
     @property
     def program(self) -> Program:
-        """What is run."""
+        """Return the program that is run."""
         return self._program
 
     @property
     def interface(self) -> Interface:
-        """What it takes and gives."""
+        """Return its arguments and the expressions of its uniforms."""
         return self.program.interface
 
     @property
@@ -135,7 +135,7 @@ class Kernel:
         return f"<Kernel {self.interface}: {len(self.code) // 8} instructions>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the interface, the last timing, the listing (a long one folded)."""
+        """Return HTML for notebooks: the interface, the last timing, the listing (a long one folded)."""
         count = len(self.code) // 8
         shown = f"<b>{html.escape(str(self.interface))}</b>: {count} instructions"
         if self.timed is not None:
@@ -347,7 +347,7 @@ class _Call:
 
 
 def _array(argument: Argument, given: dict[str, Any]) -> numpy.ndarray:
-    """What was passed, with the argument's type. Raises InterfaceError."""
+    """Return an argument as an array of its declared type. Raises InterfaceError."""
     import numpy
 
     if argument.name not in given:

@@ -28,7 +28,7 @@ NUMBER = 96
 
 
 class Measured(NamedTuple):
-    """What a run left: clocks on the chip, the bytes of all memories, and codes of errors."""
+    """Holds what a run left: clocks on the chip, the bytes of all memories, and codes of errors."""
 
     clocks: int
     memory: tuple[bytes, ...]

@@ -26,7 +26,7 @@ from vc4lab.qpu.machine.builder import BRANCHES, EVERY
 from vc4lab.qpu.machine.code import Block, Branch, Flags, Op, Reg, Wants
 
 MOST_TURNS = 100_000
-"""Of unrolled loops, of a kernel."""
+"""Turns of all unrolled loops of a kernel, at most."""
 
 
 def _ask(trace: Trace, test: Test, invert: bool = False) -> Branch:
@@ -194,7 +194,7 @@ class If:
 
 
 class _Loop:
-    """What loops of the QPU and unrolled ones have in common."""
+    """Loops of the QPU and unrolled ones share this."""
 
     def __init__(self, names: tuple[str, ...], carried: tuple[str, ...]) -> None:
         self.trace = current()

@@ -1,4 +1,4 @@
-"""What kernels call: who they are, lanes, special functions, tests, uniforms of their own."""
+"""Kernels call these: who they are, lanes, special functions, tests, uniforms of their own."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def qpus() -> Int:
 
 
 def uniform(text: str, type: type[V] = Int) -> V:  # type: ignore[assignment]
-    """What the caller computes from arguments, `len(array)`, `qpu`, `qpus` and numbers, in all lanes."""
+    """Return what the caller computes from arguments, `len(array)`, `qpu`, `qpus`, numbers, in all lanes."""
     from vc4lab.kernels.interface import InterfaceError, names_in
 
     try:
@@ -127,7 +127,7 @@ def rotate(value: V, places: int) -> V:
 
 
 def broadcast(value: V, lane: int) -> V:
-    """What one lane has, in all lanes."""
+    """Return the value of one lane, in all lanes."""
     trace = current()
     if not isinstance(lane, int) or not 0 <= lane < 16:
         trace.fail("the lane of broadcast() is a number from 0 to 15")

@@ -126,7 +126,7 @@ def gather(pointer: Pointer[Any]) -> None:
 
 
 def receive(type: type[V]) -> V:
-    """What the oldest `gather` asked for, as values of a type."""
+    """Return the words that the oldest `gather` asked for, as values of a type."""
     trace = current()
     if not trace.outstanding:
         trace.fail("receive() without a gather() before")

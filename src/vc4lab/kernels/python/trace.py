@@ -19,7 +19,7 @@ HOISTED = 10
 REACH = 24
 """Operations after which a result is made again rather than kept: registers are few."""
 MOST_OPERATIONS = 100_000
-"""Of one kernel."""
+"""Operations of one kernel, at most."""
 UNIFORM = Read("unif", 32, 32)
 VPM = Read("vpm", 48, 48)
 ELEMENT = Read("elem_num", 38, -1)
@@ -50,7 +50,7 @@ class Expression(StreamWord):
 
 
 class Trace:
-    """What a function has done so far.
+    """Records what a function has done so far.
 
     file: of the function; has_pointer: whether it reads a uniform stream of its own, so that constants
     cannot come from there; is_sparing: few values are kept, because registers do not suffice otherwise.
@@ -63,7 +63,7 @@ class Trace:
         self._streams = is_sparing
         """Whether uniforms are read where they are used, not kept in registers."""
         self.base: Reg | None = None
-        """Where the stream of arguments is, if the kernel moves its pointer and must find it again."""
+        """The address of the stream of arguments, if the kernel moves its pointer and must find it again."""
         self._own: Block | None = None
         """The block at hand, if it reads a stream of its own."""
         self.code = Builder()
@@ -75,7 +75,7 @@ class Trace:
         self.lanes = 0
         """Conditions on lanes around it."""
         self.turns = 0
-        """Of unrolled loops so far."""
+        """Number of turns of unrolled loops so far."""
         self.outstanding = 0
         self.gathered_in = 0
         """The line of the last `gather`."""
@@ -157,7 +157,7 @@ class Trace:
                 self.base.uses += 1
 
     def special(self, read: Read) -> Reg:
-        """What never changes and is read by an address, in a register from the beginning on."""
+        """Return a register, set at the beginning, with what is read by an address and never changes."""
         if read.name not in self._uniforms:
             with self.inside(self.code.blocks[0]):
                 self._uniforms[read.name] = self.code.move(read)

@@ -350,7 +350,7 @@ class Bool:
 
 
 class Test(NamedTuple):
-    """What a branch asks: whether a condition holds in some lane, or in `every` one."""
+    """Asks for a branch whether a condition holds in some lane, or in `every` one."""
 
     lanes: Bool
     every: bool
