@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MOST_EVENTS = 1 << 20
-"""Of all frames together."""
+"""Events of all frames together, at most."""
 MOST_MOVED = 1 << 36
 """Bytes that all events together put into memory or compare."""
 PICTURE_BYTES = 64 << 20
@@ -55,7 +55,7 @@ def has_jobs(files: Files) -> bool:
 
 
 def read_jobs(files: Files) -> JobsCapture:
-    """The same of files that are open."""
+    """Read the jobs of files that are open. Raises CaptureError."""
     table = read_table(files)
     found = table.get(LEVEL)
     if found is None:

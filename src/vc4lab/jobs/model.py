@@ -65,7 +65,7 @@ class PowerCame(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What a surface held after a frame was stored: the check sum of its bytes."""
+    """Gives the check sum of a surface's bytes after a frame was stored."""
 
     address: int
     size: int
@@ -73,7 +73,7 @@ class Stored(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What of memory was on the display: bytes from row to row, bits of a pixel.
+    """Describes the memory that was on the display: bytes from row to row, bits of a pixel.
 
     `order` is "rgb" (red in the lowest byte) or "bgr"; 16 bits are 565 with red on top.
     """
@@ -87,25 +87,25 @@ class Shown(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where the program was that wrote the next register."""
+    """Says where the program was that wrote the next register."""
 
     text: str
 
 
 class JobBegun(NamedTuple):
-    """What follows belongs to a job with a name."""
+    """Begins a job with a name: the events after it belong to it."""
 
     name: str
 
 
 class Submitted(NamedTuple):
-    """What a program handed to its driver for this job: a file of the capture, for conversions."""
+    """Names what a program handed to its driver for this job: a file of the capture, for conversions."""
 
     file: str
 
 
 class BufferNamed(NamedTuple):
-    """What lies in memory, in the words of the front."""
+    """Names what lies in memory, in the words of the front."""
 
     address: int
     size: int
@@ -113,13 +113,13 @@ class BufferNamed(NamedTuple):
 
 
 Step = PagesLoaded | Zeroed | Filled | Patched | Written | Settled | PowerCame
-"""What a replay does."""
+"""An event that a replay carries out."""
 Event = Step | Stored | Shown | Origin | JobBegun | Submitted | BufferNamed
 
 
 @dataclass
 class JobsFrame:
-    """What reached the V3D from one picture to the next.
+    """Holds what reached the V3D from one picture to the next.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class JobsFrame:
 
     @property
     def file(self) -> str:
-        """Where its events stand."""
+        """Return the name of the file with its events."""
         return f"jobs/{self.number}/events.txt"
 
     @property

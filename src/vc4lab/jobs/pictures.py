@@ -24,7 +24,7 @@ _MODES = {
 
 
 def shown_picture(memory: GuestMemory, shown: Shown) -> Image:
-    """What was on the display."""
+    """Return the picture that was on the display."""
     from PIL import Image
 
     data = bytes(memory.view(shown.address, shown.pitch * shown.height))

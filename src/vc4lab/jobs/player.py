@@ -53,7 +53,7 @@ DRIVERS = frozenset(("drm", "gl"))
 
 @dataclass
 class FrameResult:
-    """What came of a frame.
+    """Holds what came of a frame.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class JobsPlayer:
         self._frames = 0
         self.job = ""
         self.place = 0
-        """Of the event at hand, in its frame."""
+        """Index of the event at hand, in its frame."""
         self.memory = GuestMemory(PAGE)
         self.v3d = V3D(self.memory, self.reports)
         self._first = PowerOn(self.v3d)
@@ -215,7 +215,7 @@ class JobsPlayer:
                     break
 
     def picture(self) -> Image | None:
-        """What was on the display, else the colour surface that was stored last (red first).
+        """Return the picture on the display, else the colour surface that was stored last (red first).
 
         None: there was neither.
         """

@@ -99,7 +99,7 @@ class JobsRecorder:
         self.on_done: Callable[[], object] = lambda: None
         self._limit, self.where, self._tell = limit, where, tell
         self._job_buffers: Sequence[tuple[int, int, str]] | None = None
-        """Of a driver's job: all that it uses is in them."""
+        """Address, bytes and name of the buffers of a driver's job: all that it uses is in them."""
         self._ends_in_writes = True
         self._keeper = PageKeeper(limit)
         self.capture.pages = self._keeper
@@ -108,7 +108,7 @@ class JobsRecorder:
         self._subscriptions: list[Any] = []
         self._frame: JobsFrame | None = None
         self._number = 0
-        """Of the frame that was shown last."""
+        """Number of the frame that was shown last."""
         self._shown: deque[tuple[int, Image | None]] = deque()
         """Frames that were shown while the V3D worked."""
         self._shadow: Shadow | None = None
@@ -198,7 +198,7 @@ class JobsRecorder:
         return frame is not None and (isinstance(self._held, Settled | Written) or frame.has_jobs)
 
     def display(self, shown: Shown) -> None:
-        """What is on the display belongs to the frame at hand, if it has jobs."""
+        """Add the memory on the display to the frame at hand, if it has jobs."""
         with self._lock:
             if self.has_jobs and self._begun():
                 self._flush()
@@ -394,7 +394,7 @@ class JobsRecorder:
             self._take(self._shadow.differing(address, size))
 
     def _use_everything(self) -> None:
-        """What the V3D is about to use cannot be said: all that a replay does not have."""
+        """Take all that a replay does not have: what the V3D is about to use is not known."""
         if ALL not in self._used and self._shadow is not None:
             self._used.add(ALL)
             if self._job_buffers is None:
@@ -452,7 +452,7 @@ class JobsRecorder:
             self._frame.events.append(event)
 
     def _flush(self) -> None:
-        """What was held back goes into the frame."""
+        """Put what was held back into the frame."""
         held, self._held = self._held, None
         after, self._after = self._after, []
         self._used.clear()

@@ -1,4 +1,4 @@
-"""What a replay's memory holds while jobs are captured: a second guest memory.
+"""Tracks what a replay's memory holds while jobs are captured: a second guest memory.
 
 A page is kept when the V3D is about to use it and the replay would find something else there. What
 the V3D writes the replay writes as well, so it is copied here and not kept. Where that cannot be
@@ -45,7 +45,7 @@ class Shadow:
                     yield page
 
     def everywhere(self) -> Iterator[int]:
-        """The same of all of RAM."""
+        """Yield the numbers of all pages of RAM that a replay does not have as they are."""
         for start in range(0, self._memory.ram_bytes, STRIDE):
             yield from self.differing(start, min(STRIDE, self._memory.ram_bytes - start))
 

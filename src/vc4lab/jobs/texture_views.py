@@ -28,7 +28,7 @@ CHANNELS: dict[int, tuple[tuple[int, int], ...]] = {
     TextureType.S8: ((0, 8),),
     TextureType.LUMALPHA: ((0, 8), (8, 8)),
 }
-"""Of a texel, as they stand in a picture: lowest bit and bits of each channel."""
+"""Lowest bit and bits of each channel of a texel, as they stand in a picture, by texture type."""
 LONGEST = 1024
 """Bytes that an edit sets at once."""
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
@@ -56,7 +56,7 @@ class TextureView:
 
     @property
     def channels(self) -> tuple[tuple[int, int], ...]:
-        """Of a texel: lowest bit and bits of each."""
+        """Return the lowest bit and the bits of each channel of a texel."""
         return CHANNELS[self.type]
 
     def png(self) -> bytes:

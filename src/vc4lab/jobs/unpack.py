@@ -172,7 +172,7 @@ def _edited(files: FolderFiles) -> dict[str, bytes]:
 
 
 def _line_patches(view: View, data: bytes) -> Iterator[Event]:
-    """What the edited lines of a view change. Raises CaptureError."""
+    """Yield the events that the edited lines of a view stand for. Raises CaptureError."""
     known = [one for one in view.lines if one.encode is not None]
     lines = [
         (number, line.rstrip())

@@ -1,4 +1,4 @@
-"""What the memory of a job means, as text and tables that people edit.
+"""Shows what the memory of a job means, as text and tables that people edit.
 
 A view shows memory as it is when a list or user program starts. Each of its lines stands for bytes
 at an address; a line that was edited changes these bytes before the job starts.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MAX_RECORDS = 1 << 16
 MAX_ROWS = 1 << 16
-"""Of a table of vertices or indices."""
+"""Rows of a table of vertices or indices, at most."""
 MAX_INSTRUCTIONS = 4096
 INSTRUCTION = 8
 

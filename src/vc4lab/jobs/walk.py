@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LONGEST_PIECE = 1 << 26
 """Bytes of a piece of list; an end further away is meant as "never"."""
 MOST_RECORDS = 1 << 16
-"""Of a list that has no end, or a distant one."""
+"""Records that are read of a list that has no end, or a distant one."""
 LOOKED_AT = 16
 """Records from the start of a binning list among which its mode is looked for."""
 AROUND = 64

@@ -93,7 +93,7 @@ class JobsWatch:
 
 
 def work_of(capture: JobsCapture, *, gpu: GpuOptions, reporter: Reporter) -> Iterator[tuple[str, Frame]]:
-    """What each job of each frame took, named by the frame's number. Raises CaptureError."""
+    """Yield the work of each job of each frame, named by the frame's number. Raises CaptureError."""
     with JobsWatch(work=True, counters=False) as watch:
         player = JobsPlayer(capture, gpu=gpu, reporter=reporter, on_v3d=watch.listen)
         for frame, _ in player.play():
