@@ -31,7 +31,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def directory() -> Path:
-    """Where objects are kept: $VC4LAB_CACHE, $XDG_CACHE_HOME/vc4lab or ~/.cache/vc4lab.
+    """Return the folder of objects: $VC4LAB_CACHE, $XDG_CACHE_HOME/vc4lab or ~/.cache/vc4lab.
 
     Without a home folder it is a private temporary folder, which goes when the process ends.
     """

@@ -191,7 +191,7 @@ class _Loop:
         return state
 
     def step(self) -> None:
-        """What a native loop does before it jumps back."""
+        """Carry out what a native loop does before it jumps back."""
 
     def end(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
         if not self.exits:
@@ -250,7 +250,7 @@ class StagedRange:
         self.start, self.stop, self.step = (coerce(v, self.type) for v in (start, stop, step))
 
     def known(self) -> Iterator[Value]:
-        """What it counts through, in an eager run."""
+        """Yield the values that it counts through, in an eager run."""
         start, stop, step = (v.constant for v in (self.start, self.stop, self.step))
         return (const(self.type, n) for n in range(start, stop, step))
 

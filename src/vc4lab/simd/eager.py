@@ -64,7 +64,7 @@ class EagerFunction:
 
 
 class EagerModule:
-    """What `build` makes for the target `TARGET`: kernels that run as Python."""
+    """Holds kernels that run as Python, as `build` makes them for the target `TARGET`."""
 
     def __init__(
         self, name: str, functions: Mapping[str, Function[Any]], float_mode: str, imports: Mapping[str, Any]
@@ -338,7 +338,7 @@ class Eager:
         return None if returns is None else const(returns, result)
 
     def with_flags(self, called: Callable[[], Any]) -> tuple[Any, Value]:
-        """What `called` returns, and which float exceptions it raised."""
+        """Return the result of `called`, and which float exceptions it raised."""
         floats = self.floats
         floats.overflow = floats.invalid = False
         result = called()

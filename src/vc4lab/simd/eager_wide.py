@@ -32,7 +32,7 @@ class WideEager(Eager):
         super().__init__(float_mode, {})
         self.rows = rows
         self.memories: list[tuple[int, NDArray[np.uint8]]] = []
-        """What `alloca` gave: its address, the bytes of each run."""
+        """Address of each piece of memory that `alloca` gave, and the bytes of each run."""
 
     def some(self, rows: NDArray[np.intp]) -> WideEager:
         """For some of the runs; they go on with the memory they have."""

@@ -1,4 +1,4 @@
-"""What a Struct is declared with: types, Arrays, other Structs; and what its members are.
+"""Declares the members of a Struct (types, Arrays, other Structs), and says what they are.
 
 A type checker sees a member as what it is in kernels and in Python at once: `width = i32` is a
 `Value` and an int. That one class is both is only said to the type checker; there is no such class
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         def __set__(self, instance: object, value: Value | E) -> None: ...
 
     class Nested(Generic[S]):
-        """What `nested` declares."""
+        """Stands for a Struct in another one, as `nested` declares it."""
 
         @overload
         def __get__(self, instance: None, owner: type) -> Field: ...

@@ -58,7 +58,7 @@ class Cell:
         self.align = align
         trace = current()
         self.known: Value | None = None
-        """What it holds, in an eager run."""
+        """The value that it holds, in an eager run."""
         if trace.eager:
             self.known = const(type_, 0)
         else:

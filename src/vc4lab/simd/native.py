@@ -320,7 +320,7 @@ def kept(
     target: Target | None = None,
     float_mode: str = "qpu",
 ) -> NativeModule | None:
-    """What `build` has left under a key in the disk cache; None if it is not there."""
+    """Load the module that `build` has left under a key in the disk cache; None if it is not there."""
     image = cache.read(_key_slot(name, functions, target or host_target(), float_mode, key))
     return None if image is None else NativeModule(name, image, functions, {})
 

@@ -12,7 +12,7 @@ from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import Type, f32, f64, i1, i64, ptr
 
 Operand: TypeAlias = "Operators | float"
-"""What a staged value is computed with: another one, or a Python number."""
+"""An operand of a staged value: another one, or a Python number."""
 
 
 class Operators:

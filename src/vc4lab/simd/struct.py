@@ -18,14 +18,14 @@ ALIGNMENT = 64
 
 
 class _Block(ctypes.Structure):
-    """What Python holds of a Struct: a ctypes Structure, so that members cost no Python code."""
+    """Holds a Struct for Python: a ctypes Structure, so that members cost no Python code."""
 
     __slots__ = ()
     struct: ClassVar[type[Struct]]
 
     @property
     def address(self) -> int:
-        """Where the block is in this process."""
+        """Return the address of the block in this process."""
         return ctypes.addressof(self)
 
     def __repr__(self) -> str:

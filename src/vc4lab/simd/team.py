@@ -35,7 +35,7 @@ PART_ARGUMENTS = (ptr, i32)
 _SPINS = 10_000
 """Looks at the helpers' count before the processor is given to others between two looks."""
 _MASK_WORDS = 16
-"""Of a set of processors, 64 each."""
+"""Words of a set of processors, of 64 processors each."""
 _MAX_THREADS = 256
 """Threads of a team."""
 _C_WORDS = 16
@@ -44,7 +44,7 @@ _FUNCTIONS = ("mutex_lock", "mutex_unlock", "cond_wait", "cond_signal")
 
 
 class TeamState(Struct):
-    """What the threads of a team share."""
+    """Holds what the threads of a team share."""
 
     mutex = Array(i64, _C_WORDS)
     condition = Array(i64, _C_WORDS)
@@ -184,7 +184,7 @@ class Team:
         weakref.finalize(self, _end, state)
 
     def _choose_processors(self, library: ctypes.CDLL) -> None:
-        """Where the kernel lets a thread choose (Linux)."""
+        """Let helpers choose their processors, where the kernel lets a thread do so (Linux)."""
         if not PLACED_HELPERS.serves():
             return
         if not hasattr(library, "sched_getcpu") or not hasattr(os, "sched_getaffinity"):

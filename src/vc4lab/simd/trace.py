@@ -1,4 +1,4 @@
-"""What is being traced: the module and the function under construction, as LLVM text."""
+"""Keeps what is being traced: the module and the function under construction, as LLVM text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FunctionTrace:
     """One LLVM function being written. `block` is None while the place being traced is dead."""
 
     eager: Any = None
-    """What carries out each operation at once, where nothing is written (`eager.py`)."""
+    """The executor of each operation at once, where nothing is written (`eager.py`)."""
 
     def __init__(self, module: ModuleTrace, name: str) -> None:
         self.module = module
@@ -95,7 +95,7 @@ class FunctionTrace:
         return name
 
     def invalidate(self) -> None:
-        """What was computed or loaded is not to be used from here on (cells keep their values)."""
+        """Let nothing that was computed or loaded be used from here on (cells keep their values)."""
         self._known.clear()
         self._loaded.clear()
 
@@ -151,7 +151,7 @@ class FunctionTrace:
             self._known, self._loaded, self._cells = (dict(part) for part in known)
 
     def knowledge(self) -> Known:
-        """What is known at this place, for blocks that only come after it."""
+        """Return what is known at this place, for blocks that only come after it."""
         return dict(self._known), dict(self._loaded), dict(self._cells)
 
     def terminate(self, text: str) -> None:
