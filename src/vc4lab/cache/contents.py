@@ -1,4 +1,4 @@
-"""What the cache holds, by kind, and the bound for all of it.
+"""Lists what the cache holds, by kind, and keeps all of it below a bound.
 
 Above the bound, what vc4lab makes again by itself goes, the pieces unused for longest first. Trees
 and cards need the network, so only `vc4lab cache --clear` removes them; they count, too, but leave
@@ -34,7 +34,7 @@ class Busy(Unusable):
 
 @dataclass(frozen=True)
 class Kind:
-    """What a file is. pattern: of its path below the cache; again: it is made when needed."""
+    """Describes a kind of file. pattern: of its path below the cache; again: it is made when needed."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Where the cache is."""
+"""Finds the cache's folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the cache may be used: what no one else can have written.
+"""Decides what of the cache may be used: what no one else can have written.
 
 Compiled code and downloaded programs are executed with the user's rights, roots and saved states
 are run as they are. So the folder, each folder on the way and each file belong to the user and may
