@@ -1,4 +1,4 @@
-"""What a diagnostic is: its catalogue entry, its severity, and one occurrence of it."""
+"""Defines a diagnostic: its catalogue entry, its severity, and one occurrence of it."""
 
 from __future__ import annotations
 

@@ -42,12 +42,12 @@ class Flipped:
 
     @property
     def text(self) -> str:
-        """What came of it, in words."""
+        """Return what came of it, in words."""
         return WORDS[self.came].format(against=self.against, for_it=self.for_it, other=self.other)
 
 
 def read(path: Path = FLIPS) -> list[Flipped]:
-    """What the file has, in its order. Raises OSError, ValueError."""
+    """Return the rows of the file, in its order. Raises OSError, ValueError."""
     with path.open(encoding="utf-8", newline="") as file:
         return [
             Flipped(
@@ -82,7 +82,7 @@ def _strength(one: Flipped) -> tuple[int, int]:
 
 @cache
 def by_row() -> Mapping[str, list[Flipped]]:
-    """What vc4lab came with, by row."""
+    """Return the results that vc4lab comes with, by row."""
     found: dict[str, list[Flipped]] = {}
     for one in read() if FLIPS.is_file() else ():
         found.setdefault(one.row, []).append(one)
@@ -90,7 +90,7 @@ def by_row() -> Mapping[str, list[Flipped]]:
 
 
 def sentences(flipped: Iterable[Flipped]) -> list[str]:
-    """Of a row: each suite with what came of the choices in it; suites that saw nothing in one sentence."""
+    """Describe a row: each suite with what came of its choices; suites that saw nothing in one sentence."""
     suites: dict[tuple[str, int, int, str], list[Flipped]] = {}
     for one in flipped:
         suites.setdefault((one.suite, one.cases, one.all_cases, one.date), []).append(one)

@@ -24,7 +24,7 @@ _WEIGHTS = ("title", 5), ("explanation", 2), ("cure", 1)
 
 @dataclass(frozen=True)
 class Answer:
-    """What a question found.
+    """Holds what a question found.
 
     symptom: what the first symptom that fits is called; None if none does. causes: its causes.
     entries: entries that have the question's words, the best first, without those of `causes`.
@@ -36,7 +36,7 @@ class Answer:
 
 
 def search(question: str) -> Answer:
-    """What the catalogue has about a question in plain words."""
+    """Search the catalogue for a question in plain words."""
     words = _stems(question)
     name, causes = _symptom(words)
     named = {cause.code for cause in causes if isinstance(cause, Entry)}

@@ -1,4 +1,4 @@
-"""What a person sees when something is wrong, and what it is likely to be, most likely first.
+"""Names what a person sees when something is wrong, and likely causes, the most likely one first.
 
 `vc4lab explain black screen` searches these, and then the words of all entries.
 """

@@ -3,8 +3,8 @@
 from vc4lab.diagnostics.entry import Entry, Severity
 
 CONFIGURATIONS = frozenset(f"TMU-{number:03}" for number in range(1, 12))
-"""What a texture's parameters alone decide. A driver writes them anew for each draw, so the same
-words at another address are the same cause and are only counted."""
+"""Codes for what a texture's parameters alone decide. A driver writes them anew for each draw: the
+same words at another address are the same cause and are only counted."""
 
 _PARAMETERS = "AG100-R pp. 41-43, texture configuration parameters"
 
