@@ -147,7 +147,7 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """The same in UTF-8. Names of files need not be text: their other bytes are written as \\udcff.
+    """Write a text file in UTF-8. Names of files need not be text: their other bytes are written as \\udcff.
 
     Raises OSError with the path's name.
     """

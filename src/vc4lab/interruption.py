@@ -35,7 +35,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class _State:
-    """What came, and what the main thread is doing."""
+    """Keeps what came, and what the main thread is doing."""
 
     def __init__(self) -> None:
         self.came = 0
@@ -84,7 +84,7 @@ def look() -> None:
 
 
 def dealt_with() -> None:
-    """What ran has been ended, and something follows: a further signal is a first one again."""
+    """Note that what ran has been ended and something follows: a further signal is a first one again."""
     _state.came = 0
 
 
@@ -196,7 +196,7 @@ def descriptor() -> int:
 
 
 def drain() -> None:
-    """What `descriptor` had to say was heard."""
+    """Take what made `descriptor` readable, so that it waits for the next signal."""
     if _state.pipe is not None:
         with contextlib.suppress(OSError):
             os.read(_state.pipe[0], 4096)

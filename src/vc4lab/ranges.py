@@ -32,7 +32,7 @@ class Whole:
         return number
 
     def check_optional(self, value: Any) -> int | None:
-        """The same; None stays None."""
+        """Return a checked value; None stays None."""
         return None if value is None else self.check(value)
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class Real:
         return number
 
     def check_optional(self, value: Any) -> float | None:
-        """The same; None stays None."""
+        """Return a checked value; None stays None."""
         return None if value is None else self.check(value)
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ def _shown(number: int) -> str:
 ENGINES = ("jit", "interpreter")
 CACHE_MODES = ("check", "stale")
 RAM_CONTENTS = ("noise", "zero")
-"""What RAM holds at power-on."""
+"""Names of the contents of RAM at power-on."""
 
 FRAMES = Whole("frames", 0, 1_000_000_000)
 EVERY = Whole("every", 1, 1_000_000_000)
@@ -120,4 +120,4 @@ SLOWER = Real("slower", 1.0, 1e6)
 """How many times slower a chip is made."""
 STEPS = Whole("steps", -1_000_000, 1_000_000)
 PLACE = Real("place", -1e15, 1e15)
-"""Where a pointer is, in pixels; what no event can hold is clamped."""
+"""A pointer's coordinate, in pixels; what no event can hold is clamped."""

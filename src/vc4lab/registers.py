@@ -32,7 +32,7 @@ _WORD = 0xFFFFFFFF
 
 
 class Poll(Enum):
-    """What a program waits for that reads a register again and again."""
+    """Says what a program waits for that reads a register again and again."""
 
     SOON = "soon"
     """Something unknown: time goes on in small steps."""
@@ -159,7 +159,7 @@ def _fields(declared: str | type[Layout]) -> tuple[tuple[str, int, int], ...]:
 
 
 def _field(text: str) -> tuple[str, int, int]:
-    """Of "7:0 level" or "31 full"."""
+    """Return the name and the highest and lowest bit of "7:0 level" or "31 full"."""
     place, _, name = text.partition(" ")
     bits = place.split(":")
     high, low = bits[0], bits[-1]
@@ -182,9 +182,9 @@ class Block:
 
     registers: ClassVar[dict[str, Register]] = {}
     _first_values: ClassVar[dict[Any, int]] = {}
-    """What `reset_registers` stores."""
+    """Values that `reset_registers` stores, by their keys."""
     _declared: ClassVar[dict[int, tuple[str, Register]]] = {}
-    """What `register_at` finds; it is asked at each frame while a program polls."""
+    """Names and registers by offset, for `register_at`; it is asked at each frame while a program polls."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -211,7 +211,7 @@ class Block:
 
     @staticmethod
     def key(name: str, _offset: int, /) -> Any:
-        """Where in `values` a register is stored."""
+        """Return the key in `values` under which a register is stored."""
         return name
 
     def reset_registers(self) -> None:
@@ -244,7 +244,7 @@ class Block:
         return found
 
     def reader(self, _register: Register, key: Any) -> ReadHandler:
-        """What gives the value of a register that has no handler of its own."""
+        """Return the handler that reads a register without one of its own."""
         return partial(self.values.__getitem__, key)
 
     def _writer(self, register: Register, key: Any) -> WriteHandler:
@@ -260,7 +260,7 @@ class Block:
         return write_and_then
 
     def writer(self, register: Register, key: Any) -> WriteHandler:
-        """What takes a value written to a register that has no handler of its own."""
+        """Return the handler for writes to a register without one of its own."""
         values, bits = self.values, register.bits
         if register.access == "w1c":
 

@@ -10,7 +10,7 @@ from typing import Any
 from vc4lab.files import read_file
 
 MOST_PARTS = 32
-"""Of a key such as `a.b.c`; the time that Python's parser takes grows with their square."""
+"""Parts of a key such as `a.b.c`, at most; the time of Python's parser grows with their square."""
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\."""
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}[ \t]*+){{{MOST_PARTS}}}")
 
