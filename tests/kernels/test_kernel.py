@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import vc4lab
@@ -197,6 +197,7 @@ def test_a_source_with_mistakes() -> None:
 
 
 @given(st.text(max_size=200))
+@example("]")
 def test_hostile_interfaces(text: str) -> None:
     for source in (f"# kernel f({text}", f"# kernel f({text})\n# uniforms {text}", text):
         try:

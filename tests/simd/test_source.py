@@ -94,5 +94,5 @@ def test_the_tree_is_that_of_the_lines_that_inspect_finds(function: Any) -> None
 def test_a_function_without_source_is_refused() -> None:
     made: dict[str, Any] = {}
     exec("def made(): return 1", made)
-    with pytest.raises(TypeError, match="need the source of made"):
+    with pytest.raises(TypeError, match="the source of made is needed"):
         syntax_of(made["made"])

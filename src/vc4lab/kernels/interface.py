@@ -90,7 +90,7 @@ def parse(source: str) -> Interface | None:
     if found is None:
         return None
     text = _rest(source, found.end() - 1)
-    if not text.startswith("(") or _open(text) != 0:
+    if not text.startswith("(") or ")" not in text or _open(text) != 0:
         raise InterfaceError(f"kernel {found[1]}: the parenthesis is not closed")
     arguments = tuple(_argument(one) for one in _split(text[1 : text.rindex(")")]))
     names = [argument.name for argument in arguments]
