@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MADE = {".o", ".elf", ".d"}
-"""Endings of what building an example leaves."""
+MADE = {".o", ".elf", ".d", ".pyc"}
+"""Endings of what building or running an example leaves."""
 
 
 @pytest.fixture(autouse=True)
