@@ -11,7 +11,7 @@ from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
 from vc4lab.driver.capture.load import open_capture
 from vc4lab.driver.capture.player import Player
-from vc4lab.driver.capture.work import JobWatch
+from vc4lab.driver.capture.work import watched
 
 SMALL = Path(__file__).parents[1] / "data" / "captures" / "small.vc4cap"
 
@@ -120,7 +120,7 @@ def test_timed_and_counted(tmp_path):
 
 def test_jobs_of_a_frame_have_numbers():
     player = Player(open_capture(SMALL))
-    with JobWatch(player, work=True, counters=True) as watch:
+    with watched(player, work=True, counters=True) as watch:
         for _ in player.play():
             pass
         jobs = watch.take(7)

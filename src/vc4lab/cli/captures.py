@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.driver.capture.model import Capture, CapturedFrame
     from vc4lab.driver.capture.player import Player
-    from vc4lab.driver.capture.work import JobWatch
     from vc4lab.jobs.recorder import JobsRecorder
-    from vc4lab.jobs.work import JobWork
+    from vc4lab.jobs.work import JobsWatch, JobWork
     from vc4lab.options import GpuOptions
 
 
@@ -82,13 +81,13 @@ class CaptureWatch:
         """Whether anything is wanted of each job."""
         return self.times is not None or self.counters
 
-    def jobs_of(self, player: Player) -> JobWatch | None:
+    def jobs_of(self, player: Player) -> JobsWatch | None:
         """Collects the jobs that it draws; None: nothing is wanted of them."""
         if not self.wants_jobs:
             return None
-        from vc4lab.driver.capture.work import JobWatch
+        from vc4lab.driver.capture.work import watched
 
-        return JobWatch(player, work=self.times is not None, counters=self.counters)
+        return watched(player, work=self.times is not None, counters=self.counters)
 
     def take(self, jobs: Sequence[JobWork]) -> None:
         """Jobs were drawn."""

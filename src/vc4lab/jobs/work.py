@@ -21,6 +21,7 @@ from vc4lab.v3d.counters import counts
 
 if TYPE_CHECKING:
     from vc4lab.jobs.model import JobsCapture
+    from vc4lab.listeners import Listeners
     from vc4lab.timing.frames.frame import Frame
     from vc4lab.timing.sweep.points import Outcome, Point
     from vc4lab.v3d.core import V3D
@@ -64,15 +65,16 @@ class JobsWatch:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def listen(self, v3d: V3D) -> None:
-        """This V3D is used from now on."""
+    def listen(self, v3d: V3D, ended: Listeners[Any] | None = None) -> None:
+        """Watch this V3D from now on; `ended` says when a job ends, or else the end of a frame does."""
         self._stack.close()
         self._v3d = v3d
         if self._counts:
             v3d.counters.everything = True
             self._before = counts(v3d.events())
         self._feed = self._stack.enter_context(FrameFeed(v3d)) if self._work else None
-        self._stack.enter_context(v3d.listeners.frame_done.subscribe(self._done))
+        heard = ended if ended is not None else v3d.listeners.frame_done
+        self._stack.enter_context(heard.subscribe(self._done))
 
     def _done(self, _event: Any) -> None:
         counted: dict[int, int] = {}

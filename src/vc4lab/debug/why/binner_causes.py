@@ -57,7 +57,7 @@ def view_volume(evidence: Evidence, group: Group) -> Cause:
         elif (clip[:, 3] == 0).all():
             text += ": Wc is 0 for all vertices (the coordinate shader writes Xc, Yc, Zc, Wc first)"
         elif (clip[:, 3] < 0).all():
-            text += ": Wc is negative for all vertices, as of what is behind the viewer"
+            text += ": Wc is negative for all vertices: they are on the other side of the viewer"
         else:
             text += f": all vertices are {planes[0]}" if planes else ", each beyond a plane of it"
             if (np.abs(clip[:, :2]).max(1) > FAR_OUT * np.abs(clip[:, 3])).any():

@@ -55,7 +55,7 @@ class Colours:
                 channel[number] = min((value + 0x80) >> 8, 0xFF)
 
     def set_matrix(self, ctm: bytes | None, *, has_mode: bool) -> None:
-        """CTM is new; it is nobody's while the CRTC has no mode, and stays so until it changes."""
+        """CTM is new. One that is set without a mode has no effect, also not with a later mode."""
         self._matrix = None
         if ctm is not None and has_mode:
             self._matrix = Matrix(tuple(_factor(value) for value in _CTM.unpack(ctm)))
