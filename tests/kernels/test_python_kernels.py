@@ -398,6 +398,11 @@ def test_types_that_do_not_fit() -> None:
 
     refused(fraction, "an Int and the float 0.5 do not go together")
 
+    def chosen(x: InOut[Float]) -> None:
+        x[0] = select(index() < 3, 1, x)
+
+    refused(chosen, "int is no InOut, and cannot become one")
+
     def stored(x: InOut[Float]) -> None:
         x[0] = index()
 

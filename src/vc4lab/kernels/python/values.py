@@ -24,7 +24,8 @@ class Vector:
 
     @classmethod
     def _from(cls, value: Any) -> Operand:
-        raise NotImplementedError
+        """An operand of a number or of another vector. Fails where a type has no such way."""
+        current().fail(f"{type(value).__name__} is no {cls.__name__}, and cannot become one")
 
     @classmethod
     def of(cls, operand: Operand) -> Self:
@@ -52,10 +53,6 @@ class Vector:
 
     __bool__ = __index__ = __int__ = __float__ = __iter__ = __len__ = __contains__ = _refuse
     __hash__ = object.__hash__
-
-    def _other(self, value: Any, operation: str) -> Operand:
-        """The other operand of an operation. Fails if its type is another one."""
-        raise NotImplementedError
 
 
 class Float(Vector):
