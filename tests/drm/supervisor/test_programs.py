@@ -85,9 +85,18 @@ def test_children_left_behind_end_with_the_program(device: DrmDevice) -> None:
 
 
 SUPERVISOR = """
-import os, sys
+import os, sys, time
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.processes import started
+def listener(self, receive=started.Started.listener):
+    if sys.argv[2] == "late" and os.fork() == 0:  # the connection ends later than the listener
+        connection = self.connection.fileno()
+        os.closerange(0, connection)
+        os.closerange(connection + 1, 4096)
+        time.sleep(2)
+        os._exit(0)
+    return receive(self)
+started.Started.listener = listener
 with DrmDevice() as device:
     write = device.supervisor.tree.write
     device.supervisor.tree.write = lambda: (write(), print(device.supervisor.tree.root, flush=True))
@@ -102,13 +111,15 @@ time.sleep(100)
 """
 
 
+@pytest.mark.parametrize("when", ["at once", "late"])
 def test_when_the_supervisor_is_killed_its_programs_end_with_a_sentence(
-    device: DrmDevice, tmp_path: Path
+    device: DrmDevice, tmp_path: Path, when: str
 ) -> None:
+    """Late: the program gets ENOSYS and ends before its keeper sees that the supervisor is gone."""
     errors = tmp_path / "errors"
     with errors.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-c", SUPERVISOR, WAITS], stdout=subprocess.PIPE, stderr=file
+            [sys.executable, "-c", SUPERVISOR, WAITS, when], stdout=subprocess.PIPE, stderr=file
         )
     assert process.stdout is not None
     nodes = process.stdout.readline().decode().strip()

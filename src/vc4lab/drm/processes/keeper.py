@@ -147,7 +147,7 @@ def _wait(connection: socket.socket, child: int) -> None:
                 if data:
                     quiet = quiet or data == b"Q"
                     continue
-                if not ended and not quiet:
+                if not quiet:  # also when the program got ENOSYS and ended before this process ran
                     sys.stderr.write(
                         "vc4lab drm: the device has ended, so the programs that used it are ended\n"
                     )
