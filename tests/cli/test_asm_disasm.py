@@ -8,9 +8,10 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.asm import asm
 from vc4lab.cli.disasm import disasm
+from vc4lab.cli.groups import spread
 
 APP = typer.Typer()
-APP.command("asm")(asm)
+APP.command("asm")(spread(asm))
 APP.command("disasm")(disasm)
 RUN = CliRunner()
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.compile import compile as command
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.groups import spread
 from vc4lab.mesa.glsl import link
 from vc4lab.mesa.glsl.link import CLIENT
 from vc4lab.qpu.isa.encoding import words_of
@@ -20,7 +21,7 @@ from vc4lab.qpu.isa.encoding import words_of
 SHADERS = Path(__file__).parents[1] / "data" / "tgsi"
 CEL = SHADERS / "ints.shading-cel.1.frag.tgsi"
 APP = typer.Typer()
-APP.command("compile")(command)
+APP.command("compile")(spread(command))
 RUN = CliRunner()
 
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.explain import explain
+from vc4lab.cli.groups import spread
 from vc4lab.cli.replay import replay
 from vc4lab.cli.unknowns import unknowns
 
@@ -22,7 +23,7 @@ RUNNER = CliRunner()
 def app() -> typer.Typer:
     result = typer.Typer()
     for command in (explain, unknowns, replay):
-        result.command()(command)
+        result.command()(spread(command))
     return result
 
 

@@ -19,6 +19,7 @@ from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.groups import spread
 from vc4lab.cli.main import COMMANDS, app
 from vc4lab.cli.options import FILE, Address, FrameRange, Number
 
@@ -87,7 +88,7 @@ class Found:
 def _found() -> list[Found]:
     found = []
     for name in COMMANDS:
-        function = getattr(import_module(f"vc4lab.cli.{name}"), name)
+        function = spread(getattr(import_module(f"vc4lab.cli.{name}"), name))
         for parameter, hint in get_type_hints(function, include_extras=True).items():
             if get_origin(hint) is not Annotated:
                 continue

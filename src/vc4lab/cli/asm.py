@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.groups import Group
 from vc4lab.cli.options import FILE
 from vc4lab.files import read_source, why, write_file
 
@@ -52,28 +54,36 @@ FormatOption = Annotated[
 NameOption = Annotated[
     str | None, typer.Option("--name", help="Name of the array or symbol; default: the output's name.")
 ]
-DialectOption = Annotated[
-    str | None,
-    typer.Option(
-        "--dialect", help="qpuasm, vc4asm, qpu-asm or qasm2; default: as the source shows it.", metavar="NAME"
-    ),
-]
-IncludeOption = Annotated[
-    list[Path] | None,
-    typer.Option("-I", "--include", help="Folder with files to .include; may be repeated.", parser=FILE),
-]
+
+
+@dataclass(frozen=True)
+class SourceOptions(Group):
+    """Says how a source is read."""
+
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            "--dialect",
+            help="qpuasm, vc4asm, qpu-asm or qasm2; default: as the source shows it.",
+            metavar="NAME",
+        ),
+    ] = None
+    include: Annotated[
+        list[Path] | None,
+        typer.Option("-I", "--include", help="Folder with files to .include; may be repeated.", parser=FILE),
+    ] = None
 
 
 def asm(
     file: Annotated[str, typer.Argument(help="Assembly source, - for standard input.")],
+    *,
+    reading: SourceOptions,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="File to write; standard output if none.", parser=FILE),
     ] = None,
     format_: FormatOption = None,
     name: NameOption = None,
-    dialect: DialectOption = None,
-    include: IncludeOption = None,
     listing: Annotated[
         bool, typer.Option("--listing", help="Print addresses, words and source instead.")
     ] = False,
@@ -86,7 +96,7 @@ def asm(
     Broken instruction restrictions are shown as warnings.
     """
     shown = "<stdin>" if file == "-" else file
-    assembly = read_assembly(file, dialect, include)
+    assembly = read_assembly(file, reading)
     if warn:
         _lint(assembly, shown)
     write_assembly(assembly, output, format_, name, shown, listing=listing)
@@ -118,9 +128,7 @@ def write_assembly(
         raise failed(f"{output}: {why(error)}", ExitCode.OUTPUT) from None
 
 
-def read_assembly(
-    file: str, dialect: str | None, include: list[Path] | None, limit: int = LARGEST_SOURCE
-) -> Assembly:
+def read_assembly(file: str, reading: SourceOptions, limit: int = LARGEST_SOURCE) -> Assembly:
     """The program of a source file, or the end of the command with its mistakes."""
     from vc4lab.qpu.dialects.choose import assemble_source
     from vc4lab.qpu.text.syntax import AssemblyError
@@ -129,7 +137,7 @@ def read_assembly(
     path = "" if file == "-" else file
     text = source_text(file, limit)
     try:
-        assembly = assemble_source(text, dialect=dialect, path=path, folders=include or ())
+        assembly = assemble_source(text, dialect=reading.dialect, path=path, folders=reading.include or ())
     except OSError as error:
         raise failed(f"{shown}: {why(error)}") from None
     except AssemblyError as error:

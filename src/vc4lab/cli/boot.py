@@ -10,19 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from vc4lab.cli import options as common
-from vc4lab.cli.capturing import (
-    DEFAULT_SIZE,
-    CaptureOnOption,
-    CaptureOption,
-    CaptureSizeOption,
-    CaptureWish,
-    FrameRangeOption,
-    count_and_range,
-)
-from vc4lab.cli.options import FILE, Address, Engine, Number, unknowns_of
+from vc4lab.cli.capturing import CaptureOptions
+from vc4lab.cli.gpu_options import GpuGroup
+from vc4lab.cli.groups import Without
+from vc4lab.cli.options import FILE, Address, Number, unknowns_of
+from vc4lab.cli.outputs import PictureOptions
 from vc4lab.cli.qemu import is_qemu, translate
-from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption
+from vc4lab.cli.settings import InstrumentOptions, Settings
+from vc4lab.cli.timing_options import LiveTimingOptions
 from vc4lab.ranges import ADDRESS, SECONDS
 
 if TYPE_CHECKING:
@@ -103,18 +98,15 @@ def boot(
         ),
     ],
     board: Annotated[str, typer.Option(help="The board.")] = "pi2",
-    frames: FrameRangeOption = None,
+    *,
+    gpu: GpuGroup,
+    pictures: PictureOptions,
+    instruments: InstrumentOptions,
+    captured: CaptureOptions,
+    timed: Annotated[LiveTimingOptions, Without("timing_slower")],
     seconds: Annotated[
         float | None, typer.Option(help="Stop after this many seconds of guest time.", parser=Number(SECONDS))
     ] = None,
-    screenshot: common.ScreenshotOption = None,
-    both_orders: Annotated[
-        bool,
-        typer.Option(
-            "--both-orders", help="Save the screenshot twice: as it is, and with red and blue exchanged."
-        ),
-    ] = False,
-    record: common.RecordOption = None,
     serial: Annotated[
         str | None,
         typer.Option(
@@ -123,40 +115,20 @@ def boot(
             metavar="stdio|pty|tcp:PORT|none|FILE",
         ),
     ] = None,
-    headless: common.HeadlessOption = False,
     realtime: Annotated[bool, typer.Option("--realtime", help="Run no faster than the real board.")] = False,
-    strict: common.StrictOption = False,
-    forgiving: common.ForgivingOption = False,
-    engine: common.EngineOption = Engine.JIT,
-    gdb: common.GdbOption = None,
-    gdb_wait: common.GdbWaitOption = True,
-    trace: common.TraceOption = None,
-    trace_to: common.TraceToOption = None,
-    symbols: Annotated[
-        Path | None,
+    forgiving: Annotated[
+        bool,
         typer.Option(
-            help="Take function names from this ELF file. Default: the one next to the image.",
-            metavar="F.elf",
-            parser=FILE,
+            "--forgiving",
+            help="Let work what fails on a board but used to work here, see docs/diagnostics.md.",
         ),
-    ] = None,
-    save_state: Annotated[
-        Path | None,
-        typer.Option(help="Save the machine here when the run is over.", metavar="F", parser=FILE),
-    ] = None,
-    load_state: Annotated[
-        Path | None, typer.Option(help="Continue from a saved machine.", metavar="F", parser=FILE)
-    ] = None,
-    audio: Annotated[
-        Path | None, typer.Option(help="Record what the PWM plays here.", metavar="F.wav", parser=FILE)
-    ] = None,
+    ] = False,
     card: Annotated[
         Path | None,
         typer.Option(
             help="The SD card in the slot. Default: what is booted.", metavar="DIR_OR_IMAGE", parser=FILE
         ),
     ] = None,
-    write_image: common.WriteImageOption = False,
     caches: Annotated[
         CacheMode | None,
         typer.Option(help="Model the caches: check reports reads of old bytes, stale also delivers them."),
@@ -168,7 +140,6 @@ def boot(
             "variables that are used before they are set."
         ),
     ] = None,
-    unknown: common.UnknownOption = None,
     firmware: Annotated[
         Firmware, typer.Option(help="2015: behave like that year's firmware, for programs of that time.")
     ] = Firmware.TODAY,
@@ -198,34 +169,13 @@ def boot(
             show_default=False,
         ),
     ] = None,
-    window: Annotated[
-        bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
-    ] = False,
-    every: common.EveryOption = 1,
-    lists: Annotated[
-        bool,
-        typer.Option(
-            "--lists",
-            help="Print the control lists that the program starts, with tile lists, shader records, "
-            "programs and uniforms.",
-        ),
-    ] = False,
-    capture: CaptureOption = None,
-    capture_on: CaptureOnOption = None,
-    capture_size: CaptureSizeOption = DEFAULT_SIZE,
-    timing: LiveOption = False,
-    chip: ChipOption = None,
-    timing_board: LiveBoardOption = None,
 ) -> None:
     """Run a bare-metal program: its serial output, its picture, and why it hangs.
 
     Without --frames and --seconds it runs until the program ends, hangs, or Ctrl-C. QEMU's
     -M raspi2b -kernel F -serial stdio -display none -s -S are understood too.
     """
-    from vc4lab.cli.outputs import PictureOptions
     from vc4lab.cli.session import run_session
-    from vc4lab.cli.settings import InstrumentOptions, Settings
-    from vc4lab.options import GpuOptions
     from vc4lab.soc.boot.boot_extras import BootExtras
     from vc4lab.soc.options import MachineOptions
 
@@ -233,28 +183,16 @@ def boot(
         extras = BootExtras(append, initrd, dtb, load_address)
     except ValueError as error:
         raise typer.BadParameter(f"--append: {error}.") from None
-    live = None
-    if timing or chip or timing_board:
-        from vc4lab.cli.live_timing import live_timing
-
-        live = live_timing(timing, chip, timing_board, timed_board(board), guest_time=True)
-    count, kept = count_and_range(frames, capture)
-    gpu = GpuOptions(engine.value, unknowns=_unknowns(firmware, unknown or []), forgiving=forgiving)
+    unknowns = _unknowns(firmware, gpu.unknown or [])
     settings = Settings(
         path,
         MachineOptions(
-            board, card, caches and caches.value, extras, gpu, pins=tuple(map(_pin, gpio or [])),
+            board, card, caches and caches.value, extras,
+            gpu.options(unknowns=unknowns, forgiving=forgiving), pins=tuple(map(_pin, gpio or [])),
             ram=ram and ram.value,
         ),
-        PictureOptions(
-            screenshot, record, every, both_orders=both_orders, window=window, headless=headless
-        ),
-        InstrumentOptions(
-            gdb=gdb, gdb_wait=gdb_wait, trace=trace, trace_to=trace_to, symbols=symbols,
-            save_state=save_state, load_state=load_state, audio=audio, write_image=write_image,
-            timing=live, lists=lists, capture=CaptureWish.of(capture, kept, capture_on, capture_size),
-        ),
-        frames=count, seconds=seconds, serial=serial, realtime=realtime, strict=strict,
+        pictures, instruments, timed.live(timed_board(board), guest_time=True), captured.wish(),
+        frames=captured.count(), seconds=seconds, serial=serial, realtime=realtime, strict=gpu.strict,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))
 

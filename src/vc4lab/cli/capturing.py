@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.groups import Group
 from vc4lab.cli.options import FILE, FrameRange, limits
 from vc4lab.cli.outputs import say
 from vc4lab.ranges import CAPTURE_SIZE
@@ -18,47 +19,70 @@ if TYPE_CHECKING:
 
     from vc4lab.jobs.recorder import JobsRecorder
 
-FrameRangeOption = Annotated[
-    tuple | None,  # type: ignore[type-arg]
-    typer.Option(
-        help="N: end after so many pictures. A:B, with --capture: keep the frames from A to B, and end.",
-        parser=FrameRange(),
-        metavar="N|A:B",
-    ),
-]
-CaptureOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Keep frames with all that they need, for vc4lab replay, show, unpack, profile and sweep.",
-        metavar="F.vc4cap",
-        parser=FILE,
-    ),
-]
-CaptureOnOption = Annotated[
-    str | None,
-    typer.Option(
-        help="With --capture: keep only the frames around the first message with this code.", metavar="CODE"
-    ),
-]
-CaptureSizeOption = Annotated[
-    int,
-    typer.Option(help="MiB of memory that a capture holds at most.", metavar="MIB", **limits(CAPTURE_SIZE)),
-]
 DEFAULT_SIZE = 256
 
 
-def count_and_range(
-    frames: tuple[int, int] | None, capture: Path | None
-) -> tuple[int | None, tuple[int, int]]:
-    """After how many frames a run ends, and which are kept. Raises typer.Exit."""
-    if frames is None:
-        return None, (1, LAST)
-    first, last = frames
-    if first and capture is None:
-        raise failed(f"--frames {first}:{last} says what --capture keeps; there is no --capture")
-    if not first and not last:
-        raise failed("--frames 0: there is no picture to wait for")
-    return last, (max(first, 1), last)
+@dataclass(frozen=True)
+class CaptureOptions(Group):
+    """Says which frames of a run there are, and which are kept."""
+
+    frames: Annotated[
+        tuple | None,  # type: ignore[type-arg]
+        typer.Option(
+            help="N: end after so many pictures. A:B, with --capture: keep the frames from A to B, and end.",
+            parser=FrameRange(),
+            metavar="N|A:B",
+        ),
+    ] = None
+    capture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep frames with all that they need, for vc4lab replay, show, unpack, profile and sweep.",
+            metavar="F.vc4cap",
+            parser=FILE,
+        ),
+    ] = None
+    capture_on: Annotated[
+        str | None,
+        typer.Option(
+            help="With --capture: keep only the frames around the first message with this code.",
+            metavar="CODE",
+        ),
+    ] = None
+    capture_size: Annotated[
+        int,
+        typer.Option(
+            help="MiB of memory that a capture holds at most.", metavar="MIB", **limits(CAPTURE_SIZE)
+        ),
+    ] = DEFAULT_SIZE
+
+    def count(self) -> int | None:
+        """After how many frames a run ends; None: that is not said. Raises typer.Exit."""
+        if self.frames is None:
+            return None
+        first, last = self.frames
+        if first and self.capture is None:
+            raise failed(f"--frames {first}:{last} says what --capture keeps; there is no --capture")
+        if not first and not last:
+            raise failed("--frames 0: there is no picture to wait for")
+        return int(last)
+
+    def wish(self) -> CaptureWish | None:
+        """Return what is to be captured; None: nothing. Raises typer.Exit."""
+        self.count()
+        if self.capture is None:
+            if self.capture_on is not None:
+                raise failed(f"--capture-on {self.capture_on}: there is no --capture to write to")
+            return None
+        on = self.capture_on
+        if on is not None:
+            from vc4lab.diagnostics.catalogue import catalogue
+
+            on = on.upper()
+            if on not in catalogue():
+                raise failed(f"--capture-on {self.capture_on}: no message has this code; see vc4lab explain")
+        first, last = self.frames or (1, LAST)
+        return CaptureWish(self.capture, (max(first, 1), last), on, self.capture_size)
 
 
 LAST = 1 << 30
@@ -73,23 +97,6 @@ class CaptureWish:
     frames: tuple[int, int] = (1, LAST)
     on: str | None = None
     mib: int = DEFAULT_SIZE
-
-    @classmethod
-    def of(
-        cls, path: Path | None, frames: tuple[int, int], on: str | None = None, mib: int = DEFAULT_SIZE
-    ) -> CaptureWish | None:
-        """The wish of options. Raises typer.Exit."""
-        if path is None:
-            if on is not None:
-                raise failed(f"--capture-on {on}: there is no --capture to write to")
-            return None
-        if on is not None:
-            from vc4lab.diagnostics.catalogue import catalogue
-
-            if on.upper() not in catalogue():
-                raise failed(f"--capture-on {on}: no message has this code; see vc4lab explain")
-            on = on.upper()
-        return cls(path, frames, on, mib)
 
     def recorder(self, front: str, program: str) -> JobsFile:
         """Return the recorder that keeps the frames and writes them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +11,9 @@ import typer
 from vc4lab.cli.asm import FormatOption, NameOption, write_assembly
 from vc4lab.cli.compile_programs import Flags, Listed, StageName, need_some, programs_of
 from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.groups import Without
 from vc4lab.cli.options import FILE
-from vc4lab.cli.timing_options import BoardOption, ChipOption, only_with_timing, timer_of
+from vc4lab.cli.timing_options import TimingOptions, timer_of
 from vc4lab.files import read_source, why, write_file
 
 if TYPE_CHECKING:
@@ -26,6 +27,15 @@ WORDS = (".bin", ".hex")
 """Files of words, to compare with: what another version of the compiler has made."""
 
 
+@dataclass(frozen=True)
+class CompileTimingOptions(TimingOptions):
+    """Says how the programs are timed, in a picture that they draw."""
+
+    timing: Annotated[
+        bool, typer.Option("--timing", help="Clocks of each instruction, in a picture of 256x256 pixels.")
+    ] = False
+
+
 def compile(
     files: Annotated[
         list[str],
@@ -34,6 +44,8 @@ def compile(
             metavar="FILE…",
         ),
     ],
+    *,
+    timed: Annotated[CompileTimingOptions, Without("as_json")],
     stage: Annotated[
         StageName | None, typer.Option(help="Which program; default: vertex and fragment, of what is given.")
     ] = None,
@@ -63,11 +75,6 @@ def compile(
             metavar="FILE|FLAGS",
         ),
     ] = None,
-    timing: Annotated[
-        bool, typer.Option("--timing", help="Clocks of each instruction, in a picture of 256x256 pixels.")
-    ] = False,
-    chip: ChipOption = None,
-    board: BoardOption = None,
     lines: Annotated[
         bool, typer.Option("--lines", help="With --timing: the clocks of each line of the source.")
     ] = False,
@@ -88,11 +95,11 @@ def compile(
     """
     from vc4lab.cli.compile_listing import comparison, line_table, listing, steps
 
-    only_with_timing(timing, (("--lines", lines), ("--chip", chip), ("--board", board)))
+    timed.check((("--lines", lines),))
     flags = Flags(blend, depth, unroll, threads)
-    timed = _chip(chip, board) if timing else None
+    on = _chip(timed.chip, timed.board) if timed.timing else None
     loaded = _loaded(files, api)
-    found = _programs(loaded, stage, flags, timed)
+    found = _programs(loaded, stage, flags, on)
     need_some(found, stage, loaded)
     if output is not None and len(found) > 1:
         raise failed(f"{output}: there are {len(found)} programs; say which with --stage")
@@ -102,10 +109,10 @@ def compile(
     for one in found:
         text += ["", *listing(one, explain)] if text else listing(one, explain)
         text += line_table(one) if lines and one.use is not None else ()
-        if timing and one.use is None:
+        if timed.timing and one.use is None:
             text.append(f"# the {one.stage} program was not timed: {NOT_TIMED}")
     if compare is not None:
-        for one, other in _pairs(found, _others(compare, loaded, stage, flags, timed, api)):
+        for one, other in _pairs(found, _others(compare, loaded, stage, flags, on, api)):
             text += ["", *comparison(one, other)]
     typer.echo("\n".join(text))
     if html is not None:

@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vc4lab.cli import options as common
-from vc4lab.cli.asm import DialectOption, IncludeOption
 from vc4lab.cli.exit_codes import failed
-from vc4lab.cli.options import FILE, unknowns_of
-from vc4lab.cli.programs import (
-    PROGRAM,
-    BudgetOption,
-    CheckOption,
-    EntryOption,
-    MemoryOption,
-    QpusOption,
-    SymbolOption,
-    UniformsOption,
-)
+from vc4lab.cli.options import FILE, UnknownOption, unknowns_of
+from vc4lab.cli.programs import PROGRAM, ProgramOptions
 from vc4lab.files import why
 from vc4lab.ranges import PORT
 
@@ -34,16 +23,9 @@ if TYPE_CHECKING:
 
 def debug(
     program: Annotated[Path | None, PROGRAM] = None,
-    qpus: QpusOption = 1,
-    uniforms: UniformsOption = None,
-    memory: MemoryOption = None,
-    entry: EntryOption = None,
-    symbol: SymbolOption = None,
-    budget: BudgetOption = None,
-    check: CheckOption = True,
-    unknown: common.UnknownOption = None,
-    dialect: DialectOption = None,
-    include: IncludeOption = None,
+    *,
+    options: ProgramOptions,
+    unknown: UnknownOption = None,
     commands: Annotated[
         list[Path] | None,
         typer.Option("-x", "--commands", help="Carry out the commands of this file first.", parser=FILE),
@@ -70,7 +52,7 @@ def debug(
 
     Commands are read from the terminal or a pipe; `help` lists them.
     """
-    launch = _launch(program, qpus, uniforms, memory, entry, symbol, budget, check, unknown, dialect, include)
+    launch = _launch(program, options, unknown)
     if dap is not None:
         _serve(dap, launch)
         return
@@ -122,33 +104,21 @@ def _screen(session: Session) -> Screen:
     return Screen(session)
 
 
-def _launch(
-    program: Path | None,
-    qpus: int,
-    uniforms: list[str] | None,
-    memory: list[str] | None,
-    entry: str | None,
-    symbol: str | None,
-    budget: int | None,
-    check: bool,
-    unknown: list[str] | None,
-    dialect: str | None,
-    include: list[Path] | None,
-) -> Launch:
+def _launch(program: Path | None, options: ProgramOptions, unknown: list[str] | None) -> Launch:
     """Return the launch that the options describe."""
     from vc4lab.debug.launch import Launch
 
     return Launch(
         program or Path(),
-        qpus,
-        uniforms or (),
-        memory or (),
-        entry,
-        symbol,
-        budget,
-        check,
-        dialect,
-        include or (),
+        options.qpus,
+        options.uniforms or (),
+        options.memory or (),
+        options.entry,
+        options.symbol,
+        options.budget,
+        options.check,
+        options.dialect,
+        options.include or (),
         unknowns_of(unknown),
     )
 

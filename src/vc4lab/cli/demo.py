@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from vc4lab.cli import options as common
+from vc4lab.cli.groups import Without
 from vc4lab.cli.options import FILE, limits
+from vc4lab.cli.outputs import PictureOptions
 from vc4lab.ranges import FRAMES
 
 DEFAULT_FRAMES = 120
@@ -19,7 +20,8 @@ def demo(
         "out"
     ),
     frames: Annotated[int, typer.Option(help="Frames to draw.", **limits(FRAMES, 1))] = DEFAULT_FRAMES,
-    headless: common.HeadlessOption = False,
+    *,
+    shown: Annotated[PictureOptions, Without("screenshot", "record", "every", "both_orders", "window")],
     where: Annotated[
         bool, typer.Option("--where", help="Only print the folder of the example programs.")
     ] = False,
@@ -36,7 +38,7 @@ def demo(
     from importlib.resources import as_file, files
 
     from vc4lab.cli.exit_codes import ExitCode
-    from vc4lab.cli.outputs import PictureOptions, say
+    from vc4lab.cli.outputs import say
     from vc4lab.cli.session import run_session
     from vc4lab.cli.settings import Settings
 
@@ -46,6 +48,6 @@ def demo(
         say(f"vc4lab: CLI-001: {output}: {error.strerror}")
         raise typer.Exit(ExitCode.OUTPUT) from None
     with as_file(files("vc4lab") / "data" / "demo") as card:
-        pictures = PictureOptions(output / "naan.png", output / "naan.gif", headless=headless)
+        pictures = PictureOptions(output / "naan.png", output / "naan.gif", headless=shown.headless)
         code = run_session(Settings(card, pictures=pictures, frames=frames))
     raise typer.Exit(code)

@@ -6,20 +6,13 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vc4lab.cli import options as common
-from vc4lab.cli.capturing import (
-    DEFAULT_SIZE,
-    CaptureOnOption,
-    CaptureSizeOption,
-    CaptureWish,
-    FrameRangeOption,
-    count_and_range,
-)
+from vc4lab.cli.capturing import CaptureOptions
 from vc4lab.cli.drm_jobs import (
     print_counters,
     profile_of,
@@ -33,9 +26,11 @@ from vc4lab.cli.drm_pictures import DrmPictures
 from vc4lab.cli.drm_setup import describe, set_up
 from vc4lab.cli.drm_signals import RunSignals
 from vc4lab.cli.exit_codes import ExitCode, ended_early, failed
-from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
+from vc4lab.cli.gpu_options import GpuGroup
+from vc4lab.cli.groups import Without
+from vc4lab.cli.options import FILE, CountersOption, limits
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
-from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption, SlowerOption
+from vc4lab.cli.timing_options import LiveTimingOptions
 from vc4lab.drm.setup.host_driver import DRIVER, DRIVERS_PATH, asks_for_software, find_driver
 from vc4lab.drm.setup.places import SUITES
 from vc4lab.ranges import GPU_MEMORY, RECORD_COUNT, RECORD_SIZE
@@ -54,11 +49,31 @@ CANNOT_START = frozenset(
 """Error numbers of execve and fork for a program that cannot start, or a host with no room for it."""
 
 
+@dataclass(frozen=True)
+class DrmCaptureOptions(CaptureOptions):
+    """Says which frames are kept, in an archive or as a folder of jobs."""
+
+    capture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep frames with all that they need, for vc4lab replay, show, unpack, profile and "
+            "sweep: in an archive F.vc4cap, or as a folder of recorded jobs.",
+            metavar="F.vc4cap|DIR",
+            parser=FILE,
+        ),
+    ] = None
+
+
 def drm(  # noqa: C901
     program: Annotated[
         list[str] | None,
         typer.Argument(metavar="-- PROGRAM [ARGUMENTS]", help="The program and its arguments."),
     ] = None,
+    *,
+    gpu: GpuGroup,
+    pictures: Annotated[PictureOptions, Without("both_orders")],
+    captured: DrmCaptureOptions,
+    timed: LiveTimingOptions,
     driver: Annotated[
         Path | None,
         typer.Option(help=f"Folder with Mesa's {DRIVER}, or a Mesa build tree.", metavar="DIR", parser=FILE),
@@ -77,14 +92,6 @@ def drm(  # noqa: C901
             metavar="PROFILE",
         ),
     ] = None,
-    frames: FrameRangeOption = None,
-    screenshot: common.ScreenshotOption = None,
-    record: common.RecordOption = None,
-    every: common.EveryOption = 1,
-    window: Annotated[
-        bool, typer.Option("--window", help="Show the screen in a window (needs pygame-ce), with its input.")
-    ] = False,
-    headless: Annotated[bool, typer.Option("--headless", help="No preview in the terminal.")] = False,
     modes: Annotated[
         str | None, typer.Option(help="Modes of the screen, the preferred one first: 1280x720,800x600@75.")
     ] = None,
@@ -94,9 +101,6 @@ def drm(  # noqa: C901
     gpu_memory: Annotated[
         int, typer.Option(help="Buffer memory for the programs, in MiB.", **limits(GPU_MEMORY))
     ] = 512,
-    engine: common.EngineOption = Engine.JIT,
-    strict: common.StrictOption = False,
-    threads: common.ThreadsOption = None,
     record_jobs: Annotated[
         Path | None,
         typer.Option(
@@ -105,24 +109,13 @@ def drm(  # noqa: C901
             parser=FILE,
         ),
     ] = None,
-    capture: Annotated[
-        Path | None,
-        typer.Option(
-            help="Keep frames with all that they need, for vc4lab replay, show, unpack, profile and "
-            "sweep: in an archive F.vc4cap, or as a folder of recorded jobs.",
-            metavar="F.vc4cap|DIR",
-            parser=FILE,
-        ),
-    ] = None,
-    capture_on: CaptureOnOption = None,
-    capture_size: CaptureSizeOption = DEFAULT_SIZE,
     record_count: Annotated[
         int, typer.Option(help="Of a folder: record at most this many jobs.", **limits(RECORD_COUNT))
     ] = 10_000,
     record_size: Annotated[
         int, typer.Option(help="Of a folder: record at most this many MiB.", **limits(RECORD_SIZE))
     ] = 1024,
-    counters: common.CountersOption = False,
+    counters: CountersOption = False,
     trace: Annotated[
         str | None,
         typer.Option(help="ioctl: print every ioctl with its arguments; memory: the costs of each frame."),
@@ -144,18 +137,12 @@ def drm(  # noqa: C901
     check: Annotated[
         bool, typer.Option("--check", help="Report what is installed and what is missing.")
     ] = False,
-    unknown: common.UnknownOption = None,
-    timing: LiveOption = False,
-    chip: ChipOption = None,
-    timing_board: LiveBoardOption = None,
-    timing_slower: SlowerOption = None,
 ) -> None:
     """Run a Linux program on a virtual Raspberry Pi GPU (/dev/dri, driver vc4)."""
-    outputs = Outputs(PictureOptions(screenshot, record, every, window=window, headless=headless))
-    record_jobs, capture = _folder_or_archive(record_jobs, capture, capture_on)
-    frames_wanted, kept = count_and_range(frames, capture)
-    wish = CaptureWish.of(capture, kept, capture_on, capture_size)
-    problem = outputs.problem([capture])
+    outputs = Outputs(pictures)
+    record_jobs, capturing = _folder_or_archive(record_jobs, captured)
+    frames_wanted, wish = capturing.count(), capturing.wish()
+    problem = outputs.problem([capturing.capture])
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
     if trace is not None and trace not in TRACES:
@@ -171,12 +158,10 @@ def drm(  # noqa: C901
         raise typer.Exit(_check(folder, suite))
     if not program or not program[0]:
         raise failed("no program given; for example: vc4lab drm -- kmscube")
-    from vc4lab.cli.messages import reporter_of
     from vc4lab.debug.why.watch import report_pixelless_run
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.drm.kms.modes import STANDARD, parse_modes
     from vc4lab.drm.processes.started import NotPossible
-    from vc4lab.options import GpuOptions
 
     try:
         sizes = parse_modes(modes) if modes is not None else STANDARD
@@ -187,18 +172,12 @@ def drm(  # noqa: C901
         kind["cpu_memory"] = profile_of(cpu_memory)
     elif trace == "memory":
         raise failed("--trace memory: needs --cpu-memory")
-    live = None
-    if timing or chip or timing_board or timing_slower:
-        from vc4lab.cli.live_timing import live_timing
-
-        live = live_timing(timing, chip, timing_board, slower=timing_slower, waits=True)
-    reporter = reporter_of(strict)
-    reporter.listeners.append(lambda item: say(str(item)))
-    gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
+    live = timed.live(waits=True)
+    reporter = gpu.reporter()
     try:
         made = DrmDevice(
-            modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, gpu=gpu, deep=deep,
-            trace=_print_trace if trace == "ioctl" else None, input=window, reporter=reporter,
+            modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, gpu=gpu.options(), deep=deep,
+            trace=_print_trace if trace == "ioctl" else None, input=pictures.window, reporter=reporter,
             **kind,
         )  # fmt: skip
     except NotPossible as reason:
@@ -218,20 +197,21 @@ def drm(  # noqa: C901
             time_jobs(made, live)
         if trace == "memory":
             trace_frames(made, _print_trace)
-        pictures = DrmPictures(made, outputs, made.input)
+        shown = DrmPictures(made, outputs, made.input)
         signals = RunSignals(made.supervisor, made.supervisor)
         try:
             with signals:
                 code = _run(made, program, frames_wanted, folder, suite)
             ended = made.strict_stop is None and not made.frames_came and not signals.came
-            code = ExitCode.OK if pictures.was_closed else _how_it_ended(made, code, frames_wanted)
-            if ended and not pictures.stay():
+            code = ExitCode.OK if shown.was_closed else _how_it_ended(made, code, frames_wanted)
+            if ended and not shown.stay():
                 code = ExitCode.INTERRUPTED
         finally:
-            pictures.close()
-        code = pictures.save(code)
+            shown.close()
+        code = shown.save(code)
         say_accounts(made)
-        report_pixelless_run(made.v3d, reporter)
+        if not signals.came:  # else a job may have had no time to draw
+            report_pixelless_run(made.v3d, reporter)
         if live is not None:
             live.end()
             for line in live.lines(made.screen.frames):
@@ -244,19 +224,18 @@ def drm(  # noqa: C901
     raise typer.Exit(code)
 
 
-def _folder_or_archive(
-    folder: Path | None, capture: Path | None, on: str | None
-) -> tuple[Path | None, Path | None]:
+def _folder_or_archive(folder: Path | None, captured: CaptureOptions) -> tuple[Path | None, CaptureOptions]:
     """The folder of recorded jobs and the archive that are wanted. Raises typer.Exit."""
     from vc4lab.capture.files import SUFFIX
 
+    capture, on = captured.capture, captured.capture_on
     if capture is None or capture.suffix == SUFFIX:
-        return folder, capture
+        return folder, captured
     if folder is not None:
         raise failed(f"--capture {capture} and --record-jobs {folder}: one folder of jobs is enough")
     if on is not None:
         raise failed(f"--capture {capture}: a folder has all jobs; --capture-on needs a name in {SUFFIX}")
-    return capture, None
+    return capture, replace(captured, capture=None)
 
 
 def _kind(device: str, params: Sequence[str] | None) -> dict[str, Any]:

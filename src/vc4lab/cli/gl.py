@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vc4lab.cli import options as common
 from vc4lab.cli.drm_signals import EarlySignals, RunSignals
 from vc4lab.cli.exit_codes import ExitCode, ended_early, failed
 from vc4lab.cli.gl_instruments import print_counters, time_jobs, wait_with
-from vc4lab.cli.options import FILE, Engine, FrameRange, unknowns_of
+from vc4lab.cli.gpu_options import GpuGroup
+from vc4lab.cli.groups import Without
+from vc4lab.cli.options import FILE, CountersOption, FrameRange
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
-from vc4lab.cli.timing_options import ChipOption, LiveBoardOption, LiveOption, SlowerOption
+from vc4lab.cli.timing_options import LiveTimingOptions
 from vc4lab.ranges import PICTURES
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ def gl(
         list[str] | None,
         typer.Argument(metavar="-- PROGRAM [ARGUMENTS]", help="The program and its arguments."),
     ] = None,
+    *,
+    gpu: GpuGroup,
+    shown: Annotated[PictureOptions, Without("both_orders", "window")],
+    timed: LiveTimingOptions,
     trace: Annotated[
         str | None,
         typer.Option(
@@ -58,14 +63,6 @@ def gl(
             parser=FILE,
         ),
     ] = None,
-    screenshot: common.ScreenshotOption = None,
-    record: common.RecordOption = None,
-    every: common.EveryOption = 1,
-    headless: Annotated[bool, typer.Option("--headless", help="No preview in the terminal.")] = False,
-    engine: common.EngineOption = Engine.JIT,
-    threads: common.ThreadsOption = None,
-    unknown: common.UnknownOption = None,
-    strict: common.StrictOption = False,
     inline: Annotated[
         bool,
         typer.Option(
@@ -80,48 +77,37 @@ def gl(
             "own; one run per machine.",
         ),
     ] = False,
-    counters: common.CountersOption = False,
-    timing: LiveOption = False,
-    chip: ChipOption = None,
-    timing_board: LiveBoardOption = None,
-    timing_slower: SlowerOption = None,
+    counters: CountersOption = False,
 ) -> None:
     """Run an OpenGL program with the Mesa that is installed, drawn by a VideoCore IV."""
     if not program or not program[0]:
         raise failed("no program given; for example: vc4lab gl --trace gallium -- glmark2-es2")
     if trace is not None and trace not in TRACES:
         raise failed(f"--trace {trace}: the choices are {', '.join(TRACES)}")
-    outputs = Outputs(PictureOptions(screenshot, record, every, headless=headless))
+    outputs = Outputs(shown)
     count, kept = _frames(frames, capture)
     problem = outputs.problem([capture])
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
-    live = None
-    if timing or chip or timing_board or timing_slower:
-        from vc4lab.cli.live_timing import live_timing
-
-        live = live_timing(timing, chip, timing_board, slower=timing_slower, waits=True)
-    from vc4lab.cli.messages import reporter_of
+    live = timed.live(waits=True)
     from vc4lab.debug.why.watch import report_pixelless_run
     from vc4lab.diagnostics import StrictStop
     from vc4lab.driver.gl import Gl
     from vc4lab.mesa.server.program import SOCKET, TMP, NotPossible
-    from vc4lab.options import GpuOptions
 
-    reporter = reporter_of(strict)
-    reporter.listeners.append(lambda item: say(str(item)))
+    reporter = gpu.reporter()
     pictures = GlPictures(outputs)
     archive = CaptureFile(capture) if capture is not None else None
     try:
         made = Gl(
             reporter=reporter,
-            gpu=GpuOptions(engine.value, threads, unknowns_of(unknown)),
+            gpu=gpu.options(),
             protocol=0 if inline else 2,
             shared_tmp=shared_tmp,
             frames=count,
             capture=kept,
             on_capture=archive.save if archive is not None else None,
-            on_frame=pictures.add if record is not None else None,
+            on_frame=pictures.add if shown.record is not None else None,
             keeps_image=pictures.are_wanted,
         )
     except OSError as error:
@@ -160,7 +146,8 @@ def gl(
         say(line)
     if not result.connections:
         reporter.report("GL-011", f"{program[0]} did not connect to the server", block="GL")
-    report_pixelless_run(made.screen.runner.v3d, reporter)
+    if not signals.came:
+        report_pixelless_run(made.screen.runner.v3d, reporter)
     if result.left_out:
         say(f"{result.left_out} of {result.draws} draws were left out")
     code = result.code or (ExitCode.NOT_DRAWN if result.left_out else ExitCode.OK)

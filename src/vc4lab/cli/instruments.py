@@ -33,6 +33,7 @@ class Instruments:
 
     def __init__(self, settings: Settings, machine: Machine, tell: Callable[[str], None]) -> None:
         self._options = settings.instruments
+        self._wish = settings.capture
         self._has_window = settings.pictures.window
         self._front = settings.front
         self._machine = machine
@@ -220,7 +221,7 @@ class Instruments:
         self._stack.callback(close)
 
     def _capture(self) -> None:
-        wish = self._options.capture
+        wish = self._wish
         if wish is None:
             return
         from vc4lab.soc.debug.captured import capture

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vc4lab.cli.asm import LARGEST_SOURCE, DialectOption, IncludeOption, read_assembly
+from vc4lab.cli.asm import LARGEST_SOURCE, SourceOptions, read_assembly
 from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.recorded_programs import is_recorded, recorded_programs
 from vc4lab.files import read_source, why, write_file
@@ -54,8 +54,8 @@ def lint(
             "vc4 driver refuses shaders."
         ),
     ] = Profile.CHIP,
-    dialect: DialectOption = None,
-    include: IncludeOption = None,
+    *,
+    reading: SourceOptions,
     symbol: Annotated[
         str | None,
         typer.Option(help="ELF symbol, C array or label before .word lines to check.", metavar="NAME"),
@@ -81,9 +81,9 @@ def lint(
         if is_recorded(file):
             found += _recorded(file, profile)
             continue
-        assembly = assembly_of(file, dialect, include, symbol)
+        assembly = assembly_of(file, reading, symbol)
         if fix and symbol is None and not _is_words(file):
-            assembly = _fix(file, assembly, dialect, include)
+            assembly = _fix(file, assembly, reading)
         found += _findings(file, assembly, profile)
     for finding in found:
         note(finding.severity)
@@ -99,14 +99,14 @@ def _is_words(file: str) -> bool:
     return Path(file).suffix.lower() in WORDS
 
 
-def assembly_of(file: str, dialect: str | None, include: list[Path] | None, symbol: str | None) -> Assembly:
+def assembly_of(file: str, reading: SourceOptions, symbol: str | None) -> Assembly:
     """The program of a source or of a file of words, or the end of the command."""
     from vc4lab.cli.disasm import words_of_file
     from vc4lab.qpu.text.assembly import Assembly
     from vc4lab.qpu.text.disassembler import disassemble
 
     if symbol is None and not _is_words(file):
-        return read_assembly(file, dialect, include)
+        return read_assembly(file, reading)
     words = words_of_file(file, symbol)
     return Assembly(words, {}, lines=tuple((0, disassemble(word)) for word in words))
 
@@ -144,7 +144,7 @@ def _findings(file: str, assembly: Assembly, profile: Profile) -> Iterator[Place
         yield Placed(finding.code, severity, finding.message, place, line, finding.index, text)
 
 
-def _fix(file: str, assembly: Assembly, dialect: str | None, include: list[Path] | None) -> Assembly:
+def _fix(file: str, assembly: Assembly, reading: SourceOptions) -> Assembly:
     """Insert what cures, as long as there is something; the program then."""
     from vc4lab.qpu.text.fixes import fixed, fixes
 
@@ -159,7 +159,7 @@ def _fix(file: str, assembly: Assembly, dialect: str | None, include: list[Path]
         except OSError as error:
             raise failed(f"{file}: {why(error)}", ExitCode.OUTPUT) from None
         count += sum(fix.nops for fix in found.values())
-        assembly = read_assembly(file, dialect, include)
+        assembly = read_assembly(file, reading)
     if count:
         typer.echo(f"{file}: {count} nop inserted", err=True)
     return assembly

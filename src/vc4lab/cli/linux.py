@@ -6,25 +6,20 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vc4lab.cli import options as common
-from vc4lab.cli.capturing import (
-    DEFAULT_SIZE,
-    CaptureOnOption,
-    CaptureOption,
-    CaptureSizeOption,
-    CaptureWish,
-    FrameRangeOption,
-    count_and_range,
-)
+from vc4lab.cli.capturing import CaptureOptions
 from vc4lab.cli.drm_setup import Display, set_up, set_up_card
 from vc4lab.cli.exit_codes import ExitCode, failed, interrupted_code
-from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
-from vc4lab.cli.outputs import say
+from vc4lab.cli.gpu_options import GpuGroup
+from vc4lab.cli.groups import Without
+from vc4lab.cli.options import FILE, limits
+from vc4lab.cli.outputs import Outputs, PictureOptions, say
+from vc4lab.cli.settings import InstrumentOptions, Settings
 from vc4lab.drm.setup.places import SUITES
 from vc4lab.ranges import CORES
 
@@ -38,6 +33,13 @@ def linux(  # noqa: C901
         list[str] | None,
         typer.Argument(metavar="-- PROGRAM [ARGUMENTS]", help="The program to run. Default: a shell."),
     ] = None,
+    *,
+    gpu: GpuGroup,
+    pictures: Annotated[PictureOptions, Without("both_orders")],
+    instruments: Annotated[
+        InstrumentOptions, Without("symbols", "save_state", "load_state", "audio", "lists")
+    ],
+    captured: CaptureOptions,
     board: Annotated[str, typer.Option(help="The board.")] = "pi3",
     arch: Annotated[
         str | None,
@@ -56,10 +58,6 @@ def linux(  # noqa: C901
             metavar="WxH[@HZ],…",
         ),
     ] = None,
-    gdb: common.GdbOption = None,
-    gdb_wait: common.GdbWaitOption = True,
-    trace: common.TraceOption = None,
-    trace_to: common.TraceToOption = None,
     initrd: Annotated[
         Path | None,
         typer.Option(
@@ -84,7 +82,6 @@ def linux(  # noqa: C901
             metavar="full",
         ),
     ] = None,
-    write_image: common.WriteImageOption = False,
     put: Annotated[
         list[str] | None,
         typer.Option(
@@ -93,23 +90,9 @@ def linux(  # noqa: C901
             metavar="FILE[:PATH]",
         ),
     ] = None,
-    frames: FrameRangeOption = None,
-    capture: CaptureOption = None,
-    capture_on: CaptureOnOption = None,
-    capture_size: CaptureSizeOption = DEFAULT_SIZE,
-    screenshot: common.ScreenshotOption = None,
-    record: common.RecordOption = None,
-    every: common.EveryOption = 1,
-    window: Annotated[
-        bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
-    ] = False,
-    headless: Annotated[bool, typer.Option("--headless", help="No preview in the terminal.")] = False,
     realtime: Annotated[
         bool | None, typer.Option(help="Run no faster than the real board. Default: shells and terminals do.")
     ] = None,
-    strict: common.StrictOption = False,
-    engine: common.EngineOption = Engine.JIT,
-    unknown: common.UnknownOption = None,
     setup: Annotated[
         bool,
         typer.Option(
@@ -149,12 +132,8 @@ def linux(  # noqa: C901
         raise typer.Exit(_check(suite, board, arch))
     _check_command(program)
     puts = _puts(put or ())
-    from vc4lab.cli.outputs import Outputs, PictureOptions
-
-    pictures = PictureOptions(screenshot, record, every, window=window, headless=headless)
-    count, kept = count_and_range(frames, capture)
-    wish = CaptureWish.of(capture, kept, capture_on, capture_size)
-    problem = Outputs(pictures).problem([trace_to, capture])
+    count, wish = captured.count(), captured.wish()
+    problem = Outputs(pictures).problem([instruments.trace_to, captured.capture])
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
     if root is not None:
@@ -168,17 +147,13 @@ def linux(  # noqa: C901
         raise failed(f"--{name}: a program runs in the root of --setup only")
     if alone and puts:
         raise failed("--put: only into the root of --setup; a card has files of its own")
-    if write_image and card is None:
+    if instruments.write_image and card is None:
         raise failed("--write-image: there is no --card")
     if card is not None:
         append = _with_root(card, append)
         if not sys.stdin.isatty():
             append = f"{append} {NO_SHELL}"
-    from dataclasses import replace
-
     from vc4lab.cli.session import run_session
-    from vc4lab.cli.settings import InstrumentOptions, Settings
-    from vc4lab.options import GpuOptions
 
     boot = _boot(_brought(suite, board, arch), board, cores, append, program)
     try:
@@ -191,17 +166,12 @@ def linux(  # noqa: C901
         _prepare(boot, root_only=True)
     if alone:
         options = replace(options, card=card, extras=replace(boot.extras, ramdisk=initrd or boot.root))
-    gpu = GpuOptions(engine.value, unknowns=unknowns_of(unknown))
     settings = Settings(
         boot.kernel.image,
-        replace(options, gpu=gpu),
+        replace(options, gpu=gpu.options()),
         pictures,
-        InstrumentOptions(
-            gdb=gdb, gdb_wait=gdb_wait, trace=trace, trace_to=trace_to,
-            load_state=None if alone else boot.state, state_in_place=True, write_image=write_image,
-            capture=wish,
-        ),
-        frames=count, serial="stdio", all_keys=alone, strict=strict,
+        replace(instruments, load_state=None if alone else boot.state, state_in_place=True),
+        capture=wish, frames=count, serial="stdio", all_keys=alone, strict=gpu.strict,
         realtime=_is_typed_at(program, alone) if realtime is None else realtime,
         says_late=realtime is True, front="linux",
     )  # fmt: skip

@@ -8,8 +8,6 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from vc4lab.cli.timing_options import only_with_timing, timer_of
-from vc4lab.timing.chip import load_chip
 from vc4lab.timing.frame_times import FrameTime, FrameTimer, model_of
 from vc4lab.timing.frames.feed import FrameFeed
 from vc4lab.timing.gpu_clock import GpuClock
@@ -195,27 +193,3 @@ class LiveTiming:
             f"timing: {1000 * shown / max(total, 1e-9):.4g} frames a second, if the GPU bounds the program"
         )
         return lines + (self.clock.lines() if self.clock is not None else [])
-
-
-def live_timing(
-    timing: bool,
-    chip: str | None,
-    board: str | None,
-    usual: str = "",
-    *,
-    guest_time: bool = False,
-    slower: float | None = None,
-    waits: bool = False,
-) -> LiveTiming | None:
-    """The timing of a run, if it is asked for. usual: the board, unless another one is named.
-
-    slower, waits: jobs end when the chip would be done. Raises typer.Exit, with a sentence.
-    """
-    options = (("--chip", chip), ("--timing-board", board), ("--timing-slower", slower))
-    only_with_timing(timing, options)
-    if not timing:
-        return None
-    made = timer_of(lambda name, _: load_chip(name), chip, board)
-    usual = usual if usual in made.boards else ""
-    factor = (slower or 1.0) if waits else None
-    return timer_of(lambda name, on: LiveTiming(name, on, guest_time, factor), chip, board or usual)

@@ -15,6 +15,7 @@ import typer.main
 
 from vc4lab import interruption
 from vc4lab.cli.exit_codes import ExitCode, interrupted_code, table
+from vc4lab.cli.groups import spread
 from vc4lab.cli.memory_limit import lacks_memory, memory_sentence
 from vc4lab.cli.messages import never_0_after_errors
 
@@ -82,7 +83,7 @@ def _command(name: str) -> click.Command:
     module = import_module(f"vc4lab.cli.{name}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     special = getattr(module, "COMMAND", None)
-    alone.command(name, cls=special, epilog=table())(getattr(module, name))
+    alone.command(name, cls=special, epilog=table())(spread(getattr(module, name)))
     return typer.main.get_command(alone)
 
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vc4lab.cli.asm import DialectOption, Format, IncludeOption, formatted, source_text
+from vc4lab.cli.asm import Format, formatted, source_text
 from vc4lab.cli.exit_codes import ExitCode, failed
+from vc4lab.cli.groups import Without
 from vc4lab.cli.lint import WORDS, assembly_of
 from vc4lab.cli.options import FILE
-from vc4lab.cli.programs import EntryOption, MemoryOption, QpusOption, SymbolOption, UniformsOption
+from vc4lab.cli.programs import ProgramOptions
 from vc4lab.cli.timing_options import CHIP
 from vc4lab.files import why, write_file
 
@@ -44,13 +45,8 @@ def opt(
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the array or symbol; default: the output's name.")
     ] = None,
-    dialect: DialectOption = None,
-    include: IncludeOption = None,
-    symbol: SymbolOption = None,
-    entry: EntryOption = None,
-    qpus: QpusOption = 1,
-    uniforms: UniformsOption = None,
-    memory: MemoryOption = None,
+    *,
+    program: Annotated[ProgramOptions, Without("budget", "check")],
     check: Annotated[
         bool,
         typer.Option(
@@ -70,10 +66,10 @@ def opt(
     from vc4lab.kernels.trial import Trial
 
     shown = "<stdin>" if file == "-" else file
-    assembly = assembly_of(file, dialect, include, symbol)
-    start = _start(assembly, entry, shown)
-    text = "" if symbol or file == "-" or _is_words(file) else source_text(file)
-    trial = Trial(memory or (), uniforms or (), qpus, text, chip or CHIP, board or "")
+    assembly = assembly_of(file, program, program.symbol)
+    start = _start(assembly, program.entry, shown)
+    text = "" if program.symbol or file == "-" or _is_words(file) else source_text(file)
+    trial = Trial(program.memory or (), program.uniforms or (), program.qpus, text, chip or CHIP, board or "")
     candidates = _candidates(assembly, start, shown, several=check and trial.is_possible)
     _print_notes(assembly, candidates[0], shown)
     found = _chosen(assembly, candidates, start, shown, trial) if check else candidates[0]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vc4lab.cli.exit_codes import failed
-from vc4lab.ranges import EVERY, PICTURES, PORT, THREADS, Real, Whole
+from vc4lab.ranges import PICTURES, Real, Whole
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
@@ -115,53 +115,6 @@ def _short(value: object) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "…")
 
 
-EngineOption = Annotated[Engine, typer.Option(help="How QPU code is executed; interpreter: the reference.")]
-GdbOption = Annotated[
-    int | None,
-    typer.Option(
-        help="Wait for a debugger on this loopback port (target remote :PORT).",
-        metavar="PORT",
-        **limits(PORT),
-    ),
-]
-GdbWaitOption = Annotated[
-    bool, typer.Option(help="With --gdb: whether to wait before the first instruction.")
-]
-TraceOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Print register accesses, interrupts and mailbox messages as they happen.",
-        metavar="mmio,irq,mailbox,v3d",
-    ),
-]
-TraceToOption = Annotated[
-    Path | None, typer.Option(help="Write the trace into this file.", metavar="FILE", parser=FILE)
-]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Stop at the first error.")]
-ForgivingOption = Annotated[
-    bool,
-    typer.Option(
-        "--forgiving", help="Let work what fails on a board but used to work here, see docs/diagnostics.md."
-    ),
-]
-ThreadsOption = Annotated[
-    int | None, typer.Option(help="Worker threads; one per processor.", **limits(THREADS))
-]
-WriteImageOption = Annotated[
-    bool, typer.Option("--write-image", help="Write the card's changes to its image at the end.")
-]
-ScreenshotOption = Annotated[
-    Path | None, typer.Option(help="Save the last picture here.", metavar="F.png", parser=FILE)
-]
-RecordOption = Annotated[
-    Path | None,
-    typer.Option(help="Record the frames here (.gif, .webp, .png).", metavar="F.gif", parser=FILE),
-]
-EveryOption = Annotated[int, typer.Option(help="Record every N-th frame only.", metavar="N", **limits(EVERY))]
-HeadlessOption = Annotated[
-    bool, typer.Option("--headless", help="No progress line and no preview in the terminal.")
-]
-CountersOption = Annotated[bool, typer.Option("--counters", help="Print each job's performance counters.")]
 METAVAR = "NAME=CHOICE"
 UnknownOption = Annotated[
     list[str] | None,
@@ -171,6 +124,7 @@ UnknownOption = Annotated[
         metavar=METAVAR,
     ),
 ]
+CountersOption = Annotated[bool, typer.Option("--counters", help="Print each job's performance counters.")]
 
 
 def unknowns_of(texts: Sequence[str] | None) -> Unknowns:

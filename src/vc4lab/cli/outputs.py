@@ -10,16 +10,19 @@ import shutil
 import stat
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.groups import Group
+from vc4lab.cli.options import FILE, limits
 from vc4lab.files import why
+from vc4lab.ranges import EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from PIL.Image import Image
 
@@ -30,15 +33,31 @@ def say(text: str) -> None:
 
 
 @dataclass(frozen=True)
-class PictureOptions:
+class PictureOptions(Group):
     """Says what is shown and kept of a screen."""
 
-    screenshot: Path | None = None
-    record: Path | None = None
-    every: int = 1
-    both_orders: bool = False
-    window: bool = False
-    headless: bool = False
+    screenshot: Annotated[
+        Path | None, typer.Option(help="Save the last picture here.", metavar="F.png", parser=FILE)
+    ] = None
+    record: Annotated[
+        Path | None,
+        typer.Option(help="Record the frames here (.gif, .webp, .png).", metavar="F.gif", parser=FILE),
+    ] = None
+    every: Annotated[
+        int, typer.Option(help="Record every N-th frame only.", metavar="N", **limits(EVERY))
+    ] = 1
+    both_orders: Annotated[
+        bool,
+        typer.Option(
+            "--both-orders", help="Save the screenshot twice: as it is, and with red and blue exchanged."
+        ),
+    ] = False
+    window: Annotated[
+        bool, typer.Option("--window", help="Show the screen in a window (needs pygame-ce).")
+    ] = False
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No preview and no progress line in the terminal.")
+    ] = False
 
 
 class Outputs:

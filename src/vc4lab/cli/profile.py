@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vc4lab.cli import options as common
 from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened
 from vc4lab.cli.exit_codes import ExitCode, failed, stopped
-from vc4lab.cli.options import FILE, Engine, limits, unknowns_of
+from vc4lab.cli.gpu_options import GpuGroup
+from vc4lab.cli.options import FILE, limits
 from vc4lab.cli.outputs import say
 from vc4lab.cli.timing_options import CHIP, timer_of
 from vc4lab.files import why, write_text
@@ -31,6 +31,8 @@ def profile(
     path: Annotated[
         Path, typer.Argument(help="A run directory, one jobNNNN directory, or a capture.", parser=FILE)
     ],
+    *,
+    gpu: GpuGroup,
     job: Annotated[
         int | None,
         typer.Option("--job", help="Only this job of the run, after running those before it.", **limits(JOB)),
@@ -54,15 +56,9 @@ def profile(
     html: Annotated[
         Path | None, typer.Option(help="Write a report with plots here.", metavar="F.html", parser=FILE)
     ] = None,
-    engine: common.EngineOption = Engine.JIT,
-    threads: common.ThreadsOption = None,
-    strict: common.StrictOption = False,
-    unknown: common.UnknownOption = None,
 ) -> None:
     """Say where the clocks of recorded jobs go: modules, draws, instructions; and what helps."""
-    from vc4lab.cli.messages import reporter_of
     from vc4lab.diagnostics import StrictStop
-    from vc4lab.options import GpuOptions
     from vc4lab.timing.profile.profiler import Profiler
 
     profiler = timer_of(
@@ -70,11 +66,9 @@ def profile(
         chip,
         board,
     )
-    reporter = reporter_of(strict)
-    reporter.listeners.append(lambda item: say(str(item)))
-    gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
+    reporter = gpu.reporter()
     try:
-        drawn = _replay(path, job, gpu, reporter, profiler)
+        drawn = _replay(path, job, gpu.options(), reporter, profiler)
     except StrictStop as stop:
         raise stopped(stop) from None
     found = profiler.profile(str(path))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vc4lab.cli.asm import SourceOptions
 from vc4lab.cli.exit_codes import failed
 from vc4lab.cli.options import FILE, limits
 from vc4lab.files import why
@@ -24,47 +26,54 @@ PROGRAM: Any = typer.Argument(
     parser=FILE,
 )
 ProgramArgument = Annotated[Path, PROGRAM]
-QpusOption = Annotated[int, typer.Option(help="QPUs to start it on.", **limits(QPU_COUNT))]
-UniformsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-u",
-        "--uniforms",
-        help="Words for one QPU, such as 'c + 256*qpu, 16, 1.5'; repeat it for the next QPU; "
-        "the last list is for all that follow.",
-    ),
-]
-MemoryOption = Annotated[
-    list[str] | None,
-    typer.Option("-m", "--memory", help="NAME=BYTES or NAME=@FILE; the name is its address."),
-]
-EntryOption = Annotated[str | None, typer.Option(help="Label to start at; default: the top.")]
-SymbolOption = Annotated[
-    str | None,
-    typer.Option(
-        help="The program is an ELF symbol, a C array, or the .word lines after a label.", metavar="NAME"
-    ),
-]
-BudgetOption = Annotated[
-    int | None, typer.Option(help="Instructions after which a program counts as endless.", **limits(BUDGET))
-]
-CheckOption = Annotated[
-    bool,
-    typer.Option(
-        "--check/--no-check",
-        help="Check the program before and during the run: restrictions, uniforms, memory, waits.",
-    ),
-]
 
 
-def read_program(
-    path: Path, entry: str | None, symbol: str | None, dialect: str | None, include: list[Path] | None
-) -> Source:
+@dataclass(frozen=True)
+class ProgramOptions(SourceOptions):
+    """Says with what a program starts, and where."""
+
+    symbol: Annotated[
+        str | None,
+        typer.Option(
+            help="The program is an ELF symbol, a C array, or the .word lines after a label.", metavar="NAME"
+        ),
+    ] = None
+    entry: Annotated[str | None, typer.Option(help="Label to start at; default: the top.")] = None
+    qpus: Annotated[int, typer.Option(help="QPUs to start it on.", **limits(QPU_COUNT))] = 1
+    uniforms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-u",
+            "--uniforms",
+            help="Words for one QPU, such as 'c + 256*qpu, 16, 1.5'; repeat it for the next QPU; "
+            "the last list is for all that follow.",
+        ),
+    ] = None
+    memory: Annotated[
+        list[str] | None,
+        typer.Option("-m", "--memory", help="NAME=BYTES or NAME=@FILE; the name is its address."),
+    ] = None
+    budget: Annotated[
+        int | None,
+        typer.Option(help="Instructions after which a program counts as endless.", **limits(BUDGET)),
+    ] = None
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check/--no-check",
+            help="Check the program before and during the run: restrictions, uniforms, memory, waits.",
+        ),
+    ] = True
+
+
+def read_program(path: Path, options: ProgramOptions) -> Source:
     """The program of a file, or the end of the command with what is wrong with it."""
     from vc4lab.debug.launch import LaunchError, read_program
 
     try:
-        source, notes = read_program(path, entry, symbol, dialect, include or ())
+        source, notes = read_program(
+            path, options.entry, options.symbol, options.dialect, options.include or ()
+        )
     except LaunchError as error:
         raise failed(str(error)) from None
     for note in notes:

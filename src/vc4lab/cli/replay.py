@@ -10,22 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vc4lab.cli import options as common
 from vc4lab.cli.captures import CaptureWatch, has_only_jobs, is_capture, replay_capture, save_picture_to
-from vc4lab.cli.capturing import (
-    DEFAULT_SIZE,
-    CaptureOnOption,
-    CaptureOption,
-    CaptureSizeOption,
-    CaptureWish,
-    count_and_range,
-)
+from vc4lab.cli.capturing import CaptureOptions
 from vc4lab.cli.exit_codes import ExitCode, failed, not_drawn, stopped
+from vc4lab.cli.gpu_options import GpuGroup
 from vc4lab.cli.job_captures import print_jobs, replay_jobs
 from vc4lab.cli.job_times import job_times, print_counters
-from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, FrameRange, limits, unknowns_of
-from vc4lab.cli.outputs import say
-from vc4lab.cli.timing_options import BoardOption, ChipOption, JsonOption, only_with_timing
+from vc4lab.cli.options import FILE, ByteOrderChoice, CountersOption, FrameRange, limits
+from vc4lab.cli.timing_options import TimingOptions
 from vc4lab.files import why, write_text
 from vc4lab.ranges import JOB
 
@@ -41,6 +33,22 @@ if TYPE_CHECKING:
     from vc4lab.v3d.events import FrameDrawn
 
 QUEUE, JOBS = "queue", "jobs"
+
+
+@dataclass(frozen=True)
+class ReplayCaptureOptions(CaptureOptions):
+    """Says which frames, or jobs of a folder, are kept; a replay goes to its end."""
+
+    frames: Annotated[
+        tuple | None,  # type: ignore[type-arg]
+        typer.Option(
+            help="With --capture: keep only these frames, or jobs of a folder.",
+            parser=FrameRange(),
+            metavar="N|A:B",
+        ),
+    ] = None
+
+
 DAMAGE = ("DRM-002", "DRM-003")
 """Parts of the recording are missing: what was drawn is not the whole."""
 
@@ -52,6 +60,10 @@ def replay(
             help="A run directory, one jobNNNN directory, or a capture: an archive or a folder.", parser=FILE
         ),
     ],
+    *,
+    gpu: GpuGroup,
+    timed: TimingOptions,
+    captured: ReplayCaptureOptions,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Save the last picture that a job draws.", parser=FILE),
@@ -59,11 +71,9 @@ def replay(
     every: Annotated[
         Path | None, typer.Option(help="Save a PNG of each job in this directory.", parser=FILE)
     ] = None,
-    engine: common.EngineOption = Engine.JIT,
     order: Annotated[
         ByteOrderChoice, typer.Option(help="Byte order of the surface; auto: as the shaders write it.")
     ] = ByteOrderChoice.AUTO,
-    strict: common.StrictOption = False,
     job: Annotated[
         int | None,
         typer.Option(
@@ -81,7 +91,7 @@ def replay(
             "draw nothing.",
         ),
     ] = False,
-    counters: common.CountersOption = False,
+    counters: CountersOption = False,
     tiles: Annotated[
         Path | None,
         typer.Option(
@@ -90,34 +100,13 @@ def replay(
             parser=FILE,
         ),
     ] = None,
-    threads: common.ThreadsOption = None,
-    unknown: common.UnknownOption = None,
-    timing: Annotated[
-        bool, typer.Option("--timing", help="Say how long the chip takes for each job.")
-    ] = False,
-    chip: ChipOption = None,
-    board: BoardOption = None,
-    as_json: JsonOption = False,
     recompile: Annotated[
         bool,
         typer.Option("--recompile", help="Of a capture: compile all shaders anew, as the compiler is now."),
     ] = False,
-    capture: CaptureOption = None,
-    frames: Annotated[
-        tuple | None,  # type: ignore[type-arg]
-        typer.Option(
-            help="With --capture: keep only these frames, or jobs of a folder.",
-            parser=FrameRange(),
-            metavar="N|A:B",
-        ),
-    ] = None,
-    capture_on: CaptureOnOption = None,
-    capture_size: CaptureSizeOption = DEFAULT_SIZE,
 ) -> None:
     """Draw the jobs that a real driver submitted, or frames that `vc4lab gl` captured."""
-    from vc4lab.cli.messages import reporter_of
     from vc4lab.diagnostics import StrictStop
-    from vc4lab.options import GpuOptions
     from vc4lab.viewer.pictures import is_picture
 
     if output is not None and not is_picture(output):
@@ -135,24 +124,22 @@ def replay(
         raise failed(f"{path} is no capture of vc4lab gl: --recompile is for those")
     if layer and order is not ByteOrderChoice.AUTO:
         raise failed(f"{path} is a capture, which says its order: --order is for recorded jobs")
-    only_with_timing(timing, (("--chip", chip), ("--board", board), ("--json", as_json)))
-    times = job_times(chip, board, as_json) if timing else None
-    if frames is not None and capture is None:
+    timed.check()
+    times = job_times(timed.chip, timed.board, timed.as_json) if timed.timing else None
+    if captured.frames is not None and captured.capture is None:
         raise failed("--frames says what --capture keeps; there is no --capture")
-    wish = CaptureWish.of(capture, count_and_range(frames, capture)[1], capture_on, capture_size)
+    wish = captured.wish()
     file = wish.recorder("drm" if not layer else "replay", str(path)) if wish is not None else None
-    reporter = reporter_of(strict)
-    reporter.listeners.append(lambda item: say(str(item)))
+    reporter = gpu.reporter()
     try:
         if layer == JOBS:
             if lists:
                 print_jobs(path, job, lists=True)
                 return
-            gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
             drawn: list[tuple[str, FrameDrawn]] | None = [] if tiles is not None else None
             image = replay_jobs(
                 path,
-                gpu,
+                gpu.options(),
                 output,
                 every,
                 reporter,
@@ -165,11 +152,10 @@ def replay(
                 _save_tiles(drawn, tiles, image, counters, save_picture_to)
             return
         if layer == QUEUE:
-            gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
             watch = CaptureWatch(times, counters)
             replay_capture(
                 path,
-                gpu,
+                gpu.options(),
                 output,
                 every,
                 reporter,
@@ -181,8 +167,7 @@ def replay(
         if lists:
             print_lists(path, reporter, job)
             return
-        gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
-        wanted = _Wanted(path, gpu, job, order, output, every, tiles, counters)
+        wanted = _Wanted(path, gpu.options(), job, order, output, every, tiles, counters)
         _draw(wanted, reporter, times, file.recorder if file is not None else None)
     except StrictStop as stop:
         raise stopped(stop) from None

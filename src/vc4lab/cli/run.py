@@ -6,25 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vc4lab.cli import options as common
-from vc4lab.cli.asm import DialectOption, IncludeOption
-from vc4lab.cli.capturing import DEFAULT_SIZE, CaptureOption, CaptureSizeOption
+from vc4lab.cli.capturing import CaptureOptions
 from vc4lab.cli.exit_codes import ExitCode, failed, stopped
-from vc4lab.cli.options import Engine, unknowns_of
-from vc4lab.cli.programs import (
-    BudgetOption,
-    CheckOption,
-    EntryOption,
-    MemoryOption,
-    ProgramArgument,
-    QpusOption,
-    SymbolOption,
-    UniformsOption,
-    add_memories,
-    read_program,
-    show,
-)
-from vc4lab.cli.timing_options import BoardOption, ChipOption, JsonOption, only_with_timing, timer_of
+from vc4lab.cli.gpu_options import GpuGroup
+from vc4lab.cli.groups import Without
+from vc4lab.cli.programs import ProgramArgument, ProgramOptions, add_memories, read_program, show
+from vc4lab.cli.timing_options import TimingOptions, timer_of
 from vc4lab.files import why, write_file
 
 MOST_HINTS = 20
@@ -41,9 +28,11 @@ if TYPE_CHECKING:
 
 def run(
     program: ProgramArgument,
-    qpus: QpusOption = 1,
-    uniforms: UniformsOption = None,
-    memory: MemoryOption = None,
+    *,
+    options: ProgramOptions,
+    gpu: GpuGroup,
+    captured: Annotated[CaptureOptions, Without("frames", "capture_on")],
+    timed: TimingOptions,
     dump: Annotated[
         list[str] | None,
         typer.Option("-d", "--dump", help="NAME[:hex|int|float[:WORDS]] to print afterwards."),
@@ -51,24 +40,6 @@ def run(
     save: Annotated[
         list[str] | None, typer.Option("-o", "--output", help="NAME=FILE to write afterwards.")
     ] = None,
-    entry: EntryOption = None,
-    symbol: SymbolOption = None,
-    engine: common.EngineOption = Engine.JIT,
-    threads: common.ThreadsOption = None,
-    budget: BudgetOption = None,
-    strict: common.StrictOption = False,
-    check: CheckOption = True,
-    unknown: common.UnknownOption = None,
-    dialect: DialectOption = None,
-    include: IncludeOption = None,
-    capture: CaptureOption = None,
-    capture_size: CaptureSizeOption = DEFAULT_SIZE,
-    timing: Annotated[
-        bool, typer.Option("--timing", help="Say how long the chip takes for it, and why.")
-    ] = False,
-    chip: ChipOption = None,
-    board: BoardOption = None,
-    as_json: JsonOption = False,
     lines: Annotated[
         bool, typer.Option("--lines", help="With --timing: each line, with its clocks, ALUs and waits.")
     ] = False,
@@ -87,35 +58,34 @@ def run(
     from vc4lab.capture.pages import Full
     from vc4lab.cli.messages import reporter_of
     from vc4lab.diagnostics import StrictStop
-    from vc4lab.options import GpuOptions
     from vc4lab.v3d.user_programs.experiment import Experiment
 
-    reporter = reporter_of(strict)
-    only_with_timing(timing, (("--lines", lines), ("--hints", hints)))
-    timer = _timer(timing, chip, board, as_json)
-    source = read_program(program, entry, symbol, dialect, include)
+    reporter = reporter_of(gpu.strict)
+    timed.check((("--lines", lines), ("--hints", hints)))
+    timer = _timer(timed)
+    source = read_program(program, options)
     reporter.listeners.append(lambda item: show(source, item))
     try:
         experiment = Experiment(
             source.code,
             entry=source.entry,
-            gpu=GpuOptions(engine.value, threads, unknowns_of(unknown), budget),
+            gpu=gpu.options(budget=options.budget),
             reporter=reporter,
-            check=check,
+            check=options.check,
             raw=source.raw,
         )
-        add_memories(experiment, memory)
-        kept = _captured(experiment, program, capture, capture_size)
+        add_memories(experiment, options.memory)
+        kept = _captured(experiment, program, captured)
         if timer is None:
-            report = experiment.run(qpus, uniforms or ())
+            report = experiment.run(options.qpus, options.uniforms or ())
         else:
             with timer.listen(experiment.programs.listeners):
-                report = experiment.run(qpus, uniforms or ())
+                report = experiment.run(options.qpus, options.uniforms or ())
         dumps = [experiment.dump(text) for text in dump or ()]
-        if timer is not None and as_json:
+        if timer is not None and timed.as_json:
             _print_json(report, timer.result(), dumps)
         else:
-            _print(report, engine.value)
+            _print(report, gpu.engine.value)
             if timer is not None:
                 typer.echo(timer.result().text(where=source.line_text))
                 _print_uses(timer, source, lines, hints)
@@ -124,25 +94,25 @@ def run(
     except ValueError as error:
         raise failed(str(error)) from None
     except Full:
-        text = f"CAP-009: the capture is full: the memory of the program does not fit in {capture_size} MiB"
-        raise failed(f"{capture}: {text}", ExitCode.OUTPUT) from None
+        text = f"the memory of the program does not fit in {captured.capture_size} MiB"
+        raise failed(f"{captured.capture}: CAP-009: the capture is full: {text}", ExitCode.OUTPUT) from None
     except StrictStop as stop:
         raise stopped(stop) from None
     for text in save or ():
         _save(experiment, text)
-    if kept is not None and capture is not None:
-        _save_capture(kept, capture)
+    if kept is not None and captured.capture is not None:
+        _save_capture(kept, captured.capture)
     if report.completed < report.started:
         raise typer.Exit(ExitCode.GUEST_HANG)
 
 
-def _captured(experiment: Experiment, program: Path, path: Path | None, mib: int) -> ExperimentCapture | None:
+def _captured(experiment: Experiment, program: Path, wanted: CaptureOptions) -> ExperimentCapture | None:
     """Return the capture that keeps the run; None: that is not asked for."""
-    if path is None:
+    if wanted.capture is None:
         return None
     from vc4lab.jobs.experiment import ExperimentCapture
 
-    return ExperimentCapture(experiment, program.name, mib << 20)
+    return ExperimentCapture(experiment, program.name, wanted.capture_size << 20)
 
 
 def _save_capture(kept: ExperimentCapture, path: Path) -> None:
@@ -158,14 +128,13 @@ def _save_capture(kept: ExperimentCapture, path: Path) -> None:
         raise failed(f"{path}: {error}", ExitCode.OUTPUT) from None
 
 
-def _timer(timing: bool, chip: str | None, board: str | None, as_json: bool) -> ProgramTiming | None:
+def _timer(timed: TimingOptions) -> ProgramTiming | None:
     """Return the timing of the run; None: that is not asked for."""
-    only_with_timing(timing, (("--chip", chip), ("--board", board), ("--json", as_json)))
-    if not timing:
+    if not timed.timing:
         return None
     from vc4lab.timing.user_programs import ProgramTiming
 
-    return timer_of(ProgramTiming, chip, board)
+    return timer_of(ProgramTiming, timed.chip, timed.board)
 
 
 def _print(report: Report, engine: str) -> None:

@@ -54,7 +54,7 @@ def run_session(settings: Settings, guest: Guest | None = None) -> ExitCode | in
 
     With a guest, its line is used instead of `settings.serial`, and nothing counts as a hang.
     """
-    outputs, wish = Outputs(settings.pictures), settings.instruments.capture
+    outputs, wish = Outputs(settings.pictures), settings.capture
     problem = outputs.problem(
         (settings.instruments.save_state, settings.instruments.audio, wish.path if wish else None)
     )
@@ -159,7 +159,7 @@ class _Run:
             lambda _event: progress.update(machine)  # type: ignore[attr-defined]
         )
         self._start_recording()
-        timing = settings.instruments.timing
+        timing = settings.timing
         if timing is not None:
             timing.show = self._report
             machine.listeners.v3d_made.subscribe(lambda event: timing.attach(event.v3d))

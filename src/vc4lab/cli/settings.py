@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from vc4lab.cli.groups import Group
+from vc4lab.cli.options import FILE, limits
 from vc4lab.cli.outputs import PictureOptions
+from vc4lab.ranges import PORT
 from vc4lab.soc.options import MachineOptions
 
 if TYPE_CHECKING:
@@ -15,23 +20,61 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class InstrumentOptions:
+class InstrumentOptions(Group):
     """Says what looks at a machine, and what goes into it and comes out of it."""
 
-    gdb: int | None = None
-    gdb_wait: bool = True
-    trace: str | None = None
-    trace_to: Path | None = None
-    symbols: Path | None = None
-    save_state: Path | None = None
-    load_state: Path | None = None
+    gdb: Annotated[
+        int | None,
+        typer.Option(
+            help="Wait for a debugger on this loopback port (target remote :PORT).",
+            metavar="PORT",
+            **limits(PORT),
+        ),
+    ] = None
+    gdb_wait: Annotated[
+        bool, typer.Option(help="With --gdb: whether to wait before the first instruction.")
+    ] = True
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            help="Print register accesses, interrupts and mailbox messages as they happen.",
+            metavar="mmio,irq,mailbox,v3d",
+        ),
+    ] = None
+    trace_to: Annotated[
+        Path | None, typer.Option(help="Write the trace into this file.", metavar="FILE", parser=FILE)
+    ] = None
+    symbols: Annotated[
+        Path | None,
+        typer.Option(
+            help="Take function names from this ELF file. Default: the one next to the image.",
+            metavar="F.elf",
+            parser=FILE,
+        ),
+    ] = None
+    save_state: Annotated[
+        Path | None,
+        typer.Option(help="Save the machine here when the run is over.", metavar="F", parser=FILE),
+    ] = None
+    load_state: Annotated[
+        Path | None, typer.Option(help="Continue from a saved machine.", metavar="F", parser=FILE)
+    ] = None
     state_in_place: bool = False
     """`load_state` is in an own cache (`load_state`'s `in_place`)."""
-    audio: Path | None = None
-    write_image: bool = False
-    timing: LiveTiming | None = None
-    capture: CaptureWish | None = None
-    lists: bool = False
+    audio: Annotated[
+        Path | None, typer.Option(help="Record what the PWM plays here.", metavar="F.wav", parser=FILE)
+    ] = None
+    write_image: Annotated[
+        bool, typer.Option("--write-image", help="Write the card's changes to its image at the end.")
+    ] = False
+    lists: Annotated[
+        bool,
+        typer.Option(
+            "--lists",
+            help="Print the control lists that the program starts, with tile lists, shader records, "
+            "programs and uniforms.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -42,6 +85,8 @@ class Settings:
     machine: MachineOptions = field(default_factory=MachineOptions)
     pictures: PictureOptions = field(default_factory=PictureOptions)
     instruments: InstrumentOptions = field(default_factory=InstrumentOptions)
+    timing: LiveTiming | None = None
+    capture: CaptureWish | None = None
     frames: int | None = None
     seconds: float | None = None
     serial: str | None = None

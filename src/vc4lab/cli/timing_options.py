@@ -3,41 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from vc4lab.cli.exit_codes import failed
+from vc4lab.cli.groups import Group
 from vc4lab.cli.options import Number
 from vc4lab.files import why
 from vc4lab.ranges import SLOWER
 
 if TYPE_CHECKING:
+    from vc4lab.cli.live_timing import LiveTiming
     from vc4lab.timing.frame_times import FrameTime, FrameTimer
     from vc4lab.timing.result import BoardTime
 
 CHIP = "videocore4"
-ChipOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help=f"With --timing: a chip's file; default: {CHIP}.")
-]
-BoardOption = Annotated[
-    str | None, typer.Option(help="With --timing: the board shown in detail; default: pi3.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="With --timing: one object, for programs.")]
-LiveOption = Annotated[
-    bool, typer.Option("--timing", help="Say how long the chip takes for each frame of the V3D.")
-]
-LiveBoardOption = Annotated[
-    str | None, typer.Option("--timing-board", help="With --timing: the board to time for.", metavar="BOARD")
-]
-SlowerOption = Annotated[
-    float | None,
-    typer.Option(
-        help="With --timing: make the chip so many times slower, for the simulator to keep pace.",
-        parser=Number(SLOWER),
-        metavar="TIMES",
-    ),
-]
+
+
+@dataclass(frozen=True)
+class TimingOptions(Group):
+    """Says how recorded work is timed."""
+
+    timing: Annotated[bool, typer.Option("--timing", help="Say how long the chip takes, and why.")] = False
+    chip: Annotated[
+        str | None, typer.Option(metavar="FILE", help=f"With --timing: a chip's file; default: {CHIP}.")
+    ] = None
+    board: Annotated[
+        str | None, typer.Option(help="With --timing: the board shown in detail; default: pi3.")
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help="With --timing: one object, for programs.")] = False
+
+    def check(self, others: Sequence[tuple[str, object]] = ()) -> None:
+        """Options that mean nothing without `--timing`. Raises typer.Exit, with a sentence."""
+        own = ("--chip", self.chip), ("--board", self.board), ("--json", self.as_json)
+        only_with_timing(self.timing, (*others, *own))
+
+
+@dataclass(frozen=True)
+class LiveTimingOptions(Group):
+    """Says how the frames of a program that runs are timed."""
+
+    timing: Annotated[
+        bool, typer.Option("--timing", help="Say how long the chip takes for each frame of the V3D.")
+    ] = False
+    chip: Annotated[
+        str | None, typer.Option(metavar="FILE", help=f"With --timing: a chip's file; default: {CHIP}.")
+    ] = None
+    timing_board: Annotated[
+        str | None,
+        typer.Option("--timing-board", help="With --timing: the board to time for.", metavar="BOARD"),
+    ] = None
+    timing_slower: Annotated[
+        float | None,
+        typer.Option(
+            help="With --timing: make the chip so many times slower, for the simulator to keep pace.",
+            parser=Number(SLOWER),
+            metavar="TIMES",
+        ),
+    ] = None
+
+    def live(self, usual: str = "", *, guest_time: bool = False, waits: bool = False) -> LiveTiming | None:
+        """The timing of a run, if it is asked for. usual: the board, unless another one is named.
+
+        waits: jobs end when the chip would be done. Raises typer.Exit, with a sentence.
+        """
+        others = ("--timing-board", self.timing_board), ("--timing-slower", self.timing_slower)
+        only_with_timing(self.timing, (("--chip", self.chip), *others))
+        if not self.timing:
+            return None
+        from vc4lab.cli.live_timing import LiveTiming
+        from vc4lab.timing.chip import load_chip
+
+        made = timer_of(lambda name, _: load_chip(name), self.chip, self.timing_board)
+        usual = usual if usual in made.boards else ""
+        factor = (self.timing_slower or 1.0) if waits else None
+        return timer_of(
+            lambda name, on: LiveTiming(name, on, guest_time, factor), self.chip, self.timing_board or usual
+        )
+
+
 Timer = TypeVar("Timer")
 
 
