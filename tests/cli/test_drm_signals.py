@@ -216,31 +216,3 @@ OpenFiles.open = lambda *_: os.open({str(tmp_path / "pipe")!r}, os.O_RDONLY)
         _, said = process.communicate(timeout=60)
         assert process.returncode == 128 + number
         assert said == "vc4lab: the device did not answer; the programs are ended\n"
-
-
-def gives_memory_that_waits() -> None:
-    """The device is to write where the program itself would have to bring the page."""
-    fd = open_card()
-    libc = ctypes.CDLL(None, use_errno=True)
-    made = libc.syscall({"x86_64": 323, "aarch64": 282}[os.uname().machine], os.O_CLOEXEC)
-    if made < 0:
-        print("ready", flush=True)
-        sys.exit(99)  # userfaultfd is not allowed here
-    fcntl.ioctl(made, 0xC018AA3F, bytearray(struct.pack("<QQQ", 0xAA, 0, 0)))
-    memory = mmap.mmap(-1, 4096)
-    place = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    fcntl.ioctl(made, 0xC020AA00, bytearray(struct.pack("<QQQQ", place, 4096, 1, 0)))
-    print("ready", flush=True)
-    ioctl(fd, 0x00, "iiixxxxQQQQQQ", 0, 0, 0, 10, place, 0, 0, 0, 0)
-
-
-def test_a_signal_ends_the_command_when_the_device_waits_for_memory() -> None:
-    """No signal wakes a thread that waits so, and the kernel gives it to no other by itself."""
-    before = "from vc4lab.cli import drm_signals\ndrm_signals.PATIENCE = 2.5\n"
-    with running(gives_memory_that_waits, before=AS_IN_A_TERMINAL + before) as process:
-        time.sleep(0.5)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
-        if process.returncode == 99:
-            pytest.skip("userfaultfd is not allowed here")
-        assert process.returncode in (143, 1)
