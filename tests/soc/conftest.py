@@ -10,7 +10,8 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine
-from vc4lab.v3d.events import FrameDone, V3DListeners
+from vc4lab.v3d.event_listeners import V3DListeners
+from vc4lab.v3d.events import FrameDone
 
 KERNELS = Path(__file__).parent / "kernels"
 CT1EA = 0x10C

@@ -15,6 +15,7 @@ from vc4lab.v3d.checks import addresses
 from vc4lab.v3d.cle import native_binning
 from vc4lab.v3d.draws import frame as frame_module
 from vc4lab.v3d.draws import preparation, work
+from vc4lab.v3d.event_listeners import V3DListeners
 from vc4lab.v3d.events import (
     BinningDone,
     CachesCleared,
@@ -39,7 +40,6 @@ from vc4lab.v3d.events import (
     RecordsNoted,
     RegisterWritten,
     Use,
-    V3DListeners,
 )
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.registers import BY_NAME, BY_OFFSET

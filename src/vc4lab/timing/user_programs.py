@@ -29,7 +29,8 @@ from vc4lab.timing.program_use import ProgramUse, alus_of, loops_of
 from vc4lab.timing.result import CacheUse, HotInstruction, ModuleTime, QpuTime, QueueUse, Timing
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.events import ProgramRecorded, V3DListeners
+    from vc4lab.v3d.event_listeners import V3DListeners
+    from vc4lab.v3d.events import ProgramRecorded
 
 MAX_HOT = 64
 MAX_LOOPS = 64

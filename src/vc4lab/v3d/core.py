@@ -20,15 +20,8 @@ from vc4lab.v3d.cle.rendering import RenderingStage
 from vc4lab.v3d.cle.thread import ListThread, report_endless_waits, waiting_reasons
 from vc4lab.v3d.counters import PerformanceCounters, coverage_counts
 from vc4lab.v3d.draws.frame import FrameRenderer
-from vc4lab.v3d.events import (
-    BinningDone,
-    FrameDone,
-    FrameStored,
-    InterruptLine,
-    RegisterWritten,
-    Use,
-    V3DListeners,
-)
+from vc4lab.v3d.event_listeners import V3DListeners
+from vc4lab.v3d.events import BinningDone, FrameDone, FrameStored, InterruptLine, RegisterWritten, Use
 from vc4lab.v3d.overlap import Overlap
 from vc4lab.v3d.progress import ENDS, FLUSH, FRAME, INTERRUPT, PROGRAM, Progress
 from vc4lab.v3d.registers import DebugRegisters, Interrupts, ListRegisters, ProgramRegisters, StatusRegisters

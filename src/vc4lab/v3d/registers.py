@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.cle.binning import BinningStage
     from vc4lab.v3d.cle.thread import ListThread
     from vc4lab.v3d.draws.frame import FrameRenderer
-    from vc4lab.v3d.events import V3DListeners
+    from vc4lab.v3d.event_listeners import V3DListeners
     from vc4lab.v3d.progress import Progress
     from vc4lab.v3d.unknowns import Unknowns
     from vc4lab.v3d.user_programs.qpu import ProgramRequest

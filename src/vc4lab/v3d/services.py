@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.options import GpuOptions
     from vc4lab.simd.team import Team
-    from vc4lab.v3d.events import V3DListeners
+    from vc4lab.v3d.event_listeners import V3DListeners
     from vc4lab.v3d.unknowns import Unknowns
 
 COORDINATES, VERTICES, FRAGMENTS = range(3)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.registers import Register
     from vc4lab.soc.clock import Clock
-    from vc4lab.v3d.events import FrameStored, ProgramStored, V3DListeners
+    from vc4lab.v3d.event_listeners import V3DListeners
+    from vc4lab.v3d.events import FrameStored, ProgramStored
     from vc4lab.v3d.state.power_on import PowerOn
 
 POISON = 0xDEADBEEF

@@ -19,7 +19,8 @@ from vc4lab.v3d.events import Use
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
-    from vc4lab.v3d.events import CachesCleared, MemoryUse, V3DListeners
+    from vc4lab.v3d.event_listeners import V3DListeners
+    from vc4lab.v3d.events import CachesCleared, MemoryUse
 
 CLEAR_L2, DISABLE_L2, ENABLE_L2 = 1 << 2, 1 << 1, 1 << 0
 SLICES = 0x7

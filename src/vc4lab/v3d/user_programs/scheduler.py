@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from vc4lab import interruption
 from vc4lab.bits import Bits, Layout
-from vc4lab.v3d.events import ProgramEnded, ProgramsRun, ProgramStarted, ProgramStored, V3DListeners
+from vc4lab.v3d.event_listeners import V3DListeners
+from vc4lab.v3d.events import ProgramEnded, ProgramsRun, ProgramStarted, ProgramStored
 from vc4lab.v3d.job_time import QPUS
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from vc4lab import interruption
 from vc4lab.qpu.run.environment import uncompiled_budget
 from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.v3d.checks.shaders import lint_program
-from vc4lab.v3d.events import ProgramKind, ProgramRecorded, V3DListeners
+from vc4lab.v3d.event_listeners import V3DListeners
+from vc4lab.v3d.events import ProgramKind, ProgramRecorded
 from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.user_programs import state as st
 from vc4lab.v3d.user_programs.budget import chosen_budget
