@@ -13,7 +13,6 @@ changes what is computed. Going back starts at a checkpoint and executes again.
 
 from __future__ import annotations
 
-import ctypes
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,19 +24,17 @@ import numpy as np
 from vc4lab import interruption
 from vc4lab.debug.breakpoints import Breakpoints
 from vc4lab.debug.expressions import Expression, ExpressionError, register_key, word_of
-from vc4lab.debug.history import IDLE, Checkpoint, History
 from vc4lab.debug.qpu import SteppedQpu, is_return
 from vc4lab.debug.source import Place, Source
-from vc4lab.debug.stage import Stage
 from vc4lab.debug.state import QpuView
 from vc4lab.debug.stops import Breakpoint, Cause, Stop
+from vc4lab.debug.timeline import Timeline
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, INSTRUCTION_BYTES
 from vc4lab.qpu.isa.semantics import Flags
 from vc4lab.v3d.user_programs.qpu import RunState
 
 if TYPE_CHECKING:
-    from vc4lab.debug.qpu import SavedQpu
     from vc4lab.diagnostics import Diagnostic
     from vc4lab.v3d.user_programs.experiment import Experiment
 
@@ -46,38 +43,23 @@ Reached = Callable[["SteppedQpu"], "Stop | None"]
 _STOPPED = (RunState.STOPPED, RunState.STUCK)
 
 
-class Session(Stage):
+class Session(Timeline):
     """Programs of an experiment, which has not run.
 
     Attributes
     ----------
-    turn
-        The position: turns since the start.
     selected
         The QPU that commands are about; a stop selects the one that it is about.
     stop
         Why the session stands.
-    messages
-        What was reported so far, each with the turn after which.
-    on_message
-        Called with each message as it comes, but not again while going back executes it again.
     """
 
     def __init__(
         self, experiment: Experiment, source: Source, qpus: int = 1, uniforms: Sequence[str] = ()
     ) -> None:
-        self.turn = 0
-        self.messages: list[tuple[int, Diagnostic]] = []
-        self.on_message: Callable[[Diagnostic], object] = lambda item: None
-        self._muted = False
-        super().__init__(experiment, source, qpus, uniforms, self._take_message)
-        self._order = tuple(self.qpus.values())
-        self._turning = self._still = 0
+        super().__init__(experiment, source, qpus, uniforms)
         self.selected = min(self.qpus)
         self.breakpoints = Breakpoints(self)
-        self.history = History()
-        self.history.keep(self._checkpoint())
-        self._changes: dict[int, list[Callable[[], None]]] = {}
         self._pause = threading.Event()
         self.stop = Stop(Cause.START, self.selected)
 
@@ -111,11 +93,6 @@ class Session(Stage):
         """The source line of a QPU's next instruction."""
         chosen = self.qpus[self.selected if qpu is None else qpu]
         return self.source.place(chosen.next_address)
-
-    @property
-    def alive(self) -> bool:
-        """Whether any program may go on."""
-        return any(qpu.alive for qpu in self._order)
 
     def locate(self, text: str, file: str | None = None) -> list[int]:
         """The addresses that `12`, `file.qasm:12`, `label`, `label+8` or `*0x1008` means.
@@ -305,39 +282,6 @@ class Session(Stage):
         self.selected = stop.qpu
         return stop
 
-    def _take_turn(self) -> tuple[SteppedQpu, bool, list[Diagnostic]]:
-        """The next QPU has its turn: (that QPU, whether it executed something, new messages)."""
-        order = self._order
-        while not order[self._turning].alive:
-            self._turning = (self._turning + 1) % len(order)
-        qpu = order[self._turning]
-        self._turning = (self._turning + 1) % len(order)
-        self.observer.accesses.clear()
-        qpu.advance()
-        waits = qpu.run_state is RunState.WAITING
-        self._still = self._still + 1 if waits else 0
-        if self.turn == len(self.history.turns):
-            self.history.turns.append(IDLE if waits else qpu.number)
-        self.turn += 1
-        count = len(self.messages)
-        self._report(qpu)
-        if self.journal.dropped:
-            self.history.drop_before(self.journal.dropped)
-        if self.history.is_due(self.turn) or not self.history.checkpoints:
-            self.history.keep(self._checkpoint())
-        self._change_again()
-        return qpu, not waits, [item for _, item in self.messages[count:]]
-
-    def _report(self, qpu: SteppedQpu) -> None:
-        if qpu.take_news():
-            self.unit.report(qpu)
-        self.unit.textures_met.report()
-
-    def _take_message(self, item: Diagnostic) -> None:
-        self.messages.append((self.turn, item))
-        if not self._muted:
-            self.on_message(item)
-
     # -- backward ----------------------------------------------------------------------------------
 
     def back(self, count: int = 1) -> Stop:
@@ -399,70 +343,16 @@ class Session(Stage):
                     found = self.turn, stop
         return found
 
-    def go_to(self, turn: int) -> None:
-        """The position after so many turns, one that was reached before. Raises ValueError."""
-        if not 0 <= turn <= len(self.history.turns):
-            raise ValueError(f"turn {turn}: only 0 to {len(self.history.turns)} were reached")
-        checkpoint = self.history.before(turn)
-        if checkpoint is None:
-            raise ValueError(f"turn {turn}: memory is kept from turn {self._first} on")
-        if not checkpoint.turn <= self.turn <= turn:
-            with interruption.deferred():
-                self._restore(checkpoint)
-        with self._mute(), interruption.deferred():
-            while self.turn < turn:
-                self._take_turn()
-
     def restart(self, text: str = "") -> Stop:
         """Back to the beginning, or as far as it is kept."""
         self.go_to(self._first)
         return self._stand(Stop(Cause.START, self.selected, text))
 
     @property
-    def _first(self) -> int:
-        return self.history.checkpoints[0].turn
-
-    @property
     def _first_text(self) -> str:
         if self._first:
             return "what was before is no longer kept"
         return "nothing was executed before"
-
-    def _can_reach(self, turn: int) -> bool:
-        return self.history.before(turn) is not None
-
-    @contextmanager
-    def _mute(self) -> Iterator[None]:
-        """Messages are not told: they were told before."""
-        before, self._muted = self._muted, True
-        try:
-            yield
-        finally:
-            self._muted = before
-
-    def _checkpoint(self) -> Checkpoint:
-        shared = bytes(self.unit.shared)
-        saved: dict[int, SavedQpu] = {number: qpu.saved() for number, qpu in self.qpus.items()}
-        return Checkpoint(self.turn, saved, shared, self.journal.count, self._turning, self._still)
-
-    def _restore(self, checkpoint: Checkpoint) -> None:
-        self.journal.undo(checkpoint.stores)
-        ctypes.memmove(self.unit.shared.address, checkpoint.shared, len(checkpoint.shared))
-        self.unit.textures.clear()  # what slots point to may be gone
-        for number, saved in checkpoint.qpus.items():
-            self.qpus[number].restore(saved)
-        self.turn, self._turning, self._still = checkpoint.turn, checkpoint.turning, checkpoint.still
-        kept = [(turn, item) for turn, item in self.messages if turn <= self.turn]
-        self.messages = []
-        self.experiment.reporter.clear()
-        with self._mute():
-            for turn, item in kept:
-                self.experiment.reporter.report(
-                    item.code, item.message, address=item.address, block=item.block, detail=item.detail
-                )
-                if self.messages:
-                    self.messages[-1] = turn, self.messages[-1][1]
-            self._change_again()
 
     # -- changing ----------------------------------------------------------------------------------
 
@@ -515,17 +405,6 @@ class Session(Stage):
     def _write_memory(self, address: int, data: bytes) -> None:
         self.journal.before_write(address & MEMORY_MASK, len(data))
         self.memory.write(address, data)
-
-    def change(self, call: Callable[[], None]) -> None:
-        """Does something to the state at this position, now and whenever it is reached again."""
-        self.history.drop_after(self.turn)
-        self._changes = {turn: calls for turn, calls in self._changes.items() if turn <= self.turn}
-        self._changes.setdefault(self.turn, []).append(call)
-        call()
-
-    def _change_again(self) -> None:
-        for call in self._changes.get(self.turn, ()):
-            call()
 
     # -- breakpoints -------------------------------------------------------------------------------
 

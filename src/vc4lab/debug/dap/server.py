@@ -14,7 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any
 
-from vc4lab.debug.dap.adapter import Adapter, Refused, Work
+from vc4lab.debug.dap.adapter import Adapter, Work
+from vc4lab.debug.dap.arguments import Refused
 from vc4lab.debug.dap.messages import Malformed, packed, read_message
 from vc4lab.debug.expressions import ExpressionError
 from vc4lab.debug.launch import Launch
