@@ -17,6 +17,7 @@ pytest.importorskip("textual", reason="the extra `debug`")
 
 from textual.pilot import Pilot
 
+from vc4lab.debug.programs import ProgramStage
 from vc4lab.debug.screen.app import Screen
 from vc4lab.debug.session import Session
 
@@ -155,7 +156,7 @@ def test_words_without_a_source() -> None:
     from vc4lab.qpu.text.assembler import assemble
 
     code = assemble("mov ra0, 1\nnop ; nop ; thrend\nnop\nnop\n").bytes
-    session = Session(experiment_of(code), Source(Path("p.bin"), code))
+    session = Session(ProgramStage(experiment_of(code), Source(Path("p.bin"), code)))
 
     async def steps(pilot: Pilot[int], screen: Screen) -> None:
         await press(pilot, screen, "s")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests.v3d.user_programs.test_random_programs import program
 
 from vc4lab.debug import history
 from vc4lab.debug.expressions import Expression, ExpressionError
+from vc4lab.debug.programs import ProgramStage
 from vc4lab.debug.session import Session
 from vc4lab.debug.source import Source
 from vc4lab.debug.stops import Cause
@@ -54,7 +56,7 @@ def test_it_executes_what_a_run_does(seed: int) -> None:
         experiment = experiment_of(code, ["data=65536", "own=65536"])
         experiment.memory.array(experiment.areas["data"].address, len(data), "u4")[:] = data
         if stepped:
-            session = Session(experiment, Source(r"p", code), qpus, [stream])  # type: ignore[arg-type]
+            session = Session(ProgramStage(experiment, Source(Path("p"), code), qpus, [stream]))
             digests = {0: digest(session)}
             while session.proceed(37).cause is Cause.LIMIT:
                 digests[session.turn] = digest(session)

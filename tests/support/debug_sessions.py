@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 import vc4lab
+from vc4lab.debug.programs import ProgramStage
 from vc4lab.debug.session import Session
 from vc4lab.debug.source import Source
-from vc4lab.debug.state import REGISTERS, vpm_rows
+from vc4lab.debug.state import REGISTERS
 from vc4lab.diagnostics import Reporter
 from vc4lab.qpu.dialects.choose import assemble_source
 from vc4lab.v3d.user_programs.experiment import Experiment
@@ -34,7 +35,7 @@ def session_of(
     """A session of a source that is in no file."""
     assembly = assemble_source(text)
     source = Source.of(Path("program.qasm"), assembly, text=text)
-    return Session(experiment_of(assembly.bytes, areas, budget), source, qpus, uniforms)
+    return Session(ProgramStage(experiment_of(assembly.bytes, areas, budget), source, qpus, uniforms))
 
 
 def saxpy(qpus: int = 2, vectors: int = 8) -> Session:
@@ -46,7 +47,7 @@ def saxpy(qpus: int = 2, vectors: int = 8) -> Session:
     experiment.memory.array(x, 16 * vectors, "f4")[:] = np.arange(16 * vectors)
     experiment.memory.array(y, 16 * vectors, "f4")[:] = 1
     stream = f"x + 64*qpu, y + 64*qpu, 2.0, {64 * qpus}, {vectors // qpus}"
-    return Session(experiment, Source.of(SAXPY, assembly), qpus, [stream])
+    return Session(ProgramStage(experiment, Source.of(SAXPY, assembly), qpus, [stream]))
 
 
 def floats(session: Session, name: str) -> list[float]:
@@ -60,8 +61,9 @@ def digest(session: Session) -> str:
     found = hashlib.sha256()
     for area in session.experiment.areas.values():
         found.update(session.memory.read(area.address, area.size))
-    found.update(vpm_rows(session).tobytes())
-    shared = session.unit.shared
+    found.update(session.stage.vpm_rows().tobytes())
+    shared = session.stage.shared
+    assert shared is not None
     found.update(repr((int(shared.mutex), list(shared.semaphores), list(shared.interrupts))).encode())
     for number, qpu in session.qpus.items():
         view = session.view(number)

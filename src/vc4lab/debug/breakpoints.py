@@ -19,8 +19,8 @@ from vc4lab.debug.stops import (
 )
 
 if TYPE_CHECKING:
-    from vc4lab.debug.qpu import SteppedQpu
     from vc4lab.debug.stage import Stage
+    from vc4lab.debug.stepped import Stepped
     from vc4lab.diagnostics import Diagnostic
 
 MOST = 1000
@@ -119,7 +119,7 @@ class Breakpoints:
                     item.before[number] = str(error)
 
     def after(
-        self, qpu: SteppedQpu, moved: bool, messages: Sequence[Diagnostic], counts: bool = True
+        self, qpu: Stepped, moved: bool, messages: Sequence[Diagnostic], counts: bool = True
     ) -> Stop | None:
         """Whether one stops after a QPU's turn. counts: hits are counted."""
         found: Stop | None = None
@@ -140,7 +140,7 @@ class Breakpoints:
             self.delete(found.breakpoint.number)
         return found
 
-    def _condition_fails(self, item: Breakpoint, qpu: SteppedQpu) -> str | None:
+    def _condition_fails(self, item: Breakpoint, qpu: Stepped) -> str | None:
         """None: the condition does not hold. Else what is wrong with it, "" for nothing."""
         if item.condition is None:
             return ""
@@ -150,7 +150,7 @@ class Breakpoints:
             return f" (its condition: {error})"
 
     def _met(
-        self, qpu: SteppedQpu, moved: bool, messages: Sequence[Diagnostic]
+        self, qpu: Stepped, moved: bool, messages: Sequence[Diagnostic]
     ) -> list[tuple[Breakpoint, Cause, str]]:
         met: list[tuple[Breakpoint, Cause, str]] = []
         for message in self._messages if messages else ():
@@ -174,7 +174,7 @@ class Breakpoints:
                 met.append((place, Cause.BREAKPOINT, ""))
         return met
 
-    def _changed(self, watch: WatchBreakpoint, qpu: SteppedQpu) -> str | None:
+    def _changed(self, watch: WatchBreakpoint, qpu: Stepped) -> str | None:
         """Report a watched value's change in words; None: nothing that stops."""
         number = qpu.number if watch.expression.of_qpu else None
         try:

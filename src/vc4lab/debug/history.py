@@ -10,10 +10,7 @@ import ctypes
 from array import array
 from bisect import bisect_right
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from vc4lab.debug.qpu import SavedQpu
+from typing import Any, NamedTuple
 
 FIRST_INTERVAL = 256
 """Turns from checkpoint to checkpoint, at first."""
@@ -31,8 +28,8 @@ class Checkpoint(NamedTuple):
     """
 
     turn: int
-    qpus: dict[int, SavedQpu]
-    shared: bytes
+    qpus: dict[int, Any]
+    shared: Any
     stores: int
     turning: int
     still: int

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vc4lab.debug.programs import ProgramStage
 from vc4lab.debug.session import Session
 from vc4lab.debug.source import Source
 from vc4lab.diagnostics import Reporter
@@ -126,7 +127,7 @@ class Launch:
             )
             for text in self.memory:
                 experiment.add_area(text, self.folder)
-            return Session(experiment, source, self.qpus, self.uniforms), notes
+            return Session(ProgramStage(experiment, source, self.qpus, self.uniforms)), notes
         except OSError as error:
             raise LaunchError(f"{error.filename}: {why(error)}") from None
         except ValueError as error:

@@ -1,7 +1,7 @@
 """A run of user programs that is stepped: forward and backward, to a breakpoint, to its end.
 
 experiment = Experiment(code, gpu=GpuOptions("interpreter"))
-session = Session(experiment, source, qpus=12, uniforms=["x + 64*qpu, y"])
+session = Session(ProgramStage(experiment, source, qpus=12, uniforms=["x + 64*qpu, y"]))
 session.add_address([session.locate("loop")])
 stop = session.proceed()                        # up to the breakpoint
 session.register("r0")                          # 16 words
@@ -24,9 +24,9 @@ import numpy as np
 from vc4lab import interruption
 from vc4lab.debug.breakpoints import Breakpoints
 from vc4lab.debug.expressions import Expression, ExpressionError, register_key, word_of
-from vc4lab.debug.qpu import SteppedQpu, is_return
-from vc4lab.debug.source import Place, Source
-from vc4lab.debug.state import QpuView
+from vc4lab.debug.source import Place
+from vc4lab.debug.state import QpuView, lanes_of
+from vc4lab.debug.stepped import Stepped, is_return
 from vc4lab.debug.stops import Breakpoint, Cause, Stop
 from vc4lab.debug.timeline import Timeline
 from vc4lab.memory import MEMORY_MASK
@@ -35,16 +35,17 @@ from vc4lab.qpu.isa.semantics import Flags
 from vc4lab.v3d.user_programs.qpu import RunState
 
 if TYPE_CHECKING:
+    from vc4lab.debug.stage import Stage
     from vc4lab.diagnostics import Diagnostic
     from vc4lab.v3d.user_programs.experiment import Experiment
 
-Reached = Callable[["SteppedQpu"], "Stop | None"]
+Reached = Callable[["Stepped"], "Stop | None"]
 """Looks at the QPU that has just had its turn: whether to stop now."""
 _STOPPED = (RunState.STOPPED, RunState.STUCK)
 
 
 class Session(Timeline):
-    """Programs of an experiment, which has not run.
+    """Programs of a stage, from their beginning.
 
     Attributes
     ----------
@@ -54,12 +55,10 @@ class Session(Timeline):
         Why the session stands.
     """
 
-    def __init__(
-        self, experiment: Experiment, source: Source, qpus: int = 1, uniforms: Sequence[str] = ()
-    ) -> None:
-        super().__init__(experiment, source, qpus, uniforms)
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
         self.selected = min(self.qpus)
-        self.breakpoints = Breakpoints(self)
+        self.breakpoints = Breakpoints(stage)
         self._pause = threading.Event()
         self.stop = Stop(Cause.START, self.selected)
 
@@ -69,13 +68,19 @@ class Session(Timeline):
     # -- looking -----------------------------------------------------------------------------------
 
     @property
-    def qpu(self) -> SteppedQpu:
+    def experiment(self) -> Experiment:
+        """The experiment whose programs these are. Raises AttributeError of shaders."""
+        found: Experiment = self.stage.experiment  # type: ignore[attr-defined]
+        return found
+
+    @property
+    def qpu(self) -> Stepped:
         """The selected one."""
         return self.qpus[self.selected]
 
     def view(self, number: int | None = None) -> QpuView:
         """A QPU's registers and other state, as expressions see them."""
-        return QpuView(self, self.qpus[self.selected if number is None else number])
+        return QpuView(self.stage, self.qpus[self.selected if number is None else number])
 
     def register(self, name: str, qpu: int | None = None) -> list[int]:
         """The 16 words of a register. Raises ExpressionError."""
@@ -142,7 +147,7 @@ class Session(Timeline):
         """Out of a subroutine: over the next branch to a register that does not keep its link."""
         qpu = self.qpu
 
-        def returns(one: SteppedQpu) -> Stop | None:
+        def returns(one: Stepped) -> Stop | None:
             word = qpu.next_word
             found = one is qpu and word is not None and is_return(word)
             return Stop(Cause.STEP, qpu.number) if found else None
@@ -155,7 +160,7 @@ class Session(Timeline):
         """Up to before one of these instructions, on a QPU (None: any)."""
         wanted = frozenset(addresses)
 
-        def reached(one: SteppedQpu) -> Stop | None:
+        def reached(one: Stepped) -> Stop | None:
             if qpu in (None, one.number) and one.next_address in wanted:
                 return Stop(Cause.STEP, one.number)
             return None
@@ -171,7 +176,7 @@ class Session(Timeline):
         self._pause.set()
 
     def _moved(self, number: int) -> Reached:
-        def reached(qpu: SteppedQpu) -> Stop | None:
+        def reached(qpu: Stepped) -> Stop | None:
             return Stop(Cause.STEP, number) if qpu.number == number else None
 
         return reached
@@ -179,7 +184,7 @@ class Session(Timeline):
     def _line_left(self, number: int) -> Reached:
         before = self.source.place(self.qpus[number].next_address)
 
-        def reached(qpu: SteppedQpu) -> Stop | None:
+        def reached(qpu: Stepped) -> Stop | None:
             if qpu.number != number:
                 return None
             now = self.source.place(qpu.next_address)
@@ -202,7 +207,7 @@ class Session(Timeline):
         return self.stop
 
     def _back_at(self, number: int, address: int) -> Reached:
-        def reached(qpu: SteppedQpu) -> Stop | None:
+        def reached(qpu: Stepped) -> Stop | None:
             here = qpu.number == number and qpu.next_address == address
             return Stop(Cause.STEP, number) if here else None
 
@@ -243,12 +248,12 @@ class Session(Timeline):
         return self._pause.is_set() or bool(interruption.came())
 
     def _reason(
-        self, qpu: SteppedQpu, moved: bool, messages: Sequence[Diagnostic], number: int | None
+        self, qpu: Stepped, moved: bool, messages: Sequence[Diagnostic], number: int | None
     ) -> Stop | None:
         """Return the reason for which this turn stops the session; None: it goes on."""
         found = self.breakpoints.after(qpu, moved, messages)
         if qpu.run_state in _STOPPED:
-            return Stop(Cause.FAULT, qpu.number, qpu.waits_for(self.unit.shared))
+            return Stop(Cause.FAULT, qpu.number, qpu.waits)
         if found is not None:
             return found
         if qpu.run_state is RunState.ENDED:
@@ -261,12 +266,10 @@ class Session(Timeline):
             return Stop(Cause.BKPT, qpu.number)
         return None
 
-    def _deadlock(self, qpu: SteppedQpu) -> Stop:
+    def _deadlock(self, qpu: Stepped) -> Stop:
         waiting = [one for one in self._order if one.run_state is not RunState.ENDED]
-        text = "; ".join(one.text(self.unit.shared) for one in waiting)
-        before = self.experiment.reporter.counts["QPU-050"]
-        if not before:
-            self.experiment.programs.report_waiting(text)
+        text = "; ".join(one.text_of() for one in waiting)
+        self.stage.report_deadlock(text)
         first = next((one for one in waiting if one.need is not None), qpu)
         return Stop(Cause.DEADLOCK, first.number, text)
 
@@ -274,7 +277,7 @@ class Session(Timeline):
         """No program goes on."""
         faults = [qpu for qpu in self._order if qpu.run_state in _STOPPED]
         if faults:
-            return Stop(Cause.FAULT, faults[0].number, faults[0].waits_for(self.unit.shared))
+            return Stop(Cause.FAULT, faults[0].number, faults[0].waits)
         return Stop(Cause.ENDED, self.selected, "all programs have ended")
 
     def _stand(self, stop: Stop) -> Stop:
@@ -362,7 +365,7 @@ class Session(Timeline):
         What was recorded after this position is given up. Raises ExpressionError.
         """
         chosen = self.qpus[self.selected if qpu is None else qpu]
-        view = QpuView(self, chosen)
+        view = QpuView(self.stage, chosen)
         where = Expression(target)
         name, index_tree = where.target
         index = None if index_tree is None else where.index(view, index_tree)
@@ -372,9 +375,7 @@ class Session(Timeline):
             raise ExpressionError(f"{value[:40]!r} has {len(words)} lanes")
         self.change(self._assignment(chosen, name, index, words))
 
-    def _assignment(
-        self, qpu: SteppedQpu, name: str, index: int | None, words: list[int]
-    ) -> Callable[[], None]:
+    def _assignment(self, qpu: Stepped, name: str, index: int | None, words: list[int]) -> Callable[[], None]:
         key = register_key(name)
         if name in ("mem", "memf") and index is not None:
             data = b"".join(word.to_bytes(4, "little") for word in words)
@@ -385,11 +386,11 @@ class Session(Timeline):
             raise ExpressionError("a lane is 0 to 15, and takes one number")
         if key is not None:
             machine = qpu.machine
-            lanes = np.array(np.broadcast_to(machine.read(key), 16))
+            lanes = np.array(lanes_of(machine.read(key)))
             lanes[slice(None) if index is None else index] = words if index is None else words[0]
             return lambda: machine.write(key, lanes)
         core = qpu.machine.core
-        flags = {one: np.array(np.broadcast_to(core.flag(one), 16)) for one in "znc"}
+        flags = {one: np.array(lanes_of(core.flag(one))) for one in "znc"}
         bits = np.array([word != 0 for word in words])
         flags[name][slice(None) if index is None else index] = bits if index is None else bits[0]
 
@@ -403,7 +404,7 @@ class Session(Timeline):
         self.change(lambda: self._write_memory(address, data))
 
     def _write_memory(self, address: int, data: bytes) -> None:
-        self.journal.before_write(address & MEMORY_MASK, len(data))
+        self.stage.journal.before_write(address & MEMORY_MASK, len(data))
         self.memory.write(address, data)
 
     # -- breakpoints -------------------------------------------------------------------------------

@@ -31,17 +31,19 @@ class Source:
 
     path: the file that the program is in. entry: byte offset; lines: source line and text of each
     word, if there are any; files: of each word, "" for `path`; raw: indices of words that need not be
-    instructions; labels: byte offsets. text: the source, if it is in no file.
+    instructions; labels: byte offsets. text: the source, if it is in no file. base: guest address of the
+    first word.
     """
 
     path: Path
     code: bytes
     entry: int = 0
-    lines: tuple[tuple[int, str], ...] = ()
+    lines: tuple[tuple[int, str] | None, ...] = ()
     raw: frozenset[int] = frozenset()
     files: tuple[str, ...] = ()
     labels: Mapping[str, int] = field(default_factory=dict)
     text: str | None = None
+    base: int = CODE
 
     @classmethod
     def of(cls, path: Path, assembly: Assembly, entry: int = 0, text: str | None = None) -> Source:
@@ -52,7 +54,7 @@ class Source:
 
     def line(self, address: int) -> tuple[int, str] | None:
         """The source line of an instruction, if there is one."""
-        index, rest = divmod(address - CODE, INSTRUCTION_BYTES)
+        index, rest = divmod(address - self.base, INSTRUCTION_BYTES)
         return self.lines[index] if rest == 0 and 0 <= index < len(self.lines) else None
 
     def line_text(self, address: int) -> str:
@@ -65,7 +67,7 @@ class Source:
         found = self.line(address)
         if found is None:
             return None
-        index = (address - CODE) // INSTRUCTION_BYTES
+        index = (address - self.base) // INSTRUCTION_BYTES
         file = self.files[index] if index < len(self.files) else ""
         return Place(file or str(self.path), *found)
 
@@ -73,9 +75,10 @@ class Source:
     def _by_line(self) -> dict[tuple[str, int], list[int]]:
         found: dict[tuple[str, int], list[int]] = {}
         for index in range(len(self.lines)):
-            place = self.place(CODE + INSTRUCTION_BYTES * index)
-            assert place is not None
-            found.setdefault((place.file, place.line), []).append(CODE + INSTRUCTION_BYTES * index)
+            place = self.place(self.base + INSTRUCTION_BYTES * index)
+            if place is None:
+                continue
+            found.setdefault((place.file, place.line), []).append(self.base + INSTRUCTION_BYTES * index)
         return found
 
     def words_of(self, file: str, line: int) -> list[int]:
@@ -101,7 +104,7 @@ class Source:
 
     def label_before(self, address: int) -> str:
         """`name` or `name+16`: the nearest label before an address; "" without one."""
-        offset = address - CODE
+        offset = address - self.base
         best = max(
             ((at, name) for name, at in self.labels.items() if at <= offset < len(self.code)), default=None
         )

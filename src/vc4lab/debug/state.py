@@ -12,12 +12,11 @@ from vc4lab.memory import MEMORY_SIZE
 from vc4lab.qpu.run.environment import RegisterKey
 from vc4lab.v3d.user_programs.needs import SEMAPHORES
 from vc4lab.v3d.user_programs.qpu import RunState
-from vc4lab.v3d.user_programs.state import LOOKUPS, RESULTS, vpm_bytes
-from vc4lab.v3d.vpm.shader_rows import ROW_BYTES, WINDOW_ROWS
+from vc4lab.v3d.vpm.shader_rows import WINDOW_ROWS
 
 if TYPE_CHECKING:
-    from vc4lab.debug.qpu import SteppedQpu
     from vc4lab.debug.stage import Stage
+    from vc4lab.debug.stepped import Stepped, TmuState
 
 REGISTERS: tuple[tuple[str, RegisterKey], ...] = (
     *((f"r{n}", ("r", n)) for n in range(6)),
@@ -35,19 +34,6 @@ _STATES = {
 }
 
 
-class TmuState(NamedTuple):
-    """A TMU as a QPU sees it.
-
-    results: those that wait, the oldest first; parameters, coordinates: of the request that is being
-    made; room: how many lookups it can still take.
-    """
-
-    results: list[list[int]]
-    parameters: list[int]
-    coordinates: dict[str, list[int]]
-    room: int
-
-
 class Pending(NamedTuple):
     """A result on its way: the register, its words, instructions until it is there."""
 
@@ -59,7 +45,7 @@ class Pending(NamedTuple):
 class QpuView:
     """Gives expressions and user interfaces the state of a QPU."""
 
-    def __init__(self, stage: Stage, qpu: SteppedQpu) -> None:
+    def __init__(self, stage: Stage, qpu: Stepped) -> None:
         self.stage, self.qpu = stage, qpu
 
     # -- as expressions see it
@@ -67,11 +53,11 @@ class QpuView:
     def register(self, key: RegisterKey) -> Any:
         """Its 16 words: the newest, which the next instruction may not see yet."""
         word = self.qpu.machine.core.values.get(key)
-        return np.zeros(16, np.uint32) if word is None else np.broadcast_to(word, 16)
+        return np.zeros(16, np.uint32) if word is None else lanes_of(word)
 
     def flag(self, name: str) -> Any:
         """Its 16 truth values."""
-        return np.broadcast_to(self.qpu.machine.flag(name), 16)
+        return lanes_of(self.qpu.machine.flag(name))
 
     def number(self, name: str) -> int | None:
         """Return the value of a name; None: it has none."""
@@ -85,12 +71,16 @@ class QpuView:
         if name == "instructions":
             return qpu.machine.count
         if name == "mutex":
-            return int(self.stage.unit.shared.mutex) - 1
-        area = self.stage.experiment.areas.get(name)
+            return None if self.stage.shared is None else int(self.stage.shared.mutex) - 1
+        area = self.stage.areas.get(name)
         if area is not None:
             return area.address
         offset = self.stage.source.labels.get(name)
         return None if offset is None else self.stage.code_address(offset)
+
+    def lanes(self, name: str) -> Any:
+        """The 16 words of a name that only this kind of program has; None: there is no such name."""
+        return self.stage.lanes(name)
 
     def word(self, address: int) -> int:
         """A word of guest memory."""
@@ -102,13 +92,15 @@ class QpuView:
         """Its 16 words."""
         if not 0 <= row < WINDOW_ROWS:
             raise ExpressionError(f"the VPM has rows 0 to {WINDOW_ROWS - 1}, not {row}")
-        return vpm_rows(self.stage)[row]
+        return self.stage.vpm_rows()[row]
 
     def semaphore(self, number: int) -> int:
         """Its value."""
         if not 0 <= number < SEMAPHORES:
             raise ExpressionError(f"semaphores are 0 to {SEMAPHORES - 1}, not {number}")
-        return int(self.stage.unit.shared.semaphores[number])
+        if self.stage.shared is None:
+            raise ExpressionError("shaders have no semaphores")
+        return int(self.stage.shared.semaphores[number])
 
     # -- as people see it
 
@@ -122,7 +114,7 @@ class QpuView:
         """Return what it waits for, or why it stopped, in words; "" if it goes on."""
         if self.qpu.run_state in (RunState.READY, RunState.ENDED):
             return ""
-        return self.qpu.waits_for(self.stage.unit.shared)
+        return self.qpu.waits
 
     def written(self) -> Iterator[tuple[str, Any]]:
         """Registers that were ever written, and their words."""
@@ -155,36 +147,17 @@ class QpuView:
 
     def tmu(self, number: int) -> TmuState:
         """One of its two TMUs."""
-        unit: Any = self.qpu.state.units[number]
-        results = np.array(unit.results, np.int64).reshape(RESULTS, 16)
-        count, head, written = int(unit.count), int(unit.head), int(unit.written)
-        waiting = [results[(head + n) % RESULTS] & 0xFFFFFFFF for n in range(min(count, RESULTS))]
-        coordinates = np.array(unit.coordinates, np.int64).reshape(4, 16) & 0xFFFFFFFF
-        named = {"strb"[n]: coordinates[n].tolist() for n in range(4) if coordinates[n].any()}
-        parameters = [int(word) & 0xFFFFFFFF for word in unit.parameters[: min(written, 4)]]
-        return TmuState([row.tolist() for row in waiting], parameters, named, max(LOOKUPS - count, 0))
+        return self.qpu.tmu(number)
 
     def setups(self) -> dict[str, int]:
         """The VPM and DMA setup words that it has written."""
-        state = self.qpu.state
-        words = {
-            "vpm read": state.reads.setup,
-            "vpm reads left": state.reads.left,
-            "vpm write": state.write_setup,
-            "vpm write row": state.write_address,
-            "dma load": state.load_setup,
-            "dma load stride": state.load_stride,
-            "dma store": state.store_setup,
-            "dma store stride": state.store_stride,
-        }
-        return {name: int(word) & 0xFFFFFFFF for name, word in words.items()}
+        return self.qpu.setups()
 
 
-def vpm_rows(stage: Stage) -> Any:
-    """The VPM as 64 rows of 16 words, in place."""
-    data = vpm_bytes(stage.unit.shared)[: WINDOW_ROWS * ROW_BYTES]
-    return data.view(np.uint32).reshape(WINDOW_ROWS, ROW_BYTES // 4)
+def lanes_of(word: Any) -> Any:
+    """The 16 lanes of a word or mask, of one block of pixels or vertices where it has those."""
+    return np.broadcast_to(word, (*word.shape[:-1], 16)).reshape(-1, 16)[0]
 
 
 def _words(word: Any) -> list[int]:
-    return [int(one) for one in np.broadcast_to(word, 16)]
+    return [int(one) for one in lanes_of(word)]

@@ -11,7 +11,7 @@ from vc4lab.debug.expressions import Expression, State
 from vc4lab.memory import MEMORY_MASK
 
 if TYPE_CHECKING:
-    from vc4lab.debug.qpu import Access
+    from vc4lab.debug.stepped import Access
     from vc4lab.diagnostics import Diagnostic
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vc4lab.debug.formats import WIDTH, brief, lane_rows, per_row, word_text
-from vc4lab.debug.state import QpuView, vpm_rows
+from vc4lab.debug.state import QpuView
 from vc4lab.debug.stops import Cause, Stop
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
 from vc4lab.qpu.text.disassembler import disassemble
@@ -132,7 +132,7 @@ def tmu_lines(view: QpuView, form: str, columns: int = WIDTH) -> list[str]:
 
 def vpm_lines(session: Session, rows: Sequence[int], form: str, columns: int = WIDTH) -> list[str]:
     """Rows of the VPM, without those that are all 0 if none are named."""
-    table = vpm_rows(session)
+    table = session.stage.vpm_rows()
     chosen = rows or [row for row in range(WINDOW_ROWS) if table[row].any()]
     lines = []
     for row in chosen:
@@ -144,7 +144,9 @@ def vpm_lines(session: Session, rows: Sequence[int], form: str, columns: int = W
 
 def sync_lines(session: Session) -> list[str]:
     """Mutex, semaphores, host interrupts, and who waits for what."""
-    shared = session.unit.shared
+    shared = session.stage.shared
+    if shared is None:
+        return ["shaders have no mutex and no semaphores"]
     holder = int(shared.mutex) - 1
     lines = ["mutex: " + ("free" if holder < 0 else f"held by QPU {holder}")]
     values = [int(value) for value in shared.semaphores]

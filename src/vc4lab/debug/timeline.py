@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from vc4lab import interruption
 from vc4lab.debug.history import IDLE, Checkpoint, History
-from vc4lab.debug.stage import Stage
 from vc4lab.v3d.user_programs.qpu import RunState
 
 if TYPE_CHECKING:
-    from vc4lab.debug.qpu import SavedQpu, SteppedQpu
     from vc4lab.debug.source import Source
+    from vc4lab.debug.stage import Stage
+    from vc4lab.debug.stepped import Stepped
     from vc4lab.diagnostics import Diagnostic
-    from vc4lab.v3d.user_programs.experiment import Experiment
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.user_programs.experiment import Area
 
 
-class Timeline(Stage):
+class Timeline:
     """Takes turns, keeps checkpoints, and goes to positions that were reached before.
 
     Attributes
     ----------
+    stage
+        What runs.
     turn
         The position: turns since the start.
     messages
@@ -32,14 +34,15 @@ class Timeline(Stage):
         Called with each message as it comes, but not again while going back executes it again.
     """
 
-    def __init__(
-        self, experiment: Experiment, source: Source, qpus: int = 1, uniforms: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
         self.turn = 0
         self.messages: list[tuple[int, Diagnostic]] = []
         self.on_message: Callable[[Diagnostic], object] = lambda item: None
         self._muted = False
-        super().__init__(experiment, source, qpus, uniforms, self._take_message)
+        for item in stage.early:
+            self._take_message(item)
+        stage.on_message = self._take_message
         self._order = tuple(self.qpus.values())
         self._turning = self._still = 0
         self.history = History()
@@ -47,18 +50,42 @@ class Timeline(Stage):
         self._changes: dict[int, list[Callable[[], None]]] = {}
 
     @property
+    def qpus(self) -> Mapping[int, Stepped]:
+        """The QPUs, by number."""
+        return self.stage.qpus
+
+    @property
+    def source(self) -> Source:
+        """The program as its author wrote it."""
+        return self.stage.source
+
+    @property
+    def memory(self) -> GuestMemory:
+        """Guest memory."""
+        return self.stage.memory
+
+    @property
+    def areas(self) -> Mapping[str, Area]:
+        """The memories with names."""
+        return self.stage.areas
+
+    def code_address(self, offset: int) -> int:
+        """Return the address of the word at a byte offset of the program."""
+        return self.stage.code_address(offset)
+
+    @property
     def alive(self) -> bool:
         """Whether any program may go on."""
         return any(qpu.alive for qpu in self._order)
 
-    def _take_turn(self) -> tuple[SteppedQpu, bool, list[Diagnostic]]:
+    def _take_turn(self) -> tuple[Stepped, bool, list[Diagnostic]]:
         """The next QPU has its turn: (that QPU, whether it executed something, new messages)."""
         order = self._order
         while not order[self._turning].alive:
             self._turning = (self._turning + 1) % len(order)
         qpu = order[self._turning]
         self._turning = (self._turning + 1) % len(order)
-        self.observer.accesses.clear()
+        self.stage.observer.accesses.clear()
         qpu.advance()
         waits = qpu.run_state is RunState.WAITING
         self._still = self._still + 1 if waits else 0
@@ -66,18 +93,13 @@ class Timeline(Stage):
             self.history.turns.append(IDLE if waits else qpu.number)
         self.turn += 1
         count = len(self.messages)
-        self._report(qpu)
-        if self.journal.dropped:
-            self.history.drop_before(self.journal.dropped)
+        self.stage.report(qpu)
+        if self.stage.journal.dropped:
+            self.history.drop_before(self.stage.journal.dropped)
         if self.history.is_due(self.turn) or not self.history.checkpoints:
             self.history.keep(self._checkpoint())
         self._change_again()
         return qpu, not waits, [item for _, item in self.messages[count:]]
-
-    def _report(self, qpu: SteppedQpu) -> None:
-        if qpu.take_news():
-            self.unit.report(qpu)
-        self.unit.textures_met.report()
 
     def _take_message(self, item: Diagnostic) -> None:
         self.messages.append((self.turn, item))
@@ -115,23 +137,23 @@ class Timeline(Stage):
             self._muted = before
 
     def _checkpoint(self) -> Checkpoint:
-        shared = bytes(self.unit.shared)
-        saved: dict[int, SavedQpu] = {number: qpu.saved() for number, qpu in self.qpus.items()}
-        return Checkpoint(self.turn, saved, shared, self.journal.count, self._turning, self._still)
+        saved = {number: qpu.saved() for number, qpu in self.qpus.items()}
+        return Checkpoint(
+            self.turn, saved, self.stage.saved(), self.stage.journal.count, self._turning, self._still
+        )
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        self.journal.undo(checkpoint.stores)
-        ctypes.memmove(self.unit.shared.address, checkpoint.shared, len(checkpoint.shared))
-        self.unit.textures.clear()  # what slots point to may be gone
+        self.stage.journal.undo(checkpoint.stores)
+        self.stage.restore(checkpoint.shared)
         for number, saved in checkpoint.qpus.items():
             self.qpus[number].restore(saved)
         self.turn, self._turning, self._still = checkpoint.turn, checkpoint.turning, checkpoint.still
         kept = [(turn, item) for turn, item in self.messages if turn <= self.turn]
         self.messages = []
-        self.experiment.reporter.clear()
+        self.stage.reporter.clear()
         with self._mute():
             for turn, item in kept:
-                self.experiment.reporter.report(
+                self.stage.reporter.report(
                     item.code, item.message, address=item.address, block=item.block, detail=item.detail
                 )
                 if self.messages:

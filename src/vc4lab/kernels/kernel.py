@@ -170,6 +170,7 @@ class Kernel:
 
         What comes out is in the memories named as the arguments: `session.experiment.areas`.
         """
+        from vc4lab.debug.programs import ProgramStage
         from vc4lab.debug.session import Session
         from vc4lab.debug.source import Source
 
@@ -182,7 +183,7 @@ class Kernel:
             source = Source(Path(self.interface.name), self.code)
         else:
             source = Source.of(self.program.path, self.assembly, text=self.program.text)
-        return Session(experiment, source, qpus, call.streams())
+        return Session(ProgramStage(experiment, source, qpus, call.streams()))
 
     def _run(self, values: Sequence[Any], named: dict[str, Any], qpus: int, timing: Any) -> Any:
         qpus = QPU_COUNT.check(qpus)

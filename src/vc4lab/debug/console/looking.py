@@ -108,7 +108,7 @@ def _set(context: Context, text: str) -> None:
 def _output(context: Context, text: str) -> None:
     session = context.session
     name, _, file = text.partition("=")
-    area = session.experiment.areas.get(name.strip())
+    area = session.areas.get(name.strip())
     if area is None or not file.strip():
         raise ExpressionError("output NAME=FILE with the name of a memory")
     try:
@@ -164,7 +164,7 @@ def _uniforms(context: Context, text: str, form: str) -> None:
 
 
 def _memory(context: Context, text: str, form: str) -> None:
-    for area in context.session.experiment.areas.values():
+    for area in context.session.areas.values():
         context.write(f"{area.name}: {area.size} bytes at 0x{area.address:08x}")
 
 

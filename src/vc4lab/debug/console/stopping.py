@@ -36,7 +36,7 @@ def _watch(context: Context, text: str) -> None:
     """An expression; or, for a named memory, writes of its bytes."""
     session = context.session
     text, options = take_options(session, text)
-    if text.partition(":")[0].strip() in session.experiment.areas:
+    if text.partition(":")[0].strip() in session.areas:
         _access(False, True)(context, text)
         return
     item = session.breakpoints.add_watch(Expression(text), **options)
@@ -54,7 +54,7 @@ def _access(reads: bool, writes: bool) -> Callable[[Context, str], None]:
         session = context.session
         text, options = take_options(session, text)
         where, _, size_text = text.partition(":")
-        area = session.experiment.areas.get(where.strip())
+        area = session.areas.get(where.strip())
         address = area.address if area is not None else Expression(where).value(session.view())
         size = area.size if area is not None else 4
         if size_text:

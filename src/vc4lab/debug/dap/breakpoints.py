@@ -115,7 +115,7 @@ class BreakpointRequests(Requests):
             if node is not None:
                 expression, memory = node.evaluate, node.memory
         if memory is not None:
-            area = self.session.experiment.areas.get(expression)
+            area = self.session.areas.get(expression)
             size = area.size if area is not None else 4
             types = ["read", "write", "readWrite"]
             return {

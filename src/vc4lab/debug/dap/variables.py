@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.debug.formats import brief, word_text
-from vc4lab.debug.state import REGISTERS, vpm_rows
+from vc4lab.debug.state import REGISTERS
 from vc4lab.v3d.vpm.shader_rows import WINDOW_ROWS
 
 if TYPE_CHECKING:
@@ -149,13 +149,15 @@ class Variables:
         return nodes
 
     def _vpm(self, qpu: int) -> list[Node]:
-        table = vpm_rows(self.session)
+        table = self.session.stage.vpm_rows()
         rows = [self.lanes_of(f"vpm[{row}]", table[row].tolist()) for row in range(WINDOW_ROWS)]
         setups = self.session.view(qpu).setups()
         return [*(Node(name, f"0x{word:08x}") for name, word in setups.items()), *rows]
 
     def _shared(self, qpu: int) -> list[Node]:
-        shared = self.session.unit.shared
+        shared = self.session.stage.shared
+        if shared is None:
+            return []
         holder = int(shared.mutex) - 1
         nodes = [Node("mutex", "free" if holder < 0 else f"held by QPU {holder}")]
         nodes += [Node(f"sem[{n}]", str(value), f"sem[{n}]") for n, value in enumerate(shared.semaphores)]
@@ -165,7 +167,7 @@ class Variables:
 
     def _memory(self) -> list[Node]:
         nodes = []
-        for area in self.session.experiment.areas.values():
+        for area in self.session.areas.values():
             count = min(area.size // 4, MOST_WORDS)
             nodes.append(
                 Node(

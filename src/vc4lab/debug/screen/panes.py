@@ -143,7 +143,7 @@ def _vpm(session: Session, look: Look) -> Text:
 
 def _memory(session: Session, look: Look) -> Text:
     lines: list[str] = []
-    for area in session.experiment.areas.values():
+    for area in session.areas.values():
         lines.append(f"{area.name}: {area.size} bytes")
         count = min(area.size // 4, MOST_WORDS)
         lines += texts.memory_lines(session, area.address, count, look.form, look.columns)
