@@ -1,28 +1,29 @@
 """The command's first and last moments: Ctrl-C ends it there without Python's traceback.
 
 Imports take a third of a second, and there is nothing yet, or nothing any more, to be put in order.
-In between, Ctrl-C, SIGTERM and SIGHUP are `interruption`'s.
+In between, Ctrl-C, SIGTERM and SIGHUP are `interruption`'s. What remains to Python itself is its own
+start, before a program's first line (docs/talking.md).
 """
 
-from __future__ import annotations
-
+import _signal  # type: ignore[import-not-found]  # built in: `signal` reads five files before Ctrl-C is ours
 import os
-import signal
 
 
-def _leave(*_: object) -> None:
-    os._exit(128 + signal.SIGINT)
+def _leave(number: int = _signal.SIGINT, *_: object) -> None:
+    os._exit(128 + number)
 
 
 def _leave_at_ctrl_c() -> None:
     """End the process at Ctrl-C, unless that is ignored (nohup): then it stays so."""
-    if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_DFL):
-        signal.signal(signal.SIGINT, _leave)
+    if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
+        _signal.signal(_signal.SIGINT, _leave)
 
 
 def run() -> None:
-    """The program's entry point."""
+    """Run the command, the process's first act after Python's own start."""
     _leave_at_ctrl_c()
+    import signal
+
     from vc4lab import interruption
     from vc4lab.cli.main import run as commands
     from vc4lab.cli.memory_limit import watch_numpy
@@ -33,8 +34,8 @@ def run() -> None:
         interruption.install()
         watch_numpy()
         commands()
-    except KeyboardInterrupt:
-        _leave()
+    except KeyboardInterrupt as ended:
+        _leave(getattr(ended, "number", signal.SIGINT))
     finally:
         interruption.uninstall()
         _leave_at_ctrl_c()
