@@ -8,6 +8,7 @@ import pytest
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.caches.cache_lines import READ_ALLOCATE, UNCACHED, WRITE_BACK, WRITE_THROUGH
 from vc4lab.soc.caches.page_tables import Mapping32, Mapping64
+from vc4lab.soc.cores.engine.memory_types import first_table, long_control
 
 SECTION = 0xC02
 
@@ -60,6 +61,28 @@ def test_pages_and_other_registers() -> None:
     assert not both.any(), "mapped twice: the uncached mapping counts"
     split = attributes32({0x8000 + 4 * 4095: SECTION | 0xC}, TTBCR=1, TTBR1=0x8000)
     assert (split[:256] == WRITE_BACK).all()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "first", "cached"),
+    [
+        (0, 0, (0x4020, 1, 4), [0]),  # no sizes: TTBR1 is not used
+        (1, 0, (0x4020, 1, 2), [0, 0x40000]),
+        (1, 1, (0x4020, 1, 2), [0, 0x40000, 0x80000]),  # TTBR1's table begins with the upper half
+        (2, 0, (0x4000, 2, 512), [0, 0x40000]),  # a GiB: its first table is one of the second level
+    ],
+)
+def test_long_descriptors_of_aarch32(low, high, first, cached) -> None:
+    memory = GuestMemory()
+    memory.set_u64(0x4020, 0x401)  # a GiB at 0
+    memory.set_u64(0x5000, 0x80000401 if high else 0)
+    memory.set_u64(0x5008, 0x40000401)
+    control = long_control(1 << 31 | low | high << 16)
+    registers = {"SCTLR": 5, "TTBR0": 0x4020, "TTBR1": 0x5000, "TCR": control, "MAIR": 0xFF}
+    result = np.zeros(1 << 20, np.uint8)
+    Mapping64(memory, registers, two_halves=True).fill(result)
+    assert first_table(0x4020, control & 63) == first
+    assert [page for page in range(0, 1 << 20, 0x40000) if result[page] == WRITE_BACK] == cached
 
 
 def test_tables_in_a_circle_end() -> None:

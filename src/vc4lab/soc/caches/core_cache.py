@@ -9,6 +9,8 @@ from vc4lab.soc.caches.data_cache import DataCache
 from vc4lab.soc.caches.page_tables import Mapping32, Mapping64
 from vc4lab.soc.cores.code.traps import Action, Trap
 from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.engine.memory_types import long_control
+from vc4lab.soc.cores.translation import LONG_TABLES
 
 CLEAN, INVALIDATE = 1, 2
 
@@ -205,6 +207,10 @@ class CoreCache:
         if self._cpu.WIDE:
             two_halves = LEVELS[self._level_op1] == 1
             mapping = Mapping64(memory, registers, two_halves=two_halves)
+        elif registers["TTBCR"] & LONG_TABLES and not self._old_core:
+            control = long_control(registers["TTBCR"])
+            attributes = registers["NMRR"] << 32 | registers["PRRR"]
+            mapping = Mapping64(memory, registers | {"TCR": control, "MAIR": attributes}, two_halves=True)
         else:
             mapping = Mapping32(memory, registers, old_core=self._old_core)
         mapping.fill(self._attributes)

@@ -1,7 +1,8 @@
 """Which physical pages are cached, according to the ARM's translation tables.
 
 A page that is mapped twice, cached and uncached, counts as uncached. AArch32 tables are the short
-descriptors (ARM ARM ARMv7-A B3.5), AArch64 tables those with 4 KiB granules (ARM ARM D5.3).
+descriptors (ARM ARM ARMv7-A B3.5), or long ones (B3.6), which have the form of AArch64's tables with
+4 KiB granules (ARM ARM D5.3).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.caches.cache_lines import PAGE_ENTRIES, READ_ALLOCATE, UNCACHED, WRITE_BACK, WRITE_THROUGH
+from vc4lab.soc.cores.engine.memory_types import first_table
 
 M, C = 1 << 0, 1 << 2
 TRE = 1 << 28
@@ -112,7 +114,7 @@ class Mapping32:
 
 @dataclass
 class Mapping64:
-    """Walks AArch64 tables; `registers`: "SCTLR", "TTBR0", "TTBR1", "TCR", "MAIR" of one level."""
+    """Walks long descriptors; `registers`: "SCTLR", "TTBR0", "TTBR1", "TCR", "MAIR" of one level."""
 
     memory: GuestMemory
     registers: Mapping[str, int]
@@ -141,10 +143,9 @@ class Mapping64:
         return not self.registers["TCR"] >> 8 & 3
 
     def _half(self, kinds: np.ndarray, base: int, size: int) -> None:
-        bits = 64 - size
-        if 12 < bits <= 48:
-            level = 3 - (bits - 13) // 9
-            self._table(kinds, base & 0xFFFFFFFFF000, level, 1 << bits - 12 - 9 * (3 - level))
+        first = first_table(base, size)
+        if first is not None:
+            self._table(kinds, *first)
 
     def _table(self, kinds: np.ndarray, address: int, level: int, entries: int) -> None:
         if (address, level) in self._seen or len(self._seen) >= MAX_TABLES:

@@ -53,7 +53,8 @@ class Tables32(Cpu):
     def _device_spans(self) -> Iterator[memory_types.Span]:
         split = self.system_register(TTBCR)
         if split & LONG_TABLES:
-            return iter(())
+            base, attributes = self.system_register(TTBR0), self._long_attributes()
+            return memory_types.long_spans(self.memory, base, memory_types.long_control(split), attributes)
         control, remap = self.system_register(SCTLR), 0
         if control & memory_types.TEX_REMAP:
             remap = self.system_register(PRRR)
@@ -62,8 +63,10 @@ class Tables32(Cpu):
 
     def _is_uncached(self, address: int) -> bool:
         split = self.system_register(TTBCR)
-        if self.in_hyp or split & LONG_TABLES:
+        if self.in_hyp:
             return False
+        if split & LONG_TABLES:
+            return self._is_uncached_long(address, memory_types.long_control(split))
         control, maps = self.system_register(SCTLR), (0, 0)
         if self.model == "1176" and not control & SCTLR_XP:
             return False
@@ -71,6 +74,20 @@ class Tables32(Cpu):
             maps = self.system_register(PRRR), self.system_register(NMRR)
         bases = self.system_register(TTBR0), self.system_register(TTBR1)
         return memory_types.is_uncached_short(self.memory, address, control, bases, split, maps)
+
+    def _long_attributes(self) -> int:
+        """MAIR1 and MAIR0, which have the numbers of PRRR and NMRR."""
+        return self.system_register(NMRR) << 32 | self.system_register(PRRR)
+
+    def _is_uncached_long(self, address: int, control: int) -> bool:
+        low = 64 - (control & 63)
+        if not address >> low:
+            base, size = self.system_register(TTBR0), control & 63
+        elif control & memory_types.UPPER_UNUSED:
+            return False
+        else:
+            base, size = self.system_register(TTBR1), control >> 16 & 63
+        return memory_types.is_uncached_long(self.memory, address, base, size, self._long_attributes())
 
 
 class Tables64(Cpu):

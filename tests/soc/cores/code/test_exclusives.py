@@ -95,6 +95,24 @@ def test_with_the_mmu_on_the_cache_and_the_page_decide(tmp_path, cache, section,
         assert "in memory that the tables do not make cacheable" in machine.reporter.items[0].message
 
 
+@pytest.mark.parametrize("attribute", [0xFF, 0x44, 0x04])
+def test_long_descriptors_decide(tmp_path, attribute):
+    """AArch32's: one block of a GiB, whose attributes are MAIR0's first."""
+    leave_hyp = (
+        *(0xE10F0000, 0xE200101F, 0xE351001A, 0x1A000005),
+        *(0xE3C0001F, 0xE38000D3, 0xE16FF000, 0xE28FE004, 0xE12EF30E, 0xE160006E),
+    )
+    tables = (
+        *(0xE3A00901, 0xE3001701, 0xE3A02000, 0xE5801000),  # r0 = 0x4000; the block, inner shareable
+        *(0xE5802000 | 4 * word for word in range(1, 8)),
+        *(0xE3A03000 | attribute, 0xEE0A3F12, 0xE3A03102, 0xEE023F50, 0xEE020F10),  # MAIR0, EAE, TTBR0
+        *(0xEE080F17, 0xEE110F10, 0xE3800005, 0xEE010F10, 0xF57FF06F),
+    )
+    machine = run(tmp_path, "pi2", (*leave_hyp, *tables, *ONCE32))
+    assert machine.cpu.register(0) == (0 if attribute == 0xFF else 1)
+    assert machine.reporter.has("SOC-113") == (attribute != 0xFF)
+
+
 @pytest.mark.parametrize(("attribute", "aborts"), [(0xFF, False), (0x44, True), (0x00, True)])
 def test_aarch64s_tables_decide(tmp_path, attribute, aborts):
     """One block of a GiB in EL2's table, whose attributes are MAIR_EL2's first."""

@@ -213,6 +213,29 @@ def test_one_page_of_device_memory(tmp_path, device):
     assert _faulted(_run(tmp_path, "pi2", code)) == device
 
 
+def _long_tables(index: int, rest: tuple[int, ...]) -> bytes:
+    """AArch32 with long descriptors: the first GiB as one block with attribute `index` (1: write-back)."""
+    attributes, split = (0xE30F3F00, 0xEE0A3F12), (0xE3A03102, 0xEE023F50)  # MAIR0, TTBCR.EAE
+    return _words(
+        *LEAVE_HYP,
+        *(0xE3A00901, 0xE3001401 | index << 2, 0xE3A02000, 0xE5801000),  # r0 = 0x4000; the block
+        *(0xE5802000 | 4 * word for word in range(1, 8)),
+        *(*attributes, *split, 0xEE020F10, 0xEE080F17),  # TTBR0, TLBIALL
+        *(0xEE110F10, 0xE3800001, 0xEE010F10, 0xF57FF06F),  # SCTLR.M, isb
+        *rest,
+        AGAIN32,
+    )
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_long_descriptors(tmp_path, index):
+    """Attribute 0 makes RAM Device memory."""
+    code = _long_tables(index, (*BASE32, 0xE2811001, ARM["ldr r2, [r1]"][0]))
+    machine = _run(tmp_path, "pi2", code)
+    assert machine.cpu.system_register((15, 0, 0, 1, 0, 0, 0)) & 1
+    assert _faulted(machine) == (index == 0)
+
+
 def _tables64(index: int) -> tuple[int, ...]:
     """EL2: the first GiB as one block with attribute `index`: 0 is Device, 1 write-back memory."""
     return (

@@ -1,7 +1,7 @@
 """Which pages translation tables make Device (or Strongly-ordered) memory.
 
-AArch32's short descriptors and AArch64's tables of 4 KiB granules, addresses below 4 GiB. Source:
-ARM ARM (ARMv7-A) B3.5 and B3.8, (ARMv8-A) D5.3 and D5.5.
+AArch32's short descriptors; its long ones (LPAE) and AArch64's tables of 4 KiB granules, which have one
+form; addresses below 4 GiB. Source: ARM ARM (ARMv7-A) B3.5, B3.6 and B3.8, (ARMv8-A) D5.3 and D5.5.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ MAX_TABLES = 2048
 SUPERSECTION = 1 << 18
 TEX_REMAP = 1 << 28
 """SCTLR.TRE."""
+UPPER_UNUSED = 1 << 23
+"""TCR.EPD1: no tables for the upper half."""
 Span = tuple[int, int, int]
 """Pages with one kind of memory: the first virtual one, the first physical one, how many."""
 
@@ -85,24 +87,45 @@ def _is_device(tex: int, cb: int, control: int, remap: int) -> bool:
     return (tex == 0 and cb < 2) or (tex == 2 and cb == 0)
 
 
+def long_control(split: int) -> int:
+    """AArch64's TCR for an AArch32 TTBCR with long descriptors (EAE): the same tables, other sizes."""
+    low, high = split & 7, split >> 16 & 7
+    unused = 0 if low or high else UPPER_UNUSED
+    kept = split & (UPPER_UNUSED | 0x3F003F00)  # EPD1, IRGNn, ORGNn, SHn
+    return kept | unused | 32 + low | 32 + high << 16 | 2 << 30
+
+
+def first_table(base: int, size: int) -> tuple[int, int, int] | None:
+    """Address, level and number of entries of a half's first table; None if there is none.
+
+    base, size: TTBRn, TnSZ.
+    """
+    bits = 64 - size
+    if not PAGE_BITS < bits <= 48:
+        return None
+    level = 3 - (bits - 13) // 9
+    entries = 1 << bits - PAGE_BITS - 9 * (3 - level)
+    return base & (1 << 48) - 1 & -8 * entries, level, entries
+
+
 def long_spans(memory: GuestMemory, base: int, control: int, attributes: int) -> Iterator[Span]:
-    """Device memory of AArch64's lower half.
+    """Device memory of the lower half of long descriptors.
 
     base, control, attributes: TTBR0, TCR, MAIR.
     """
-    bits = 64 - (control & 63)
-    if not PAGE_BITS < bits <= 48 or control >> 14 & 3:
+    first = first_table(base, control & 63)
+    if first is None or control >> 14 & 3:
         return
-    level = 3 - (bits - 13) // 9
+    table, level, entries = first
     left = [MAX_TABLES]
-    yield from _level(memory, base & 0xFFFFFFFFF000, level, 0, attributes, left)
+    yield from _level(memory, table, level, 0, attributes, left, entries)
 
 
 def _level(
-    memory: GuestMemory, table: int, level: int, first: int, attributes: int, left: list[int]
+    memory: GuestMemory, table: int, level: int, first: int, attributes: int, left: list[int], entries: int
 ) -> Iterator[Span]:
     pages = 1 << 9 * (3 - level)
-    for number, word in enumerate(memory.array(table, 512, "<u8").tolist()):
+    for number, word in enumerate(memory.array(table, entries, "<u8").tolist()):
         place = first + number * pages
         if place >= PAGES:
             return
@@ -110,7 +133,7 @@ def _level(
             if left[0]:
                 left[0] -= 1
                 below = word & 0xFFFFFFFFF000
-                yield from _level(memory, below, level + 1, place, attributes, left)
+                yield from _level(memory, below, level + 1, place, attributes, left, 512)
         elif word & 1 and (level == 3) == bool(word & 2) and level > 0:
             if not attributes >> 8 * (word >> 2 & 7) & 0xF0:
                 yield place, (word & 0xFFFFFFFFF000) >> PAGE_BITS & ~(pages - 1), pages
@@ -150,17 +173,17 @@ def _is_uncached(tex: int, cb: int, control: int, maps: tuple[int, int]) -> bool
 
 
 def is_uncached_long(memory: GuestMemory, address: int, base: int, size: int, attributes: int) -> bool:
-    """Whether AArch64's tables make an address memory that no data cache holds.
+    """Whether long descriptors make an address memory that no data cache holds.
 
     base, size, attributes: the half's TTBR and TnSZ, MAIR.
     """
-    bits = 64 - size
-    if not PAGE_BITS < bits <= 48:
+    first = first_table(base, size)
+    if first is None:
         return False
-    table = base & 0xFFFFFFFFF000
-    for level in range(3 - (bits - 13) // 9, 4):
-        shift = PAGE_BITS + 9 * (3 - level)
-        word = int(memory.array(table + 8 * ((address & (1 << bits) - 1) >> shift & 511), 1, "<u8")[0])
+    table, highest, entries = first
+    for level in range(highest, 4):
+        index = address >> PAGE_BITS + 9 * (3 - level) & (entries if level == highest else 512) - 1
+        word = int(memory.array(table + 8 * index, 1, "<u8")[0])
         if level < 3 and word & 3 == 3:
             table = word & 0xFFFFFFFFF000
             continue
