@@ -1,12 +1,13 @@
 """The points of a sweep, and the file with what came of them: one line of JSON a point.
 
 A line is known by its key: the digest of the run, of every figure of the chip, of the board and of
-the model's source. So a sweep that was interrupted goes on where it was, and what another version
-of the model said is not mixed in.
+the model's source, without docstrings and comments. So a sweep that was interrupted goes on where it
+was, and what another version of the model said is not mixed in.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -149,9 +150,39 @@ def _number(value: Any) -> float | bool:
 @cache
 def model_digest() -> str:
     """Return the digest of the model's source, in hexadecimal."""
+    return source_digest(Path(__file__).parents[1], "sweep", "profile")
+
+
+def source_digest(folder: Path, *without: str) -> str:
+    """Return the digest of what a folder's Python files do: comments, docstrings and layout are left out.
+
+    without: names of folders that do not count. A file that cannot be parsed counts as it is.
+    """
     sha = hashlib.sha256()
-    folder = Path(__file__).parents[1]
     for path in sorted(folder.rglob("*.py")):
-        if path.parent.name not in ("sweep", "profile"):
-            sha.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+        if path.parent.name not in without:
+            name, text = path.relative_to(folder).as_posix(), path.read_bytes()
+            sha.update(f"{name}\0{_undocumented(text)}\0".encode())
     return sha.hexdigest()[:16]
+
+
+def _undocumented(text: bytes) -> str:
+    """A module's source without its docstrings, those of attributes included, and without comments."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return text.decode(errors="replace")
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [one for one in body if not _is_text(one)]  # type: ignore[attr-defined]
+    return ast.unparse(tree)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is nothing but a string."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
