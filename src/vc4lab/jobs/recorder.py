@@ -1,6 +1,6 @@
 """Keeps what reaches a V3D: a listener at its door, the same for every front.
 
-Pages of memory are kept as the V3D is about to use them (`shadow.py`), register writes and jobs in
+Pages of memory are kept as the V3D is about to use them (`used_memory.py`), register writes and jobs in
 order, check sums of what was stored. A write comes after the pages that it needs, although these are
 known only while it works: it is held back until the next one.
 """
@@ -9,31 +9,28 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.capture.pages import PAGE, Full, PageKeeper, page_sum
+from vc4lab.capture.pages import PAGE, PageKeeper, page_sum
 from vc4lab.jobs.model import (
     STARTS,
     BufferNamed,
     Event,
-    Filled,
     JobBegun,
     JobsCapture,
     JobsFrame,
     Origin,
-    PagesLoaded,
     PowerCame,
     Settled,
     Shown,
     Stored,
     Submitted,
     Written,
-    Zeroed,
 )
-from vc4lab.jobs.shadow import Shadow
 from vc4lab.jobs.start import start_of
-from vc4lab.jobs.walk import list_ranges, surface_bytes, tile_state
+from vc4lab.jobs.used_memory import UsedMemory
+from vc4lab.jobs.walk import surface_bytes, tile_state
 from vc4lab.v3d.events import Use
 from vc4lab.v3d.registers import BY_OFFSET
 from vc4lab.v3d.state.power_on import is_idle
@@ -50,10 +47,6 @@ LIMIT = 256 << 20
 BEFORE, AFTER = 1, 1
 """Frames that are kept around one with the message that was waited for."""
 WRITTEN = frozenset((Use.TILE_MEMORY, Use.TILE_STATE))
-ZEROS = bytes(PAGE)
-ALL = (0, 0)
-"""Stands for all of memory among the ranges that were used."""
-Range = tuple[int, int]
 
 
 class JobsRecorder:
@@ -111,15 +104,9 @@ class JobsRecorder:
         """Number of the frame that was shown last."""
         self._shown: deque[tuple[int, Image | None]] = deque()
         """Frames that were shown while the V3D worked."""
-        self._shadow: Shadow | None = None
+        self._memory: UsedMemory | None = None
         self._held: Event | None = None
-        self._pages: dict[int, int] = {}
-        """Pages that the write at hand needs, and their numbers; -1: zeros."""
         self._after: list[Event] = []
-        self._used: set[tuple[int, int]] = set()
-        """Ranges that the write at hand has used."""
-        self._tile_memory: list[Range] = []
-        self._uniforms: Range = (0, 0)
         self._overspill = 0
         self._recent: deque[JobsFrame] = deque(maxlen=BEFORE + 1)
         self._left = -1
@@ -172,8 +159,9 @@ class JobsRecorder:
             for address, size, label in buffers:
                 if label:
                     frame.events.append(BufferNamed(address, size, label))
-            for address, size, _label in buffers:
-                self._use(address, size)
+            if self._memory is not None:
+                for address, size, _label in buffers:
+                    self._memory.use(address, size)
             self._flush()
 
     def frame(self, number: int, picture: Callable[[], Image | None], *, at_once: bool = True) -> None:
@@ -200,10 +188,10 @@ class JobsRecorder:
     def display(self, shown: Shown) -> None:
         """Add the memory on the display to the frame at hand, if it has jobs."""
         with self._lock:
-            if self.has_jobs and self._begun():
+            if self.has_jobs and self._begun() and self._memory is not None:
                 self._flush()
                 size = shown.pitch * shown.height
-                self._use(shown.address, size)
+                self._memory.use(shown.address, size)
                 self._flush()
                 self._note(self._stored(shown.address, size))
                 self._note(shown)
@@ -246,11 +234,10 @@ class JobsRecorder:
             return False
         if self._frame is None:
             number = self._number + 1
-            fresh = self._shadow is None or self.on is not None
+            fresh = self._memory is None or self.on is not None
             self._frame = JobsFrame(number, start=start_of(self._v3d) if fresh else None)
             if fresh:
-                self._shadow = Shadow(self._v3d.memory)
-                self._tile_memory.clear()
+                self._memory = UsedMemory(self._v3d.memory, self._keeper)
         return True
 
     def _end_frames(self) -> None:
@@ -295,7 +282,7 @@ class JobsRecorder:
         self.is_done = True
         for one in self._subscriptions:
             one.close()
-        self._frame, self._shadow = None, None
+        self._frame, self._memory = None, None
         self.on_done()
 
     def _no_room(self) -> None:
@@ -323,8 +310,8 @@ class JobsRecorder:
             self._held = Written(register, event.value)
             if register == "BPOA":
                 self._overspill = event.value
-            elif register == "BPOS":
-                self._gives_tile_memory(self._overspill, event.value)
+            elif register == "BPOS" and self._memory is not None:
+                self._memory.give_tile_memory(self._overspill, event.value)
 
     def _powered_on(self, _event: object) -> None:
         with self._lock:
@@ -333,43 +320,43 @@ class JobsRecorder:
                 self._note(PowerCame())
 
     def _job_started(self, event: JobStarted) -> None:
-        v3d = self._v3d
-        if self._frame is None or v3d is None or event.thread:
+        v3d, memory = self._v3d, self._memory
+        if self._frame is None or memory is None or v3d is None or event.thread:
             return
         found = tile_state(v3d.memory.read, event.address, event.end)
         if found is not None:
-            self._use(*found)
+            memory.use(*found)
 
     def _memory_used(self, event: MemoryUse) -> None:
-        if self._frame is None or self._v3d is None:
+        memory = self._memory
+        if self._frame is None or memory is None:
             return
         use, address, size, _record = event
         if use in WRITTEN:
-            self._gives_tile_memory(address, size)
+            memory.give_tile_memory(address, size)
         elif use is Use.LIST and size == 1:
-            self._use_list(address, None)
+            memory.use_list(address, None)
         elif use is Use.LOOKUPS:
             self._use_everything()
         elif use.is_read:
-            if use is Use.UNIFORMS:
-                self._uniforms = address, size
-            self._use(address, size)
+            memory.use(address, size)
 
     def _tiles(self, event: FrameTiles) -> None:
-        if self._frame is None or self._shadow is None:
+        memory = self._memory
+        if self._frame is None or memory is None:
             return
         ranges = [(one.address, surface_bytes(one)) for one in event.surfaces]
         if not event.over:
             for start, end in event.pieces:
-                self._use_list(start, end)
+                memory.use_list(start, end)
             for address, size in (*ranges, *event.full):
-                self._use(address, size)
+                memory.use(address, size)
             return
         for address, size in event.full:
-            self._shadow.wrote(address, size)
+            memory.shadow.wrote(address, size)
         for address, size in ranges:
             if address:
-                self._shadow.wrote(address, size)
+                memory.shadow.wrote(address, size)
                 self._after.append(self._stored(address, size))
 
     def _programs(self, event: ProgramsRun) -> None:
@@ -381,65 +368,14 @@ class JobsRecorder:
                     if not event.requested:
                         self._held = Settled()
                     self._use_everything()
-            elif self._shadow is not None and self._frame is not None:
-                for first, count in self._shadow.wrote_somewhere():
+            elif self._memory is not None and self._frame is not None:
+                for first, count in self._memory.shadow.wrote_somewhere():
                     self._after.append(self._stored(first * PAGE, count * PAGE))
 
-    # -- memory ------------------------------------------------------------------------------------
-
-    def _use(self, address: int, size: int) -> None:
-        """The V3D is about to use a range."""
-        if (address, size) not in self._used and self._shadow is not None:
-            self._used.add((address, size))
-            self._take(self._shadow.differing(address, size))
-
     def _use_everything(self) -> None:
-        """Take all that a replay does not have: what the V3D is about to use is not known."""
-        if ALL not in self._used and self._shadow is not None:
-            self._used.add(ALL)
-            if self._job_buffers is None:
-                self._take(self._shadow.everywhere())
-
-    def _take(self, pages: Iterable[int]) -> None:
-        """Keeps pages as they are now, before anything writes there."""
-        shadow = self._shadow
-        if shadow is None or self.is_full:
-            return
-        try:
-            for page in pages:
-                data = shadow.take(page)
-                self._pages.setdefault(page, -1 if data == ZEROS else self._keeper.add(data))
-        except Full:
-            self.is_full = True
-
-    def _put_pages(self, frame: JobsFrame) -> None:
-        """The pages that were taken, as events."""
-        pages, self._pages = self._pages, {}
-        run = _Run()
-        for page, number in sorted(pages.items()):
-            if not run.takes(page, number):
-                frame.events += run.events
-                run = _Run(page, number)
-        frame.events += run.events
-
-    def _use_list(self, start: int, end: int | None) -> None:
-        """A list, or a piece of one, that the program has written: not one of the binner's."""
-        v3d = self._v3d
-        if v3d is None or self._in_tile_memory(start):
-            return
-        for address, size in list_ranges(v3d.memory.read, start, end):
-            self._use(address, size)
-
-    def _gives_tile_memory(self, address: int, size: int) -> None:
-        if self._shadow is None or not size:
-            return
-        size = min(size, self.capture.ram_bytes)
-        self._shadow.forget(address, size)
-        if (address, size) not in self._tile_memory:
-            self._tile_memory.append((address, size))
-
-    def _in_tile_memory(self, address: int) -> bool:
-        return any(start <= address < start + size for start, size in self._tile_memory)
+        """The V3D may use all of memory, or a driver's job the buffers that it named."""
+        if self._memory is not None and self._job_buffers is None:
+            self._memory.use_everything()
 
     def _stored(self, address: int, size: int) -> Stored:
         assert self._v3d is not None
@@ -455,43 +391,12 @@ class JobsRecorder:
         """Put what was held back into the frame."""
         held, self._held = self._held, None
         after, self._after = self._after, []
-        self._used.clear()
-        frame = self._frame
+        memory, frame = self._memory, self._frame
         if frame is None:
             return
-        self._put_pages(frame)
+        if memory is not None:
+            frame.events += memory.take_events()
+            self.is_full = self.is_full or memory.is_full
         if held is not None:
             frame.events.append(held)
         frame.events += after
-
-
-class _Run:
-    """Pages in a row whose numbers go on by one each, or stay the same."""
-
-    def __init__(self, page: int = -2, number: int = -1) -> None:
-        self._page, self._number = page, number
-        self._count, self._step = 0 if page < 0 else 1, 0
-
-    def takes(self, page: int, number: int) -> bool:
-        """Whether a page goes on with it."""
-        if page != self._page + self._count:
-            return False
-        if self._count == 1:
-            self._step = number - self._number
-            if self._step not in (0, 1) or (self._number < 0 and self._step):
-                return False
-        elif number != self._number + self._step * self._count:
-            return False
-        self._count += 1
-        return True
-
-    @property
-    def events(self) -> list[Event]:
-        """The run as an event, if there is anything in it."""
-        at, count = self._page * PAGE, self._count
-        if not count:
-            return []
-        if self._number < 0:
-            return [Zeroed(at, count)]
-        same = count > 1 and not self._step
-        return [Filled(at, self._number, count) if same else PagesLoaded(at, self._number, count)]
