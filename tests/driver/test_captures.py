@@ -53,6 +53,51 @@ def test_a_frame_stands_alone(taken, tmp_path):
             assert (one == other).all()
 
 
+def test_the_jobs_of_frames_are_in_it(taken, tmp_path):
+    """They draw the same bytes without the driver, and are looked into."""
+    from vc4lab.debug.frame.capture import Capture as LookedInto
+    from vc4lab.jobs.load import open_jobs
+    from vc4lab.jobs.player import JobsPlayer
+    from vc4lab.jobs.unpack import unpack_jobs
+
+    capture, pixels = taken
+    save_capture(capture, tmp_path / "run.vc4cap")
+    jobs = open_jobs(tmp_path / "run.vc4cap")
+    assert [one.number for one in jobs.frames] == [1, 2]
+    for (frame, result), expected in zip(JobsPlayer(jobs).play(), pixels, strict=True):
+        assert result.stored
+        assert not result.differing
+        assert (np.asarray(result.image) == expected[..., 2::-1]).all(), frame.number
+    history = LookedInto(jobs).frame(2).pixel(20, 20)
+    assert history.touches
+    unpack_jobs(jobs, tmp_path / "folder")
+    for _, result in JobsPlayer(open_jobs(tmp_path / "folder")).play():
+        assert not result.differing
+
+
+def test_jobs_that_do_not_fit(tmp_path):
+    """The commands of all frames are kept none the less."""
+    from tests.driver.small_scene import SmallScene, server_and_drawing
+
+    from vc4lab.driver.capture.recorder import Recorder
+
+    said: list[str] = []
+    server, drawing = server_and_drawing(tmp_path)
+    try:
+        recorder = Recorder(server.screen, 1, 2, limit=4096, tell=said.append)
+        scene = SmallScene(drawing)
+        scene.frame()
+        scene.frame()
+        assert recorder.is_done
+    finally:
+        server.close()
+    assert [one.number for one in recorder.capture.frames] == [1, 2]
+    assert not recorder.capture.jobs.frames
+    assert len(said) == 1
+    save_capture(recorder.capture, tmp_path / "run.vc4cap")
+    assert open_capture(tmp_path / "run.vc4cap").jobs is None
+
+
 def test_one_frame_of_several(taken, tmp_path):
     """The second frame begins with what the first one left."""
     from tests.driver.small_scene import SmallScene, server_and_drawing

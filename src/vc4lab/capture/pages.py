@@ -99,11 +99,11 @@ class PageKeeper:
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """The files of all pages."""
-        yield SUMS, "".join(f"{one}\n" for one in self._numbers).encode()
         for number, packed in enumerate(self._packs):
             yield pack_name(number), zlib.decompress(packed)
         if self._open:
             yield pack_name(len(self._packs)), bytes(self._open)
+        yield SUMS, "".join(f"{one}\n" for one in self._numbers).encode()
 
 
 class StoredPages:

@@ -42,13 +42,18 @@ def is_capture(path: Path) -> bool:
 
 def has_only_jobs(path: Path) -> bool:
     """Whether a capture is one of jobs (`job_captures.py`), and not of the command queue."""
+    return layers_of(path) == {"jobs"}
+
+
+def layers_of(path: Path) -> set[str]:
+    """Which of `queue` and `jobs` a capture has. Raises typer.Exit."""
     from vc4lab.capture.errors import CaptureError
     from vc4lab.capture.files import open_files
     from vc4lab.capture.table import read_table
 
     try:
         table = read_table(open_files(path))
-        return table.get("queue") is None and table.get("jobs") is not None
+        return {name for name in ("queue", "jobs") if table.get(name) is not None}
     except CaptureError as error:
         raise bad(error) from None
 

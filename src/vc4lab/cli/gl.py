@@ -5,17 +5,19 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vc4lab.cli.capturing import CaptureOptions
 from vc4lab.cli.drm_signals import EarlySignals, RunSignals
 from vc4lab.cli.exit_codes import ExitCode, ended_early, failed
 from vc4lab.cli.gl_instruments import print_counters, time_jobs, wait_with
 from vc4lab.cli.gpu_options import GpuGroup
 from vc4lab.cli.groups import Without
-from vc4lab.cli.options import FILE, CountersOption, FrameRange
+from vc4lab.cli.options import CountersOption, FrameRange
 from vc4lab.cli.outputs import Outputs, PictureOptions, say
 from vc4lab.cli.timing_options import LiveTimingOptions
 from vc4lab.ranges import PICTURES
@@ -31,21 +33,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """They wait until the program is started and can be ended."""
 
 
-def gl(
-    program: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="-- PROGRAM [ARGUMENTS]", help="The program and its arguments."),
-    ] = None,
-    *,
-    gpu: GpuGroup,
-    shown: Annotated[PictureOptions, Without("both_orders", "window")],
-    timed: LiveTimingOptions,
-    trace: Annotated[
-        str | None,
-        typer.Option(
-            help="gallium: print every message and command of Mesa on standard error.", metavar="NAME"
-        ),
-    ] = None,
+@dataclass(frozen=True)
+class GlCaptureOptions(CaptureOptions):
+    """Says which frames are kept; a program goes on after the last one."""
+
     frames: Annotated[
         tuple | None,  # type: ignore[type-arg]
         typer.Option(
@@ -54,13 +45,23 @@ def gl(
             parser=FrameRange(),
             metavar="N|A:B",
         ),
+    ] = None
+
+
+def gl(
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- PROGRAM [ARGUMENTS]", help="The program and its arguments."),
     ] = None,
-    capture: Annotated[
-        Path | None,
+    *,
+    gpu: GpuGroup,
+    shown: Annotated[PictureOptions, Without("both_orders", "window")],
+    captured: Annotated[GlCaptureOptions, Without("capture_on")],
+    timed: LiveTimingOptions,
+    trace: Annotated[
+        str | None,
         typer.Option(
-            help="Keep frames with all that they need, for `vc4lab show`, `unpack` and `replay`.",
-            metavar="F.vc4cap",
-            parser=FILE,
+            help="gallium: print every message and command of Mesa on standard error.", metavar="NAME"
         ),
     ] = None,
     inline: Annotated[
@@ -85,8 +86,8 @@ def gl(
     if trace is not None and trace not in TRACES:
         raise failed(f"--trace {trace}: the choices are {', '.join(TRACES)}")
     outputs = Outputs(shown)
-    count, kept = _frames(frames, capture)
-    problem = outputs.problem([capture])
+    count, kept = _frames(captured.frames, captured.capture)
+    problem = outputs.problem([captured.capture])
     if problem is not None:
         raise failed(f"vc4lab: {problem[0]}", problem[1])
     live = timed.live(waits=True)
@@ -97,7 +98,7 @@ def gl(
 
     reporter = gpu.reporter()
     pictures = GlPictures(outputs)
-    archive = CaptureFile(capture) if capture is not None else None
+    archive = CaptureFile(captured.capture) if captured.capture is not None else None
     try:
         made = Gl(
             reporter=reporter,
@@ -107,6 +108,7 @@ def gl(
             frames=count,
             capture=kept,
             on_capture=archive.save if archive is not None else None,
+            capture_bytes=captured.capture_size << 20,
             on_frame=pictures.add if shown.record is not None else None,
             keeps_image=pictures.are_wanted,
         )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened, same_image
+from vc4lab.cli.captures import bad, is_capture, layers_of, opened, same_image
 from vc4lab.cli.exit_codes import failed
 from vc4lab.cli.job_captures import opened_jobs, recorded_jobs
 from vc4lab.cli.outputs import say
@@ -36,13 +36,13 @@ def looked_into(path: Path) -> Iterator[Capture]:
 
 
 def jobs_of(path: Path) -> JobsCapture:
-    """The jobs of a capture of jobs; of recorded jobs and of the command queue as they run.
+    """The jobs of a capture; of recorded jobs, and of commands without them, as they run.
 
     Raises CaptureError, typer.Exit.
     """
     if not is_capture(path):
         return recorded_jobs(path)
-    if has_only_jobs(path):
+    if "jobs" in layers_of(path):
         return opened_jobs(path)
     from vc4lab.jobs.model import JobsCapture
     from vc4lab.jobs.recorder import JobsRecorder

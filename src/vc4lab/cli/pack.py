@@ -9,7 +9,7 @@ import typer
 
 from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened
 from vc4lab.cli.exit_codes import ExitCode, failed
-from vc4lab.cli.job_captures import opened_jobs, recorded_jobs
+from vc4lab.cli.inside import jobs_of
 from vc4lab.cli.options import FILE
 from vc4lab.files import why
 
@@ -22,12 +22,10 @@ def pack(
     from vc4lab.capture.errors import CaptureError
 
     try:
-        if not is_capture(folder):
-            _pack_run(folder, output)
-        elif has_only_jobs(folder):
+        if not is_capture(folder) or has_only_jobs(folder):
             from vc4lab.jobs.store import save_jobs
 
-            save_jobs(opened_jobs(folder), output)
+            save_jobs(jobs_of(folder), output)
         else:
             from vc4lab.driver.capture.store import save_capture
 
@@ -37,10 +35,3 @@ def pack(
     except OSError as error:
         raise failed(f"CLI-001: {output}: {why(error)}", ExitCode.OUTPUT) from None
     typer.echo(str(output))
-
-
-def _pack_run(run: Path, output: Path) -> None:
-    """Recorded jobs as a capture. Raises CaptureError, OSError, typer.Exit."""
-    from vc4lab.jobs.store import save_jobs
-
-    save_jobs(recorded_jobs(run), output)

@@ -9,7 +9,7 @@ import typer
 
 from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened
 from vc4lab.cli.exit_codes import ExitCode, failed
-from vc4lab.cli.job_captures import opened_jobs
+from vc4lab.cli.inside import jobs_of
 from vc4lab.cli.options import FILE
 from vc4lab.cli.outputs import say
 from vc4lab.files import why
@@ -21,15 +21,16 @@ def unpack(
     as_jobs: Annotated[
         bool, typer.Option("--as-jobs", help="Of a capture of drm: write a folder of recorded jobs.")
     ] = False,
+    jobs: Annotated[
+        bool, typer.Option("--jobs", help="Of a capture of gl: what its commands became, not the commands.")
+    ] = False,
 ) -> None:
     """Write a capture as text, CSV and PNG, to edit and to draw with vc4lab replay FOLDER."""
     from vc4lab.capture.errors import CaptureError
     from vc4lab.driver.capture.folder import unpack as write
 
     try:
-        if not is_capture(capture):
-            frames = _unpack_run(capture, folder)
-        elif has_only_jobs(capture):
+        if jobs or not is_capture(capture) or has_only_jobs(capture):
             frames = _unpack_jobs(capture, folder, as_jobs)
         elif as_jobs:
             raise failed(f"{capture}: its frames are of the command queue: --as-jobs is for captures of drm")
@@ -52,29 +53,10 @@ def _unpack_jobs(capture: Path, folder: Path, as_jobs: bool) -> int:
     """Captured jobs as text, or as a folder of recorded jobs. Raises CaptureError, OSError."""
     from vc4lab.jobs.unpack import unpack_jobs
 
-    found = opened_jobs(capture)
+    found = jobs_of(capture)
     if as_jobs:
         from vc4lab.drm.recorded.captured import write_folder
 
         return write_folder(found, folder, say)
     unpack_jobs(found, folder)
     return len(found.frames)
-
-
-def _unpack_run(run: Path, folder: Path) -> int:
-    """Recorded jobs as text. Raises CaptureError, OSError."""
-    from vc4lab.cli.messages import reporter_of
-    from vc4lab.drm.recorded.replay import replay
-    from vc4lab.jobs.model import JobsCapture
-    from vc4lab.jobs.recorder import JobsRecorder
-    from vc4lab.jobs.unpack import unpack_jobs
-
-    recorder = JobsRecorder(JobsCapture("drm", run.name), tell=say)
-    reporter = reporter_of()
-    reporter.listeners.append(lambda item: say(str(item)))
-    result = replay(run, recorder=recorder, reporter=reporter)
-    recorder.close()
-    if not result.drawn:
-        raise typer.Exit(ExitCode.BAD_INPUT)
-    unpack_jobs(recorder.capture, folder)
-    return len(recorder.capture.frames)

@@ -19,6 +19,7 @@ from vc4lab.driver.pictures import Snapshot
 from vc4lab.driver.program_cache import mesa_compiler
 from vc4lab.driver.screen import VideoCoreScreen
 from vc4lab.images.pixels import png_bytes
+from vc4lab.jobs.recorder import LIMIT
 from vc4lab.mesa.server.program import SOCKET, TMP, PrivateTmp, Program, raise_limit
 from vc4lab.mesa.server.server import Server
 from vc4lab.mesa.store.resources import Refused
@@ -101,6 +102,8 @@ class Gl:
         Keep these frames, from the first to the last; `result.capture` has them then.
     on_capture
         Called when the last of them was shown.
+    capture_bytes
+        Memory that a capture may hold at most.
 
     Raises OSError if the socket cannot be made.
     """
@@ -116,6 +119,7 @@ class Gl:
         on_frame: OnFrame | None = None,
         capture: tuple[int, int] | None = None,
         on_capture: Callable[[Capture], None] | None = None,
+        capture_bytes: int = LIMIT,
         keeps_image: bool = True,
     ) -> None:
         self.result = GlRun(reporter=reporter or Reporter())
@@ -137,8 +141,13 @@ class Gl:
         self._recorder: Recorder | None = None
         self._on_capture = on_capture
         if capture is not None:
-            self._recorder = Recorder(self.screen, *capture, on_done=self._captured)
+            self._recorder = Recorder(
+                self.screen, *capture, on_done=self._captured, limit=capture_bytes, tell=self._capture_full
+            )
         self._stack.enter_context(self.screen.listeners.frame.subscribe(self._shown))
+
+    def _capture_full(self, text: str) -> None:
+        self.result.reporter.report("CAP-009", text, block="GL")
 
     def _captured(self) -> None:
         assert self._recorder is not None

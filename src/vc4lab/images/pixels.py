@@ -65,10 +65,13 @@ def average_of_samples(raw: NDArray[np.uint8], width: int, height: int) -> NDArr
     return np.ascontiguousarray(ordered.reshape(rows * tile, columns * tile, 4)[:height, :width])
 
 
-def png_bytes(image: Image | None) -> bytes | None:
-    """The bytes of a PNG file, as notebooks show it; None if there is no picture."""
+def png_bytes(image: Image | None, level: int = 6) -> bytes | None:
+    """The bytes of a PNG file, as notebooks show it; None if there is no picture.
+
+    level: of zlib, 1 to 9.
+    """
     if image is None:
         return None
     file = BytesIO()
-    image.save(file, "PNG")
+    image.save(file, "PNG", compress_level=level)
     return file.getvalue()

@@ -46,6 +46,8 @@ LIMIT = 256 << 20
 """Bytes of all pages of a capture, if nothing else is asked for."""
 BEFORE, AFTER = 1, 1
 """Frames that are kept around one with the message that was waited for."""
+Range = tuple[int, int]
+"""Address and bytes."""
 WRITTEN = frozenset((Use.TILE_MEMORY, Use.TILE_STATE))
 
 
@@ -91,8 +93,8 @@ class JobsRecorder:
         self.is_done = self.is_full = False
         self.on_done: Callable[[], object] = lambda: None
         self._limit, self.where, self._tell = limit, where, tell
-        self._job_buffers: Sequence[tuple[int, int, str]] | None = None
-        """Address, bytes and name of the buffers of a driver's job: all that it uses is in them."""
+        self._lookups: Sequence[Range] | None = None
+        """Where the programs of a driver's job look memory up; None: anywhere."""
         self._ends_in_writes = True
         self._keeper = PageKeeper(limit)
         self.capture.pages = self._keeper
@@ -137,17 +139,22 @@ class JobsRecorder:
             self._listen()
 
     def job(
-        self, name: str, buffers: Sequence[tuple[int, int, str]] = (), submit: bytes | None = None
+        self,
+        name: str,
+        buffers: Sequence[tuple[int, int, str]] = (),
+        submit: bytes | None = None,
+        lookups: Sequence[Range] | None = None,
     ) -> None:
         """A driver's job is about to reach the V3D.
 
         buffers: address, size and label of each; a label may be "". submit: what the program handed
-        in, for conversions.
+        in, for conversions. lookups: the ranges in which its programs look memory up at addresses
+        that they compute; None: in the buffers, all of which are kept.
         """
         with self._lock:
             self._flush()
             self._end_frames()
-            self._job_buffers = buffers
+            self._lookups = () if lookups is None else lookups
             if not self._begun() or self._frame is None:
                 return
             frame = self._frame
@@ -159,7 +166,7 @@ class JobsRecorder:
             for address, size, label in buffers:
                 if label:
                     frame.events.append(BufferNamed(address, size, label))
-            if self._memory is not None:
+            if self._memory is not None and lookups is None:
                 for address, size, _label in buffers:
                     self._memory.use(address, size)
             self._flush()
@@ -373,9 +380,13 @@ class JobsRecorder:
                     self._after.append(self._stored(first * PAGE, count * PAGE))
 
     def _use_everything(self) -> None:
-        """The V3D may use all of memory, or a driver's job the buffers that it named."""
-        if self._memory is not None and self._job_buffers is None:
-            self._memory.use_everything()
+        """The V3D may use all of memory, or a driver's job what it named."""
+        memory = self._memory
+        if memory is not None and self._lookups is None:
+            memory.use_everything()
+        elif memory is not None:
+            for address, size in self._lookups or ():
+                memory.use(address, size)
 
     def _stored(self, address: int, size: int) -> Stored:
         assert self._v3d is not None

@@ -9,7 +9,7 @@ pages/…                 what memory held (`capture/pages.py`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LEVEL = "jobs"
 """The table's entry."""
+NONE: Mapping[int, str | None] = {}
 
 
 def save_jobs(capture: JobsCapture, path: str | Path) -> None:
@@ -35,21 +36,27 @@ def save_jobs(capture: JobsCapture, path: str | Path) -> None:
 
 def content(capture: JobsCapture) -> dict[str, Any]:
     """The table."""
+    return {"made_by": f"vc4lab {__version__}", "program": capture.program, LEVEL: layer_table(capture)}
+
+
+def layer_table(capture: JobsCapture, pictures: Mapping[int, str | None] = NONE) -> dict[str, Any]:
+    """The table's entry. pictures: files that pictures of frames are in already, by their numbers."""
     return {
-        "made_by": f"vc4lab {__version__}",
-        "program": capture.program,
-        LEVEL: {
-            "front": capture.front,
-            "ram_bytes": capture.ram_bytes,
-            "noise": list(capture.noise) if capture.noise is not None else None,
-            "unknowns": capture.unknowns,
-            "forgiving": capture.forgiving,
-            "checks": capture.checks,
-            "frames": [
-                {"number": one.number, "events": one.file, "picture": _picture_name(one), "start": one.start}
-                for one in capture.frames
-            ],
-        },
+        "front": capture.front,
+        "ram_bytes": capture.ram_bytes,
+        "noise": list(capture.noise) if capture.noise is not None else None,
+        "unknowns": capture.unknowns,
+        "forgiving": capture.forgiving,
+        "checks": capture.checks,
+        "frames": [
+            {
+                "number": one.number,
+                "events": one.file,
+                "picture": pictures.get(one.number) or _picture_name(one),
+                "start": one.start,
+            }
+            for one in capture.frames
+        ],
     }
 
 
@@ -60,11 +67,18 @@ def _picture_name(frame: JobsFrame) -> str | None:
 def files_of(capture: JobsCapture) -> Iterator[tuple[str, bytes]]:
     """All files with their names."""
     yield table.NAME, table.table_bytes(content(capture))
+    yield from layer_files(capture)
+
+
+def layer_files(
+    capture: JobsCapture, pictures: Mapping[int, str | None] = NONE
+) -> Iterator[tuple[str, bytes]]:
+    """All files but the table, and but pictures that are in other files already."""
     for frame in capture.frames:
         yield frame.file, events_text(frame).encode()
         yield from frame.files.items()
         name = _picture_name(frame)
-        if name is not None:
+        if name is not None and not pictures.get(frame.number):
             yield name, picture_bytes(frame) or b""
     if capture.pages is not None:
         yield from page_files(capture.pages)

@@ -81,9 +81,13 @@ class JobViews:
         self.views: list[View] = []
         self.textures: dict[str, TextureView] = {}
         self._known: set[tuple[Any, ...]] = set()
+        self._names: dict[str, int] = {}
+        """How many views there are of each name: arrays of a record may begin at the same address."""
 
     def _view(self, what: str) -> View:
-        view = View(f"{self._name}-{what}")
+        stem, dot, ending = what.rpartition(".")
+        count = self._names[what] = self._names.get(what, 0) + 1
+        view = View(f"{self._name}-{stem}" + f"-{count}" * (count > 1) + f"{dot}{ending}")
         self.views.append(view)
         return view
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,7 @@ def unpack(capture: Capture, folder: str | Path) -> None:
 def folder_files(capture: Capture) -> Iterator[tuple[str, bytes]]:
     """All files of the folder with their names."""
     yield "README.txt", MANUAL.encode()
+    capture = replace(capture, jobs=None)  # an edited frame becomes other ones
     sums: dict[str, str] = {}
     for name, data in files_of(capture):
         if name.endswith(".bin") or name.endswith(".tgsi"):

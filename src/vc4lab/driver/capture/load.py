@@ -17,6 +17,8 @@ from vc4lab.driver.capture.tables import parse_constants
 from vc4lab.driver.commands import commands as c
 from vc4lab.driver.commands.commands import parse_command, ref_text
 from vc4lab.driver.stored_programs import from_json, text_sum
+from vc4lab.jobs.load import read_jobs
+from vc4lab.jobs.store import LEVEL as JOBS
 from vc4lab.mesa.protocol import limits
 from vc4lab.mesa.protocol.codes import Target
 from vc4lab.mesa.protocol.fields import Malformed
@@ -65,6 +67,8 @@ class _Loader:
         if len(set(numbers)) != len(numbers):
             raise queue["frames"].wrong("two frames have the same number")
         self._programs(queue)
+        if not self.files.is_folder and table.get(JOBS) is not None:
+            made.jobs = read_jobs(self.files)  # in a folder the commands may be others by now
         return made
 
     def _text(self, name: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.driver.commands import commands as c
 from vc4lab.driver.commands.blocks import PIPE_PARTS, STAGE_PARTS
@@ -19,6 +19,9 @@ from vc4lab.mesa.protocol.codes import Stage
 from vc4lab.mesa.protocol.messages import ResourceCreate2
 from vc4lab.mesa.state.pipe import PipeState, Shader, StageState
 from vc4lab.mesa.store.resources import Box, HostResource, Resource
+
+if TYPE_CHECKING:
+    from vc4lab.jobs.model import JobsCapture
 
 STAGES = ("vertex", "fragment")
 KINDS = (*PIPE_PARTS, *STAGE_PARTS, "constants", "pipe_state", "shader_state")
@@ -123,6 +126,8 @@ class Capture:
         The programs for the QPU that drew it (`stored_programs.py`).
     files
         The files of the shaders in a capture that was read, by their texts.
+    jobs
+        The jobs that its frames became, as they were captured; None: they were not.
     """
 
     program: str = ""
@@ -132,6 +137,7 @@ class Capture:
     parts: dict[str, dict[int, Any]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
     programs: list[Any] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
+    jobs: JobsCapture | None = None
     _states: dict[tuple[int, int], PipeState] = field(default_factory=dict, repr=False)
 
     def part(self, kind: str, number: int) -> Any:

@@ -12,11 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.driver.capture import jobs
 from vc4lab.driver.capture.model import STAGES, Capture, CapturedFrame, CapturedResource, box_shape
 from vc4lab.driver.commands import commands as c
 from vc4lab.driver.commands.blocks import PIPE_PARTS, STAGE_PARTS, Codec
 from vc4lab.driver.commands.stored_blocks import BlockReader, with_own_offsets
 from vc4lab.images.pixels import png_bytes
+from vc4lab.jobs.model import JobsCapture
+from vc4lab.jobs.recorder import LIMIT, JobsRecorder
 from vc4lab.mesa.protocol.fields import Malformed
 from vc4lab.mesa.protocol.messages import ResourceCreate2
 from vc4lab.mesa.state.pipe import PipeState
@@ -29,8 +32,20 @@ if TYPE_CHECKING:
     from vc4lab.driver.screen import VideoCoreScreen
 
 
+FAST = 1
+"""Level of zlib for pictures: the frame waits for it."""
+
+
 class Recorder:
-    """Keeps the frames `first` to `last` of a screen.
+    """Keeps the frames `first` to `last` of a screen: commands, and the jobs that they become.
+
+    Parameters
+    ----------
+    limit
+        Bytes of memory that the jobs may need; no jobs are kept from a frame on for which they
+        do not suffice.
+    tell
+        Called with a sentence when that is so.
 
     Attributes
     ----------
@@ -47,8 +62,12 @@ class Recorder:
         last: int,
         program: str = "",
         on_done: Callable[[], None] | None = None,
+        *,
+        limit: int = LIMIT,
+        tell: Callable[[str], object] = lambda _text: None,
     ) -> None:
         self.capture = Capture(program)
+        self.jobs = JobsRecorder(JobsCapture("gl"), first=first, last=last, limit=limit, tell=tell)
         self.first, self.last = first, last
         self.is_done = False
         self._on_done = on_done
@@ -56,6 +75,7 @@ class Recorder:
         self._numbers: dict[tuple[str, bytes], int] = {}
         self._blocks = BlockReader(screen.memory, self._resource)
         self._subscriptions: list[Any] = [
+            *jobs.capture(screen, self.jobs),  # its frame ends first
             screen.listeners.queue.subscribe(self._queue),
             screen.listeners.frame.subscribe(self._shown),
         ]
@@ -74,6 +94,8 @@ class Recorder:
             self.is_done = True
             for one in self._subscriptions:
                 one.close()
+            self.jobs.close()
+            self.capture.jobs = self.jobs.capture
             programs = self._screen.processor.draws.lowering.programs
             self.capture.programs = stored_programs(programs, self.capture)
 
@@ -219,7 +241,7 @@ class Recorder:
 
 def _png(picture: Snapshot | None) -> bytes | None:
     try:
-        return png_bytes(picture.image()) if picture is not None else None
+        return png_bytes(picture.image(), FAST) if picture is not None else None
     except Refused:
         return None
 

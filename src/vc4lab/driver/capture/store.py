@@ -8,6 +8,7 @@ shaders/shader-1.tgsi           a shader as Mesa sent it
 constants/constants-1.csv       a constant buffer: a row for each CONST
 resources/resource-5.bin        what it held when the first frame began, if that is not zero
 data/data-3.bin                 rows of an upload
+jobs/10/…, pages/…              the jobs that the frames became (`jobs/store.py`)
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from vc4lab.driver.capture.state_text import part_lines
 from vc4lab.driver.capture.tables import constants_csv
 from vc4lab.driver.commands.commands import command_text, ref_text
 from vc4lab.driver.stored_programs import to_json
+from vc4lab.jobs import store as jobs_store
 
 if TYPE_CHECKING:
     from vc4lab.driver.capture.model import Capture, CapturedFrame, CapturedResource
 
 LEVEL = "queue"
-"""The table's entry for the command queue. Work below it will have entries of its own."""
+"""The table's entry for the command queue. The jobs that it became have one of their own."""
 
 
 def save_capture(capture: Capture, path: str | Path) -> None:
@@ -71,7 +73,7 @@ def commands_text(frame: CapturedFrame) -> str:
 def content(capture: Capture) -> dict[str, Any]:
     """The table."""
     texts = {text: number for number, text in capture.parts["shader"].items()}
-    return {
+    found: dict[str, Any] = {
         "made_by": f"vc4lab {__version__}",
         "program": capture.program,
         LEVEL: {
@@ -83,6 +85,13 @@ def content(capture: Capture) -> dict[str, Any]:
             "programs": [to_json(one, part_file("shader", texts[one.text])) for one in capture.programs],
         },
     }
+    if capture.jobs is not None and capture.jobs.frames:
+        found[jobs_store.LEVEL] = jobs_store.layer_table(capture.jobs, _pictures(capture))
+    return found
+
+
+def _pictures(capture: Capture) -> dict[int, str | None]:
+    return {one.number: _picture_name(one) for one in capture.frames}
 
 
 def _picture_name(frame: CapturedFrame) -> str | None:
@@ -121,3 +130,5 @@ def files_of(capture: Capture) -> Iterator[tuple[str, bytes]]:
             yield resource_file(resource.number), resource.data
     for number, data in capture.data.items():
         yield data_file(number), data
+    if capture.jobs is not None and capture.jobs.frames:
+        yield from jobs_store.layer_files(capture.jobs, _pictures(capture))

@@ -46,6 +46,16 @@ class DrawAdded(NamedTuple):
     pipeline: Pipeline
 
 
+class JobPlaced(NamedTuple):
+    """A job of the V3D lies in GPU memory, and runs next."""
+
+    where: str
+    """Frame and draws, in words."""
+    lists: Lists
+    job: Any
+    """The `FrameJob`."""
+
+
 class JobDrawn(NamedTuple):
     """A job of the V3D is done. Its lists lie in GPU memory as long as the listener looks."""
 
@@ -73,6 +83,7 @@ class QueueListeners:
         self.done: Listeners[QueueDone] = Listeners()
         self.command: Listeners[CommandExecuted] = Listeners()
         self.draw: Listeners[DrawAdded] = Listeners()
+        self.placed: Listeners[JobPlaced] = Listeners()
         self.job: Listeners[JobDrawn] = Listeners()
         self.frame: Listeners[FrameShown] = Listeners()
 

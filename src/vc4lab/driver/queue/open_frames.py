@@ -17,7 +17,7 @@ from vc4lab.driver.frames.job import MOST_LISTS, FrameJob, FramesAside, FrameSur
 from vc4lab.driver.frames.target import frame_target
 from vc4lab.driver.gpu.memory import OutOfMemory
 from vc4lab.driver.pictures import Snapshot
-from vc4lab.driver.queue.events import JobDrawn
+from vc4lab.driver.queue.events import JobDrawn, JobPlaced
 
 if TYPE_CHECKING:
     from vc4lab.driver.draws.frame_draws import FrameDraws
@@ -193,6 +193,8 @@ class OpenFrames:
         except OutOfMemory as reason:
             self.runner.reports.report("GL-006", str(reason), block="GL")
             return
+        if self.listeners.placed.subscriptions:
+            self.listeners.placed.emit(JobPlaced(where, lists, job))
         self.runner.run(lists)
         job.has_drawn()
         self.counts.jobs += 1
