@@ -21,6 +21,20 @@ class Block(Declared):
     TRACED: ClassVar[str] = "mmio"
     changes_at = FAR
     """When a timed register that was read last changes by itself (guest time in ns)."""
+    rates: ClassVar[dict[int, Rate]] = {}
+    """Offset → rate of the counters that follow guest time."""
+    timed: ClassVar[tuple[int, ...]] = ()
+    """Offsets of the registers that change by themselves at a known moment."""
+    timers: ClassVar[tuple[int, ...]] = ()
+    """Offsets of the registers that are read to see the time."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        declared = cls.registers.values()
+        cls.rates = {register.offset: register.rate for register in declared if register.rate is not None}
+        cls.timed = tuple(at for register in declared if register.timed for at in register.offsets())
+        timers = [register.offsets() for register in declared if register.poll is Poll.TIME]
+        cls.timers = tuple(at for offsets in timers for at in offsets)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.NAME!r} at 0x{self.OFFSET:x} of the peripherals>"
@@ -36,19 +50,6 @@ class Block(Declared):
             if register.steady or not hasattr(self, "on_read_" + name):
                 found.update(register.offsets())
         return found
-
-    def rates(self) -> dict[int, Rate]:
-        """Offset → rate of the counters that follow guest time."""
-        return {r.offset: r.rate for r in self.registers.values() if r.rate is not None}
-
-    def timed(self) -> list[int]:
-        """Offsets of the registers that change by themselves at a known moment."""
-        return [offset for r in self.registers.values() if r.timed for offset in r.offsets()]
-
-    def timers(self) -> list[int]:
-        """Offsets of the registers that are read to see the time."""
-        timers = (r.offsets() for r in self.registers.values() if r.poll is Poll.TIME)
-        return [offset for offsets in timers for offset in offsets]
 
     def is_steady(self, offset: int) -> bool:
         """Whether an offset that is not declared is steady."""

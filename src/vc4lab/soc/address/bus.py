@@ -150,10 +150,10 @@ class Bus:
         """Put a block at `offset` of the window (its own `OFFSET` if None)."""
         start = block.OFFSET if offset is None else offset
         self._map.attach(start, block)
-        for at, rate in block.rates().items():
+        for at, rate in block.rates.items():
             self._enter_rate(start + at, rate)
-        self._timers.update(start + at for at in block.timers())
-        self._timed.update((start + at, block) for at in block.timed())
+        self._timers.update(start + at for at in block.timers)
+        self._timed.update((start + at, block) for at in block.timed)
 
     def watch(self, call: Callable[[RegisterAccess], object]) -> Subscription[RegisterAccess]:
         """`call` with each access from now on: a read after it, a write before it.

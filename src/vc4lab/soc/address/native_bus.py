@@ -123,8 +123,10 @@ def read_word(state: Value, offset: Value, engine: Value) -> Value:
     if holds(time, answer, offset, now) & ((read.waiting & (step == ASK)) == 0):
         if step == TIMED:
             now = note_time(polling, time, core, address, read)
-        if answer.generation == ALWAYS:
-            value = compute(now, answer)
+            if answer.generation == ALWAYS:
+                value = compute(now, answer)
+            else:
+                value = answer.value
         else:
             value = answer.value
             step = min_(step, answer.until - now)

@@ -96,17 +96,21 @@ class NativeTurns:
         self._hardware = hardware
         self._ended = ended
         self._cores = hardware.processors.all
-        watches = hardware.board.cpu64 is not None
-        known = not watches or all(core.cpu.calls.context for core in self._cores)
         fits = 1 < len(self._cores) <= MOST_CORES and hardware.local is not None
-        self._serves = NATIVE_TURNS.serves() and known and fits and not hardware.forgiving
-        if self._serves:
-            self._set_up(watches)
+        self._serves = NATIVE_TURNS.serves() and fits and not hardware.forgiving
+        self._is_set_up = False
 
-    def _set_up(self, watches: bool) -> None:
+    def _set_up(self) -> bool:
+        """Lay out what rounds need, before the first one; False if this version of the engine is not known.
+
+        Most programs let one core run alone, so that this is not done when a machine is built.
+        """
         hardware, cores = self._hardware, self._cores
         bus, local_bus, clock, local = (hardware.bus, hardware.local_bus, hardware.clock, hardware.local)
         assert local is not None
+        watches = hardware.board.cpu64 is not None
+        if watches and not all(core.cpu.calls.context for core in cores):
+            return False
         self._note_lines = local.note_lines
         address_of = cores[0].cpu.calls.address_of
         self._callbacks = (ON_EVENTS(self._meet_events), ON_ACCESSES(self._look), ON_STORM(self._is_storm))
@@ -156,6 +160,7 @@ class NativeTurns:
                     setattr(part, name, value)
             if watches:
                 turn.context, turn.monitor = cpu.calls.context, cpu.monitor_place
+        return True
 
     def _meet_events(self) -> bool:
         """An event is due that rounds go on after; whether they do."""
@@ -199,7 +204,9 @@ class NativeTurns:
             timer = cpu.links.timer
             if timer is None or timer.has_streams:
                 return False
-        return True
+        if not self._is_set_up:
+            self._serves = self._is_set_up = self._set_up()
+        return self._is_set_up
 
     def run(self, running: list[Core], quiet: int, hopeless: int) -> int:
         """Rounds, as long as native code can do them: where Python goes on."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from unicorn import UcError
+
+from vc4lab.soc.cores.engine.engine_patches import address_of, library
 
 KNOWN_VERSION = (2, 1)
 """The offsets below were found in this version of the engine."""
@@ -23,6 +26,9 @@ value in it, by how many numbers name it: seven in AArch32 (a coprocessor's), fi
 EVERYWHERE = 1, 0
 """First and last address of a hook that has no range, as the engine has it."""
 
+START = (ctypes.c_void_p, *(ctypes.c_uint64,) * 3, ctypes.c_size_t)
+"""Types of what `uc_emu_start` gets: engine, where it begins and ends, time, instructions."""
+
 Name = int | tuple[int, ...]
 """A register's number, or for a system register the engine's numbers of it."""
 Call = Callable[[Any, Any, int], int]
@@ -37,6 +43,34 @@ class FaultStatus(NamedTuple):
 
 
 NO_FAULT = FaultStatus(0, 0, 0)
+
+
+class Layout(NamedTuple):
+    """Buffers of the batches of the same registers, of all cores: made once.
+
+    `numbers` are the engine's, `words` what describes the system registers, with values of 0; a
+    register has `places` bytes into that, its value the element `value` of it.
+    """
+
+    numbers: Any
+    words: bytes
+    places: tuple[int, ...]
+    value: int
+
+
+@cache
+def layout_of(coprocessor: int, names: tuple[Name, ...]) -> Layout:
+    """Lay out a `RegisterBatch`."""
+    at_value = VALUES[max((len(name) for name in names if not isinstance(name, int)), default=7)]
+    words = bytearray(8 * SLOT * len(names))
+    numbers, places = [], []
+    for slot, name in enumerate(names):
+        at = 8 * SLOT * slot
+        numbers.append(name if isinstance(name, int) else coprocessor)
+        places.append(at + 8 * at_value if isinstance(name, int) else at)
+        if not isinstance(name, int):
+            struct.pack_into(f"={len(name)}I", words, at, *name)
+    return Layout((ctypes.c_int * len(names))(*numbers), bytes(words), tuple(places), at_value)
 
 
 class RegisterBatch:
@@ -56,20 +90,14 @@ class RegisterBatch:
     STEP = 8 * SLOT
 
     def __init__(self, read: Call, write: Call, coprocessor: int, names: Sequence[Name]) -> None:
-        size = len(names)
-        self._buffer = (ctypes.c_uint64 * (SLOT * size))()
+        numbers, words, places, at_value = layout_of(coprocessor, tuple(names))
+        size = len(places)
+        self._buffer = (ctypes.c_uint64 * (SLOT * size)).from_buffer_copy(words)
         base = ctypes.addressof(self._buffer)
-        at_value = VALUES[max((len(name) for name in names if not isinstance(name, int)), default=7)]
-        self._numbers = (ctypes.c_int * size)()
-        self._places = (ctypes.c_void_p * size)()
-        for slot, name in enumerate(names):
-            at = base + 8 * SLOT * slot
-            self._numbers[slot] = name if isinstance(name, int) else coprocessor
-            self._places[slot] = at + 8 * at_value if isinstance(name, int) else at
-            if not isinstance(name, int):
-                (ctypes.c_uint32 * len(name)).from_address(at)[:] = list(name)
+        self._numbers = numbers
+        self._places = (ctypes.c_void_p * size)(*[base + place for place in places])
         self._size = size
-        self._read, self._write = (partial(call, self._numbers, self._places, size) for call in (read, write))
+        self._read, self._write = (partial(call, numbers, self._places, size) for call in (read, write))
         self._first = base + 8 * at_value
         self._values: Any = memoryview(self._buffer).cast("B").cast("Q")[at_value::SLOT]
 
@@ -94,21 +122,28 @@ class RegisterBatch:
             raise RuntimeError("the CPU engine does not know a register")
 
 
+@cache
+def _version() -> tuple[int, int]:
+    """The engine's version."""
+    from unicorn.unicorn_py3 import unicorn as binding
+
+    major, minor, *_ = binding.uc_version()
+    return major, minor
+
+
 class EngineCalls:
     """Calls one core's engine by functions that Python's binding of it has not."""
 
     def __init__(self, engine: Any) -> None:
-        from unicorn.unicorn_py3 import unicorn as binding
-
-        self._library = ctypes.CDLL(binding.uclib._name)
+        self._library = library()
         self._handle = ctypes.c_void_p(engine._uch.value)
         self.handle: int = engine._uch.value
         self._start = self._library.uc_emu_start
-        self._start.argtypes = (ctypes.c_void_p, *(ctypes.c_uint64,) * 3, ctypes.c_size_t)
+        self._start.argtypes = START
+        self._version = _version()
         self.stop: Callable[[], int] = partial(self._library.uc_emu_stop, self._handle)
         """Let the engine come back, as its binding does it, in half of the time."""
         self._engine = engine
-        self._version = binding.uc_version()[:2]
         self._context: Any = None
         """The engine's copy of its state that the status of aborts is read from."""
 
@@ -130,9 +165,10 @@ class EngineCalls:
         if raised is not None:
             raise raised
 
-    def address_of(self, name: str) -> int:
+    @staticmethod
+    def address_of(name: str) -> int:
         """Host address of one of the engine's functions."""
-        return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+        return address_of(name)
 
     def add_hook(
         self, kind: int, function: int, state: int, *more: int, span: tuple[int, int] = EVERYWHERE

@@ -34,6 +34,7 @@ def library() -> ctypes.CDLL:
     return ctypes.CDLL(binding.uclib._name)
 
 
+@cache
 def address_of(name: str) -> int:
     """Host address of a function of the engine; 0 if there is none of that name."""
     function = getattr(library(), name, None)
