@@ -1,6 +1,8 @@
 """The catalogue is complete, the reporter counts instead of flooding."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,15 @@ def test_strict_stops_at_errors_only() -> None:
     for _ in range(2):  # the same again is no less an error
         with pytest.raises(StrictStop, match="stop here"):
             reporter.report("CLE-001", "stop here", address=4)
+
+
+def test_a_message_reads_the_entries_of_its_area_only() -> None:
+    """A program that gets one message does not wait until the whole catalogue is read."""
+    text = (
+        "import sys; from vc4lab.diagnostics import Reporter; Reporter().report('SOC-140', 'black'); "
+        "print(*(name for name in sys.modules if name.startswith('vc4lab.diagnostics.catalogue.')))"
+    )
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    read = {name.rpartition(".")[2] for name in result.stdout.split()}
+    assert "soc" in read
+    assert not read & {"qpu", "vertex", "boot", "drm", "cli"}

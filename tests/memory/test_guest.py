@@ -104,6 +104,25 @@ def test_holds() -> None:
     assert not memory.holds(MEMORY_SIZE - 3, b"abcdeg")
 
 
+@pytest.mark.parametrize("size", [1, 64, 1024, 1025, 5000])
+def test_is_clear(size: int) -> None:
+    memory = GuestMemory()
+    start = 0x2000
+    assert memory.is_clear(start, 0)
+    assert memory.is_clear(start, size)
+    for at in sorted({0, size // 2, size - 1}):
+        memory.write(start + at, b"x")
+        assert not memory.is_clear(start, size)
+        assert memory.is_clear(start, at)
+        assert memory.is_clear(start + at + 1, size)
+        memory.write(start + at, b"\0")
+    memory.write(start, b"x" * size)
+    assert not memory.is_clear(start, size), "each byte is as the one before"
+    memory.write(size - 1, b"x")
+    assert not memory.is_clear(MEMORY_SIZE - 1, size + 1), "over the end"
+    assert memory.is_clear(MEMORY_SIZE - 1, size)
+
+
 def test_clear_and_pages_of_a_file(tmp_path: Path) -> None:
     memory = GuestMemory()
     base = memory.base

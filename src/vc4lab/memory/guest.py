@@ -83,6 +83,8 @@ PAD = 1 << 16
 
 FEW = 1024
 """Up to so many bytes Python compares as quickly as C, which has to be called."""
+STEP = 64
+"""Bytes that are looked at to know that a range begins with zeros."""
 GUARD = 4 << 30
 """Bytes of inaccessible address space on each side of a guarded block: more than any 32-bit offset
 reaches."""
@@ -289,7 +291,7 @@ class GuestMemory:
         """Whether a range holds what it held at power-on."""
         start = address & MEMORY_MASK
         if self.noise is None:
-            return self.holds(start, bytes(size))
+            return self.is_clear(start, size)
         at = start % PERIOD
         if self.noise[0] <= start < self.noise[1] - size and at + size <= PERIOD:
             return self.holds(start, pattern(), at, size)
@@ -334,6 +336,15 @@ class GuestMemory:
             return self.read(address, size) == data[at : at + size]
         there = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
         return bool(compare(self.base + start, there + at, size) == 0)
+
+    def is_clear(self, address: int, size: int) -> bool:
+        """Whether a range holds zeros only: it begins so, and each byte is as the one `STEP` before."""
+        start = address & MEMORY_MASK
+        compare = _memcmp()
+        if size <= FEW or compare is None or start + size > MEMORY_SIZE:
+            return not self.read(start, size).strip(b"\0")
+        first = self.base + start
+        return self.is_clear(start, STEP) and compare(first, first + STEP, size - STEP) == 0
 
     def view(self, address: int, size: int) -> memoryview:
         """`size` bytes in place. A range over the end is a read-only, wrapped copy instead."""

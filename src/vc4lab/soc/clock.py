@@ -255,8 +255,9 @@ class Clock:
             words[FIRST_EVENT], words[GOES_ON], words[NEXT_EVENT] = FAR, 0, marker
             return
         first, _sequence, event = queue[0]
-        words[FIRST_EVENT], words[GOES_ON] = min(first, FAR), event.goes_on
-        words[NEXT_EVENT] = min(first, marker)
+        words[FIRST_EVENT] = first if first < FAR else FAR  # min() takes three times as long
+        words[GOES_ON] = event.goes_on
+        words[NEXT_EVENT] = first if first < marker else marker
 
     def note_cancelled(self) -> None:
         """An event was taken back. Many of them go at once: a program may set a timer anew again

@@ -28,23 +28,35 @@ AREAS = {
     "performance": "PERF",
 }
 """File name of an area → prefix of its codes."""
+_AREA_OF = {prefix: area for area, prefix in AREAS.items()}
+
+
+@cache
+def _entries(area: str) -> dict[str, Entry]:
+    """The entries of an area by code. Raises ValueError for a code of another one, or given twice."""
+    entries: dict[str, Entry] = {}
+    for entry in import_module(f"{__name__}.{area}").ENTRIES:
+        if entry.code in entries or entry.code.rpartition("-")[0] != AREAS[area]:
+            raise ValueError(
+                f"diagnostic {entry.code} is in the catalogue twice, or in the wrong area {area}"
+            )
+        entries[entry.code] = entry
+    return entries
 
 
 @cache
 def catalogue() -> dict[str, Entry]:
-    """Every entry by code, in order of area and file. Raises ValueError for a code given twice."""
-    entries: dict[str, Entry] = {}
-    for area in AREAS:
-        for entry in import_module(f"{__name__}.{area}").ENTRIES:
-            if entry.code in entries:
-                raise ValueError(f"diagnostic {entry.code} is in the catalogue twice")
-            entries[entry.code] = entry
-    return entries
+    """Every entry by code, in order of area and file. Raises ValueError as `_entries`."""
+    return {code: entry for area in AREAS for code, entry in _entries(area).items()}
 
 
 def severity_of(code: str, strict: bool = False) -> Severity:
-    """Severity of a code, or that in strict mode; one missing from the catalogue is an error."""
-    entry = catalogue().get(code)
+    """Severity of a code, or that in strict mode; one missing from the catalogue is an error.
+
+    It is asked by programs that only run: the first message of an area reads the entries of no other.
+    """
+    area = _AREA_OF.get(code.rpartition("-")[0])
+    entry = None if area is None else _entries(area).get(code)
     if entry is None or (strict and entry.fails_on_boards):
         return Severity.ERROR
     return entry.severity

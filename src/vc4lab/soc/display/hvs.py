@@ -170,8 +170,10 @@ class Hvs(Block):
     @property
     def shown(self) -> int | None:
         """The channel whose picture people see: HDMI's before the others."""
-        hidden = {2} if self.DISPCTRL & TO_VALVE == NO_VALVE else set()
-        return next((n for n in (1, 0, 2) if self.is_on(n) and n not in hidden), None)
+        for channel in (1, 0, 2):  # asked at each vsync
+            if self.is_on(channel) and (channel != 2 or self.DISPCTRL & TO_VALVE != NO_VALVE):
+                return channel
+        return None
 
     def size(self, channel: int) -> tuple[int, int]:
         """Width and height of a channel's picture."""

@@ -45,7 +45,7 @@ def explain_black_screen(hardware: Hardware, result: RunResult) -> None:
             address=framebuffer.address,
             block="framebuffer",
         )
-    elif not framebuffer.shows(bytes(len(framebuffer.visible()))):
+    elif not framebuffer.is_clear:
         _look_at_palette(hardware)
     elif frames.rendered:
         _report_elsewhere(hardware)
@@ -160,7 +160,7 @@ def _report_never_written(hardware: Hardware) -> None:
     g = framebuffer.geometry
     place = framebuffer.address
     rest = framebuffer.allocated_size
-    if rest > g.height * g.pitch and not framebuffer.memory.holds(place, bytes(rest)):
+    if rest > g.height * g.pitch and not framebuffer.memory.is_clear(place, rest):
         hardware.reporter.report(
             "SOC-141",
             f"the framebuffer has {g.virtual_height} rows, and something is drawn in those that are not "

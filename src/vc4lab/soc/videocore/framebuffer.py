@@ -247,6 +247,14 @@ class Framebuffer:
             return False
         return self.memory.holds(self.address + g.y * g.pitch, picture)
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether `visible` holds zeros only; much quicker than to look at them."""
+        g = self.geometry
+        if self.allocation is None or self.look is not None:
+            return not bytes(self.visible()).strip(b"\0")
+        return self.memory.is_clear(self.address + g.y * g.pitch, g.height * g.pitch)
+
     def image(self) -> Image.Image | None:
         """Make the display's picture, in RGB; None without a framebuffer."""
         from PIL import Image
