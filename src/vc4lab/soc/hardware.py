@@ -419,8 +419,9 @@ class Hardware:
         ]
         local = None if self.local is None else (self.local_bus, self.local.SIZE)
         self.address_space = AddressSpace(board, self.bus, local, self.places, unknowns)
-        for cpu in cpus:
+        for cpu, following in zip(cpus, [*cpus[1:], cpus[0]], strict=True):
             self.address_space.lay_out(cpu)
+            cpu.alignment.join(following.alignment)
         return cpus
 
     def _make_v3d(self) -> Any:

@@ -27,6 +27,7 @@ from vc4lab.soc.events import RunEnded, Vsync
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.inspect.display_lint import DisplayLint
 from vc4lab.soc.inspect.early_reads import watch_early_reads
+from vc4lab.soc.inspect.old_translations import OldTranslations
 from vc4lab.soc.inspect.places import Places
 from vc4lab.soc.inspect.watchdog import Watchdog, line_name
 from vc4lab.soc.inspect.wrong_bank import wrong_bank, wrong_bank_text
@@ -142,8 +143,11 @@ class Machine:
             options,
             self.places,
         )
+        self._translations: OldTranslations | None = None
         if not options.forgiving:
             watch_early_reads(hardware)
+            if not hardware.plan.cleans_caches:
+                self._translations = OldTranslations(hardware)
         self.board, self.plan, self.config = found, hardware.plan, hardware.config
         self.reporter, self.listeners = reporter, hardware.listeners
         self.memory, self.clock, self.counter = hardware.memory, hardware.clock, hardware.counter
@@ -304,6 +308,8 @@ class Machine:
         self.v3d_bridge.look_at_early_reads()
         self._look_at_caches()
         self._look_at_interrupts()
+        if self._translations is not None and result.reason is Stop.HALTED:
+            self._translations.look(ended=True)
         self._look_for_picture(result)
         if self.listeners.run_ended.subscriptions:
             self.listeners.run_ended.emit(RunEnded(result))
@@ -339,6 +345,8 @@ class Machine:
                 self.turns.parking.remind()
             if self.guards is not None:
                 self.guards.check()
+            if self._translations is not None:
+                self._translations.look()
         self.frames.vsync(still)
         if self.pace is not None and self._still < SETTLED:
             self._keep_pace(self.pace)

@@ -88,7 +88,7 @@ def test_a_core_that_polls_its_mailbox_leaves_the_timer_to_the_other(boot):
 
 def test_the_engine_forgets_addresses_once_a_frame(boot, monkeypatch):
     forgotten = []
-    monkeypatch.setattr("vc4lab.soc.cores.cores.forget_addresses", forgotten.append)
+    monkeypatch.setattr("vc4lab.soc.cores.cpu.forget_addresses", forgotten.append)
     machine = boot("wait")
     machine.run(seconds=0.1)
     assert machine.vsyncs > 4

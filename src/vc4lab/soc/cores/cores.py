@@ -10,7 +10,6 @@ from collections.abc import Callable
 from vc4lab.soc.address.bus import Bus, Polled
 from vc4lab.soc.boot.boot_plan import BootPlan
 from vc4lab.soc.clock import FAR
-from vc4lab.soc.cores.code.code_pages import forget_addresses
 from vc4lab.soc.cores.code.native_events import (
     CALM,
     CURRENT,
@@ -230,7 +229,7 @@ class Cores:
         """Once a frame: look at the code, and let the engine's table of addresses grow."""
         self.code_maintained()
         for core in self.running:
-            forget_addresses(core.cpu.engine)
+            core.cpu.forget_translations()
 
     def attention(self) -> None:
         """A core was sent an interrupt or a mailbox word: polling cores check again."""

@@ -21,7 +21,7 @@ from typing import Any
 
 from vc4lab.listeners import Listeners
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.cores.code.code_pages import CodePages
+from vc4lab.soc.cores.code.code_pages import CodePages, forget_addresses
 from vc4lab.soc.cores.code.native_events import NativeEvents
 from vc4lab.soc.cores.code.traps import A64_TRAPS, ARM_TRAPS, HYP_REGISTERS, Action, CoreLinks, means
 from vc4lab.soc.cores.engine.engine_calls import (
@@ -438,6 +438,15 @@ class Cpu(StrictCore):
     def monitor_place(self) -> int:
         """The offset of the monitor of load-exclusive in the engine's copy of its state."""
         return MONITOR_AT_64 if self.WIDE else MONITOR_AT_32
+
+    def forget_translations(self) -> None:
+        """Empty the engine's TLB, which the program has not asked for."""
+        before = self.alignment.enter()
+        try:
+            with self.alignment.uncounted():
+                forget_addresses(self.engine)
+        finally:
+            self.alignment.leave(before)
 
     def translate(self, address: int) -> int | None:
         """The physical address of a virtual one as the core sees it now, None if none is."""

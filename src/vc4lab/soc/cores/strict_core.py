@@ -66,6 +66,11 @@ class StrictCore(TrappedCode):
     def _device_spans(self) -> Iterator[memory_types.Span]:
         """The Device memory of the present tables."""
 
+    @property
+    @abstractmethod
+    def first_tables(self) -> tuple[memory_types.FirstTable, ...]:
+        """The tables that the core's walks begin with now; none with the MMU off."""
+
     @abstractmethod
     def _is_uncached(self, address: int) -> bool:
         """Whether the present tables make a virtual address memory that no data cache holds."""
@@ -100,6 +105,7 @@ class StrictCore(TrappedCode):
         self._watched = watched
         if self.alignment.choose(self._alignment_modes()):
             self.engine.ctl_flush_tb()
+        self.links.control_followed(self.number)
 
     def _follows_control(self) -> bool:
         """Whether the engine has come back only because SCTLR was written."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.engine import alignment, memory_types
 from vc4lab.soc.cores.engine.alignment_words import CHECKED, FREE, LEGACY
+from vc4lab.soc.cores.engine.memory_types import FirstTable
 from vc4lab.soc.cores.exceptions import arm64_entry, hyp
 from vc4lab.soc.cores.exceptions.exceptions import HYP, MODE_MASK, SCTLR, SCTLR_A, SCTLR_M, SCTLR_U, SCTLR_XP
 from vc4lab.soc.cores.hyp_core import HypCore
@@ -15,6 +16,17 @@ TTBR0, TTBR1, TTBCR = (15, 0, 0, 2, 0, 0, 0), (15, 0, 0, 2, 0, 0, 1), (15, 0, 0,
 PRRR, NMRR, LONG_TABLES = (15, 0, 0, 10, 2, 0, 0), (15, 0, 0, 10, 2, 0, 1), 1 << 31
 LEVEL_OP1 = {1: 0, 2: 4, 3: 6}
 """Op1 of an exception level's system registers."""
+
+
+def _long_halves(bases: tuple[int, int], control: int, width: int) -> Iterator[FirstTable]:
+    """The first tables of long descriptors of 4 KiB granules; `width`: bits of a virtual address."""
+    for upper, base in enumerate(bases):
+        if upper and (control & memory_types.UPPER_UNUSED or control >> 30 & 3 != 2):
+            return
+        size = control >> 16 * upper & 63
+        first = memory_types.first_table(base, size)
+        if first is not None and (upper or not control >> 14 & 3):
+            yield FirstTable(*first, (1 << width) - (1 << 64 - size) if upper else 0, is_long=True)
 
 
 class Tables32(Cpu):
@@ -75,6 +87,22 @@ class Tables32(Cpu):
         bases = self.system_register(TTBR0), self.system_register(TTBR1)
         return memory_types.is_uncached_short(self.memory, address, control, bases, split, maps)
 
+    @property
+    def first_tables(self) -> tuple[FirstTable, ...]:
+        if self.in_hyp or not self.system_register(SCTLR) & SCTLR_M:
+            return ()
+        split = self.system_register(TTBCR)
+        bases = self.system_register(TTBR0), self.system_register(TTBR1)
+        if split & LONG_TABLES and self.model != "1176":
+            return tuple(_long_halves(bases, memory_types.long_control(split), 32))
+        width = split & 7
+        low = FirstTable(bases[0] & -1 << 14 - width, 1, 4096 >> width, 0, is_long=False)
+        if not width:
+            return (low,)
+        first = 4096 >> width
+        place = (bases[1] & -1 << 14) + 4 * first
+        return low, FirstTable(place, 1, 4096 - first, first << 20, is_long=False)
+
     def _long_attributes(self) -> int:
         """MAIR1 and MAIR0, which have the numbers of PRRR and NMRR."""
         return self.system_register(NMRR) << 32 | self.system_register(PRRR)
@@ -115,6 +143,16 @@ class Tables64(Cpu):
             for place, op2 in (((2, 0), 0), ((2, 0), 2), ((10, 2), 0))
         )
         return memory_types.long_spans(self.memory, base, control, attributes)
+
+    @property
+    def first_tables(self) -> tuple[FirstTable, ...]:
+        level = max(self.level, 1)
+        if not self.system_control & SCTLR_M:
+            return ()
+        op1 = LEVEL_OP1[level]
+        bases = self.system_register((2, 0, 3, op1, 0)), self.system_register((2, 0, 3, 0, 1))
+        control = self.system_register((2, 0, 3, op1, 2))
+        return tuple(_long_halves(bases, control, 64))[: 2 if level == 1 else 1]
 
     def _is_uncached(self, address: int) -> bool:
         upper = address >> 63

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from vc4lab.soc.cores.code.code_pages import forget_addresses
 from vc4lab.soc.cores.engine.early_reads import EarlyReads
 from vc4lab.soc.hardware import Hardware
 
@@ -12,7 +11,7 @@ def watch_early_reads(hardware: Hardware) -> None:
 
     def empty() -> None:
         for core in hardware.processors.running:
-            forget_addresses(core.cpu.engine)
+            core.cpu.forget_translations()
 
     counter, clock, end = hardware.counter, hardware.clock, hardware.board.peripherals
     early = EarlyReads(counter.address, clock.address, empty, hardware.reporter, end)

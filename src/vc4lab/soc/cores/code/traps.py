@@ -180,6 +180,8 @@ class CoreLinks:
     """Host address of the `BusState` that counts what is polled."""
     events: int = 0
     """That of the `EventState` of all cores."""
+    control_followed: Callable[[int], None] = lambda core: None
+    """For who wants to know that a core has got another SCTLR, with its MMU on perhaps."""
 
 
 TIMER_UNITS = {(0, 2): PHYSICAL, (0, 3): VIRTUAL, (HYP_REGISTERS, 2): HYPERVISOR}

@@ -28,7 +28,7 @@ from vc4lab.simd import (
     select,
     staged,
 )
-from vc4lab.soc.cores.engine import early_reads
+from vc4lab.soc.cores.engine import early_reads, tlb_flushes
 from vc4lab.soc.cores.engine.alignment_words import (
     ALIGN,
     ALIGN_SHIFT,
@@ -55,7 +55,7 @@ TCG_I32 = 0
 
 
 class CoreAlignment(Struct):
-    """A core as the replaced functions know it."""
+    """A core as the replaced functions know it; the cores of a board are a ring by `next`."""
 
     regimes = Array(i8, REGIMES)
     word = i64
@@ -65,6 +65,9 @@ class CoreAlignment(Struct):
     number = i64
     early = ptr
     devices = ptr
+    flushes = i64
+    processor = ptr
+    next = ptr
     legacy = i64
     places = Array(i64, PLACES)
 
@@ -313,15 +316,34 @@ def replacements() -> dict[str, Function[Any]]:
         return Function(types, None, lambda *values: _store(name, values), name)
 
     accesses = {name: access(name, arm, way) for name, arm, way in ACCESSES}
-    fills = early_reads.functions(_early)
-    return {**accesses, **{name: store(name) for name in STORES}, **OTHERS, **fills}
+    others = OTHERS | early_reads.functions(_early) | tlb_flushes.functions(_count_flush)
+    return accesses | {name: store(name) for name in STORES} | others
 
 
 @staged
-def _early() -> Value:
+def _count_flush(suffix: str, for_all: bool) -> None:
+    """A core empties its TLB; `for_all`: those of the other cores, too, whose turn it is not."""
+    own = _core()
+    if own != 0:
+        core = CoreAlignment.at(own)
+        core.flushes = core.flushes + 1
+        if for_all:
+            other = core.next
+            while (other != 0) & (other != own):
+                core = CoreAlignment.at(other)
+                core.flushes = core.flushes + 1
+                if core.processor != 0:
+                    call_pointer(imported(f"tlb_flush_{suffix}", None, (ptr,)), None, (ptr,), core.processor)
+                other = core.next
+
+
+@staged
+def _early(processor: Value) -> Value:
     """The address of what the GPU is writing, for the core that runs in this thread, or 0."""
     place = _core()
     early = const(ptr, 0)
     if place != 0:
-        early = CoreAlignment.at(place).early
+        core = CoreAlignment.at(place)
+        core.processor = processor
+        early = core.early
     return early

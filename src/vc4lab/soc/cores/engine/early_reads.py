@@ -98,9 +98,9 @@ FILL = (ptr, i64, i32, i32, i32, i32, i64)
 
 
 @staged
-def fill(name: str, core_state: Callable[[], Value], arguments: tuple[Value, ...]) -> Value:
+def fill(name: str, core_state: Callable[[Value], Value], arguments: tuple[Value, ...]) -> Value:
     """Instead of arm_cpu_tlb_fill: note the access."""
-    state = core_state()
+    state = core_state(arguments[0])
     if state != 0:
         early = EarlyState.at(state)
         early.kind = arguments[3].sext(i64)
@@ -110,10 +110,10 @@ def fill(name: str, core_state: Callable[[], Value], arguments: tuple[Value, ...
 
 
 @staged
-def enter(name: str, word: Any, core_state: Callable[[], Value], arguments: tuple[Value, ...]) -> None:
+def enter(name: str, word: Any, core_state: Callable[[Value], Value], arguments: tuple[Value, ...]) -> None:
     """Instead of tlb_set_page_with_attrs; `word`: the type of a virtual address."""
     *others, size = arguments
-    state = core_state()
+    state = core_state(arguments[0])
     if state != 0:
         if EarlyState.at(state).count != 0:
             if call(look, state, arguments[2]) != 0:
@@ -127,8 +127,8 @@ def enter_types(word: Any) -> tuple[Any, ...]:
     return (ptr, word, i64, i32, i32, i32, word)
 
 
-def functions(core_state: Callable[[], Value]) -> dict[str, Function[Any]]:
-    """The engine's functions that are replaced; `core_state`: finds the `EarlyState`, or 0."""
+def functions(core_state: Callable[[Value], Value]) -> dict[str, Function[Any]]:
+    """The engine's functions that are replaced; `core_state`: finds a processor's `EarlyState`, or 0."""
 
     def fill_of(name: str) -> Function[Any]:
         return Function(FILL, i8, lambda *values: fill(name, core_state, values), name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from vc4lab.memory import GuestMemory, lazy_zeros
 
@@ -23,6 +24,16 @@ UPPER_UNUSED = 1 << 23
 """TCR.EPD1: no tables for the upper half."""
 Span = tuple[int, int, int]
 """Pages with one kind of memory: the first virtual one, the first physical one, how many."""
+
+
+class FirstTable(NamedTuple):
+    """A table that walks begin with: its address, level, entries, and the first virtual address."""
+
+    address: int
+    level: int
+    entries: int
+    start: int
+    is_long: bool
 
 
 class DevicePages:
