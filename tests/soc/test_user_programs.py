@@ -64,3 +64,49 @@ def test_programs_run_while_the_cpu_looks_at_memory_only(machine) -> None:
     assert machine.memory.u32(DATA) == 0
     machine.run(seconds=0.001)
     assert machine.memory.u32(DATA) == 100
+
+
+LOAD_ROW = "ldi vr_setup, 0x83011000\nmov vr_addr, unif\n"
+"""One row of 16 words into the VPM's first."""
+READ_ROW = "ldi vr_setup, 0x00101a00\nnop\nnop\nnop\nmov r0, vpm\n"
+WRITE_ROW = "ldi vw_setup, 0x1a00\nmov vpm, r0\nldi vw_setup, 0x80904000\nmov vw_addr, unif\n"
+WAIT_LOAD, WAIT_STORE = "mov -, vr_wait\n", "mov -, vw_wait\n"
+
+
+def copied(machine, text: str, times: int = 1) -> list[str]:
+    """Codes of the messages about a program that copies a row, started by the queue's registers."""
+    machine.memory.write(CODE, assemble(text + END).bytes)
+    machine.memory.write(LIST, struct.pack("<II", DATA, DATA + 64))
+    machine.memory.write(DATA, bytes(range(64)))
+    for _ in range(times):
+        machine.bus.write(V3D + 0x434, 4, LIST)
+        machine.bus.write(V3D + 0x430, 4, CODE)
+        machine.run(seconds=0.0002)
+    assert machine.memory.read(DATA + 64, 64) == bytes(range(64))
+    return [item.code for item in machine.reporter.items if item.code.startswith("QPU-")]
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (LOAD_ROW + WAIT_LOAD + READ_ROW + WRITE_ROW + WAIT_STORE, []),
+        (LOAD_ROW + READ_ROW + WRITE_ROW + WAIT_STORE, ["QPU-065"]),
+        (LOAD_ROW + WAIT_LOAD + READ_ROW + WRITE_ROW, ["QPU-066"]),
+    ],
+)
+def test_transfers_that_a_program_does_not_wait_for(boot, text, expected, engine) -> None:
+    """Each is through at once here, so that the result is right: a board's need not be."""
+    machine = boot(HALT, v3d_factory=None, engine=engine)
+    call(machine, 0x30012, 1)
+    assert copied(machine, text) == expected
+
+
+def test_only_a_programs_first_starts_are_watched(machine) -> None:
+    """From then on it is compiled without the watch, and does the same."""
+    text = LOAD_ROW + WAIT_LOAD + READ_ROW + WRITE_ROW
+    assert copied(machine, text, times=40) == ["QPU-066"]
+    assert machine.reporter.counts["QPU-066"] == 12
+    code = machine.v3d.programs.unit.code.read(CODE)
+    assert code.allowed is None
+    assert machine.v3d.programs.completed == 40

@@ -146,6 +146,8 @@ COMPUTE_ENTRIES = [
         "vw_wait; on a board the data may not be in memory yet when the host reads it.",
         "AG100-R p. 57; hardware reference 5.6",
         "Read vw_wait (`mov -, vw_wait`) after the last store.",
+        Severity.WARNING,
+        fails_on_boards=True,
     ),
     Entry(
         "QPU-069",

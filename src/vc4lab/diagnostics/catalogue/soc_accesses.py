@@ -95,7 +95,7 @@ ENTRIES = [
         "at the latest. Each core has a TLB of its own. Entries that were invalid before need no "
         "invalidation. Looked at when the MMU is switched on, at each vsync and when the program ends; "
         "reported once; not for Linux, for programs with more than 256 tables, or with `--forgiving`.",
-        "ARM Architecture Reference Manual ARMv7-A, B3.10.1 and B3.10.2; ARMv8-A, D5.10.1 (break-before-make)",
+        "ARM Architecture Reference Manual ARMv7-A, B3.10.1, B3.10.2; ARMv8-A, D5.10.1 (break-before-make)",
         "After the store to the table: dsb; invalidate the address (TLBIMVA, mcr p15, 0, rt, c8, c7, 1, "
         "on several cores TLBIMVAIS, c8, c3, 1; tlbi vae1is on AArch64) or all; dsb; isb. Where place or "
         "kind of memory change, write an invalid entry and invalidate before the new entry.",

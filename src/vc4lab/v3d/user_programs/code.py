@@ -54,7 +54,7 @@ class UserProgram:
     program: what is known of it; grows when it goes where it was not read yet. read: memory.
     waits: whether it has a mutex or semaphore instruction. verdict: why it cannot be compiled.
     allowed: what it may touch, if it is watched. linted: the lint has seen it. compiled: regions
-    that were to be compiled.
+    that were to be compiled. starts: how many more are watched; None: all, if it is watched at all.
     """
 
     program: Program
@@ -64,6 +64,7 @@ class UserProgram:
     verdict: Unsupported | None = None
     allowed: Allowed | None = None
     linted: bool = False
+    starts: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     _regions: dict[tuple[bool, bool, Place | None], NativeRegion] = field(default_factory=dict)
     compiled: int = 0
@@ -84,10 +85,22 @@ class UserProgram:
         if self.allowed is None:
             return None
         if self._watched is None or self._watched[0] is not self.program:
-            from vc4lab.v3d.user_programs.watching.watch import Watched
+            from vc4lab.v3d.user_programs.watching.watch import UNRESTRICTED, Watched
 
-            self._watched = self.program, Watched.of(self.program)
+            watched = Watched.of(self.program) if self.allowed.restrictions else UNRESTRICTED
+            self._watched = self.program, watched
         return self._watched[1]
+
+    def allowed_for_a_start(self) -> Allowed | None:
+        """Take what a start of the program may touch, if it is watched."""
+        if self.starts is not None:
+            self.starts -= 1
+            if self.starts < 0 and self.allowed is not None:
+                with self.lock:
+                    self.allowed = None
+                    self._regions.clear()
+                    self._places = 0
+        return self.allowed
 
     def native(self, limited: bool, recorded: bool = False) -> NativeRegion | None:
         """The region of the program's entry; None if it must be interpreted."""

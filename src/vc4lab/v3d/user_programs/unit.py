@@ -17,7 +17,7 @@ from vc4lab.v3d.events import ProgramKind, ProgramRecorded
 from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.user_programs import state as st
 from vc4lab.v3d.user_programs.budget import chosen_budget
-from vc4lab.v3d.user_programs.code import CodeCache
+from vc4lab.v3d.user_programs.code import CodeCache, UserProgram
 from vc4lab.v3d.user_programs.qpu import ProgramRequest, Qpu, QpuStart, ReferenceQpu, RunState
 from vc4lab.v3d.user_programs.recording.format import REFERENCE_WORDS
 from vc4lab.v3d.user_programs.state import SharedState
@@ -102,7 +102,8 @@ class ComputeUnit:
         if self.lints > 0 and not code.linted:
             self.lints, code.linted = self.lints - 1, True
             lint_program(program, "user program", self.reporter)
-        shared, unknowns, watch = self.shared, self.unknowns, self._watch(request)
+            self._watch_first_starts(code)
+        shared, unknowns, watch = self.shared, self.unknowns, self._watch(code, request)
         begin = QpuStart(number, request, code, shared, unknowns, self.budget, watch, recorded)
         if self.engine == "jit":
             from vc4lab.v3d.user_programs.native.qpu import NativeQpu
@@ -120,12 +121,19 @@ class ComputeUnit:
             begin = begin._replace(budget=self.budget or uncompiled_budget(len(program)))
         return self.interpreted(begin)
 
-    def _watch(self, request: ProgramRequest) -> Watch | None:
-        if self.allowed is None:
+    def _watch_first_starts(self, code: UserProgram) -> None:
+        from vc4lab.v3d.user_programs.watching.watch import LONGEST_WATCHED, WATCHED_STARTS, everything
+
+        if self.allowed is None and len(code.program) <= LONGEST_WATCHED:
+            code.allowed, code.starts = everything(), WATCHED_STARTS
+
+    def _watch(self, code: UserProgram, request: ProgramRequest) -> Watch | None:
+        allowed = code.allowed_for_a_start()
+        if allowed is None:
             return None
         from vc4lab.v3d.user_programs.watching.watch import Watch
 
-        return Watch(self.allowed, request.uniforms, self.unknowns)
+        return Watch(allowed, request.uniforms, self.unknowns)
 
     def run(self, qpus: Sequence[Qpu], reserved_rows: int) -> None:
         """Run until each has ended or waits; report what was noticed."""

@@ -2,7 +2,8 @@
 
 `vc4lab run` knows what a program may touch: its uniforms and the named memories. Both engines
 report to a `Watch` what may be wrong; it checks exactly and keeps a note. A program that runs
-without it, as all do on a booted board, is compiled without any of this.
+without it is compiled without any of this. On a booted board all memory is allowed, the lint has
+read the program, and only its first starts are watched: for transfers that it does not wait for.
 """
 
 from __future__ import annotations
@@ -58,6 +59,19 @@ class Allowed:
     memories: list[Memory] = field(default_factory=list)
     uniforms: dict[int, int] = field(default_factory=dict)
     stops: bool = False
+    restrictions: bool = True
+    """Whether instructions that break one are reported when they are executed."""
+
+
+WATCHED_STARTS = 12
+"""So many starts of a program are watched on a booted board: one for each QPU."""
+LONGEST_WATCHED = 2048
+"""Instructions of such a program, which is compiled twice."""
+
+
+def everything() -> Allowed:
+    """What the programs of a booted board may touch."""
+    return Allowed([Memory("memory", 0, MEMORY_MASK + 1)], restrictions=False)
 
 
 class Note(NamedTuple):
@@ -103,6 +117,10 @@ class Watched:
                 number = numbers.setdefault(pair.finding, len(numbers))
                 after_.setdefault(pair.after, {})[pair.distance, pair.before, number] = None
         return cls(tuple(numbers), alone, {site: tuple(rows) for site, rows in after_.items()})
+
+
+UNRESTRICTED = Watched((), {}, {})
+"""Nothing about the instructions themselves is watched."""
 
 
 def _counts(code: str) -> bool:
