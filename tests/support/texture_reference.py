@@ -122,24 +122,33 @@ def read_float(word: int, not_finite: str) -> Fraction:
     exponent = word >> 23 & 255
     if exponent == 0 or (exponent == 255 and not_finite == "zero"):
         return Fraction(0)
-    value = Fraction((word & 0x7FFFFF) | 0x800000) * Fraction(2) ** (exponent - 150)
-    value = min(value, Fraction(COORDINATE_LIMIT))
+    value = min(scaled((word & 0x7FFFFF) | 0x800000, exponent - 150), Fraction(COORDINATE_LIMIT))
     return -value if word >> 31 else value
+
+
+def scaled(whole: int, exponent: int) -> Fraction:
+    """whole * 2 ** exponent."""
+    return Fraction(whole << exponent) if exponent >= 0 else Fraction(whole, 1 << -exponent)
+
+
+def exponent_of(value: Fraction) -> int:
+    """The exponent of the largest power of two that is not above a number; the number is not 0."""
+    above, below = abs(value.numerator), value.denominator
+    exponent = above.bit_length() - below.bit_length()
+    smaller = above << -exponent < below if exponent < 0 else above < below << exponent
+    return exponent - smaller
 
 
 def toward_zero(value: Fraction, bits: int = 24) -> Fraction:
     """``value`` rounded to so many significant bits toward zero, denormals flushed."""
     if value == 0:
         return value
-    magnitude = abs(value)
-    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-    if magnitude < Fraction(2) ** exponent:
-        exponent -= 1
+    exponent = exponent_of(value)
     if exponent < -126:
         return Fraction(0)
-    unit = Fraction(2) ** (exponent - bits + 1)
-    rounded = math.floor(magnitude / unit) * unit
-    return rounded if value > 0 else -rounded
+    above, below, unit = abs(value.numerator), value.denominator, exponent - bits + 1
+    whole = (above << -unit) // below if unit < 0 else above // (below << unit)
+    return scaled(whole if value > 0 else -whole, unit)
 
 
 def read_half(bits: int) -> Fraction:
@@ -147,7 +156,7 @@ def read_half(bits: int) -> Fraction:
     exponent = bits >> 10 & 31
     if exponent == 0:
         return Fraction(0)
-    value = Fraction(bits & 0x3FF | 0x400) * Fraction(2) ** (exponent - 25)
+    value = scaled(bits & 0x3FF | 0x400, exponent - 25)
     return -value if bits & 0x8000 else value
 
 
@@ -155,12 +164,8 @@ def half_word(value: Fraction, rounding: str) -> int:
     """The half nearest to a number, ties to even ("round"), or the next toward zero."""
     if value == 0:
         return 0
-    exponent = -24
-    while abs(value) >= Fraction(2) ** (exponent + 11):
-        exponent += 1
-    while abs(value) < Fraction(2) ** (exponent + 10):
-        exponent -= 1
-    units = abs(value) / Fraction(2) ** exponent
+    exponent = exponent_of(value) - 10
+    units = abs(value) * scaled(1, -exponent)
     whole = round(units) if rounding == "round" else math.floor(units)
     if whole == 2048:
         whole, exponent = 1024, exponent + 1
@@ -180,7 +185,7 @@ def fixed_coordinate(value: Fraction, size: int, wrap: Wrap) -> int:
         value = min(max(value, Fraction(0)), Fraction(1))
     else:
         value = min(max(value, Fraction(-1)), Fraction(2))
-    return math.floor(toward_zero(value * size * 256))
+    return math.floor(toward_zero(value * (size * 256)))
 
 
 def wrap_texel(index: int, size: int, wrap: Wrap) -> int | None:
@@ -199,11 +204,8 @@ def log2_fixed(rho: Fraction, smooth: bool) -> int:
     """log2 with 8 fractional bits: the mantissa itself, or with a parabola added ("smooth")."""
     if rho == 0:
         return -127 * 256
-    exponent = rho.numerator.bit_length() - rho.denominator.bit_length()
-    if rho < Fraction(2) ** exponent:
-        exponent -= 1
-    rho /= Fraction(2) ** exponent
-    fraction = math.floor((rho - 1) * 32768)
+    exponent = exponent_of(rho)
+    fraction = math.floor((rho * scaled(1, -exponent) - 1) * 32768)
     if smooth:
         fraction += ((fraction * (32768 - fraction) >> 15) * 11331) >> 15
     return exponent * 256 + (fraction >> 7)

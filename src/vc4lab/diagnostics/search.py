@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ def _score(entry: Entry, asked: frozenset[str]) -> int:
     return sum(weight * len(asked & words) for words, weight in parts)
 
 
+@functools.lru_cache(1 << 13)  # all texts of the catalogue
 def _stems(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _WORD.findall(text.lower()))
 
