@@ -13,6 +13,8 @@ pictures the program does no more than bump:bump-render=normals does, which took
 in all. The others upload vertices that the processor has computed or copied for each picture
 (buffer, build without a buffer), or draw in hundreds of calls (ideas). The rule was written when
 the figures were known.
+
+``python -m benchmarks.board_frames docs/timing.md`` prints how frames differ, from the table of that page.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import re
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,17 @@ MEASURED = {
 """Frames a second of a Pi 3 in a window."""
 BY_PROCESSOR = ("build:use-vbo=false", "buffer:", "ideas:")
 """What begins so is printed and not judged: the rule above."""
+DIFFERENCES = {
+    "texture, linear beyond nearest": ("texture:texture-filter=linear", "texture:texture-filter=nearest"),
+    "texture, mipmap beyond nearest": ("texture:texture-filter=mipmap", "texture:texture-filter=nearest"),
+    "bump, height beyond normals": ("bump:bump-render=height", "bump:bump-render=normals"),
+    "conditionals, 5 fragment steps beyond none": (
+        "conditionals:fragment-steps=5:vertex-steps=0",
+        "conditionals:fragment-steps=0:vertex-steps=0",
+    ),
+}
+"""Scenes whose frames differ in the GPU's work alone: what one takes beyond the other is free of the
+copy to the window and of what each frame costs in any case."""
 _TAKEN = re.compile(r"timing: (\d+) pictures .* take ([\d.]+) (ms|s) of")
 
 
@@ -146,6 +159,21 @@ def rank_correlation(first: list[float], second: list[float]) -> float:
     return statistics.correlation(ranks(first), ranks(second))
 
 
+def differences(rates: Mapping[str, float]) -> dict[str, float]:
+    """Milliseconds that a frame of one scene takes beyond one of another. rates: frames a second by scene."""
+    return {name: 1000 / rates[more] - 1000 / rates[less] for name, (more, less) in DIFFERENCES.items()}
+
+
+def page_differences(page: str) -> str:
+    """A table of Markdown: the differences on the board, and those of the model's rates that a page has."""
+    found = re.findall(r"^\| (\S+) \| (\d+) \| ([\d.]+) \| [\d.]+ \|", page, re.MULTILINE)
+    board, model = differences(MEASURED), differences({scene: float(rate) for scene, _, rate in found})
+    lines = ["| scenes | Pi 3, ms | model, ms | |", "| --- | --- | --- | --- |"]
+    for name in sorted(board, key=lambda name: model[name] / board[name]):
+        lines.append(f"| {name} | {board[name]:.2f} | {model[name]:.2f} | {model[name] / board[name]:.2f} |")
+    return "\n".join(lines)
+
+
 def run() -> list[dict[str, Any]]:
     """A row for each scene, then how well they agree."""
     driver, scenes = (os.environ.get(name, "") for name in ("VC4_DRIVER", "VC4_SCENES"))
@@ -162,8 +190,9 @@ def rows_of(taken_by: Callable[[str], float]) -> list[dict[str, Any]]:
     peer = "Pi 3, window of 800x600"
     rows: list[dict[str, Any]] = []
     judged: list[tuple[float, float]] = []
+    rates: dict[str, float] = {}
     for scene, measured in MEASURED.items():
-        model = 1000 / (taken_by(scene) + COPY)
+        model = rates[scene] = 1000 / (taken_by(scene) + COPY)
         if is_judged(scene):
             judged.append((model, float(measured)))
         rows.append(
@@ -173,6 +202,12 @@ def rows_of(taken_by: Callable[[str], float]) -> list[dict[str, Any]]:
                 "peer": peer, "peer_value": measured, "ratio": model / measured,
             }
         )  # fmt: skip
+    peers = differences(MEASURED)
+    for name, value in differences(rates).items():
+        rows.append({
+            "name": f"board: {name}", "value": value, "unit": "ms",
+            "peer": peer, "peer_value": peers[name], "ratio": value / peers[name],
+        })  # fmt: skip
     models, boards = [one for one, _ in judged], [one for _, one in judged]
     summary = {
         "rank correlation": rank_correlation(models, boards),
@@ -181,3 +216,7 @@ def rows_of(taken_by: Callable[[str], float]) -> list[dict[str, Any]]:
     }
     rows += [{"name": f"board: {name}", "value": value, "unit": ""} for name, value in summary.items()]
     return rows
+
+
+if __name__ == "__main__":
+    print(page_differences(Path(sys.argv[1]).read_text(encoding="utf-8")))

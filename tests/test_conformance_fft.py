@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks._conformance import gpu_fft
+from benchmarks._conformance import gpu_fft, gpu_fft_times
 
 from vc4lab.qpu.text.assembler import assemble
 
@@ -132,3 +132,41 @@ def test_published_figures() -> None:
     assert len(rows) == 45
     assert {row.release for row in rows} == {2, 3}
     assert all(0.1 < float(row.error) < 1000 and len(row.source) > 5 for row in rows)
+
+
+@needs_cc
+def test_times_stand_beside_the_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(sources(tmp_path / "fft", ZEROS))
+    rows = [
+        gpu_fft_times.FftTime(8, 1, 100.0, "kept back", "A", "here"),
+        gpu_fft_times.FftTime(8, 1, 1.0, "printed", "A", "there"),
+        gpu_fft_times.FftTime(9, 64, 1.0, "printed", "A", "too long"),
+    ]
+    monkeypatch.setattr(gpu_fft_times, "times", lambda: rows)
+    assert gpu_fft_times.main([folder, "--largest", "12"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + 2
+    first, second = (line.split(" | ") for line in lines[2:])
+    assert first[3] == second[3]
+    assert 0.1 < float(first[3]) < 20, "eight short programs, microseconds"
+    assert first[5:] == ["here", "A", "kept back, not met |"]
+    assert second[5:] == ["there", "A", "printed |"]
+
+
+def test_what_contradicts_the_times_comes_first() -> None:
+    near, far, open_ = (
+        gpu_fft_times.FftTime(8, 8, 10, group, "A", "x") for group in ("kept back", "kept back", "printed")
+    )
+    lines = gpu_fft_times.table([(near, 11.0), (open_, 30.0), (far, 12.0)]).splitlines()[2:]
+    assert [line.split(" | ")[4] for line in lines] == ["+20.0%", "+10.0%", "+200.0%"]
+    assert ["not met" in line for line in lines] == [True, False, False]
+
+
+def test_published_times() -> None:
+    rows = gpu_fft_times.times()
+    assert len(rows) == 30
+    assert {row.group for row in rows} == {"fitted", "kept back", "printed"}
+    assert all(10 < row.microseconds < 1e6 and row.source for row in rows)
+    assert gpu_fft_times.main(["/nowhere"]) == 2

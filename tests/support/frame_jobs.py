@@ -167,3 +167,30 @@ def texture_fill(layers: int, *, raster: bool = False, threads: int = 1, early: 
     program = textured(threads > 1, early)
     uniforms = jobs.texture(raster)
     return jobs.draw(jobs.triangles(program, corners, threads=threads, uniforms=uniforms))
+
+
+@cache
+def depth_kept(kept: bool) -> Frame:
+    """The frame is filled; kept: each tile's depths are loaded before and stored after it."""
+    jobs = Jobs()
+    board, job = jobs.board, jobs.board.job
+    body = jobs.triangles(flat(), rectangle(0, 0, WIDTH, HEIGHT))
+    start, end, lists = job.binning(body)
+    depths = job.room(WIDTH * HEIGHT * 4 + 65536)
+    columns, rows = job.tiles
+    data = build(114, colour=0, colour_high=0, z=0xFFFFFF)
+    data += build(113, address=board.surface, width=WIDTH, height=HEIGHT, format=BGR565)
+    data += build(115) + build(28)
+    for tile in range(columns * rows):
+        row, column = divmod(tile, columns)
+        here = build(115, column=column, row=row)
+        data += build(29, buffer=2, tiling=1, address=depths) if kept else b""
+        data += here + build(17, address=lists + 32 * tile)
+        data += build(28, buffer=2, tiling=1, address=depths, disable_colour_clear=1) + here if kept else b""
+        data += build(25 if tile == columns * rows - 1 else 24)
+    place = job.put(data)
+    with FrameFeed(board.v3d) as feed:
+        job.run(board.v3d, (start, end), (place, place + len(data)))
+        (frame,) = feed.take()
+    assert not frame.lost
+    return frame

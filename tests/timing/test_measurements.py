@@ -4,6 +4,8 @@ from math import ceil
 from pathlib import Path
 
 import pytest
+from benchmarks.board_frames import page_differences
+from tests.support import later_rows
 from tests.support.compute import DATA
 from tests.support.timing import cache, timed
 from tests.support.timing_rows import ROWS, Row, gathers, resident, straight, table, uniforms_of
@@ -18,6 +20,12 @@ def test_the_model_is_near_the_board(row: Row) -> None:
 
 def test_the_page_has_these_rows() -> None:
     assert table() in PAGE.read_text()
+
+
+def test_the_page_has_the_rows_of_later() -> None:
+    """They are judged by the page: no figure was chosen with them in view."""
+    assert later_rows.table() in PAGE.read_text()
+    assert page_differences(PAGE.read_text()) in PAGE.read_text()
 
 
 @pytest.mark.parametrize("qpus", [1, 4, 5, 12])
