@@ -50,7 +50,10 @@ def layers_of(path: Path) -> set[str]:
     from vc4lab.capture.errors import CaptureError
     from vc4lab.capture.files import open_files
     from vc4lab.capture.table import read_table
+    from vc4lab.jobs.dumps.opened import is_dump
 
+    if is_dump(path):
+        return {"jobs"}
     try:
         table = read_table(open_files(path))
         return {name for name in ("queue", "jobs") if table.get(name) is not None}

@@ -77,7 +77,8 @@ def show(
         _list_run(capture, frame)
         return
     if has_only_jobs(capture):
-        print_jobs(capture, frame, lists=lists)
+        if not _print_list_text(capture):
+            print_jobs(capture, frame, lists=lists)
         return
     found = opened(capture)
     numbers = [one.number for one in found.frames]
@@ -144,6 +145,21 @@ def _print_draws(path: Path, number: int | None, draw: int | None) -> None:
                 if draw == one.number:
                     for record in frame.state(draw):
                         typer.echo(f"    {format(record)}")
+
+
+def _print_list_text(path: Path) -> bool:
+    """Whether a path is what VC4_DEBUG=cl prints; then it is printed. Raises typer.Exit."""
+    from vc4lab.capture.errors import CaptureError
+    from vc4lab.jobs.dumps.list_text import list_lines
+    from vc4lab.jobs.dumps.opened import read_list_text
+
+    try:
+        data = read_list_text(path)
+        for line in list_lines(data, path.name) if data is not None else ():
+            typer.echo(line)
+    except CaptureError as error:
+        raise bad(error) from None
+    return data is not None
 
 
 def _list_run(path: Path, number: int | None) -> None:

@@ -21,6 +21,9 @@ def unpack(
     as_jobs: Annotated[
         bool, typer.Option("--as-jobs", help="Of a capture of drm: write a folder of recorded jobs.")
     ] = False,
+    clif: Annotated[
+        bool, typer.Option("--clif", help="Write each job as CLIF, the text of Mesa's and Broadcom's tools.")
+    ] = False,
     jobs: Annotated[
         bool, typer.Option("--jobs", help="Of a capture of gl: what its commands became, not the commands.")
     ] = False,
@@ -30,6 +33,13 @@ def unpack(
     from vc4lab.driver.capture.folder import unpack as write
 
     try:
+        if clif:
+            from vc4lab.capture.files import write_folder
+            from vc4lab.jobs.dumps.clif_writer import clif_files
+
+            write_folder(folder, clif_files(jobs_of(capture)))
+            typer.echo(f"{folder}: {len(list(folder.iterdir()))} jobs")
+            return
         if jobs or not is_capture(capture) or has_only_jobs(capture):
             frames = _unpack_jobs(capture, folder, as_jobs)
         elif as_jobs:

@@ -5,6 +5,7 @@ fill 0x00180000 9 300           300 pages, each of which holds page 9 of the cap
 patch 0x00100040 0000803f       bytes that were edited, in hexadecimal
 zeros 0x00200000 4              four pages of zeros
 from 0x00008a3c <draw+0x1c>     where the program was that writes the next register
+note thread 1 stood at …        what is known besides
 job kmscube (123) job 4         what follows belongs to this job
 buffer 0x00100000 4096 shader   what lies in memory
 submit jobs/3/submit-1.json     what a program handed to its driver for it
@@ -30,6 +31,7 @@ from vc4lab.jobs.model import (
     Event,
     Filled,
     JobBegun,
+    Noted,
     Origin,
     PagesLoaded,
     Patched,
@@ -79,6 +81,8 @@ def event_text(event: Event) -> str:
             return f"shown 0x{address:08x} {width} {height} {pitch} {bits} {order}"
         case Origin(text):
             return f"from {label(text)}"
+        case Noted(text):
+            return f"note {label(text)}"
         case JobBegun(name):
             return f"job {label(name)}"
         case Submitted(file):
@@ -202,6 +206,7 @@ _READERS: dict[str, Callable[[_Line, int], Event]] = {
     "buffer": _buffer,
     "submit": lambda line, _: Submitted(check_name(line.take(1, "FILE")[0])),
     "from": lambda line, _: Origin(label(line.rest)),
+    "note": lambda line, _: Noted(label(line.rest)),
     "job": lambda line, _: JobBegun(label(line.rest)),
     "settle": lambda line, _: (line.take(0, "nothing"), Settled())[1],
     "power-on": lambda line, _: (line.take(0, "nothing"), PowerCame())[1],

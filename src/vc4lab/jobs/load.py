@@ -12,6 +12,7 @@ from vc4lab.capture.pages import PAGE, StoredPages
 from vc4lab.capture.table import Value, read_table
 from vc4lab.diagnostics.unknown import Unknowns
 from vc4lab.files import size_text
+from vc4lab.jobs.dumps.opened import is_dump, open_dump
 from vc4lab.jobs.events_text import read_events
 from vc4lab.jobs.model import (
     MOST_FRAMES,
@@ -39,7 +40,9 @@ SUBMIT_BYTES = 128 << 20
 
 
 def open_jobs(path: str | Path) -> JobsCapture:
-    """The jobs of a capture, of a folder as it was edited. Raises CaptureError."""
+    """The jobs of a capture, of a folder as it was edited, of a dump of others. Raises CaptureError."""
+    if is_dump(path):
+        return open_dump(path)
     files = open_files(Path(path))
     found = read_jobs(files)
     if isinstance(files, FolderFiles):

@@ -92,6 +92,12 @@ class Origin(NamedTuple):
     text: str
 
 
+class Noted(NamedTuple):
+    """Says something that is known of the frame, for people."""
+
+    text: str
+
+
 class JobBegun(NamedTuple):
     """Begins a job with a name: the events after it belong to it."""
 
@@ -114,7 +120,7 @@ class BufferNamed(NamedTuple):
 
 Step = PagesLoaded | Zeroed | Filled | Patched | Written | Settled | PowerCame
 """An event that a replay carries out."""
-Event = Step | Stored | Shown | Origin | JobBegun | Submitted | BufferNamed
+Event = Step | Stored | Shown | Origin | Noted | JobBegun | Submitted | BufferNamed
 
 
 @dataclass

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.events import FrameTiles
     from vc4lab.v3d.state.frame_mode import Surface
 
-DRIVERS = frozenset(("drm", "gl"))
+DRIVERS = frozenset(("drm", "gl", "hang", "clif"))
 """Fronts that give up a job which never ends, and reset the list threads."""
 
 

@@ -14,13 +14,15 @@ from vc4lab.jobs.shadow import Shadow
 from vc4lab.jobs.walk import list_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from vc4lab.capture.pages import PageKeeper
     from vc4lab.jobs.model import Event
     from vc4lab.memory import GuestMemory
 
 ZEROS = bytes(PAGE)
+BLANK = -1
+"""Stands for a page of zeros, which no capture keeps."""
 ALL = (0, 0)
 """Stands for all of memory among the ranges that were used."""
 Range = tuple[int, int]
@@ -43,7 +45,7 @@ class UsedMemory:
         self._memory = memory
         self._keeper = keeper
         self._pages: dict[int, int] = {}
-        """Pages that the write at hand needs, and their numbers; -1: zeros."""
+        """Pages that the write at hand needs, and their numbers or BLANK."""
         self._used: set[Range] = set()
         """Ranges that the write at hand has used."""
         self._tile_memory: list[Range] = []
@@ -85,7 +87,7 @@ class UsedMemory:
         try:
             for page in pages:
                 data = self.shadow.take(page)
-                self._pages.setdefault(page, -1 if data == ZEROS else self._keeper.add(data))
+                self._pages.setdefault(page, BLANK if data == ZEROS else self._keeper.add(data))
         except Full:
             self.is_full = True
 
@@ -93,13 +95,18 @@ class UsedMemory:
         """The pages that were taken, as events; the next write begins."""
         self._used.clear()
         pages, self._pages = self._pages, {}
-        events: list[Event] = []
-        run = _Run()
-        for page, number in sorted(pages.items()):
-            if not run.takes(page, number):
-                events += run.events
-                run = _Run(page, number)
-        return events + run.events
+        return page_events(pages)
+
+
+def page_events(pages: Mapping[int, int]) -> list[Event]:
+    """The events that put pages into memory: by their numbers there those in the capture, or `BLANK`."""
+    events: list[Event] = []
+    run = _Run()
+    for page, number in sorted(pages.items()):
+        if not run.takes(page, number):
+            events += run.events
+            run = _Run(page, number)
+    return events + run.events
 
 
 class _Run:

@@ -2,6 +2,7 @@
 
 from vc4lab.diagnostics.entry import Entry
 
+DUMPS = "src/vc4lab/jobs/dumps/README.md"
 FORMAT = "src/vc4lab/capture/README.md"
 
 ENTRIES = [
@@ -95,5 +96,24 @@ ENTRIES = [
         FORMAT,
         "Keep the archive, which every command takes; `vc4lab drm --capture` makes captures that "
         "can be converted.",
+    ),
+    Entry(
+        "CAP-012",
+        "A mistake in a dump of another tool",
+        "Dumps of hangs are registers and buffers as vc4_dump_hang_state writes them; CLIF is text "
+        "with buffers, records by their fields, and the lists that start. The message names what is "
+        "missing, or the line that says something else than these formats have.",
+        DUMPS,
+        "Write the dump again, as a whole; a hang is only told once by the kernel.",
+    ),
+    Entry(
+        "CAP-013",
+        "A list without its memory cannot be drawn",
+        "VC4_DEBUG=cl prints the records of a binning list as Mesa hands it to the kernel: no shader "
+        "records, programs, uniforms, vertices and textures, no rendering list, and buffers by "
+        "number instead of addresses.",
+        DUMPS,
+        "`vc4lab show` prints it. For what can be drawn, `vc4lab drm --capture F.vc4cap -- PROGRAM` "
+        "captures the jobs of the same driver.",
     ),
 ]
