@@ -12,6 +12,7 @@ from PIL import Image
 from tests.jobs.test_boot_captures import captured
 
 from vc4lab.capture.errors import CaptureError
+from vc4lab.cli.inside import looked_into
 from vc4lab.jobs.fields_text import layout_from_text, word_from_text, word_text
 from vc4lab.jobs.load import open_jobs
 from vc4lab.jobs.player import JobsPlayer
@@ -73,6 +74,17 @@ def test_an_edited_clear_colour(triangle: Path, tmp_path: Path) -> None:
     assert (before[middle] == after[middle]).all()
     save_jobs(open_jobs(folder), tmp_path / "packed.vc4cap")
     assert (picture(tmp_path / "packed.vc4cap") == after).all()
+
+
+def test_draws_that_use_more_and_more_of_a_table(tmp_path: Path) -> None:
+    """Each draw of a cube uses a face more of the same arrays: one file has all rows."""
+    folder = tmp_path / "cube"
+    with looked_into(Path(__file__).parents[1] / "data" / "vc4-jobs" / "kmscube_smooth") as found:
+        unpack_jobs(found.jobs, folder)
+    (table,) = (folder / "jobs" / "3").glob("job-1-vertices-0022c000*")
+    rows = [line.split(",") for line in table.read_text().splitlines()[1:]]
+    assert [int(row[0]) for row in rows] == list(range(24))
+    assert len({len(row) for row in rows}) == 1
 
 
 def test_an_edited_vertex_and_an_edited_program(triangle: Path, tmp_path: Path) -> None:

@@ -81,13 +81,16 @@ class JobViews:
         self.views: list[View] = []
         self.textures: dict[str, TextureView] = {}
         self._known: set[tuple[Any, ...]] = set()
-        self._names: dict[str, int] = {}
-        """How many views there are of each name: arrays of a record may begin at the same address."""
+        self._tables: dict[tuple[Any, ...], View] = {}
+        """By address, stride and bytes of a row: draws use more and more of a table."""
 
-    def _view(self, what: str) -> View:
-        stem, dot, ending = what.rpartition(".")
-        count = self._names[what] = self._names.get(what, 0) + 1
-        view = View(f"{self._name}-{stem}" + f"-{count}" * (count > 1) + f"{dot}{ending}")
+    def _view(self, what: str, kind: str) -> View:
+        """A view in a file of its own: what lies at an address may be read in several ways."""
+        name, count = f"{self._name}-{what}", 1
+        while not self._first("file", name):
+            count += 1
+            name = f"{self._name}-{what}-{count}"
+        view = View(f"{name}.{kind}")
         self.views.append(view)
         return view
 
@@ -101,7 +104,7 @@ class JobViews:
 
     def list(self, kind: str, start: int, end: int) -> None:
         """A list with its sub-lists, and all that its records point to."""
-        view = self._view(f"{kind}.txt")
+        view = self._view(kind, "txt")
         view.say(f"{kind} list 0x{start:08x}..0x{end:08x}: address, id, name, fields")
         shader: Record | None = None
         depth = 0
@@ -139,7 +142,7 @@ class JobViews:
         address = int(payload.address)
         if not self._first("shader", payload.value):
             return
-        view = self._view(f"shader-{address:08x}.txt")
+        view = self._view(f"shader-{address:08x}", "txt")
         if not isinstance(payload, GlShaderState):
             kind: type[Layout] = NvShaderRecord if isinstance(payload, NvShaderState) else VgShaderRecord
             found: Any = self._layout(view, kind, address)
@@ -168,7 +171,7 @@ class JobViews:
         """A program's instructions, its uniforms with what they are for, and its textures."""
         program = program_at(self._memory, code, limit=MAX_INSTRUCTIONS)
         if self._first("code", code):
-            view = self._view(f"program-{code:08x}.qasm")
+            view = self._view(f"program-{code:08x}", "qasm")
             view.say(f"{name} program")
             for index, word in enumerate(program.words):
                 at = code + INSTRUCTION * index
@@ -176,7 +179,7 @@ class JobViews:
                 view.add(text, at, INSTRUCTION, partial(_instruction_bytes, word, text))
         if not program.uniform_sites or not self._first("uniforms", code, uniforms):
             return
-        view = self._view(f"uniforms-{uniforms:08x}-{code:08x}.csv")
+        view = self._view(f"uniforms-{uniforms:08x}-{code:08x}", "csv")
         view.say(f"of the {name} program at 0x{code:08x}: uniform, value, what it is for")
         words = [self._memory.u32(uniforms + 4 * n) for n in range(len(program.uniform_sites))]
         for site, word in zip(program.uniform_sites, words, strict=True):
@@ -214,11 +217,13 @@ class JobViews:
                 self._table(int(array.address), int(array.stride), int(array.size_minus_1) + 1, rows)
 
     def _table(self, address: int, stride: int, size: int, rows: int) -> None:
-        if size % 4 or not size or not self._first("vertices", address, stride, size, rows):
+        if size % 4 or not size:
             return
-        view = self._view(f"vertices-{address:08x}.csv")
-        view.say(f"vertex, words from 0x{address:08x} on, {stride} bytes from one to the next")
-        for row in range(rows if stride else 1):
+        view = self._tables.get((address, stride, size))
+        if view is None:
+            view = self._tables[address, stride, size] = self._view(f"vertices-{address:08x}", "csv")
+            view.say(f"vertex, words from 0x{address:08x} on, {stride} bytes from one to the next")
+        for row in range(len(view.lines) - 1, rows if stride else 1):
             at = address + stride * row
             words = [self._memory.u32(at + 4 * n) for n in range(size // 4)]
             text = ",".join([str(row), *map(word_text, words)])
@@ -230,7 +235,7 @@ class JobViews:
         address, count = int(payload.address), min(int(payload.length), MAX_ROWS)
         if not self._first("indices", address, count, size):
             return
-        view = self._view(f"indices-{address:08x}.csv")
+        view = self._view(f"indices-{address:08x}", "csv")
         view.say(f"place, index of {size} bytes, from 0x{address:08x} on")
         for place in range(count):
             at = address + size * place
