@@ -24,6 +24,7 @@ class ExitCode(IntEnum):
 
     OK = 0
     INTERNAL = 1
+    DIFFERS = 1
     BAD_INPUT = 2
     GUEST_HANG = 3
     STRICT_STOP = 4
@@ -53,6 +54,7 @@ MEANINGS: dict[ExitCode, str] = {
 def table() -> str:
     """The table as help text."""
     lines = [f"  {code.value:<4}{meaning}" for code, meaning in MEANINGS.items()]
+    lines.append("  diff and check end with 1 also if something differs")
     lines.append("  drm, gl and linux pass the program's own code on if it is not 0")
     return "\b\nExit codes:\n" + "\n".join(lines)
 

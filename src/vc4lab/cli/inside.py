@@ -18,17 +18,21 @@ if TYPE_CHECKING:
     from vc4lab.debug.frame.capture import Capture
     from vc4lab.jobs.model import JobsCapture
     from vc4lab.jobs.recorder import JobsRecorder
+    from vc4lab.options import GpuOptions
 
 
 @contextmanager
-def looked_into(path: Path) -> Iterator[Capture]:
-    """The frames of a path. Turns what is wrong, with it or with a question, into typer.Exit."""
+def looked_into(path: Path, gpu: GpuOptions | None = None) -> Iterator[Capture]:
+    """The frames of a path. Turns what is wrong, with it or with a question, into typer.Exit.
+
+    gpu: how its frames are drawn.
+    """
     from vc4lab.capture.errors import CaptureError
     from vc4lab.debug.frame.capture import Capture
     from vc4lab.debug.frame.places import NoSuchPlace
 
     try:
-        yield Capture(jobs_of(path))
+        yield Capture(jobs_of(path), gpu=gpu)
     except CaptureError as error:
         raise bad(error) from None
     except NoSuchPlace as error:

@@ -42,6 +42,7 @@ COMMANDS = (
     "pixel",
     "why",
     "vertex",
+    "diff",
     "unpack",
     "pack",
     "linux",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.images.pixels import colours
 from vc4lab.images.tiling import Tiling, detile
 from vc4lab.jobs.walk import surface_bytes
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from PIL.Image import Image
 
     from vc4lab.jobs.model import JobsFrame, Shown
@@ -45,12 +46,17 @@ def surface_picture(memory: GuestMemory, surface: Surface) -> Image | None:
     return Image.fromarray(pixels[..., :3].copy())
 
 
-def surface_word(memory: GuestMemory, surface: Surface, x: int, y: int) -> int:
-    """A pixel of a surface as it is in memory: 16, 32 or 64 bits."""
+def surface_words(memory: GuestMemory, surface: Surface) -> NDArray[Any]:
+    """The pixels of a surface as they are in memory, of shape (height, width): 16, 32 or 64 bits."""
     tiling = Tiling(min(surface.tiling, 2))
     stride = surface.pitch if tiling is Tiling.RASTER else None
     data = memory.view(surface.address, surface_bytes(surface))
-    return int(detile(data, surface.width, surface.height, surface.bits, tiling, stride)[y, x])
+    return detile(data, surface.width, surface.height, surface.bits, tiling, stride)
+
+
+def surface_word(memory: GuestMemory, surface: Surface, x: int, y: int) -> int:
+    """A pixel of a surface as it is in memory: 16, 32 or 64 bits."""
+    return int(surface_words(memory, surface)[y, x])
 
 
 def ordered(image: Image | None, frame: JobsFrame) -> Image | None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.codes import PrimitiveMode
-from vc4lab.records.control import RECORDS, STATE_SLOTS
+from vc4lab.records.control import RECORDS, STATE_SLOTS, ids_of
+from vc4lab.records.payload import BinnerState
 from vc4lab.v3d.cle.binning_context import DrawBinned
 from vc4lab.v3d.ptb.context import COUNTERS
 from vc4lab.v3d.state.frame_mode import COLOUR
@@ -199,7 +200,9 @@ class States:
         return found + waiting[::-1]
 
 
-_SLOT_OF = {identity: slot for slot, identities in enumerate(STATE_SLOTS) for identity in identities}
+_SLOTS = (*STATE_SLOTS, *((identity,) for identity in ids_of(BinnerState)))
+_SLOT_OF = {identity: slot for slot, identities in enumerate(_SLOTS) for identity in identities}
+"""Kinds of state, those that only the binner uses included."""
 
 
 def draws_of(event: ListBinned, binning: int, first: int) -> list[FrameDraw]:

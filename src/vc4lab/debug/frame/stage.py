@@ -26,10 +26,12 @@ from vc4lab.v3d.cle.binning_context import DrawBinned
 from vc4lab.v3d.events import Use
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from vc4lab.jobs.model import JobsCapture, JobsFrame
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.core import V3D
-    from vc4lab.v3d.events import FrameTiles, JobEnded, JobStarted, ListBinned, MemoryUse
+    from vc4lab.v3d.events import FrameTiles, JobEnded, JobStarted, ListBinned, MemoryUse, ProgramStarted
     from vc4lab.v3d.state.frame_mode import FrameMode
     from vc4lab.v3d.tiles.collector import Collector
 
@@ -87,11 +89,21 @@ class Stage:
         """The moments before the jobs that were asked for last, by their numbers."""
         self.on_binned: Callable[[ListBinned, int], object] | None = None
         """Called with what each flush has binned and the number of its first draw, which costs time."""
+        self.on_tiles: Callable[[int, bool], object] | None = None
+        """Called with a job's number before its tiles are drawn, and again (True) when they are stored."""
+        self.on_list: Callable[[JobStarted], object] | None = None
+        self.on_program: Callable[[ProgramStarted], object] | None = None
+        """Called when a list, or a user program, starts."""
         self._instead: tuple[int, Drawing] | None = None
         """Number of a job, and the function that draws its tiles instead."""
         self._mode: FrameMode | None = None
         self._index()
         self._checkpoint()
+
+    @property
+    def frames(self) -> Sequence[JobsFrame]:
+        """Those that have to run before it, and the frame itself."""
+        return [*self._before, self.frame]
 
     @property
     def memory(self) -> GuestMemory:
@@ -273,13 +285,20 @@ class Stage:
         v3d.listeners.job_started.subscribe(self._started)
         v3d.listeners.job_ended.subscribe(self._ended)
         v3d.listeners.frame_tiles.subscribe(self._tiles)
+        v3d.listeners.program_started.subscribe(self._program_started)
         stage = v3d.rendering
         stage.draw = partial(self._draw, stage.draw)
         if self._indexing or not self.jobs:
             v3d.listeners.memory_used.subscribe(self._used)
             v3d.listeners.programs_run.subscribe(self._programs)
 
+    def _program_started(self, event: ProgramStarted) -> None:
+        if self.on_program is not None:
+            self.on_program(event)
+
     def _started(self, event: JobStarted) -> None:
+        if self.on_list is not None:
+            self.on_list(event)
         if event.thread:
             return
         self._binnings += 1
@@ -307,11 +326,18 @@ class Stage:
     def _draw(self, draw: Drawing, mode: FrameMode, collector: Collector) -> None:
         """The tiles of a job."""
         self._mode = mode
-        if collector.context.chain_count:
-            self._tiles_drawn += 1
-            if self._instead is not None and self._instead[0] == self._tiles_drawn:
-                draw = self._instead[1]
+        if not collector.context.chain_count:
+            draw(mode, collector)
+            return
+        self._tiles_drawn += 1
+        number = self._tiles_drawn
+        if self._instead is not None and self._instead[0] == number:
+            draw = self._instead[1]
+        if self.on_tiles is not None:
+            self.on_tiles(number, False)
         draw(mode, collector)
+        if self.on_tiles is not None:
+            self.on_tiles(number, True)
 
     def _tiles(self, event: FrameTiles) -> None:
         if not event.over or not self._indexing or self._mode is None:

@@ -1,0 +1,1 @@
+"""Compares captured frames: draws, states, programs, lists and pictures, by what they mean."""
