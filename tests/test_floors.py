@@ -24,7 +24,7 @@ FLOORS = (
     {"debug"},
     {"kernels", "mesa"},
     {"driver", "drm", "soc"},
-    {"linux"},
+    {"linux", "recordings"},
     {"cli", "examples", "pytest_plugin", "viewer"},
 )
 LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}

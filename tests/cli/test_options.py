@@ -46,6 +46,8 @@ BASE = {
     "pixel": [CAPTURE, "20,20"],
     "vertex": [CAPTURE, 1, 0],
     "why": [CAPTURE],
+    "diff": [f"{CAPTURE}@1", f"{CAPTURE}@2"],
+    "check": [CAPTURE],
     "unpack": [CAPTURE, "unpacked"],
     "pack": [CAPTURE, "packed.vc4cap"],
     "linux": ["--initrd", HELLO, "--", "true"],  # which is refused, after all other options
@@ -65,6 +67,7 @@ WRITTEN = {
         *("--capture", "--pictures"),
         "--perfetto",
         "--html",
+        "--junit",
         "--svg",
         "--csv",
         "--results",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -33,30 +32,18 @@ if TYPE_CHECKING:
 
 def is_capture(path: Path) -> bool:
     """Whether it is a capture rather than a folder of jobs."""
-    from vc4lab.capture.files import SUFFIX
-    from vc4lab.capture.table import NAME
+    from vc4lab.recordings import kinds
 
-    # Unlike those of Path, these answer for names that no file can have.
-    return path.suffix == SUFFIX or os.path.isfile(path) or os.path.exists(path / NAME)
+    return kinds.is_capture(path)
 
 
 def has_only_jobs(path: Path) -> bool:
     """Whether a capture is one of jobs (`job_captures.py`), and not of the command queue."""
-    return layers_of(path) == {"jobs"}
-
-
-def layers_of(path: Path) -> set[str]:
-    """Which of `queue` and `jobs` a capture has. Raises typer.Exit."""
     from vc4lab.capture.errors import CaptureError
-    from vc4lab.capture.files import open_files
-    from vc4lab.capture.table import read_table
-    from vc4lab.jobs.dumps.opened import is_dump
+    from vc4lab.recordings.kinds import Kind, kind_of
 
-    if is_dump(path):
-        return {"jobs"}
     try:
-        table = read_table(open_files(path))
-        return {name for name in ("queue", "jobs") if table.get(name) is not None}
+        return kind_of(path) is Kind.JOBS
     except CaptureError as error:
         raise bad(error) from None
 

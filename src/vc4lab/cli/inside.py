@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
-from vc4lab.cli.captures import bad, is_capture, layers_of, opened, same_image
-from vc4lab.cli.exit_codes import failed
-from vc4lab.cli.job_captures import opened_jobs, recorded_jobs
+import typer
+
+from vc4lab.cli.captures import bad
+from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.outputs import say
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from vc4lab.debug.frame.capture import Capture
     from vc4lab.jobs.model import JobsCapture
-    from vc4lab.jobs.recorder import JobsRecorder
     from vc4lab.options import GpuOptions
 
 
@@ -44,25 +43,12 @@ def jobs_of(path: Path) -> JobsCapture:
 
     Raises CaptureError, typer.Exit.
     """
-    if not is_capture(path):
-        return recorded_jobs(path)
-    if "jobs" in layers_of(path):
-        return opened_jobs(path)
-    from vc4lab.jobs.model import JobsCapture
-    from vc4lab.jobs.recorder import JobsRecorder
+    from vc4lab.cli.messages import reporter_of
+    from vc4lab.recordings import kinds
 
-    recorder = JobsRecorder(JobsCapture("gl", path.name), tell=say)
-    _play_queue(path, recorder)
-    recorder.close()
-    return recorder.capture
-
-
-def _play_queue(path: Path, recorder: JobsRecorder) -> None:
-    """Draws the frames of a capture of the command queue. Raises CaptureError."""
-    from vc4lab.driver.capture.player import Player
-
-    player = Player(opened(path))
-    recorder.attach(player.screen.runner.v3d)
-    for frame, picture in player.play():
-        image = picture.image() if picture is not None else None
-        recorder.frame(frame.number, partial(same_image, image))
+    reporter = reporter_of()
+    reporter.listeners.append(lambda item: say(str(item)))
+    try:
+        return kinds.jobs_of(path, tell=say, reporter=reporter)
+    except kinds.NotDrawn:
+        raise typer.Exit(ExitCode.BAD_INPUT) from None  # messages have said why

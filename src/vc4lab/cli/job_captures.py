@@ -38,22 +38,6 @@ def opened_jobs(path: Path) -> JobsCapture:
         raise bad(error) from None
 
 
-def recorded_jobs(run: Path) -> JobsCapture:
-    """Recorded jobs as a capture. Raises typer.Exit."""
-    from vc4lab.cli.messages import reporter_of
-    from vc4lab.drm.recorded.replay import replay
-    from vc4lab.jobs.model import JobsCapture
-    from vc4lab.jobs.recorder import JobsRecorder
-
-    recorder = JobsRecorder(JobsCapture("drm", run.name), tell=say)
-    reporter = reporter_of()
-    reporter.listeners.append(lambda item: say(str(item)))
-    if not replay(run, recorder=recorder, reporter=reporter).drawn:
-        raise typer.Exit(ExitCode.BAD_INPUT)
-    recorder.close()
-    return recorder.capture
-
-
 def replay_jobs(
     path: Path,
     gpu: GpuOptions,

@@ -43,6 +43,7 @@ COMMANDS = (
     "why",
     "vertex",
     "diff",
+    "check",
     "unpack",
     "pack",
     "linux",

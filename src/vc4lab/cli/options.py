@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vc4lab.cli.exit_codes import failed
-from vc4lab.ranges import PICTURES, Real, Whole
+from vc4lab.ranges import PICTURES, THREADS, Real, Whole
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
@@ -115,6 +115,13 @@ def _short(value: object) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "…")
 
 
+ProcessesOption = Annotated[int | None, typer.Option(help="Processes; one per processor.", **limits(THREADS))]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Have the workers of this Dask scheduler do it (extra: vc4lab[sweep]).", metavar="ADDRESS"
+    ),
+]
 METAVAR = "NAME=CHOICE"
 UnknownOption = Annotated[
     list[str] | None,

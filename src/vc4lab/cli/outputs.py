@@ -9,20 +9,21 @@ import os
 import shutil
 import stat
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.exit_codes import ExitCode, failed
 from vc4lab.cli.groups import Group
 from vc4lab.cli.options import FILE, limits
-from vc4lab.files import why
+from vc4lab.files import why, write_text
 from vc4lab.ranges import EVERY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from PIL.Image import Image
 
@@ -152,3 +153,27 @@ def _cannot_be_written(path: Path) -> str | None:
 def _lost(path: Path | None, error: OSError) -> ExitCode:
     say(f"vc4lab: CLI-001: {path}: {why(error)}")
     return ExitCode.OUTPUT
+
+
+def save_text(path: Path, text: str) -> None:
+    """Write a text, in a folder that is made. Raises typer.Exit."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    except OSError as error:
+        raise failed(f"{path}: {why(error)}", ExitCode.OUTPUT) from None
+
+
+@contextmanager
+def counted(what: str, count: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error where that is a terminal; a function to call after each piece of work."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (what, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(what, total=count)
+        yield lambda: progress.advance(task)

@@ -22,14 +22,14 @@ def pack(
     from vc4lab.capture.errors import CaptureError
 
     try:
-        if not is_capture(folder) or has_only_jobs(folder):
-            from vc4lab.jobs.store import save_jobs
-
-            save_jobs(jobs_of(folder), output)
-        else:
+        if is_capture(folder) and not has_only_jobs(folder):
             from vc4lab.driver.capture.store import save_capture
 
             save_capture(opened(folder), output)
+        else:
+            from vc4lab.jobs.store import save_jobs
+
+            save_jobs(jobs_of(folder), output)
     except CaptureError as error:
         raise bad(error) from None
     except OSError as error:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,11 +11,10 @@ import typer
 
 from vc4lab.cli.captures import bad, has_only_jobs, is_capture
 from vc4lab.cli.exit_codes import ExitCode, failed
-from vc4lab.cli.options import FILE, limits
-from vc4lab.cli.outputs import say
+from vc4lab.cli.options import FILE, ProcessesOption, SchedulerOption
+from vc4lab.cli.outputs import counted, save_text, say
 from vc4lab.cli.timing_options import CHIP, timer_of
-from vc4lab.files import why, write_text
-from vc4lab.ranges import THREADS
+from vc4lab.files import why
 
 if TYPE_CHECKING:
     from vc4lab.timing.sweep.points import Outcome, Point
@@ -51,15 +47,8 @@ def sweep(
             parser=FILE,
         ),
     ] = Path("sweep.jsonl"),
-    processes: Annotated[
-        int | None, typer.Option(help="Processes; one per processor.", **limits(THREADS))
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="Have the workers of this Dask scheduler do it (extra: vc4lab[sweep]).", metavar="ADDRESS"
-        ),
-    ] = None,
+    processes: ProcessesOption = None,
+    scheduler: SchedulerOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
     csv: Annotated[
         Path | None, typer.Option("--csv", help="Write the table here.", metavar="F.csv", parser=FILE)
@@ -98,15 +87,15 @@ def sweep(
     else:
         sweep_report.print_rows(rows)
     if csv is not None:
-        _write(csv, table_csv(rows))
+        save_text(csv, table_csv(rows))
     if html is not None:
-        _write(html, sweep_report.sweep_page(rows, base.name, shown))
+        save_text(html, sweep_report.sweep_page(rows, base.name, shown))
     if svg is not None:
         from vc4lab.viewer.svg_plots import alone
 
         _make_folder(svg)
         for name, plot in sweep_report.plots(rows):
-            _write(svg / f"{name}.svg", alone(plot))
+            save_text(svg / f"{name}.svg", alone(plot))
     wrong = [row for row in rows if row.error]
     if wrong:
         raise failed(f"{len(wrong)} of {len(points)} points failed: {wrong[0].error}")
@@ -158,7 +147,7 @@ def _run(
 ) -> dict[str, Outcome]:
     """The outcomes of all points by key: what the file has, and what is run now."""
     from vc4lab.timing.sweep.points import broken, read_outcomes
-    from vc4lab.timing.sweep.runner import NoScheduler, run_by_scheduler, run_here
+    from vc4lab.timing.sweep.runner import NoScheduler, run_points
 
     try:
         done = read_outcomes(results)
@@ -178,13 +167,8 @@ def _run(
     with file:
         _start_line(file, results)
         try:
-            source = (
-                run_by_scheduler(time_point, left, broken, scheduler)
-                if scheduler is not None
-                else run_here(time_point, left, broken, processes)
-            )
-            with _progress(len(left)) as step:
-                for one in source:
+            with counted("points", len(left)) as step:
+                for one in run_points(time_point, left, broken, processes=processes, scheduler=scheduler):
                     done[one.key] = one
                     _append(file, one.to_line() + "\n")
                     step()
@@ -212,31 +196,8 @@ def _start_line(file: FileIO, path: Path) -> None:
                 _append(file, "\n")
 
 
-@contextmanager
-def _progress(count: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error where that is a terminal; a function to call after each point."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = ("points", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("points", total=count)
-        yield lambda: progress.advance(task)
-
-
 def _make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise failed(f"{path}: {why(error)}", ExitCode.OUTPUT) from None
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
     except OSError as error:
         raise failed(f"{path}: {why(error)}", ExitCode.OUTPUT) from None

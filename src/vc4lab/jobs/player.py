@@ -63,6 +63,8 @@ class FrameResult:
         Surfaces that were compared.
     differing
         Those that hold other bytes than they did.
+    sums
+        By the place of their events in the frame: the check sums that they have now.
     image
         The colour surface that was stored last; None: there was none.
     """
@@ -70,6 +72,7 @@ class FrameResult:
     frames: int = 0
     stored: int = 0
     differing: list[Stored] = field(default_factory=list)
+    sums: dict[int, str] = field(default_factory=dict)
     image: Image | None = None
 
 
@@ -202,8 +205,10 @@ class JobsPlayer:
                 self.job = name
             case Stored(address, size, total):
                 result.stored += 1
-                if page_sum(self.memory.view(address, size)) != total:
+                found = page_sum(self.memory.view(address, size))
+                if found != total:
                     result.differing.append(event)
+                    result.sums[self.place] = found
             case _:
                 pass
 

@@ -30,13 +30,14 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """The page's content security policy: it loads nothing, and has its styles inside."""
 
 
-def page(title: str, parts: Sequence[str]) -> str:
-    """The whole file."""
+def page(title: str, parts: Sequence[str], *, images: bool = False) -> str:
+    """The whole file. images: it has pictures, inside."""
+    policy = f"{POLICY}; img-src data:" if images else POLICY
     return "\n".join(
         [
             "<!DOCTYPE html>",
             '<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)}</title>",
             f"<style>{_CSS}{STYLE}</style></head><body>",

@@ -34,6 +34,23 @@ class NoScheduler(ValueError):  # noqa: N818 - said to the user as it is
     """Dask is not installed, or its scheduler does not answer; in words."""
 
 
+def run_points(
+    work: Callable[[Point], Outcome],
+    points: Sequence[Point],
+    broken: Callable[[Point, str], Outcome],
+    *,
+    processes: int | None = None,
+    scheduler: str | None = None,
+) -> Iterator[Outcome]:
+    """Yield the result of each point, by the workers of a scheduler if its address is given, else here.
+
+    Raises NoScheduler.
+    """
+    if scheduler is not None:
+        return run_by_scheduler(work, points, broken, scheduler)
+    return run_here(work, points, broken, processes)
+
+
 def run_here(
     work: Callable[[Point], Outcome],
     points: Sequence[Point],

@@ -1,0 +1,1 @@
+"""Captures and recorded jobs of every kind behind one face: opened, and checked against what they hold."""
