@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vc4lab.debug.dap.server import Server
-from vc4lab.debug.launch import Launch
+from vc4lab.debug.launch import Launch, Launchable
 
 SECONDS = 60.0
 
@@ -16,7 +16,7 @@ SECONDS = 60.0
 class Client:
     """Speaks to a server in a thread, through a pair of sockets."""
 
-    def __init__(self, launch: Launch | None = None) -> None:
+    def __init__(self, launch: Launchable | None = None) -> None:
         mine, theirs = socket.socketpair()
         mine.settimeout(SECONDS)
         self.socket = mine

@@ -2,29 +2,84 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vc4lab.cli.exit_codes import failed
-from vc4lab.cli.options import FILE, UnknownOption, unknowns_of
-from vc4lab.cli.programs import PROGRAM, ProgramOptions
+from vc4lab.cli.groups import Group
+from vc4lab.cli.inside import frames_and_programs
+from vc4lab.cli.options import FILE, UnknownOption, limits, unknowns_of
+from vc4lab.cli.pixel import PixelPlace
+from vc4lab.cli.programs import ProgramOptions
 from vc4lab.files import why
-from vc4lab.ranges import PORT
+from vc4lab.ranges import PICTURES, PORT, VERTEX_INDEX
 
 if TYPE_CHECKING:
     from vc4lab.debug.console import Console
-    from vc4lab.debug.launch import Launch
+    from vc4lab.debug.launch import Launch, Launchable
     from vc4lab.debug.screen.app import Screen
     from vc4lab.debug.session import Session
 
+DEBUGGED: Any = typer.Argument(
+    help="Assembly text, or .bin: binary words, .hex: one word per line; with --symbol a C or assembly "
+    "source, or an ELF file. Or a capture, or recorded jobs.",
+    parser=FILE,
+)
+
+
+@dataclass(frozen=True)
+class ShaderOptions(Group):
+    """Says which run of which shader of a captured frame."""
+
+    pixel: Annotated[
+        tuple | None,  # type: ignore[type-arg]
+        typer.Option(
+            help="Of a capture: the fragment program that made this pixel of the picture.",
+            parser=PixelPlace(),
+            metavar="X,Y",
+        ),
+    ] = None
+    vertex: Annotated[
+        int | None,
+        typer.Option(
+            help="Of a capture: the vertex program of --draw for this vertex, as indices name it.",
+            **limits(VERTEX_INDEX),
+        ),
+    ] = None
+    coordinate: Annotated[
+        bool, typer.Option("--coordinate", help="With --vertex: the coordinate program.")
+    ] = False
+    draw: Annotated[
+        int | None, typer.Option(help="Of a capture: this draw of the frame.", **limits(PICTURES))
+    ] = None
+    frame: Annotated[
+        int | None, typer.Option(help="Of a capture: the frame; else the last one.", **limits(PICTURES))
+    ] = None
+    at: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a capture: a position in place of --frame and --draw; with a primitive, --pixel may "
+            "be left out.",
+            metavar="#f3/d14/p7",
+        ),
+    ] = None
+
+    @property
+    def are_given(self) -> bool:
+        """Whether any of them is."""
+        return any(one is not None for one in (self.pixel, self.vertex, self.draw, self.frame, self.at))
+
 
 def debug(
-    program: Annotated[Path | None, PROGRAM] = None,
+    program: Annotated[Path | None, DEBUGGED] = None,
     *,
     options: ProgramOptions,
+    shader: ShaderOptions,
     unknown: UnknownOption = None,
     commands: Annotated[
         list[Path] | None,
@@ -48,11 +103,16 @@ def debug(
         ),
     ] = None,
 ) -> None:
-    """Step a QPU program: all QPUs, forward and backward, with breakpoints; as `vc4lab run` starts it.
+    """Step a QPU program, as `vc4lab run` starts it, or a shader of a captured frame, on its 16 pixels or
+    vertices: forward and backward, with breakpoints.
 
     Commands are read from the terminal or a pipe; `help` lists them.
     """
-    launch = _launch(program, options, unknown)
+    launch: Launchable = _launch(program, options, unknown)
+    if program is not None and (shader.are_given or _has_frames(program)):
+        launch = _shader(program, shader)
+    elif shader.are_given:
+        raise failed("debug: --pixel, --vertex, --draw, --frame and --at are of a capture: name it")
     if dap is not None:
         _serve(dap, launch)
         return
@@ -120,10 +180,31 @@ def _launch(program: Path | None, options: ProgramOptions, unknown: list[str] | 
         options.dialect,
         options.include or (),
         unknowns_of(unknown),
+        frames=frames_and_programs,
     )
 
 
-def _session(launch: Launch) -> Session:
+def _has_frames(path: Path) -> bool:
+    """Whether it is a capture or recorded jobs rather than a program."""
+    from vc4lab.capture.files import SUFFIX
+
+    return path.suffix == SUFFIX or os.path.isdir(path)
+
+
+def _shader(capture: Path, options: ShaderOptions) -> Launchable:
+    """Return the run of a shader that the options name."""
+    from vc4lab.debug.shaders.find import Question
+    from vc4lab.debug.shaders.launch import ShaderLaunch
+
+    if options.pixel is not None and options.vertex is not None:
+        raise failed("debug: --pixel or --vertex, not both")
+    question = Question(
+        options.frame, options.at or "", options.pixel, options.vertex, options.draw or 0, options.coordinate
+    )
+    return ShaderLaunch(capture, question, frames_and_programs)
+
+
+def _session(launch: Launchable) -> Session:
     """The program where it begins, or the end of the command."""
     from vc4lab.debug.launch import LaunchError
 
@@ -136,7 +217,7 @@ def _session(launch: Launch) -> Session:
     return session
 
 
-def _serve(where: str, launch: Launch) -> None:
+def _serve(where: str, launch: Launchable) -> None:
     """An editor, on a port or on standard input and output."""
     from vc4lab.debug.dap import Server
     from vc4lab.debug.dap.server import serve_port

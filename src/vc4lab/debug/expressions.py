@@ -5,6 +5,7 @@ ra3[5]                  one lane                        r1.h0     a half: h0, h1
 z, n, c                 flags                           lane      0 … 15
 mem[y + 16], memf[y]    a word of memory, as a float    vpm[3]    a row of the VPM
 unif, pc, qpu           the next uniform's address, the next instruction's, the QPU's number
+colour, depth, x, y …   of shaders: the tile buffer at the lane's pixel, the pixel; the lane's vertex
 any(r0 > 5), all(z)     of the lanes; a condition over lanes holds if it does in any lane
 """
 
@@ -48,6 +49,9 @@ class State(Protocol):
 
     def number(self, name: str) -> int | None:
         """Return the value of a name (`unif`, `pc`, a label, a named memory); None: it has none."""
+
+    def lanes(self, name: str) -> Any:
+        """The 16 words of a name that only this kind of program has; None: there is no such name."""
 
     def word(self, address: int) -> int:
         """A word of guest memory."""
@@ -211,6 +215,9 @@ class _Reader:
         if node.id in ("lane", "elem_num"):
             return np.arange(LANES)
         found = self.state.number(node.id)
+        words = self.state.lanes(node.id) if found is None else None
+        if words is not None:
+            return np.asarray(words, np.uint32).astype(np.int64)
         if found is None:
             raise ExpressionError(f"there is no {_short(node.id)} here")
         return found

@@ -5,9 +5,10 @@ Whatever is wrong is a LaunchError with a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from vc4lab.debug.programs import ProgramStage
 from vc4lab.debug.session import Session
@@ -20,6 +21,10 @@ from vc4lab.qpu.text.containers import ELF_MAGIC, NotFound, elf_code, text_code
 from vc4lab.qpu.text.syntax import AssemblyError
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.v3d.user_programs.experiment import Experiment
+
+if TYPE_CHECKING:
+    from vc4lab.debug.frame.capture import Capture
+    from vc4lab.debug.shaders.listing import KnownProgram
 
 BINARY, HEX = ".bin", ".hex"
 LARGEST_PROGRAM = 4 << 20
@@ -91,9 +96,31 @@ def _from_hex(path: Path, data: bytes) -> bytes:
         raise LaunchError(f"{path}: expected one hexadecimal 64-bit word per line") from None
 
 
+Frames = Callable[[Path], "tuple[Capture, Iterable[KnownProgram]]"]
+"""Opens a capture: its frames, and what it knows of programs. Raises LaunchError, CaptureError."""
+
+
+class Launchable(Protocol):
+    """Describes what is stepped."""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether there is a program."""
+
+    @property
+    def frames(self) -> Frames | None:
+        """The function that opens captures which an editor names; None: there is none."""
+
+    def session(self) -> tuple[Session, list[str]]:
+        """The session where it begins, and what is to be said first. Raises LaunchError."""
+
+
 @dataclass(frozen=True)
 class Launch:
-    """Describes what to run, in the options of `vc4lab run`. folder: where relative names lie."""
+    """Describes what to run, in the options of `vc4lab run`. folder: where relative names lie.
+
+    frames: see `Launchable`.
+    """
 
     program: Path = Path()
     qpus: int = 1
@@ -107,6 +134,7 @@ class Launch:
     include: Sequence[Path] = ()
     unknowns: Unknowns = DEFAULT_UNKNOWNS
     folder: Path | None = None
+    frames: Frames | None = None
 
     @property
     def is_named(self) -> bool:

@@ -112,6 +112,10 @@ class Source:
             return ""
         return best[1] if best[0] == offset else f"{best[1]}+{offset - best[0]}"
 
+    def is_text(self, file: str) -> bool:
+        """Whether a source is in no file, but in `text`."""
+        return self.text is not None and file == str(self.path) and not self.path.is_file()
+
     def text_of(self, file: str) -> list[str]:
         """The lines of a source file; empty if it cannot be read, or there is none."""
         if file in self._texts:

@@ -1,4 +1,4 @@
-"""What a session runs: QPUs that take turns, the memory they see, the source of their programs.
+"""Declares what a session asks of what it steps: QPUs that take turns, memory, the source.
 
 A session asks nothing else of it. `programs.py` sets up the programs of an experiment, `shaders/` the
 shaders of a captured frame.
@@ -109,5 +109,5 @@ class Stage:
         return None
 
     def meaning(self, address: int) -> str:
-        """What the word of the uniform stream at an address is for; "": it is not known."""
+        """Say what the word of the uniform stream at an address is for; "": it is not known."""
         return ""

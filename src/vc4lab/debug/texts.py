@@ -15,6 +15,7 @@ from vc4lab.v3d.vpm.shader_rows import WINDOW_ROWS
 
 if TYPE_CHECKING:
     from vc4lab.debug.session import Session
+    from vc4lab.debug.stage import Section
 
 _CAUSES = {
     Cause.START: "at the beginning",
@@ -108,11 +109,27 @@ def flag_lines(view: QpuView) -> list[str]:
 
 
 def uniform_lines(view: QpuView, form: str, count: int = 8) -> list[str]:
-    """The next words of the stream, each in a view and in hex."""
-    return [
-        f"0x{address:08x}: {word:08x}" + (f"  {word_text(word, form)}" if form != "hex" else "")
-        for address, word in view.uniforms(count)
-    ]
+    """The next words of the stream, each in a view and in hex, with what it is for if that is known."""
+    lines = []
+    for address, word in view.uniforms(count):
+        shown = f"  {word_text(word, form)}" if form != "hex" else ""
+        meaning = view.stage.meaning(address)
+        lines.append(f"0x{address:08x}: {word:08x}{shown}" + (f"  {meaning}" if meaning else ""))
+    return lines
+
+
+def section_lines(section: Section, form: str = "", columns: int = WIDTH) -> list[str]:
+    """A part of the state that only this kind of program has; form: "" as it suits each row."""
+    lines = []
+    for row in section.rows():
+        note = f"  ({row.note})" if row.note and row.words else row.note
+        view = form or row.form
+        if len(set(row.words)) <= 1:
+            lines.append(f"{row.name:12} {brief(row.words, view)}{note}".rstrip())
+            continue
+        lines.append(f"{row.name}{note}")
+        lines += [f"    {one}" for one in lane_rows(row.words, view, columns - 4)]
+    return lines or [f"{section.title}: none yet"]
 
 
 def tmu_lines(view: QpuView, form: str, columns: int = WIDTH) -> list[str]:

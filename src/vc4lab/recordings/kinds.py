@@ -20,6 +20,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.jobs.dumps.opened import is_dump
 
 if TYPE_CHECKING:
+    from vc4lab.driver.capture.player import Player
     from vc4lab.jobs.model import JobsCapture
     from vc4lab.jobs.recorder import JobsRecorder
 
@@ -74,29 +75,37 @@ def jobs_of(
         from vc4lab.jobs.load import open_jobs
 
         return open_jobs(path)
+    if is_capture(path):
+        return play_queue(path, tell=tell)[0]
     from vc4lab.jobs.model import JobsCapture
     from vc4lab.jobs.recorder import JobsRecorder
 
-    kind = kind_of(path)
-    recorder = JobsRecorder(JobsCapture("gl" if kind is Kind.QUEUE else "drm", path.name), tell=tell)
-    if kind is Kind.QUEUE:
-        _record_queue(path, recorder)
-    else:
-        _record_run(path, recorder, reporter or Reporter())
+    recorder = JobsRecorder(JobsCapture("drm", path.name), tell=tell)
+    _record_run(path, recorder, reporter or Reporter())
     recorder.close()
     return recorder.capture
 
 
-def _record_queue(path: Path, recorder: JobsRecorder) -> None:
-    """Draws the frames of a capture of the command queue. Raises CaptureError."""
+def play_queue(
+    path: Path, *, tell: Callable[[str], object] = lambda _text: None
+) -> tuple[JobsCapture, Player]:
+    """The jobs that the frames of a captured command queue become, and what drew them.
+
+    tell: called with a sentence when there is no room for all. Raises CaptureError.
+    """
     from vc4lab.driver.capture.load import open_capture
     from vc4lab.driver.capture.player import Player
+    from vc4lab.jobs.model import JobsCapture
+    from vc4lab.jobs.recorder import JobsRecorder
 
+    recorder = JobsRecorder(JobsCapture("gl", path.name), tell=tell)
     player = Player(open_capture(path))
     recorder.attach(player.screen.runner.v3d)
     for frame, picture in player.play():
         image = picture.image() if picture is not None else None
         recorder.frame(frame.number, partial(lambda found: found, image))
+    recorder.close()
+    return recorder.capture, player
 
 
 def _record_run(path: Path, recorder: JobsRecorder, reporter: Reporter) -> None:

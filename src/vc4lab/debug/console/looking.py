@@ -130,12 +130,17 @@ def _info(context: Context, text: str) -> None:
     what, _, rest = text.partition(" ")
     if not form and rest.startswith("/"):
         form, _, rest = take_form(rest.strip())
-    found = [name for name in INFO if name.startswith(what.removesuffix("s"))] if what else []
-    if what in INFO:
+    sections = {one.name: one for one in context.session.stage.sections}
+    names = [*INFO, *sections]
+    found = [name for name in names if name.startswith(what.removesuffix("s"))] if what else []
+    if what in names:
         found = [what]
     if len(found) != 1:
-        raise ExpressionError(f"info {' | '.join(INFO)}")
-    INFO[found[0]](context, rest.strip(), form)
+        raise ExpressionError(f"info {' | '.join(names)}")
+    if found[0] in sections:
+        context.lines(texts.section_lines(sections[found[0]], form))
+    else:
+        INFO[found[0]](context, rest.strip(), form)
 
 
 Shown = Callable[[Context, str, str], None]
@@ -211,7 +216,14 @@ COMMANDS = (
         "    r0  ra3[5]  rb1.f  z  unif  pc  mem[y + 16]  memf[y]  vpm[3]  sem[0]  any(r0 > ra1)",
         _print,
     ),
-    Command(("info", "i"), "WHAT [/FORMAT]", f"show {', '.join(INFO)}", _info),
+    Command(
+        ("info", "i"),
+        "WHAT [/FORMAT]",
+        f"show {', '.join(INFO)}\n"
+        "    of fragments also pixels, varyings, texels, tile (the tile buffer), writes\n"
+        "    of vertices also vertices, attributes, outputs",
+        _info,
+    ),
     Command(("x",), "[/COUNT FORMAT] ADDRESS", "show memory; /i instructions", _examine, True),
     Command(("list", "l"), "[PLACE]", "show the source around a place, and on", _list, True, "list"),
     Command(("disassemble",), "[PLACE]", "show source lines, words and instructions", _disassemble),

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.debug.console import Console
-from vc4lab.debug.dap.arguments import Arguments, Refused, source_of, text_in, texts_in
+from vc4lab.debug.dap.arguments import Arguments, Refused, pixel_in, text_in, texts_in, whole_in
 from vc4lab.debug.dap.breakpoints import BreakpointRequests
 from vc4lab.debug.dap.looking import LookingRequests
 from vc4lab.debug.dap.variables import Variables
-from vc4lab.debug.launch import Launch, LaunchError
+from vc4lab.debug.launch import Launch, Launchable, LaunchError
 from vc4lab.debug.stops import Cause, Stop
 from vc4lab.debug.texts import stop_text
 from vc4lab.diagnostics import Severity
 from vc4lab.ranges import BUDGET, QPU_COUNT
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
@@ -77,7 +78,7 @@ class Adapter(LookingRequests, BreakpointRequests):
     """
 
     def __init__(
-        self, launch: Launch, emit: Callable[[str, dict[str, Any]], None], start: Callable[[Work], None]
+        self, launch: Launchable, emit: Callable[[str, dict[str, Any]], None], start: Callable[[Work], None]
     ) -> None:
         super().__init__()
         self._given = launch
@@ -113,12 +114,14 @@ class Adapter(LookingRequests, BreakpointRequests):
 
     attach = launch
 
-    def _launch_of(self, arguments: Arguments) -> Launch:
+    def _launch_of(self, arguments: Arguments) -> Launchable:
         given = self._given
+        if arguments.get("capture") is not None:
+            return self._shader_of(arguments)
         program = arguments.get("program")
         if program is None:
             if not given.is_named:
-                raise Refused('the configuration has no "program"')
+                raise Refused('the configuration has no "program" and no "capture"')
             return given
         if not isinstance(program, str) or not program or "\0" in program:
             raise Refused('"program" is the path of a file')
@@ -142,9 +145,30 @@ class Adapter(LookingRequests, BreakpointRequests):
             arguments.get("check", True) is not False,
             text_in(arguments, "dialect"),
             [Path(folder) for folder in texts_in(arguments, "include")],
-            given.unknowns,
+            given.unknowns if isinstance(given, Launch) else DEFAULT_UNKNOWNS,
             Path(program).parent,
         )
+
+    def _shader_of(self, arguments: Arguments) -> Launchable:
+        """The run of a shader of a captured frame."""
+        from vc4lab.debug.shaders.find import Question
+        from vc4lab.debug.shaders.launch import ShaderLaunch
+
+        capture = text_in(arguments, "capture")
+        if not capture or "\0" in capture:
+            raise Refused('"capture" is the path of a file or a folder')
+        if self._given.frames is None:
+            raise Refused("this server opens no captures")
+        numbers: dict[str, int | None] = {}
+        for name in ("frame", "vertex", "draw"):
+            numbers[name] = None if arguments.get(name) is None else whole_in(arguments, name)
+            if (numbers[name] or 0) < 0:
+                raise Refused(f'"{name}" is a number from 0 on')
+        question = Question(
+            numbers["frame"], text_in(arguments, "at") or "", pixel_in(arguments, "pixel"), numbers["vertex"],
+            numbers["draw"] or 0, arguments.get("coordinate", False) is True,
+        )  # fmt: skip
+        return ShaderLaunch(Path(capture), question, self._given.frames)
 
     def configurationDone(self, arguments: Arguments) -> None:
         """All breakpoints are set: go."""
@@ -263,5 +287,5 @@ class Adapter(LookingRequests, BreakpointRequests):
         }
         place = self.session.source.place(item.address) if item.address is not None else None
         if place is not None:
-            body |= {"source": source_of(place.file), "line": self._line(place.line)}
+            body |= {"source": self._source_of(place.file), "line": self._line(place.line)}
         self.emit("output", body)

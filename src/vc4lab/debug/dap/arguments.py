@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 Arguments = Mapping[str, Any]
@@ -13,9 +12,20 @@ class Refused(Exception):  # noqa: N818 - said to the user as it is
     """A request that cannot be carried out."""
 
 
-def source_of(file: str) -> dict[str, Any]:
-    """A file as the protocol names it."""
-    return {"name": Path(file).name, "path": str(Path(file).absolute())}
+def pixel_in(arguments: Arguments, name: str) -> tuple[int, int] | None:
+    """Read a column and a row, `[200, 150]` or `"200,150"`; None without them. Raises Refused."""
+    value = arguments.get(name)
+    if value is None:
+        return None
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        if isinstance(parts, list) and len(parts) == 2:
+            column, row = (int(str(part)[:10]) for part in parts)
+            if column >= 0 and row >= 0:
+                return column, row
+    except ValueError:
+        pass
+    raise Refused(f'"{name}" is a column and a row, such as "200,150"')
 
 
 def address_in(text: object) -> int:

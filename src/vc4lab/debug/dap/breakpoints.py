@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.debug.dap.arguments import Arguments, Refused, address_in, source_of, whole_in
-from vc4lab.debug.dap.requests import Requests
+from vc4lab.debug.dap.arguments import Arguments, Refused, address_in, whole_in
+from vc4lab.debug.dap.requests import TEXT, Requests
 from vc4lab.debug.expressions import Expression, ExpressionError
 from vc4lab.diagnostics.catalogue import catalogue
 
@@ -49,7 +49,7 @@ class BreakpointRequests(Requests):
         found: dict[str, Any] = {"instructionReference": f"0x{addresses[0]:08x}"}
         place = self.session.source.place(addresses[0])
         if place is not None:
-            found |= {"line": self._line(place.line), "source": source_of(place.file)}
+            found |= {"line": self._line(place.line), "source": self._source_of(place.file)}
         return found
 
     def _options(self, one: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,6 +70,8 @@ class BreakpointRequests(Requests):
         """Replace the breakpoints of a source file."""
         source = arguments.get("source")
         path = source.get("path") if isinstance(source, dict) else None
+        if isinstance(source, dict) and source.get("sourceReference") == TEXT:
+            path = str(self.session.source.path)
         if not isinstance(path, str):
             raise Refused("a source has no path")
 

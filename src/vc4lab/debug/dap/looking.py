@@ -7,7 +7,7 @@ import binascii
 from typing import Any
 
 from vc4lab.debug.console.command import take_form, value_text
-from vc4lab.debug.dap.arguments import Arguments, Refused, address_in, source_of, whole_in
+from vc4lab.debug.dap.arguments import Arguments, Refused, address_in, whole_in
 from vc4lab.debug.dap.requests import Requests
 from vc4lab.debug.expressions import Expression, register_key
 from vc4lab.debug.texts import instruction_text
@@ -49,8 +49,15 @@ class LookingRequests(Requests):
         place = session.source.place(address)
         if place is not None:
             frame |= {"line": self._line(place.line), "column": self._line(1)}
-            frame["source"] = source_of(place.file)
+            frame["source"] = self._source_of(place.file)
         return {"stackFrames": [frame], "totalFrames": 1}
+
+    def source(self, arguments: Arguments) -> dict[str, Any]:
+        """The text of a source that is in no file."""
+        text = self.session.source.text
+        if text is None:
+            raise Refused("the source is in a file")
+        return {"content": text, "mimeType": "text/plain"}
 
     def scopes(self, arguments: Arguments) -> dict[str, Any]:
         """List the scopes of a frame."""
@@ -146,7 +153,7 @@ class LookingRequests(Requests):
             }
             place = session.source.place(at)
             if place is not None:
-                row |= {"line": self._line(place.line), "location": source_of(place.file)}
+                row |= {"line": self._line(place.line), "location": self._source_of(place.file)}
             label = session.source.label_before(at)
             if label and "+" not in label:
                 row["symbol"] = label

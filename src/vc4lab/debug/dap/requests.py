@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.debug.dap.arguments import Refused
 
@@ -10,6 +11,10 @@ if TYPE_CHECKING:
     from vc4lab.debug.console import Console
     from vc4lab.debug.dap.variables import Variables
     from vc4lab.debug.session import Session
+
+
+TEXT = 1
+"""The reference of a source that is in no file."""
 
 
 class Requests:
@@ -42,6 +47,12 @@ class Requests:
         if not isinstance(thread, int) or thread - 1 not in self.session.qpus:
             raise Refused("there is no such QPU")
         return thread - 1
+
+    def _source_of(self, file: str) -> dict[str, Any]:
+        """A source as the protocol names it; one that is in no file by a reference."""
+        if self.session.source.is_text(file):
+            return {"name": Path(file).name, "sourceReference": TEXT, "presentationHint": "normal"}
+        return {"name": Path(file).name, "path": str(Path(file).absolute())}
 
     def _line(self, line: int) -> int:
         return line if self._lines_from_1 else line - 1

@@ -18,7 +18,7 @@ from vc4lab.debug.dap.adapter import Adapter, Work
 from vc4lab.debug.dap.arguments import Refused
 from vc4lab.debug.dap.messages import Malformed, packed, read_message
 from vc4lab.debug.expressions import ExpressionError
-from vc4lab.debug.launch import Launch
+from vc4lab.debug.launch import Launchable
 from vc4lab.debug.stops import Stop
 from vc4lab.ranges import PORT
 
@@ -32,7 +32,7 @@ RENAMED = {"continue": "continue_", "variables": "variables_"}
 COMMANDS = (
     *("initialize", "launch", "attach", "configurationDone", "restart", "disconnect", "terminate"),
     *("continue", "next", "stepIn", "stepOut", "stepBack", "reverseContinue", "pause"),
-    *("threads", "stackTrace", "scopes", "variables", "evaluate", "setVariable", "setExpression"),
+    *("threads", "stackTrace", "scopes", "source", "variables", "evaluate", "setVariable", "setExpression"),
     *("disassemble", "readMemory", "writeMemory", "setBreakpoints", "setFunctionBreakpoints"),
     *("setInstructionBreakpoints", "dataBreakpointInfo", "setDataBreakpoints", "setExceptionBreakpoints"),
 )
@@ -43,7 +43,7 @@ WHILE_RUNNING = frozenset(("pause", "disconnect", "terminate", "threads", "initi
 class Server:
     """One editor on two streams. launch: what the command line has named."""
 
-    def __init__(self, reader: IO[bytes], writer: IO[bytes], launch: Launch) -> None:
+    def __init__(self, reader: IO[bytes], writer: IO[bytes], launch: Launchable) -> None:
         self._reader, self._writer = reader, writer
         self._queue: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._room = threading.Semaphore(MOST_WAITING)
@@ -177,7 +177,7 @@ def _failure(text: str, shown: bool) -> dict[str, Any]:
     return {"success": False, "message": text, "body": {"error": error}}
 
 
-def serve_port(port: int, launch: Launch, say: Callable[[str], None], once: bool = False) -> None:
+def serve_port(port: int, launch: Launchable, say: Callable[[str], None], once: bool = False) -> None:
     """Serves editors on a loopback port, one after the other. Raises OSError, ValueError.
 
     port: 0 takes a free one. say: told where it listens. once: ends after the first.

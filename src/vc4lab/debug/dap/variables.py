@@ -12,6 +12,7 @@ from vc4lab.v3d.vpm.shader_rows import WINDOW_ROWS
 
 if TYPE_CHECKING:
     from vc4lab.debug.session import Session
+    from vc4lab.debug.stage import Section
 
 MOST_REFERENCES = 100_000
 MOST_WORDS = 1024
@@ -65,10 +66,16 @@ class Variables:
             ("Flags", lambda: self._flags(qpu)),
             ("Uniforms", lambda: self._uniforms(qpu)),
             ("TMU", lambda: self._tmus(qpu)),
-            ("VPM", lambda: self._vpm(qpu)),
-            ("Synchronisation", lambda: self._shared(qpu)),
-            ("Memory", self._memory),
         ]
+        sections = self.session.stage.sections
+        if sections:
+            makers += [(one.title.capitalize(), partial(self._section, one)) for one in sections]
+        else:
+            makers += [
+                ("VPM", lambda: self._vpm(qpu)),
+                ("Synchronisation", lambda: self._shared(qpu)),
+                ("Memory", self._memory),
+            ]
         return [
             {
                 "name": title,
@@ -94,17 +101,22 @@ class Variables:
             found["memoryReference"] = f"0x{node.memory:08x}"
         return found
 
-    def lanes_of(self, name: str, words: Sequence[int], form: str = "int") -> Node:
-        """A register or a row: its lanes below it, each in all views."""
+    def lanes_of(
+        self, name: str, words: Sequence[int], form: str = "int", evaluate: str | None = None
+    ) -> Node:
+        """A register or a row: its lanes below it, each in all views. evaluate: None, as the name."""
+        known = name if evaluate is None else evaluate
         values = [int(word) & 0xFFFFFFFF for word in words]
 
         def children() -> list[Node]:
             return [
-                Node(f"[{lane}]", _all_views(word), f"{name}[{lane}]", partial(_views, word))
+                Node(
+                    f"[{lane}]", _all_views(word), f"{known}[{lane}]" if known else "", partial(_views, word)
+                )
                 for lane, word in enumerate(values)
             ]
 
-        return Node(name, brief(values, form), name, children, len(values))
+        return Node(name, brief(values, form), known, children, len(values))
 
     def _registers(self, qpu: int, file: str) -> list[Node]:
         view = self.session.view(qpu)
@@ -131,9 +143,28 @@ class Variables:
             nodes.append(Node(name, text, name, partial(list, children), 16))
         return nodes
 
+    def _section(self, section: Section) -> list[Node]:
+        """A part of the state that only this kind of program has."""
+        nodes = []
+        for row in section.rows():
+            known = row.name if self.session.stage.lanes(row.name) is not None else ""
+            if len(row.words) > 1:
+                node = self.lanes_of(row.name.strip(), row.words, row.form, known)
+                nodes.append(node._replace(value=f"{node.value}  {row.note}".rstrip()))
+            else:
+                nodes.append(Node(row.name.strip(), f"{brief(row.words, row.form)} {row.note}".strip()))
+        return nodes
+
     def _uniforms(self, qpu: int) -> list[Node]:
+        meaning = self.session.stage.meaning
         return [
-            Node(f"0x{address:08x}", _all_views(word), "", partial(_views, word), memory=address)
+            Node(
+                f"0x{address:08x}",
+                f"{_all_views(word)}  {meaning(address)}".rstrip(),
+                "",
+                partial(_views, word),
+                memory=address,
+            )
             for address, word in self.session.view(qpu).uniforms(16)
         ]
 
@@ -156,8 +187,7 @@ class Variables:
 
     def _shared(self, qpu: int) -> list[Node]:
         shared = self.session.stage.shared
-        if shared is None:
-            return []
+        assert shared is not None
         holder = int(shared.mutex) - 1
         nodes = [Node("mutex", "free" if holder < 0 else f"held by QPU {holder}")]
         nodes += [Node(f"sem[{n}]", str(value), f"sem[{n}]") for n, value in enumerate(shared.semaphores)]

@@ -132,6 +132,8 @@ class FrameJob:
         What was binned for it.
     begun, place
         Of the events in the frame in which its binning began and its tiles were stored.
+    stored
+        Address and bytes of tiles in full resolution that it loads or stores.
     """
 
     number: int
@@ -144,6 +146,7 @@ class FrameJob:
     draws: list[FrameDraw] = field(default_factory=list)
     begun: int = 0
     place: int = 0
+    stored: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def size(self) -> tuple[int, int]:

@@ -19,6 +19,8 @@ from vc4lab.v3d.tiles.collector import MAX_SURFACES
 from vc4lab.v3d.tiles.job import OP_STORE, OP_STORE_FULL, OP_WORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
     from PIL.Image import Image
 
@@ -80,6 +82,25 @@ def depth_map(frame: FrameRuns, draw: int) -> Numbers:
     return found
 
 
+def primitive_pixels(frame: FrameRuns, draw: int, vertices: Sequence[int]) -> list[tuple[int, int]]:
+    """Column and row of the pixels that a draw's primitives with these vertices cover in their job."""
+    job = frame.jobs[frame.draws[draw - 1].job - 1]
+    work = _work(frame, job, only=draw)
+    width, height = job.size
+    places, blocks = _pixels(work, "flags", width, height)
+    each, first = _corners(work)
+    wanted = np.sort(np.array(vertices, np.int64))
+    found = np.flatnonzero(each == len(wanted))
+    corners = first[found, None] + np.arange(len(wanted))
+    if not len(found) or not len(work.vertices):
+        return []
+    rows = np.sort(work.vertices[np.minimum(corners, len(work.vertices) - 1)].astype(np.int64), axis=1)
+    chosen = np.zeros(len(each), bool)
+    chosen[found[(rows == wanted).all(axis=1)]] = True
+    pixels = np.unique(places[chosen[blocks]])
+    return [(int(place) % width, int(place) // width) for place in pixels]
+
+
 def overlay_picture(frame: FrameRuns, name: str, draw: int | None = None) -> Image:
     """An overlay as a picture; draw: the last that counts, None: all. Raises NoSuchPlace."""
     from PIL import Image
@@ -98,10 +119,10 @@ def overlay_picture(frame: FrameRuns, name: str, draw: int | None = None) -> Ima
     return Image.fromarray(shades)
 
 
-def _work(frame: FrameRuns, job: FrameJob, draw: int) -> Frame:
-    """Record and return the work of a job, up to a draw. Raises NoSuchPlace."""
+def _work(frame: FrameRuns, job: FrameJob, draw: int | None = None, only: int | None = None) -> Frame:
+    """Record and return the work of a job, up to a draw, or of only one. Raises NoSuchPlace."""
     with FrameFeed(frame.stage.v3d) as feed:
-        frame.stage.run(job.number, keep=draw)
+        frame.stage.run(job.number, keep=draw, only=only)
         found = feed.take()
     if not found or found[-1].lost:
         raise NoSuchPlace(f"the work of job {job.number} of frame {frame.number} is too much to be recorded")
@@ -121,12 +142,20 @@ def _pixels(work: Frame, lanes: str, width: int, height: int) -> tuple[Numbers, 
     return (rows * width + columns)[inside], number[inside]
 
 
-def _names(work: Frame) -> Numbers:
-    """A number for the primitive of each block, made of its vertices and its draw."""
+def _corners(work: Frame) -> tuple[Numbers, Numbers]:
+    """Count the vertices of each block's primitive; and where the first one is in `work.vertices`."""
     lists, owner = work.lists, work.list_of_block
     counts = np.maximum(lists["primitives"], 1)
     each = (lists["vertices"] // counts)[owner].astype(np.int64)
-    first = lists["first_vertex"][owner].astype(np.int64) + work.blocks["position"].astype(np.int64) * each
+    return each, lists["first_vertex"][owner].astype(np.int64) + work.blocks["position"].astype(
+        np.int64
+    ) * each
+
+
+def _names(work: Frame) -> Numbers:
+    """A number for the primitive of each block, made of its vertices and its draw."""
+    lists, owner = work.lists, work.list_of_block
+    each, first = _corners(work)
     names = lists["draw"][owner].astype(np.int64) * 1000003
     limit = max(len(work.vertices) - 1, 0)
     for corner, prime in enumerate(_PRIMES):

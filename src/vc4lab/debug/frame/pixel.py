@@ -18,6 +18,7 @@ from vc4lab.debug.frame.tile_list import TileList, TilePrimitive, number_in_draw
 from vc4lab.debug.frame.touch import Touch, outcome_of
 from vc4lab.debug.frame.watch import PixelState, PixelWatch
 from vc4lab.jobs.pictures import surface_word
+from vc4lab.jobs.walk import surface_bytes
 from vc4lab.v3d.reference.fragment import batch_callback
 from vc4lab.v3d.state.frame_mode import COLOUR
 from vc4lab.v3d.state.tile_context import BlockWork, ListWork
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from vc4lab.debug.frame.index import FrameJob
     from vc4lab.debug.frame.runs import FrameRuns
     from vc4lab.debug.frame.stage import Stage
-    from vc4lab.debug.frame.watch import Texel, WatchedBlock
+    from vc4lab.debug.frame.watch import Moment, Texel, WatchedBlock
     from vc4lab.v3d.events import DrawWork, FrameWork, ListBinned
     from vc4lab.v3d.state.frame_mode import FrameMode
     from vc4lab.v3d.tiles.collector import Collector
@@ -83,13 +84,16 @@ class PixelHistory:
 
 
 class _Tile:
-    """Draws the tile of a pixel, and keeps what came of it."""
+    """Draws the tile of a pixel, and keeps what came of it. wanted: see `PixelWatch`."""
 
-    def __init__(self, stage: Stage, job: FrameJob, x: int, y: int, *, program: bool) -> None:
+    def __init__(
+        self, stage: Stage, job: FrameJob, x: int, y: int, *, program: bool, wanted: int = -1
+    ) -> None:
         self.stage, self.job = stage, job
         width, height = job.mode.tile(stage.v3d.unknowns)
         self.x, self.y = x // width * width, y // height * height
-        self.watch = PixelWatch(x, y, job.mode.layout, program=program)
+        self.watch = PixelWatch(x, y, job.mode.layout, program=program, wanted=wanted)
+        self.works: tuple[DrawWork, ...] = ()
         self.primitives: list[TilePrimitive] = []
         self.touches: list[Touch] = []
         self.loaded: int | None = None
@@ -118,7 +122,7 @@ class _Tile:
             frames.preparer.forget()
 
     def _done(self, event: FrameWork) -> None:
-        self.loaded = _loaded(event)
+        self.loaded, self.works = _loaded(event), event.draws
         tile = TileList(self.stage.memory, event, self.job.draws, self._cursors)
         self.primitives = tile.primitives
         count = len(event.blocks) // BlockWork.size
@@ -214,6 +218,28 @@ def history_of(frame: FrameRuns, job: FrameJob, x: int, y: int, *, program: bool
         tile.loaded,
         _earlier(frame, job, x, y, tile.loaded, program=program),
     )
+
+
+def moment_of(frame: FrameRuns, history: PixelHistory, touch: Touch) -> tuple[Moment, tuple[DrawWork, ...]]:
+    """Return the moment before the program of a touch began, and the draws of its tile.
+
+    The frame's memory is afterwards as it was then. Raises NoSuchPlace, CaptureError.
+    """
+    job, memory = history.job, frame.stage.memory
+    order = touch.block.order
+    tile = _Tile(frame.stage, job, history.x, history.y, program=False, wanted=order)
+
+    def draw(mode: FrameMode, collector: Collector) -> None:
+        ranges = [(one.address, surface_bytes(one)) for one in job.surfaces] + sorted(job.stored)
+        before = [(address, memory.read(address, size)) for address, size in ranges]
+        tile.draw(mode, collector)
+        for address, data in reversed(before):
+            memory.write(address, data)
+
+    frame.stage.run_tile(job, history.x, history.y, draw, tile.binned)
+    if tile.watch.moment is None:
+        raise NoSuchPlace("the program was not run again")
+    return tile.watch.moment, tile.works
 
 
 def _earlier(

@@ -53,6 +53,12 @@ class FrameRuns:
         """Return the stage that runs the frame. Raises CaptureError."""
         return Stage(self._capture, self.source, gpu=self._gpu)
 
+    def give_stage(self) -> Stage:
+        """Return the stage for another's use; the next question has another one. Raises CaptureError."""
+        found = self.stage
+        del self.stage
+        return found
+
     @property
     def jobs(self) -> Sequence[FrameJob]:
         """Its jobs, in order."""

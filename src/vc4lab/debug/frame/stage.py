@@ -6,7 +6,7 @@ records keep their meaning, and the engine that draws every frame draws what is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -187,13 +187,23 @@ class Stage:
 
     # -- runs ----------------------------------------------------------------------------------------
 
-    def run(self, job: int | None = None, *, keep: int | None = None, draw: Drawing | None = None) -> None:
+    def run(
+        self,
+        job: int | None = None,
+        *,
+        keep: int | None = None,
+        only: int | None = None,
+        draw: Drawing | None = None,
+    ) -> None:
         """Run the frame up to the end of a job (None: of all), with the draws 1 … `keep` only.
 
-        draw: called instead of drawing the job's tiles.
+        only: with this one of the job's draws. draw: called instead of drawing the job's tiles.
         """
         counts = self._go_before(job)
-        self._left_out = {} if keep is None else self._beyond(keep)
+        self._left_out = {} if keep is None else self._without(self.draws[:keep])
+        if only is not None:
+            chosen = self.draws[only - 1]
+            self._left_out = self._without([one for one in self.draws if one.job != chosen.job] + [chosen])
         self._instead = None if draw is None or job is None else (job, draw)
         try:
             self._run(job, counts)
@@ -228,11 +238,11 @@ class Stage:
                 address = max(start - size, 0) // PAGE * PAGE
         return address
 
-    def _beyond(self, keep: int) -> dict[int, list[FrameDraw]]:
-        """The draws after a draw, by binning list; a record that is also executed before stays."""
-        kept = {(one.binning, one.address) for one in self.draws[:keep]}
+    def _without(self, keep: Sequence[FrameDraw]) -> dict[int, list[FrameDraw]]:
+        """The draws besides some, by binning list; a record that one of those shares stays."""
+        kept = {(one.binning, one.address) for one in keep}
         found: dict[int, list[FrameDraw]] = {}
-        for one in self.draws[keep:]:
+        for one in self.draws:
             if (one.binning, one.address) not in kept:
                 found.setdefault(one.binning, []).append(one)
         return found
@@ -352,7 +362,17 @@ class Stage:
         colour = shown_surface(surfaces)
         self.jobs.append(
             FrameJob(
-                number, self._name, self._mode, self._grid, colour, surfaces, full, draws, begun, self._event
+                number,
+                self._name,
+                self._mode,
+                self._grid,
+                colour,
+                surfaces,
+                full,
+                draws,
+                begun,
+                self._event,
+                frozenset(event.full),
             )
         )
         for address, size in ((one.address, surface_bytes(one)) for one in surfaces):

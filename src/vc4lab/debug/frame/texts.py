@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.debug.frame.pixel import followed, loaded_by
 from vc4lab.debug.frame.places import Position
 from vc4lab.debug.frame.touch import DRAWN, HIDDEN, STENCILLED, UNCOVERED, Touch, state_dict
+from vc4lab.debug.frame.watch import ACCESS_NAMES
 from vc4lab.records.states import ConfigurationBits
-from vc4lab.v3d.reference import tlb
 
 if TYPE_CHECKING:
     from vc4lab.debug.frame.copies import TextureSource
@@ -24,11 +24,6 @@ MOST_TEXELS = 4
 MOST_FOLLOWED = 16
 """Histories of texels that are looked for after that of a pixel."""
 _SHAPES = {1: "point", 2: "line", 3: "triangle"}
-_KINDS = {
-    tlb.WRITE_Z: "depth", tlb.WRITE_COLOUR: "colour", tlb.WRITE_MASK: "mask",
-    tlb.WRITE_STENCIL: "stencil setup", tlb.WRITE_FLAGS: "sample flags", tlb.WRITE_REVERSE: "facing",
-    tlb.LOAD_COLOUR: "colour read", tlb.LOAD_MASK: "mask read", tlb.LOAD_COVERAGE: "coverage read",
-}  # fmt: skip
 
 
 def as_float(word: int) -> float:
@@ -275,7 +270,7 @@ def touch_dict(touch: Touch) -> dict[str, Any]:
         ],
         "writes": [
             {
-                "kind": _KINDS[one.kind],
+                "kind": ACCESS_NAMES[one.kind],
                 "sample": one.sample,
                 "word": one.word,
                 "value": f"{one.value:08x}",

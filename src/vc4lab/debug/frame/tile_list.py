@@ -112,14 +112,14 @@ MOST_VERTICES = 1 << 22
 """Vertices of a draw among which a primitive is looked for, at most."""
 
 
-def number_in_draw(memory: GuestMemory, draw: FrameDraw, vertices: tuple[Any, ...]) -> int | None:
-    """Which of a draw's primitives has these vertices, from 0 on: the first that has; None: none."""
+def primitives_of(memory: GuestMemory, draw: FrameDraw) -> Any:
+    """The vertices of a draw's primitives, of shape (primitives, vertices of one); None: it has none."""
     import numpy as np
 
     names = {one.name.lower().replace("_", " "): one for one in PrimitiveMode}
     mode = names.get(draw.mode)
     length = min(draw.length, MOST_VERTICES)
-    if mode is None or any(isinstance(one, tuple) for one in vertices):
+    if mode is None:
         return None
     if draw.index_bits:
         found = memory.array(draw.place, length, f"u{draw.index_bits // 8}").astype(np.int64)
@@ -127,13 +127,23 @@ def number_in_draw(memory: GuestMemory, draw: FrameDraw, vertices: tuple[Any, ..
         found = np.arange(draw.place, draw.place + length)
     size, step = _STEPS.get(mode, (_CHAINS.get(mode, 3), 1))
     count = (length - size) // step + 1 if length >= size else 0
-    if mode is PrimitiveMode.TRIANGLE_FAN:
+    if mode is PrimitiveMode.TRIANGLE_FAN and count:
         rows = np.stack([np.full(count, found[0]), found[1 : 1 + count], found[2 : 2 + count]], 1)
     else:
         rows = np.stack([found[k : k + step * count : step] for k in range(size)], 1)
     if mode is PrimitiveMode.LINE_LOOP and length > 1:
         rows = np.concatenate([rows, [[found[-1], found[0]]]])
-    if rows.shape[1] != len(vertices):
+    return rows
+
+
+def number_in_draw(memory: GuestMemory, draw: FrameDraw, vertices: tuple[Any, ...]) -> int | None:
+    """Which of a draw's primitives has these vertices, from 0 on: the first that has; None: none."""
+    import numpy as np
+
+    if any(isinstance(one, tuple) for one in vertices):
+        return None
+    rows = primitives_of(memory, draw)
+    if rows is None or rows.shape[1] != len(vertices):
         return None
     same = (np.sort(rows, axis=1) == np.sort(np.array(vertices))).all(axis=1)
     return int(same.argmax()) if same.any() else None

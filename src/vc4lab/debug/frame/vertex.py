@@ -6,7 +6,6 @@ alone, on memory as it is then.
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,13 +14,13 @@ import numpy as np
 
 from vc4lab.debug.frame.places import NoSuchPlace
 from vc4lab.debug.frame.texts import written_text
+from vc4lab.debug.frame.vertex_batch import FetchedAttribute, VertexBatch
 from vc4lab.debug.frame.watch import ProgramStep, kept_step
 from vc4lab.qpu.run.environment import REFERENCE_BUDGET, Unsupported
 from vc4lab.qpu.run.staged import EagerWideInterpreter
 from vc4lab.simd.eager_wide import Diverged
-from vc4lab.v3d.vertex.context import COORDINATE_ROWS, LEFT, VertexContext
-from vc4lab.v3d.vertex.pipeline import vertex_pipeline
-from vc4lab.v3d.vertex.reference import Ended, InterpretedVertices, VertexInterpreter
+from vc4lab.v3d.vertex.context import COORDINATE_ROWS, LEFT
+from vc4lab.v3d.vertex.reference import Ended
 from vc4lab.v3d.vpm.shader_rows import LANES
 
 if TYPE_CHECKING:
@@ -35,15 +34,6 @@ if TYPE_CHECKING:
 CLIP_NAMES = ("Xc", "Yc", "Zc", "Wc", "Ys:Xs", "Zs", "1/Wc", "point size")
 SHADED_NAMES = ("Ys:Xs", "Zs", "1/Wc")
 """Rows of the VPM that a coordinate and a vertex program write."""
-
-
-@dataclass(frozen=True)
-class FetchedAttribute:
-    """An attribute array as a program gets it: guest address of the vertex's data, their bytes."""
-
-    number: int
-    address: int
-    data: bytes
 
 
 @dataclass(frozen=True)
@@ -137,7 +127,7 @@ def vertex_history(frame: FrameRuns, number: int, index: int) -> VertexHistory:
     draw = frame.draws[number - 1]
     stage = frame.stage
     stage.run(draw.job, keep=number)
-    places = _places(frame, draw, index)
+    places = places_of(frame, draw, index)
     if not places:
         raise NoSuchPlace(f"draw {number} has no vertex {index}: it uses {draw.first} to {draw.last}")
     shader = draw.shader
@@ -149,19 +139,26 @@ def vertex_history(frame: FrameRuns, number: int, index: int) -> VertexHistory:
         data = stage.memory.read(int(shader.nv.vertices) + stride * index, stride & ~3)
         words = struct.unpack(f"<{len(data) // 4}I", data)
         return VertexHistory(frame.number, draw, index, None, None, words, places)
-    record, v3d = shader.gl.record, stage.v3d
-    point = int(record.point_size)
-    coordinates = _run(v3d.binning.coordinates, shader.gl, COORDINATE_ROWS + point, index, vertex=False)
-    rows = len(SHADED_NAMES) + int(record.fs_varyings) + point
-    shaded = _run(v3d.frames.preparer.vertices, shader.gl, rows, index, vertex=True)
+    coordinates, shaded = (
+        _run(*stage_of(frame, shader.gl, vertex=kind), index, vertex=kind) for kind in (False, True)
+    )
     return VertexHistory(frame.number, draw, index, coordinates, shaded, (), places)
+
+
+def stage_of(frame: FrameRuns, shader: GlShader, *, vertex: bool) -> tuple[VertexStage, GlShader, int]:
+    """Return the stage that runs a program of a shader record, that record, and the rows that it writes."""
+    record, v3d = shader.record, frame.stage.v3d
+    point = int(record.point_size)
+    if not vertex:
+        return v3d.binning.coordinates, shader, COORDINATE_ROWS + point
+    return v3d.frames.preparer.vertices, shader, len(SHADED_NAMES) + int(record.fs_varyings) + point
 
 
 MOST_PLACES = 8
 MOST_VERTICES = 1 << 22
 
 
-def _places(frame: FrameRuns, draw: FrameDraw, index: int) -> tuple[int, ...]:
+def places_of(frame: FrameRuns, draw: FrameDraw, index: int) -> tuple[int, ...]:
     """Return the places of a vertex among those of a draw, the first few."""
     length = min(draw.length, MOST_VERTICES)
     if not draw.index_bits:
@@ -173,39 +170,13 @@ def _places(frame: FrameRuns, draw: FrameDraw, index: int) -> tuple[int, ...]:
 
 def _run(stage: VertexStage, shader: GlShader, rows: int, index: int, *, vertex: bool) -> VertexRun:
     """A program's run for one vertex."""
-    record = shader.record
-    code = int(record.vs_code if vertex else record.cs_code)
-    uniforms = int(record.vs_uniforms if vertex else record.cs_uniforms)
-    bits = record.vs_attributes if vertex else record.cs_attributes
-    memory = stage.programs.memory
-    attributes = tuple(
-        FetchedAttribute(number, place, memory.read(place, one.size))
-        for number, one in enumerate(shader.attributes)
-        if int(bits) >> number & 1
-        for place in (one.address + one.stride * index & 0xFFFFFFFF,)
-    )
-    program, key, textures = stage.key_of(shader, code, rows)
+    batch = VertexBatch(stage, shader, rows, index, index, vertex=vertex)
     lane, steps = index % LANES, list[ProgramStep]()
-    context: Any = VertexContext()
-    context.memory, context.uniforms = memory.base, uniforms
-    context.first = context.last = index
-    for number, one in enumerate(shader.attributes):
-        context.bases[number], context.strides[number] = one.address, one.stride
-    for number, texture in enumerate(textures):
-        context.textures[number] = 0 if texture is None else texture.address
-    interrupt = ctypes.c_uint8()
-    context.interrupts = ctypes.addressof(interrupt)
-    interpreter = VertexInterpreter(key, program.under(key.unknowns), vertex_pipeline)
-    inputs = np.zeros((1, max(key.rows_in, 1), LANES), np.uint32)
-    interpreter.fetch(context.address, index // LANES, inputs.ctypes.data)
-    if None in textures:
-        stage.late.begin()
-        context.late = stage.late.table.address
-    environment = InterpretedVertices(interpreter, context, inputs[:, : key.rows_in])
+    environment = batch.environment()
     machine = EagerWideInterpreter(
-        interpreter.program,
+        batch.interpreter.program,
         environment,
-        settings=key.unknowns,
+        settings=batch.key.unknowns,
         trace=lambda step: steps.append(kept_step(step)),
     )
     failure = ""
@@ -218,13 +189,12 @@ def _run(stage: VertexStage, shader: GlShader, rows: int, index: int, *, vertex:
         failure = "it leaves its program" if verdict.status == LEFT else "it does not end"
     except Diverged:
         failure = "the interpreter cannot run it"
-    out = environment.written()[0].view(np.uint32).reshape(-1, LANES)[:rows, lane]
     return VertexRun(
-        code,
-        uniforms,
-        attributes,
-        tuple(inputs[0, : key.rows_in, lane].tolist()),
-        tuple(out.tolist()),
+        batch.code,
+        batch.uniforms,
+        batch.attributes,
+        tuple(batch.inputs[0, : batch.key.rows_in, lane].tolist()),
+        tuple(batch.written(environment)[:, lane].tolist()),
         tuple(steps),
         lane,
         failure,

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from vc4lab.v3d.tiles.threads import TileThreads
 
 STENCIL_BITS = 8
+ACCESS_NAMES = {
+    tlb.WRITE_Z: "depth", tlb.WRITE_COLOUR: "colour", tlb.WRITE_MASK: "mask",
+    tlb.WRITE_STENCIL: "stencil setup", tlb.WRITE_FLAGS: "sample flags", tlb.WRITE_REVERSE: "facing",
+    tlb.LOAD_COLOUR: "colour read", tlb.LOAD_MASK: "mask read", tlb.LOAD_COVERAGE: "coverage read",
+}  # fmt: skip
+"""Kinds of accesses to the tile buffer, in words."""
 
 
 class PixelState(NamedTuple):
@@ -108,6 +114,8 @@ class WatchedBlock:
         As the program has them: W, and VP and C of each varying.
     before, after
         The pixel in the tile buffer.
+    order
+        Its number among the blocks that were watched.
     """
 
     record: int
@@ -129,6 +137,28 @@ class WatchedBlock:
     uniforms: list[int] = field(default_factory=list)
     program: list[ProgramStep] = field(default_factory=list)
     params: bytes = b""
+    order: int = 0
+
+
+class Moment(NamedTuple):
+    """The moment before a block's program begins, to run it from there again.
+
+    Attributes
+    ----------
+    draw
+        As the interpreter knows it; its program.
+    context, params, queue
+        Bytes of the thread's `TileContext` with the tile buffer, of the `DrawParams`, and of a
+        `FragmentQueue` with this one block.
+    lane
+        Of the pixel.
+    """
+
+    draw: ReferenceDraw
+    context: bytes
+    params: bytes
+    queue: bytes
+    lane: int
 
 
 class WatchedEnvironment(QueueEnvironment):
@@ -177,11 +207,13 @@ def _at(word: Any, lane: int) -> int:
 class PixelWatch:
     """Records what a pixel's blocks do; `attach` has the interpreter of a V3D call it.
 
-    x, y: of the pixel in the frame. program: programs are traced, instruction by instruction.
+    x, y: of the pixel in the frame. program: programs are traced, instruction by instruction. wanted:
+    number of the block whose `moment` is kept; -1: none is.
     """
 
-    def __init__(self, x: int, y: int, layout: TileLayout, *, program: bool) -> None:
-        self.x, self.y, self.layout = x, y, layout
+    def __init__(self, x: int, y: int, layout: TileLayout, *, program: bool, wanted: int = -1) -> None:
+        self.x, self.y, self.layout, self._wanted = x, y, layout, wanted
+        self.moment: Moment | None = None
         self.blocks: list[WatchedBlock] = []
         self._program = program
         self._callback = FUNCTION(lambda context, params: run_waiting(context, params, self._shade))
@@ -215,6 +247,15 @@ class PixelWatch:
         shared = Shared(draw, context, params, queue + row * FragmentBatch.size, 1)
         shared.budget = budget
         block = self._begin(draw, context, params, shared, lane)
+        if block.order == self._wanted:
+            self.moment = Moment(
+                draw,
+                ctypes.string_at(context, TileContext.size),
+                block.params,
+                bytes(FragmentQueue.size)
+                + ctypes.string_at(shared.queue + FragmentQueue.size, FragmentBatch.size),
+                lane,
+            )
         block.record = self.recorded // BlockWork.size - count + row
         environment = WatchedEnvironment(shared, block)
         hook = (lambda step: block.program.append(kept_step(step))) if self._program else None
@@ -265,6 +306,7 @@ class PixelWatch:
             before,
             before,
             params=ctypes.string_at(params, DrawParams.size),
+            order=len(self.blocks),
         )
 
     def _pixel(self, context: int) -> PixelState:

@@ -70,6 +70,7 @@ class Screen(App[int]):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.debugged = session
+        self.views = panes.views_of(session)
         self.console_lines: list[str] = []
         self.commands = Console(session, self._write)
         self.form, self.view, self.shift = 0, 0, 0
@@ -121,7 +122,7 @@ class Screen(App[int]):
             return
         code = self.query_one("#code", Static)
         code.update(panes.code_text(session, max(code.size.height, 1), self.shift))
-        view, make = panes.VIEWS[self.view]
+        view, make = self.views[self.view]
         self.query_one("#view", Static).update(f"{view}  ({FORMS[self.form]})")
         columns = max(self.query_one("#side").size.width - 2, 20)
         look = panes.Look(FORMS[self.form], self.before, columns)
@@ -185,7 +186,7 @@ class Screen(App[int]):
 
     def action_view(self, step: int) -> None:
         """The next part of the state."""
-        self.view = (self.view + step) % len(panes.VIEWS)
+        self.view = (self.view + step) % len(self.views)
         self.show_all()
 
     def action_qpu(self, step: int) -> None:

@@ -13,6 +13,7 @@ from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     from vc4lab.debug.session import Session
+    from vc4lab.debug.stage import Section
 
 MOST_WORDS = 256
 """Words that are shown of each named memory, at most."""
@@ -154,12 +155,28 @@ def _shared(session: Session, look: Look) -> Text:
     return Text("\n".join(texts.sync_lines(session)))
 
 
-VIEWS: tuple[tuple[str, Callable[[Session, Look], Text]], ...] = (
+Maker = Callable[["Session", Look], Text]
+_OF_ALL: tuple[tuple[str, Maker], ...] = (
     ("r0-5, flags, queues", _accumulators),
     ("register file A", lambda session, look: registers_text(session, "a", look)),
     ("register file B", lambda session, look: registers_text(session, "b", look)),
+)
+_OF_PROGRAMS: tuple[tuple[str, Maker], ...] = (
     ("VPM", _vpm),
     ("memory", _memory),
     ("synchronisation", _shared),
 )
-"""Name of each view of the state, and what makes it."""
+
+
+def _section(section: Section) -> Maker:
+    def make(session: Session, look: Look) -> Text:
+        form = "" if look.form == "hex" else look.form
+        return Text("\n".join(texts.section_lines(section, form, look.columns)))
+
+    return make
+
+
+def views_of(session: Session) -> tuple[tuple[str, Maker], ...]:
+    """Name of each view of the state, and what makes it."""
+    sections = session.stage.sections
+    return _OF_ALL + (tuple((one.title, _section(one)) for one in sections) if sections else _OF_PROGRAMS)

@@ -52,10 +52,14 @@ class InterpretedVertices(CellEnvironment, EagerWideEnvironment):
 
     def __init__(self, of: VertexInterpreter, context: VertexContext, inputs: Words) -> None:
         self.blocks = len(inputs)
-        self.run = WideEager("default", np.arange(self.blocks))
+        self.run = self.eager()
         self.late, self.memory = context.late, context.memory
         with running(self.run):
             super().__init__(const(ptr, context.address), of.program, inputs, of.key)
+
+    def eager(self) -> WideEager:
+        """Return what carries out the environment's operations."""
+        return WideEager("default", np.arange(self.blocks))
 
     def fill(self, rows: Words) -> None:
         data = np.ascontiguousarray(rows).view(np.uint8).reshape(self.blocks, -1)
