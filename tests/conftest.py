@@ -1,6 +1,8 @@
 """Settings of the whole suite."""
 
 import functools
+import gc
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,12 @@ from hypothesis import settings
 # every time. `make fuzz` is the place for new examples.
 settings.register_profile("vc4lab", deadline=None, derandomize=True)
 settings.load_profile("vc4lab")
+
+# A script starts its background jobs with SIGINT ignored, and so would every program that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+gc.disable()  # until all items are there: 400,000 objects that stay
 
 
 @functools.cache
@@ -28,3 +36,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         name = item.nodeid.partition("[")[0]
         if name in slow_rows() or name.partition("::")[0] in slow_rows():
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """The collector looks at what tests make, no longer at modules and items, and less often."""
+    gc.enable()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)

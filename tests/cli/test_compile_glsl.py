@@ -27,7 +27,7 @@ RUN = CliRunner()
 
 def can_unshare() -> bool:
     """Whether a program can get a /tmp of its own here."""
-    found = subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True, timeout=20)
+    found = subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True, timeout=60)
     return found.returncode == 0
 
 

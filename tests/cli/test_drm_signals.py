@@ -42,7 +42,7 @@ def counts() -> None:
 
     signal.signal(signal.SIGINT, caught)
     print("ready", flush=True)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while not count and time.monotonic() < until:
         time.sleep(0.01)
     time.sleep(0.4)
@@ -53,7 +53,7 @@ def counts() -> None:
 def sleeps() -> None:
     """A program that does nothing about signals."""
     print("ready", flush=True)
-    time.sleep(30)
+    time.sleep(120)
 
 
 def shows() -> None:
@@ -99,7 +99,7 @@ def running(
 def test_a_program_is_interrupted_once(send: Callable[[int, int], None]) -> None:
     with running(counts) as process:
         send(process.pid, signal.SIGINT)
-        out, said = process.communicate(timeout=30)
+        out, said = process.communicate(timeout=120)
         assert (process.returncode, out, said) == (7, "interrupted 1\n", "")
 
 
@@ -144,7 +144,8 @@ def test_a_job_that_runs_keeps_no_one_waiting(number: int, tmp_path: Path) -> No
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
         assert process.returncode == 143
-        assert not said or (said.count("\n") == 1 and "DRM-016" in said)
+        # the job was ended; or it was so early that nothing has been drawn
+        assert not said or (said.count("\n") == 1 and ("DRM-016" in said or "DRAW-015" in said))
         assert time.monotonic() - began < 30
 
 
@@ -155,7 +156,7 @@ def test_a_window_does_not_stay_after_a_signal(number: int, monkeypatch: pytest.
     monkeypatch.setenv("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with running(shows, "--window") as process:
         os.killpg(process.pid, number)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=120)
         assert (process.returncode, said) == (128 + number, "")
 
 
@@ -168,7 +169,7 @@ def test_what_was_ignored_at_the_start_stays_ignored() -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
         process.terminate()
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=120)
         assert (process.returncode, said) == (128 + signal.SIGTERM, "")
 
 
@@ -208,10 +209,14 @@ import os
 from vc4lab.cli import drm_signals
 from vc4lab.drm.device.open_files import OpenFiles
 drm_signals.PATIENCE, drm_signals._LAST_PATIENCE = 2.5, 0.5
-OpenFiles.open = lambda *_: os.open({str(tmp_path / "pipe")!r}, os.O_RDONLY)
+def stuck(*_):
+    os.write(1, b"stuck\\n")
+    os.open({str(tmp_path / "pipe")!r}, os.O_RDONLY)
+OpenFiles.open = stuck
 """
     with running(opens, before=AS_IN_A_TERMINAL + before) as process:
-        time.sleep(0.5)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "stuck\n"
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
         assert process.returncode == 128 + number

@@ -86,11 +86,11 @@ class Background:
 def test_serial_line_on_a_port():
     with Background(ECHO, "--serial", "tcp:0") as process:
         port = int(process.stderr.readline().rsplit(" ", 1)[1])
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
             assert client.recv(1) == b"?"
             client.sendall(b"x")
             assert client.recv(1) == b"x"
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_serial_line_on_a_pseudo_terminal():
@@ -103,7 +103,7 @@ def test_serial_line_on_a_pseudo_terminal():
             assert os.read(terminal, 1) == b"x"
         finally:
             os.close(terminal)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_keys_arrive_at_once_and_the_terminal_is_given_back():
@@ -114,7 +114,7 @@ def test_keys_arrive_at_once_and_the_terminal_is_given_back():
         assert not termios.tcgetattr(theirs)[3] & (termios.ICANON | termios.ECHO)
         os.write(ours, b"x")
         assert process.stdout.read(1) == "x"
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     assert termios.tcgetattr(theirs) == before
     os.close(ours)
     os.close(theirs)
@@ -153,7 +153,7 @@ def test_bad_serial_lines(tmp_path):
 
 def test_a_client_that_never_reads():
     port = TcpPort(0)
-    with socket.create_connection(("127.0.0.1", port.port), timeout=20):
+    with socket.create_connection(("127.0.0.1", port.port), timeout=60):
         for _ in range(300):
             port.send(bytes(20_000))
             port.receive()

@@ -37,7 +37,7 @@ def wait_for(client: RawClient, handle: int, flags: int = 1) -> None:
 
 def until(is_so: Callable[[], Any]) -> None:
     """Until something is so, which no message of the client brings about."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.001)
@@ -244,13 +244,13 @@ def test_a_wait_for_a_buffer_that_is_only_read(drawing: Drawing, gpu: RunningSer
 
     def held(lists: Any) -> bool:
         began.set()
-        assert answered.wait(20)
+        assert answered.wait(60)
         return bool(run(lists))
 
     screen.runner.run = held  # type: ignore[method-assign]
     wait_for(client, vertices)
     answered.set()
-    assert began.wait(20)
+    assert began.wait(60)
     assert (drawing.get(handle) == [51, 102, 153, 204]).all()
     assert screen.runner.jobs == 1
     assert gpu.codes() == []

@@ -99,7 +99,7 @@ class Shell:
 
     def wait(self, text: bytes = b"") -> None:
         """Until it is ready for a command, or has printed a text."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not (text in self.heard.text if text else self.heard.dialogue.ready):
             assert time.monotonic() < deadline, bytes(self.heard.text)
             if select.select([self.ours], [], [], 0.1)[0]:

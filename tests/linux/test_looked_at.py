@@ -33,7 +33,7 @@ def test_a_breakpoint_in_the_module_and_a_trace_that_names_its_functions(linux: 
     thread = threading.Thread(target=client)
     thread.start()
     done = guest.run(["kmscube"], frames=4)
-    thread.join(20)
+    thread.join(60)
     server.close()
     assert seen == [address]
     assert done.code is None

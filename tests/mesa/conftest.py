@@ -26,7 +26,7 @@ class RawClient:
 
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(20)
+        self.socket.settimeout(60)
         self.socket.connect(str(path))
 
     def send(self, message: Message, data: bytes = b"", *, length: int | None = None) -> None:
@@ -114,7 +114,7 @@ class RunningServer:
 
     def close(self) -> None:
         os.write(self._write, b"x")
-        self._thread.join(20)
+        self._thread.join(60)
         assert not self._thread.is_alive()
         self.server.close()
         for client in self._clients:

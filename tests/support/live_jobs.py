@@ -36,6 +36,21 @@ def slow_jobs(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(gpu, "run_job", slow)
 
 
+def held_jobs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Each job of a device begins a moment after its client's `go()`, however slow the host is."""
+    real = gpu.run_job
+
+    def held(*arguments: Any) -> bool:
+        until = time.monotonic() + 60
+        while not (folder / "go").exists() and time.monotonic() < until:
+            time.sleep(0.002)
+        (folder / "go").unlink(missing_ok=True)
+        time.sleep(0.05)  # the client may wait by now
+        return real(*arguments)
+
+    monkeypatch.setattr(gpu, "run_job", held)
+
+
 def prepare(name: str, folder: Path, place: int = 0) -> bytes:
     """One of a run's jobs as files for a client; the colour surface that it draws alone."""
     run = RecordedRun(JOBS / name)
@@ -113,6 +128,10 @@ class Live:
         assert len(data) == 176
         fcntl.ioctl(self.fd, number(0x40, 176), data)
         return struct.unpack_from("<Q", data, 152)[0]
+
+    def go(self):
+        """Let the next job of `held_jobs` begin."""
+        open(f"{self.folder}/go", "w").close()
 
     def finish(self, seqno, name="drawn"):
         """Wait for a job and keep its colour surface in a file."""

@@ -59,7 +59,7 @@ def window(monkeypatch: pytest.MonkeyPatch, source: Source, windows: list[Window
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    for _ in range(500):
+    for _ in range(6000):
         if condition():
             return
         time.sleep(0.01)
@@ -148,13 +148,13 @@ def test_a_program_that_ends_while_its_first_picture_opens_the_window_has_one(
 
     def slowly(size: tuple[int, int]) -> None:
         opens.set()
-        assert opened.wait(10)
+        assert opened.wait(60)
         fit(size)
 
     monkeypatch.setattr(windows[0], "_fit", slowly)
     source.there = 32, 32
     window.notice()
-    assert opens.wait(10)
+    assert opens.wait(60)
     stays = threading.Thread(target=window.stay)
     stays.start()
     stays.join(0.3)
@@ -162,7 +162,7 @@ def test_a_program_that_ends_while_its_first_picture_opens_the_window_has_one(
     opened.set()
     wait_for(lambda: window.painted == 1)
     pygame.event.post(pygame.event.Event(pygame.QUIT))
-    stays.join(10)
+    stays.join(60)
     assert not stays.is_alive()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.drm_client import run_client
-from tests.support.live_jobs import prepare, run_live, slow_jobs
+from tests.support.live_jobs import held_jobs, prepare, run_live
 from tests.support.supervised import need_supervisor
 
 from vc4lab.drm.device.device import DrmDevice
@@ -179,7 +179,7 @@ def test_synchronising_a_dma_buf_waits_for_its_jobs(
     device: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who reads waits for the job that draws into it, who writes for every job that uses it."""
-    slow_jobs(monkeypatch, 0.4)
+    held_jobs(monkeypatch, tmp_path)
     expected = prepare("tri_amd64", tmp_path)
 
     def client() -> None:
@@ -205,8 +205,12 @@ def test_synchronising_a_dma_buf_waits_for_its_jobs(
         ):
             seqno = live.submit()
             assert busy(seqno)
+            if waits:
+                live.go()
             sync(index, flags)
             assert busy(seqno) != waits, (index, flags)
+            if not waits:
+                live.go()
             live.finish(seqno)
 
     run_live(device, client, str(tmp_path))
@@ -214,7 +218,7 @@ def test_synchronising_a_dma_buf_waits_for_its_jobs(
 
 
 def test_sync_files_are_merged(device: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow_jobs(monkeypatch, 0.2)
+    held_jobs(monkeypatch, tmp_path)
     prepare("tri_amd64", tmp_path)
 
     def client() -> None:
@@ -241,9 +245,11 @@ def test_sync_files_are_merged(device: DrmDevice, tmp_path: Path, monkeypatch: p
         both = merge(files[0], files[1])
         assert both >= 0
         assert status(both) == 0
+        live.go()
         select.select([files[0]], [], [])
         assert select.select([both], [], [], 0)[0] == []
-        assert select.select([both], [], [], 10)[0] == [both]
+        live.go()
+        assert select.select([both], [], [], 60)[0] == [both]
         assert status(both) == status(files[1]) == 1
         ioctl(live.fd, 0x41, "QQ", seqno, 0)
         assert select.select([merge(files[1], both)], [], [], 0)[0]

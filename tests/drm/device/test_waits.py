@@ -227,7 +227,7 @@ def test_nothing_is_closed_while_another_thread_answers(device: DrmDevice) -> No
         supervisor.waiting.add(Notification(number, 1, 1, ()), _NO_ONE, later)
     first = threading.Thread(target=calls[0])
     first.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     supervisor._close_listener()
     first.join()
     calls[1]()

@@ -2,6 +2,7 @@
 """Keyboard and pointer as programs see them: nodes, ioctls, reading, waiting, several openers."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -31,7 +32,7 @@ def number_of(fd, request, argument=0):
         return error.errno
     return 0
 
-def have(fd, count, seconds=10):
+def have(fd, count, seconds=60):
     """So many events as (type, code, value)."""
     found = []
     while len(found) < count:
@@ -59,27 +60,28 @@ def with_input() -> Iterator[DrmDevice]:
 def run(
     device: DrmDevice,
     client: Callable[[], None],
-    play: Callable[[Input], None] | None = None,
+    play: Callable[[Input, Callable[[int], None]], None] | None = None,
     expect: int | None = 0,
 ) -> str:
-    """Run a client; `play` is called when it has opened a node."""
+    """Run a client; `play` is called with the input and what waits until it has opened so many nodes."""
     assert device.input is not None
     source = device.input
     if play is not None:
-        begin = threading.Event()
-        opened = source.open
+        opened = threading.Semaphore(0)
+        plain = source.open
 
         def seen(node: str, caller: object) -> object:
-            begin.set()
-            return opened(node, caller)  # type: ignore[arg-type]
+            found = plain(node, caller)  # type: ignore[arg-type]
+            opened.release()
+            return found
 
         source.open = seen  # type: ignore[method-assign, assignment]
 
-        def start() -> None:
-            begin.wait(20)
-            play(source)
+        def more(count: int) -> None:
+            for _ in range(count):
+                opened.acquire(timeout=60)
 
-        threading.Thread(target=start, daemon=True).start()
+        threading.Thread(target=play, args=(source, more), daemon=True).start()
     return run_client(device, client, helpers=HELPERS, expect=expect)
 
 
@@ -206,10 +208,8 @@ def test_keys_and_movements_arrive_as_reported(with_input: DrmDevice) -> None:
                 continue
             raise AssertionError
 
-    def play(source: Input) -> None:
-        import time
-
-        time.sleep(0.3)
+    def play(source: Input, opened: Callable[[int], None]) -> None:
+        opened(2)
         source.key(30, True)
         source.key(30, True)  # it is down already
         source.key(0x2FF, True)  # the keyboard has no such key
@@ -232,13 +232,14 @@ def test_reading_blocks_and_every_way_of_waiting_sees_the_event(with_input: DrmD
         epoll = select.epoll()
         epoll.register(fd, select.EPOLLIN)
         assert poll.poll(0) == [] == epoll.poll(0)
+        os.close(node(1))
         first = os.read(other, 24 * 8)  # blocks
         assert [e[2:] for e in EV.iter_unpack(first)] == [(1, 57, 1), (0, 0, 0)]
-        assert poll.poll(5000) == [(fd, select.POLLIN)] == epoll.poll(5)
+        assert poll.poll(60_000) == [(fd, select.POLLIN)] == epoll.poll(60)
         assert select.select([fd], [], [], 0)[0] == [fd]
         card = open_card()  # poll with both is answered by the supervisor
         poll.register(card, select.POLLIN)
-        assert poll.poll(1000) == [(fd, select.POLLIN)]
+        assert poll.poll(60_000) == [(fd, select.POLLIN)]
         sent, received = socket.socketpair()
         socket.send_fds(sent, [b"x"], [fd])
         copy = socket.recv_fds(received, 1, 1)[1][0]
@@ -251,10 +252,9 @@ def test_reading_blocks_and_every_way_of_waiting_sees_the_event(with_input: DrmD
             os._exit(0)
         assert os.wait()[1] == 0
 
-    def play(source: Input) -> None:
-        import time
-
-        time.sleep(0.5)
+    def play(source: Input, opened: Callable[[int], None]) -> None:
+        opened(3)
+        time.sleep(0.2)  # it may wait by now
         source.keyboard.repeat[:] = [0, 0]
         source.key(57, True)
 
@@ -271,21 +271,19 @@ def test_state_clock_and_repeat(with_input: DrmDevice) -> None:
         pointer = node(1)  # play begins
         found = []
         while len(found) < 4:
-            assert select.select([fd], [], [], 10)[0]
+            assert select.select([fd], [], [], 60)[0]
             found += [e for e in EV.iter_unpack(os.read(fd, 24)) if e[2:4] == (1, 30)]
         assert [e[4] for e in found] == [1, 2, 2, 2]
         times = [e[0] + e[1] / 1e6 for e in found]
-        assert abs(times[0] - time.clock_gettime(time.CLOCK_MONOTONIC)) < 5
+        assert abs(times[0] - time.clock_gettime(time.CLOCK_MONOTONIC)) < 60
         assert times == sorted(times)
-        assert 0.025 < times[1] - times[0] < 2
+        assert times[1] - times[0] > 0.025
 
     assert with_input.input is not None
     with_input.input.key(42, True)
 
-    def play(source: Input) -> None:
-        import time
-
-        time.sleep(0.5)
+    def play(source: Input, opened: Callable[[int], None]) -> None:
+        opened(2)
         source.key(30, True)
 
     run(with_input, client, play)
@@ -321,8 +319,10 @@ def test_masks_grab_and_revoke(with_input: DrmDevice) -> None:
         assert select.select([plain], [], [], 0.05)[0] == []
         assert ask(plain, 0x19, 8)[0] == 2
         os.close(grabbing)
-        time.sleep(0.05)
-        assert number_of(plain, evioc(0x90, 4, WRITE), 1) == 0
+        until = time.monotonic() + 60
+        while (error := number_of(plain, evioc(0x90, 4, WRITE), 1)) == errno.EBUSY:
+            assert time.monotonic() < until
+        assert error == 0
         assert number_of(plain, evioc(0x91, 4, WRITE), 1) == errno.EINVAL
         assert number_of(plain, evioc(0x91, 4, WRITE), 0) == 0
         assert number_of(plain, evioc(0x01, 4), bytearray(4)) == errno.ENODEV
@@ -364,9 +364,8 @@ def test_programs_that_are_ended_leave_no_open_files(with_input: DrmDevice) -> N
             os.write(writer, EV.pack(0, 0, 1, 30, 1) * 60)
             node(1)
 
-    def play(source: Input) -> None:
-        import time
-
+    def play(_source: Input, opened: Callable[[int], None]) -> None:
+        opened(2)
         time.sleep(0.5)
         with_input.supervisor.stop()
 
@@ -405,14 +404,13 @@ def test_an_absolute_pointer_says_places() -> None:
         values = struct.unpack("<6i", ask(fd, 0x40, 24))
         assert values[1:3] == (0, 1279), values
         assert have(fd, 3) == [(3, 0, 100), (3, 1, 50), (0, 0, 0)]
+        os.close(node(1))
         assert have(fd, 3) == [(3, 0, 1279), (3, 1, 0), (0, 0, 0)]
 
-    def play(source: Input) -> None:
-        import time
-
-        time.sleep(0.3)
+    def play(source: Input, opened: Callable[[int], None]) -> None:
+        opened(1)
         source.motion(100, 50)
-        time.sleep(0.3)
+        opened(1)
         source.motion(1e12, -5)
 
     with DrmDevice(paced=False, threads=1, input=True, pointer="absolute") as device:

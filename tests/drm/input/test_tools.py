@@ -14,7 +14,7 @@ from vc4lab.drm.device.device import DrmDevice
 LISTS = "/usr/libexec/libinput/libinput-list-devices"
 REPORTS = "/usr/libexec/libinput/libinput-debug-events"
 CHECKKEYS = "/usr/libexec/installed-tests/SDL2/checkkeys"
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 def run(tmp_path: Path, *program: str, keys: tuple[int, ...] = (), **environment: str) -> str:

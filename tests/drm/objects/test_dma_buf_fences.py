@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.drm_client import run_client
-from tests.support.live_jobs import prepare, run_live, slow_jobs
+from tests.support.live_jobs import held_jobs, prepare, run_live
 
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.objects.dma_bufs import IMPORT_SYNC_FILE, MAX_ATTACHED, DmaBufCalls
@@ -44,11 +44,12 @@ def test_a_sync_file_of_a_dma_buf_is_done_when_the_jobs_are(
         assert [done(file) for file in files] == [False] * 3 + [True, False, False]
         assert all(fcntl.fcntl(file, fcntl.F_GETFD) == fcntl.FD_CLOEXEC for file in files)
         assert refused(live.fd, 0x41, "QQ", seqno, 0) == errno.ETIME, "the job is too fast"
-        assert select.select([files[0]], [], [], 10)[0]
+        live.go()
+        assert select.select([files[0]], [], [], 60)[0]
         assert refused(live.fd, 0x41, "QQ", seqno, 0) == 0
         print("done")
 
-    slow_jobs(monkeypatch, 0.3)
+    held_jobs(monkeypatch, tmp_path)
     prepare("tri_amd64", tmp_path)
     assert run_live(device, client, str(tmp_path)) == "done\n"
 
@@ -89,6 +90,7 @@ def test_what_uses_a_dma_buf_waits_for_a_sync_file_that_was_put_in(
         assert look() == IN
         sync(1)
         assert refused(live.fd, 0x41, "QQ", seqno, 0) == errno.ETIME, "the job is too fast"
+        live.go()
         sync(2)
         assert refused(live.fd, 0x41, "QQ", seqno, 0) == 0
         assert look() == IN | OUT
@@ -97,7 +99,8 @@ def test_what_uses_a_dma_buf_waits_for_a_sync_file_that_was_put_in(
             put(3)
             assert look() == 0
             assert refused(live.fd, 0x41, "QQ", seqno, 0) == errno.ETIME, "the job is too fast"
-            assert way.poll(10 if way is epoll else 10_000)
+            live.go()
+            assert way.poll(60 if way is epoll else 60_000)
             assert refused(live.fd, 0x41, "QQ", seqno, 0) == 0
         # the screen shows it after that
         crtc, connector, _ = resources(card)
@@ -108,11 +111,12 @@ def test_what_uses_a_dma_buf_waits_for_a_sync_file_that_was_put_in(
         put(2)
         flip(card, crtc, fb)
         assert refused(live.fd, 0x41, "QQ", seqno, 0) == errno.ETIME, "the job is too fast"
+        live.go()
         assert len(events(card)) == 1
         assert refused(live.fd, 0x41, "QQ", seqno, 0) == 0
         print("done")
 
-    slow_jobs(monkeypatch, 0.3)
+    held_jobs(monkeypatch, tmp_path)
     prepare("tri_amd64", tmp_path)
     assert run_live(device, client, str(tmp_path)) == "done\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.drm_client import run_client
-from tests.support.live_jobs import prepare, run_live, slow_jobs
+from tests.support.live_jobs import held_jobs, prepare, run_live
 from tests.support.supervised import need_supervisor
 
 from vc4lab.drm.device.device import DrmDevice
@@ -132,7 +132,7 @@ def test_a_buffer_whose_dma_buf_finds_no_descriptor_goes_with_its_handle(small: 
 
 
 def test_jobs_need_their_buffers(small: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow_jobs(monkeypatch, 0.5)
+    held_jobs(monkeypatch, tmp_path)
     expected = prepare("tri_amd64", tmp_path)
 
     def client() -> None:
@@ -154,6 +154,7 @@ def test_jobs_need_their_buffers(small: DrmDevice, tmp_path: Path, monkeypatch: 
                 break
         assert refused(live.fd, 0x41, "QQ", seqno, 0) == errno.ETIME, "the job was too quick"
         assert advise(0) == 1
+        live.go()
         live.views[live.colour] = mmap.mmap(live.fd, size, offset=offset)
         live.finish(seqno)
         live.views[live.colour].close()
@@ -164,7 +165,9 @@ def test_jobs_need_their_buffers(small: DrmDevice, tmp_path: Path, monkeypatch: 
             except OSError as error:
                 print(error.errno == errno.EINVAL)
         advise(0)
-        ioctl(live.fd, 0x41, "QQ", live.submit(), 10**11)
+        seqno = live.submit()
+        live.go()
+        ioctl(live.fd, 0x41, "QQ", seqno, 10**11)
         advise(1)
         assert refused(live.fd, 0x43, "IIII", 1 << 20, 0, 0, 0) == errno.ENOMEM
         assert advise(0) == 0
@@ -183,7 +186,7 @@ def test_a_job_that_waits_for_room_keeps_its_buffers(
     """The queue is full, another thread closes the handles: nothing of it reaches the job."""
     from vc4lab.drm.device import vc4
 
-    slow_jobs(monkeypatch, 0.3)
+    held_jobs(monkeypatch, tmp_path)
     monkeypatch.setattr(vc4, "MAX_WAITING", 1)
     waiting, submit = [], small.gpu.submit
 
@@ -200,11 +203,16 @@ def test_a_job_that_waits_for_room_keeps_its_buffers(
         done = []
         thread = threading.Thread(target=lambda: done.append(live.submit()))
         thread.start()
-        time.sleep(0.1)
+        begun = False
+        while not begun:  # ioctl of x86-64 and arm64
+            with open(f"/proc/self/task/{thread.native_id}/syscall") as file:
+                begun = file.read().split()[0] in ("16", "29")
         kept = live.views[live.colour]
         for handle in live.handles:
             ioctl(live.fd, 0x09, "II", handle, 0, direction=1)
+        live.go()
         thread.join()
+        live.go()
         ioctl(live.fd, 0x41, "QQ", done[0], 10**11)
         with open(sys.argv[1] + "/drawn", "wb") as file:
             file.write(kept[:])

@@ -23,7 +23,7 @@ def test_reading_events_blocks_until_there_is_one(device: DrmDevice) -> None:
         time.sleep(0.05)
         assert not got
         flip(fd, crtc, fb, 78)
-        thread.join(5)
+        thread.join(60)
         assert got[0][0][:2] == (2, 78)
 
     run_client(device, client)
@@ -53,18 +53,18 @@ def test_poll_select_and_epoll_see_events_and_nothing_else(device: DrmDevice) ->
         assert look(0.05) == ([], [], [])
         assert time.monotonic() - began >= 0.15
         flip(fd, crtc, fb, 1)
-        assert look(5) == ([fd], [fd], [fd])
+        assert look(60) == ([fd], [fd], [fd])
         assert len(events(fd)) == 1
         assert look(0) == ([], [], [])
         os.write(write_end, b"x")
-        assert look(5) == ([read_end], [read_end], [read_end])
+        assert look(60) == ([read_end], [read_end], [read_end])
         flip(fd, crtc, fb, 2)
-        time.sleep(0.05)
-        assert [set(found) for found in look(5)] == [{fd, read_end}] * 3
+        assert select.select([fd], [], [], 60)[0]
+        assert [set(found) for found in look(60)] == [{fd, read_end}] * 3
         events(fd)
         os.read(read_end, 1)
         threading.Timer(0.05, os.write, [write_end, b"y"]).start()
-        assert poll.poll(5000) == [(read_end, select.POLLIN)]
+        assert poll.poll(60_000) == [(read_end, select.POLLIN)]
         epoll.unregister(fd)
         flip(fd, crtc, fb, 3)
         time.sleep(0.05)
@@ -99,7 +99,7 @@ def test_a_signal_reaches_a_program_that_waits(device: DrmDevice) -> None:
         try:
             os.read(fd, 1024)
         except Alarm:
-            assert 0.05 < time.monotonic() - began < 3
+            assert time.monotonic() - began > 0.05
             print("rang")
 
     assert run_client(device, client) == "rang\n"
@@ -126,26 +126,26 @@ def test_a_signal_of_the_process_interrupts_one_thread_only(device: DrmDevice) -
         fd = open_card("renderD128")
         results = []
 
-        def wait(name):
+        def wait(name, seconds):
             handle = ioctl(fd, 0xBF, "II", 0, 0)[0]
             held, place = buffer(struct.pack("<I", handle))
-            end = time.monotonic_ns() + 10**9
+            end = time.monotonic_ns() + seconds * 10**9
             results.append((name, refused(fd, 0xC3, "QqIIII", place, end, 1, 2, 0, 0)))
 
         def ring(*_):
             raise KeyboardInterrupt
 
         signal.signal(signal.SIGALRM, ring)
-        other = threading.Thread(target=wait, args=("other",))
+        other = threading.Thread(target=wait, args=("other", 1))
         other.start()
         time.sleep(0.1)  # so that it is looked at first
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         try:
-            wait("main")
+            wait("main", 60)
         except KeyboardInterrupt:
             results.append(("main", "rang"))
         other.join()
-        assert results == [("main", "rang"), ("other", errno.ETIME)], results
+        assert sorted(results) == [("main", "rang"), ("other", errno.ETIME)], results
 
     run_client(device, client)
 

@@ -7,7 +7,7 @@ class GdbClient:
     """Talks to the server; packets are checked and acknowledged."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self._bytes = b""
 
     def _byte(self) -> bytes:

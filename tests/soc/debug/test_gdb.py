@@ -64,7 +64,7 @@ class Session:
         try:
             result = self.machine.run(**limits)
         finally:
-            thread.join(20)
+            thread.join(60)
             self.server.close()
         if errors:
             raise errors[0]
@@ -319,7 +319,7 @@ def test_a_second_client_is_sent_away(session):
 
     def script(gdb: GdbClient) -> None:
         assert gdb.ask("?")
-        with socket.create_connection(("127.0.0.1", one.server.port), timeout=20) as second:
+        with socket.create_connection(("127.0.0.1", one.server.port), timeout=60) as second:
             assert second.recv(10) == b""
         gdb.ask("D")
 
@@ -329,9 +329,9 @@ def test_a_second_client_is_sent_away(session):
 def test_who_comes_when_the_last_one_has_just_gone_is_served(session):
     server = session(COUNT, wait=False).server
     try:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=20):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60):
             server._receive(5.0)
-        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as second:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as second:
             server._receive(5.0)
             second.sendall(b"$?#3f")
             server._receive(5.0)
@@ -399,7 +399,7 @@ def test_a_client_stays_while_the_machine_runs_in_steps(boot):
     assert len(seen) == 2
     assert seen[1] == 0x8018
     server.close()
-    thread.join(20)
+    thread.join(60)
     assert seen[2] == "W00"
 
 
@@ -432,7 +432,7 @@ def test_with_gdb_itself(boot):
     ) as gdb:
         machine.run()
         server.close()
-        output = gdb.communicate(timeout=30)[0]
+        output = gdb.communicate(timeout=120)[0]
     assert "$1 = 0x8018" in output
     assert "Old value = 1" in output
     assert "New value = 2" in output
