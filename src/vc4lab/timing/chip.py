@@ -11,6 +11,7 @@ says that what it takes over is so, too::
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import os
 import re
@@ -105,7 +106,7 @@ class _File:
 def load_chip(name: str | os.PathLike[str]) -> Chip:
     """A chip of the package by name, or a file. Raises BadChip, OSError."""
     try:
-        return _load(str(name), ())
+        return _named(str(name), ())
     except FileNotFoundError:
         if not _NAME.match(str(name)):
             raise
@@ -113,9 +114,17 @@ def load_chip(name: str | os.PathLike[str]) -> Chip:
         raise BadChip(text) from None
 
 
-def _load(name: str, before: tuple[str, ...]) -> Chip:
-    path = FOLDER / f"{name}.toml" if name in NAMES else Path(name)
-    shown = path.name if name in NAMES else name
+def _named(name: str, before: tuple[str, ...]) -> Chip:
+    return _of_package(name) if name in NAMES else _load(Path(name), name, before)
+
+
+@functools.cache
+def _of_package(name: str) -> Chip:
+    path = FOLDER / f"{name}.toml"
+    return _load(path, path.name, ())
+
+
+def _load(path: Path, shown: str, before: tuple[str, ...]) -> Chip:
     try:
         table, text = read_toml(path, MAX_FILE)
     except NotToml as error:
@@ -130,7 +139,7 @@ def _load(name: str, before: tuple[str, ...]) -> Chip:
         if like not in NAMES and len(before) > 4:
             raise file.bad("", "like", "files that are like each other in a circle")
         try:
-            base = _load(like if like in NAMES else str(path.parent / like), (*before, shown))
+            base = _named(like if like in NAMES else str(path.parent / like), (*before, shown))
         except OSError as error:
             known = ", ".join(NAMES)
             raise file.bad(
