@@ -65,12 +65,13 @@ def blocks(frame: Frame) -> Counter[tuple[int, ...]]:
 @pytest.mark.parametrize("name", RUNS)
 def test_a_bigger_tile_has_what_its_tiles_have(name: str) -> None:
     frame = drawn(name)[0]
+    its_blocks, its_primitives = blocks(frame), primitives(frame)
     for across, down in ((2, 1), (1, 2), (2, 2)):
         bigger = bigger_tiles(frame, across, down)
         width, height = frame.tile_width * across, frame.tile_height * down
         assert (bigger.tile_width, bigger.tile_height) == (width, height)
-        assert blocks(bigger) == blocks(frame)
-        wanted = {(x // width * width, y // height * height, *rest) for x, y, *rest in primitives(frame)}
+        assert blocks(bigger) == its_blocks
+        wanted = {(x // width * width, y // height * height, *rest) for x, y, *rest in its_primitives}
         assert set(primitives(bigger)) == wanted
         same = ("quads_valid", "quads_depth_passed", "texture_quads", "covered_quads", "bytes_moved")
         before, after = frame.totals(), bigger.totals()

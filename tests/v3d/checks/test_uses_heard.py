@@ -46,12 +46,12 @@ class Run:
     def draw(self) -> bytes:
         """Draws all jobs; the bytes of all buffers."""
         self.python = 0
-        out = b""
+        parts = []
         for job in self.run.jobs:
             assert run_job(self.v3d, job.build(self.run.memory))
             for buffer in job.submit.buffers:
-                out += bytes(self.run.memory.read(buffer.address, buffer.size))
-        return out
+                parts.append(self.run.memory.read(buffer.address, buffer.size))
+        return b"".join(parts)
 
     def heard(self) -> list[MemoryUse]:
         """What is told while all jobs are drawn once."""
