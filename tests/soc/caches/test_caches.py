@@ -1,4 +1,4 @@
-"""`--caches`: who sees old bytes, on three kinds of cores; the V3D's own caches."""
+"""`--caches`: who sees old bytes, on three kinds of cores."""
 
 import struct
 from collections.abc import Callable
@@ -7,16 +7,12 @@ from typing import Any
 
 import pytest
 
-from vc4lab.diagnostics import Reporter
-from vc4lab.memory import GuestMemory
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.soc.board import find_board
 from vc4lab.soc.caches.cache_lines import DIRTY
 from vc4lab.soc.devices.serial.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
-from vc4lab.v3d.checks.cache_watch import CacheWatch
-from vc4lab.v3d.events import Use
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 HERE = Path(__file__).parents[1]
@@ -319,56 +315,6 @@ def test_a_mode_that_does_not_exist(tmp_path: Path) -> None:
 
 
 # -- the V3D's caches ------------------------------------------------------------
-
-
-@pytest.fixture
-def watch() -> CacheWatch:
-    return CacheWatch(GuestMemory(), Reporter())
-
-
-@pytest.mark.parametrize("size", [64, 1 << 20])
-@pytest.mark.parametrize("use", [Use.CODE, Use.UNIFORMS, Use.TEXTURE])
-def test_what_must_be_cleared(watch: CacheWatch, use: Use, size: int) -> None:
-    memory, reporter = watch._memory, watch._reporter
-
-    def job(*clears: int) -> int:
-        """The messages that a job causes whose data have changed."""
-        before = sum(reporter.counts.values())
-        memory.set_u32(0x1010, memory.u32(0x1010) + 1)
-        for value in clears:
-            if value == 4:
-                watch.l2_cleared(value)
-            else:
-                watch.slices_cleared(value)
-        watch.job()
-        watch.reads(use, 0xC0001000, size)
-        return sum(reporter.counts.values()) - before
-
-    assert job() == 0, "the first time"
-    assert job() == 1
-    assert "slices' caches" in reporter.items[-1].message
-    assert reporter.items[-1].address == (0x1010 if size == 64 else 0x1000)
-    assert job(0x0F0F0F0F) == 1
-    assert "L2CACTL" in reporter.items[-1].message
-    assert job(0x0F0F0F0F, 4) == 0
-    assert job(0x0F, 4) == (0 if use is Use.CODE else 1)
-    watch.job()
-    watch.reads(use, 0xC0001000, size)
-    assert job(0x07070707, 4) == 0, "there are three slices"
-
-
-def test_the_l2_can_be_off() -> None:
-    watch = CacheWatch(GuestMemory(), Reporter(), l2_enabled=False)
-    for value, told in ((1, 0), (2, 0), (3, 0), (4, 1)):
-        if value == 4:
-            watch.l2_cleared(1)
-            watch.job()
-            watch.reads(Use.CODE, 0x1000, 8)
-        watch._memory.set_u32(0x1000, value)
-        watch.slices_cleared(0x0F0F0F0F)
-        watch.job()
-        watch.reads(Use.CODE, 0x1000, 8)
-        assert watch._reporter.counts["CACHE-006"] == told
 
 
 def test_uniforms_changed_between_jobs(run: Run) -> None:
