@@ -1,14 +1,11 @@
 """Python's control flow in kernels: native where staged, plain Python where not."""
 
 import ctypes
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import pytest
 
 from vc4lab.simd import (
     Function,
-    Value,
     any_,
     build,
     call,
@@ -46,8 +43,12 @@ def engine(request):
 engines: list = []
 
 
+def compiled(function):
+    return build("test", {"f": function}, target=engines[0])["f"]
+
+
 def run(function, *args):
-    return build("test", {"f": function}, target=engines[0])["f"](*args)
+    return compiled(function)(*args)
 
 
 compiled_only = pytest.mark.parametrize("engine", ["native"], indirect=True)
@@ -73,7 +74,7 @@ def test_branches():
                 result = 10
         return result
 
-    native = build("test", {"f": classify})["f"]
+    native = compiled(classify)
     assert [native(1, 2), native(2, 2), native(5, 2), native(50, 2)] == [1, 2, 3, 10]
 
 
@@ -96,7 +97,7 @@ def test_early_returns_and_nesting():
                 return -3
         return -1
 
-    native = build("test", {"f": find})["f"]
+    native = compiled(find)
     data = numbers(1, 2, 3, 4, 5, -1, 6, 7, 8, 9, 10, -1, 12, 13, 14, 15, 16, 17, 18, 19)
     assert native(data, 5, 9) == 201
     assert native(data, 5, 6) == -3
@@ -124,7 +125,7 @@ def test_ranges():
             total += i * 1000
         return total + 6
 
-    native = build("test", {"f": count})["f"]
+    native = compiled(count)
     for a, b in ((0, 5), (3, 3), (5, 1), (-4, 4)):
         assert native(a, b) == expected(a, b)
 
@@ -174,7 +175,7 @@ def test_staged_break_in_an_unrolled_loop():
             total += 1 << i
         return total
 
-    native = build("test", {"f": f})["f"]
+    native = compiled(f)
     assert [native(x) for x in (0, 3, 9, 12)] == [0, 7, 31, 31 - 4]
 
 
@@ -212,7 +213,7 @@ def test_while_conditions():
             n += left
         return steps * 1000 + left
 
-    native = build("test", {"f": kernel(args=(i32,), returns=i32)(f)})["f"]
+    native = compiled(kernel(args=(i32,), returns=i32)(f))
     for n in (1, 6, 27):
         assert native(n) == f(n)
 
@@ -233,7 +234,7 @@ def test_logic():
             bits |= 16
         return bits
 
-    native = build("test", {"f": f})["f"]
+    native = compiled(f)
     for a in (-1, 0, 1, 5):
         for b in (-1, 0, 2, 3, 9, 11):
             want = (
@@ -251,92 +252,8 @@ def test_ternaries_select_and_static_ones_do_not_evaluate():
         p, q = (x, y) if a < 0 else (y, x)
         return p * 100 + q
 
-    native = build("test", {"f": f})["f"]
+    native = compiled(f)
     assert (native(-1), native(9)) == (301, 109)
-
-
-def test_containers_merge_in_place():
-    @kernel(args=(i32,), returns=i32)
-    def f(n):
-        registers = [n, 0, 0]
-        alias = registers
-        table = {"x": n, "y": 5}
-        pair = (1, 2)
-        if n > 3:
-            registers[1] = n * 2
-            table["x"] = 100
-            pair = (pair[1], n)
-        for i in range(n):
-            registers[2] += i
-            table["y"] = table["y"] + pair[0]
-        assert alias is registers
-        return alias[0] + alias[1] * 10 + alias[2] * 100 + table["x"] + table["y"] + pair[1]
-
-    def expected(n):
-        registers, x, y, pair = [n, 0, 0], n, 5, (1, 2)
-        if n > 3:
-            registers[1], x, pair = n * 2, 100, (2, n)
-        for i in range(n):
-            registers[2] += i
-            y += pair[0]
-        return registers[0] + registers[1] * 10 + registers[2] * 100 + x + y + pair[1]
-
-    native = build("test", {"f": f})["f"]
-    for n in (0, 2, 4, 9):
-        assert native(n) == expected(n)
-
-
-def test_attributes_lists_of_captured_objects_merge_too():
-    class Machine:
-        def __init__(self):
-            self.registers = [0, 0]
-
-    @kernel(args=(i32,), returns=i32)
-    def f(n):
-        machine = Machine()
-        if n > 0:
-            machine.registers[0] = n
-        for _ in range(n):
-            machine.registers[1] = machine.registers[1] + 2
-        return machine.registers[0] * 10 + machine.registers[1]
-
-    native = build("test", {"f": f})["f"]
-    assert (native(3), native(-3)) == (36, 0)
-
-
-class Point(NamedTuple):
-    x: Value
-    y: Value
-
-
-@dataclass(frozen=True)
-class Line:
-    slope: Value
-    kind: str
-
-
-def test_named_tuples_and_dataclasses_merge():
-    @kernel(args=(i32,), returns=i32)
-    def f(n):
-        point, line = Point(n, n + 1), Line(n * 2, "k")
-        if n > 5:
-            point = Point(point.y, point.x)
-            line = Line(line.slope + 1, "k")
-        for _ in range(3):
-            point = Point(point.y, point.x + 1)
-            line = Line(line.slope + 1, line.kind)
-        return point.x * 1000 + point.y + line.slope * 1000000
-
-    def expected(n):
-        x, y, slope = n, n + 1, n * 2
-        if n > 5:
-            x, y, slope = y, x, slope + 1
-        for _ in range(3):
-            x, y, slope = y, x + 1, slope + 1
-        return x * 1000 + y + slope * 1000000
-
-    native = build("test", {"f": f})["f"]
-    assert [native(2), native(8)] == [expected(2), expected(8)]
 
 
 def test_closures_methods_defaults_and_nested_functions():
@@ -361,11 +278,11 @@ def test_closures_methods_defaults_and_nested_functions():
 
         return bump(Scaler(5).scale(x)) + Scaler(2).scale(x, extra=1000)
 
-    native = build("test", {"f": f})["f"]
+    native = compiled(f)
     assert native(4) == (21 + 3) + 1008
     assert native(11) == 14 + 11
     factor = 4
-    assert build("test", {"f": f})["f"](4) == (21 + 4) + 1008
+    assert compiled(f)(4) == (21 + 4) + 1008
 
 
 def test_staged_functions_run_as_python_outside_kernels():
@@ -443,7 +360,7 @@ def test_bool_and_float_interface():
             return x > 0.5
         return False
 
-    native = build("test", {"f": f})["f"]
+    native = compiled(f)
     assert [native(True, 1.0), native(True, 0.0), native(False, 1.0)] == [True, False, False]
 
 

@@ -10,8 +10,9 @@ from vc4lab.memory import GuestMemory
 from vc4lab.soc.board_unknowns import Unknowns
 from vc4lab.soc.videocore.vpu.core import RETURN, Endless, Refused
 from vc4lab.soc.videocore.vpu.executor import Executor
-from vc4lab.soc.videocore.vpu.floats import pattern_of
+from vc4lab.soc.videocore.vpu.floats import NAMES, REFUSED, pattern_of
 from vc4lab.soc.videocore.vpu.forms import FORMS
+from vc4lab.soc.videocore.vpu.instructions import decode
 from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory
 from vc4lab.soc.videocore.vpu.operations import OPERATIONS
 
@@ -231,8 +232,6 @@ def test_addressing(vpu, width):
 
 
 def _letters(code: bytes) -> set[str]:
-    from vc4lab.soc.videocore.vpu.instructions import decode
-
     if len(code) != 4:
         return set()
     first, second = struct.unpack("<HH", code)
@@ -270,8 +269,7 @@ def test_pushed_registers_lie_downwards_and_lr_above(vpu):
     body = encode("alu_small", q=0, d=7, u=9)
     code = [encode("push_with_lr", k=1, n=2), body, encode("pop_with_pc", k=1, n=2)]
     state = vpu.run(*code, returns=False, r6=6, r7=7, r8=8)
-    assert state.registers[6:9] == [6, 7, 8]
-    assert state.registers[25] == STACK
+    assert [*state.registers[6:9], state.registers[25]] == [6, 7, 8, STACK]
     assert [vpu.memory.u32(STACK - at) for at in (4, 8, 12, 16)] == [RETURN, 6, 7, 8]
     both = vpu.run(encode("push", k=2, n=7), encode("pop", k=0, n=7), **{
         f"r{16 + n}": 100 + n for n in range(8)
@@ -331,8 +329,6 @@ def test_floats(vpu, name, a, b, result):
 
 
 def test_every_float_operation_is_tested():
-    from vc4lab.soc.videocore.vpu.floats import NAMES, REFUSED
-
     assert set(FLOATS) == {name for n, name in enumerate(NAMES) if n not in REFUSED}
 
 
@@ -427,13 +423,12 @@ def test_faults(vpu):
 
 
 def test_unknowns_can_be_switched():
-    add = three("adds", b=2)
     assert Vpu(vpu_signext="width").r(0, three("signext", i=8), r1=0x80) == 0xFFFFFF80
     assert Vpu(vpu_msb="leading_zeros").r(0, three("msb", b=2), r2=0x00800000) == 8
     shifted = Vpu(vpu_brev="shifted")
     assert shifted.r(0, three("brev", b=2), r1=1, r2=31) == 1
     assert shifted.r(3, encode("alu_register", p=29, d=3, b=4), r4=1) == 0x80000000
-    state = Vpu(vpu_saturation="flags").run(add, r1=0x7FFFFFFF, r2=1)
+    state = Vpu(vpu_saturation="flags").run(three("adds", b=2), r1=0x7FFFFFFF, r2=1)
     assert (state.registers[0], flags(state)) == (0x80000000, "nv")
     state = Vpu(vpu_btest_carry="kept").run(three("btest", i=3), r1=0)
     assert flags(state) == "z"
@@ -442,9 +437,8 @@ def test_unknowns_can_be_switched():
     ignored = Vpu(vpu_float_condition="ignored")
     assert ignored.r(0, fp("fadd", c=15, i=12)) == pattern_of(1.0)
     assert Vpu().r(0, fp("fadd", c=15, i=12)) == 0
-    wrapped = Vpu(vpu_float_to_int="wrap")
     code = encode("convert", f=0, d=0, a=1, i=0)
-    assert wrapped.r(0, code, r1=pattern_of(2.0**32 + 1024)) == 1024
+    assert Vpu(vpu_float_to_int="wrap").r(0, code, r1=pattern_of(2.0**32 + 1024)) == 1024
     assert Vpu(vpu_divide_by_zero="zero").r(0, three("div.ss", i=0), r0=5, r1=9) == 0
     works = Vpu(vpu_misaligned="works")
     works.memory.set_u32(DATA + 1, 0x01020304)
