@@ -36,10 +36,24 @@ def test_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.output.splitlines() == printed
 
 
+def test_the_shader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session of a captured frame's shader."""
+    monkeypatch.chdir(ROOT)
+    (block,) = (one for one in blocks("console") if one.startswith("$ vc4lab debug tests/data"))
+    first, *lines = block.splitlines()
+    commands = [line.removeprefix(PROMPT) for line in lines if line.startswith(PROMPT)]
+    printed = [line for line in lines if not line.startswith(PROMPT)]
+    result = CliRunner().invoke(app, shlex.split(first)[2:], input="\n".join(commands) + "\n")
+    assert result.exit_code == 0
+    assert result.output.splitlines() == printed
+
+
 def test_the_configurations() -> None:
     found = [json.loads(block) for block in blocks("json")]
     (debugger,) = found[0]["contributes"]["debuggers"]
-    (launch,) = found[1]["configurations"]
+    launch, shader = found[1]["configurations"]
+    assert set(shader) == {"type", "request", "name", "capture", "pixel", "stopOnEntry"}
+    assert (ROOT / shader["capture"].removeprefix("${workspaceFolder}/")).is_dir()
     assert launch["type"] == debugger["type"]
     assert [debugger["runtime"], *debugger["args"]] == ["vc4lab", "debug", "--dap", "stdio"]
     assert (ROOT / launch["program"].removeprefix("${workspaceFolder}/")).is_file()

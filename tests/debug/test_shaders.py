@@ -236,7 +236,7 @@ def test_the_text_that_a_capture_knows_is_the_source() -> None:
     console, said_lines = console_of(session)
     assert "colour.tgsi:3" in said(console, said_lines, "where")
     assert "MOV OUT[0]" in said(console, said_lines, "list")
-    assert "CONST[0].x; read at" in said(console, said_lines, "info uniforms")
+    assert "CONST[0].x = " in said(console, said_lines, "info uniforms")
     said(console, said_lines, "step")
     assert session.turn == len(program.words) - 2, "a step is the line"
     bare = KnownProgram("fragment", program.words, "colour.tgsi", text)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vc4lab.memory import GuestMemory
-    from vc4lab.qpu.program.program import Program
+    from vc4lab.qpu.program.program import Program, UniformSite
 
 LINE_BITS = 20
 """Bits of a number in `KnownProgram.lines` that are the line of the text."""
@@ -64,14 +64,14 @@ class Meanings:
             return  # the order in which it is read depends on the way
         sites = program.uniform_sites
         words = [memory.u32(address + 4 * number) for number in range(len(sites))]
-        self._of = [_text(program, site, word) for site, word in zip(sites, words, strict=True)]
+        self._of = [_text(site, word) for site, word in zip(sites, words, strict=True)]
         for request in program.texture_requests:
             if request.uniforms:
                 parameters: Any = [*(words[number] for number in request.uniforms[:4]), 0, 0, 0][:4]
                 self._of[request.uniforms[0]] += f", {TextureConfig.parse(*parameters).text()}"
         if known is not None:
             for number, text in enumerate(known.uniforms[: len(self._of)]):
-                self._of[number] = f"{text}; {self._of[number]}"
+                self._of[number] = f"{text} = {self._of[number]}"
 
     def of(self, address: int) -> str:
         """The meaning of the word at a guest address; "": it is not known."""
@@ -83,11 +83,12 @@ class Meanings:
         return self.of(self.address + 4 * number)
 
 
-def _text(program: Program, site: Any, word: int) -> str:
+def _text(site: UniformSite, word: int) -> str:
+    """A word that a site takes from the stream."""
     if site.kind == "texture":
         return f"TMU{site.unit} request {site.request} parameter {site.parameter}"
     (value,) = struct.unpack("<f", word.to_bytes(4, "little"))
-    return f"read at {program.address_of(site.instruction_index):08x}, as a float {value:.7g}"
+    return f"{value:.7g}"
 
 
 def source_of(kind: str, program: Program, meanings: Meanings, known: KnownProgram | None) -> Source:
@@ -126,5 +127,5 @@ def _listing(program: Program, meanings: Meanings) -> list[str]:
     for index, word in enumerate(program.words):
         text = " ".join(disassemble(word, program.address_of(index)).split())
         note = "; ".join(notes.get(index, ()))
-        rows.append(f"{text:<56} # {note}" if note else text)
+        rows.append(f"{text:<40} # {note}" if note else text)
     return rows
