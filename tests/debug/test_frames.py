@@ -244,8 +244,14 @@ def test_tiles_that_were_stored_with_all_samples() -> None:
     assert made is not None
     assert (made.frame, made.final) == (1, None)
     assert made.end == history.end == samples.pixel(20, 20).touches[-1].after
-    with pytest.raises(NoSuchPlace, match="stores its samples"):
-        samples.picture_after(1)
+    count, end = len(samples.draws), np.asarray(resolved.picture)
+    assert count > 1
+    assert np.array_equal(array(samples, count), end), "resolved, as the next job does it"
+    assert np.array_equal(np.asarray(samples.picture), end)
+    pictures = [array(samples, number) for number in range(count + 1)]
+    assert len(np.unique(pictures[0].reshape(-1, 3), axis=0)) == 1
+    assert sum((a != b).any() for a, b in itertools.pairwise(pictures)) > 1
+    assert overdraw(samples, count)[20, 20] == len(samples.pixel(20, 20).touches)
 
 
 def natively(frame: CapturedFrame, draw: int, index: int, rows: tuple[int, int]) -> list[list[int]]:

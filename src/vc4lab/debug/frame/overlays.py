@@ -6,17 +6,14 @@ from the tile buffer: the job's stores write it in place of colours.
 
 from __future__ import annotations
 
-import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vc4lab.debug.frame.places import NoSuchPlace
-from vc4lab.records.declarations import StoreGeneral
+from vc4lab.debug.frame.tile_buffer import stored_instead
 from vc4lab.timing.frames.feed import FrameFeed
-from vc4lab.v3d.state.frame_mode import LANE_X, LANE_Y, ZS, Surface
-from vc4lab.v3d.tiles.collector import MAX_SURFACES
-from vc4lab.v3d.tiles.job import OP_STORE, OP_STORE_FULL, OP_WORDS
+from vc4lab.v3d.state.frame_mode import LANE_X, LANE_Y, ZS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +24,6 @@ if TYPE_CHECKING:
     from vc4lab.debug.frame.index import FrameJob
     from vc4lab.debug.frame.runs import FrameRuns
     from vc4lab.timing.frames.frame import Frame
-    from vc4lab.v3d.state.frame_mode import FrameMode
-    from vc4lab.v3d.tiles.collector import Collector
 
     Numbers = NDArray[np.int64]
 
@@ -66,20 +61,9 @@ def depth_map(frame: FrameRuns, draw: int) -> Numbers:
     """Depth (24 bits) at each pixel after a draw; with four samples that of the first one."""
     job = frame.job_of(draw)
     width, height = job.size
-    surface = Surface(0, width, height, buffer=ZS)
-    stage = frame.stage
-    place = stage.free_memory(surface.pitch * height)
-    kept = stage.memory.read(place, surface.pitch * height)
-
-    def draw_depth(mode: FrameMode, collector: Collector) -> None:
-        _store_depth(collector, place)
-        stage.v3d.frames.draw(mode, collector)
-
-    stage.run(job.number, keep=draw, draw=draw_depth)
-    words = stage.memory.array(place, surface.pitch // 4 * height, "<u4").reshape(height, -1)[:, :width]
-    found = (words >> 8).astype(np.int64)
-    stage.memory.write(place, kept)
-    return found
+    with stored_instead(frame.stage, job, draw, ZS) as surface:
+        words = frame.stage.memory.array(surface.address, surface.pitch // 4 * height, "<u4")
+        return (words.reshape(height, -1)[:, :width] >> 8).astype(np.int64)
 
 
 def primitive_pixels(frame: FrameRuns, draw: int, vertices: Sequence[int]) -> list[tuple[int, int]]:
@@ -165,19 +149,6 @@ def _names(work: Frame) -> Numbers:
         names ^= np.where(each > corner, (vertex + 1) * prime, 0)
     without = each == 0  # coordinates stand in the list
     return np.where(without, names ^ work.blocks["position"].astype(np.int64) * _PRIMES[0], names) & _HASH
-
-
-def _store_depth(collector: Collector, place: int) -> None:
-    """Let what a frame stores be its depth, at a guest address in raster order."""
-    context = collector.context
-    number = min(int(context.surface_count), MAX_SURFACES - 1)
-    payload = StoreGeneral.make(address=place, buffer=ZS)
-    ctypes.c_uint64.from_address(context.surfaces + 8 * number).value = payload.value
-    context.surface_count = number + 1
-    words: Any = (ctypes.c_int32 * (OP_WORDS * int(context.op_count))).from_address(context.ops)
-    ops = np.frombuffer(words, np.int32).reshape(-1, OP_WORDS)
-    stores = (ops[:, 0] == OP_STORE) | (ops[:, 0] == OP_STORE_FULL)
-    ops[stores, 0], ops[stores, 1] = OP_STORE, number
 
 
 def _shades(counts: Numbers) -> NDArray[np.uint8]:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from vc4lab.debug.frame.places import NoSuchPlace, surface_place
 from vc4lab.debug.frame.stage import Stage
+from vc4lab.debug.frame.tile_buffer import stored_instead
 from vc4lab.jobs.pictures import exchanged, is_blue_first, surface_picture
 from vc4lab.records.control import parse_record
+from vc4lab.v3d.state.frame_mode import COLOUR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +97,9 @@ class FrameRuns:
 
     @cached_property
     def picture(self) -> Image | None:
-        """Return the frame's picture; None: its colours are 64 bits wide, or in full resolution.
+        """Return the frame's picture; None: its colours are 64 bits wide.
+
+        Of a job that stores all samples it is the mean of each pixel's.
 
         Raises NoSuchPlace.
         """
@@ -104,17 +108,12 @@ class FrameRuns:
     @cached_property
     def is_blue_first(self) -> bool:
         """Whether blue is in the lowest byte of its picture's colours."""
-        if self.job.colour is None:
-            return False
-        self.stage.run(self.job.number)
-        image = surface_picture(self.stage.memory, self.job.colour)
+        image = self._drawn(self.job, len(self.draws))
         return image is not None and is_blue_first(image, self.source)
 
     def picture_of(self, job: FrameJob) -> Image | None:
         """Return the picture that a job has drawn; None as for `picture`."""
-        is_blue_first = self.is_blue_first
-        self.stage.run(job.number)
-        return self._picture(job, is_blue_first)
+        return self._picture(job, len(self.draws))
 
     def picture_after(self, draw: int) -> Image | None:
         """The colours that a draw's job has drawn when the draws after it are left out.
@@ -122,28 +121,33 @@ class FrameRuns:
         draw: its number; 0 is the picture before any. None: colours are 64 bits wide. Raises
         NoSuchPlace.
         """
-        job = self.job_of(draw)
-        is_blue_first = self.is_blue_first
-        self.stage.run(job.number, keep=draw)
-        return self._picture(job, is_blue_first)
+        return self._picture(self.job_of(draw), draw)
 
     def job_of(self, draw: int) -> FrameJob:
         """The job with a draw; of 0 the first one that draws colours. Raises NoSuchPlace."""
         count = len(self.draws)
         if not 0 <= draw <= count:
             raise NoSuchPlace(f"frame {self.number} has no draw {draw}: it has {count}")
-        drawing = (one for one in self.jobs if one.colour is not None)
+        drawing = (one for one in self.jobs if one.draws_colours)
         job = self.jobs[self.draws[draw - 1].job - 1] if draw else next(drawing, None)
-        if job is None or job.colour is None:
-            text = "stores its samples, not a picture" if job is not None and job.full else "draws no colours"
-            raise NoSuchPlace(f"the job of draw {draw} in frame {self.number} {text}")
+        if job is None or not job.draws_colours:
+            raise NoSuchPlace(f"the job of draw {draw} in frame {self.number} draws no colours")
         return job
 
-    def _picture(self, job: FrameJob, is_blue_first: bool) -> Image | None:
-        if job.colour is None:
-            return None
-        image = surface_picture(self.stage.memory, job.colour)
+    def _picture(self, job: FrameJob, draw: int) -> Image | None:
+        is_blue_first = self.is_blue_first
+        image = self._drawn(job, draw)
         return exchanged(image) if image is not None and is_blue_first else image
+
+    def _drawn(self, job: FrameJob, draw: int) -> Image | None:
+        """The colours that a job has drawn up to a draw, as the tile buffer has them: red first."""
+        if job.colour is not None:
+            self.stage.run(job.number, keep=draw)
+            return surface_picture(self.stage.memory, job.colour)
+        if not job.full or job.mode.wide_colour:
+            return None
+        with stored_instead(self.stage, job, draw, COLOUR) as surface:
+            return surface_picture(self.stage.memory, surface)
 
     def state(self, draw: int) -> list[Record]:
         """The records of state in force at a draw. Raises NoSuchPlace."""
