@@ -19,6 +19,10 @@ from vc4lab.driver.capture.folder import folder_files, unpack
 from vc4lab.driver.capture.load import open_capture
 from vc4lab.driver.capture.player import Player
 from vc4lab.driver.capture.show import Show
+from vc4lab.jobs.dumps.clif_reader import read_clif
+from vc4lab.jobs.dumps.clif_writer import clif_files
+from vc4lab.jobs.dumps.hang_state import HangState, hang_state_bytes
+from vc4lab.jobs.dumps.list_text import list_lines
 from vc4lab.jobs.events_text import events_text
 from vc4lab.jobs.load import open_jobs
 from vc4lab.jobs.player import JobsPlayer
@@ -28,6 +32,12 @@ from vc4lab.jobs.unpack import unpack_jobs
 JOBS = Path(__file__).parents[1] / "data" / "captures" / "tri.vc4cap"
 SMALL = Path(__file__).parents[1] / "data" / "captures" / "small.vc4cap"
 TEXT = (".txt", ".csv", ".json", ".tgsi", ".qasm")
+DEBUG_CL = """MESA: info: BCL:
+0x00000009 0x00000000: 0x65 Depth Offset
+    Depth Offset Units: 0.000000
+    Depth Offset Factor: 1.500000
+0x0000000e 0x00000005: 0x04 Flush
+"""
 WORDS = """
 none yes no -1 0 0x7fffffff 99999999999999999999 nan inf -inf 1e400 0x 0xffffffff resource-1
 resource-0 resource-99 resource-999999999999 data-1 data-99 blend-1 pipe_state-1 pipe_state-2
@@ -147,6 +157,76 @@ class JobCaptureFuzzer(CaptureFuzzer):
             unpack_jobs(capture, unpacked)
         for frame, _ in JobsPlayer(capture).play():
             events_text(frame)
+
+
+DUMP_WORDS = """
+@buffer @format @add_bin @add_render @createbuf_aligned ctrllist binary blank shadrec_gl_main
+shadrec_gl_attr HALT BRANCH BRANCH_TO_SUB-LIST GL_SHADER_STATE [null] [a+0x0] [memory_0x02109000+0xffffffff]
+0x 0x0 0xffffffff 0x123456789 -1 nan inf 1e39 4096 99999999999 /* */ 0x00000000
+""".split()  # noqa: SIM905
+
+
+@fuzzer
+class DumpFuzzer(CaptureFuzzer):
+    """Dumps of other tools: CLIF, hang states, lists as Mesa prints them."""
+
+    name = "dumps"
+
+    def __init__(self) -> None:
+        ((_, clif),) = clif_files(open_jobs(JOBS))
+        job = read_clif(clif, "x")
+        (binning, rendering), values = job.lists, {"CT0EA": job.lists[0].end, "CT1EA": job.lists[1].end}
+        state = HangState(binning.start, rendering.start, values)
+        self._archive = hang_state_bytes(state, job.buffers)
+        self._files = {"x.clif": clif, "x.txt": DEBUG_CL.encode()}
+        self._names = sorted(self._files)
+
+    def _words(self, rng: random.Random, data: bytes) -> bytes:
+        lines = data.decode().split("\n")
+        for _ in range(rng.choice((1, 2, 5))):
+            at = rng.randrange(len(lines))
+            kind = rng.randrange(4)
+            if kind == 0:
+                lines.insert(rng.randrange(len(lines)), lines[at])
+            elif kind == 1:
+                lines.pop(at)
+                lines = lines or [""]
+            else:
+                words = lines[at].split(" ")
+                words[rng.randrange(len(words))] = rng.choice((*DUMP_WORDS, str(rng.choice(INTERESTING))))
+                lines[at] = " ".join(words)
+        return "\n".join(lines).encode()
+
+    def _run(self, plan: Plan, folder: Path) -> None:
+        folder.mkdir()
+        files: dict[str, bytes | None] = dict(plan.edits) if plan.scene == "folder" else {}
+        if plan.scene == "archive":
+            data = bytearray(self._archive)
+            for place, new in plan.edits:
+                data[place : place + len(new)] = new
+            files["x.dump"] = bytes(data)
+        for name, content in files.items():
+            (folder / name).write_bytes(content or b"")
+            try:
+                if name == "x.txt":
+                    for _ in list_lines(content or b"", name):
+                        pass
+                else:
+                    self.open(folder / name, folder / f"{name}-unpacked")
+            except CaptureError as error:
+                if error.code not in catalogue() or not error.text:
+                    raise AssertionError(f"{error!r} has no code or no text") from error
+
+    def open(self, path: Path, unpacked: Path | None, *, recompile: bool = False) -> None:
+        """Read a dump, run it, and write it as text. Raises CaptureError."""
+        del recompile
+        capture = open_jobs(path)
+        for frame, _ in JobsPlayer(capture).play():
+            events_text(frame)
+        for _ in clif_files(capture):
+            pass
+        if unpacked is not None:
+            unpack_jobs(capture, unpacked)
 
 
 @fuzzer

@@ -102,7 +102,11 @@ def replay_jobs(
         times.show({"jobs": done, "pictures": count, "stored": total, "same": same}, count)
     elif total:
         typer.echo(bytes_text(same, total))
+    for reason in player.hangs:
+        typer.echo(f"the V3D hangs: {reason}")
     _save_last(image, output)
+    if player.hangs:
+        raise typer.Exit(ExitCode.GUEST_HANG)
     if player.undrawn:
         typer.echo(not_drawn(player.undrawn))
         raise typer.Exit(ExitCode.NOT_DRAWN)

@@ -31,6 +31,7 @@ def why(
     from vc4lab.capture.errors import CaptureError
     from vc4lab.cli.messages import reporter_of
     from vc4lab.debug.why.report import FrameReports
+    from vc4lab.jobs.model import Noted
     from vc4lab.jobs.player import JobsPlayer
 
     reporter = reporter_of()
@@ -44,9 +45,14 @@ def why(
             reports.wanted = one in frames
             if reports.wanted:
                 typer.echo(f"frame {one.number}")
+                for event in one.events:
+                    if isinstance(event, Noted):
+                        typer.echo(f"  {event.text}")
             player.run(one)
             if one is frames[-1]:
                 break
     except CaptureError as error:
         raise bad(error) from None
+    for reason in player.hangs:
+        typer.echo(f"the V3D hangs: {reason}")
     typer.echo(f"{reports.empty} of {reports.frames} frames have no picture")

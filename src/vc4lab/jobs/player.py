@@ -104,6 +104,8 @@ class JobsPlayer:
         self._is_edited = False
         self._frames = 0
         self.job = ""
+        self.hangs: list[str] = []
+        """Why jobs were given up that never end, as the front's driver did."""
         self.place = 0
         """Index of the event at hand, in its frame."""
         self.memory = GuestMemory(PAGE)
@@ -190,8 +192,11 @@ class JobsPlayer:
             case Written(register, value):
                 try:
                     self.v3d.write(BY_NAME[register].offset, value)
-                except (GivenUp, Abandoned):
-                    return  # as the front's driver did; what it did then follows
+                except (GivenUp, Abandoned) as reason:
+                    # As the front's driver did; what it did then follows.
+                    text = str(reason) or "a tile took too long"
+                    if text not in self.hangs:
+                        self.hangs.append(text)
             case Settled():
                 self.v3d.settle()
             case PowerCame():

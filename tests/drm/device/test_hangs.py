@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 from tests.support.live_jobs import prepare, run_live, shader_index
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.drm.device import gpu
 from vc4lab.drm.device.device import DrmDevice
+from vc4lab.jobs.load import open_jobs
+from vc4lab.jobs.model import Noted
+from vc4lab.jobs.player import JobsPlayer
 from vc4lab.qpu.text.assembler import assemble
 
 ENDLESS = ":a\nbrr -, a\nnop\nnop\nnop\nnop\nthrend\nnop\nnop"
@@ -47,9 +51,15 @@ def test_a_shader_without_an_end(device: DrmDevice, tmp_path: Path, which: int) 
         fd = open_card()
         places, place = buffer(bytes(16 * 64))
         state = ioctl(fd, 0x46, "QI37I", place, 64, *[0] * 37)
-        assert state[1] == len(bad.handles), state
-        found = [values[1:3] for values in struct.iter_unpack("<IIII", places.raw)]
-        assert all(address % 4096 == 0 and size % 4096 == 0 for address, size in found)
+        assert state[1] > len(bad.handles), state
+        entries = list(struct.iter_unpack("<IIII", places.raw))[: state[1]]
+        assert all(address % 4096 == 0 and size % 4096 == 0 for _, address, size, _ in entries)
+        with open(sys.argv[1] + "/dump", "wb") as file:
+            file.write(struct.pack("<IQI37I", 0, *state))
+            file.write(places.raw[: 16 * state[1]])
+            for number, _, size, _ in entries:
+                offset = ioctl(fd, 0x44, "IIQ", number, 0, 0)[2]
+                file.write(mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ, offset=offset))
         assert state[2] and state[3] and state[3] != state[2]
         assert state[6] or state[4], "no register"
         assert refused(fd, 0x46, "Q38I", *[0] * 39) == errno.ENOENT
@@ -63,6 +73,12 @@ def test_a_shader_without_an_end(device: DrmDevice, tmp_path: Path, which: int) 
     assert "does not end" in text
     assert f"shader 'label {shader_index(bad, which)}'" in text
     assert text.startswith("python")
+    player = JobsPlayer(open_jobs(tmp_path / "dump"), reporter=Reporter())
+    ((frame, _),) = player.play()
+    notes = [one.text for one in frame.events if isinstance(one, Noted)]
+    assert any(one.startswith("thread 0 (binning) stood at") for one in notes), notes
+    assert len(player.hangs) == 1
+    assert "does not end" in player.hangs[0]
 
 
 def test_many_programs_without_an_end(device: DrmDevice, tmp_path: Path) -> None:

@@ -14,8 +14,12 @@ from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.drm.events import JobCounted, JobDone, JobTaken
 from vc4lab.drm.kernel.hardware import JobReports, run_job
 from vc4lab.drm.objects.fences import Fence
+from vc4lab.drm.objects.memory import PAGE, TILE_MEMORY, TILE_MEMORY_SIZE
 from vc4lab.drm.uapi.results import Later
+from vc4lab.images.tiling import round_up
+from vc4lab.jobs.dumps.hang_state import REGISTERS as HANG_REGISTERS
 from vc4lab.listeners import Listeners, OneListener
+from vc4lab.memory import MEMORY_MASK
 from vc4lab.memory.host import give_back
 from vc4lab.v3d.counters import counts
 from vc4lab.v3d.registers import BY_NAME
@@ -35,11 +39,6 @@ LONGEST_WAIT = 10.0
 LOOK_SECONDS = 1.0
 PATIENCE = 10.0
 """Seconds for one tile; tiles of programs that are meant to be seen take milliseconds."""
-HANG_REGISTERS = (
-    "CT0CA", "CT0EA", "CT1CA", "CT1EA", "CT0CS", "CT1CS", "CT00RA0", "CT01RA0", "BPCA", "BPCS",
-    "BPOA", "BPOS", "VPMBASE", "DBGE", "FDBGO", "FDBGB", "FDBGR", "FDBGS", "ERRSTAT",
-)  # fmt: skip
-"""Registers in struct drm_vc4_get_hang_state, in its order."""
 
 
 class PerformanceMonitor:
@@ -80,8 +79,12 @@ class Job:
     done: Fence = field(default_factory=Fence)
     perfmon: PerformanceMonitor | None = None
     failed: bool = False
+    lists: tuple[int, int] = (0, 0)
+    """Address and bytes of what was built for it: lists, shader records, uniforms."""
     registers: dict[str, int] = field(default_factory=dict)
     """The V3D's registers when it failed."""
+    kept: list[tuple[int, bytes]] = field(default_factory=list)
+    """What the driver's own memory held then, by address: the lists, and tile memory."""
     ready: float = field(default_factory=time.monotonic)
     """When it could begin: it was handed in, and `after` was done."""
 
@@ -314,6 +317,12 @@ class Gpu:
         job.registers = {
             name: self.v3d.read(BY_NAME[name].offset) for name in HANG_REGISTERS if name in BY_NAME
         }
+        memory = self.v3d.memory
+        ranges = [job.lists]
+        used = job.registers["BPCA"] & MEMORY_MASK
+        if TILE_MEMORY < used <= TILE_MEMORY + TILE_MEMORY_SIZE and job.built.bin_start != job.built.bin_end:
+            ranges.append((TILE_MEMORY, round_up(used - TILE_MEMORY, PAGE)))
+        job.kept = [(address, memory.read(address, size)) for address, size in ranges if size]
 
 
 def _serve(queue: SimpleQueue[Job | _Rest | None], owner: weakref.ref[Gpu]) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.device.gpu import HANG_REGISTERS, Gpu, Job, PerformanceMonitor, place_in
+from vc4lab.drm.device.gpu import Gpu, Job, PerformanceMonitor, place_in
 from vc4lab.drm.kernel.built_job import Workspace
 from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.shader_rules import Violation
@@ -34,6 +34,7 @@ from vc4lab.drm.uapi.submit import (
     submit_of,
 )
 from vc4lab.images.tiling import round_up
+from vc4lab.jobs.dumps.hang_state import REGISTERS as HANG_REGISTERS
 from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.scanout.formats import T_TILED
 from vc4lab.v3d.registers import BY_NAME
@@ -259,6 +260,7 @@ class Vc4:
             except JobError as error:
                 raise invalid(str(error)) from None
             job = Job(seqno, file.name, built, submit, objects, after, Fence(), perfmon)
+            job.lists = lists, round_up(size, PAGE)
             for target in objects:
                 target.seqno = seqno
                 target.holders += 1
@@ -360,15 +362,17 @@ class Vc4:
         if self.hang is None:
             raise missing("no job hung")
         job, objects = self.hang, self.hang.objects
-        room, a.bo_count = a.bo_count, len(objects)
-        if room < len(objects):
+        count = len(objects) + len(job.kept)
+        room, a.bo_count = a.bo_count, count
+        if room < count:
             return
+        found = self._seen(job)
         self.hang = None
         entries = [
             _HANG_BUFFER.make(
-                handle=self.buffers.add_handle(call.file, target), paddr=target.address, size=target.size
+                handle=self.buffers.add_handle(call.file, target), paddr=address, size=target.size
             )
-            for target in objects
+            for address, target in found
         ]
         call.write(a.bo, _HANG_BUFFER.pack_all(entries))
         a.start_bin, a.start_render = job.built.bin_start, job.built.render_start
@@ -376,6 +380,26 @@ class Vc4:
             setattr(a, name.lower(), job.registers.get(name, 0))
         for target in objects:
             self.buffers.drop(target)
+
+    def _seen(self, job: Job) -> list[tuple[int, GemObject]]:
+        """Addresses in a job that hung, and buffers with what lay there. Raises Refused.
+
+        Linux lets programs map shaders and its own lists to read them; here these are copies.
+        """
+        memory = self.buffers.memory.guest
+        found: list[tuple[int, GemObject]] = [(one.address, one) for one in job.objects if not one.private]
+        kept = [(one.address, memory.read(one.address, one.size)) for one in job.objects if one.private]
+        made: list[GemObject] = []
+        try:
+            for address, data in (*kept, *job.kept):
+                made.append(self.buffers.create(len(data), f"copy of 0x{address:x}"))
+                memory.write(made[-1].address, data)
+                found.append((address, made[-1]))
+        except Refused:
+            for one in made:
+                self.buffers.drop(self.buffers.hold(one))
+            raise
+        return found
 
     # -- performance monitors ----------------------------------------------------------------------
 
