@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bits import sign_extend
 from vc4lab.jobs.fields_text import layout_from_text, word_from_text, word_text
 from vc4lab.jobs.texture_views import TextureView, texture_view
 from vc4lab.qpu.program.reader import program_at
@@ -19,13 +20,25 @@ from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.qpu.text.syntax import AssemblyError
 from vc4lab.records.codes import IndexType
 from vc4lab.records.control import RECORDS, Record, format, parse_list
-from vc4lab.records.declarations import BranchToSublist, IndexedPrimitives, Return, VertexArrayPrimitives
+from vc4lab.records.declarations import (
+    BranchToSublist,
+    IndexedPrimitives,
+    Return,
+    VertexArrayPrimitives,
+    VgCoordinateArray,
+)
 from vc4lab.records.shader import (
+    ATTRIBUTE_SIZE,
+    EXTENDED_STRIDES,
+    GL_FIXED_SIZE,
     AttributeRecord,
     GlShaderRecord,
     NvShaderRecord,
     VgShaderRecord,
+    WideStrideRecord,
     attribute_count,
+    parse_gl_state,
+    parse_nv,
 )
 from vc4lab.records.states import GlShaderState, NvShaderState, VgInlineShader, VgShaderState
 from vc4lab.records.texture import TextureConfig
@@ -117,9 +130,11 @@ class JobViews:
                 self._shader(record)
             elif isinstance(payload, IndexedPrimitives):
                 self._indices(payload)
-                self._vertices(shader, int(payload.maximum_index) + 1, kind)
+                self._vertices(shader, int(payload.maximum_index) + 1)
             elif isinstance(payload, VertexArrayPrimitives):
-                self._vertices(shader, int(payload.first) + int(payload.length), kind)
+                self._vertices(shader, int(payload.first) + int(payload.length))
+            elif isinstance(payload, VgCoordinateArray):
+                self._coordinates(payload)
 
     def _record(self, view: View, record: Record, pad: str) -> None:
         first, *more = format(record).split("\n")
@@ -134,7 +149,7 @@ class JobViews:
     # -- shaders -----------------------------------------------------------------------------------
 
     def _shader(self, record: Record) -> None:
-        payload, read = record.payload, self._memory.read
+        payload = record.payload
         if isinstance(payload, VgInlineShader):
             self.program("fragment", payload.code, payload.uniforms)
             return
@@ -149,17 +164,16 @@ class JobViews:
             self.program("fragment", found.code, found.uniforms)
             return
         gl: Any = self._layout(view, GlShaderRecord, address)
+        count = attribute_count(payload)
+        for number in range(count):
+            self._layout(view, AttributeRecord, address + GL_FIXED_SIZE + ATTRIBUTE_SIZE * number)
         if payload.extended:
-            view.say("the arrays of an extended record are not shown")
-        else:
-            size = AttributeRecord.bit_width // 8
-            for number in range(attribute_count(payload)):
-                at = address + GlShaderRecord.bit_width // 8 + size * number
-                self._layout(view, AttributeRecord, at)
+            view.say("the strides of the arrays, beyond their lowest 8 bits")
+            for number in range(count):
+                self._layout(view, WideStrideRecord, address + EXTENDED_STRIDES + 4 * number)
         self.program("fragment", gl.fs_code, gl.fs_uniforms)
         self.program("vertex", gl.vs_code, gl.vs_uniforms)
         self.program("coordinate", gl.cs_code, gl.cs_uniforms)
-        del read
 
     def _layout(self, view: View, kind: type[Layout], address: int) -> Layout:
         size = kind.bit_width // 8
@@ -176,7 +190,7 @@ class JobViews:
             for index, word in enumerate(program.words):
                 at = code + INSTRUCTION * index
                 text = disassemble(word, at)
-                view.add(text, at, INSTRUCTION, partial(_instruction_bytes, word, text))
+                view.add(text, at, INSTRUCTION, _instruction_bytes)
         if not program.uniform_sites or not self._first("uniforms", code, uniforms):
             return
         view = self._view(f"uniforms-{uniforms:08x}-{code:08x}", "csv")
@@ -201,33 +215,43 @@ class JobViews:
 
     # -- vertices ----------------------------------------------------------------------------------
 
-    def _vertices(self, shader: Record | None, count: int, kind: str) -> None:
-        if shader is None or kind != "binning":
-            return
-        payload, memory = shader.payload, self._memory
-        rows = min(count, MAX_ROWS)
+    def _vertices(self, shader: Record | None, count: int) -> None:
+        payload = shader.payload if shader is not None else None
+        rows, read = min(count, MAX_ROWS), self._memory.read
         if isinstance(payload, NvShaderState):
-            nv = NvShaderRecord.from_bytes(memory.read(payload.address, 16).ljust(16, b"\0"))
+            nv = parse_nv(read, payload.address)
             self._table(int(nv.vertices), int(nv.stride), int(nv.stride), rows)
-        elif isinstance(payload, GlShaderState) and not payload.extended:
-            size = AttributeRecord.bit_width // 8
-            for number in range(attribute_count(payload)):
-                at = payload.address + GlShaderRecord.bit_width // 8 + size * number
-                array = AttributeRecord.from_bytes(memory.read(at, size).ljust(size, b"\0"))
-                self._table(int(array.address), int(array.stride), int(array.size_minus_1) + 1, rows)
+        elif isinstance(payload, GlShaderState):
+            for array in parse_gl_state(read, payload).attributes:
+                self._table(array.address, array.stride, array.size, rows)
 
     def _table(self, address: int, stride: int, size: int, rows: int) -> None:
-        if size % 4 or not size:
+        if not size:
             return
+        unit = 4 if not size % 4 else 2 if not size % 2 else 1
         view = self._tables.get((address, stride, size))
         if view is None:
             view = self._tables[address, stride, size] = self._view(f"vertices-{address:08x}", "csv")
-            view.say(f"vertex, words from 0x{address:08x} on, {stride} bytes from one to the next")
+            what = {4: "words", 2: "half words", 1: "bytes"}[unit]
+            view.say(f"vertex, {what} from 0x{address:08x} on, {stride} bytes from one to the next")
         for row in range(len(view.lines) - 1, rows if stride else 1):
-            at = address + stride * row
-            words = [self._memory.u32(at + 4 * n) for n in range(size // 4)]
-            text = ",".join([str(row), *map(word_text, words)])
-            view.add(text, at, size, partial(_row_bytes, row, size // 4))
+            at = (address + stride * row) & 0xFFFFFFFF
+            data = self._memory.read(at, size).ljust(size, b"\0")
+            cells = [int.from_bytes(data[n : n + unit], "little") for n in range(0, size, unit)]
+            text = ",".join([str(row), *map(word_text if unit == 4 else str, cells)])
+            view.add(text, at, size, partial(_row_bytes, row, size // unit, unit))
+
+    def _coordinates(self, payload: VgCoordinateArray) -> None:
+        """The points of a VG list."""
+        address, count = int(payload.address), min(int(payload.length), MAX_ROWS)
+        if not self._first("coordinates", address, count):
+            return
+        view = self._view(f"coordinates-{address:08x}", "csv")
+        view.say(f"point, x and y in pixels, from 0x{address:08x} on")
+        for place in range(count):
+            word = self._memory.u32(address + 4 * place)
+            x, y = (sign_extend(one, 16) / 16 for one in (word, word >> 16))
+            view.add(f"{place},{x:g},{y:g}", (address + 4 * place) & 0xFFFFFFFF, 4, _point_bytes)
 
     def _indices(self, payload: IndexedPrimitives) -> None:
         wide = payload.index_type == IndexType.SHORT
@@ -264,15 +288,13 @@ def _layout_bytes(kind: type[Layout], text: str) -> bytes:
     return layout_from_text(kind, text.partition(" ")[2]).to_bytes()
 
 
-def _instruction_bytes(word: int, before: str, text: str) -> bytes:
-    """An instruction; a branch keeps its target."""
+def _instruction_bytes(text: str) -> bytes:
     try:
         made = assemble(text)
     except AssemblyError as error:
         raise ValueError(error.errors[0].message) from None
     if len(made.words) != 1:
         raise ValueError("a line is one instruction")
-    del word, before
     return made.words[0].to_bytes(INSTRUCTION, "little")
 
 
@@ -283,19 +305,34 @@ def _cell_bytes(text: str) -> bytes:
     return word_from_text(cells[1]).to_bytes(4, "little")
 
 
-def _row_bytes(row: int, count: int, text: str) -> bytes:
+def _row_bytes(row: int, count: int, unit: int, text: str) -> bytes:
     cells = text.split(",")
     if len(cells) != count + 1 or cells[0].strip() != str(row):
         raise ValueError(f"not row {row} with {count} numbers")
-    return b"".join(word_from_text(one).to_bytes(4, "little") for one in cells[1:])
+    if unit == 4:
+        return b"".join(word_from_text(one).to_bytes(4, "little") for one in cells[1:])
+    return b"".join(_whole_bytes(unit, one) for one in cells[1:])
+
+
+def _point_bytes(text: str) -> bytes:
+    cells = text.split(",")
+    if len(cells) != 3:
+        raise ValueError("a row is the point, x and y")
+    try:
+        return b"".join(round(float(one) * 16).to_bytes(2, "little", signed=True) for one in cells[1:])
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text[:40]!r} has no coordinates from -2048 to 2047.9375") from None
+
+
+def _whole_bytes(size: int, text: str) -> bytes:
+    try:
+        return int(text, 0).to_bytes(size, "little")
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text[:40]!r} is no number of {size} bytes") from None
 
 
 def _index_bytes(size: int, text: str) -> bytes:
-    _place, _, value = text.partition(",")
-    try:
-        return int(value, 0).to_bytes(size, "little")
-    except (ValueError, OverflowError):
-        raise ValueError(f"{value[:40]!r} is no index of {size} bytes") from None
+    return _whole_bytes(size, text.partition(",")[2])
 
 
 def lines_of(view: View) -> Iterator[str]:

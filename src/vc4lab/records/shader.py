@@ -59,6 +59,13 @@ class AttributeRecord(Layout, width=8 * ATTRIBUTE_SIZE):
     cs_offset = Bits(63, 56, doc="bytes, in the coordinate shader's VPM column")
 
 
+class WideStrideRecord(Layout, width=32):
+    """The upper bits of the stride of an array of an extended record."""
+
+    ignored = Bits(7, 0, doc="these bits are those of the array's record")
+    upper = Bits(31, 8, doc="in units of 256 bytes")
+
+
 class NvShaderRecord(Layout, width=128):
     """Fragment program and vertices shaded beforehand."""
 
