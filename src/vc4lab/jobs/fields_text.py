@@ -10,6 +10,8 @@ from vc4lab.bits import Bits, Layout
 from vc4lab.records.payload import Fixed
 
 PIXEL = "px"
+SMALLEST = 2.0**-126
+"""The smallest single that is no denormal: integers are below."""
 
 
 def layout_from_text(kind: type[Layout], text: str) -> Layout:
@@ -52,10 +54,13 @@ def _value(bits: Bits, text: str) -> Any:
         raise ValueError(f"{bits.name}: {text[:40]!r} is no such value") from None
 
 
-def word_text(word: int) -> str:
-    """A word as people edit it: a number that gives the same bits again, or the bits."""
+def word_text(word: int, least: float = 1e-6, most: float = 1e9) -> str:
+    """A word as people edit it: a number that gives the same bits again, or the bits.
+
+    least, most: magnitudes of numbers; what is outside of them is taken for an address or an integer.
+    """
     (value,) = struct.unpack("<f", word.to_bytes(4, "little"))
-    if word and (value != value or not 1e-6 < abs(value) < 1e9):
+    if word and (value != value or not least <= abs(value) < most):
         return f"0x{word:08x}"
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
@@ -81,4 +86,4 @@ def word_from_text(text: str) -> int:
             return found
         return float_word(text)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text[:40]!r} is neither 0x and a word's bits nor a number") from None
+        raise ValueError(f"{text[:40]!r} is neither a number nor 0x and the bits of a word") from None

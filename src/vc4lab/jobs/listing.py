@@ -10,14 +10,14 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.jobs.uniforms import uniform_uses
+from vc4lab.jobs.walk import nested, programs_of
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.program.reader import program_at
 from vc4lab.qpu.text.disassembler import disassemble_program
-from vc4lab.records.control import Record, format, parse_list
-from vc4lab.records.declarations import BranchToSublist, Return
-from vc4lab.records.shader import GlShader, parse_gl_state, parse_nv, parse_vg
-from vc4lab.records.states import GlShaderState, NvShaderState, VgInlineShader, VgShaderState
-from vc4lab.records.texture import TextureConfig
+from vc4lab.records.control import Record, format
+from vc4lab.records.shader import parse_gl_state, parse_nv, parse_vg
+from vc4lab.records.states import GlShaderState, NvShaderState, VgShaderState
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 INDENT = "    "
 MAX_RECORDS = 1 << 18
 """A listing of more records ends with a line that says so."""
+_RECORDS: dict[int, tuple[str, Callable[..., Any]]] = {
+    GlShaderState.id: ("GL", parse_gl_state),
+    NvShaderState.id: ("NV", lambda read, state: parse_nv(read, int(state.address))),
+    VgShaderState.id: ("VG", lambda read, state: parse_vg(read, int(state.address))),
+}
+"""Shader records by the ids of the records that name them."""
 MAX_PROGRAM = 4096
 """Instructions of a program that a listing shows."""
 
@@ -55,48 +61,27 @@ class JobListing:
 
     def list_lines(self, start: int, end: int) -> Iterator[str]:
         """A list with its sub-lists, which are indented, and what its records point to."""
-        depth = 0
-        records = parse_list(self.memory.read, start, end, follow=True, limit=MAX_RECORDS)
-        for record in records:
+        for record, depth in nested(self.memory.read, start, end, MAX_RECORDS):
             pad = INDENT * (1 + depth)
             for line in format(record).split("\n"):
                 yield pad + line
-            if record.id == BranchToSublist.id:
-                depth += 1
-            elif record.id == Return.id:
-                depth = max(depth - 1, 0)
             for line in self.shader_lines(record):
                 yield pad + INDENT + line
 
     def shader_lines(self, record: Record) -> Iterator[str]:
         """The shader record that a record names, with its programs, unless shown before."""
-        payload = record.payload
-        if isinstance(payload, VgInlineShader):
-            yield from self.program_lines("fragment", payload.code, payload.uniforms)
-        if not isinstance(payload, GlShaderState | NvShaderState | VgShaderState):
-            return
-        key = (record.id, payload.value)
-        if key in self._shaders:
-            return
-        self._shaders.add(key)
-        read = self.memory.read
-        if isinstance(payload, GlShaderState):
-            yield from self._gl_lines(payload.address, parse_gl_state(read, payload))
-            return
-        address = int(payload.address)
-        name, parse = ("NV", parse_nv) if isinstance(payload, NvShaderState) else ("VG", parse_vg)
-        shader: Any = parse(read, address)
-        yield f"{name} shader record 0x{address:08x}: {shader.text()}"
-        yield from self.program_lines("fragment", shader.code, shader.uniforms)
-
-    def _gl_lines(self, address: int, shader: GlShader) -> Iterator[str]:
-        first, *arrays = shader.text().split("\n")
-        yield f"GL shader record 0x{address:08x}: {first}"
-        yield from (INDENT + line for line in arrays)
-        record = shader.record
-        yield from self.program_lines("fragment", record.fs_code, record.fs_uniforms)
-        yield from self.program_lines("vertex", record.vs_code, record.vs_uniforms)
-        yield from self.program_lines("coordinate", record.cs_code, record.cs_uniforms)
+        payload, read = record.payload, self.memory.read
+        if isinstance(payload, GlShaderState | NvShaderState | VgShaderState):
+            key = (record.id, payload.value)
+            if key in self._shaders:
+                return
+            self._shaders.add(key)
+            name, parse = _RECORDS[record.id]
+            first, *arrays = parse(read, payload).text().split("\n")
+            yield f"{name} shader record 0x{int(payload.address):08x}: {first}"
+            yield from (INDENT + line for line in arrays)
+        for kind, code, uniforms in programs_of(read, payload):
+            yield from self.program_lines(kind, code, uniforms)
 
     def program_lines(self, name: str, code: int, uniforms: int) -> Iterator[str]:
         """A program's instructions (once) and its uniforms with what they are for."""
@@ -115,20 +100,12 @@ class JobListing:
 
     def uniform_lines(self, program: Program, uniforms: int) -> Iterator[str]:
         """Every word of the stream in textual order, textures decoded after their last word."""
-        words = [self.memory.u32(uniforms + 4 * n) for n in range(len(program.uniform_sites))]
-        complete = {r.uniforms[-1]: r for r in program.texture_requests if r.uniforms}
-        for site, word in zip(program.uniform_sites, words, strict=True):
-            place = f"uniform {site.index:3d}  0x{word:08x}"
-            at = program.address_of(site.instruction_index)
-            if site.kind == "uniform":
-                (value,) = struct.unpack("<f", word.to_bytes(4, "little"))
-                yield f"{place}  {value:.7g}, read at {at:08x}"
-                continue
-            yield f"{place}  TMU{site.unit} request {site.request} parameter {site.parameter}"
-            request = complete.get(site.index)
-            if request is not None:
-                parameters = [*(words[n] for n in request.uniforms[:4]), 0, 0, 0][:4]
-                yield f"{INDENT}texture: {TextureConfig.parse(*parameters).text()}"
+        for one in uniform_uses(self.memory, program, uniforms):
+            (value,) = struct.unpack("<f", one.word.to_bytes(4, "little"))
+            number = f"{value:.7g}, " if one.is_plain else ""
+            yield f"uniform {one.number:3d}  0x{one.word:08x}  {number}{one.what}"
+            if one.texture is not None:
+                yield f"{INDENT}texture: {one.texture.text()}"
 
 
 def listen(v3d: V3D, write: Callable[[str], object]) -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from vc4lab.jobs.listing import MAX_PROGRAM, JobListing
 from vc4lab.jobs.player import JobsPlayer
+from vc4lab.jobs.uniforms import uniform_uses
 from vc4lab.qpu.program.reader import program_at
-from vc4lab.records.texture import TextureConfig
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -81,19 +81,15 @@ class ProgramFinder(JobListing):
         return iter(())
 
     def _uniforms(self, program: Program, uniforms: int) -> dict[int, str]:
-        sites = program.uniform_sites
-        words = [self.memory.u32(uniforms + 4 * number) for number in range(len(sites))]
+        uses = uniform_uses(self.memory, program, uniforms)
         notes = {}
-        for number, word in enumerate(words):
-            (value,) = struct.unpack("<f", word.to_bytes(4, "little"))
-            notes[number] = f"0x{word:08x}, {value:.7g}"
-        for request in program.texture_requests:
-            parameters = [*(words[number] for number in request.uniforms[:4]), 0, 0, 0, 0][:4]
-            for number in request.uniforms[1:]:
-                notes[number] = f"0x{words[number]:08x}"
-            if request.uniforms:
-                first = request.uniforms[0]
-                notes[first] = f"0x{words[first]:08x}, {TextureConfig.parse(*parameters).text()}"
+        for one in uses:
+            (value,) = struct.unpack("<f", one.word.to_bytes(4, "little"))
+            notes[one.number] = f"0x{one.word:08x}" + (f", {value:.7g}" if one.is_plain else "")
+        for one in uses:
+            if one.texture is not None:
+                first = one.request[0]
+                notes[first] = f"0x{uses[first].word:08x}, {one.texture.text()}"
         return notes
 
 

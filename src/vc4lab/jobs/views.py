@@ -14,19 +14,15 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.bits import sign_extend
 from vc4lab.jobs.fields_text import layout_from_text, word_from_text, word_text
 from vc4lab.jobs.texture_views import TextureView, texture_view
+from vc4lab.jobs.uniforms import uniform_uses
+from vc4lab.jobs.walk import nested, programs_of
 from vc4lab.qpu.program.reader import program_at
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.qpu.text.syntax import AssemblyError
 from vc4lab.records.codes import IndexType
-from vc4lab.records.control import RECORDS, Record, format, parse_list
-from vc4lab.records.declarations import (
-    BranchToSublist,
-    IndexedPrimitives,
-    Return,
-    VertexArrayPrimitives,
-    VgCoordinateArray,
-)
+from vc4lab.records.control import RECORDS, Record, format
+from vc4lab.records.declarations import IndexedPrimitives, VertexArrayPrimitives, VgCoordinateArray
 from vc4lab.records.shader import (
     ATTRIBUTE_SIZE,
     EXTENDED_STRIDES,
@@ -41,7 +37,6 @@ from vc4lab.records.shader import (
     parse_nv,
 )
 from vc4lab.records.states import GlShaderState, NvShaderState, VgInlineShader, VgShaderState
-from vc4lab.records.texture import TextureConfig
 
 if TYPE_CHECKING:
     from vc4lab.bits import Layout
@@ -120,10 +115,8 @@ class JobViews:
         view = self._view(kind, "txt")
         view.say(f"{kind} list 0x{start:08x}..0x{end:08x}: address, id, name, fields")
         shader: Record | None = None
-        depth = 0
-        for record in parse_list(self._memory.read, start, end, follow=True, limit=MAX_RECORDS):
+        for record, depth in nested(self._memory.read, start, end, MAX_RECORDS):
             self._record(view, record, "    " * depth)
-            depth = max(depth + (record.id == BranchToSublist.id) - (record.id == Return.id), 0)
             payload = record.payload
             if isinstance(payload, GlShaderState | NvShaderState | VgShaderState | VgInlineShader):
                 shader = record
@@ -150,20 +143,21 @@ class JobViews:
 
     def _shader(self, record: Record) -> None:
         payload = record.payload
-        if isinstance(payload, VgInlineShader):
-            self.program("fragment", payload.code, payload.uniforms)
-            return
-        assert isinstance(payload, GlShaderState | NvShaderState | VgShaderState)
-        address = int(payload.address)
-        if not self._first("shader", payload.value):
-            return
-        view = self._view(f"shader-{address:08x}", "txt")
-        if not isinstance(payload, GlShaderState):
-            kind: type[Layout] = NvShaderRecord if isinstance(payload, NvShaderState) else VgShaderRecord
-            found: Any = self._layout(view, kind, address)
-            self.program("fragment", found.code, found.uniforms)
-            return
-        gl: Any = self._layout(view, GlShaderRecord, address)
+        if isinstance(payload, GlShaderState | NvShaderState | VgShaderState):
+            if not self._first("shader", record.id, payload.value):
+                return
+            address = int(payload.address)
+            view = self._view(f"shader-{address:08x}", "txt")
+            if isinstance(payload, GlShaderState):
+                self._gl_record(view, payload, address)
+            else:
+                is_nv = isinstance(payload, NvShaderState)
+                self._layout(view, NvShaderRecord if is_nv else VgShaderRecord, address)
+        for name, code, uniforms in programs_of(self._memory.read, payload):
+            self.program(name, code, uniforms)
+
+    def _gl_record(self, view: View, payload: GlShaderState, address: int) -> None:
+        self._layout(view, GlShaderRecord, address)
         count = attribute_count(payload)
         for number in range(count):
             self._layout(view, AttributeRecord, address + GL_FIXED_SIZE + ATTRIBUTE_SIZE * number)
@@ -171,15 +165,11 @@ class JobViews:
             view.say("the strides of the arrays, beyond their lowest 8 bits")
             for number in range(count):
                 self._layout(view, WideStrideRecord, address + EXTENDED_STRIDES + 4 * number)
-        self.program("fragment", gl.fs_code, gl.fs_uniforms)
-        self.program("vertex", gl.vs_code, gl.vs_uniforms)
-        self.program("coordinate", gl.cs_code, gl.cs_uniforms)
 
-    def _layout(self, view: View, kind: type[Layout], address: int) -> Layout:
+    def _layout(self, view: View, kind: type[Layout], address: int) -> None:
         size = kind.bit_width // 8
         found = kind.from_bytes(self._memory.read(address, size).ljust(size, b"\0"))
         view.add(f"{address:08x}  {found.text()}", address, size, partial(_layout_bytes, kind))
-        return found
 
     def program(self, name: str, code: int, uniforms: int) -> None:
         """A program's instructions, its uniforms with what they are for, and its textures."""
@@ -195,23 +185,17 @@ class JobViews:
             return
         view = self._view(f"uniforms-{uniforms:08x}-{code:08x}", "csv")
         view.say(f"of the {name} program at 0x{code:08x}: uniform, value, what it is for")
-        words = [self._memory.u32(uniforms + 4 * n) for n in range(len(program.uniform_sites))]
-        for site, word in zip(program.uniform_sites, words, strict=True):
-            plain = site.kind == "uniform"
-            what = f"read at {program.address_of(site.instruction_index):08x}"
-            if not plain:
-                what = f"TMU{site.unit} request {site.request} parameter {site.parameter}"
-            value = word_text(word) if plain else f"0x{word:08x}"
-            view.add(f"{site.index},{value},{what}", uniforms + 4 * site.index, 4, _cell_bytes)
-        for request in program.texture_requests:
-            if len(request.uniforms) > 1:
-                parameters = [*(words[n] for n in request.uniforms[:4] if n < len(words)), 0, 0, 0, 0][:4]
-                config = TextureConfig.parse(*parameters)
-                view.say(f"texture of request {request.uniforms[0]}: {config.text()}")
-                if self._first("texture", *parameters[:2]):
-                    found = texture_view(self._memory, config)
+        uses = uniform_uses(self._memory, program, uniforms)
+        for one in uses:
+            value = word_text(one.word) if one.is_plain else f"0x{one.word:08x}"
+            view.add(f"{one.number},{value},{one.what}", uniforms + 4 * one.number, 4, _cell_bytes)
+        for one in uses:
+            if one.texture is not None and len(one.request) > 1:
+                view.say(f"texture of request {one.request[0]}: {one.texture.text()}")
+                if self._first("texture", *one.parameters[:2]):
+                    found = texture_view(self._memory, one.texture)
                     if found is not None:
-                        self.textures[f"{self._name}-texture-{config.base:08x}.png"] = found
+                        self.textures[f"{self._name}-texture-{one.texture.base:08x}.png"] = found
 
     # -- vertices ----------------------------------------------------------------------------------
 

@@ -1,13 +1,15 @@
-"""Which memory lists and surfaces lie in, as far as nothing else says it."""
+"""Lists as listeners walk them: their records and programs, and which memory they and surfaces lie in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.images.tiling import Tiling, image_bytes
-from vc4lab.records.control import Reader, parse_list
-from vc4lab.records.declarations import TileBinningMode
+from vc4lab.records.control import Reader, Record, parse_list
+from vc4lab.records.declarations import BranchToSublist, Return, TileBinningMode
+from vc4lab.records.shader import parse_gl_state, parse_nv, parse_vg
+from vc4lab.records.states import GlShaderState, NvShaderState, VgInlineShader, VgShaderState
 from vc4lab.v3d.checks.hints import TILE_STATE_BYTES
 
 if TYPE_CHECKING:
@@ -21,6 +23,29 @@ LOOKED_AT = 16
 """Records from the start of a binning list among which its mode is looked for."""
 AROUND = 64
 """Bytes before the end of a compressed list that lies in pieces."""
+
+
+def nested(read: Reader, start: int, end: int, limit: int) -> Iterator[tuple[Record, int]]:
+    """The records of a list with its sub-lists, and how deep each of them stands."""
+    depth = 0
+    for record in parse_list(read, start, end, follow=True, limit=limit):
+        yield record, depth
+        depth = max(depth + (record.id == BranchToSublist.id) - (record.id == Return.id), 0)
+
+
+def programs_of(read: Reader, state: object) -> Iterator[tuple[str, int, int]]:
+    """The programs that a record of shader state names: kind, code, uniforms."""
+    if isinstance(state, VgInlineShader):
+        yield "fragment", state.code, state.uniforms
+    elif isinstance(state, NvShaderState | VgShaderState):
+        parse = parse_nv if isinstance(state, NvShaderState) else parse_vg
+        shader: Any = parse(read, int(state.address))
+        yield "fragment", shader.code, shader.uniforms
+    elif isinstance(state, GlShaderState):
+        record = parse_gl_state(read, state).record
+        yield "fragment", record.fs_code, record.fs_uniforms
+        yield "vertex", record.vs_code, record.vs_uniforms
+        yield "coordinate", record.cs_code, record.cs_uniforms
 
 
 def list_ranges(read: Reader, start: int, end: int | None) -> Iterator[tuple[int, int]]:

@@ -20,6 +20,7 @@ A word is a number (a single) or its bits in hex: integers are written so.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,9 +30,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vc4lab.capture.errors import CaptureError
-from vc4lab.driver.capture.state_text import parse_float
 from vc4lab.driver.commands import commands as c
-from vc4lab.driver.commands.commands import real_text
+from vc4lab.jobs.fields_text import SMALLEST, word_from_text, word_text
 from vc4lab.mesa.protocol.codes import Target
 from vc4lab.mesa.protocol.formats import layout_of
 from vc4lab.mesa.state.pipe import INDEX_SIZES
@@ -347,33 +347,13 @@ def cell_bytes(column: Column, text: str) -> bytes:
 
 
 HEADER = "name,x,y,z,w"
-_SMALLEST = 1 << 23
-"""Bits of the smallest normal single: below are integers rather than numbers."""
-
-
-def word_text(word: int) -> str:
-    """The number that a word is as a single, or its bits."""
-    magnitude = word & 0x7FFFFFFF
-    if word and (magnitude < _SMALLEST or magnitude >= 0x7F800000):
-        return f"0x{word:08x}"
-    return real_text(struct.unpack("<f", struct.pack("<I", word))[0], single=True)
-
-
-def parse_word(text: str) -> int:
-    """The word of a cell. Raises ValueError, OverflowError."""
-    if text[:2].lower() == "0x":
-        if len(text) > 10:
-            raise ValueError(text)
-        return int(text, 16)
-    found: int = struct.unpack("<I", struct.pack("<f", parse_float(text)))[0]
-    return found
 
 
 def constants_rows(data: bytes) -> list[list[str]]:
     """Name and four words of each register."""
     words = struct.unpack(f"<{len(data) // 4}I", data[: len(data) & ~3])
     return [
-        [f"CONST[{first // 4}]", *(word_text(word) for word in words[first : first + 4])]
+        [f"CONST[{first // 4}]", *(word_text(word, SMALLEST, math.inf) for word in words[first : first + 4])]
         for first in range(0, len(words), 4)
     ]
 
@@ -397,10 +377,9 @@ def parse_constants(text: str, file: str) -> bytes:
             raise CaptureError("CAP-006", f"{len(cells) - 1} words, but there must be 4", file, number)
         for cell in cells[1:]:
             try:
-                words.append(parse_word(cell))
-            except (ValueError, OverflowError):
-                wrong = f"{cell[:40]!r} is neither a number nor 0x and eight digits"
-                raise CaptureError("CAP-006", wrong, file, number) from None
+                words.append(word_from_text(cell))
+            except ValueError as error:
+                raise CaptureError("CAP-006", str(error), file, number) from None
     if len(words) > 1 << 16:
         raise CaptureError("CAP-006", "more than 65536 words", file)
     return struct.pack(f"<{len(words)}I", *words)

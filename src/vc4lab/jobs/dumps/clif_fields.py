@@ -8,11 +8,12 @@ it does not declare cannot be said in CLIF, and is written as bytes.
 
 from __future__ import annotations
 
-import struct
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from vc4lab.bits import Bits, Layout
+from vc4lab.jobs.fields_text import SMALLEST, float_word, word_text
 from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import ClearColours, LoadGeneral, StoreGeneral
 from vc4lab.records.payload import Address, Fixed, Float
@@ -118,21 +119,12 @@ def values_of(kind: type[Layout], word: int, address_text: AddressText) -> list[
         if one.form == ADDRESS:
             found.append(Value(one.name, *address_text(raw << one.shift)))
         elif one.form == FLOAT:
-            found.append(Value(one.name, float_text(raw)))
+            found.append(Value(one.name, word_text(raw, SMALLEST, math.inf)))
         else:
             bits = kind.layout_fields.get(one.name)
             is_named = bits is not None and bits.enum is not None and raw in bits.enum._value2member_map_
             found.append(Value(one.name, str(raw), bits.text(word) if is_named and bits is not None else ""))
     return found
-
-
-def float_text(raw: int) -> str:
-    """A single that reads back with the same bits; 0x and its bits if no number does."""
-    (value,) = struct.unpack("<f", raw.to_bytes(4, "little"))
-    text = f"{value:.9g}"
-    if value != value or struct.pack("<f", float(text)) != raw.to_bytes(4, "little"):
-        return f"0x{raw:08x}"
-    return text if any(letter in text for letter in ".einf") else f"{text}.0"
 
 
 def word_of(kind: type[Layout], values: Sequence[str], resolve: Callable[[str], int]) -> int:
@@ -166,7 +158,7 @@ def _raw(one: Field, text: str, resolve: Callable[[str], int]) -> int:
         value = int(text, 16)
         return value >> one.shift if one.form == ADDRESS else value
     if one.form == FLOAT or (one.form == HALF and "." in text):
-        return int(struct.unpack("<I", struct.pack("<f", float(text)))[0]) >> 32 - one.width
+        return float_word(text) >> 32 - one.width
     if one.form == FIXED and "." in text:
         return round(float(text) * 16)
     value = int(text)
