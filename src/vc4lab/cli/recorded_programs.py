@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vc4lab.capture.files import SUFFIX
 from vc4lab.cli.captures import bad, has_only_jobs, is_capture, opened
 from vc4lab.cli.exit_codes import failed
 
@@ -13,11 +14,13 @@ if TYPE_CHECKING:
     from vc4lab.jobs.programs import FoundProgram
 
 
+SUFFIXES = (SUFFIX, ".clif", ".dump")
+"""Captures, and dumps of other tools; what other files are is not looked for."""
+
+
 def is_recorded(file: str) -> bool:
     """Whether a file or folder has recorded work rather than a program."""
-    from vc4lab.capture.files import SUFFIX
-
-    return file != "-" and (Path(file).suffix == SUFFIX or os.path.isdir(file))
+    return file != "-" and (Path(file).suffix in SUFFIXES or os.path.isdir(file))
 
 
 def recorded_programs(file: str, number: int | None = None) -> list[FoundProgram]:

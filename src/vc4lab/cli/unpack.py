@@ -38,7 +38,8 @@ def unpack(
             from vc4lab.jobs.dumps.clif_writer import clif_files
 
             write_folder(folder, clif_files(jobs_of(capture)))
-            typer.echo(f"{folder}: {len(list(folder.iterdir()))} jobs")
+            count = len(list(folder.iterdir()))
+            typer.echo(f"{folder}: {count} job{'s' * (count != 1)}")
             return
         if jobs or not is_capture(capture) or has_only_jobs(capture):
             frames = _unpack_jobs(capture, folder, as_jobs)

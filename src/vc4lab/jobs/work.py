@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.capture.files import open_files
 from vc4lab.diagnostics import Reporter
+from vc4lab.jobs.dumps.opened import dump_bytes, is_dump
 from vc4lab.jobs.load import open_jobs
 from vc4lab.jobs.player import JobsPlayer
 from vc4lab.options import GpuOptions
@@ -104,7 +105,9 @@ def work_of(capture: JobsCapture, *, gpu: GpuOptions, reporter: Reporter) -> Ite
 
 
 def digest_of(path: str) -> str:
-    """A digest of all files of a capture. Raises CaptureError."""
+    """A digest of all files of a capture, or of a dump. Raises CaptureError."""
+    if is_dump(path):
+        return hashlib.sha256(dump_bytes(path)).hexdigest()
     files = open_files(Path(path))
     sha = hashlib.sha256()
     for name in sorted(files):

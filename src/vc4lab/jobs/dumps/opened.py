@@ -35,13 +35,17 @@ def is_dump(path: str | Path) -> bool:
     return is_hang_state(head) or is_clif(head) or is_list_text(head)
 
 
-def open_dump(path: str | Path) -> JobsCapture:
-    """The jobs of such a file. Raises CaptureError."""
-    name = os.path.basename(path)
+def dump_bytes(path: str | Path) -> bytes:
+    """All of such a file. Raises CaptureError."""
     try:
-        data = read_file(Path(path), MOST_FILE, plain=True)
+        return read_file(Path(path), MOST_FILE, plain=True)
     except OSError as error:
         raise CaptureError("CAP-001", why(error), str(path)) from None
+
+
+def open_dump(path: str | Path) -> JobsCapture:
+    """The jobs of such a file. Raises CaptureError."""
+    name, data = os.path.basename(path), dump_bytes(path)
     if is_list_text(data[:HEAD]):
         raise CaptureError("CAP-013", NO_MEMORY, name)
     dump = read_hang_state(data, name) if is_hang_state(data) else read_clif(data, name)
@@ -53,9 +57,4 @@ def open_dump(path: str | Path) -> JobsCapture:
 
 def read_list_text(path: str | Path) -> bytes | None:
     """What VC4_DEBUG=cl printed to a file; None if it is another one. Raises CaptureError."""
-    if not is_list_text(_head(path)):
-        return None
-    try:
-        return read_file(Path(path), MOST_TEXT, plain=True)
-    except OSError as error:
-        raise CaptureError("CAP-001", why(error), str(path)) from None
+    return dump_bytes(path) if is_list_text(_head(path)) else None
