@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from vc4lab.kernels import Kernel
     from vc4lab.kernels.python import qpu_kernel
     from vc4lab.linux.running import Linux
+    from vc4lab.recordings.capture import Capture
     from vc4lab.soc.machine import Machine
 
-__all__ = ["DrmDevice", "Kernel", "Linux", "Machine", "__version__", "examples", "qpu_kernel"]
+__all__ = ["Capture", "DrmDevice", "Kernel", "Linux", "Machine", "__version__", "examples", "qpu_kernel"]
 __version__ = "0.1.0"
 
 
@@ -31,6 +32,10 @@ def __getattr__(name: str) -> Any:
         from vc4lab.kernels import Kernel
 
         return Kernel
+    if name == "Capture":
+        from vc4lab.recordings.capture import Capture
+
+        return Capture
     if name == "Linux":
         from vc4lab.linux.running import Linux
 

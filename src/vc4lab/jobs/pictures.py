@@ -95,3 +95,14 @@ def difference(image: Image, kept: bytes) -> int | None:
     except (OSError, ValueError, SyntaxError, Pictures.DecompressionBombError):
         return None
     return int((before != np.asarray(image)).any(axis=2).sum())
+
+
+def difference_picture(picture: Image, mask: NDArray[Any]) -> Image:
+    """A picture in dim greys, with the pixels that differ in red."""
+    import numpy as np
+    from PIL import Image as Pictures
+
+    grey = np.asarray(picture.convert("L"))
+    dim = np.stack([grey // 3 + 20] * 3, axis=-1).astype(np.uint8)
+    dim[mask] = (255, 40, 40)
+    return Pictures.fromarray(dim)

@@ -13,7 +13,7 @@ from vc4lab.v3d.tmu.formats import FORMATS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vc4lab.memory import GuestMemory
+    from vc4lab.records.control import Reader
     from vc4lab.records.texture import TextureConfig
 
 CHANNELS: dict[int, tuple[tuple[int, int], ...]] = {
@@ -113,7 +113,7 @@ class TextureView:
         return runs
 
 
-def texture_view(memory: GuestMemory, config: TextureConfig) -> TextureView | None:
+def texture_view(read: Reader, config: TextureConfig) -> TextureView | None:
     """The largest level of a texture; None if it is no picture that can be made again."""
     import numpy as np
 
@@ -126,7 +126,7 @@ def texture_view(memory: GuestMemory, config: TextureConfig) -> TextureView | No
     else:
         tiling = Tiling.LT if is_linear_tile(width, height, bits) else Tiling.T
     places = texel_bit_addresses(width, height, bits, tiling) // 8
-    data = np.frombuffer(memory.read(config.base, image_bytes(width, height, bits, tiling)), np.uint8)
+    data = np.frombuffer(read(config.base, image_bytes(width, height, bits, tiling)), np.uint8)
     if int(places.max()) + bits // 8 > len(data):
         return None
     texels = np.zeros(places.shape, np.uint32)

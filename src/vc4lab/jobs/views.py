@@ -193,7 +193,7 @@ class JobViews:
             if one.texture is not None and len(one.request) > 1:
                 view.say(f"texture of request {one.request[0]}: {one.texture.text()}")
                 if self._first("texture", *one.parameters[:2]):
-                    found = texture_view(self._memory, one.texture)
+                    found = texture_view(self._memory.read, one.texture)
                     if found is not None:
                         self.textures[f"{self._name}-texture-{one.texture.base:08x}.png"] = found
 

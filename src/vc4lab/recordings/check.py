@@ -194,7 +194,7 @@ def _compared(drawn: DrawnFrame, *, with_pictures: bool) -> FrameCheck:
         return found
     difference = None
     if before is not None and mask is not None and pixels:
-        from vc4lab.debug.compare.pictures import difference_picture
+        from vc4lab.jobs.pictures import difference_picture
 
         difference = png_bytes(difference_picture(before, mask))
     kept = drawn.kept if before is not None else None

@@ -14,7 +14,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.debug.compare.align import aligned
-from vc4lab.debug.compare.collect import facts_of
 from vc4lab.debug.compare.differences import (
     SURFACE,
     Sides,
@@ -26,22 +25,31 @@ from vc4lab.debug.compare.differences import (
 from vc4lab.debug.compare.pairs import DrawPair, FramePair, JobPair
 from vc4lab.debug.compare.pictures import find_makers, pixels_of, words_after
 from vc4lab.debug.compare.texts import comparison_lines, frame_dict, picture_of
+from vc4lab.debug.frame.collect import facts_of
+from vc4lab.images.pixels import png_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
-    from vc4lab.debug.compare.facts import DrawFact, FrameFact, JobFact
     from vc4lab.debug.compare.pictures import Pixels, Step
     from vc4lab.debug.frame.capture import Capture, CapturedFrame
+    from vc4lab.debug.frame.facts import DrawFact, FrameFact, JobFact
     from vc4lab.debug.frame.index import FrameJob
 
 
-@dataclass
+@dataclass(repr=False)
 class Comparison:
     """The frames of two captures beside each other."""
 
     frames: list[FramePair]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_png_(self) -> bytes | None:
+        """The difference picture, in a notebook."""
+        return png_bytes(self.picture())
 
     @property
     def is_equal(self) -> bool:

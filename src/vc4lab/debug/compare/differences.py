@@ -18,7 +18,7 @@ from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.records.texture import BITS_PER_TEXEL, TextureType
 
 if TYPE_CHECKING:
-    from vc4lab.debug.compare.facts import (
+    from vc4lab.debug.frame.facts import (
         ContentFact,
         Contents,
         DrawFact,

@@ -16,7 +16,6 @@ from vc4lab.jobs.pictures import surface_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from PIL.Image import Image
 
     from vc4lab.debug.frame.index import FrameJob
     from vc4lab.debug.frame.runs import FrameRuns
@@ -179,13 +178,3 @@ def find_makers(
 def _maker(a: tuple[int, int] | None, b: tuple[int, int] | None, mask: NDArray[np.bool_]) -> Maker:
     y, x = divmod(int(mask.argmax()), mask.shape[1])
     return Maker(a, b, int(mask.sum()), x, y)
-
-
-def difference_picture(picture: Image, mask: NDArray[np.bool_]) -> Image:
-    """A picture in dim greys, with the pixels that differ in red."""
-    from PIL import Image as Pictures
-
-    grey = np.asarray(picture.convert("L"))
-    dim = np.stack([grey // 3 + 20] * 3, axis=-1).astype(np.uint8)
-    dim[mask] = (255, 40, 40)
-    return Pictures.fromarray(dim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.debug.compare.pictures import difference_picture
+from vc4lab.jobs.pictures import difference_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

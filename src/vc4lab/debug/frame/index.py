@@ -30,7 +30,7 @@ _WORD = 0xFFFFFFFF
 VG_MODE = "vector graphics"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FrameDraw:
     """A draw.
 
@@ -81,6 +81,15 @@ class FrameDraw:
         """The guest address of the record of state with an id that is in force; None: there is none."""
         return next((address for address, identity in self.records if identity == record), None)
 
+    def __repr__(self) -> str:
+        return f"<{self.text()}>"
+
+    @property
+    def binned(self) -> str:
+        """Return in words how its primitives were binned."""
+        counts = (f"{count} {name}" for name, count in self.counts.items() if count and name != "blocks")
+        return ", ".join(counts) or "nothing"
+
     def text(self) -> str:
         """The draw in one line."""
         where = f"indices of {self.index_bits} bits at 0x{self.place:08x}"
@@ -88,11 +97,8 @@ class FrameDraw:
             where = f"from vertex {self.place} on"
         shader = "no shader record" if self.shader is None else f"shader record 0x{self.shader.address:08x}"
         title = RECORDS[self.record].title
-        came = ", ".join(
-            f"{count} {name}" for name, count in self.counts.items() if count and name != "blocks"
-        )
         return f"draw {self.number}: {self.length} vertices, {self.mode}, {where}, {shader}" + (
-            f"; binned: {came or 'nothing'}  [job {self.job}, record 0x{self.address:08x} {title}]"
+            f"; binned: {self.binned}  [job {self.job}, record 0x{self.address:08x} {title}]"
         )
 
     def as_dict(self) -> dict[str, Any]:

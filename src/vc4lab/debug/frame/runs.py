@@ -38,7 +38,9 @@ class FrameRuns:
         self.source, self._capture, self._frames, self._gpu = source, jobs, frames, gpu
 
     def __repr__(self) -> str:
-        return f"<frame {self.number}>"
+        if "stage" not in vars(self):  # which would have to run for the rest
+            return f"<frame {self.number}>"
+        return f"<frame {self.number}: {len(self.jobs)} jobs, {len(self.draws)} draws>"
 
     @property
     def number(self) -> int:
@@ -111,9 +113,9 @@ class FrameRuns:
         image = self._drawn(self.job, len(self.draws))
         return image is not None and is_blue_first(image, self.source)
 
-    def picture_of(self, job: FrameJob) -> Image | None:
-        """Return the picture that a job has drawn; None as for `picture`."""
-        return self._picture(job, len(self.draws))
+    def picture_of(self, job: FrameJob, *, keep: int | None = None) -> Image | None:
+        """Return the picture that a job has drawn, of its draws those up to `keep`; None as for `picture`."""
+        return self._picture(job, len(self.draws) if keep is None else keep)
 
     def picture_after(self, draw: int) -> Image | None:
         """The colours that a draw's job has drawn when the draws after it are left out.

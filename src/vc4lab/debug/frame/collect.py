@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vc4lab.capture.pages import PAGE
-from vc4lab.debug.compare.facts import (
+from vc4lab.debug.frame.facts import (
     ContentFact,
     Contents,
     DrawFact,
