@@ -23,9 +23,9 @@ from vc4lab.timing.compute.topology import topology_of
 from vc4lab.timing.declare import Module, Queue, Topology
 from vc4lab.timing.event_scheduler import Engine, Pause, wake_self
 from vc4lab.timing.frames.columns import dtype_of
+from vc4lab.timing.graphics.deadlock import standing_threads
 from vc4lab.timing.graphics.kinds import GraphicsModule, GraphicsQueue
 from vc4lab.timing.graphics.result import ShaderUse
-from vc4lab.timing.graphics.shaders.deadlock import standing_threads
 from vc4lab.timing.graphics.shaders.preparation import STEPS, fill_shading
 from vc4lab.timing.graphics.shaders.state import ShaderQpu
 from vc4lab.timing.graphics.shaders.tables import ShaderTables

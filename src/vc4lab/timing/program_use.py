@@ -7,15 +7,23 @@ chip's peak is both in every slot of every QPU.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, Alu, Branch, Instruction
+from vc4lab.qpu.text.disassembler import disassemble
+from vc4lab.timing.compute.kinds import Cause
 from vc4lab.timing.result import AluUse, HotInstruction, LoopUse
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
+
+Clocks = Sequence[int] | NDArray[np.signedinteger[Any]]
+"""Clocks that were waited, by cause."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,20 @@ class ProgramUse:
     seen: tuple[HotInstruction, ...]
     alus: AluUse
     loops: tuple[LoopUse, ...]
+
+
+def seen_instruction(
+    word: int, address: int, executed: int, stalls: Clocks, slot: int, texts: Mapping[Cause, str]
+) -> HotInstruction:
+    """An instruction with its counts. stalls: clocks by cause; texts: the causes that are named."""
+    text = " ".join(disassemble(word, address).split("  #")[0].split())
+    clocks = executed * slot + int(sum(stalls))
+    return HotInstruction(address, text, executed, clocks, by_cause(stalls, texts))
+
+
+def by_cause(stalls: Clocks, texts: Mapping[Cause, str]) -> dict[str, int]:
+    """Clocks by cause, in words; causes that were none are left out."""
+    return {text: int(stalls[cause]) for cause, text in texts.items() if stalls[cause]}
 
 
 def alus_of(pairs: Iterable[tuple[int, HotInstruction]], slot: int, clocks: int | None = None) -> AluUse:

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.timing.boards import board_of, speeds_of
 from vc4lab.timing.chip import Chip, load_chip
 from vc4lab.timing.compute.deadlock import deadlock, waits_for
@@ -25,7 +24,7 @@ from vc4lab.timing.compute.model import ComputeModel, Listing
 from vc4lab.timing.compute.sdram import OTHERS
 from vc4lab.timing.compute.state import CUT_OFF
 from vc4lab.timing.hints import Hint, hints_of
-from vc4lab.timing.program_use import ProgramUse, alus_of, loops_of
+from vc4lab.timing.program_use import ProgramUse, alus_of, loops_of, seen_instruction
 from vc4lab.timing.result import CacheUse, HotInstruction, ModuleTime, QpuTime, QueueUse, Timing
 
 if TYPE_CHECKING:
@@ -145,15 +144,18 @@ def _executed(qpu: Any) -> int:
 def _seen(model: ComputeModel, listing: Listing) -> list[HotInstruction]:
     """Return the counts of each word of a program."""
     slot = model.chip.whole("qpu", "slot")
-    found = []
-    for site, word in enumerate(listing.program.words):
-        executed = int(listing.code(site).executed)
-        stalls = listing.stalls(site)
-        address = listing.program.address_of(site)
-        text = " ".join(disassemble(word, address).split("  #")[0].split())
-        shown = {CAUSE_TEXT[cause]: stalls[cause] for cause in CAUSE_TEXT if stalls[cause]}
-        found.append(HotInstruction(address, text, executed, executed * slot + sum(stalls), shown))
-    return found
+    program = listing.program
+    return [
+        seen_instruction(
+            word,
+            program.address_of(site),
+            int(listing.code(site).executed),
+            listing.stalls(site),
+            slot,
+            CAUSE_TEXT,
+        )
+        for site, word in enumerate(program.words)
+    ]
 
 
 def _programs(model: ComputeModel) -> tuple[ProgramUse, ...]:

@@ -10,9 +10,8 @@ from vc4lab.timing.frames.bigger_tiles import bigger_tiles
 from vc4lab.timing.frames.columns import Table
 from vc4lab.timing.frames.frame import Frame
 from vc4lab.timing.graphics.counters import CounterTotals
-from vc4lab.timing.graphics.deadlock import deadlock
+from vc4lab.timing.graphics.deadlock import deadlock, standing_threads
 from vc4lab.timing.graphics.result import ShaderUse
-from vc4lab.timing.graphics.shaders.deadlock import standing_threads
 from vc4lab.timing.graphics.shaders.preparation import fill_shading
 from vc4lab.timing.graphics.shaders.tables import ShaderTables
 from vc4lab.timing.graphics.shaders.use import SegmentCounts, shader_uses

@@ -6,7 +6,7 @@ programs first (`compute/kinds.py`), then these, in this order; queues likewise.
 
 from __future__ import annotations
 
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from typing import Any
 
 from vc4lab.timing.compute.kinds import Cause, ModuleKind, QueueKind
@@ -49,33 +49,6 @@ class GraphicsQueue(IntEnum):
 def shaded_queue(cluster: Any, thread: Any) -> Any:
     """The number of a cluster's queue SHADED for a list thread."""
     return cluster * 2 + thread
-
-
-class Meets(IntFlag):
-    """Names what the first instruction of a segment may wait for (`shaders/programs.py`)."""
-
-    REQUEST0 = 1 << 0
-    REQUEST1 = 1 << 1
-    RESULT0 = 1 << 2
-    RESULT1 = 1 << 3
-    SFU = 1 << 4
-    VARYING = 1 << 5
-    VPM_SETUP = 1 << 6
-    VPM_READ = 1 << 7
-    VPM_WRITE = 1 << 8
-    LOCK = 1 << 9
-    """The tile must be its own, if it is not yet."""
-    UNLOCK = 1 << 10
-    TILE_LOAD = 1 << 11
-    SWITCH = 1 << 12
-    """The other thread runs before this one goes on."""
-    LAST_SWITCH = 1 << 13
-    LINE = 1 << 14
-    """The first word of a line of uniforms is read."""
-    NEXT_LINE = 1 << 15
-    """Words of `Segment.line` are fetched from now on."""
-    END = 1 << 16
-    """The program's end is signalled: its QPU may be given the next thread."""
 
 
 SHADER_CAUSE_TEXT = {

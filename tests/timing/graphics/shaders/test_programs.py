@@ -4,18 +4,18 @@ import pytest
 from tests.support.compute import END
 
 from vc4lab.qpu.text.assembler import assemble
-from vc4lab.timing.graphics.kinds import Meets
+from vc4lab.timing.compute.kinds import Flag
 from vc4lab.timing.graphics.shaders.programs import SegmentedProgram
 from vc4lab.timing.graphics.shaders.tables import ShaderTables
 
-NONE = Meets(0)
+NONE = Flag(0)
 
 
 def cut(text: str, offset: int = 0) -> SegmentedProgram:
     return SegmentedProgram(assemble(text).words, offset, 2)
 
 
-def segments(text: str, offset: int = 0) -> list[tuple[int, Meets, int]]:
+def segments(text: str, offset: int = 0) -> list[tuple[int, Flag, int]]:
     """First instruction, what it meets, and how many instructions, of each segment of a program."""
     program = cut(text, offset)
     runs = [program.runs[number] for number in program.way().runs]
@@ -29,13 +29,13 @@ def test_a_segment_begins_where_something_is_met() -> None:
     )
     assert segments(text) == [
         (0, NONE, 1),
-        (1, Meets.VARYING, 1),
-        (2, Meets.SFU, 2),
-        (4, Meets.LINE, 1),  # the parameter is the first word of uniforms
-        (5, Meets.REQUEST0, 2),
-        (7, Meets.RESULT0, 2),
-        (9, Meets.LOCK, 2),
-        (11, Meets.END, 3),
+        (1, Flag.VARYING, 1),
+        (2, Flag.SFU, 2),
+        (4, Flag.UNIFORM, 1),  # the parameter is the first word of uniforms
+        (5, Flag.LOOKUP0, 2),
+        (7, Flag.RESULT0, 2),
+        (9, Flag.LOCK, 2),
+        (11, Flag.END, 3),
     ]
     program = cut(text)
     request, last = (program.runs[number] for number in program.way().runs[4:7:2])
@@ -46,21 +46,21 @@ def test_only_lines_of_uniforms_are_met() -> None:
     """Word 14 makes the next line come, word 16 waits for it."""
     text = "mov r0, unif\n" * 20 + END
     assert segments(text) == [
-        (0, Meets.LINE, 14),
-        (14, Meets.NEXT_LINE, 2),
-        (16, Meets.LINE, 4),
-        (20, Meets.END, 3),
+        (0, Flag.UNIFORM, 14),
+        (14, Flag.MOVES_UNIFORMS, 2),
+        (16, Flag.UNIFORM, 4),
+        (20, Flag.END, 3),
     ]
-    assert segments(text, 15)[:2] == [(0, Meets.LINE | Meets.NEXT_LINE, 1), (1, Meets.LINE, 14)]
+    assert segments(text, 15)[:2] == [(0, Flag.UNIFORM | Flag.MOVES_UNIFORMS, 1), (1, Flag.UNIFORM, 14)]
 
 
 def test_another_place_of_uniforms_is_fetched_when_it_is_known() -> None:
     text = "mov r0, unif\nmov unif_addr, r0\nnop\nnop\nmov r0, unif" + END
     assert segments(text) == [
-        (0, Meets.LINE, 1),
-        (1, Meets.NEXT_LINE, 3),
-        (4, Meets.LINE, 1),
-        (5, Meets.END, 3),
+        (0, Flag.UNIFORM, 1),
+        (1, Flag.MOVES_UNIFORMS, 3),
+        (4, Flag.UNIFORM, 1),
+        (5, Flag.END, 3),
     ]
 
 
@@ -68,17 +68,17 @@ def test_threads_are_switched_after_two_more_instructions() -> None:
     text = "nop ; nop ; thrsw\nnop\nnop\nnop\nnop ; nop ; lthrsw\nnop\nnop\nmov tlbc, 0" + END
     assert segments(text) == [
         (0, NONE, 3),
-        (3, Meets.SWITCH, 4),
-        (7, Meets.LAST_SWITCH | Meets.LOCK, 1),
-        (8, Meets.END, 3),
+        (3, Flag.SWITCH, 4),
+        (7, Flag.LAST_SWITCH | Flag.LOCK, 1),
+        (8, Flag.END, 3),
     ]
 
 
 def test_the_end_gives_the_tile_back() -> None:
     text = "mov tlbc, 0\nnop ; nop ; thrend\nnop\nnop ; nop ; sbdone\n"
-    assert segments(text) == [(0, Meets.LOCK, 1), (1, Meets.END, 3)]
+    assert segments(text) == [(0, Flag.LOCK, 1), (1, Flag.END, 3)]
     early = "mov tlbc, 0\nnop ; nop ; sbdone\nnop\nnop" + END
-    assert segments(early) == [(0, Meets.LOCK, 1), (1, Meets.UNLOCK, 3), (4, Meets.END, 3)]
+    assert segments(early) == [(0, Flag.LOCK, 1), (1, Flag.UNLOCK, 3), (4, Flag.END, 3)]
 
 
 VPM = "ldi vr_setup, 0x201a00\nmov r0, vpm\nldi vr_setup, 0x80000000\nmov vpm, r0"
@@ -86,7 +86,7 @@ VPM = "ldi vr_setup, 0x201a00\nmov r0, vpm\nldi vr_setup, 0x80000000\nmov vpm, r
 
 def test_a_set_up_of_the_dma_is_none_of_the_vpm() -> None:
     assert [meets for _, meets, _ in segments(VPM + END)] == [
-        Meets.VPM_SETUP, Meets.VPM_READ, Meets.VPM_WRITE, Meets.END,
+        Flag.VPM_SETUP, Flag.VPM_READ, Flag.VPM_WRITE, Flag.END,
     ]  # fmt: skip
 
 

@@ -14,8 +14,8 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.timing.boards import speeds_of
 from vc4lab.timing.chip import load_chip
 from vc4lab.timing.declare import StandsStill
+from vc4lab.timing.graphics.deadlock import standing_threads
 from vc4lab.timing.graphics.model import FrameModel
-from vc4lab.timing.graphics.shaders.deadlock import standing_threads
 
 SIGNALS = [Signal.NONE] * 4 + [signal for signal in Signal if signal != Signal.LOAD_IMMEDIATE]
 WRITES = [

@@ -11,7 +11,7 @@ from tests.support.shading import Shaded, shaded
 from tests.support.timing import timed
 
 from vc4lab.timing.compute.kinds import CAUSE_TEXT, Cause
-from vc4lab.timing.graphics.shaders.deadlock import standing_threads
+from vc4lab.timing.graphics.deadlock import standing_threads
 from vc4lab.timing.graphics.state import TaskKind
 
 SLOT = 4

@@ -7,13 +7,12 @@ scheduler. What another module could still change is looked at when the event sc
 from __future__ import annotations
 
 from vc4lab.simd import Value, const, i32, i64, kernel, load, max_, ptr, staged, store
-from vc4lab.timing.compute.kinds import Cause, ModuleKind, QueueKind
+from vc4lab.timing.compute.kinds import Cause, Flag, ModuleKind, QueueKind
 from vc4lab.timing.compute.needs import unit_of
 from vc4lab.timing.compute.slice_caches import is_there
 from vc4lab.timing.compute.state import Figures, Qpu, Tmu
 from vc4lab.timing.compute.tmu import request_queue
 from vc4lab.timing.event_scheduler import Engine, instance_of, state_of, wake, wake_self
-from vc4lab.timing.graphics.kinds import Meets
 from vc4lab.timing.graphics.shaders.lines import thread_at
 from vc4lab.timing.graphics.shaders.requests import words_place
 from vc4lab.timing.graphics.shaders.state import (
@@ -25,7 +24,6 @@ from vc4lab.timing.graphics.shaders.state import (
     ShadingFigures,
     Thread,
 )
-from vc4lab.timing.graphics.shaders.time_slots import take_turn
 from vc4lab.timing.graphics.state import GraphicsFigures, TaskKind
 from vc4lab.timing.graphics.tiles.scoreboard import take_lock
 from vc4lab.timing.queues import drop_piece, queue_at, wait_for_room
@@ -186,6 +184,25 @@ def give_way(qpu: ShaderQpu, thread: Thread, at: Value) -> Value:
 
 
 @staged
+def take_turn(turns: Value, interval: Value, clock: Value) -> Value:
+    """The clock of the first free turn of a shared unit at or after a clock; it is taken now.
+
+    A QPU runs ahead of the event scheduler, so turns are not asked for in the order of their clocks:
+    the unit keeps which of them are taken. Turns begin at multiples of their length; the first piece
+    after a pause may begin within its turn.
+    """
+    turn = clock.udiv(interval)
+    place = turns + ((turn & (SLOTS - 1)) << 3)
+    left = const(i32, SLOTS)
+    while (load(i64, place, 8) == turn + 1) & (left > 0):
+        turn = turn + 1
+        place = turns + ((turn & (SLOTS - 1)) << 3)
+        left = left - 1
+    store(place, turn + 1, 8)
+    return max_(clock, turn * interval)
+
+
+@staged
 def _varying(engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, at: Value) -> Value:
     """Waits for the next varying, which was begun when there was room for it."""
     shading = GraphicsFigures.at(engine.chip).shading
@@ -208,7 +225,7 @@ def _vpm(engine: Engine, qpu: Qpu, thread: Thread, segment: Segment, at: Value) 
     """Waits for the VPM's port, and after a set-up for the first row."""
     figures = GraphicsFigures.at(engine.chip)
     shading: ShadingFigures = figures.shading
-    if (segment.meets & int(Meets.VPM_READ)) != 0:
+    if (segment.meets & int(Flag.VPM_READ)) != 0:
         at = wait_until(engine, qpu, segment, Cause.VPM_READ, at, thread.vpm_at)
     turns = shading.vpm_turns + qpu.cluster.sext(i64) * (8 * SLOTS)
     begun = take_turn(turns, figures.compute.vpm_interval, at)
@@ -225,32 +242,32 @@ def wait_for_needs(address: Value, state: Value, where: Value, what: Value, at: 
     thread, segment = Thread.at(where, 8), Segment.at(what, 8)
     qpu = shader_qpu.common
     meets = segment.meets
-    if (meets & int(Meets.LINE)) != 0:
+    if (meets & int(Flag.UNIFORM)) != 0:
         at = _line(engine, qpu, thread, segment, at, now)
-    for unit, bit in enumerate((Meets.RESULT0, Meets.RESULT1)):
+    for unit, bit in enumerate((Flag.RESULT0, Flag.RESULT1)):
         if (at >= 0) & ((meets & int(bit)) != 0):
             at = _result(engine, qpu, thread, segment, unit, at, now)
-    for unit, bit in enumerate((Meets.REQUEST0, Meets.REQUEST1)):
+    for unit, bit in enumerate((Flag.LOOKUP0, Flag.LOOKUP1)):
         if (at >= 0) & ((meets & int(bit)) != 0):
             at = _room(engine, qpu, thread, segment, unit, at, now)
-    if (at >= 0) & ((meets & int(Meets.NEXT_LINE)) != 0):
+    if (at >= 0) & ((meets & int(Flag.MOVES_UNIFORMS)) != 0):
         at = _next_line(engine, qpu, thread, segment, at, now)
-    if (at >= 0) & ((meets & int(Meets.UNLOCK | Meets.END)) != 0):
+    if (at >= 0) & ((meets & int(Flag.UNLOCK | Flag.END)) != 0):
         if at > now:
             at = block(engine, thread, Cause.NONE, at, now)
-    if (at >= 0) & ((meets & int(Meets.LOCK)) != 0):
+    if (at >= 0) & ((meets & int(Flag.LOCK)) != 0):
         at = _own_tile(engine, shader_qpu, thread, at, now)
     if at >= 0:
-        if (meets & int(Meets.VARYING)) != 0:
+        if (meets & int(Flag.VARYING)) != 0:
             at = _varying(engine, qpu, thread, segment, at)
-        if (meets & int(Meets.SFU)) != 0:
+        if (meets & int(Flag.SFU)) != 0:
             figures = GraphicsFigures.at(engine.chip)
             turns = figures.shading.sfu_turns + qpu.slice.sext(i64) * (8 * SLOTS)
             begun = take_turn(turns, figures.compute.sfu_interval, at)
             at = wait_until(engine, qpu, segment, Cause.SFU, at, begun)
-        if (meets & int(Meets.VPM_READ | Meets.VPM_WRITE)) != 0:
+        if (meets & int(Flag.VPM_READ | Flag.VPM_WRITE)) != 0:
             at = _vpm(engine, qpu, thread, segment, at)
-        if (meets & int(Meets.TILE_LOAD)) != 0:
+        if (meets & int(Flag.TILE_LOAD)) != 0:
             latency = GraphicsFigures.at(engine.chip).shading.tile_latency
             at = wait_until(engine, qpu, segment, Cause.TILE_BUFFER, at, at + latency)
     return at

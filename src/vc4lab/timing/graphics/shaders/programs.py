@@ -30,33 +30,21 @@ from vc4lab.qpu.isa.operations import BranchCondition
 from vc4lab.qpu.program.program import Program
 from vc4lab.timing.compute.decode import Need, needs
 from vc4lab.timing.compute.kinds import LINE, Flag
-from vc4lab.timing.graphics.kinds import Meets
 from vc4lab.timing.graphics.shaders.state import REQUEST_WORDS
 
 Words = tuple[int, ...]
 
-NOTHING = Meets(0)
+NOTHING = Flag(0)
 LINE_WORDS = LINE // 4
 """Uniforms of a line."""
 MAX_RUN = 1 << 14
 """Instructions of a route; runs of more are timed as if they had so many."""
 
-_MEETS = (
-    (Flag.LOOKUP0, Meets.REQUEST0),
-    (Flag.LOOKUP1, Meets.REQUEST1),
-    (Flag.RESULT0, Meets.RESULT0),
-    (Flag.RESULT1, Meets.RESULT1),
-    (Flag.SFU, Meets.SFU),
-    (Flag.VARYING, Meets.VARYING),
-    (Flag.VPM_SETUP, Meets.VPM_SETUP),
-    (Flag.VPM_READ, Meets.VPM_READ),
-    (Flag.VPM_WRITE, Meets.VPM_WRITE),
-    (Flag.LOCK, Meets.LOCK),
-    (Flag.TILE, Meets.LOCK),
-    (Flag.UNLOCK, Meets.UNLOCK),
-    (Flag.TILE_LOAD, Meets.TILE_LOAD),
-    (Flag.END, Meets.END),
-)
+_KEPT = (
+    Flag.LOOKUP0 | Flag.LOOKUP1 | Flag.RESULT0 | Flag.RESULT1 | Flag.SFU | Flag.VARYING | Flag.LOCK
+    | Flag.UNLOCK | Flag.TILE_LOAD | Flag.VPM_SETUP | Flag.VPM_READ | Flag.VPM_WRITE | Flag.END
+)  # fmt: skip
+"""Needs of an instruction that may let it wait wherever it stands."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +52,7 @@ class Run:
     """A segment: the values of `Segment` that depend on the program."""
 
     first: int
-    meets: Meets = NOTHING
+    meets: Flag = NOTHING
     slots: int = 0
     words: int = 0
     line: int = 0
@@ -154,15 +142,15 @@ class SegmentedProgram:
             flags = self._needs[at].flags
             meets = self._meets(at)
             if locked:
-                meets &= ~Meets.LOCK
-            locked |= bool(meets & Meets.LOCK)
+                meets &= ~Flag.LOCK
+            locked |= bool(meets & Flag.LOCK)
             if last and at >= end - 1 - END_DELAY_SLOTS:
-                meets &= ~Meets.UNLOCK  # its end does that
+                meets &= ~Flag.UNLOCK  # its end does that
             if at == switch_at:
                 meets |= switch
             if flags & (Flag.SWITCH | Flag.LAST_SWITCH):
                 switch_at = at + 1 + SWITCH_DELAY_SLOTS
-                switch = Meets.LAST_SWITCH if flags & Flag.LAST_SWITCH else Meets.SWITCH
+                switch = Flag.LAST_SWITCH if flags & Flag.LAST_SWITCH else Flag.SWITCH
             if meets or not found:
                 line = self._fetches.lines.get(at, 0)
                 found.append(Run(at, meets, words=self._requests.get(at, 0), line=line))
@@ -179,16 +167,16 @@ class SegmentedProgram:
         found = found or self.runs[-1:]
         return tuple(range(len(self.runs) - len(found), len(self.runs)))
 
-    def _meets(self, at: int) -> Meets:
-        flags = self._needs[at].flags
-        found = NOTHING
-        for flag, meets in _MEETS:
-            if flags & flag:
-                found |= meets
+    def _meets(self, at: int) -> Flag:
+        """What an instruction may wait for: a uniform only if it is the first of a line."""
+        flags = Flag(self._needs[at].flags)
+        found = flags & _KEPT
+        if flags & Flag.TILE:
+            found |= Flag.LOCK
         if at in self._fetches.firsts:
-            found |= Meets.LINE
+            found |= Flag.UNIFORM
         if at in self._fetches.lines:
-            found |= Meets.NEXT_LINE
+            found |= Flag.MOVES_UNIFORMS
         return found
 
     # -- routes

@@ -8,13 +8,12 @@ be made. One call so takes a thread from one wait to the next.
 from __future__ import annotations
 
 from vc4lab.simd import Value, call, const, i32, i64, kernel, load, min_, ptr, select, staged, store
-from vc4lab.timing.compute.kinds import LINE_BITS, Cause, ModuleKind, QueueKind
+from vc4lab.timing.compute.kinds import LINE_BITS, Cause, Flag, ModuleKind, QueueKind
 from vc4lab.timing.compute.needs import unit_of
 from vc4lab.timing.compute.slice_caches import find_line, is_there
 from vc4lab.timing.compute.state import Figures, Qpu
 from vc4lab.timing.compute.tmu import request_queue
 from vc4lab.timing.event_scheduler import Engine, wake, wake_self
-from vc4lab.timing.graphics.kinds import Meets
 from vc4lab.timing.graphics.shaders.lines import ask_uniforms, thread_at, waiter_of
 from vc4lab.timing.graphics.shaders.needs import (
     blame,
@@ -78,21 +77,21 @@ def do_effects(address: Value, state: Value, where: Value, what: Value, at: Valu
     thread, segment = Thread.at(where, 8), Segment.at(what, 8)
     figures = Figures.at(engine.chip)
     meets = segment.meets
-    if (meets & int(Meets.NEXT_LINE)) != 0:
+    if (meets & int(Flag.MOVES_UNIFORMS)) != 0:
         line = thread.uniform_line + segment.line.sext(i64)
         ask_uniforms(engine, qpu, thread, line, at, now)
-    for unit, bit in enumerate((Meets.RESULT0, Meets.RESULT1)):
+    for unit, bit in enumerate((Flag.RESULT0, Flag.RESULT1)):
         if (meets & int(bit)) != 0:
             take_result(engine, qpu, thread, unit_of(figures, qpu, unit), at)
-    for unit, bit in enumerate((Meets.REQUEST0, Meets.REQUEST1)):
+    for unit, bit in enumerate((Flag.LOOKUP0, Flag.LOOKUP1)):
         if (meets & int(bit)) != 0:
             _request(engine, qpu, thread, segment, unit, at)
-    if (meets & int(Meets.VPM_SETUP)) != 0:
+    if (meets & int(Flag.VPM_SETUP)) != 0:
         thread.vpm_at = at + figures.vpm_latency
-    if ((meets & int(Meets.UNLOCK)) != 0) & (thread.locked == 1):
+    if ((meets & int(Flag.UNLOCK)) != 0) & (thread.locked == 1):
         thread.locked = const(i32, 2)
         drop_lock(engine, thread.task, now)
-    if (meets & int(Meets.END)) != 0:
+    if (meets & int(Flag.END)) != 0:
         announce_end(engine, qpu, thread, now)
 
 
@@ -103,15 +102,15 @@ def _begin_segment(
     """Waits for what a segment meets and does it: the clock after its first instruction; or less
     than 0."""
     meets = segment.meets
-    switches = meets & int(Meets.SWITCH | Meets.LAST_SWITCH)
+    switches = meets & int(Flag.SWITCH | Flag.LAST_SWITCH)
     if (switches != 0) & (thread.switched == 0):
         if at > now:
             at = block(engine, thread, Cause.NONE, at, now)
         else:
-            last = (meets & int(Meets.LAST_SWITCH)) != 0
+            last = (meets & int(Flag.LAST_SWITCH)) != 0
             thread.ordered = select(last, const(i32, 1), thread.ordered)
             at = give_way(qpu, thread, at)
-    if (at >= 0) & ((meets & ~int(Meets.SWITCH | Meets.LAST_SWITCH)) != 0):
+    if (at >= 0) & ((meets & ~int(Flag.SWITCH | Flag.LAST_SWITCH)) != 0):
         at = call(
             wait_for_needs,
             engine.pointer, qpu.pointer, thread.pointer, segment.pointer, at, now,

@@ -23,9 +23,10 @@ REQUEST_WORDS = 8
 class Segment(Struct):
     """Instructions of a program of which nothing but the first one has to wait.
 
-    meets: `Meets`. first, slots: its instructions. words: of the TMU request that its first
-    instruction completes. line: of uniforms (from the one with the program's first word on) that is
-    fetched. uniforms: words read. tile: accesses to the tile buffer.
+    meets: the needs of its first instruction (`Flag`); UNIFORM: it reads the first word of a line,
+    MOVES_UNIFORMS: `line` is fetched from now on. first, slots: its instructions. words: of the TMU
+    request that its first instruction completes. line: of uniforms (from the one with the program's
+    first word on) that is fetched. uniforms: words read. tile: accesses to the tile buffer.
     executed, stalls: how often it was run, and clocks that the first instruction waited.
     """
 
@@ -122,7 +123,7 @@ class ShaderQpu(Struct):
 class ShadingFigures(Struct):
     """Figures of the QPUs, in clocks, and turns of units that they share.
 
-    ..._turns: of each slice (VPM: of each cluster) who has which turn (`turns.py`).
+    ..._turns: of each slice (VPM: of each cluster) who has which turn (`needs.take_turn`).
     """
 
     varying_interval = i64

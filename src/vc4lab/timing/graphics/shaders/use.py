@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.timing.compute.kinds import Cause
 from vc4lab.timing.frames.columns import Table
 from vc4lab.timing.graphics.kinds import SHADER_CAUSE_TEXT
 from vc4lab.timing.graphics.result import ShaderUse
 from vc4lab.timing.graphics.shaders.tables import ShaderTables
+from vc4lab.timing.program_use import by_cause, seen_instruction
 from vc4lab.timing.result import HotInstruction
 
 MAX_HOT = 8
@@ -74,16 +74,11 @@ def shader_uses(
                 int(shaders["runs"][rows].sum()),
                 instructions,
                 int(shaders["clocks"][rows].sum()),
-                _by_cause(stalls[mine].sum(axis=0)),
+                by_cause(stalls[mine].sum(axis=0), SHADER_CAUSE_TEXT),
                 hot,
             )
         )
     return tuple(sorted(found, key=lambda use: (-use.clocks, use.code)))
-
-
-def _by_cause(stalls: NDArray[np.int64]) -> dict[str, int]:
-    """Clocks by cause, in words; causes that were none are left out."""
-    return {text: int(stalls[cause]) for cause, text in SHADER_CAUSE_TEXT.items() if stalls[cause]}
 
 
 def _hot(
@@ -132,6 +127,4 @@ def _all(
 def _seen(
     words: Sequence[int], code: int, index: int, runs: int, waited: NDArray[np.int64], slot: int
 ) -> HotInstruction:
-    address = code + 8 * index
-    text = " ".join(disassemble(words[index], address).split("  #")[0].split())
-    return HotInstruction(address, text, runs, runs * slot + int(waited.sum()), _by_cause(waited))
+    return seen_instruction(words[index], code + 8 * index, runs, waited, slot, SHADER_CAUSE_TEXT)
