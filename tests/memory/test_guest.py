@@ -142,6 +142,19 @@ def test_clear_and_pages_of_a_file(tmp_path: Path) -> None:
         assert path.read_bytes()[8190:8194] == b"aabb", "the file stays"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems place memory otherwise")
+def test_code_made_later_reaches_the_libraries() -> None:
+    """Where it does not, the emulator calls its own functions indirectly, at up to twice the time."""
+    text = (
+        "import ctypes; from vc4lab.memory import GuestMemory, lazy_zeros; import vc4lab.soc.machine; "
+        "from vc4lab.soc.cores.engine.engine_patches import address_of; "
+        "boards = [GuestMemory() for _ in range(3)]; place = lazy_zeros(32 << 20); "
+        "print(address_of('uc_emu_start') - ctypes.addressof(ctypes.c_char.from_buffer(place)))"
+    )
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert abs(int(result.stdout)) < 1 << 31
+
+
 def test_shared_memory_is_cleared_in_place() -> None:
     file = SharedFile(0, 1 << 20)
     memory = GuestMemory(shared=[file])

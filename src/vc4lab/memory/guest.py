@@ -81,10 +81,9 @@ BUS_PERIPHERALS = 0x7E
 PAD = 1 << 16
 """Bytes after the block that native code may touch when an access starts at its very end."""
 
-FEW = 1024
-"""Up to so many bytes Python compares as quickly as C, which has to be called."""
-STEP = 64
-"""Bytes that are looked at to know that a range begins with zeros."""
+FEW, STEP = 1024, 64
+"""Up to so many bytes Python compares as quickly as C, which has to be called; and so many zeros that a range
+begins with say that it holds zeros only, if each byte is as the one so far before."""
 GUARD = 4 << 30
 """Bytes of inaccessible address space on each side of a guarded block: more than any 32-bit offset
 reaches."""
@@ -92,6 +91,9 @@ reaches."""
 LIBRARIES = 400 << 20
 """Address space that must be free besides: some of the libraries that are loaded later do not say
 that they lack memory, but end the process (OpenBLAS, the translator of the CPU's emulator)."""
+NEAR = 1 << 30
+"""Address space left free between the libraries and guest memory, if there is so much: code made later
+reaches the functions that it calls directly there. The CPU's emulator has two calls in each block of code."""
 
 _U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
@@ -142,11 +144,15 @@ class GuestMemory:
             guard = bool(os.environ.get("VC4LAB_GUARD"))
         margin = GUARD if guard else 0
         size = MEMORY_SIZE + PAD
-        try:
-            self._map = lazy_zeros(size + 2 * margin)
-            lazy_zeros(LIBRARIES).close()
-        except OSError:  # not one about a file that is being read at the moment
-            raise MemoryError("no address space for guest RAM") from None
+        for room in (NEAR, LIBRARIES):
+            try:
+                with lazy_zeros(room):  # the kernel places what is mapped next below it
+                    self._map = lazy_zeros(size + 2 * margin)
+                break
+            except OSError:  # not one about a file that is being read at the moment
+                continue
+        else:
+            raise MemoryError("no address space for guest RAM")
         self._bytes = memoryview(self._map)[margin : margin + size]
         self.base: int = ctypes.addressof(ctypes.c_char.from_buffer(self._bytes))
         """Host address of guest address 0: native address = base + (guest & MEMORY_MASK)."""
@@ -338,7 +344,7 @@ class GuestMemory:
         return bool(compare(self.base + start, there + at, size) == 0)
 
     def is_clear(self, address: int, size: int) -> bool:
-        """Whether a range holds zeros only: it begins so, and each byte is as the one `STEP` before."""
+        """Whether a range holds zeros only; nothing is made to compare it with."""
         start = address & MEMORY_MASK
         compare = _memcmp()
         if size <= FEW or compare is None or start + size > MEMORY_SIZE:
