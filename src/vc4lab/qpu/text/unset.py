@@ -60,9 +60,7 @@ def _needed(instruction: Instruction, touched: Accesses) -> frozenset[str]:
     else:
         muxes = _muxes(instruction)
         names = frozenset(
-            name
-            for name in touched.at(Kind.REGISTER_READ | Kind.ACCUMULATOR_READ)
-            if _mux_of(name) in muxes
+            name for name in touched.at(Kind.REGISTER_READ | Kind.ACCUMULATOR_READ) if _mux_of(name) in muxes
         )
         if Mux.R4 in muxes:
             flags.add("r4")
