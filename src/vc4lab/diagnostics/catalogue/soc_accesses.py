@@ -102,4 +102,15 @@ ENTRIES = [
         Severity.HINT,
         fails_on_boards=True,
     ),
+    Entry(
+        "SOC-116",
+        "A vector table that is not aligned",
+        "The low bits of VBAR (and HVBAR) are ignored: a table has to be aligned to 32 bytes in AArch32 "
+        "and to 2048 in AArch64. Where it is not, the core takes exceptions at an address before the "
+        "table, in whatever lies there.",
+        "ARM Architecture Reference Manual ARMv7-A, B4.1 VBAR; ARMv8-A, VBAR_EL1 (bits 10 to 0 are RES0)",
+        "Put .balign 2048 (.balign 32 in AArch32) before the table's label, and the table into a section "
+        "that the linker script does not move.",
+        Severity.WARNING,
+    ),
 ]

@@ -61,6 +61,7 @@ from vc4lab.soc.cores.exceptions.exceptions import (
     ArmException,
     ExceptionEntry,
 )
+from vc4lab.soc.cores.strict_core import VECTORS_32
 from vc4lab.soc.cores.translation import Tables32
 
 HYP_ACTIONS = frozenset(trap.action for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS)
@@ -387,6 +388,9 @@ class Arm32(Tables32):
             return self._meet_exclusive(word, address, self.register(word >> 16 & 15))
         if action is Action.CONTROL:
             self.control_written()
+            return False
+        if action is Action.VECTORS:
+            self.report_vectors("VBAR", self.register(target), VECTORS_32, address)
             return False
         if action is Action.CYCLES:
             self.set_register(target, links.cycles())

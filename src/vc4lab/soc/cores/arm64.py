@@ -55,6 +55,7 @@ from vc4lab.soc.cores.exceptions.exceptions import (
 from vc4lab.soc.cores.exceptions.native_entry import EC_DATA, EC_PREFETCH, EC_SVC, IL, NativeEntry
 from vc4lab.soc.cores.exceptions.outcome import Outcome
 from vc4lab.soc.cores.generic_timer import FREQUENCY
+from vc4lab.soc.cores.strict_core import VECTORS_64
 from vc4lab.soc.cores.translation import Tables64
 from vc4lab.soc.native import FOREVER
 
@@ -402,6 +403,15 @@ class Arm64(Tables64):
         self.refresh()
         return True
 
+    def _writes_vectors(self, word: int, value: int, address: int) -> bool:
+        """An `msr VBAR_ELn`: whether it is done; the engine would keep bits that boards ignore."""
+        level = {0: 1, 4: 2, 6: 3}[word >> 16 & 7]
+        if self.links.forgiving or self._current_level < level or not value & VECTORS_64 - 1:
+            return False
+        self.report_vectors(f"VBAR_EL{level}", value, VECTORS_64, address)
+        self._write(VBAR[level], value & -VECTORS_64)
+        return True
+
     # -- trapped instructions ----------------------------------------------------------------------
 
     def _emulate(self, action: Action, address: int) -> bool:
@@ -424,6 +434,8 @@ class Arm64(Tables64):
         if action is Action.FLOAT_CONTROL:
             self._control_floats(0 if target == 31 else self.register(target))
             return False
+        if action is Action.VECTORS:
+            return self._writes_vectors(word, 0 if target == 31 else self.register(target), address)
         if action is Action.MMU_SWITCH and self._puts_off_translation(word, address):
             return True
         if action in (Action.MMU_SWITCH, Action.CONTROL):

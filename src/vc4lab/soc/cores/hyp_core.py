@@ -21,6 +21,7 @@ from vc4lab.soc.cores.code.traps import HYP_MISTAKE_TRAPS, HYP_TRAPS, Action
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.exceptions import hyp
 from vc4lab.soc.cores.exceptions.exceptions import HYP, MODE_MASK, MONITOR_VECTORS, THUMB, VBAR, ArmException
+from vc4lab.soc.cores.strict_core import VECTORS_32
 
 MODE_NAMES = {
     0x10: "user", 0x11: "FIQ", 0x12: "IRQ", 0x13: "supervisor", 0x16: "monitor", 0x17: "abort",
@@ -135,6 +136,7 @@ class HypCore:
             return None if action in ONLY_IN_HYP else False
         if action is Action.HYP_VECTORS:
             self.vectors_set = True
+            cpu.report_vectors("HVBAR", cpu.register(word >> 12 & 15), VECTORS_32, address)
             return False
         if action is Action.MODE_CHANGE:
             return self._change_mode(word, address, thumb)

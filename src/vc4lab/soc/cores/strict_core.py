@@ -21,6 +21,10 @@ ZERO_SYNDROME = 1 << 8 | 1 << 6 | alignment.ALIGNMENT_FAULT
 """The syndrome of cache maintenance, a write."""
 
 
+VECTORS_32, VECTORS_64 = 32, 2048
+"""Bytes to which a table of vectors is aligned."""
+
+
 class StrictCore(TrappedCode):
     """Reports and aborts such accesses of a core."""
 
@@ -114,6 +118,18 @@ class StrictCore(TrappedCode):
         self.look_at_control()
         self.counter.limit = self._limit_before
         return True
+
+    # -- vectors ----------------------------------------------------------------------------------------
+
+    def report_vectors(self, name: str, value: int, alignment: int, address: int) -> None:
+        """Report a base of vectors that is not aligned to so many bytes."""
+        if value & alignment - 1:
+            self.links.report(
+                "SOC-116",
+                f"{name} gets 0x{value:08x}, which is not aligned to {alignment} bytes: the low bits are "
+                f"ignored, and exceptions go to the table at 0x{value & -alignment:08x}",
+                address,
+            )
 
     # -- unaligned accesses ------------------------------------------------------------------------
 

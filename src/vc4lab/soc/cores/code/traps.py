@@ -38,6 +38,7 @@ class Action(Enum):
     CODE_CHANGED = "instruction cache maintenance"
     CACHE = "data cache maintenance"
     CACHE_RANGE = "data cache maintenance of a range (ARM1176)"
+    VECTORS = "VBAR"
     MMU_SWITCH = "SCTLR, just before eret"
     ZERO_LINE = "dc zva"
     EXCLUSIVE = "load- or store-exclusive"
@@ -88,6 +89,7 @@ ARM_TRAPS = (
     Trap(0x0FFF0FFF, 0x0E070F35, Action.CODE_CHANGED),  # c7, c5, 1
     Trap(0x0FFF0FFF, 0x0E070F11, Action.CODE_CHANGED),  # ICIALLUIS
     Trap(0x0F7F0FFF, 0x0E010F10, Action.CONTROL),  # mcr p15, 0 or 4, rt, c1, c0, 0
+    Trap(0x0FFF0FFF, 0x0E0C0F10, Action.VECTORS),  # mcr p15, 0, rt, c12, c0, 0
 )
 HYP_TRAPS = (
     Trap(0x0FFFFFFF, 0x0160006E, Action.HYP_RETURN),
@@ -147,6 +149,7 @@ A64_TRAPS = (
     Trap(0xFFFBFFE0, 0xD518E100, Action.EVENT_STREAM),  # msr CNTKCTL_EL1, CNTHCTL_EL2
     Trap(0xFFFBFFE0, 0xD5181000, Action.MMU_SWITCH),  # msr SCTLR_EL1, SCTLR_EL2
     Trap(0xFFFFFFE0, 0xD51E1000, Action.CONTROL),  # msr SCTLR_EL3
+    *(Trap(0xFFFFFFE0, 0xD500C000 | op1 << 16, Action.VECTORS) for op1 in (0x18, 0x1C, 0x1E)),  # msr VBAR_ELn
     Trap(0xFFFFFBFF, 0xD508711F, Action.CODE_CHANGED),  # ic iallu(is)
     Trap(0xFFFFFFE0, 0xD50B7520, Action.CODE_CHANGED),  # ic ivau
 )
