@@ -48,6 +48,10 @@ def test_what_is_written_draws_the_same(triangle: Path, tmp_path: Path) -> None:
     assert again == triangle.read_bytes()
 
 
+def test_a_file_of_an_earlier_version_is_read(triangle: Path) -> None:
+    assert (picture(TRIANGLE.parent / "tri.clif") == picture(triangle)).all()
+
+
 def test_its_text_can_be_edited(triangle: Path, tmp_path: Path) -> None:
     text = triangle.read_text()
     lines = text.split("\n")

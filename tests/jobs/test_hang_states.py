@@ -98,6 +98,15 @@ def test_what_it_says_and_why_it_hangs(job: MemoryDump, tmp_path: Path) -> None:
     assert reporter.has("QPU-041")
 
 
+def test_the_file_that_the_pages_speak_of() -> None:
+    """A triangle with an endless fragment shader."""
+    path = TRIANGLE.parent / "endless.dump"
+    player = JobsPlayer(open_jobs(path), reporter=Reporter())
+    player.run(player.capture.frames[0])
+    assert len(player.hangs) == 1
+    assert any("of tile 0,0" in one for one in notes_of(path))
+
+
 def test_lists_of_two_jobs(job: MemoryDump, tmp_path: Path) -> None:
     """Linux bins the next job meanwhile: its tile memory is not what the rendering list branches to."""
     place = bytearray(hang(job))

@@ -94,7 +94,7 @@ class JobsRecorder:
         self.on_done: Callable[[], object] = lambda: None
         self._limit, self.where, self._tell = limit, where, tell
         self._lookups: Sequence[Range] | None = None
-        """Where the programs of a driver's job look memory up; None: anywhere."""
+        """The ranges in which programs of a driver's job look memory up; None: anywhere."""
         self._ends_in_writes = True
         self._keeper = PageKeeper(limit)
         self.capture.pages = self._keeper

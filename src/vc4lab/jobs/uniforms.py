@@ -1,4 +1,4 @@
-"""What the uniforms of a program are for: for listings, tables and notes."""
+"""The uses of a program's uniforms: for listings, tables and notes."""
 
 from __future__ import annotations
 

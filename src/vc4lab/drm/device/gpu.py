@@ -84,7 +84,7 @@ class Job:
     registers: dict[str, int] = field(default_factory=dict)
     """The V3D's registers when it failed."""
     kept: list[tuple[int, bytes]] = field(default_factory=list)
-    """What the driver's own memory held then, by address: the lists, and tile memory."""
+    """Bytes of the driver's own memory then, by address: the lists, and tile memory."""
     ready: float = field(default_factory=time.monotonic)
     """When it could begin: it was handed in, and `after` was done."""
 

@@ -36,7 +36,7 @@ MOST_TEXT = 1 << 27
 MOST_RECORDS = 1 << 18
 LONGEST_LINE = 1 << 16
 FIRST = 0x0100_0000
-"""Where buffers without an address begin to lie."""
+"""Address of the first buffer that has none."""
 ALIGNMENT = 4096
 LIST, BINARY, BLANK = "ctrllist", "binary", "blank"
 _STRUCTS: dict[str, type[Layout]] = {"shadrec_gl_main": GlShaderRecord, "shadrec_gl_attr": AttributeRecord}
@@ -62,7 +62,7 @@ class _Part(NamedTuple):
     at: int
     kind: type[Layout]
     id: int
-    """Of a record of a list; -1: the part has no id."""
+    """The id of a record of a list; -1: the part has none."""
     values: tuple[str, ...]
     line: int
 

@@ -102,7 +102,7 @@ class _Jobs:
         v3d.listeners.frame_tiles.subscribe(self._tiles)
 
     def _tiles(self, event: FrameTiles) -> None:
-        """What a frame stores is memory that later ones may need."""
+        """A frame stores what later ones may need."""
         if event.over:
             surfaces = [(one.address, surface_bytes(one)) for one in event.surfaces if one.address]
             for address, size in (*surfaces, *event.full):

@@ -47,7 +47,7 @@ MOST_RECORDS = 1 << 16
 
 
 class HangState(NamedTuple):
-    """What the kernel says of a hang, besides the buffers."""
+    """Registers and lists of a hang: all that the kernel says besides the buffers."""
 
     start_bin: int
     start_render: int
@@ -126,7 +126,7 @@ def _registers_text(state: HangState) -> Iterator[str]:
 
 
 def _places_text(dump: MemoryDump, state: HangState) -> Iterator[str]:
-    """Where each list stood."""
+    """Say where each list stood."""
     for one in dump.lists:
         at = state.registers[f"CT{one.thread}CA"]
         name = f"thread {one.thread} ({_THREADS[one.thread]})"

@@ -1,4 +1,4 @@
-"""What Mesa's vc4 prints with VC4_DEBUG=cl → records: a binning list as the kernel gets it.
+"""Text of VC4_DEBUG=cl → records: Mesa's vc4 prints binning lists as the kernel gets them.
 
 0x0000000c 0x0000000c: 0x60 Configuration Bits
     Early Z updates enable: 1 /* true */
@@ -70,7 +70,7 @@ def _no_buffers(text: str) -> int:
 
 
 def list_lines(data: bytes, name: str) -> Iterator[str]:
-    """What `show` prints. Raises CaptureError."""
+    """Yield the lines that `show` prints. Raises CaptureError."""
     last: int | None = None
     for record in records_of(data, name):
         if last is None or record.address < last:

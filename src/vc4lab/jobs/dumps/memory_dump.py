@@ -1,4 +1,4 @@
-"""What a dump of another tool holds: buffers with their places, and the lists that ran there.
+"""Buffers with their places, and the lists that ran there: a dump holds nothing else.
 
 A dump becomes a capture of one frame, so that everything that takes captures takes it.
 """

@@ -56,5 +56,5 @@ def open_dump(path: str | Path) -> JobsCapture:
 
 
 def read_list_text(path: str | Path) -> bytes | None:
-    """What VC4_DEBUG=cl printed to a file; None if it is another one. Raises CaptureError."""
+    """A file that VC4_DEBUG=cl was printed to; None if it is another one. Raises CaptureError."""
     return dump_bytes(path) if is_list_text(_head(path)) else None
