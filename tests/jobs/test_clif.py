@@ -18,7 +18,7 @@ from vc4lab.jobs.store import save_jobs
 from vc4lab.jobs.unpack import unpack_jobs
 from vc4lab.records.control import RECORDS, parse_list
 from vc4lab.records.declarations import ClearColours, TileBinningMode
-from vc4lab.records.states import ConfigurationBits, ViewportOffset
+from vc4lab.records.states import ConfigurationBits, GlShaderState, ViewportOffset
 
 TRIANGLE = Path(__file__).parents[1] / "data" / "captures" / "tri.vc4cap"
 
@@ -55,7 +55,7 @@ def test_a_file_of_an_earlier_version_is_read(triangle: Path) -> None:
 def test_its_text_can_be_edited(triangle: Path, tmp_path: Path) -> None:
     text = triangle.read_text()
     lines = text.split("\n")
-    place = lines.index("CLEAR_COLORS") + len(fields_of(ClearColours))
+    place = lines.index("CLEAR_COLORS") + 1
     assert "colour" in lines[place]
     lines[place] = f"{0xFF0000FF_FF0000FF}"
     edited = tmp_path / "edited.clif"
@@ -86,14 +86,16 @@ def test_every_record_reads_back(number: int) -> None:
 
 
 def test_mesa_s_order_of_fields() -> None:
-    """From the highest bit down; shader records from the lowest up."""
+    """From the lowest bit up, whatever the order of declaration; the address of record 64 is first."""
     mode = TileBinningMode.make(tiles_x=13, tiles_y=10, memory_size=77)
     texts = [one.text for one in values_of(TileBinningMode, mode.value, lambda a: (f"0x{a:x}", ""))]
-    assert texts == ["0", "0", "0", "0", "0", "0", "10", "13", "0x0", "77", "0x0"]
+    assert texts == ["0x0", "77", "0x0", "13", "10", "0", "0", "0", "0", "0", "0"]
     names = [one.name for one in fields_of(ConfigurationBits)]
-    assert names[0] == "early_z_update"
-    assert names[-1] == "enable_forward"
+    assert names[0] == "enable_forward"
+    assert names[-1] == "early_z_update"
     assert "coverage_update" not in names
+    assert [one.name for one in fields_of(GlShaderState)] == ["address", "attributes", "extended"]
+    assert [one.name for one in fields_of(ClearColours)] == ["colour", "z", "vg_mask", "stencil"]
 
 
 TEXT = """
@@ -103,8 +105,8 @@ TEXT = """
 @buffer list
 @format ctrllist  /* [list+0x00000000] */
 VIEWPORT_OFFSET
-  /*   Viewport Centre Y-coordinate: */ 2.500000
   /*   Viewport Centre X-coordinate: */ 64
+  /*   Viewport Centre Y-coordinate: */ 2.500000
 BRANCH
   /*                        Address: */ [CL_0x1e000000+0x00000008] /* 0x1e000008 */
 @format blank 6 /* [list+0x0a..0x0f] */
@@ -156,7 +158,7 @@ def test_buffers_without_a_place_lie_above_the_others() -> None:
         ("BRANCH\n", "BRANCHES\n", 10, "no record BRANCHES"),
         ("*/ 64", "*/ 64 64", 7, "VIEWPORT_OFFSET: 3 values"),
         ("*/ 64", "*/ 99999", 7, "x: 99999 needs more than 16 bits"),
-        ("*/ 64", "*/ wide", 7, "VIEWPORT_OFFSET: 1 values"),
+        ("*/ 64", "*/ wide", 7, "VIEWPORT_OFFSET: 0 values"),
         ("*/ 64", "*/ 0xzz", 7, "x: invalid literal"),
         ("[CL_0x1e000000+0x00000008]", "[CL+0x00000008]", 10, "no buffer [CL+"),
         ("blank 6", "blank -6", 12, "takes how many bytes"),
@@ -188,20 +190,38 @@ def test_a_buffer_beyond_memory() -> None:
 
 DEBUG_CL = """MESA: info: BCL:
 0x00000000 0x00000000: 0xfe GEM Relocations
-    buffer 1: 0
     buffer 0: 3
+    buffer 1: 0
 0x00000009 0x00000000: 0x65 Depth Offset
-    Depth Offset Units: 0.000000
     Depth Offset Factor: 1.500000
+    Depth Offset Units: 0.000000
 0x0000000e 0x00000005: 0x67 Viewport Offset
-    Viewport Centre Y-coordinate: 300.000000
     Viewport Centre X-coordinate: 400.000000
+    Viewport Centre Y-coordinate: 300.000000
 0x00000013 0x0000000a: 0x40 GL Shader State
-    Address: [null]
-    Extended shader record: 0 /* false */
+    Address: 2
     Number of attribute arrays: 2
+    Extended shader record: 0 /* false */
 0x00000018 0x0000000f: 0x04 Flush
 """
+
+
+def test_what_mesa_printed() -> None:
+    """kmscube with Debian's Mesa 22.3.6: both lists, to their ends."""
+    data = (TRIANGLE.parent / "kmscube-cl.txt").read_bytes()
+    lines = list(list_lines(data, "x"))
+    assert lines.count("list") == 2
+    assert not any("!!" in one for one in lines)
+    said = "\n".join(lines)
+    for text in (
+        "address=0x00000000 memory_size=0 state_address=0x00000000 tiles_x=20 tiles_y=12",
+        "left=0 bottom=0 width=1280 height=720",
+        "enable_forward clockwise oversample=none coverage_update=nonzero depth_test=always early_z_update",
+        "x=640px y=360px",
+        "GL shader state  attributes=3 address=0x00000000",
+        "Vertex array primitives  mode=triangle_strip length=4 first=0",
+    ):
+        assert text in said, text
 
 
 def test_lists_of_vc4_debug_are_shown_and_not_drawn(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Records as CLIF has them: a name, and a value for each field in a fixed order.
 
-Names and fields are those of the declarations in `records/`. Mesa, from whose files this is learned
-(src/broadcom/clif, v3d_packet_v21.xml), declares the fields of a packet from the highest bit down, and
-those of shader records from the lowest bit up. What it calls otherwise is in the tables below; what
-it does not declare cannot be said in CLIF, and is written as bytes.
+Names and fields are those of the declarations in `records/`, from the lowest bit up, as Mesa sorts
+them, from whose files this is learned (src/broadcom/clif, src/broadcom/cle). What it calls or places
+otherwise is in the tables below; what it does not declare cannot be said in CLIF, and is written as
+bytes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from vc4lab.jobs.fields_text import SMALLEST, float_word, word_text
 from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import ClearColours, LoadGeneral, StoreGeneral
 from vc4lab.records.payload import Address, Fixed, Float
-from vc4lab.records.shader import AttributeRecord, GlShaderRecord
-from vc4lab.records.states import ConfigurationBits
+from vc4lab.records.states import ConfigurationBits, GlShaderState
 
 NAMES = {
     24: "Store Multi-sample Resolved Tile Color Buffer",
@@ -54,7 +53,8 @@ _ADDED: dict[type[Layout], tuple[Field, ...]] = {
     ClearColours: (Field("colour", 0, 64, UINT),),
 }
 """Fields that only Mesa declares, or otherwise."""
-_UPWARDS = (GlShaderRecord, AttributeRecord)
+_BEFORE_ALL: dict[type[Layout], str] = {GlShaderState: "address"}
+"""Fields that begin at bit 0 for Mesa, over bits of others: 28 bits, as the kernel's relocations are."""
 
 
 _known: dict[type[Layout], tuple[Field, ...]] = {}
@@ -72,7 +72,8 @@ def _fields(kind: type[Layout]) -> tuple[Field, ...]:
     absent = _ABSENT.get(kind, frozenset())
     found = [_field(bits) for name, bits in kind.layout_fields.items() if name not in absent]
     found += _ADDED.get(kind, ())
-    return tuple(sorted(found, key=lambda one: one.low, reverse=kind not in _UPWARDS))
+    first = _BEFORE_ALL.get(kind)
+    return tuple(sorted(found, key=lambda one: -1 if one.name == first else one.low))
 
 
 def _field(bits: Bits) -> Field:
@@ -151,9 +152,7 @@ def _raw(one: Field, text: str, resolve: Callable[[str], int]) -> int:
     """The bits of a field. Raises ValueError."""
     if text.startswith("["):
         address = resolve(text)
-        if one.form == ADDRESS and address & (1 << one.shift) - 1:
-            raise ValueError(f"{text[:40]} is no multiple of {1 << one.shift}")
-        return address >> one.shift
+        return address >> one.shift  # the bits below are other fields, which Mesa may have in it
     if text.lower().startswith(("0x", "-0x")):
         value = int(text, 16)
         return value >> one.shift if one.form == ADDRESS else value

@@ -1,7 +1,7 @@
 """Text of VC4_DEBUG=cl → records: Mesa's vc4 prints binning lists as the kernel gets them.
 
-0x0000000c 0x0000000c: 0x60 Configuration Bits
-    Early Z updates enable: 1 /* true */
+0x0000001c 0x0000001c: 0x60 Configuration Bits
+    Enable Forward Facing Primitive: 1 /* true */
 
 Offsets in the stream, and in what the hardware sees (records 254 are the kernel's); then a line for
 each field. There is no memory with it: nothing of it can be drawn.
@@ -20,7 +20,7 @@ from vc4lab.records.declarations import Halt
 NO_MEMORY = "it has the records of lists, and no memory: it is shown, and not drawn"
 MOST_RECORDS = 1 << 18
 _HEAD = re.compile(rb"0x[0-9a-f]{8} 0x([0-9a-f]{8}): 0x([0-9a-f]{2}) [^\n]{1,200}")
-_FIELD = re.compile(rb"\s+[^:]{1,100}(?:\[\d+\])?: (.{1,200})")
+_FIELD = re.compile(rb" {4}[^ :][^:]{0,100}: (.{1,200})")
 _COMMENT = re.compile(r"/\*.*?\*/")
 _ANYWHERE = re.compile(rb"^" + _HEAD.pattern + rb"$", re.MULTILINE)
 
@@ -41,6 +41,9 @@ def records_of(data: bytes, name: str) -> Iterator[Record]:
             value = _FIELD.fullmatch(line.rstrip()) if head is not None and len(line) < 400 else None
             if value is not None and len(values) < 32:
                 values.append(_COMMENT.sub("", value[1].decode("latin-1")).strip())
+            elif head is not None:  # another line: the program prints as well
+                yield _record(*head, values, name)
+                head = None
             continue
         if head is not None:
             yield _record(*head, values, name)
