@@ -1,8 +1,7 @@
-"""Captured jobs → CLIF, a text for each job with the memory that was captured.
+"""Captured jobs → CLIF, a text for each job with the memory that it uses.
 
-What lies in memory when a job's rendering list starts is written as buffers: records of its lists
-and GL shader records by their fields, all else as bytes. Tile lists are the binner's, and are made
-again.
+Pages are written as they are when the job uses them first: records of its lists and GL shader
+records by their fields, all else as bytes. Tile lists are the binner's, and are made again.
 """
 
 from __future__ import annotations
@@ -14,21 +13,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vc4lab.capture.pages import PAGE
 from vc4lab.jobs.dumps.clif_fields import RECORD_NAMES, values_of, word_of
+from vc4lab.jobs.dumps.memory_dump import ListRange
 from vc4lab.jobs.model import BufferNamed, Filled, PagesLoaded, Zeroed
 from vc4lab.jobs.player import FrameResult, JobsPlayer
-from vc4lab.jobs.walk import surface_bytes
-from vc4lab.memory import MEMORY_MASK
+from vc4lab.jobs.walk import list_ranges, surface_bytes, tile_state
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.records.control import Record, parse_list
-from vc4lab.records.declarations import Branch, BranchToSublist, TileBinningMode
+from vc4lab.records.declarations import Branch, BranchToSublist, LoadFull, LoadGeneral, TileBinningMode
 from vc4lab.records.shader import AttributeRecord, GlShaderRecord, attribute_count
 from vc4lab.records.states import GlShaderState
+from vc4lab.v3d.events import Use
 
 if TYPE_CHECKING:
     from vc4lab.bits import Layout
     from vc4lab.jobs.model import Event, JobsCapture, JobsFrame
-    from vc4lab.memory import GuestMemory
     from vc4lab.v3d.core import V3D
-    from vc4lab.v3d.events import FrameTiles, JobStarted
+    from vc4lab.v3d.events import FrameTiles, JobStarted, MemoryUse
 
 MOST_RECORDS = 1 << 16
 WORDS = 8
@@ -39,11 +39,16 @@ _ZEROS = re.compile(rb"\0{%d,}" % SHORTEST_BLANK)
 
 
 class _Range(NamedTuple):
-    """A buffer: name, first byte, end."""
+    """A buffer: name, first byte, content."""
 
     name: str
     start: int
-    end: int
+    data: bytes
+
+    @property
+    def end(self) -> int:
+        """The address after it."""
+        return self.start + len(self.data)
 
 
 class _Piece(NamedTuple):
@@ -64,15 +69,19 @@ def clif_files(capture: JobsCapture) -> Iterator[tuple[str, bytes]]:
 
 
 class _Jobs:
-    """Plays a capture, and writes each job as memory is when its first list starts."""
+    """Plays a capture, and writes each job with the memory that it uses, as it is at its first use."""
 
     def __init__(self, capture: JobsCapture) -> None:
         self._player = JobsPlayer(capture, on_v3d=self._listen)
-        self._pages: set[int] = set()
+        self._known: set[int] = set()
+        """Pages that hold anything: programs may look there."""
         self._names: dict[int, tuple[int, str]] = {}
         """Bytes and label of buffers by their addresses."""
-        self._lists: list[tuple[int, int, int]] = []
-        """Thread, first byte and end of the lists of the job at hand."""
+        self._lists: list[ListRange] = []
+        """The lists of the job at hand, `_content` has the pages that it uses."""
+        self._content: dict[int, bytes] = {}
+        self._loads = False
+        """Whether its rendering list loads tiles: then it uses what its surfaces hold."""
         self._done: list[bytes] = []
 
     def of(self, frame: JobsFrame) -> list[bytes]:
@@ -80,7 +89,7 @@ class _Jobs:
         self._done = []
         if frame.start is not None:
             self._player.begin(frame)
-            self._pages.clear()
+            self._known.clear()
         for place, event in enumerate(frame.events):
             self._follow(event)
             self._player.step(frame, place, FrameResult())
@@ -91,53 +100,90 @@ class _Jobs:
         match event:
             case PagesLoaded() | Zeroed() | Filled():
                 first = event.address // PAGE
-                self._pages.update(range(first, first + event.pages))
+                self._known.update(range(first, first + event.pages))
             case BufferNamed(address, size, text):
                 self._names[address & MEMORY_MASK] = size, text
             case _:
                 pass
 
+    # -- what the V3D does -------------------------------------------------------------------------
+
     def _listen(self, v3d: V3D) -> None:
         v3d.listeners.job_started.subscribe(self._started)
+        v3d.listeners.memory_used.subscribe(self._memory_used)
         v3d.listeners.frame_tiles.subscribe(self._tiles)
 
-    def _tiles(self, event: FrameTiles) -> None:
-        """A frame stores what later ones may need."""
-        if event.over:
-            surfaces = [(one.address, surface_bytes(one)) for one in event.surfaces if one.address]
-            for address, size in (*surfaces, *event.full):
-                start = address & MEMORY_MASK
-                self._pages.update(range(start // PAGE, -(-(start + size) // PAGE)))
-
     def _started(self, event: JobStarted) -> None:
+        if not event.thread or (self._lists and self._lists[-1].thread):
+            self._end()
+        self._lists.append(ListRange(event.thread, event.address, event.end))
+        read = self._player.memory.read
+        self._use_list(event.address, event.end)
         if not event.thread:
-            self._end()
-        self._lists.append((event.thread, event.address, event.end))
-        if event.thread:
-            self._end()
+            self._use(*(tile_state(read, event.address, event.end) or (0, 0)))
+        for record in parse_list(read, event.address, event.end, limit=MOST_RECORDS):
+            self._loads |= isinstance(record.payload, LoadGeneral | LoadFull)
+
+    def _memory_used(self, event: MemoryUse) -> None:
+        if event.use is Use.LIST and event.size == 1:
+            self._use_list(event.address, None)
+        elif event.use is Use.LOOKUPS:
+            self._take(self._known)
+        elif event.use.is_read:
+            self._use(event.address, event.size)
+
+    def _tiles(self, event: FrameTiles) -> None:
+        surfaces = [(one.address, surface_bytes(one)) for one in event.surfaces if one.address]
+        ranges = [*surfaces, *event.full]
+        if event.over:
+            for address, size in ranges:
+                self._known.update(_pages(address, size))
+            return
+        for start, end in event.pieces:
+            if end is not None or len(self._lists) < 2:  # without a binning list nothing makes tile lists
+                self._use_list(start, end)
+        for address, size in ranges if self._loads else ():
+            self._use(address, size)
+
+    def _use_list(self, start: int, end: int | None) -> None:
+        for address, size in list_ranges(self._player.memory.read, start, end):
+            self._use(address, size)
+
+    def _use(self, address: int, size: int) -> None:
+        self._take(_pages(address, size))
+
+    def _take(self, pages: Iterable[int]) -> None:
+        for page in pages:
+            if page not in self._content:
+                self._content[page] = self._player.memory.read(page * PAGE, PAGE)
+
+    # -- the text ----------------------------------------------------------------------------------
 
     def _end(self) -> None:
-        """Write the lists that have started: a job ends with its rendering list."""
-        lists, self._lists = self._lists, []
+        """Write the lists that have started."""
+        lists, content = self._lists, self._content
+        self._lists, self._content, self._loads = [], {}, False
         if lists:
-            job = _Job(self._player.memory, list(self._ranges()), lists)
-            self._done.append(job.text().encode())
+            self._done.append(_Job(list(self._ranges(content)), lists).text().encode())
 
-    def _ranges(self) -> Iterator[_Range]:
-        """The memory that was captured so far: buffers with names, the rest in runs of pages."""
-        left = set(self._pages)
-        for address, (size, text) in sorted(self._names.items()):
-            pages = range(address // PAGE, -(-(address + size) // PAGE))
-            if size and not address % PAGE and left.issuperset(pages):
-                left.difference_update(pages)
-                yield _Range(_buffer_name(text, address), address, pages.stop * PAGE)
+    def _ranges(self, content: dict[int, bytes]) -> Iterator[_Range]:
+        """Pages in a row, cut where a buffer with a name begins or ends."""
+        labels = {at // PAGE: text for at, (size, text) in self._names.items() if size and not at % PAGE}
+        cuts = {*labels, *(-(-(at + size) // PAGE) for at, (size, _text) in self._names.items() if size)}
         run: list[int] = []
-        for page in [*sorted(left), -1]:
-            if run and page != run[-1] + 1:
-                start = run[0] * PAGE
-                yield _Range(_buffer_name("memory", start), start, (run[-1] + 1) * PAGE)
+        for page in [*sorted(content), -1]:
+            if run and (page != run[-1] + 1 or page in cuts):
+                text = labels.get(run[0], "memory")
+                data = b"".join(content[one] for one in run)
+                yield _Range(_buffer_name(text, run[0] * PAGE), run[0] * PAGE, data)
                 run = []
             run.append(page)
+
+
+def _pages(address: int, size: int) -> range:
+    """The pages of a range of bus addresses; none of what leaves memory."""
+    start = address & MEMORY_MASK
+    return range(start // PAGE, -(-min(start + max(size, 0), MEMORY_SIZE) // PAGE))
 
 
 def _buffer_name(text: str, address: int) -> str:
@@ -148,13 +194,12 @@ def _buffer_name(text: str, address: int) -> str:
 
 
 class _Job:
-    """A job as text, with memory as it is now."""
+    """A job as text."""
 
-    def __init__(self, memory: GuestMemory, ranges: list[_Range], lists: list[tuple[int, int, int]]) -> None:
-        self._ranges = sorted(ranges, key=lambda one: one.start)
-        self._starts = [one.start for one in self._ranges]
+    def __init__(self, ranges: list[_Range], lists: list[ListRange]) -> None:
+        self._ranges = ranges
+        self._starts = [one.start for one in ranges]
         self._places = {one.name: one.start for one in ranges}
-        self._content = {one.start: memory.read(one.start, one.end - one.start) for one in ranges}
         self._pieces: dict[int, _Piece] = {}
         self._lists = lists
         self._tiles = 0, 0
@@ -176,7 +221,7 @@ class _Job:
         if one is None:
             return b""
         place = (address & MEMORY_MASK) - one.start
-        return self._content[one.start][place : place + size]
+        return one.data[place : place + size]
 
     def address_text(self, address: int) -> tuple[str, str]:
         """An address as CLIF has it, and a comment."""
@@ -273,13 +318,13 @@ class _Job:
             if piece.start < place or piece.end > one.end:
                 continue
             if piece.start > place:
-                yield from _bytes(self._content[one.start][place - one.start : piece.start - one.start])
+                yield from _bytes(one.data[place - one.start : piece.start - one.start])
                 form = ""
             if piece.format != form or piece.format != "ctrllist":
                 yield f"@format {piece.format}"
             yield from piece.lines
             place, form = piece.end, piece.format
-        yield from _bytes(self._content[one.start][place - one.start :])
+        yield from _bytes(one.data[place - one.start :])
 
 
 def _bytes(data: bytes) -> Iterator[str]:
