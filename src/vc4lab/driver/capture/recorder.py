@@ -8,7 +8,9 @@ until then. Blocks of state are kept once for the same bytes, rows of uploads as
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +35,10 @@ if TYPE_CHECKING:
 
 
 FAST = 1
-"""Level of zlib for pictures: the frame waits for it."""
+"""Level of zlib for pictures."""
+MOST_WAITING = 8
+"""Pictures that are being packed while the program goes on, at most."""
+Waiting = tuple[CapturedFrame, "Future[bytes | None]"]
 
 
 class Recorder:
@@ -73,6 +78,10 @@ class Recorder:
         self._on_done = on_done
         self._screen = screen
         self._numbers: dict[tuple[str, bytes], int] = {}
+        self._shown_last = 0
+        """Number of the kept frame that was shown last."""
+        self._packer = ThreadPoolExecutor(1, "vc4lab-pictures")
+        self._pictures: deque[Waiting] = deque()
         self._blocks = BlockReader(screen.memory, self._resource)
         self._subscriptions: list[Any] = [
             *jobs.capture(screen, self.jobs),  # its frame ends first
@@ -83,7 +92,7 @@ class Recorder:
     def close(self) -> None:
         """The program ended: what it drew to last is the picture of a frame that was not shown."""
         frames = self.capture.frames
-        if frames and frames[-1].picture is None and not self.is_done:
+        if frames and frames[-1].number != self._shown_last and not self.is_done:
             frames[-1].picture = _png(self._screen.processor.last_picture)
         self._end()
 
@@ -92,12 +101,21 @@ class Recorder:
 
         if not self.is_done:
             self.is_done = True
+            while self._pictures:
+                self._packed(self._pictures.popleft())
+            self._packer.shutdown()
             for one in self._subscriptions:
                 one.close()
             self.jobs.close()
             self.capture.jobs = self.jobs.capture
             programs = self._screen.processor.draws.lowering.programs
             self.capture.programs = stored_programs(programs, self.capture)
+
+    @staticmethod
+    def _packed(waiting: Waiting) -> None:
+        """A picture is a file now."""
+        frame, file = waiting
+        frame.picture = file.result()
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -124,7 +142,10 @@ class Recorder:
 
         frames = self.capture.frames
         if frames and frames[-1].number == event.number:
-            frames[-1].picture = _png(Snapshot(event.picture))
+            self._shown_last = event.number
+            self._pictures.append((frames[-1], self._packer.submit(_png, Snapshot(event.picture))))
+            if len(self._pictures) > MOST_WAITING:
+                self._packed(self._pictures.popleft())
         if event.number >= self.last:
             self._end()
             if self._on_done is not None:
