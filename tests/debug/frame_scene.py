@@ -9,8 +9,9 @@ from tests.support.jobs import Job, nv_vertex, viewport
 from vc4lab.jobs.model import JobsCapture
 from vc4lab.jobs.recorder import JobsRecorder
 from vc4lab.records.control import build
-from vc4lab.records.texture import TextureConfig, Wrap
+from vc4lab.records.texture import MinFilter, TextureConfig, Wrap
 from vc4lab.v3d.core import V3D
+from vc4lab.v3d.tmu.texture_state import describe_texture
 
 SIZE = 80
 CLEAR = 0xFF402010
@@ -77,6 +78,39 @@ def copied() -> JobsCapture:
     for body, target, tiling in ((first, texture, T_FORMAT), (second, surface, 0)):
         start, end, lists = job.binning(viewport(job, BOTH_FACES | ALWAYS << 12) + body)
         job.run(v3d, (start, end), job.rendering(lists, target, CLEAR, tiling=tiling))
+    recorder.frame(1, lambda: None)
+    recorder.close()
+    return recorder.capture
+
+
+BANDS = 3
+BAND = 16
+"""Rows of each band of `minified`."""
+
+
+def minified() -> JobsCapture:
+    """One frame of bands with a texture: in each twice as many texels a pixel as in the one before.
+
+    Level n of the texture has the byte 0x10 + n everywhere.
+    """
+    job = Job(width=WINDOW, height=WINDOW)
+    room = job.room(1 << 16)
+    config = TextureConfig(base=room + (1 << 15), width=WINDOW, height=WINDOW, levels=BANDS + 1,
+                           min_filter=MinFilter.NEAREST_MIP_NEAREST)  # fmt: skip
+    _kind, descriptor = describe_texture(*config.parameters())
+    for level in reversed(range(BANDS + 1)):
+        job.memory.fill(int(descriptor.base[level]), 4 * (WINDOW >> level) ** 2, 0x10 + level)
+    body = viewport(job, BOTH_FACES | ALWAYS << 12)
+    for band in range(BANDS):
+        body += build(102, left=0, bottom=BAND * band, width=WINDOW, height=BAND)
+        end = 2.0 * (1 << band)
+        whole = (0, 0, 0.0, 0.0), (128, 0, end, 0.0), (0, 128, 0.0, end)
+        corners = b"".join(nv_vertex(x, y, 0.5, 1.0, s, t) for x, y, s, t in whole)
+        body += _drawn(job, COPYING, struct.pack("<4I", *config.parameters()), corners, 2)
+    v3d, recorder = V3D(job.memory), JobsRecorder(JobsCapture("made", "bands"))
+    recorder.attach(v3d)
+    start, end_, lists = job.binning(body)
+    job.run(v3d, (start, end_), job.rendering(lists, job.room(4 * WINDOW * WINDOW), CLEAR))
     recorder.frame(1, lambda: None)
     recorder.close()
     return recorder.capture

@@ -48,7 +48,7 @@ def show(
         str | None,
         typer.Option(
             help="With --picture: how the frame was drawn, up to --draw, in place of its picture.",
-            metavar="overdraw|depth|primitives|wireframe",
+            metavar="overdraw|depth|primitives|wireframe|levels|misses|clocks",
         ),
     ] = None,
     pictures: Annotated[

@@ -1,19 +1,21 @@
 """Pictures of how a frame was drawn: overdraw, visible primitives and their edges, depth.
 
-What was drawn comes from the tables of work that recording pipelines make (`timing/frames/`), depth
-from the tile buffer: the job's stores write it in place of colours.
+What was drawn comes from the tables of work that recording pipelines make (`work.py`), depth
+from the tile buffer: the job's stores write it in place of colours. Textures and times are in
+`texture_overlays.py`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vc4lab.debug.frame.places import NoSuchPlace
+from vc4lab.debug.frame.texture_overlays import level_map, timed_maps
 from vc4lab.debug.frame.tile_buffer import stored_instead
-from vc4lab.timing.frames.feed import FrameFeed
-from vc4lab.v3d.state.frame_mode import LANE_X, LANE_Y, ZS
+from vc4lab.debug.frame.work import pixels_of, recorded_work
+from vc4lab.v3d.state.frame_mode import ZS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,13 +23,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
-    from vc4lab.debug.frame.index import FrameJob
     from vc4lab.debug.frame.runs import FrameRuns
     from vc4lab.timing.frames.frame import Frame
 
     Numbers = NDArray[np.int64]
 
-OVERLAYS = ("overdraw", "depth", "primitives", "wireframe")
+OVERLAYS = ("overdraw", "depth", "primitives", "wireframe", "levels", "misses", "clocks")
 NOTHING = -1
 """In `primitive_map`: no primitive is seen there."""
 _PRIMES = (73856093, 19349663, 83492791)
@@ -37,9 +38,9 @@ _HASH = (1 << 31) - 1
 def overdraw(frame: FrameRuns, draw: int) -> Numbers:
     """How often each pixel's program has run, up to a draw: shape (height, width)."""
     job = frame.job_of(draw)
-    work = _work(frame, job, draw)
+    work, _event = recorded_work(frame, job, draw)
     width, height = job.size
-    places, _blocks = _pixels(work, "flags", width, height)
+    places, _blocks, _lanes = pixels_of(work, "flags", width, height)
     return np.bincount(places, minlength=width * height).reshape(height, width)
 
 
@@ -49,9 +50,9 @@ def primitive_map(frame: FrameRuns, draw: int) -> Numbers:
     It is the same for a primitive in all tiles. Programs that discard do not count as such.
     """
     job = frame.job_of(draw)
-    work = _work(frame, job, draw)
+    work, _event = recorded_work(frame, job, draw)
     width, height = job.size
-    places, blocks = _pixels(work, "passed", width, height)
+    places, blocks, _lanes = pixels_of(work, "passed", width, height)
     found = np.full(width * height, NOTHING, np.int64)
     found[places] = _names(work)[blocks]  # of several the last one stays
     return found.reshape(height, width)
@@ -69,9 +70,9 @@ def depth_map(frame: FrameRuns, draw: int) -> Numbers:
 def primitive_pixels(frame: FrameRuns, draw: int, vertices: Sequence[int]) -> list[tuple[int, int]]:
     """Column and row of the pixels that a draw's primitives with these vertices cover in their job."""
     job = frame.jobs[frame.draws[draw - 1].job - 1]
-    work = _work(frame, job, only=draw)
+    work, _event = recorded_work(frame, job, only=draw)
     width, height = job.size
-    places, blocks = _pixels(work, "flags", width, height)
+    places, blocks, _lanes = pixels_of(work, "flags", width, height)
     each, first = _corners(work)
     wanted = np.sort(np.array(vertices, np.int64))
     found = np.flatnonzero(each == len(wanted))
@@ -98,32 +99,15 @@ def overlay_picture(frame: FrameRuns, name: str, draw: int | None = None) -> Ima
         shades = _colours(primitive_map(frame, number))
     elif name == "wireframe":
         shades = _edges(primitive_map(frame, number))
+    elif name == "levels":
+        shades = _coloured_levels(level_map(frame, number))
+    elif name == "misses":
+        shades = _shades(timed_maps(frame, number).misses)
+    elif name == "clocks":
+        shades = _shades(timed_maps(frame, number).clocks)
     else:
         raise NoSuchPlace(f"there is no overlay {name[:40]!r}, but {', '.join(OVERLAYS)}")
     return Image.fromarray(shades)
-
-
-def _work(frame: FrameRuns, job: FrameJob, draw: int | None = None, only: int | None = None) -> Frame:
-    """Record and return the work of a job, up to a draw, or of only one. Raises NoSuchPlace."""
-    with FrameFeed(frame.stage.v3d) as feed:
-        frame.stage.run(job.number, keep=draw, only=only)
-        found = feed.take()
-    if not found or found[-1].lost:
-        raise NoSuchPlace(f"the work of job {job.number} of frame {frame.number} is too much to be recorded")
-    return found[-1]
-
-
-def _pixels(work: Frame, lanes: str, width: int, height: int) -> tuple[Numbers, Numbers]:
-    """Places (y * width + x) of the pixels of all blocks, in order, and the block of each."""
-    blocks = work.blocks
-    tiles = work.tiles[work.lists["tile"][work.list_of_block]]
-    x = tiles["x"].astype(np.int64) + (blocks["place"] & 255)
-    y = tiles["y"].astype(np.int64) + (blocks["place"] >> 8 & 255)
-    bits = blocks[lanes].astype(np.int64)[:, None] >> np.arange(16) & 1
-    columns, rows = x[:, None] + np.array(LANE_X), y[:, None] + np.array(LANE_Y)
-    inside = (bits == 1) & (columns < width) & (rows < height)
-    number = np.broadcast_to(np.arange(len(blocks))[:, None], inside.shape)
-    return (rows * width + columns)[inside], number[inside]
 
 
 def _corners(work: Frame) -> tuple[Numbers, Numbers]:
@@ -151,11 +135,25 @@ def _names(work: Frame) -> Numbers:
     return np.where(without, names ^ work.blocks["position"].astype(np.int64) * _PRIMES[0], names) & _HASH
 
 
-def _shades(counts: Numbers) -> NDArray[np.uint8]:
+def _shades(counts: NDArray[Any]) -> NDArray[np.uint8]:
     """Counts from black over red and yellow to white; the scale is the highest count."""
-    scale = counts / max(int(counts.max()), 1)
+    scale = counts / max(float(counts.max()), 1e-9)
     parts = [np.clip(3 * scale - k, 0, 1) for k in range(3)]
     return np.round(np.stack(parts, axis=-1) * 255).astype(np.uint8)
+
+
+LEVEL_COLOURS = (
+    (230, 60, 50), (240, 150, 40), (235, 220, 60), (90, 190, 80), (60, 170, 200), (70, 100, 220),
+    (150, 80, 200),
+)  # fmt: skip
+"""Of level 0, 1 …; levels between two are mixed, those after have the last one."""
+
+
+def _coloured_levels(levels: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Each mip level in its colour; black: no texture was sampled."""
+    known = np.arange(len(LEVEL_COLOURS))
+    parts = [np.interp(levels, known, [colour[k] for colour in LEVEL_COLOURS]) for k in range(3)]
+    return np.where(levels[..., None] < 0, 0, np.round(np.stack(parts, axis=-1))).astype(np.uint8)
 
 
 def _near_is_bright(depths: Numbers) -> NDArray[np.uint8]:

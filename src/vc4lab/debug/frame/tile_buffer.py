@@ -1,4 +1,4 @@
-"""What a job's tile buffer holds when its tiles are stored, whatever it stores: colours, depth."""
+"""Reads what a job's tile buffer holds when its tiles are stored, whatever it stores: colours, depth."""
 
 from __future__ import annotations
 

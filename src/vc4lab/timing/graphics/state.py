@@ -78,7 +78,8 @@ class Vector(Struct):
     """Up to four quads that a fragment program works on together.
 
     instructions: the most that a block of it executed (more than the shader's: loops). ended: it
-    has been written to the tile buffer.
+    has been written to the tile buffer. began: the clock (low 32 bits) at which it went to a QPU;
+    clocks: from then to its end. missed: lines of its texels that were not in the texture cache.
     """
 
     shader = i32
@@ -87,6 +88,9 @@ class Vector(Struct):
     quads = i32
     instructions = i32
     ended = i32
+    began = i32
+    clocks = i32
+    missed = i32
 
 
 class Quad(Struct):

@@ -64,6 +64,7 @@ def _look_up(engine: Engine, tmu: Tmu, instance: Value, tag: Value) -> None:
         while first < end:
             _quad_lines(tmu, work, Quad.at(first, 4), request)
             first = first + Quad.size
+        vector.missed = vector.missed + tmu.lines_left
     missing = tmu.lines_left.sext(i64)
     tmu.tags.misses = tmu.tags.misses + missing
     tmu.tags.hits = tmu.tags.hits + max_(LANES - missing, const(i64, 0))

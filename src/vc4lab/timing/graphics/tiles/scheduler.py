@@ -131,6 +131,6 @@ def step_shader_scheduler(address: Value, state: Value, clock: Value) -> None:
             if qpu >= 0:
                 task = const(i64, int(TaskKind.FRAGMENTS))
                 if _give(engine, scheduler, qpu, halves, piece.place, task, clock) != 0:
-                    enter(engine, piece.place.trunc(i32))
+                    enter(engine, piece.place.trunc(i32), clock)
                     scheduler.vectors = scheduler.vectors + 1
                     call(remove_piece, engine.pointer, vectors.pointer, clock)

@@ -72,7 +72,7 @@ def board_of(figures: GraphicsFigures, cluster: Value) -> Scoreboard:
 
 
 @staged
-def enter(engine: Engine, number: Value) -> None:
+def enter(engine: Engine, number: Value, clock: Value) -> None:
     """A vector goes to a QPU; it comes after those before it that cover the same pixels.
 
     The module that is called now is the shader scheduler of a cluster.
@@ -87,6 +87,7 @@ def enter(engine: Engine, number: Value) -> None:
             store(board.last + (place << 2), splat(const(i32, 0)))
     board.entered = board.entered + 1
     vector.ended = const(i32, 0)
+    vector.began = clock.trunc(i32)
     for at in range(vector.quads):
         quad = _quad(work, vector, at)
         last = board.last + ((quad.place & (PLACES - 1)) << 4)
@@ -159,7 +160,9 @@ def drop_lock(engine: Engine, vector: Value, clock: Value) -> None:
     if board.holders >= figures.raster.locks:
         _call(engine, board, cluster, const(i32, A_TILE), clock)
     board.holders = board.holders - 1
-    _vector(_work(engine), vector).ended = const(i32, 1)
+    done = _vector(_work(engine), vector)
+    done.ended = const(i32, 1)
+    done.clocks = clock.trunc(i32) - done.began
     _call(engine, board, cluster, vector + 1, clock)
 
 
