@@ -146,7 +146,7 @@ LEVEL_COLOURS = (
     (230, 60, 50), (240, 150, 40), (235, 220, 60), (90, 190, 80), (60, 170, 200), (70, 100, 220),
     (150, 80, 200),
 )  # fmt: skip
-"""Of level 0, 1 …; levels between two are mixed, those after have the last one."""
+"""Colours of level 0, 1 …; levels between two are mixed, those after have the last one."""
 
 
 def _coloured_levels(levels: NDArray[np.float64]) -> NDArray[np.uint8]:
