@@ -23,7 +23,6 @@ from vc4lab.debug.state import lanes_of
 from vc4lab.diagnostics import Reporter
 from vc4lab.qpu.run.environment import REFERENCE_BUDGET
 from vc4lab.qpu.run.wide import WideInterpreter
-from vc4lab.records.texture import TextureConfig
 from vc4lab.v3d.reference import tlb
 from vc4lab.v3d.reference.environment import QueueEnvironment
 from vc4lab.v3d.reference.queue import Shared
@@ -198,7 +197,6 @@ class FragmentStage(Stage):
         machine = WideInterpreter(program, self.environment, settings=draw.key.unknowns)
         self.qpus[0] = ShaderQpu(machine, self.environment, REFERENCE_BUDGET)
         self._requests = [one for one in program.texture_requests if not one.is_direct]
-        self._uniforms = uniforms
         self.sections = (
             Section("pixels", "pixels of the block", self._pixels),
             Section("varyings", "varyings", self._varyings),
@@ -275,11 +273,8 @@ class FragmentStage(Stage):
 
     def _texture(self, number: int) -> str:
         """Describe the texture that a request samples."""
-        if number >= len(self._requests) or self.qpus[0].program.moves_stream:
-            return f"texture of request {number}"
-        words = [self.memory.u32(self._uniforms + 4 * n) for n in self._requests[number].uniforms[:4]]
-        parameters: Any = [*words, 0, 0, 0, 0][:4]
-        return TextureConfig.parse(*parameters).text()
+        textures = self.meanings.textures
+        return textures[number] if number < len(textures) else f"texture of request {number}"
 
     def _tile(self) -> list[Row]:
         rows, layout = [], self.layout

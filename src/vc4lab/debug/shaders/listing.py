@@ -5,17 +5,17 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.debug.source import Source
+from vc4lab.jobs.uniforms import uniform_uses
 from vc4lab.qpu.text.disassembler import disassemble
-from vc4lab.records.texture import TextureConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vc4lab.memory import GuestMemory
-    from vc4lab.qpu.program.program import Program, UniformSite
+    from vc4lab.qpu.program.program import Program
 
 LINE_BITS = 20
 """Bits of a number in `KnownProgram.lines` that are the line of the text."""
@@ -59,16 +59,17 @@ class Meanings:
         self, memory: GuestMemory, program: Program, address: int, known: KnownProgram | None
     ) -> None:
         self.address = address
+        self.textures: list[str] = []
+        """What each texture request samples, direct lookups left out, in the order of the text."""
         self._of: list[str] = []
         if program.moves_stream:
             return  # the order in which it is read depends on the way
-        sites = program.uniform_sites
-        words = [memory.u32(address + 4 * number) for number in range(len(sites))]
-        self._of = [_text(site, word) for site, word in zip(sites, words, strict=True)]
-        for request in program.texture_requests:
-            if request.uniforms:
-                parameters: Any = [*(words[number] for number in request.uniforms[:4]), 0, 0, 0][:4]
-                self._of[request.uniforms[0]] += f", {TextureConfig.parse(*parameters).text()}"
+        uses = uniform_uses(memory, program, address)
+        self._of = [_real(one.word) if one.is_plain else one.what for one in uses]
+        for one in uses:
+            if one.texture is not None:
+                self.textures.append(one.texture.text())
+                self._of[one.request[0]] += f", {self.textures[-1]}"
         if known is not None:
             for number, text in enumerate(known.uniforms[: len(self._of)]):
                 self._of[number] = f"{text} = {self._of[number]}"
@@ -83,10 +84,8 @@ class Meanings:
         return self.of(self.address + 4 * number)
 
 
-def _text(site: UniformSite, word: int) -> str:
-    """A word that a site takes from the stream."""
-    if site.kind == "texture":
-        return f"TMU{site.unit} request {site.request} parameter {site.parameter}"
+def _real(word: int) -> str:
+    """A word as a single."""
     (value,) = struct.unpack("<f", word.to_bytes(4, "little"))
     return f"{value:.7g}"
 
