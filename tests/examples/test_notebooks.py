@@ -48,4 +48,4 @@ def test_they_are_notebooks_of_version_4(path: Path) -> None:
 
 
 def test_there_are_notebooks() -> None:
-    assert len(NOTEBOOKS) == 3
+    assert len(NOTEBOOKS) == 4

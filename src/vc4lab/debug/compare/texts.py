@@ -33,7 +33,7 @@ def comparison_lines(frames: Sequence[FramePair], rows: int) -> Iterator[str]:
     if equal == count:
         yield f"equal: {count} frame{'s' * (count != 1)}"
     else:
-        yield f"{count - equal} of {count} frame{'s' * (count != 1)} differ{'s' * (count == 1)}"
+        yield f"{count - equal} of {count} frame{'s' * (count != 1)} differ{'s' * (count - equal == 1)}"
 
 
 def _frame_lines(pair: FramePair) -> Iterator[str]:
@@ -52,7 +52,7 @@ def _frame_lines(pair: FramePair) -> Iterator[str]:
         picture = pixels.text()
     elif shown is None:
         picture = "no picture"
-    yield f"{name}: {different} of {len(draws)} draws differ, {picture}"
+    yield f"{name}: {different} of {len(draws)} draws differ{'s' * (different == 1)}, {picture}"
     first = first_difference(pair)
     if first:
         yield f"  first: {first}"

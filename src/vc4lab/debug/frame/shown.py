@@ -72,12 +72,18 @@ def lanes_table(steps: Iterable[ProgramStep], title: str, at: int = 0) -> Table[
     rows = [LaneWrite(step, *write) for step in steps for write in step.writes]
 
     def cells(row: LaneWrite) -> list[Any]:
-        lanes = [f"{as_float(value):.4g}" for value in row.values]
+        lanes = [_lane_text(value) for value in row.values]
         if row.mask is not None:
             lanes = [text if there else "·" for text, there in zip(lanes, row.mask, strict=True)]
         return [f"{row.step.address + at:08x}", row.step.text, row.register, *lanes]
 
     return Table(rows, ("at", "instruction", "writes", *map(str, range(LANES))), cells, title)
+
+
+def _lane_text(word: int) -> str:
+    """A word as a number, if it is likely to be one, or else as its bits."""
+    value = as_float(word)
+    return f"{value:.4g}" if not word or 1e-6 < abs(value) < 1e9 else f"{word:08x}"
 
 
 class ShownVertex(VertexHistory):
