@@ -6,6 +6,7 @@ import json
 import random
 import re
 import shutil
+import struct
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -256,6 +257,29 @@ def test_a_texture_that_another_job_has_drawn() -> None:
     assert first.pixels is not None
     assert second.pixels is not None
     assert first.pixels.count == int(second.draws[0].differences[0].b.split()[0])  # type: ignore[union-attr]
+
+
+def test_jobs_that_store_all_samples() -> None:
+    """The pixels of such a job are means; the job that resolves them differs in the same ones."""
+    path = RUNS.parent / "vc4-conformance" / "alpha_to_coverage_4x"
+    with looked_into(path) as one, looked_into(path) as two:
+        frame = two.frame(1)
+        shader = frame.draws[3].shader
+    assert shader is not None
+    place = next(n for n, e in enumerate(frame.source.events) if getattr(e, "register", "") == "CT0EA")
+    frame.source.events.insert(place, Patched(shader.uniforms, struct.pack("<f", 0.625)))
+    found = compare(one, Capture(two.jobs))
+    first, second = (pair.jobs[0] for pair in found.frames[:2])
+    (draw,) = [draw for draw in first.draws if not draw.is_equal]
+    assert draw.a is not None
+    assert draw.a.number == 4
+    assert [(d.kind, d.b) for d in draw.differences] == [("uniform", "0.625")]
+    assert [d.what for d in first.differences] == ["samples"]
+    assert first.pixels is not None
+    assert second.pixels is not None
+    assert first.pixels.count == second.pixels.count
+    assert [maker.text() for maker in first.pixels.makers] == ["draw 4"]
+    assert [maker.text() for maker in second.pixels.makers] == ["before any draw"]
 
 
 def test_each_pixel_belongs_to_the_draw_that_made_it() -> None:

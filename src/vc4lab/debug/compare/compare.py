@@ -23,7 +23,7 @@ from vc4lab.debug.compare.differences import (
     program_differences,
 )
 from vc4lab.debug.compare.pairs import DrawPair, FramePair, JobPair
-from vc4lab.debug.compare.pictures import find_makers, pixels_of, words_after
+from vc4lab.debug.compare.pictures import find_makers, pixels_of
 from vc4lab.debug.compare.texts import comparison_lines, frame_dict, picture_of
 from vc4lab.debug.frame.collect import facts_of
 from vc4lab.images.pixels import png_bytes
@@ -141,7 +141,7 @@ def _pixels(pair: FramePair, one: JobFact, two: JobFact, draws: Sequence[DrawPai
     assert pair.a is not None
     assert pair.b is not None
     sides = (pair.a, one.job), (pair.b, two.job)
-    whole = [words_after(frame, job) for frame, job in sides]
+    whole = [frame.words_of(job) for frame, job in sides]
     if whole[0] is None or whole[1] is None:
         return None
     found = pixels_of(whole[0], whole[1])
@@ -151,7 +151,7 @@ def _pixels(pair: FramePair, one: JobFact, two: JobFact, draws: Sequence[DrawPai
 
 
 def _after(sides: Sequence[tuple[CapturedFrame, FrameJob]], step: Step) -> tuple[NDArray[Any], NDArray[Any]]:
-    found = [words_after(*side, keep) for side, keep in zip(sides, step, strict=True)]
+    found = [frame.words_of(job, keep) for (frame, job), keep in zip(sides, step, strict=True)]
     assert found[0] is not None
     assert found[1] is not None
     return found[0], found[1]

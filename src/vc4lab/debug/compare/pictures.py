@@ -12,13 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vc4lab.jobs.pictures import surface_words
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vc4lab.debug.frame.index import FrameJob
-    from vc4lab.debug.frame.runs import FrameRuns
 
 MOST_PICTURES = 48
 """Pairs of pictures that are drawn to find whose draws made the pixels of a job."""
@@ -108,17 +104,6 @@ class Pixels:
             "largest": self.largest,
             "makers": [asdict(one) for one in self.makers],
         }
-
-
-def words_after(frame: FrameRuns, job: FrameJob, keep: int | None = None) -> NDArray[Any] | None:
-    """Return the words of a job's colour surface, of shape (height, width), with the draws 1 … `keep`.
-
-    None: it stores no picture.
-    """
-    if job.colour is None:
-        return None
-    frame.stage.run(job.number, keep=keep)
-    return surface_words(frame.stage.memory, job.colour)
 
 
 def pixels_of(one: NDArray[Any], two: NDArray[Any]) -> Pixels | None:

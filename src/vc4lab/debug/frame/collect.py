@@ -23,12 +23,12 @@ from vc4lab.debug.frame.facts import (
 )
 from vc4lab.images.pixels import FULL_RES_TILE
 from vc4lab.jobs.model import Filled, PagesLoaded, Stored, Zeroed
+from vc4lab.jobs.uniforms import uniform_uses
 from vc4lab.jobs.walk import surface_bytes
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.qpu.program.reader import program_at
 from vc4lab.records.control import RECORDS, parse_list, parse_record
 from vc4lab.records.payload import BinnerState, Compressed, Primitives, State
-from vc4lab.records.texture import TextureConfig
 from vc4lab.v3d.checks.draw_ranges import texture_range
 from vc4lab.v3d.state.frame_mode import COLOUR, MASK
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from vc4lab.bits import Layout
     from vc4lab.debug.frame.index import FrameDraw, FrameJob
     from vc4lab.debug.frame.runs import FrameRuns
+    from vc4lab.jobs.uniforms import UniformUse
     from vc4lab.records.control import Record
     from vc4lab.v3d.events import JobStarted, ProgramStarted
     from vc4lab.v3d.state.frame_mode import Surface
@@ -211,31 +212,26 @@ class _Collector:
             return self._known[key]
         memory = self._stage.memory
         program = program_at(memory, code, limit=MAX_PROGRAM)
-        words = [memory.u32(uniforms + 4 * place) for place in range(len(program.uniform_sites))]
+        uses = uniform_uses(memory, program, uniforms)
         looks_up = kind == "user" or any(one.is_direct for one in program.texture_requests)
-        textures = []
-        of_textures: set[int] = set()
-        for request in program.texture_requests:
-            if len(request.uniforms) > 1:
-                of_textures.update(request.uniforms)
-                textures.append(self._texture(request.request, [words[n] for n in request.uniforms[:4]]))
+        requests = [one for one in uses if one.texture is not None and len(one.request) > 1]
+        textures = [self._texture(number, one) for number, one in enumerate(requests)]
+        of_textures = {number for one in requests for number in one.request}
         plain = []
-        for site, word in zip(program.uniform_sites, words, strict=True):
-            if site.index in of_textures:
+        for one, site in zip(uses, program.uniform_sites, strict=True):
+            if one.number in of_textures:
                 continue
-            purpose = f"read by instruction {site.instruction_index}"
-            if site.kind != "uniform":
-                purpose = f"TMU{site.unit} request {site.request} parameter {site.parameter}"
-            target = self._target(word) if looks_up else None
-            plain.append(UniformFact(site.index, purpose, word, target, uniforms + 4 * site.index))
+            purpose = f"read by instruction {site.instruction_index}" if one.is_plain else one.what
+            target = self._target(one.word) if looks_up else None
+            plain.append(UniformFact(one.number, purpose, one.word, target, uniforms + 4 * one.number))
         made = ProgramFact(kind, tuple(program.words), tuple(plain), tuple(textures), code)
         self._known[key] = made
         return made
 
-    def _texture(self, request: int, words: list[int]) -> TextureFact:
-        config = TextureConfig.parse(*(*words, 0, 0)[:4])
-        content = self._content(f"texture {request}", *texture_range(tuple(words)))
-        return TextureFact(request, config, without_addresses(config), content)
+    def _texture(self, number: int, use: UniformUse) -> TextureFact:
+        assert use.texture is not None
+        content = self._content(f"texture {number}", *texture_range(use.parameters))
+        return TextureFact(number, use.texture, without_addresses(use.texture), content)
 
     def _target(self, word: int) -> str | None:
         """A digest of what lies at an address that a uniform may be; None: nothing was ever put there."""

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.debug.frame.places import NoSuchPlace, surface_place
 from vc4lab.debug.frame.stage import Stage
 from vc4lab.debug.frame.tile_buffer import stored_instead
-from vc4lab.jobs.pictures import exchanged, is_blue_first, surface_picture
+from vc4lab.jobs.pictures import exchanged, is_blue_first, surface_picture, surface_words
 from vc4lab.records.control import parse_record
 from vc4lab.v3d.state.frame_mode import COLOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from numpy.typing import NDArray
     from PIL.Image import Image
 
     from vc4lab.debug.frame.index import FrameDraw, FrameJob
     from vc4lab.jobs.model import JobsCapture, JobsFrame, Shown
     from vc4lab.options import GpuOptions
     from vc4lab.records.control import Record
+    from vc4lab.v3d.state.frame_mode import Surface
 
 
 class FrameRuns:
@@ -141,15 +144,30 @@ class FrameRuns:
         image = self._drawn(job, draw)
         return exchanged(image) if image is not None and is_blue_first else image
 
+    def words_of(self, job: FrameJob, draw: int | None = None) -> NDArray[Any] | None:
+        """Return the colours that a job has drawn, up to a draw or with all, as words (height, width).
+
+        None: there are none, or they are 64 bits wide and all samples are stored.
+        """
+        with self._colours(job, len(self.draws) if draw is None else draw) as surface:
+            return None if surface is None else surface_words(self.stage.memory, surface)
+
     def _drawn(self, job: FrameJob, draw: int) -> Image | None:
         """The colours that a job has drawn up to a draw, as the tile buffer has them: red first."""
+        with self._colours(job, draw) as surface:
+            return None if surface is None else surface_picture(self.stage.memory, surface)
+
+    @contextmanager
+    def _colours(self, job: FrameJob, draw: int) -> Iterator[Surface | None]:
+        """The surface in memory with the colours that a job has drawn up to a draw; None: there is none."""
         if job.colour is not None:
             self.stage.run(job.number, keep=draw)
-            return surface_picture(self.stage.memory, job.colour)
-        if not job.full or job.mode.wide_colour:
-            return None
-        with stored_instead(self.stage, job, draw, COLOUR) as surface:
-            return surface_picture(self.stage.memory, surface)
+            yield job.colour
+        elif not job.full or job.mode.wide_colour:
+            yield None
+        else:
+            with stored_instead(self.stage, job, draw, COLOUR) as surface:
+                yield surface
 
     def state(self, draw: int) -> list[Record]:
         """The records of state in force at a draw. Raises NoSuchPlace."""
