@@ -163,6 +163,13 @@ def test_an_unaligned_mailbox_message(run: Run) -> None:
     assert "mailbox channel 12" in found(machine, "SOC-010")
 
 
+def test_a_message_written_to_the_mailbox_that_is_read(run: Run) -> None:
+    """Mailbox 0 is 0x20 bytes before the one that messages are sent by."""
+    machine = run([(DEVICE, MAILBOX - 0x20, MESSAGE | 8)])
+    assert "written to mailbox 0" in found(machine, "SOC-010")
+    assert machine.mailbox.messages == 0
+
+
 # -- 7 and 8: who waits for what ---------------------------------------------------------------
 
 

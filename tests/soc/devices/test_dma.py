@@ -117,6 +117,25 @@ def test_two_dimensions(machine):
     assert machine.memory.read(DEST - 2, 6) == b"efcdab"
 
 
+@pytest.mark.parametrize(
+    ("channel", "info", "length", "words"),
+    [
+        (8, TDMODE, 3 << 16 | 16, "no 2D mode (TI bit 1), and moves one row of 16 bytes"),
+        (7, 0, 0x10004, "moves 4 bytes instead of 65540"),
+        (7, 0, 0xFFFF, ""),
+        (6, TDMODE, 3 << 16 | 16, ""),
+        (0, 0, 0x10004, ""),
+    ],
+)
+def test_what_lite_channels_lack_is_said(machine, channel, info, length, words):
+    place(machine, SRC_INC | DEST_INC | info, SOURCE | ALIAS, 0x100000 | ALIAS, length)
+    start(machine, channel)
+    settle(machine)
+    said = [item.message for item in machine.reporter.items if item.code == "SOC-117"]
+    assert len(said) == bool(words)
+    assert not words or words in said[0]
+
+
 def test_lite_channels_have_no_second_dimension(machine):
     machine.memory.write(SOURCE, b"abcdef")
     place(machine, TDMODE | SRC_INC | DEST_INC, SOURCE, DEST, 2 << 16 | 2, 8 << 16)

@@ -42,9 +42,10 @@ ENTRIES = [
         "SOC-010",
         "Mailbox channel without an answer",
         "vc4lab answers channels 0 (power), 1 (framebuffer) and 8 (property tags). The channel is "
-        "in the low four bits of the word, so a misaligned buffer address selects another channel.",
+        "in the low four bits of the word, so a misaligned buffer address selects another channel. "
+        "Mailbox 0 carries answers only: what the ARM writes to its register goes nowhere.",
         "Raspberry Pi firmware wiki, mailboxes",
-        "Align the message to 16 bytes and add the channel number.",
+        "Align the message to 16 bytes, add the channel number, and write it to mailbox 1 (P + 0xB8A0).",
         Severity.WARNING,
     ),
     Entry(

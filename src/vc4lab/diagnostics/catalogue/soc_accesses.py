@@ -113,4 +113,14 @@ ENTRIES = [
         "that the linker script does not move.",
         Severity.WARNING,
     ),
+    Entry(
+        "SOC-117",
+        "A lite DMA channel is asked for what it does not have",
+        "Channels 7 to 14 are lite engines: without 2D mode, and with 16 bits of length, so that more than "
+        "65535 bytes become less. They also have half the bandwidth.",
+        "BCM2835 ARM Peripherals 4.5, DMA LITE engines",
+        "Use a channel from 0 to 6 that the firmware leaves to the ARM (tag 0x00060001 gives a mask), or "
+        "make a control block for each row, or each 64 KiB.",
+        Severity.WARNING,
+    ),
 ]

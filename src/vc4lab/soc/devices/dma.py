@@ -40,6 +40,7 @@ DEBUG_ERRORS = 7
 VERSION = 2 << 25
 LITE = 1 << 28
 FIRST_LITE, CHANNELS, SHARED_LINE = 7, 16, 11
+LITE_LENGTH = 0xFFFF
 BLOCK_BITS = 0xFFFFFFE0
 """Bits of a control block's address that the channel takes; none of them set ends the chain."""
 MAX_RAM, MAX_DEVICE = 256 << 10, 4096
@@ -202,9 +203,10 @@ class DmaChannel(Block):
         length = self.values[0x14]
         info = self.TI
         if self.lite:
+            self._report_lite(info, length, address)
             info &= ~TDMODE
             self.TI = info
-            length &= 0xFFFF
+            length &= LITE_LENGTH
         self._row = length & 0xFFFF if info & TDMODE else length & 0x3FFFFFFF
         self._rows = length >> 16 & 0x3FFF if info & TDMODE else 0
         self._left = self._row
@@ -212,6 +214,17 @@ class DmaChannel(Block):
         self._token = object()
         self._watch_for_circles(address, bool(info & (SRC_DREQ | DEST_DREQ)))
         return True
+
+    def _report_lite(self, info: int, length: int, address: int) -> None:
+        """Report what a control block asks of a lite channel that it does not have."""
+        moved = length & LITE_LENGTH
+        if info & TDMODE:
+            what = f"no 2D mode (TI bit 1), and moves one row of {moved} bytes"
+        elif length & ~LITE_LENGTH:
+            what = f"16 bits for the length, and moves {moved} bytes instead of {length}"
+        else:
+            return
+        self._report("SOC-117", f"channel {self.NUMBER} is a lite one: it has {what}", address)
 
     def _watch_for_circles(self, address: int, paced: bool) -> None:
         if paced:

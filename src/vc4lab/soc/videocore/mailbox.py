@@ -69,7 +69,7 @@ class Mailbox(Block):
     NAME = "mailbox"
     OFFSET = 0xB880
     SIZE = 0x80
-    READ = Register(0x00, access="r", count=4, doc="takes a word out, mirrored")
+    READ = Register(0x00, count=4, doc="takes a word out, mirrored; a write is lost")
     PEEK = Register(0x10, access="r", steady=True)
     SENDER = Register(0x14, access="r")
     STATUS = Register(0x18, access="r", steady=True, poll=Poll.EVENT, fields="31 full, 30 empty, 7:0 level")
@@ -123,6 +123,14 @@ class Mailbox(Block):
         word = self.replies.popleft() if self.replies else 0
         self._update()
         return word
+
+    def on_write_READ(self, _mirror: int, value: int) -> None:
+        self._reporter.report(
+            "SOC-010",
+            f"0x{value:08x} is written to mailbox 0, from which the ARM reads: it is lost; messages to the "
+            "firmware are written to mailbox 1 (P + 0xB8A0)",
+            block="mailbox",
+        )
 
     def on_read_PEEK(self) -> int:
         return self.replies[0] if self.replies else 0
