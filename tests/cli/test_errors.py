@@ -16,6 +16,7 @@ from vc4lab.cli.messages import never_0_after_errors, note, reporter_of
 from vc4lab.diagnostics import Severity, StrictStop
 
 SMALL = Path(__file__).parent.parent / "data/captures/small.vc4cap"
+JOBS = Path(__file__).parent.parent / "data/vc4-jobs" / "glmark2_buffer_update-method_map"
 END = "\nnop ; nop ; thrend\nnop\nnop\n"
 STORE = "mov vw_setup, 0x1a00\nmov vpm, 1\nldi vw_setup, 0x80904000\n"
 LOOKUP = "mov t0s, unif\nnop ; nop ; ldtmu0"
@@ -65,6 +66,21 @@ def test_a_draw_that_no_frame_has():
     code, output = vc4lab_("show", SMALL, "--frame", 1, "--draw", 4)
     assert code == ExitCode.BAD_INPUT
     assert "frame 1 has 3 at most" in output
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--draw", 999), "there is no draw 999: a frame has 1 at most"),
+        (("--frame", 1, "--draw", 1), "frame 1 has 0 at most"),
+        (("--draws", "--draw", 2), "a frame has 1 at most"),
+        (("--draw", 0), "for --picture"),
+    ],
+)
+def test_a_draw_that_no_frame_of_recorded_jobs_has(more, words):
+    code, output = vc4lab_("show", JOBS, *more)
+    assert code == ExitCode.BAD_INPUT
+    assert words in output
 
 
 @pytest.mark.parametrize("ends_with", [0, 1, 3, 77])

@@ -67,6 +67,8 @@ def show(
             raise failed("--picture is the picture after a draw: --draw says which")
         _save_picture_after(capture, frame, draw, picture, overlay)
         return
+    if draw == 0:
+        raise failed("--draw 0 is the picture before any draw, for --picture; draws begin with 1")
     if overlay is not None:
         raise failed("--overlay is a picture: --picture says where it is saved")
     is_queue = is_capture(capture) and not has_only_jobs(capture)
@@ -84,11 +86,7 @@ def show(
     numbers = [one.number for one in found.frames]
     if frame is not None and frame not in numbers:
         raise failed(f"{capture}: it has no frame {frame}, but {', '.join(map(str, numbers[:20]))}")
-    if draw is not None:
-        most = max((len(f.draws) for f in found.frames if frame in (None, f.number)), default=0)
-        if draw > most:
-            where = "a frame" if frame is None else f"frame {frame}"
-            raise failed(f"{capture}: there is no draw {draw}: {where} has {most} at most")
+    _check_draw(capture, draw, frame, [len(f.draws) for f in found.frames if frame in (None, f.number)])
     reporter = reporter_of()
     reporter.listeners.append(lambda item: say(str(item)))
     try:
@@ -130,6 +128,14 @@ def _save_picture_after(
     save_picture_to(image, target)
 
 
+def _check_draw(path: Path, draw: int | None, frame: int | None, counts: list[int]) -> None:
+    """Refuse a draw that none of the frames has, which have so many. Raises typer.Exit."""
+    most = max(counts, default=0)
+    if draw is not None and draw > most:
+        where = "a frame" if frame is None else f"frame {frame}"
+        raise failed(f"{path}: there is no draw {draw}: {where} has {most} at most")
+
+
 def _print_draws(path: Path, number: int | None, draw: int | None) -> None:
     """The draws of frames, or one of each. Raises typer.Exit."""
     from vc4lab.cli.inside import looked_into
@@ -137,6 +143,7 @@ def _print_draws(path: Path, number: int | None, draw: int | None) -> None:
 
     with looked_into(path) as found:
         frames = found.frames if number is None else [found.frame(number)]
+        _check_draw(path, draw, number, [len(frame.draws) for frame in frames])
         for frame in frames:
             typer.echo(f"frame {frame.number}: {len(frame.jobs)} jobs, {len(frame.draws)} draws")
             for one in frame.draws:
