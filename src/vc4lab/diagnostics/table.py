@@ -39,7 +39,8 @@ Written from the catalogue by `python -m vc4lab.diagnostics.table`.
   slower with this option, and not slower at all without it.
 * `--ram noise` lets RAM hold noise at power-on, the same each time, where the firmware has left it
   alone, so that a .bss section that is not cleared, and everything else that is used before it is
-  set, shows as on a board. `--strict` has it, too, but for Linux; `--ram zero` is the other choice.
+  set, shows as on a board. The VPM of QPU programs then holds noise as well. `--strict` has it, too
+  (also under `vc4lab run`), but for Linux; `--ram zero` is the other choice.
 * `--forgiving` does the opposite: what a board would refuse, or get wrong, works where earlier
   versions let it work. The entries of the messages that this concerns say so. From Python:
   `Machine(path, forgiving=True)`, `GpuOptions(forgiving=True)`.

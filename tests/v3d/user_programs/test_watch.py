@@ -249,3 +249,18 @@ def test_random_programs_are_watched_alike() -> None:
 
 def test_messages_are_in_the_catalogue() -> None:
     assert {f"QPU-06{n}" for n in range(1, 7)} <= catalogue().keys()
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_rows_of_the_vpm_that_nothing_has_filled(engine: str) -> None:
+    """With --strict they hold noise, as RAM does: what a program stores of them shows."""
+    store = "ldi vw_setup, 0x1a00\nmov vpm, 5\nldi vw_setup, 0x81104000\nmov vw_addr, unif\nmov -, vw_wait"
+    found = []
+    for strict in (False, True):
+        _, experiment = watched(engine, store + END, "a", ["a=128"], strict=strict)
+        area = experiment.areas["a"]
+        data = experiment.memory.read(area.address, 128)
+        assert data[:64] == b"\5\0\0\0" * 16
+        found.append(data[64:])
+    assert found[0] == bytes(64)
+    assert len(set(found[1])) > 20

@@ -167,3 +167,11 @@ def vpm_bytes(shared: SharedState) -> Any:
     from vc4lab.v3d.vpm.setup import VPM_BYTES as SIZE
 
     return np.frombuffer(memoryview(shared.vpm), np.uint8)[:SIZE]
+
+
+def fill_with_noise(shared: SharedState) -> None:
+    """Let the VPM hold at power-on what RAM does: rows that no program has filled show."""
+    from vc4lab.memory.guest import part
+    from vc4lab.v3d.vpm.setup import VPM_BYTES as SIZE
+
+    memoryview(shared.vpm).cast("B")[:SIZE] = part(0, SIZE)

@@ -20,7 +20,7 @@ from vc4lab.v3d.user_programs.budget import chosen_budget
 from vc4lab.v3d.user_programs.code import CodeCache, UserProgram
 from vc4lab.v3d.user_programs.qpu import ProgramRequest, Qpu, QpuStart, ReferenceQpu, RunState
 from vc4lab.v3d.user_programs.recording.format import REFERENCE_WORDS
-from vc4lab.v3d.user_programs.state import SharedState
+from vc4lab.v3d.user_programs.state import SharedState, fill_with_noise
 from vc4lab.v3d.user_programs.textures import TextureFindings, TextureSlots
 from vc4lab.v3d.vpm.errors import Errors
 from vc4lab.v3d.vpm.shader_rows import WINDOW_ROWS
@@ -66,6 +66,8 @@ class ComputeUnit:
         self.helpers = (options.threads or os.cpu_count() or 1) - 1
         self.budget = options.budget or chosen_budget(reporter)
         self.shared = SharedState(memory=memory.base, ram=memory.ram_bytes)
+        if memory.noise is not None or reporter.strict:
+            fill_with_noise(self.shared)
         self.allowed = allowed
         self.code = CodeCache(memory, unknowns, allowed)
         self.errors = 0  # bits of ERRSTAT
