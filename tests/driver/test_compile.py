@@ -176,7 +176,7 @@ def test_an_array_that_fills_most_registers() -> None:
     check_fragment(parse("\n".join(rows) + "\n"), FragmentKey(), seeds=8)
 
 
-PLACES = 512
+PLACES = 256
 
 
 def test_an_array_of_many_places_that_are_chosen() -> None:
@@ -189,8 +189,8 @@ def test_an_array_of_many_places_that_are_chosen() -> None:
     rows += [f"  2: UARL ADDR[0].x, TEMP[{PLACES}].xxxx"]
     rows += ["  3: MOV TEMP[ADDR[0].x](1).x, CONST[0].zzzz"]
     rows += [f"  4: UARL ADDR[0].x, TEMP[{PLACES}].yyyy"]
-    rows += ["  5: USEQ TEMP[512].x, TEMP[ADDR[0].x](1).xxxx, CONST[0].wwww"]
-    rows += ["  6: UCMP OUT[0], TEMP[512].xxxx, IN[0], CONST[0]", "  7: END"]
+    rows += [f"  5: USEQ TEMP[{PLACES}].x, TEMP[ADDR[0].x](1).xxxx, CONST[0].wwww"]
+    rows += [f"  6: UCMP OUT[0], TEMP[{PLACES}].xxxx, IN[0], CONST[0]", "  7: END"]
     check_fragment(parse("\n".join(rows) + "\n"), FragmentKey(), seeds=2)
 
 
