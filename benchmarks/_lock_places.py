@@ -11,7 +11,7 @@ and one that waits by quads.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +28,13 @@ from vc4lab.timing.profile.late_scoreboard import PIXELS
 
 PLACES = {"texture:texture-filter=linear": (1, 3, 5, 6, 8), "bump:bump-render=height": (1, 6, 12, 18, 24, 30)}
 """Instructions at which the lock is taken, by scene."""
+THREADED = (
+    "texture:texture-filter=linear",
+    "texture:texture-filter=mipmap",
+    "bump:bump-render=normals",
+    "bump:bump-render=height",
+)
+"""Scenes with few lookups; effect2d's programs, made for one thread, would ask for several at a time."""
 SQUARE = "tile_buffer", "square"
 PICTURES = 3
 
@@ -41,17 +48,41 @@ def early_words(words: Words, place: int) -> Words:
     return (*rest[:place], words[touching[0]], *rest[place:])
 
 
-def milliseconds(frames: Iterable[Frame], jobs: int, chip: Chip, place: int | None = None) -> float:
-    """Milliseconds of a picture of so many jobs, the copy to its window included."""
-    moved = [
-        frame
-        if place is None
-        else replace(frame, programs=tuple(early_words(words, place) for words in frame.programs))
-        for frame in frames
+def with_lock_at(frames: Iterable[Frame], place: int) -> list[Frame]:
+    """Frames whose fragment programs take the lock at an instruction, or earlier."""
+    return [
+        replace(one, programs=tuple(early_words(words, place) for words in one.programs)) for one in frames
     ]
+
+
+def with_one_thread(frames: Iterable[Frame]) -> list[Frame]:
+    """Frames none of whose fragment programs shares its QPU."""
+    found = []
+    for frame in frames:
+        draws = frame.draws.copy()
+        draws["threads"] = 1
+        found.append(replace(frame, draws=draws))
+    return found
+
+
+def milliseconds(frames: Sequence[Frame], jobs: int, chip: Chip) -> float:
+    """Milliseconds of a picture of so many jobs, the copy to its window included."""
     speed = speeds_of(chip).of_board[BOARD]
-    clocks = clocks_of(chip, speed, [*moved, *moved[:jobs]])  # the first one has its binning besides
-    return 1000 * sum(clocks[jobs:]) / (len(moved) // jobs) / speed.clock + COPY
+    clocks = clocks_of(chip, speed, [*frames, *frames[:jobs]])  # the first one has its binning besides
+    return 1000 * sum(clocks[jobs:]) / (len(frames) // jobs) / speed.clock + COPY
+
+
+def last_frames(folder: Path) -> tuple[list[Frame], int]:
+    """The last pictures of a recorded run, and the jobs of one of them."""
+    frames = frames_of(folder)
+    jobs = len(last_picture(frames))
+    return frames[-jobs * max(1, min(PICTURES, len(frames) // jobs - 2)) :], jobs
+
+
+def scoreboards() -> list[Chip]:
+    """The chip beside a screen, as it is and with a scoreboard of quads."""
+    chip = on_a_screen()
+    return [changed(chip, {SQUARE: square}, "square") for square in (chip.whole(*SQUARE), 2)]
 
 
 def frames_of(folder: Path) -> list[Frame]:
@@ -62,25 +93,38 @@ def frames_of(folder: Path) -> list[Frame]:
 
 
 def lines(folder: Path) -> Iterable[str]:
-    """The table, as Markdown."""
+    """The table of locks, as Markdown."""
     yield "| scene | scoreboard | as compiled, ms | lock at instruction: more time |"
     yield "| --- | --- | --- | --- |"
     recorded = recorded_scenes(folder)
-    chip = on_a_screen()
     for scene, places in PLACES.items():
-        frames = frames_of(recorded[scene])
-        jobs = len(last_picture(frames))
-        timed = frames[-jobs * max(1, min(PICTURES, len(frames) // jobs - 2)) :]
-        for square in (chip.whole(*SQUARE), 2):
-            other = changed(chip, {SQUARE: square}, "square")
-            before = milliseconds(timed, jobs, other)
+        frames, jobs = last_frames(recorded[scene])
+        for chip in scoreboards():
+            before = milliseconds(frames, jobs, chip)
+            after = (milliseconds(with_lock_at(frames, place), jobs, chip) for place in places)
             more = (
-                f"{place}: {100 * (milliseconds(timed, jobs, other, place) / before - 1):+.1f} %"
-                for place in places
+                f"{place}: {100 * (ms / before - 1):+.1f} %" for place, ms in zip(places, after, strict=True)
             )
-            yield f"| {scene} | {square}x{square} pixels | {before:.2f} | {', '.join(more)} |"
+            yield f"| {scene} | {_name(chip)} | {before:.2f} | {', '.join(more)} |"
+
+
+def thread_lines(folder: Path) -> Iterable[str]:
+    """The table of what two threads gain, as Markdown."""
+    yield "| scene | scoreboard | one thread, ms | two threads, ms | gain |"
+    yield "| --- | --- | --- | --- | --- |"
+    recorded = recorded_scenes(folder)
+    for scene in THREADED:
+        frames, jobs = last_frames(recorded[scene])
+        for chip in scoreboards():
+            two, one = milliseconds(frames, jobs, chip), milliseconds(with_one_thread(frames), jobs, chip)
+            yield f"| {scene} | {_name(chip)} | {one:.2f} | {two:.2f} | {100 * (one / two - 1):+.1f} % |"
+
+
+def _name(chip: Chip) -> str:
+    square = chip.whole(*SQUARE)
+    return f"{square}x{square} pixels"
 
 
 if __name__ == "__main__":
-    for line in lines(Path(sys.argv[1])):
+    for line in (*lines(Path(sys.argv[1])), "", *thread_lines(Path(sys.argv[1]))):
         print(line)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import _lock_places
-from benchmarks._lock_places import early_words, frames_of, lines
+from benchmarks._lock_places import early_words, frames_of, lines, thread_lines, with_one_thread
 
 from vc4lab.qpu.text.assembler import assemble
 
@@ -36,4 +36,14 @@ def test_a_table_of_a_recorded_scene(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [row.split(" | ")[1] for row in rows] == ["4x4 pixels", "2x2 pixels"]
     squares, quads = (float(row.split("2: +")[1].split(" %")[0]) for row in rows)
     assert squares > quads >= 0, "squares wait for more vectors than quads do"
-    assert frames_of(RUN)
+    monkeypatch.setattr(_lock_places, "THREADED", ("texture:texture-filter=linear",))
+    gains = [float(row.split(" | ")[4].split(" %")[0]) for row in list(thread_lines(tmp_path))[2:]]
+    assert len(gains) == 2
+    assert all(abs(gain) > 0.05 for gain in gains), "its program is compiled for two threads"
+
+
+def test_no_program_shares_its_qpu() -> None:
+    frames = [frame for frame in frames_of(RUN) if len(frame.draws)]
+    assert max(frame.draws["threads"].max() for frame in frames) == 2
+    assert all(frame.draws["threads"].max() == 1 for frame in with_one_thread(frames))
+    assert max(frame.draws["threads"].max() for frame in frames) == 2, "they are copies"
