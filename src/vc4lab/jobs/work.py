@@ -71,11 +71,16 @@ class JobsWatch:
         self._stack.close()
         self._v3d = v3d
         if self._counts:
-            v3d.counters.everything = True
+            # A frame that begins with a state, and power that comes back, set it to what it was then.
+            self._stack.enter_context(v3d.listeners.job_started.subscribe(self._everything))
             self._before = counts(v3d.events())
         self._feed = self._stack.enter_context(FrameFeed(v3d)) if self._work else None
         heard = ended if ended is not None else v3d.listeners.frame_done
         self._stack.enter_context(heard.subscribe(self._done))
+
+    def _everything(self, _event: Any) -> None:
+        if self._v3d is not None:
+            self._v3d.counters.everything = True
 
     def _done(self, _event: Any) -> None:
         counted: dict[int, int] = {}
