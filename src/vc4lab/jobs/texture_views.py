@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.images.tiling import Tiling, image_bytes, is_linear_tile, texel_bit_addresses
+from vc4lab.images.tiling import mip_chain, power_of_two, texel_bit_addresses
 from vc4lab.records.texture import TextureType
 from vc4lab.v3d.tmu.formats import FORMATS
 
@@ -36,7 +36,7 @@ MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 @dataclass(frozen=True)
 class TextureView:
-    """The largest level of a texture.
+    """A level of a texture.
 
     Attributes
     ----------
@@ -113,23 +113,25 @@ class TextureView:
         return runs
 
 
-def texture_view(read: Reader, config: TextureConfig) -> TextureView | None:
-    """The largest level of a texture; None if it is no picture that can be made again."""
+def texture_view(read: Reader, config: TextureConfig, level: int = 0) -> TextureView | None:
+    """A level of a texture, 0 the largest; None if it is no picture that can be made again."""
     import numpy as np
 
     row = FORMATS.get(config.type)
     if row is None or config.type not in CHANNELS or not config.width or not config.height:
         return None
-    width, height, bits = config.width, config.height, row.unit_bits
-    if row.type.raster:
-        tiling = Tiling.RASTER
-    else:
-        tiling = Tiling.LT if is_linear_tile(width, height, bits) else Tiling.T
-    places = texel_bit_addresses(width, height, bits, tiling) // 8
-    data = np.frombuffer(read(config.base, image_bytes(width, height, bits, tiling)), np.uint8)
+    bits = row.unit_bits
+    chain = mip_chain(config.width, config.height, bits, level + 1, raster=row.type.raster)
+    found = chain[level]
+    room = config.width, config.height
+    if level:  # which lie in the room of the next power of two
+        room = (max(power_of_two(room[0]) >> level, 1), max(power_of_two(room[1]) >> level, 1))
+    places = texel_bit_addresses(*room, bits, found.tiling)[: found.height, : found.width] // 8
+    address = config.base + found.offset & 0xFFFFFFFF
+    data = np.frombuffer(read(address, int(places.max()) + bits // 8), np.uint8)
     if int(places.max()) + bits // 8 > len(data):
         return None
     texels = np.zeros(places.shape, np.uint32)
     for byte in range(bits // 8):
         texels |= data[places + byte].astype(np.uint32) << 8 * byte
-    return TextureView(config.base, config.type, bits, places, texels)
+    return TextureView(address, config.type, bits, places, texels)

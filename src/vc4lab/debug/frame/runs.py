@@ -66,6 +66,10 @@ class FrameRuns:
         del self.stage
         return found
 
+    def rest(self) -> None:
+        """Give up the memory that running takes; it runs from the start when it is asked again."""
+        self.__dict__.pop("stage", None)
+
     @property
     def jobs(self) -> Sequence[FrameJob]:
         """Its jobs, in order."""

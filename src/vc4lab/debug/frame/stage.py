@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from vc4lab.capture.pages import PAGE
 from vc4lab.debug.frame.checkpoint import Checkpoint, Counts
 from vc4lab.debug.frame.index import FrameDraw, FrameJob, States, draws_of, shown_surface
-from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics import Diagnostic, Reporter
 from vc4lab.jobs.model import Filled, JobBegun, PagesLoaded, Patched, Shown, Stored, Zeroed
 from vc4lab.jobs.player import FrameResult, JobsPlayer
 from vc4lab.jobs.walk import surface_bytes
@@ -53,17 +53,22 @@ class Stage:
         Of the frame.
     player
         Its memory and V3D: where the last run has left them.
+    findings
+        What the V3D had to say when the frame ran first, each with the place of the event.
     """
 
     def __init__(self, capture: JobsCapture, frame: JobsFrame, *, gpu: GpuOptions | None = None) -> None:
         self.capture, self.frame = capture, frame
         self.jobs: list[FrameJob] = []
         self.draws: list[FrameDraw] = []
+        self.findings: list[tuple[int, Diagnostic]] = []
         place = capture.frames.index(frame)
         starts = [n for n in range(place + 1) if capture.frames[n].start is not None]
         self._before = capture.frames[starts[-1] if starts else 0 : place]
         self._gpu = gpu or GpuOptions(threads=1)
-        self.player = JobsPlayer(capture, reporter=Reporter(), gpu=self._gpu, on_v3d=self._listen)
+        reporter = Reporter()
+        reporter.listeners.append(self._found)
+        self.player = JobsPlayer(capture, reporter=reporter, gpu=self._gpu, on_v3d=self._listen)
         self._binnings = self._tiles_drawn = self._event = 0
         self._draws_binned = 0
         self._begun = self._job_begun = 0
@@ -305,6 +310,10 @@ class Stage:
     def _program_started(self, event: ProgramStarted) -> None:
         if self.on_program is not None:
             self.on_program(event)
+
+    def _found(self, finding: Diagnostic) -> None:
+        if self._indexing:
+            self.findings.append((self._event, finding))
 
     def _started(self, event: JobStarted) -> None:
         if self.on_list is not None:

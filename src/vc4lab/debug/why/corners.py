@@ -73,11 +73,14 @@ class Corners:
         return [text for bit, text in PLANES.items() if (some if bit == OUT_BAD else every) & bit]
 
 
-def corners_of(v3d: V3D, row: Any) -> Corners | None:
-    """The vertices of the draw that a V3D has binned last; None: there are none, or VG's."""
+def corners_of(v3d: V3D, row: Any, most: int = MOST) -> Corners | None:
+    """The vertices of the draw that a V3D has binned last; None: there are none, or VG's.
+
+    row: its `first`, `last`, `index_type`, `place` and `length`. most: vertices that are looked at.
+    """
     binner = v3d.binning.binner
     context = binner.context
-    named = _numbers(v3d, row)
+    named = _numbers(v3d, row, most)
     is_last = (context.first_vertex, context.last_vertex) == (row["first"], row["last"])
     if named is None or not len(named) or not context.vertices or not is_last:
         return None
@@ -92,24 +95,26 @@ def corners_of(v3d: V3D, row: Any) -> Corners | None:
     if not context.clipping:
         return Corners(named, screen, None, np.zeros(len(named), np.uint8), depth, over_w)
     clip = np.stack([_words(base + ROW_BYTES * k).view(np.float32) for k in range(CLIP_ROWS)], 1)
-    codes = np.array(
-        [ctypes.c_uint8.from_address(int(context.codes) + int(n)).value for n in named], np.uint8
-    )
+    outcodes: Any = (ctypes.c_uint8 * (int(named.max()) + 1)).from_address(int(context.codes))
+    codes = np.frombuffer(outcodes, np.uint8)[named]
     return Corners(named, screen, clip, codes, depth, over_w)
 
 
 def _words(places: NDArray[np.int64]) -> NDArray[np.uint32]:
-    return np.array([ctypes.c_uint32.from_address(int(place)).value for place in places], np.uint32)
+    """Words at host addresses."""
+    first = int(places.min())
+    words: Any = (ctypes.c_uint32 * ((int(places.max()) - first) // 4 + 1)).from_address(first)
+    return np.frombuffer(words, np.uint32)[(places - first) // 4]
 
 
-def _numbers(v3d: V3D, row: Any) -> NDArray[np.int64] | None:
+def _numbers(v3d: V3D, row: Any, most: int) -> NDArray[np.int64] | None:
     """The numbers of the vertices that a draw names, each once, none beyond those that are shaded."""
     first, last = int(row["first"]), int(row["last"])
     if not 0 <= first <= last < MAX_VERTICES:
         return None
     size = {INDEX_8: 1, INDEX_16: 2}.get(int(row["index_type"]))
     if size is None:
-        return np.arange(first, last + 1)[:MOST]
-    data = v3d.memory.read(int(row["place"]) & _WORD, min(int(row["length"]), MOST) * size)
+        return np.arange(first, last + 1)[:most]
+    data = v3d.memory.read(int(row["place"]) & _WORD, min(int(row["length"]), most) * size)
     found = np.unique(np.frombuffer(data, f"<u{size}").astype(np.int64))
     return found[(found >= first) & (found <= last)]
