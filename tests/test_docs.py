@@ -27,8 +27,9 @@ PAGES = [
 ]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 COMMAND = re.compile(r"^ *vc4lab (\w+ .*?)(?:\s+#.*)?$", re.M)
-NOT_RUN = ("drm ", "gl ", "linux ")
-"""They start other programs or systems, which need not be here: only their options are read."""
+NOT_RUN = ("drm ", "gl ", "linux ", "view ")
+"""They start other programs or systems, which need not be here, or serve until a signal: only their options
+are read."""
 
 
 def blocks(page: Path, language: str) -> list[str]:

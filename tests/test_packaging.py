@@ -48,6 +48,16 @@ def test_the_licence_is_an_expression():
     assert all((ROOT / name).is_file() for name in project["license-files"])
 
 
+def test_the_files_of_pages_are_packed():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    package = ROOT / "src" / "vc4lab"
+    packed = {path for pattern in settings["package-data"]["vc4lab"] for path in package.glob(pattern)}
+    page = set((package / "viewer" / "inside" / "page").iterdir())
+    assert page
+    assert page <= packed
+    assert {path.suffix for path in page} == {".html", ".css", ".js"}
+
+
 IMPORTED_AS = {"Pillow": "PIL", "pygame-ce": "pygame"}
 """Names of modules that differ from those of their distributions."""
 

@@ -45,6 +45,7 @@ BASE = {
     "show": [CAPTURE],
     "pixel": [CAPTURE, "20,20"],
     "vertex": [CAPTURE, 1, 0],
+    "view": [CAPTURE],
     "why": [CAPTURE],
     "diff": [f"{CAPTURE}@1", f"{CAPTURE}@2"],
     "check": [CAPTURE],
@@ -185,6 +186,7 @@ def test_empty_arguments():
 
 
 TEXTS = {
+    "view": {"--at": ["x", "", "#f", "#f1/p1,", "#f1/p1,2,3/d", "f1/p,"]},
     "boot": {
         "--board": ["x", "", "pi4"],
         "--serial": ["tcp:", "tcp:x", "tcp:-1", "tcp:65536", "tcp:" + HUGE, "tcp:example.org:80"],

@@ -44,6 +44,7 @@ COMMANDS = (
     "vertex",
     "diff",
     "check",
+    "view",
     "unpack",
     "pack",
     "linux",

@@ -1,0 +1,1 @@
+"""The debugger for captures in a browser: `vc4lab view`."""
