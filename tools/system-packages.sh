@@ -19,6 +19,8 @@ tests)
         /usr/libexec/libinput/libinput-list-devices libinput-tools
         /usr/libexec/libinput/libinput-debug-events libinput-tools
         /usr/libexec/installed-tests/SDL2/checkkeys libsdl2-tests
+        chromium                                    chromium
+        chromedriver                                chromium-driver
     "
     ;;
 gallery)
