@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from vc4lab.cli.compile import compile as command
 from vc4lab.cli.groups import spread
 from vc4lab.qpu.isa.encoding import words_of
-from vc4lab.qpu.text.lint import lint
+from vc4lab.qpu.lint.lint import lint
 
 SHADERS = Path(__file__).parents[1] / "data" / "tgsi"
 CEL = SHADERS / "ints.shading-cel.1.frag.tgsi"

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.main import app
 from vc4lab.qpu.dialects.choose import assemble_source
-from vc4lab.qpu.text.lint import lint
+from vc4lab.qpu.lint.lint import lint
 
 CLOSE = "mov ra1, unif\nadd r0, ra1, 1\nmov recip, r0\nmov r1, r4\nnop; thrend\nnop\nnop\n"
 DELAY_SLOT = "brr -, 8\nmov ra1, unif\nmov r0, ra1\nnop\nnop; thrend\nnop\nnop\nnop\n"

@@ -13,10 +13,10 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.shader_rules import check_shader
 from vc4lab.drm.recorded.programs import programs_of_run
 from vc4lab.qpu.dialects.choose import assemble_source
+from vc4lab.qpu.lint.lint import lint
 from vc4lab.qpu.optimise import checking
 from vc4lab.qpu.optimise.checking import Checked, Difference
 from vc4lab.qpu.optimise.optimise import optimise
-from vc4lab.qpu.text.lint import lint
 
 DATA = Path(__file__).parents[1] / "data"
 RUNS = sorted(

@@ -7,10 +7,10 @@ from tests.fuzz.fuzzer import Fuzzer, Plan, fuzzer
 
 from vc4lab.qpu.dialects.choose import DIALECTS, assemble_source
 from vc4lab.qpu.isa.encoding import Instruction
+from vc4lab.qpu.lint.lint import lint
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.text.assembler import AssemblyError, assemble
 from vc4lab.qpu.text.disassembler import disassemble, disassemble_program
-from vc4lab.qpu.text.lint import lint
 from vc4lab.qpu.text.outputs import c_source
 
 _TOKENS = """

@@ -12,8 +12,9 @@ from qpu_programs import END, REGISTERS, alu, branch, random_alu, random_ldi
 from vc4lab.qpu.isa.encoding import NOP_WORD, Alu
 from vc4lab.qpu.isa.operations import AddOp, Mux, Signal
 from vc4lab.qpu.isa.registers import Write
+from vc4lab.qpu.lint.lint import pairs
+from vc4lab.qpu.lint.parts import parts
 from vc4lab.qpu.optimise.pieces import is_odd
-from vc4lab.qpu.text.lint import pairs, parts
 
 COUNTER = 20
 """A register of file A that random instructions leave alone."""

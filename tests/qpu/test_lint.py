@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from vc4lab.diagnostics.catalogue import catalogue
 from vc4lab.qpu.isa.hazards import FORMS, HAZARDS, LATENCIES, PAIRINGS, PLACEMENTS
+from vc4lab.qpu.lint.lint import lint
 from vc4lab.qpu.text import lint as lint_module
 from vc4lab.qpu.text.assembler import assemble
-from vc4lab.qpu.text.lint import lint
 
 END = "\nnop; nop; thrend\nnop\nnop\n"
 PAD = "nop\nnop\n"

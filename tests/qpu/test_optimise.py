@@ -9,13 +9,13 @@ import pytest
 from tests.support.qpu_runner import run_program
 
 from vc4lab.qpu.isa.encoding import NOP_WORD
+from vc4lab.qpu.lint.lint import lint
 from vc4lab.qpu.optimise.checking import check
 from vc4lab.qpu.optimise.optimise import MOST_WORDS, TooLarge, optimise
 from vc4lab.qpu.optimise.pairs import together
 from vc4lab.qpu.optimise.pieces import split
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.qpu.text.disassembler import disassemble
-from vc4lab.qpu.text.lint import lint
 
 sys.path.insert(0, str(Path(__file__).parent))
 from clean_programs import looping, straight

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from vc4lab.qpu.lint.lint import lint
 from vc4lab.qpu.text.assembler import assemble
-from vc4lab.qpu.text.lint import lint
 
 END = "\nnop; nop; thrend\nnop\nnop\n"
 LOOP = "mov r1, unif\nl: add r0, r0, unif\nsub.setf r1, r1, 1\nbrr.anynz l\nnop\nnop\nnop\nmov vpm, r0"

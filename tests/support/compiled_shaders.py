@@ -22,10 +22,10 @@ from vc4lab.driver.compiler.tgsi.operations import Kind
 from vc4lab.driver.compiler.tgsi.program import File, Program
 from vc4lab.drm.kernel.shader_rules import check_shader
 from vc4lab.qpu.isa.ops import Mask, Word
+from vc4lab.qpu.lint.lint import lint
 from vc4lab.qpu.program.program import Program as QpuProgram
 from vc4lab.qpu.run.environment import Environment, RegisterKey
 from vc4lab.qpu.run.interpreter import Interpreter
-from vc4lab.qpu.text.lint import lint
 
 STREAM = 0x10000
 CONSTANTS = 0x200000

@@ -177,7 +177,7 @@ def formatted(assembly: Assembly, kind: Format, name: str, source: str) -> bytes
 def _lint(assembly: Assembly, shown: str) -> None:
     from vc4lab.cli.messages import note
     from vc4lab.diagnostics.catalogue import severity_of
-    from vc4lab.qpu.text.lint import lint
+    from vc4lab.qpu.lint.lint import lint
 
     for finding in lint(assembly.words, assembly.raw):
         line, text = assembly.lines[finding.index]

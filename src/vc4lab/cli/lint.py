@@ -127,8 +127,8 @@ def _findings(file: str, assembly: Assembly, profile: Profile) -> Iterator[Place
     from vc4lab.diagnostics.catalogue import severity_of
     from vc4lab.diagnostics.sarif import Placed
     from vc4lab.drm.kernel.shader_rules import Violation, check_shader
-    from vc4lab.qpu.text.lint import Finding
-    from vc4lab.qpu.text.lint import lint as findings_of
+    from vc4lab.qpu.lint.lint import Finding
+    from vc4lab.qpu.lint.lint import lint as findings_of
 
     found = findings_of(assembly.words, assembly.raw)
     if profile == Profile.LINUX:
@@ -146,7 +146,7 @@ def _findings(file: str, assembly: Assembly, profile: Profile) -> Iterator[Place
 
 def _fix(file: str, assembly: Assembly, reading: SourceOptions) -> Assembly:
     """Insert what cures, as long as there is something; the program then."""
-    from vc4lab.qpu.text.fixes import fixed, fixes
+    from vc4lab.qpu.lint.fixes import fixed, fixes
 
     count = 0
     for _ in range(MAX_ROUNDS):

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from vc4lab.qpu.isa.accesses import Accesses, Kind, accesses
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, END_DELAY_SLOTS, Branch, Instruction
+from vc4lab.qpu.lint.lint import lint
 from vc4lab.qpu.optimise.optimise import TooLarge, optimise
 from vc4lab.qpu.optimise.pairs import merged
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.plan import plan
-from vc4lab.qpu.text.lint import lint
 from vc4lab.timing.compute.kinds import CAUSE_TEXT, Cause
 from vc4lab.timing.program_use import ProgramUse
 

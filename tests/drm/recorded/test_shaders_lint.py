@@ -8,8 +8,8 @@ from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.recorded.listing import JobListing
 from vc4lab.qpu.dialects.blocks import program_text
 from vc4lab.qpu.dialects.choose import assemble_source
+from vc4lab.qpu.lint.lint import lint
 from vc4lab.qpu.program.reader import program_at
-from vc4lab.qpu.text.lint import lint
 from vc4lab.records.control import parse_list
 
 RUNS = Path(__file__).parents[2] / "data" / "vc4-jobs"

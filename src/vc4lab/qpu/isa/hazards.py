@@ -1,6 +1,6 @@
 """The restrictions and latencies of the QPU, each declared once.
 
-`../text/lint.py` looks for broken ones in a program, `v3d/user_programs/watching/watch.py` in what
+`../lint/lint.py` looks for broken ones in a program, `v3d/user_programs/watching/watch.py` in what
 a program executes; a scheduler or a timing model finds here how far apart two instructions have to
 stand. Distances are in instructions of one thread: the next instruction has distance 1.
 

@@ -17,6 +17,8 @@ from vc4lab.qpu.isa.builder import with_signal
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, LINK_OFFSET, Branch, Instruction
 from vc4lab.qpu.isa.hazards import HAZARDS, PLACEMENTS, Where
 from vc4lab.qpu.isa.operations import Signal
+from vc4lab.qpu.lint.lint import Pair, pairs
+from vc4lab.qpu.lint.parts import parts
 from vc4lab.qpu.optimise.dependences import Style
 from vc4lab.qpu.optimise.flow import Flow, Stretch, target_of
 from vc4lab.qpu.optimise.pieces import Piece, piece_of, split
@@ -25,7 +27,6 @@ from vc4lab.qpu.optimise.scheduling import POLICIES, Placed, schedule
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.qpu.text.disassembler import disassemble
-from vc4lab.qpu.text.lint import Pair, pairs, parts
 
 ROUNDS: Final = 40
 """How often blocks are scheduled again because of their neighbours."""

@@ -15,11 +15,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from vc4lab.qpu.lint.lint import lint, pairs
+from vc4lab.qpu.lint.parts import parts
 from vc4lab.qpu.optimise.blocks import Blocks
 from vc4lab.qpu.optimise.dependences import STYLES, Style
 from vc4lab.qpu.optimise.flow import Flow, flow_of
 from vc4lab.qpu.optimise.pieces import piece_of
-from vc4lab.qpu.text.lint import lint, pairs, parts
 
 MOST_WORDS: Final = 1 << 14
 """Instructions of a program that is optimised."""

@@ -28,13 +28,13 @@ SUPERSECTION = 1 << 18
 SECTION, LARGE_SECTION, TABLE, LARGE_PAGE, SMALL_PAGE = 0xFFF1700C, 0xFF01700C, ~0x3FF, 0xFFFF740C, 0xFFFFF5CC
 """Bits of short descriptors that say what an address is: the place, TEX, C, B, S."""
 LONG, LONG_TABLE = 0xFFFFFFFFF31E, 0xFFFFFFFFF002
-"""The same of long ones: the place, the attributes' index, shareability, whether it is a page."""
+"""Those bits of long ones: the place, the attributes' index, shareability, whether it is a page."""
 ACCESSED = 1 << 10
 """Without it a long descriptor is not kept."""
 
 
 def short_meaning(word: int, level: int) -> int:
-    """What a core may keep of a short descriptor; 0: nothing."""
+    """Return what a core may keep of a short descriptor; 0: nothing."""
     kind = word & 3
     if not kind:
         return 0
@@ -46,7 +46,7 @@ def short_meaning(word: int, level: int) -> int:
 
 
 def long_meaning(word: int, level: int) -> int:
-    """What a core may keep of a long descriptor; 0: nothing."""
+    """Return what a core may keep of a long descriptor; 0: nothing."""
     if not word & 1 or (level == 3 and not word & 2):
         return 0
     if level < 3 and word & 2:
@@ -65,7 +65,7 @@ class Table(NamedTuple):
 
     @property
     def meaning(self) -> Callable[[int, int], int]:
-        """What an entry means."""
+        """The function that says what an entry means."""
         return long_meaning if self.is_long else short_meaning
 
     @property

@@ -13,8 +13,8 @@ from vc4lab.qpu.isa.registers import Read
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
+    from vc4lab.qpu.lint.lint import Finding
     from vc4lab.qpu.program.program import Program
-    from vc4lab.qpu.text.lint import Finding
 
 IMPLICIT_VARYINGS = {"points": 2, "lines": 1}
 """Varyings of a primitive, before those of its vertices."""
@@ -28,7 +28,7 @@ def varyings_read(program: Program) -> int:
     ]
     if not program.has_branches:
         return sum(sites)
-    from vc4lab.qpu.text.lint import parts
+    from vc4lab.qpu.lint.parts import parts
 
     part = next(parts(program.words))
     seen: dict[int, int] = {}
@@ -81,7 +81,8 @@ def _is_missing(program: Program) -> bool:
 @lru_cache(maxsize=256)
 def _findings(words: tuple[int, ...]) -> list[Finding]:
     """A program is drawn with in several states."""
-    from vc4lab.qpu.text.lint import lint, reached
+    from vc4lab.qpu.lint.lint import lint
+    from vc4lab.qpu.lint.parts import reached
 
     findings = lint(words)
     inside = reached(words) if findings else frozenset()

@@ -19,7 +19,7 @@ from vc4lab.files import read_file
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.options import GpuOptions, chosen
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, words_of
-from vc4lab.qpu.text.lint import lint
+from vc4lab.qpu.lint.lint import lint
 from vc4lab.ranges import COUNT, OFFSET, QPU_COUNT, UNIFORM
 from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns

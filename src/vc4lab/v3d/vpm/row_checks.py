@@ -112,7 +112,7 @@ def _ends(program: Program) -> Iterator[_Walk | None]:
     if program.pieces:
         yield None
         return
-    from vc4lab.qpu.text.lint import parts  # few vertex shaders have branches
+    from vc4lab.qpu.lint.parts import parts  # few vertex shaders have branches
 
     part = next(parts(program.words))
     seen: set[tuple[object, ...]] = set()

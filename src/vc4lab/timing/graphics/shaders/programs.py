@@ -168,7 +168,7 @@ class SegmentedProgram:
         return tuple(range(len(self.runs) - len(found), len(self.runs)))
 
     def _meets(self, at: int) -> Flag:
-        """What an instruction may wait for: a uniform only if it is the first of a line."""
+        """Return what an instruction may wait for: a uniform only if it is the first of a line."""
         flags = Flag(self._needs[at].flags)
         found = flags & _KEPT
         if flags & Flag.TILE:

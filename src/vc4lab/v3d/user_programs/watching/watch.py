@@ -19,7 +19,8 @@ from vc4lab.qpu.isa.accesses import accesses
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS
 from vc4lab.qpu.isa.hazards import CONSUMERS, MAX_DISTANCE, PRODUCERS
 from vc4lab.qpu.isa.vpm_setup import LoadSetup, LoadStride, StoreSetup, StoreStride
-from vc4lab.qpu.text.lint import Finding, Part, between, pairs, singles
+from vc4lab.qpu.lint.lint import Finding, between, pairs, singles
+from vc4lab.qpu.lint.parts import Part
 from vc4lab.v3d.user_programs.watching.transfers import load_places, load_rows, store_rows
 from vc4lab.v3d.vpm.access import vector_places
 
@@ -70,7 +71,7 @@ LONGEST_WATCHED = 2048
 
 
 def everything() -> Allowed:
-    """What the programs of a booted board may touch."""
+    """The memory that the programs of a booted board may touch."""
     return Allowed([Memory("memory", 0, MEMORY_MASK + 1)], restrictions=False)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, Branch, Instruction
+from vc4lab.qpu.lint.lint import Pair, pairs
+from vc4lab.qpu.lint.parts import parts
 from vc4lab.qpu.text.assembly import Assembly
-from vc4lab.qpu.text.lint import Pair, pairs, parts
 
 CURABLE = frozenset({"QPU-101", "QPU-102", "QPU-108", "QPU-110", "QPU-115"})
 """Codes of hazards that distance alone cures."""

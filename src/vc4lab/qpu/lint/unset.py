@@ -9,20 +9,18 @@ branched over, has been executed; what is written on no part of it was forgotten
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from vc4lab.qpu.isa.accesses import Accesses, Kind
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS, INSTRUCTION_BYTES, Alu, Branch, Instruction
 from vc4lab.qpu.isa.operations import ONE_OPERAND_ADD_OPS, AddOp, BranchCondition, Condition, MulOp, Mux
 from vc4lab.qpu.isa.registers import Write
-
-if TYPE_CHECKING:
-    from vc4lab.qpu.text.lint import Part
+from vc4lab.qpu.lint.parts import Part
 
 GIVEN: Final = frozenset({"ra15", "rb15"})
 FLAGS: Final = "the flags"
 _ZERO_ADDS: Final = frozenset({AddOp.XOR, AddOp.SUB, AddOp.V8SUBS, AddOp.FSUB})
-"""Of one register twice: 0, whatever it holds (of floats, if it is no infinity or NaN)."""
+"""They give 0 of one register twice, whatever it holds (of floats, if it is no infinity or NaN)."""
 _R4_FILLED: Final = Kind.R4_LOAD | Kind.SFU_WRITE
 
 
@@ -53,7 +51,7 @@ def read_before_written(part: Part) -> Iterator[tuple[int, str]]:
 
 
 def _needed(instruction: Instruction, touched: Accesses) -> frozenset[str]:
-    """What an instruction's result depends on."""
+    """Registers and flags that an instruction's result depends on."""
     flags = {FLAGS} if touched.kinds & Kind.FLAGS_READ else set()
     if not isinstance(instruction, Alu):
         names = touched.at(Kind.REGISTER_READ)
