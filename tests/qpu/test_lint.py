@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from vc4lab.diagnostics.catalogue import catalogue
 from vc4lab.qpu.isa.hazards import FORMS, HAZARDS, LATENCIES, PAIRINGS, PLACEMENTS
+from vc4lab.qpu.lint import lint as lint_module
 from vc4lab.qpu.lint.lint import lint
-from vc4lab.qpu.text import lint as lint_module
 from vc4lab.qpu.text.assembler import assemble
 
 END = "\nnop; nop; thrend\nnop\nnop\n"
