@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from vc4lab.soc.cores.cores import IDLE_LOOP
 from vc4lab.soc.cores.exceptions.exceptions import ArmException
 from vc4lab.soc.machine import Machine
 from vc4lab.soc.states.state import save_state
@@ -14,15 +15,21 @@ FOLDER = Path(__file__).parents[1]
 KERNELS, KERNELS64 = FOLDER / "kernels", FOLDER / "kernels64"
 NEXT_TICK, NOP = 0xEE0EBF13, 0xE320F000
 """mcr p15, 0, r11, c14, c3, 0: the last one is that of the handler of four_ticks."""
+WFE, WFE64, NOP64 = 0xE320F002, 0xD503205F, 0xD503201F
 
 
-def four_cores(tmp_path: Path, name: str, native: bool, board: str = "pi2", handler: int = 0) -> Machine:
+def four_cores(
+    tmp_path: Path, name: str, native: bool, board: str = "pi2", handler: int = 0, sleeps: bool = True
+) -> Machine:
     """`handler`: what stands in place of the instruction that sets the next tick.
 
-    `board` "wide": a Pi 3 in AArch64 state.
+    `board` "wide": a Pi 3 in AArch64 state. Not `sleeps`: nop in place of wfe.
     """
     if board == "wide":
-        (tmp_path / "kernel8.img").write_bytes((KERNELS64 / f"{name}.img").read_bytes())
+        image = bytearray((KERNELS64 / f"{name}.img").read_bytes())
+        if not sleeps:
+            image = image.replace(struct.pack("<I", WFE64), struct.pack("<I", NOP64))
+        (tmp_path / "kernel8.img").write_bytes(image)
         started = Machine(tmp_path, "pi3")
         started.turns._native._serves &= native
         return started
@@ -30,6 +37,8 @@ def four_cores(tmp_path: Path, name: str, native: bool, board: str = "pi2", hand
     if handler:
         at = image.rindex(struct.pack("<I", NEXT_TICK))
         struct.pack_into("<I", image, at, handler)
+    if not sleeps:
+        image = image.replace(struct.pack("<I", WFE), struct.pack("<I", NOP))
     (tmp_path / "kernel7.img").write_bytes(image)
     started = Machine(tmp_path, board)
     started.turns._native._serves &= native
@@ -53,6 +62,7 @@ def end(started: Machine, tmp_path: Path) -> tuple[Any, ...]:
         ("four_ticks", "wide"),
         ("four_locks", "wide"),
         ("four_timers", "pi2"),
+        ("four_loops", "pi3"),
     ],
 )
 def test_interrupts_come_as_in_rounds_of_python(tmp_path, name, board):
@@ -64,6 +74,28 @@ def test_interrupts_come_as_in_rounds_of_python(tmp_path, name, board):
             started.run(seconds=0.0117)
         assert (started.turns.native_slices > 0) is native
         found.append((*end(started, tmp_path), started.turns.slices))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "board", "sleeps"),
+    [("four_loops", "pi2", True), ("four_locks", "pi2", False), ("four_locks", "wide", False)],
+)
+def test_a_loop_that_waits_is_no_turn_of_python(tmp_path, name, board, sleeps):
+    """Memory is watched, or only registers: whether a loop changes anything is proved in the rounds, too."""
+    found = []
+    for native in (True, False):
+        started = four_cores(tmp_path, name, native, board, sleeps=sleeps)
+        for part in (0.003, 0.0117, 0.02):
+            started.run(seconds=part)
+        loops = [
+            (core.idle.again, core.idle.places, core.asleep, core.nap, core.steady.turn)
+            for core in started.processors.all
+        ]
+        found.append((*end(started, tmp_path), started.turns.slices, loops))
+        if native:
+            assert started.turns.native_slices > 0.9 * started.turns.slices
+            assert any(core.asleep == IDLE_LOOP for core in started.processors.all)
     assert found[0] == found[1]
 
 

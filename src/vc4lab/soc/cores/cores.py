@@ -45,7 +45,7 @@ class Core:
         self._shared, self._own = events.words, cpu.events.words
         self._bit = 1 << cpu.number
         self.idle = IdleLoop(cpu)
-        self.steady = SteadyWait(cpu)
+        self.steady = SteadyWait(cpu, self.idle)
         self.asleep = ""
         self.pending: tuple[ArmException, ...] = ()
         """The interrupts that wait for it, as the present round began."""

@@ -14,7 +14,7 @@ from vc4lab.soc.address.polling import PollState
 from vc4lab.soc.clock import FAR
 from vc4lab.soc.cores.code.native_events import MOST_CORES
 from vc4lab.soc.cores.code.native_places import host_address
-from vc4lab.soc.cores.cores import POLLING, Core
+from vc4lab.soc.cores.cores import IDLE_LOOP, POLLING, Core
 from vc4lab.soc.cores.exceptions.exceptions import THUMB, ArmException
 from vc4lab.soc.cores.exceptions.native_entry import batch_members
 from vc4lab.soc.cores.exceptions.outcome import EVENT, INTERRUPT, Taken
@@ -24,6 +24,7 @@ from vc4lab.soc.slices.native_interrupts import InterruptState, OpenState
 from vc4lab.soc.slices.native_steps import module
 from vc4lab.soc.slices.native_turns import (
     AWAKE,
+    IN_LOOP,
     IN_WFE,
     IN_WFI,
     POLLS,
@@ -33,7 +34,7 @@ from vc4lab.soc.slices.native_turns import (
     TurnState,
 )
 
-HOW = {"": AWAKE, INTERRUPT: IN_WFI, POLLING: POLLS, EVENT: IN_WFE}
+HOW = {"": AWAKE, INTERRUPT: IN_WFI, POLLING: POLLS, EVENT: IN_WFE, IDLE_LOOP: IN_LOOP}
 NAMES = {number: name for name, number in HOW.items()}
 """A core's state between its turns, here and there."""
 POLLS_AT = CoreTurn.offset("polls")
@@ -55,14 +56,13 @@ QUIET_AT, HOPELESS_AT, ROUNDS, SLICES, CORE, REST, WORKED, ALONE_AT, ERROR = (
 ACCESSES, LOCAL_ACCESSES, OWN_READS, TAKEN, BEGAN = (
     _first(TurnState, name) for name in ("accesses", "local_accesses", "own_reads", "taken", "began")
 )
-EVENTS_SEEN = _first(TurnState, "events_seen")
+EVENTS_SEEN, PROVES, UNTIL = (_first(TurnState, name) for name in ("events_seen", "proves", "until"))
 DELIVERS, HANDLER = ((IRQS_AT + InterruptState.offset(name)) // 8 for name in ("delivers", "handler"))
 OPENED, RENEWED = OPEN_AT // 8, (OPEN_AT + OpenState.offset("renewed")) // 8
 OPEN_WORDS = OpenState.size // 8
 IRQ_VECTOR = ArmException.IRQ.value.vector
-SLEEPS, WISH, WAKE_AT, VAIN, RAN, SLEPT, HAS_WORKED, POLLED = (
-    _first(CoreTurn, name)
-    for name in (*("sleeps", "wish", "wake_at", "vain", "ran", "slept", "worked", "polled"),)
+SLEEPS, WISH, WAKE_AT, VAIN, RAN, SLEPT, POLLED = (
+    _first(CoreTurn, name) for name in (*("sleeps", "wish", "wake_at", "vain", "ran", "slept", "polled"),)
 )
 
 
@@ -83,6 +83,9 @@ class NativeTurns:
         How many cores before it have worked in that round.
     error
         The engine's number of what ended its run, 0 for nothing.
+    until
+        While it is executed block by block (`Waits.go_on`): the end of its slice, as a count of
+        instructions. Else None.
     """
 
     begun: Core
@@ -91,6 +94,7 @@ class NativeTurns:
     before: bytes
     worked: int
     error: int
+    until: int | None
 
     def __init__(self, hardware: Hardware, ended: Callable[[], bool]) -> None:
         self._hardware = hardware
@@ -146,7 +150,7 @@ class NativeTurns:
             turn.thumb = 0 if cpu.WIDE else THUMB
             turn.pages, turn.alignment = cpu.page_table, cpu.alignment.address
             turn.own = cpu.events.address
-            turn.idle = core.idle.address
+            turn.idle, turn.steady = core.idle.address, core.steady.address
             parts = [(turn.place, cpu.place)]
             timer = cpu.links.timer
             if timer is not None:
@@ -197,7 +201,7 @@ class NativeTurns:
         for core in running:
             how = HOW.get(core.asleep)
             cpu = core.cpu
-            if how is None or cpu.needs_python or core.steady.wants_proof:
+            if how is None or cpu.needs_python:
                 return False
             if how == IN_WFE and (core.looks or core.stream_at < FAR):
                 return False
@@ -208,10 +212,10 @@ class NativeTurns:
             self._serves = self._is_set_up = self._set_up()
         return self._is_set_up
 
-    def run(self, running: list[Core], quiet: int, hopeless: int) -> int:
+    def run(self, running: list[Core], quiet: int, hopeless: int, events_seen: int) -> int:
         """Rounds, as long as native code can do them: where Python goes on."""
         words, view = self._words, self._bytes
-        words[QUIET_AT], words[HOPELESS_AT] = quiet, hopeless
+        words[QUIET_AT], words[HOPELESS_AT], words[EVENTS_SEEN] = quiet, hopeless, events_seen
         words[SLICES] = words[ROUNDS] = 0
         running[0].cpu.alignment.enter()
         self._state.running_place = running[0].cpu.alignment.running_place()
@@ -220,7 +224,7 @@ class NativeTurns:
             words[at + SLEEPS] = HOW[core.asleep]
             words[at + WISH], words[at + WAKE_AT] = core.wish, core.wake_at
             words[at + VAIN] = core.vain
-            words[at + RAN] = words[at + HAS_WORKED] = words[at + SLEPT] = 0
+            words[at + RAN] = words[at + SLEPT] = 0
             view[8 * at + POLLS_AT :][: PollState.size] = core.polls or self._fresh
             cpu = core.cpu
             cpu.allow_events()
@@ -274,8 +278,6 @@ class NativeTurns:
         self._follow(core, at)
         core.vain = words[at + VAIN]
         core.wish, core.wake_at = words[at + WISH], words[at + WAKE_AT]
-        if words[at + HAS_WORKED]:
-            core.steady.forget()
         if words[at + SLEPT]:
             core.looks = False
         if begun:
@@ -305,5 +307,6 @@ class NativeTurns:
         self.rest = [other for other in running if later >> other.number & 1]
         self.alone = words[ALONE_AT] != 0
         self.worked, self.error = words[WORKED], words[ERROR]
+        self.until = words[UNTIL] if begun and words[PROVES] else None
         at = TurnState.offset("base")
         self.before = bytes(self._bytes[at : at + PollState.size])

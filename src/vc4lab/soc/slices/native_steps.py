@@ -18,11 +18,13 @@ from vc4lab.simd import (
     i32,
     i64,
     kernel,
+    load,
     max_,
     min_,
     ptr,
     select,
     staged,
+    store,
     unroll,
 )
 from vc4lab.soc.address.native_bus import BusState
@@ -37,9 +39,11 @@ from vc4lab.soc.slices.native_turns import (
     ALL_WAIT,
     ALONE,
     AWAKE,
+    IN_LOOP,
     IN_WFE,
     IN_WFI,
     LOOK,
+    LOOKS,
     NOT_BEGUN,
     POLLS,
     QUIET,
@@ -85,6 +89,8 @@ def find_ready(state: Value, now: Value) -> Value:
     turns = TurnState.at(state)
     events = EventState.at(turns.events)
     ready = const(i64, 0)
+    stirred = TimeState.at(turns.time).events_run != turns.events_seen
+    looks = stirred | ((turns.quiet > 0) & (turns.quiet <= LOOKS))
     for number in unroll(MOST_CORES):
         core, bit = core_of(turns, number), 1 << number
         runs = ((events.running >> number) & 1) != 0
@@ -93,7 +99,13 @@ def find_ready(state: Value, now: Value) -> Value:
         soon = (now >= core.wish) | ((turns.quiet == 0) & (now >= core.wake_at))
         if sent:
             events.events = events.events & ~bit
-        wakes = awake | sent | ((core.sleeps == POLLS) & soon)
+        again = const(i1, 0)
+        if (core.sleeps == IN_LOOP) & (awake == 0) & runs:
+            place = events.pointer + EventState.nap.offset + 8 * number
+            nap = load(i64, place) - 1
+            store(place, nap)
+            again = looks | (nap <= 0)
+        wakes = awake | sent | again | ((core.sleeps == POLLS) & soon)
         ready = ready | select(wakes & runs, const(i64, bit), const(i64, 0))
     return ready
 
@@ -113,13 +125,13 @@ def _next_wish(turns: TurnState, except_: Value, wakes: bool) -> Value:
 
 @staged
 def _any_event(turns: TurnState) -> Value:
-    """Whether a core that sleeps has been sent an event, or an interrupt."""
+    """Whether a core that sleeps has been sent an event, or an interrupt, or watches memory."""
     events = EventState.at(turns.events)
     found = const(i1, 0)
     for number in unroll(MOST_CORES):
         core, runs = core_of(turns, number), (events.running >> number & 1) != 0
         sent = (core.sleeps == IN_WFE) & ((events.events >> number & 1) != 0)
-        found = found | (runs & (sent | _is_interrupted(core)))
+        found = found | (runs & (sent | (core.sleeps == IN_LOOP) | _is_interrupted(core)))
     return found
 
 

@@ -40,6 +40,7 @@ from vc4lab.soc.cores.engine.engine_calls import NO_MONITOR, RegisterBatch
 from vc4lab.soc.cores.exceptions.native_entry import Batch
 from vc4lab.soc.cores.exceptions.outcome import ExceptionCounts
 from vc4lab.soc.cores.idle import IdleState, forget, look
+from vc4lab.soc.cores.steady import SteadyState, forget_wait, goes_on_proving, note_rest, wants_proof
 from vc4lab.soc.native import SPINS, SliceState
 from vc4lab.soc.slices.native_interrupts import (
     ASK_PYTHON,
@@ -66,7 +67,9 @@ CALM = 4
 """Both grow to 2**CALM times that while only one core works, and no event is sent."""
 QUIET = 4
 """Rounds without work after which time skips."""
-AWAKE, IN_WFI, POLLS, IN_WFE = range(4)
+LOOKS = 2
+"""Rounds without work in which every waiting core looks again."""
+AWAKE, IN_WFI, POLLS, IN_WFE, IN_LOOP = range(5)
 """States of a core between its turns."""
 LOOK, RESTS, WORKS = range(3)
 """Kinds of turns."""
@@ -84,9 +87,8 @@ class CoreTurn(Struct):
     The engine's call wants `engine`, `end_address`, PC and status as `place` has them, `thumb` (the
     bits of the status that say Thumb). `pages` is its table of pages, `alignment` its
     `CoreAlignment`, `context` its engine's copy of its state with the monitor at `monitor`, if
-    load-exclusive lets it look up. `ran`: it has had a turn; `slept`: it has come to a wfe; `worked`:
-    it has had a turn that was not in vain;
-    `polled`: it has had to do with devices, its counter or exceptions in the last one. `verdict` is
+    load-exclusive lets it look up. `ran`: it has had a turn; `slept`: it has come to a wfe; `polled`:
+    it has had to do with devices, its counter or exceptions in the last one. `verdict` is
     what becomes of the interrupts that wait for it.
     """
 
@@ -96,7 +98,6 @@ class CoreTurn(Struct):
     vain = i64
     ran = i64
     slept = i64
-    worked = i64
     polled = i64
     engine = ptr
     end_address = i64
@@ -109,6 +110,7 @@ class CoreTurn(Struct):
     monitor = i64
     verdict = i64
     idle = ptr
+    steady = ptr
     irqs = nested(InterruptState)
     polls = nested(PollState)
 
@@ -118,7 +120,8 @@ class TurnState(Struct):
 
     When Python goes on in the middle of a round, `core` has ended its slice, which began at
     `accesses`, `local_accesses`, `own_reads`, `taken` and `began`; `rest` are the cores after it,
-    and `worked` of those before it have worked. `events_seen` are those before the last round.
+    and `worked` of those before it have worked. `events_seen` are those before the last round. While it
+    `proves` that it waits, it is executed block by block; its slice ends `until` so many instructions.
 
     `meet_events` lets those happen that rounds go on after. `look` says whether accesses have done
     what Python has to see, and notes what waits for the cores; `looked` was the sum of accesses.
@@ -156,6 +159,8 @@ class TurnState(Struct):
     taken = i64
     worked = i64
     began = i64
+    proves = i64
+    until = i64
     base = nested(PollState)
     fresh = nested(PollState)
     cores = Array(CoreTurn, MOST_CORES)
@@ -241,28 +246,81 @@ def _watch_masks(turns: TurnState, core: CoreTurn, verdict: Value) -> None:
         slice_.seen = turns.nowhere
 
 
-@staged
-def _run_engine(turns: TurnState, core: CoreTurn, alone_until: Value) -> Value:
-    """Let a core run until its slice ends: the engine's number of what else has ended that."""
-    time, slice_ = TimeState.at(turns.time), SliceState.at(turns.slice)
-    own = CoreEvents.at(core.own)
-    place = core.place
-    left = max_(const(i64, 0), min_(time.next_event - time.skipped, const(i64, FURTHEST)))
-    slice_.limit = min_((left * time.share).udiv(time.ns_per_instruction) + 1, alone_until)
+@kernel(args=(ptr, i64), returns=i1)
+def start(state: Value, number: Value) -> Value:
+    """Let a core run to the limit of the slice; whether that has ended it, and nothing else."""
+    turns = TurnState.at(state)
+    core, slice_ = core_of(turns, number), SliceState.at(turns.slice)
+    own, place = CoreEvents.at(core.own), core.place
+    counts = ExceptionCounts.at(own.counts)
+    expected = counts.taken
     slice_.spins, own.waits = 0, 0
-    error = const(i32, 0)
-    if slice_.count < slice_.limit:
-        ExceptionCounts.at(own.counts).last = slice_.count
-        core.irqs.first.count = slice_.count
-        pc, status = load(i64, place.values), load(i64, place.values + RegisterBatch.STEP)
-        entry = pc | select((status & core.thumb) != 0, const(i64, 1), const(i64, 0))
-        zero = const(i64, 0)
-        run = (ptr, i64, i64, i64, i64)
-        error = call_pointer(turns.start, i32, run, core.engine, entry, core.end_address, zero, zero)
-        read = (ptr, ptr, ptr, i32)
-        wanted = place.count.trunc(i32)
-        call_pointer(turns.calls.read, i32, read, core.engine, place.numbers, place.places, wanted)
-    return error
+    counts.last = slice_.count
+    core.irqs.first.count = slice_.count
+    pc, status = load(i64, place.values), load(i64, place.values + RegisterBatch.STEP)
+    entry = pc | select((status & core.thumb) != 0, const(i64, 1), const(i64, 0))
+    zero = const(i64, 0)
+    run = (ptr, i64, i64, i64, i64)
+    error = call_pointer(turns.start, i32, run, core.engine, entry, core.end_address, zero, zero)
+    read = (ptr, ptr, ptr, i32)
+    wanted = place.count.trunc(i32)
+    call_pointer(turns.calls.read, i32, read, core.engine, place.numbers, place.places, wanted)
+    turns.error = error.sext(i64)
+    plain = (error == 0) & (slice_.noted == 0) & (slice_.new_page == 0) & (slice_.code_changed == 0)
+    plain = plain & (counts.taken == expected) & (own.waits == 0) & (slice_.spins < SPINS)
+    return plain & (slice_.unmasked == 0) & (slice_.count >= slice_.limit)
+
+
+@staged
+def _touched(turns: TurnState, core: CoreTurn) -> Value:
+    """Whether a core has had to do with devices, its counter or exceptions in its turn."""
+    bus, local_bus = BusState.at(turns.bus), BusState.at(turns.local_bus)
+    taken = ExceptionCounts.at(CoreEvents.at(core.own).counts).taken
+    reads = (bus.own_reads != turns.own_reads) | (taken != turns.taken)
+    return reads | (bus.accesses != turns.accesses) | (local_bus.accesses != turns.local_accesses)
+
+
+@kernel(args=(ptr, i64, i64), returns=i1)
+def prove(state: Value, number: Value, limit: Value) -> Value:
+    """Run a core that waits block by block, as `Waits.execute`; whether its slice goes on."""
+    turns = TurnState.at(state)
+    core, slice_ = core_of(turns, number), SliceState.at(turns.slice)
+    steady = SteadyState.at(core.steady)
+    steady.proves, steady.blocks = 1, 0
+    turns.proves, turns.until = 1, limit
+    slice_.limit = slice_.count
+    plain = call(start, state, number)
+    rest = const(i1, 0)
+    going = plain
+    while going & (slice_.count < limit):
+        pc, place = load(i64, core.place.values), slice_.block
+        if call(goes_on_proving, steady.pointer, core.idle, pc, place, slice_.block_size):
+            slice_.limit = slice_.count + 1
+            plain = call(start, state, number)
+            going = plain & (_touched(turns, core) == 0)
+        else:
+            rest, going = const(i1, 1), const(i1, 0)
+    if plain:
+        turns.proves = 0
+    return rest
+
+
+@staged
+def _run_slice(turns: TurnState, number: Value, alone_until: Value) -> None:
+    """Let a core run until its slice ends."""
+    time, slice_ = TimeState.at(turns.time), SliceState.at(turns.slice)
+    core = core_of(turns, number)
+    left = max_(const(i64, 0), min_(time.next_event - time.skipped, const(i64, FURTHEST)))
+    limit = min_((left * time.share).udiv(time.ns_per_instruction) + 1, alone_until)
+    slice_.limit = limit
+    slice_.spins, CoreEvents.at(core.own).waits = 0, 0
+    turns.error, turns.proves = 0, 0
+    runs: Value = slice_.count < limit
+    if wants_proof(SteadyState.at(core.steady)):
+        runs = call(prove, turns.pointer, number, limit)
+    if runs:
+        slice_.limit = limit
+        call(start, turns.pointer, number)
 
 
 @kernel(args=(ptr, i64, i1, i64, i64, i64), returns=i32)
@@ -293,9 +351,9 @@ def run_turn(state: Value, number: Value, alone: Value, count: Value, taken: Val
     while goes_on:
         expected = counts.taken
         _watch_masks(turns, core, verdict)
-        turns.error = _run_engine(turns, core, slice_.end).sext(i64)
+        _run_slice(turns, number, slice_.end)
         plain = (turns.error == 0) & (slice_.noted == 0) & (slice_.new_page == 0)
-        plain = plain & (slice_.code_changed == 0) & (counts.taken == expected)
+        plain = plain & (slice_.code_changed == 0) & (counts.taken == expected) & (turns.proves == 0)
         accesses = bus.accesses + local_bus.accesses
         if plain & (accesses != turns.looked):
             plain = call_pointer(turns.look, i32, (i64,), bus.accesses - turns.accesses) != 0
@@ -305,18 +363,18 @@ def run_turn(state: Value, number: Value, alone: Value, count: Value, taken: Val
             verdict = call(verdict_of, state, number, guest_time(time, slice_.count))
             goes_on = _takes_interrupt(turns, core, verdict, again=True)
     plain = plain & (slice_.unmasked == 0)
-    reads = (bus.own_reads != turns.own_reads) | (counts.taken != turns.taken)
-    reads = reads | (bus.accesses != turns.accesses) | (local_bus.accesses != turns.local_accesses)
+    reads = _touched(turns, core)
     polling = PollState.at(turns.polling)
     measures = (polling.timer != NO_REGISTER) | (polling.looked == COUNTS)
     in_vain = alone & (measures == 0) & (polling.polls > PATIENCE)
     limit = (slice_.count >= slice_.limit) & (slice_.spins < SPINS) & (in_vain == 0)
     pc = load(i64, core.place.values)
+    loops = const(i1, 0)
     if plain & limit & (own.waits == 0) & (time.wish < 0):
         if reads:
             forget(IdleState.at(core.idle))
-        else:
-            plain = call(look, core.idle, pc, const(i1, 1)) == 0
+        elif call(look, core.idle, pc, const(i1, 1)):
+            loops = const(i1, 1)
     ends = const(i32, LOOK)
     if plain:
         if own.waits != 0:
@@ -332,8 +390,16 @@ def run_turn(state: Value, number: Value, alone: Value, count: Value, taken: Val
                 core.wake_at = min_(time.wish, now + longer(LONGEST_POLL, core.vain))
                 core.vain = core.vain + 1
                 ends = const(i32, RESTS)
+            elif loops:
+                call(look, core.idle, pc, const(i1, 0))
+                status = load(i64, core.place.values + RegisterBatch.STEP)
+                thumb = (status & core.thumb) != 0
+                call(note_rest, core.steady, core.idle, pc, slice_.count - count, thumb)
+                _rest(turns, number, core, IN_LOOP)
+                ends = const(i32, RESTS)
             else:
-                core.sleeps, core.vain, core.worked = AWAKE, 0, 1
+                core.sleeps, core.vain = AWAKE, 0
+                forget_wait(SteadyState.at(core.steady))
                 naps = events.pointer + EventState.naps.offset + 8 * number
                 store(naps, const(i64, 0))
                 ends = const(i32, WORKS)

@@ -25,6 +25,7 @@ from vc4lab.soc.slices.native_turns import (
     CALM,
     LONGEST_POLL,
     LONGEST_SLICE,
+    LOOKS,
     QUIET,
     ROUND_BEGINS,
     TURN,
@@ -37,8 +38,6 @@ from vc4lab.soc.slices.waits import Waits
 
 PROBE, PROBES = 5_000, 16
 """A core that waited for memory to change gets so many shorter slices: it may wait again."""
-LOOKS = 2
-"""Rounds without work in which every waiting core looks again."""
 HOPELESS = 200
 """So many rounds of loops that watch memory, and of nothing else, are a hang."""
 
@@ -115,7 +114,7 @@ class Turns:
     def _native_rounds(self, running: list[Core]) -> None:
         """Rounds in native code, and the end of the one that it leaves to Python."""
         native = self._native
-        where = native.run(running, self._quiet, self._hopeless)
+        where = native.run(running, self._quiet, self._hopeless, self._events_seen)
         self._quiet, self._hopeless = native.quiet
         self.slices += native.slices
         self.native_slices += native.slices
@@ -147,6 +146,8 @@ class Turns:
                 if begun:
                     begun = False
                     outcome = core.cpu.finish(self._native.error)
+                    if self._native.until is not None:
+                        outcome = self._waits.go_on(core, outcome, self._native.until)
                 else:
                     self._interrupts.deliver(core)
                     outcome = self._waits.execute(core, min(hardware.clock.limit, end))

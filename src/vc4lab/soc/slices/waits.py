@@ -45,22 +45,30 @@ class Waits:
 
     def execute(self, core: Core, limit: int) -> Outcome:
         """Run a core; block by block for a turn of its loop if that can prove something."""
-        hardware = self._hardware
-        counter, cpu, steady = hardware.counter, core.cpu, core.steady
-        if steady.wants_proof:
-            steady.begin()
-            outcome = cpu.run(counter.count)
-            while outcome is Outcome.LIMIT and counter.count < limit:
-                if not steady.note_block(counter.block, counter.size):
-                    break
-                outcome = cpu.run(counter.count + 1)
-                if self.touched(core) or self._end.is_reached:
-                    return outcome
-            if outcome is not Outcome.LIMIT or counter.count >= limit:
-                return outcome
-        elif counter.count >= limit:
+        counter = self._hardware.counter
+        if core.steady.wants_proof:
+            core.steady.begin()
+            return self._prove(core, core.cpu.run(counter.count), limit)
+        if counter.count >= limit:
             return Outcome.LIMIT
-        return cpu.run(limit)
+        return core.cpu.run(limit)
+
+    def go_on(self, core: Core, outcome: Outcome, limit: int) -> Outcome:
+        """Go on as `execute` after native code has let a core run to a block of its loop."""
+        if core.steady.blocks and (self.touched(core) or self._end.is_reached):
+            return outcome
+        return self._prove(core, outcome, limit)
+
+    def _prove(self, core: Core, outcome: Outcome, limit: int) -> Outcome:
+        """Run a core block by block, then as usual; `outcome` is that of its way to the block where it is."""
+        counter, cpu = self._hardware.counter, core.cpu
+        while outcome is Outcome.LIMIT and counter.count < limit:
+            if not core.steady.note_block(counter.block, counter.size):
+                return cpu.run(limit)
+            outcome = cpu.run(counter.count + 1)
+            if self.touched(core) or self._end.is_reached:
+                break
+        return outcome
 
     def touched(self, core: Core) -> bool:
         """Whether it had to do with devices, its counter or exceptions in its turn."""
