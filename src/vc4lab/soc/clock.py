@@ -237,12 +237,11 @@ class Clock:
 
     def next_noticed(self) -> int:
         """Moment of the next event that has an effect somewhere in the machine, else `FAR`."""
-        moments = (
-            moment
-            for moment, _sequence, event in self._queue
-            if not event.cancelled and (event.unnoticed is None or not event.unnoticed())
-        )
-        return min(moments, default=FAR)
+        first = FAR
+        for moment, _sequence, event in self._queue:
+            if moment < first and not event.cancelled and (event.unnoticed is None or not event.unnoticed()):
+                first = moment
+        return first
 
     def look_ahead(self) -> None:
         """The queue has changed: note when the next event comes."""

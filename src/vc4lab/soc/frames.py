@@ -129,11 +129,12 @@ class FrameCounter:
         if self._framebuffer.composed is not None:
             self._composed_vsync(still)
             return
-        if self._v3d_powered() and not self.rendered:
+        powered = self._v3d_powered()
+        if powered and not self.rendered:
             self._vsyncs_with_v3d += 1
         if self.rendered or self._flipped or self._framebuffer.allocation is None:
             return
-        if self._v3d_expected:
+        if powered and self._v3d_expected:
             return
         changed = (not still or self._shown is None) and self._look()
         acknowledged = self._acknowledgements()

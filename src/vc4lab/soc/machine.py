@@ -417,7 +417,7 @@ class Machine:
 
     def _rest(self) -> None:
         """All cores wait: with `--realtime`, until something happens that has an effect."""
-        if self.pace is None:
+        if self.pace is None or self.pace.is_behind(self.clock.now):
             return
         moment = self.clock.next_noticed()
         if self._still < SETTLED or self._frames_wanted is not None:

@@ -94,8 +94,8 @@ class InterruptController(Block):
 
     def listens(self, line: int) -> bool:
         """Whether GPU line 0..63 would interrupt a core (`BASIC` and on: ARM line 0..7)."""
-        enabled = self.enabled | self.basic_enabled << BASIC
-        return bool(enabled >> line & 1) or line == self._fiq_line
+        enabled = self.basic_enabled >> line - BASIC if line >= BASIC else self.enabled >> line
+        return bool(enabled & 1) or line == self._fiq_line
 
     def _changed(self) -> None:
         if self.pending_irq or self.pending_fiq:
