@@ -441,12 +441,13 @@ class Cpu(StrictCore):
 
     def forget_translations(self) -> None:
         """Empty the engine's TLB, which the program has not asked for."""
-        before = self.alignment.enter()
+        alignment = self.alignment
+        before, flushes = alignment.enter(), alignment.flushes
         try:
-            with self.alignment.uncounted():
-                forget_addresses(self.engine)
+            forget_addresses(self.engine)
         finally:
-            self.alignment.leave(before)
+            alignment.flushes = flushes
+            alignment.leave(before)
 
     def translate(self, address: int) -> int | None:
         """The physical address of a virtual one as the core sees it now, None if none is."""

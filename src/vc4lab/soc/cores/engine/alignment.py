@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from threading import get_ident
 from typing import Any
@@ -162,19 +160,14 @@ class Alignment:
         """How often the core's program has had the TLB emptied, or a page's entries."""
         return int(self._state.flushes)
 
+    @flushes.setter
+    def flushes(self, count: int) -> None:
+        self._state.flushes = count
+
     def join(self, other: Alignment) -> None:
         """Take `other` as the next core of the same board: a ring, in which TLB invalidation goes round."""
         if self.works:
             self._state.next = other.address
-
-    @contextmanager
-    def uncounted(self) -> Iterator[None]:
-        """A region in which what empties the TLB of the core that has been entered is not counted."""
-        count = self._state.flushes
-        try:
-            yield
-        finally:
-            self._state.flushes = count
 
     def watch_early_reads(self, address: int) -> None:
         """Note loads from what the GPU is writing in an `EarlyState` at this address."""
