@@ -264,3 +264,18 @@ def test_rows_of_the_vpm_that_nothing_has_filled(engine: str) -> None:
         found.append(data[64:])
     assert found[0] == bytes(64)
     assert len(set(found[1])) > 20
+
+
+@pytest.mark.parametrize(
+    ("taken", "left"),
+    [("", "2 results of TMU0"), ("nop; nop; ldtmu0\n", "a result of TMU0"), ("nop; nop; ldtmu0\n" * 2, "")],
+)
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_texture_results_that_are_left(engine: str, taken: str, left: str) -> None:
+    """Also where nothing else is watched, as on a board."""
+    text = "mov r0, unif\nmov t0s, r0\nmov t0s, r0\n" + taken + END
+    for check in (True, False):
+        reporter, _ = watched(engine, text, "a", ["a=64"], check=check)
+        found = [item.message for item in reporter.items if item.code == "QPU-067"]
+        assert len(found) == bool(left)
+        assert not left or left in found[0]

@@ -150,6 +150,17 @@ COMPUTE_ENTRIES = [
         fails_on_boards=True,
     ),
     Entry(
+        "QPU-067",
+        "A texture result is left at the program's end",
+        "The program has asked a TMU for more than it has taken with ldtmu0 or ldtmu1. What becomes of "
+        "the rest is not documented: it can come to the next program on this QPU in place of that one's "
+        "own results. vc4lab drops it.",
+        "AG100-R p. 40, general memory lookups; hardware reference 9.8, unbalanced TMU requests",
+        "Take every result, also of look-ups that were made ahead past the end of the data.",
+        Severity.WARNING,
+        fails_on_boards=True,
+    ),
+    Entry(
         "QPU-069",
         "An integer uniform is used as a float",
         "A number without a point or an exponent in `vc4lab run -u` is an integer, and its bits "

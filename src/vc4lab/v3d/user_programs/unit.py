@@ -46,6 +46,9 @@ _FINDINGS = (
 )
 VPM_WRITE_ERROR = Errors.VPMEWNA.mask
 
+TMUS = 2
+"""Texture units that a program can ask."""
+
 
 class ComputeUnit:
     """VPM, mutex and semaphores, and the engines that run programs on them."""
@@ -203,12 +206,24 @@ class ComputeUnit:
             text = " ".join(disassemble(qpu.program.words[note.site], at).split("  #")[0].split())
             message = f"QPU {qpu.number} `{text}`: {note.message}"
             self.reporter.report(note.code, message, address=at, block="QPU")
+        if qpu.run_state is RunState.ENDED and not qpu.end_reported:
+            qpu.end_reported = True
+            self._look_for_results(qpu)
         self.errors |= VPM_WRITE_ERROR if found & st.FINDING_VPM_WRITE else 0
         if qpu.end_reported or qpu.run_state not in (RunState.STOPPED, RunState.STUCK):
             return
         qpu.end_reported = True
         code = qpu.code if qpu.run_state is RunState.STOPPED else "QPU-051"
         self.reporter.report(code, qpu.text(self.shared), address=qpu.address, block="QPU")
+
+    def _look_for_results(self, qpu: Qpu) -> None:
+        """Report results of the texture units that a program has not taken."""
+        for number in range(TMUS):
+            left = int(qpu.state.units[number].count)
+            if left:
+                what = "a result" if left == 1 else f"{left} results"
+                text = f"QPU {qpu.number} ended, but has not taken {what} of TMU{number} (ldtmu{number})"
+                self.reporter.report("QPU-067", text, address=qpu.request.code, block="QPU")
 
     def has_ended(self, qpu: Qpu) -> bool:
         """Whether the QPU is free for another program."""
