@@ -30,7 +30,7 @@ from vc4lab.soc.inspect.early_reads import watch_early_reads
 from vc4lab.soc.inspect.old_translations import OldTranslations
 from vc4lab.soc.inspect.places import Places
 from vc4lab.soc.inspect.watchdog import Watchdog, line_name
-from vc4lab.soc.inspect.wrong_bank import wrong_bank, wrong_bank_text
+from vc4lab.soc.inspect.wrong_bank import unheard_timer, unheard_timer_text, wrong_bank, wrong_bank_text
 from vc4lab.soc.options import TODAY, MachineOptions, with_firmware
 from vc4lab.soc.result import RunResult, Stop
 from vc4lab.soc.slices.pace import Pace
@@ -308,8 +308,10 @@ class Machine:
         self.v3d_bridge.look_at_early_reads()
         self._look_at_caches()
         self._look_at_interrupts()
-        if self._translations is not None and result.reason is Stop.HALTED:
-            self._translations.look(ended=True)
+        if result.reason is Stop.HALTED:
+            self._look_at_core_timers()
+            if self._translations is not None:
+                self._translations.look(ended=True)
         self._look_for_picture(result)
         if self.listeners.run_ended.subscriptions:
             self.listeners.run_ended.emit(RunEnded(result))
@@ -390,6 +392,12 @@ class Machine:
             self._told_of_bank = True
             text = wrong_bank_text(*found, line_name(found[0]))
             self.hardware.report("SOC-068", text, self.cpu.pc)
+
+    def _look_at_core_timers(self) -> None:
+        """Report that a program which waits for its last interrupt has a timer that nothing hears."""
+        core = unheard_timer(self.hardware)
+        if core is not None:
+            self.hardware.report("SOC-118", unheard_timer_text(core), self.cpu.pc)
 
     def _look_for_picture(self, result: RunResult) -> None:
         """Report why there is none, of a program that has nothing else to say about it."""

@@ -1,10 +1,14 @@
 """Interrupts that are enabled in the wrong register: SOC-068."""
 
+import struct
+
 import pytest
 
 from vc4lab.soc.devices.interrupts import InterruptController
 from vc4lab.soc.inspect.wrong_bank import wrong_bank
 
+UNMASKED, MASKED = 0xF1080080, 0xF10C0080
+"""cpsie i, cpsid i."""
 TIMER_1, UART, ARM_TIMER = 1, 57, 64
 
 
@@ -68,3 +72,25 @@ def test_a_program_that_waits_for_the_timer(boot, tmp_path, register, reported):
         (item,) = [i for i in machine.reporter.items if i.code == "SOC-068"]
         assert "line 1 (timer 1)" in item.message
         assert "ENABLE_IRQS_1 (0xB210)" in item.message
+
+
+@pytest.mark.parametrize(
+    ("routes", "control", "masks", "told"),
+    [
+        (0, 1, 0xF1080080, True),
+        (2, 1, 0xF1080080, False),
+        (0, 3, 0xF1080080, False),
+        (0, 1, 0xF10C0080, False),
+    ],
+)
+def test_a_core_timer_that_nothing_hears(boot, routes, control, masks, told):
+    """Set, and then wfi; bit 1 of `control` masks the timer itself."""
+    code = (
+        *(0xE59F0018, 0xE3A01000 | routes, 0xE5801000, 0xE3A01000 | control),  # r0 = 0x40000040
+        *(0xEE0E1F32, masks, 0xE320F003, 0xEAFFFFFD, 0x40000040),  # CNTV_CTL is c14, c3, 1
+    )
+    machine = boot(struct.pack("<9I", *code))
+    machine.run(seconds=0.01)
+    found = [item.message for item in machine.reporter.items if item.code == "SOC-118"]
+    assert len(found) == told
+    assert not told or "core 0's own timer" in found[0]

@@ -123,4 +123,14 @@ ENTRIES = [
         "make a control block for each row, or each 64 KiB.",
         Severity.WARNING,
     ),
+    Entry(
+        "SOC-118",
+        "A core timer's interrupt goes nowhere",
+        "The program sleeps with interrupts allowed and its core's own timer on (CNTP_CTL or CNTV_CTL is 1), "
+        "but the register of the local peripherals that routes it to the core is 0. The interrupt "
+        "controller at 0xB200 does not know these timers.",
+        "BCM2836 ARM-local peripherals (QA7), 4.6 core timers interrupts",
+        "Write bit 1 (CNTP, non-secure), bit 2 (CNTHP) or bit 3 (CNTV) to 0x40000040 + 4 * core.",
+        Severity.HINT,
+    ),
 ]
