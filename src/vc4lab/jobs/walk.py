@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.images.tiling import Tiling, image_bytes
@@ -83,3 +83,8 @@ def surface_bytes(surface: Surface) -> int:
     if tiling is Tiling.RASTER:
         return surface.pitch * surface.height
     return image_bytes(surface.width, surface.height, surface.bits, tiling)
+
+
+def stored_ranges(surfaces: Iterable[Surface], full: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Address and bytes of what a frame's tiles are loaded from and stored to: surfaces, whole tiles."""
+    return [(one.address, surface_bytes(one)) for one in surfaces] + sorted(full)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vc4lab.debug.kept_memory import KeptMemory
 from vc4lab.jobs.model import PowerCame
 from vc4lab.jobs.player import FrameResult
 from vc4lab.jobs.start import begin_with, start_of
@@ -34,13 +35,13 @@ class Checkpoint:
     counts
         What had run before.
     saved
-        Guest address and bytes.
+        The memory that the frame writes.
     state
         As `start_of` has it.
     """
 
     counts: Counts
-    saved: tuple[tuple[int, bytes], ...]
+    saved: KeptMemory
     state: dict[str, Any]
 
     @classmethod
@@ -48,12 +49,10 @@ class Checkpoint:
         """The moment at hand; None: a list or a program is under way."""
         if not is_idle(player.v3d):
             return None
-        saved = tuple((address, player.memory.read(address, size)) for address, size in ranges)
-        return cls(counts, saved, start_of(player.v3d))
+        return cls(counts, KeptMemory(player.memory).take(ranges), start_of(player.v3d))
 
     def restore(self, player: JobsPlayer, file: str) -> None:
         """Bring memory and V3D back."""
-        for address, data in self.saved:
-            player.memory.write(address, data)
+        self.saved.put_back()
         player.do(PowerCame(), FrameResult())
         begin_with(player.v3d, self.state, file)

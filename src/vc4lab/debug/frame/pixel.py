@@ -17,8 +17,9 @@ from vc4lab.debug.frame.places import NoSuchPlace, surface_place
 from vc4lab.debug.frame.tile_list import TileList, TilePrimitive, number_in_draw
 from vc4lab.debug.frame.touch import Touch, outcome_of
 from vc4lab.debug.frame.watch import PixelState, PixelWatch
+from vc4lab.debug.kept_memory import KeptMemory
 from vc4lab.jobs.pictures import surface_word
-from vc4lab.jobs.walk import surface_bytes
+from vc4lab.jobs.walk import stored_ranges
 from vc4lab.v3d.reference.fragment import batch_callback
 from vc4lab.v3d.state.frame_mode import COLOUR
 from vc4lab.v3d.state.tile_context import BlockWork, ListWork
@@ -230,11 +231,9 @@ def moment_of(frame: FrameRuns, history: PixelHistory, touch: Touch) -> tuple[Mo
     tile = _Tile(frame.stage, job, history.x, history.y, program=False, wanted=order)
 
     def draw(mode: FrameMode, collector: Collector) -> None:
-        ranges = [(one.address, surface_bytes(one)) for one in job.surfaces] + sorted(job.stored)
-        before = [(address, memory.read(address, size)) for address, size in ranges]
+        before = KeptMemory(memory).take(stored_ranges(job.surfaces, job.stored))
         tile.draw(mode, collector)
-        for address, data in reversed(before):
-            memory.write(address, data)
+        before.put_back()
 
     frame.stage.run_tile(job, history.x, history.y, draw, tile.binned)
     if tile.watch.moment is None:

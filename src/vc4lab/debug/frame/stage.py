@@ -17,7 +17,7 @@ from vc4lab.debug.frame.index import FrameDraw, FrameJob, States, draws_of, show
 from vc4lab.diagnostics import Diagnostic, Reporter
 from vc4lab.jobs.model import Filled, JobBegun, PagesLoaded, Patched, Shown, Stored, Zeroed
 from vc4lab.jobs.player import FrameResult, JobsPlayer
-from vc4lab.jobs.walk import surface_bytes
+from vc4lab.jobs.walk import stored_ranges
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.options import GpuOptions
 from vc4lab.records.control import RECORD_SIZES
@@ -384,9 +384,7 @@ class Stage:
                 frozenset(event.full),
             )
         )
-        for address, size in ((one.address, surface_bytes(one)) for one in surfaces):
-            self._writes(address, size)
-        for address, size in event.full:
+        for address, size in stored_ranges(surfaces, event.full):
             self._writes(address, size)
 
     def _used(self, event: MemoryUse) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.debug.kept_memory import KeptMemory
 from vc4lab.records.codes import Decimate
 from vc4lab.records.declarations import StoreGeneral
 from vc4lab.v3d.state.frame_mode import COLOUR, Surface
@@ -36,7 +37,7 @@ def stored_instead(stage: Stage, job: FrameJob, draw: int, buffer: int) -> Itera
     shape = Surface(0, width, height, buffer=buffer, decimate=decimate)
     size = shape.pitch * height
     place = stage.free_memory(size)
-    kept = stage.memory.read(place, size)
+    kept = KeptMemory(stage.memory).take([(place, size)])
 
     def draw_it(mode: FrameMode, collector: Collector) -> None:
         _replace_stores(collector, StoreGeneral.make(address=place, buffer=buffer, decimate=decimate))
@@ -46,7 +47,7 @@ def stored_instead(stage: Stage, job: FrameJob, draw: int, buffer: int) -> Itera
         stage.run(job.number, keep=draw, draw=draw_it)
         yield Surface(place, width, height, buffer=buffer, decimate=decimate)
     finally:
-        stage.memory.write(place, kept)
+        kept.put_back()
 
 
 def _replace_stores(collector: Collector, payload: StoreGeneral) -> None:

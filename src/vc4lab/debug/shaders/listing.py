@@ -60,7 +60,7 @@ class Meanings:
     ) -> None:
         self.address = address
         self.textures: list[str] = []
-        """Texts of what texture requests sample, direct lookups left out, in the order of the text."""
+        """The texture of each request in words, direct lookups left out, in the order of the text."""
         self._of: list[str] = []
         if program.moves_stream:
             return  # the order in which it is read depends on the way

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vc4lab.capture.errors import CaptureError
+from vc4lab.debug.kept_memory import KeptMemory, TooLarge
 from vc4lab.diagnostics import Reporter
 from vc4lab.jobs.start import begin_with, start_of
-from vc4lab.jobs.walk import surface_bytes
-from vc4lab.memory import MEMORY_SIZE
+from vc4lab.jobs.walk import stored_ranges
 from vc4lab.options import GpuOptions
 from vc4lab.records.control import parse_list
 from vc4lab.records.declarations import TileBinningMode
@@ -34,10 +34,6 @@ MOST_SAVED = 128 << 20
 """Bytes of memory that a frame may write."""
 RESET = 1 << 15
 """CTnCS: reset the thread."""
-
-
-class TooLarge(Exception):  # noqa: N818 - no error: there is no answer then
-    """A frame writes more memory than is saved."""
 
 
 @dataclass
@@ -88,7 +84,7 @@ def run_again(v3d: V3D, lists: Lists) -> Rerun | None:
         begin_with(other, start_of(v3d), "")
     except CaptureError:
         return None
-    saved = _Saved(memory)
+    saved = KeptMemory(memory, MOST_SAVED)
     found = Rerun(other)
     heard = other.listeners
     heard.frame_tiles.subscribe(lambda event: _tiles(found, saved, event))
@@ -124,38 +120,14 @@ def _tile_memory(memory: GuestMemory, binning: tuple[int, int] | None) -> Iterab
             yield int(record.payload.address), int(record.payload.memory_size)
 
 
-def _tiles(found: Rerun, saved: _Saved, event: FrameTiles) -> None:
+def _tiles(found: Rerun, saved: KeptMemory, event: FrameTiles) -> None:
     if event.over:
         found.tiles.append(event)
         return
-    saved.take((one.address, surface_bytes(one)) for one in event.surfaces)
-    saved.take(event.full)
+    saved.take(stored_ranges(event.surfaces, event.full))
 
 
 def _records(found: Rerun, event: RecordsNoted) -> None:
     if event.pieces is None:
         words = memoryview(event.notes).cast("I")
         found.records[event.thread].extend(zip(words[::2], words[1::2], strict=True))
-
-
-class _Saved:
-    """Ranges of memory as they were."""
-
-    def __init__(self, memory: GuestMemory) -> None:
-        self._memory = memory
-        self._parts: list[tuple[int, bytes]] = []
-        self._bytes = 0
-
-    def take(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Keep ranges. Raises TooLarge."""
-        for address, size in ranges:
-            size = min(size, MEMORY_SIZE)
-            self._bytes += size
-            if self._bytes > MOST_SAVED:
-                raise TooLarge
-            self._parts.append((address, self._memory.read(address, size)))
-
-    def put_back(self) -> None:
-        """Write all of them again, those that were taken first last."""
-        for address, data in reversed(self._parts):
-            self._memory.write(address, data)
