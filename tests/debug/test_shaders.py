@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from tests.debug.frame_scene import scene
-from tests.debug.test_frames import RUNS, SMALL, looked, run
+from tests.debug.test_frames import DATA, RUNS, SMALL, looked, run
 from tests.support.dap_client import Client
 from typer.testing import CliRunner
 
+from vc4lab.capture.pages import Pages
 from vc4lab.cli.inside import frames_and_programs
 from vc4lab.cli.main import app
 from vc4lab.debug.console import Console
@@ -27,6 +28,8 @@ from vc4lab.debug.shaders.fragment import FragmentStage
 from vc4lab.debug.shaders.listing import KnownProgram
 from vc4lab.debug.shaders.vertex import VertexProgramStage
 from vc4lab.debug.stops import Cause
+from vc4lab.debug.texts import section_lines
+from vc4lab.jobs.load import open_jobs
 
 NAMES = (
     "kmscube_smooth",
@@ -203,6 +206,49 @@ def test_a_primitive_is_found_by_its_position() -> None:
     assert len(fragment(session).environment.accessed) > 0
     (other,) = shader_session(capture, Question(position="#f3/d13", pixel=(400, 330)))[1]
     assert other.startswith("#f3/j1/d13/p0")
+
+
+class _OtherCode:
+    """Pages of a capture with some bytes of a program changed."""
+
+    def __init__(self, pages: Pages, code: bytes, choice: random.Random) -> None:
+        self._pages, self._code, self._other = pages, code, bytearray(code)
+        for _ in range(choice.choice((1, 3, 10))):
+            self._other[choice.randrange(len(code) - 24)] ^= 1 << choice.randrange(8)
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def page(self, number: int) -> bytes:
+        return self._pages.page(number).replace(self._code, bytes(self._other))
+
+
+def test_programs_of_any_bytes_end() -> None:
+    """They come to an end, or to a fault with a code; the way back is there."""
+    archive = DATA / "captures" / "tri.vc4cap"
+    questions = Question(pixel=(32, 32)), Question(vertex=0, draw=1)
+    codes = [shader_session(Capture(archive), one)[0].source.code for one in questions]
+    causes, turns = set(), set()
+    for seed in range(24):
+        choice, number = random.Random(seed), seed % 2
+        capture = open_jobs(archive)
+        assert capture.pages is not None
+        capture.pages = _OtherCode(capture.pages, codes[number], choice)
+        try:
+            session = shader_session(Capture(capture), questions[number])[0]
+        except NoSuchPlace:
+            continue  # what draws nothing has no run
+        stop = session.proceed(3000)
+        if stop.cause is Cause.FAULT:
+            assert session.messages[-1][1].code
+        for section in session.stage.sections:
+            section_lines(section)
+        turns.add(session.turn)
+        session.go_to(session.turn // 2)
+        session.proceed(10)
+        causes.add(stop.cause)
+    assert {Cause.ENDED, Cause.FAULT} <= causes <= {Cause.ENDED, Cause.FAULT, Cause.LIMIT, Cause.BKPT}
+    assert len(turns) > 2
 
 
 @pytest.mark.parametrize(
