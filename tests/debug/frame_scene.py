@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from tests.support.compressed_lists import encode_compressed
+from tests.support.frames import Frame, triangle
 from tests.support.jobs import Job, nv_vertex, viewport
 
 from vc4lab.jobs.model import JobsCapture
@@ -114,6 +116,35 @@ def minified() -> JobsCapture:
     recorder.frame(1, lambda: None)
     recorder.close()
     return recorder.capture
+
+
+def own_lists(*, records: bool) -> JobsCapture:
+    """A frame without a binning list: three triangles, one over the other, in tile lists of its own.
+
+    records: primitive records in front of each tile's store, in place of compressed lists.
+    """
+    frame = Frame(width=WINDOW, height=WINDOW, tile=(32, 32) if records else (64, 64))
+    job = frame.job
+    recorder = JobsRecorder(JobsCapture("made", "own"))
+    recorder.attach(frame.v3d)
+    body = viewport(job, BOTH_FACES | ALWAYS << 12)
+    for colour, edge in zip(OWN, (60, 50, 40), strict=True):
+        body += frame.nv_shader(
+            PLAIN, triangle((2, 2), (edge, 4), (6, edge)), uniforms=job.put(struct.pack("<I", colour))
+        )
+        if records:
+            body += build(33, mode=4, length=3, first=0)
+        else:
+            place = job.put(bytes([56, 0x12]) + build(48) + encode_compressed([(0, 1, 2)], 0x12) + build(18))
+            body += build(17, address=place)
+    frame.render(body)
+    recorder.frame(1, lambda: None)
+    recorder.close()
+    return recorder.capture
+
+
+OWN = (0xFF0000C0, 0xFF00C000, 0xFFC00000)
+"""Colours of the triangles of `own_lists`."""
 
 
 def _drawn(job: Job, program: str, uniforms: bytes, corners: bytes, varyings: int) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tests.debug.frame_scene import CLEAR, DRAWS, copied, scene
+from tests.debug.frame_scene import CLEAR, DRAWS, OWN, copied, own_lists, scene
 from tests.jobs.test_boot_captures import captured
 from typer.testing import CliRunner
 
@@ -252,6 +252,28 @@ def test_tiles_that_were_stored_with_all_samples() -> None:
     assert len(np.unique(pictures[0].reshape(-1, 3), axis=0)) == 1
     assert sum((a != b).any() for a, b in itertools.pairwise(pictures)) > 1
     assert overdraw(samples, count)[20, 20] == len(samples.pixel(20, 20).touches)
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_draws_of_lists_that_a_program_wrote(records: bool) -> None:
+    """They have numbers, pictures after each, and are what touched a pixel."""
+    frame = Capture(own_lists(records=records)).frame()
+    assert [one.number for one in frame.draws] == [1, 2, 3]
+    assert all(one.shader is not None and one.job == 1 for one in frame.draws)
+    assert "lists  [job 1, first at" in frame.draws[0].text()
+    pictures = [array(frame, number) for number in range(4)]
+    for _ in range(2):
+        for number, colour in enumerate(OWN, 1):
+            made = array(frame, number)
+            assert made[10, 10].tobytes() == colour.to_bytes(4, "little")[:3]
+            assert (made != pictures[number - 1]).any()
+            assert np.array_equal(made, pictures[number])
+    assert np.array_equal(pictures[3], np.asarray(frame.picture))
+    touches = [one for one in frame.pixel(10, 10).touches if one.outcome != UNCOVERED]
+    if not records:
+        assert [one.draw.number if one.draw else 0 for one in touches] == [1, 2, 3]
+    assert [one.after.colours[0][0] for one in touches] == list(OWN)
+    assert overdraw(frame, 2)[10, 10] == 2
 
 
 def natively(frame: CapturedFrame, draw: int, index: int, rows: tuple[int, int]) -> list[list[int]]:

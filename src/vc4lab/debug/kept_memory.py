@@ -34,6 +34,11 @@ class KeptMemory:
             self._parts.append((address, self._memory.read(address, size)))
         return self
 
+    def fill(self, byte: int) -> None:
+        """Let all that was kept be this byte."""
+        for address, data in self._parts:
+            self._memory.write(address, bytes([byte]) * len(data))
+
     def put_back(self) -> None:
         """Write all of them again, those that were taken first last."""
         for address, data in reversed(self._parts):

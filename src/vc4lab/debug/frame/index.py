@@ -39,7 +39,7 @@ class FrameDraw:
     number, job
         From 1 on in the frame.
     binning
-        Which of the frame's binning lists has it, from 1 on.
+        Which of the frame's binning lists has it, from 1 on; 0: it is of tile lists that no binner wrote.
     address, record
         Of its primitive record: guest address, id.
     mode
@@ -59,6 +59,8 @@ class FrameDraw:
         vertices beyond a plane; degenerate; outside of all tiles), clipped, entries in tile lists.
     records
         Guest address and id of each record of state in force.
+    lists
+        Guest address and bytes of its lists in tiles, if no binner wrote them.
     """
 
     number: int
@@ -76,6 +78,7 @@ class FrameDraw:
     shader: ShaderRecord | None
     counts: Mapping[str, int] = field(default_factory=dict)
     records: tuple[tuple[int, int], ...] = ()
+    lists: tuple[tuple[int, int], ...] = ()
 
     def where(self, record: int) -> int | None:
         """The guest address of the record of state with an id that is in force; None: there is none."""
@@ -97,6 +100,10 @@ class FrameDraw:
             where = f"from vertex {self.place} on"
         shader = "no shader record" if self.shader is None else f"shader record 0x{self.shader.address:08x}"
         title = RECORDS[self.record].title
+        if self.lists:
+            return f"draw {self.number}: {self.length} vertices, {self.mode}, {shader}" + (
+                f"; in {len(self.lists)} lists  [job {self.job}, first at 0x{self.address:08x}]"
+            )
         return f"draw {self.number}: {self.length} vertices, {self.mode}, {where}, {shader}" + (
             f"; binned: {self.binned}  [job {self.job}, record 0x{self.address:08x} {title}]"
         )

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.capture.pages import PAGE
 from vc4lab.debug.frame.checkpoint import Checkpoint, Counts
 from vc4lab.debug.frame.index import FrameDraw, FrameJob, States, draws_of, shown_surface
+from vc4lab.debug.frame.own_lists import own_draws
+from vc4lab.debug.kept_memory import KeptMemory
 from vc4lab.diagnostics import Diagnostic, Reporter
 from vc4lab.jobs.model import Filled, JobBegun, PagesLoaded, Patched, Shown, Stored, Zeroed
 from vc4lab.jobs.player import FrameResult, JobsPlayer
@@ -29,9 +31,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vc4lab.jobs.model import JobsCapture, JobsFrame
+    from vc4lab.listeners import Subscription
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.core import V3D
-    from vc4lab.v3d.events import FrameTiles, JobEnded, JobStarted, ListBinned, MemoryUse, ProgramStarted
+    from vc4lab.v3d.events import (
+        FrameTiles,
+        FrameWork,
+        JobEnded,
+        JobStarted,
+        ListBinned,
+        MemoryUse,
+        ProgramStarted,
+    )
     from vc4lab.v3d.state.frame_mode import FrameMode
     from vc4lab.v3d.tiles.collector import Collector
 
@@ -102,8 +113,13 @@ class Stage:
         self._instead: tuple[int, Drawing] | None = None
         """Number of a job, and the function that draws its tiles instead."""
         self._mode: FrameMode | None = None
+        self._prepared = 0
+        """Draws that were prepared for the tiles of the job at hand."""
+        self._own: list[FrameJob] = []
+        """Jobs with tile lists that no binner has written."""
         self._index()
         self._checkpoint()
+        self._index_own()
 
     @property
     def frames(self) -> Sequence[JobsFrame]:
@@ -136,12 +152,36 @@ class Stage:
         self._enter()
         self._indexing = True
         self.on_binned = self._binned
-        heard = self.v3d.listeners.records_noted.subscribe(self._states.note)
+        listeners = self.v3d.listeners
+        heard: list[Subscription[Any]] = [
+            listeners.records_noted.subscribe(self._states.note),
+            listeners.draw_prepared.subscribe(self._draw_prepared),
+        ]
         try:
             self._run(None, Counts())
         finally:
-            heard.close()
+            for one in heard:
+                one.close()
             self._indexing, self.on_binned = False, None
+
+    def _index_own(self) -> None:
+        """Find the draws of jobs whose tile lists no binner has written; their numbers are the last."""
+        for job in self._own:
+            works = self.works_of(job)
+            for work in works[:1]:
+                job.draws = own_draws(self.memory, work, job.number, len(self.draws) + 1)
+                self.draws += job.draws
+
+    def works_of(self, job: FrameJob) -> list[FrameWork]:
+        """Run the frame up to the end of a job, and return what recording knows of that."""
+        found: list[FrameWork] = []
+        counts = self._go_before(job.number)
+        heard = self.v3d.listeners.frame_work.subscribe(found.append)
+        try:
+            self._run(job.number, counts)
+        finally:
+            heard.close()
+        return found[-1:]
 
     def _checkpoint(self) -> None:
         """Keep what the frame will overwrite."""
@@ -171,7 +211,7 @@ class Stage:
             return known.counts
         before = self.jobs[job - 2]
         self._play(known.counts if known is not None else Counts(), before.place + 1)
-        draws = sum(len(one.draws) for one in self.jobs[: job - 1])
+        draws = sum(not draw.lists for one in self.jobs[: job - 1] for draw in one.draws)
         counts = Counts(before.place + 1, self._binnings, draws, job - 1)
         self._keep_moment(job, counts)
         return counts
@@ -354,9 +394,16 @@ class Stage:
             draw = self._instead[1]
         if self.on_tiles is not None:
             self.on_tiles(number, False)
+        mine = (one for one in self._left_out.get(0, ()) if one.job == number)
+        before = KeptMemory(self.memory).take(part for one in mine for part in one.lists)
+        before.fill(Nop.id)
         draw(mode, collector)
+        before.put_back()
         if self.on_tiles is not None:
             self.on_tiles(number, True)
+
+    def _draw_prepared(self, _event: object) -> None:
+        self._prepared += 1
 
     def _tiles(self, event: FrameTiles) -> None:
         if not event.over or not self._indexing or self._mode is None:
@@ -369,6 +416,7 @@ class Stage:
         begun = self._job_begun if draws else self._event
         full = frozenset(address & MEMORY_MASK for address, _size in event.full)
         colour = shown_surface(surfaces)
+        is_own, self._prepared = not draws and self._prepared > 0, 0
         self.jobs.append(
             FrameJob(
                 number,
@@ -384,6 +432,8 @@ class Stage:
                 frozenset(event.full),
             )
         )
+        if is_own:
+            self._own.append(self.jobs[-1])
         for address, size in stored_ranges(surfaces, event.full):
             self._writes(address, size)
 

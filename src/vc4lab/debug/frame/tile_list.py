@@ -65,6 +65,7 @@ class TileList:
         self._first: list[int] = []
         """The first primitive of each segment."""
         ends: dict[int, int] = {}
+        owners = {address: one for one in draws for address, _size in one.lists}
         kind: Any = Segment.python
         for number in range(len(event.segments) // Segment.size):
             segment = kind.from_buffer_copy(event.segments, number * Segment.size)
@@ -74,10 +75,11 @@ class TileList:
                 continue  # made of a primitive record of the rendering list
             address = segment.list_address & MEMORY_MASK
             start = address + RECORD_SIZES[memory.u8(address)]
+            owner = owners.get(address)
             found = decode_compressed(memory.read, start, ListFormat(state.list_format & 0xFF))
             for position, (vertices, end) in enumerate(zip(found.items, found.ends, strict=True)):
                 place = len(self.primitives)
-                self.primitives.append(TilePrimitive(place, None, vertices, number, position, segment.draw))
+                self.primitives.append(TilePrimitive(place, owner, vertices, number, position, segment.draw))
                 ends[end & MEMORY_MASK] = place + 1
         self._attribute(draws, cursors, ends)
 
