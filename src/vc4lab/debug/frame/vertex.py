@@ -1,7 +1,7 @@
 """The history of a vertex: what was fetched for it, its programs' runs, where it came to lie.
 
-The draw's job runs again up to its tiles; then the programs run in the interpreter, with this vertex
-alone, on memory as it is then.
+The draw's job runs again up to its tiles; then the programs run in the interpreter, for the batch with
+the vertex, on memory as it is then.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def vertex_history(frame: FrameRuns, number: int, index: int) -> VertexHistory:
         words = struct.unpack(f"<{len(data) // 4}I", data)
         return VertexHistory(frame.number, draw, index, None, None, words, places)
     coordinates, shaded = (
-        _run(*stage_of(frame, shader.gl, vertex=kind), index, vertex=kind) for kind in (False, True)
+        _run(*stage_of(frame, shader.gl, vertex=kind), draw, index, vertex=kind) for kind in (False, True)
     )
     return VertexHistory(frame.number, draw, index, coordinates, shaded, (), places)
 
@@ -168,10 +168,13 @@ def places_of(frame: FrameRuns, draw: FrameDraw, index: int) -> tuple[int, ...]:
     return tuple(np.flatnonzero(found == index)[:MOST_PLACES].tolist())
 
 
-def _run(stage: VertexStage, shader: GlShader, rows: int, index: int, *, vertex: bool) -> VertexRun:
-    """A program's run for one vertex."""
-    batch = VertexBatch(stage, shader, rows, index, index, vertex=vertex)
+def _run(
+    stage: VertexStage, shader: GlShader, rows: int, draw: FrameDraw, index: int, *, vertex: bool
+) -> VertexRun:
+    """A program's run for a vertex, in the batch in which it is shaded."""
     lane, steps = index % LANES, list[ProgramStep]()
+    first, last = max(index - lane, draw.first), min(index - lane + LANES - 1, draw.last)
+    batch = VertexBatch(stage, shader, rows, first, last, vertex=vertex)
     environment = batch.environment()
     machine = EagerWideInterpreter(
         batch.interpreter.program,
@@ -192,7 +195,7 @@ def _run(stage: VertexStage, shader: GlShader, rows: int, index: int, *, vertex:
     return VertexRun(
         batch.code,
         batch.uniforms,
-        batch.attributes,
+        batch.fetched(index),
         tuple(batch.inputs[0, : batch.key.rows_in, lane].tolist()),
         tuple(batch.written(environment)[:, lane].tolist()),
         tuple(steps),

@@ -38,8 +38,6 @@ class VertexBatch:
     ----------
     code, uniforms
         Guest addresses.
-    attributes
-        What was fetched for the vertex `first`.
     inputs
         Rows of the VPM before the program, of shape (1, rows, 16); the last one is unused if none is.
     context, textures
@@ -53,14 +51,9 @@ class VertexBatch:
         self.rows, self.first, self.last = rows, first, last
         self.code = int(record.vs_code if vertex else record.cs_code)
         self.uniforms = int(record.vs_uniforms if vertex else record.cs_uniforms)
-        bits = int(record.vs_attributes if vertex else record.cs_attributes)
-        memory = stage.programs.memory
-        self.attributes = tuple(
-            FetchedAttribute(number, place, memory.read(place, one.size))
-            for number, one in enumerate(shader.attributes)
-            if bits >> number & 1
-            for place in (one.address + one.stride * first & 0xFFFFFFFF,)
-        )
+        self._bits = int(record.vs_attributes if vertex else record.cs_attributes)
+        memory = self._memory = stage.programs.memory
+        self._arrays = shader.attributes
         self.key: VertexKey
         self.textures: Sequence[TextureDescriptor | None]
         program, self.key, self.textures = stage.key_of(shader, self.code, rows)
@@ -80,6 +73,15 @@ class VertexBatch:
             stage.late.begin()
             context.late = stage.late.table.address
         self.context = context
+
+    def fetched(self, index: int) -> tuple[FetchedAttribute, ...]:
+        """What is fetched for a vertex."""
+        return tuple(
+            FetchedAttribute(number, place, self._memory.read(place, one.size))
+            for number, one in enumerate(self._arrays)
+            if self._bits >> number & 1
+            for place in (one.address + one.stride * index & 0xFFFFFFFF,)
+        )
 
     def environment(self, kind: type[InterpretedVertices] = InterpretedVertices) -> InterpretedVertices:
         """The environment of the program, which has not begun."""

@@ -180,7 +180,7 @@ class VertexProgramStage(Stage):
     def _attributes(self) -> list[Row]:
         table = self.environment.rows_of(self.environment.inputs)
         rows = [Row(f"row {n}", words_of(table[n]), form="float") for n in range(self.batch.key.rows_in)]
-        for one in self.batch.attributes:
+        for one in self.batch.fetched(self.batch.first):
             rows.append(
                 Row(f"array {one.number}", (), f"of vertex {self.batch.first} at 0x{one.address:08x}")
             )
