@@ -362,3 +362,28 @@ def test_bad_input(tmp_path: Path) -> None:
         code, text = run("diff", *words)
         assert (code, sentence in text) == (2, True), text
     assert run("diff", CUBE, CUBE, "-o", tmp_path / "d.png")[0] == 0, "there is nothing to save"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_lists_records_and_programs(seed: int) -> None:
+    """Bytes of what a frame draws with are others: whatever comes of it is told."""
+    choice = random.Random(seed)
+    for _ in range(3):
+        one, two = copied(), copied()
+        draws = Capture(two).frame().draws
+        areas = [(draw.address, 10) for draw in draws]
+        areas += [(address, 6) for draw in draws for address, _ in draw.records]
+        for draw in draws:
+            assert draw.shader is not None
+            areas += [(draw.shader.address, 16), (draw.shader.uniforms, 16), (draw.shader.code, 64)]
+        events = two.frames[0].events
+        places = [n for n, e in enumerate(events) if getattr(e, "register", "") in ("CT0EA", "CT1EA")]
+        for _ in range(choice.randrange(1, 5)):
+            address, size = choice.choice(areas)
+            patch = Patched(address + choice.randrange(size), choice.randbytes(choice.randrange(1, 4)))
+            events.insert(choice.choice(places), patch)
+        found = compare(Capture(one), Capture(two))
+        text = "\n".join(found.lines())
+        assert text.endswith("equal: 1 frame") == found.is_equal
+        json.dumps(found.as_dict())
+        found.picture()

@@ -383,30 +383,33 @@ class Stage:
         self._pending += self._states.of(draws_of(event, self._binnings, first))
 
     def _draw(self, draw: Drawing, mode: FrameMode, collector: Collector) -> None:
-        """The tiles of a job."""
+        """The tiles of a job; what is given up while it is drawn is none."""
         self._mode = mode
         if not collector.context.chain_count:
             draw(mode, collector)
             return
-        self._tiles_drawn += 1
-        number = self._tiles_drawn
+        number = self._tiles_drawn + 1
         if self._instead is not None and self._instead[0] == number:
             draw = self._instead[1]
-        if self.on_tiles is not None:
-            self.on_tiles(number, False)
+        hears = self.on_tiles if number <= len(self.jobs) else None
+        if hears is not None:
+            hears(number, False)
         mine = (one for one in self._left_out.get(0, ()) if one.job == number)
         before = KeptMemory(self.memory).take(part for one in mine for part in one.lists)
         before.fill(Nop.id)
         draw(mode, collector)
         before.put_back()
-        if self.on_tiles is not None:
-            self.on_tiles(number, True)
+        if hears is not None and self._tiles_drawn == number:
+            hears(number, True)
 
     def _draw_prepared(self, _event: object) -> None:
         self._prepared += 1
 
     def _tiles(self, event: FrameTiles) -> None:
-        if not event.over or not self._indexing or self._mode is None:
+        if not event.over or self._mode is None:
+            return
+        self._tiles_drawn += 1
+        if not self._indexing:
             return
         surfaces = tuple(event.surfaces)
         number = len(self.jobs) + 1
