@@ -65,6 +65,24 @@ def average_of_samples(raw: NDArray[np.uint8], width: int, height: int) -> NDArr
     return np.ascontiguousarray(ordered.reshape(rows * tile, columns * tile, 4)[:height, :width])
 
 
+def read_png(data: bytes, size: tuple[int, int], mode: str) -> NDArray[np.uint8]:
+    """The pixels of a PNG file of a stranger, in a mode of Pillow.
+
+    Raises ValueError for what is none, or has not this width and height.
+    """
+    import numpy as np
+    from PIL import Image as Pictures
+
+    try:
+        with Pictures.open(BytesIO(data), formats=("PNG",)) as image:
+            if image.size == size:
+                return np.asarray(image.convert(mode))
+            found = "{}x{}".format(*image.size)
+    except (OSError, ValueError, SyntaxError, Pictures.DecompressionBombError) as error:
+        raise ValueError(f"no PNG: {str(error)[:200]}") from None
+    raise ValueError(f"it has {found} pixels, but must have {size[0]}x{size[1]}")
+
+
 def png_bytes(image: Image | None, level: int = 6) -> bytes | None:
     """The bytes of a PNG file, as notebooks show it; None if there is no picture.
 

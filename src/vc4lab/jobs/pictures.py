@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.images.pixels import colours
+from vc4lab.images.pixels import colours, read_png
 from vc4lab.images.tiling import Tiling, detile
 from vc4lab.jobs.walk import surface_bytes
 
@@ -85,14 +84,10 @@ def exchanged(image: Image) -> Image:
 def difference(image: Image, kept: bytes) -> int | None:
     """Pixels that differ from a PNG file; None if it is none, or of another size."""
     import numpy as np
-    from PIL import Image as Pictures
 
     try:
-        with Pictures.open(BytesIO(kept), formats=("PNG",)) as found:
-            if found.size != image.size:
-                return None
-            before = np.asarray(found.convert("RGB"))
-    except (OSError, ValueError, SyntaxError, Pictures.DecompressionBombError):
+        before = read_png(kept, image.size, "RGB")
+    except ValueError:
         return None
     return int((before != np.asarray(image)).any(axis=2).sum())
 

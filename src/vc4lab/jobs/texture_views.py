@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.images.pixels import read_png
 from vc4lab.images.tiling import mip_chain, power_of_two, texel_bit_addresses
 from vc4lab.records.texture import TextureType
 from vc4lab.v3d.tmu.formats import FORMATS
@@ -79,21 +80,12 @@ class TextureView:
         Raises ValueError for what is no picture of this size.
         """
         import numpy as np
-        from PIL import Image
 
         height, width = self.texels.shape
         mode = MODES[len(self.channels)]
-        try:
-            with (
-                Image.open(BytesIO(png), formats=("PNG",)) as found,
-                Image.open(BytesIO(self.png())) as known,
-            ):
-                if found.size != (width, height):
-                    raise ValueError(f"it must have {width} x {height} pixels")
-                new = np.asarray(found.convert(mode)).reshape(height, width, -1)
-                old = np.asarray(known).reshape(height, width, -1)
-        except (OSError, SyntaxError, Image.DecompressionBombError):
-            raise ValueError("no PNG file") from None
+        new, old = (
+            read_png(one, (width, height), mode).reshape(height, width, -1) for one in (png, self.png())
+        )
         words = self.texels.astype(np.uint32)
         for number, (low, bits) in enumerate(self.channels):
             most = (1 << bits) - 1

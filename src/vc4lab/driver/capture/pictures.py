@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vc4lab.images.pixels import read_png
 from vc4lab.mesa.store import pixels
 from vc4lab.mesa.store.resources import Refused
 
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vc4lab.mesa.protocol.formats import Layout
-
-PIXELS = 1 << 26
-"""Pixels of a picture that is read, at most."""
 
 
 class NoPicture(ValueError):  # noqa: N818 - a fact about a file
@@ -74,24 +72,12 @@ def edited(rows: NDArray[np.uint8], layout: Layout, png: bytes) -> NDArray[np.ui
     Raises NoPicture.
     """
     before = texels(rows, layout)
-    after = _read(png, before.shape[1], before.shape[0])
+    try:
+        after = read_png(png, (before.shape[1], before.shape[0]), "RGBA")
+    except ValueError as error:
+        raise NoPicture(str(error)) from None
     changed = (before != after).any(axis=2)
     words = pixels.pack(after.astype(np.float32) / np.float32(255), layout)
     made = np.ascontiguousarray(rows).view(words.dtype).copy()
     made[changed] = words[changed]
     return made.view(np.uint8)
-
-
-def _read(png: bytes, width: int, height: int) -> NDArray[np.uint8]:
-    from PIL import Image
-
-    try:
-        with Image.open(BytesIO(png), formats=("PNG",)) as image:
-            if image.size != (width, height):
-                size = "{}x{}".format(*image.size)
-                raise NoPicture(f"it has {size} pixels, but must have {width}x{height}")
-            return np.asarray(image.convert("RGBA"))
-    except NoPicture:
-        raise
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise NoPicture(f"no PNG: {str(error)[:200]}") from None
