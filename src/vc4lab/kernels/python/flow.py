@@ -8,7 +8,6 @@ assigns has one place, its home, over which each way writes.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +18,8 @@ from vc4lab.kernels.python.choices import or_ as or_
 from vc4lab.kernels.python.choices import ternary as ternary
 from vc4lab.kernels.python.memory import Array
 from vc4lab.kernels.python.trace import Trace, current
-from vc4lab.kernels.python.values import Bool, Int, Test, Vector, select_operand, vector_of
+from vc4lab.kernels.python.values import Bool, Int, Range, Test, Vector, select_operand, vector_of
+from vc4lab.kernels.python.values import range_ as range_
 from vc4lab.kernels.python.variables import Unbound, Variables, change_in_place, of_one_type, write_over
 from vc4lab.qpu.isa.operations import BranchCondition
 from vc4lab.qpu.machine.builder import BRANCHES, EVERY
@@ -422,36 +422,3 @@ class While(_Loop):
 
     def end(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
         return self.results() if self.is_native else state
-
-
-class Range:
-    """`range(…)` in a kernel."""
-
-    def __init__(self, start: Any, stop: Any, step: Any) -> None:
-        for value in (start, stop, step):
-            if (not isinstance(value, Int) and not hasattr(type(value), "__index__")) or value is True:
-                current().fail(f"range() takes whole numbers, not {type(value).__name__}")
-        if isinstance(step, int) and step == 0:
-            current().fail("range() with step 0 never ends")
-        self.start, self.stop, self.step = start, stop, step
-        self.is_down = isinstance(step, int) and step < 0
-        self.may_be_empty = not (isinstance(start, int) and isinstance(stop, int))
-        if not self.may_be_empty and len(range(start, stop, step if isinstance(step, int) else 1)) == 0:
-            self.may_be_empty = True
-
-    def goes_on(self, counter: Int) -> Bool:
-        """Whether there is a turn with this number."""
-        found: Bool = counter > self.stop if self.is_down else counter < self.stop
-        return found
-
-    def __iter__(self) -> Iterator[Any]:
-        current().fail("a range() of the QPU is for `for` statements only; use unroll()")
-
-
-def range_(function: Any, *args: Any) -> Any:
-    """`range` inside a for statement of a kernel (unless the name means something else)."""
-    if function is not builtins.range:
-        return function(*args)
-    if len(args) == 1:
-        return Range(0, args[0], 1)
-    return Range(*args, 1) if len(args) == 2 else Range(*args)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import struct
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 from vc4lab.kernels.python.trace import current
@@ -408,3 +410,36 @@ def vector_of(value: Any) -> Vector | None:
     if isinstance(value, int):
         return Int(value)
     return Float(value) if isinstance(value, float) else None
+
+
+class Range:
+    """`range(…)` in a kernel."""
+
+    def __init__(self, start: Any, stop: Any, step: Any) -> None:
+        for value in (start, stop, step):
+            if (not isinstance(value, Int) and not hasattr(type(value), "__index__")) or value is True:
+                current().fail(f"range() takes whole numbers, not {type(value).__name__}")
+        if isinstance(step, int) and step == 0:
+            current().fail("range() with step 0 never ends")
+        self.start, self.stop, self.step = start, stop, step
+        self.is_down = isinstance(step, int) and step < 0
+        self.may_be_empty = not (isinstance(start, int) and isinstance(stop, int))
+        if not self.may_be_empty and len(range(start, stop, step if isinstance(step, int) else 1)) == 0:
+            self.may_be_empty = True
+
+    def goes_on(self, counter: Int) -> Bool:
+        """Whether there is a turn with this number."""
+        found: Bool = counter > self.stop if self.is_down else counter < self.stop
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        current().fail("a range() of the QPU is for `for` statements only; use unroll()")
+
+
+def range_(function: Any, *args: Any) -> Any:
+    """`range` inside a for statement of a kernel (unless the name means something else)."""
+    if function is not builtins.range:
+        return function(*args)
+    if len(args) == 1:
+        return Range(0, args[0], 1)
+    return Range(*args, 1) if len(args) == 2 else Range(*args)
