@@ -143,6 +143,19 @@ def test_temporary_names_differ_and_leftovers_go(folder, monkeypatch):
     assert cache.read(NAME) is None
 
 
+def test_a_process_looks_once_a_minute_at_what_the_cache_has(folder, monkeypatch):
+    """A full cache has tens of thousands of files: looking at them costs more than to compile one."""
+    looks, now = [], [1000.0]
+    monkeypatch.setattr(cache, "prune", looks.append)
+    monkeypatch.setattr(cache, "_next_look", [0.0])
+    monkeypatch.setattr(cache.time, "monotonic", lambda: now[0])
+    for moment, count in ((1000.0, 1), (1059.0, 1), (1061.0, 2)):
+        now[0] = moment
+        for number in range(64):
+            cache.write(f"{number:04x}" + 60 * "0", b"code")
+        assert looks == [cache._LIMIT] * count
+
+
 KILLED = """
 import os, signal
 from vc4lab.simd import cache
