@@ -35,7 +35,7 @@ THREADED = (
     "bump:bump-render=height",
 )
 """Scenes with few lookups; effect2d's programs, made for one thread, would ask for several at a time."""
-SQUARE = "tile_buffer", "square"
+SQUARE, LOCKS = ("tile_buffer", "square"), ("tile_buffer", "locks")
 PICTURES = 3
 
 
@@ -80,9 +80,9 @@ def last_frames(folder: Path) -> tuple[list[Frame], int]:
 
 
 def scoreboards() -> list[Chip]:
-    """The chip beside a screen, as it is and with a scoreboard of quads."""
+    """The chip beside a screen: as it is, with a scoreboard of quads, with one vector of a slice in it."""
     chip = on_a_screen()
-    return [changed(chip, {SQUARE: square}, "square") for square in (chip.whole(*SQUARE), 2)]
+    return [chip, changed(chip, {SQUARE: 2}, "quads"), changed(chip, {SQUARE: 2, LOCKS: 1}, "a slice")]
 
 
 def frames_of(folder: Path) -> list[Frame]:
@@ -122,7 +122,7 @@ def thread_lines(folder: Path) -> Iterable[str]:
 
 def _name(chip: Chip) -> str:
     square = chip.whole(*SQUARE)
-    return f"{square}x{square} pixels"
+    return f"{square}x{square} pixels" + (", one a slice" if chip.whole(*LOCKS) == 1 else "")
 
 
 if __name__ == "__main__":

@@ -32,13 +32,13 @@ def test_a_table_of_a_recorded_scene(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "linear.scene").write_text("texture:texture-filter=linear\n")
     monkeypatch.setattr(_lock_places, "PLACES", {"texture:texture-filter=linear": (2,)})
     rows = list(lines(tmp_path))[2:]
-    assert len(rows) == 2
-    assert [row.split(" | ")[1] for row in rows] == ["4x4 pixels", "2x2 pixels"]
-    squares, quads = (float(row.split("2: +")[1].split(" %")[0]) for row in rows)
+    assert [row.split(" | ")[1] for row in rows] == ["4x4 pixels", "2x2 pixels", "2x2 pixels, one a slice"]
+    squares, quads, alone = (float(row.split("2: +")[1].split(" %")[0]) for row in rows)
     assert squares > quads >= 0, "squares wait for more vectors than quads do"
+    assert alone > quads, "a vector of another place waits, too, if it is in the same slice"
     monkeypatch.setattr(_lock_places, "THREADED", ("texture:texture-filter=linear",))
     gains = [float(row.split(" | ")[4].split(" %")[0]) for row in list(thread_lines(tmp_path))[2:]]
-    assert len(gains) == 2
+    assert len(gains) == 3
     assert all(abs(gain) > 0.05 for gain in gains), "its program is compiled for two threads"
 
 

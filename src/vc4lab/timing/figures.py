@@ -195,7 +195,7 @@ MODULES: dict[str, dict[str, Spec]] = {
     "tile_buffer": {
         "width": _pixels("of a tile, half with four samples"),
         "height": _pixels("of a tile, half with four samples"),
-        "locks": _count("vectors that may hold a lock at a time", 64),
+        "locks": _count("vectors of a slice that may hold a lock at a time", 64),
         "whole_quads": _flag("whether vectors that share a quad wait, not only a pixel"),
         "square": Spec(
             "across and down, of the squares in which vectors wait for each other",

@@ -291,16 +291,17 @@ class RasterFigures(Struct):
 class Scoreboard(Struct):
     """Who may write to the tile buffer of a cluster (`tiles/scoreboard.py`).
 
-    open: vectors before this number may, their tile is in the tile buffer. holders: vectors that
-    hold a lock. entered: vectors that went to QPUs; tile: of the last of them; last: of each pixel
+    open: vectors before this number may, their tile is in the tile buffer. holders: vectors of each
+    slice that hold a lock. entered: vectors that went to QPUs; tile: of the last of them; last: of each pixel
     of it, quad by quad, the last vector that covers it, + 1. waiting: of each QPU the vector that
     it waits for + 1, or -1 if it waits for its tile or until fewer hold a lock.
     """
 
     open = i64
     entered = i64
-    holders = i32
     tile = i32
+    unused = i32
+    holders = Array(i32, 4)
     last = Array(i32, PLACES * PIXELS)
     waiting = Array(i32, MAX_QPUS)
 

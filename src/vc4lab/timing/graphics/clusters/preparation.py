@@ -68,4 +68,5 @@ def reset(machine: Machine, figures: GraphicsFigures, thread: int) -> None:
             figures.released[number] = 0
     if thread == RENDERING:
         for board in scoreboards(figures):
-            board.entered = board.open = board.holders = 0
+            board.entered = board.open = 0
+            board.holders[:] = [0] * len(board.holders)

@@ -3,7 +3,7 @@
 A vector takes its lock when its tile is in the tile buffer, when the vectors before it that cover
 one of its pixels (or quads: `RasterFigures.whole_quads`; or squares of several of them, which are
 one place then) have ended, and while no more than so many
-others hold one (`RasterFigures.locks`). It keeps it until it ends. Of several vectors before it
+others of its slice hold one (`RasterFigures.locks`). It keeps it until it ends. Of several vectors before it
 that cover other pixels of a quad only the last one counts.
 """
 
@@ -135,17 +135,25 @@ def _call(engine: Engine, board: Scoreboard, cluster: Value, what: Value, clock:
 
 
 @staged
+def _holders(figures: GraphicsFigures, board: Scoreboard, number: Value) -> Value:
+    """The address of the number of locks that the vectors of a QPU's slice hold."""
+    place = number.udiv(figures.compute.qpus).urem(figures.compute.slices)
+    return board.holders + (place.sext(i64) << 2)
+
+
+@staged
 def take_lock(engine: Engine, vector: Value, clock: Value) -> Value:
     """1 if the vector has the lock now; 0: the QPU that is called now is called again for it."""
     figures = GraphicsFigures.at(engine.chip)
     number = number_of(engine)  # of the QPU
     cluster = number.udiv(_qpus(figures))
     board = board_of(figures, cluster)
+    holders = _holders(figures, board, number)
     missing = const(i32, A_TILE)
-    if (vector.sext(i64) < board.open) & (board.holders < figures.raster.locks):
+    if (vector.sext(i64) < board.open) & (load(i32, holders) < figures.raster.locks):
         missing = _first_missing(_work(engine), vector)
     if missing == 0:
-        board.holders = board.holders + 1
+        store(holders, load(i32, holders) + 1)
     else:
         store(board.waiting + ((number - cluster * _qpus(figures)) << 2), missing)
     return select(missing == 0, const(i32, 1), const(i32, 0))
@@ -155,11 +163,13 @@ def take_lock(engine: Engine, vector: Value, clock: Value) -> Value:
 def drop_lock(engine: Engine, vector: Value, clock: Value) -> None:
     """A vector that holds a lock has ended."""
     figures = GraphicsFigures.at(engine.chip)
-    cluster = number_of(engine).udiv(_qpus(figures))
+    number = number_of(engine)  # of the QPU
+    cluster = number.udiv(_qpus(figures))
     board = board_of(figures, cluster)
-    if board.holders >= figures.raster.locks:
+    holders = _holders(figures, board, number)
+    if load(i32, holders) >= figures.raster.locks:
         _call(engine, board, cluster, const(i32, A_TILE), clock)
-    board.holders = board.holders - 1
+    store(holders, load(i32, holders) - 1)
     done = _vector(_work(engine), vector)
     done.ended = const(i32, 1)
     done.clocks = clock.trunc(i32) - done.began
