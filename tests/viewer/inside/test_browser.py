@@ -110,6 +110,22 @@ def test_arrows_and_the_slider_go_through_the_draws(page):
     assert f"draw {DRAWS} of {DRAWS}" in page.run("return document.getElementById('stage').textContent")
 
 
+def test_overlays_take_the_place_of_the_picture(page):
+    shown = "return document.querySelector('canvas.picture').toDataURL()"
+    seen = {page.run(shown)}
+    for name in ("overdraw", "wireframe"):
+        page.run("""const select = document.querySelector('#stage select');
+        select.value = arguments[0]; select.dispatchEvent(new Event('change'))""", name)  # fmt: skip
+        page.wait("return document.body.dataset.ready.endsWith(`/${arguments[0]}`)", name)
+        seen.add(page.run(shown))
+    page.run("""const buttons = [...document.querySelectorAll('#stage .choice button')];
+    buttons.find((one) => one.dataset.name === 'changed').click()""")
+    page.wait("return document.body.dataset.ready.endsWith('/changed')")
+    assert "changed" in page.run("return document.querySelector('.trouble').textContent")
+    seen.add(page.run(shown))
+    assert len(seen) == 4
+
+
 def test_a_program_is_stepped_with_all_its_lanes(page):
     pick(page)
     page.wait("return document.querySelector('.touch')")

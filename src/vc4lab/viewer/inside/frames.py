@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.debug.frame.overlays import OVERLAYS
 from vc4lab.diagnostics.catalogue import catalogue
 from vc4lab.images.tiling import Tiling
 from vc4lab.jobs.events_text import event_text
@@ -56,6 +57,7 @@ def capture_document(session: Session) -> dict[str, Any]:
         ],
         "chosen": capture.frame().number if numbers else 0,
         "editions": session.editions,
+        "overlays": list(OVERLAYS),
     }
 
 

@@ -1,7 +1,8 @@
 "use strict";
 /* The page as a whole: the head, the picture with its slider, the tabs, the keyboard. */
 (() => {
-  const OVERLAYS = [["picture", "picture"], ["changed", "changed", "What this draw changed; the rest is dark"], ["overdraw", "overdraw", "How often a pixel's program ran"], ["depth", "depth"], ["primitives", "primitives"], ["wireframe", "wireframe"]];
+  const MODES = [["picture", "picture"], ["changed", "changed", "What this draw changed; the rest is dark"]];
+  const WORDS = { overdraw: "how often a pixel's program ran", levels: "mip levels", misses: "texture cache misses", clocks: "clocks of each pixel" };
   let overlay = "picture";
   let serial = 0;
   let waiting = false;
@@ -114,8 +115,14 @@
     parts.label = V.el("b", {});
     parts.about = V.el("span.faint", {});
     parts.modes = V.el("span", {});
-    const modes = () => parts.modes.replaceChildren(V.choice(OVERLAYS, overlay, (name) => { overlay = name; modes(); showPicture(); }, "Overlay"));
-    modes();
+    V.showModes = () => {
+      const choose = (name) => { overlay = name; V.showModes(); showPicture(); };
+      const names = V.capture ? V.capture.overlays : [];
+      parts.modes.replaceChildren(V.choice(MODES, overlay, choose, "Picture"), " ",
+        V.el("select", { "aria-label": "Overlay", class: names.includes(overlay) ? "on" : "", onchange: (event) => choose(event.target.value || "picture") },
+          V.el("option", { value: "" }, "overlay…"), names.map((name) => V.el("option", { value: name, selected: name === overlay, title: WORDS[name] }, WORDS[name] ? `${name}: ${WORDS[name]}` : name))));
+    };
+    V.showModes();
     box.append(
       V.el("div.bar", {}, parts.modes),
       parts.picture.canvas,
@@ -282,6 +289,7 @@
       V.place = { ...V.place, ...(asked || {}), frame: asked && V.hasFrame(asked.frame) ? asked.frame : V.capture.chosen };
       V.frame = { draws: [], jobs: [], messages: [], job: 0 };
       head();
+      V.showModes();
       V.watch(["frame"], (now, before) => before.frame !== null && V.go({ draw: null, x: null, y: null, job: 0, primitive: null }));
       V.watch(["frame", "edition"], () => { head(); loadFrame().catch(problem); });
       V.watch(["draw", "job"], () => V.place.draw !== null && (showSlider(), showPicture()));
