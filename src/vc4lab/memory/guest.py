@@ -91,9 +91,9 @@ reaches."""
 LIBRARIES = 400 << 20
 """Address space that must be free besides: some of the libraries that are loaded later do not say
 that they lack memory, but end the process (OpenBLAS, the translator of the CPU's emulator)."""
-NEAR = 1 << 30
-"""Address space left free between the libraries and guest memory, if there is so much: code made later
-reaches the functions that it calls directly there. The CPU's emulator has two calls in each block of code."""
+NEAR = 768 << 20
+"""Address space left free between the libraries and guest memory, if there is so much, less than would hold
+another one: code made later reaches what it calls there. The CPU's emulator has two calls in each block."""
 
 _U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
