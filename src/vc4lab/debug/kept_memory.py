@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from vc4lab.memory import GuestMemory
 
@@ -34,10 +35,15 @@ class KeptMemory:
             self._parts.append((address, self._memory.read(address, size)))
         return self
 
-    def fill(self, byte: int) -> None:
-        """Let all that was kept be this byte."""
+    @contextmanager
+    def filled(self, byte: int) -> Iterator[None]:
+        """Let all that was kept be this byte up to the end of the block."""
         for address, data in self._parts:
             self._memory.write(address, bytes([byte]) * len(data))
+        try:
+            yield
+        finally:
+            self.put_back()
 
     def put_back(self) -> None:
         """Write all of them again, those that were taken first last."""

@@ -395,10 +395,8 @@ class Stage:
         if hears is not None:
             hears(number, False)
         mine = (one for one in self._left_out.get(0, ()) if one.job == number)
-        before = KeptMemory(self.memory).take(part for one in mine for part in one.lists)
-        before.fill(Nop.id)
-        draw(mode, collector)
-        before.put_back()
+        with KeptMemory(self.memory).take(part for one in mine for part in one.lists).filled(Nop.id):
+            draw(mode, collector)
         if hears is not None and self._tiles_drawn == number:
             hears(number, True)
 
