@@ -102,6 +102,8 @@ class _CoreTables:
     flushes: int = -1
     tables: list[Table] = field(default_factory=list)
     suspect: Change | None = None
+    was_switched: bool = False
+    """Whether SCTLR was ever written, of any level: its MMU may be on."""
 
 
 class OldTranslations:
@@ -118,6 +120,7 @@ class OldTranslations:
             cpu.links.control_followed = self._switched
 
     def _switched(self, number: int) -> None:
+        self._cores[number].was_switched = True
         if self._works and not self._is_reported:
             self._look_at(self._hardware.cores[number], self._cores[number], ended=False)
 
@@ -126,7 +129,9 @@ class OldTranslations:
         for core in self._hardware.processors.running:
             if self._is_reported or not self._works:
                 return
-            self._look_at(core.cpu, self._cores[core.cpu.number], ended)
+            known = self._cores[core.cpu.number]
+            if known.was_switched:
+                self._look_at(core.cpu, known, ended)
 
     def _look_at(self, cpu: Cpu, known: _CoreTables, ended: bool) -> None:
         first, flushes = cpu.first_tables, cpu.alignment.flushes
