@@ -18,6 +18,7 @@ from vc4lab.debug.frame.mesh import EDGE, _points
 from vc4lab.debug.frame.overlays import overdraw
 from vc4lab.debug.frame.places import NoSuchPlace
 from vc4lab.debug.frame.tables import MOST_ROWS, Colour, Table
+from vc4lab.jobs.model import Patched
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.texture import TextureType
 
@@ -140,6 +141,19 @@ def test_meshes_with_indices_and_of_shaded_vertices() -> None:
     shaded = vc4lab.Capture(scene(multisample=False)).frame().draw(1).mesh
     assert shaded.clip is None
     assert shaded.screen.tolist() == [[3, 5], [77.25, 11.1875], [20.6875, 75]]
+
+
+def test_a_mesh_without_whole_words() -> None:
+    """A stride of two bytes: there is no place on the screen, and no exception of another kind."""
+    capture = scene(multisample=False)
+    shader = vc4lab.Capture(capture).frame().draws[0].shader
+    assert shader is not None
+    events = capture.frames[0].events
+    place = next(n for n, one in enumerate(events) if getattr(one, "register", "") == "CT0EA")
+    events.insert(place, Patched(shader.address + 1, b"\2"))
+    mesh = vc4lab.Capture(capture).frame().draw(1).mesh
+    with pytest.raises(NoSuchPlace, match="no whole words"):
+        mesh.picture()
 
 
 def test_lines_are_whole() -> None:

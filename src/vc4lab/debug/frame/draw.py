@@ -160,7 +160,7 @@ class CapturedDraw:
 
     @cached_property
     def _fact(self) -> DrawFact:
-        return next(d for job in self._facts.jobs for d in job.draws if d.draw.number == self.row.number)
+        return self._facts.of_draw(self.row.number)
 
     @property
     def state(self) -> Table[Field]:

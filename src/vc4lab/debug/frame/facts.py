@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import Layout
+from vc4lab.debug.frame.places import NoSuchPlace
 from vc4lab.records.payload import Address
 
 if TYPE_CHECKING:
@@ -182,6 +183,14 @@ class FrameFact:
     programs: tuple[ProgramFact, ...]
     memory: tuple[ContentFact, ...]
     contents: Contents = field(compare=False, repr=False)
+
+    def of_draw(self, number: int) -> DrawFact:
+        """The facts of a draw. Raises NoSuchPlace if the frame was given up before it, this time."""
+        for job in self.jobs:
+            for one in job.draws:
+                if one.draw.number == number:
+                    return one
+        raise NoSuchPlace(f"draw {number} of frame {self.number} was not drawn again")
 
     @property
     def key(self) -> tuple[Any, ...]:

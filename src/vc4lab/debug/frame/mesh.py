@@ -51,8 +51,7 @@ class Mesh:
         self._frame, self.draw = frame, draw
         self.first = max(draw.first, 0)
         self.attributes: dict[str, NDArray[Any]] = {}
-        fact = next(one for job in facts.jobs for one in job.draws if one.draw.number == draw.number)
-        for one in fact.contents:
+        for one in facts.of_draw(draw.number).contents:
             data = facts.contents.get(one.digest)
             if one.name == "indices" or data is None or not one.row:
                 continue
@@ -81,19 +80,29 @@ class Mesh:
         shader = draw.shader
         assert shader is not None
         count = min(max(draw.last - self.first + 1, 0), MOST_VERTICES)
+        if not count:
+            raise NoSuchPlace(f"draw {draw.number} uses no vertices")
         stage.run(draw.job, keep=draw.number)
         offset = 0.0, 0.0
         place = draw.where(ViewportOffset.id)
         if place is not None:
             record = parse_record(stage.memory.read, place)
-            offset = record.payload.x / SUBPIXELS, record.payload.y / SUBPIXELS  # type: ignore[union-attr]
+            if isinstance(record.payload, ViewportOffset):  # lists may be written over
+                offset = record.payload.x / SUBPIXELS, record.payload.y / SUBPIXELS
         if shader.gl is None:
-            clip, words = None, next(iter(self.attributes.values())).view("<u4")[:, 0]
+            clip, words = None, self._shaded_words()
         else:
             rows = self._coordinates(shader.gl, count)
             clip, words = rows[:, :4].view("<f4"), rows[:, 4]
         screen = np.ascontiguousarray(words).view("<i2").reshape(-1, 2) / SUBPIXELS + offset
         return clip, screen
+
+    def _shaded_words(self) -> NDArray[Any]:
+        """The first words of vertices that were shaded beforehand. Raises NoSuchPlace."""
+        for array in self.attributes.values():
+            if array.dtype.itemsize == 4 and array.shape[1]:
+                return array.view("<u4")[:, 0]
+        raise NoSuchPlace(f"the vertices of draw {self.draw.number} have no whole words")
 
     def _coordinates(self, shader: GlShader, count: int) -> NDArray[Any]:
         """The rows that the coordinate program writes for each vertex: (n, rows), natively."""
