@@ -75,7 +75,7 @@ class VertexBatch:
         self.context = context
 
     def fetched(self, index: int) -> tuple[FetchedAttribute, ...]:
-        """What is fetched for a vertex."""
+        """Return the attributes that are fetched for a vertex."""
         return tuple(
             FetchedAttribute(number, place, self._memory.read(place, one.size))
             for number, one in enumerate(self._arrays)

@@ -107,7 +107,7 @@ def _is_any(word: Any, kinds: tuple[tuple[int, int], ...]) -> Any:
 
 
 class SteadyState(Struct):
-    """What is known of a core's wait.
+    """Holds what is known of a core's wait.
 
     A look of it takes `turn` instructions, 0 if that is not proved; its last slice took `count`, and left the
     PC and the `values` of the registers (`known`: there was one). While it `proves`, it has come to `blocks`;
