@@ -130,10 +130,11 @@ def test_a_driver_reads_counters() -> None:
 def test_command_prints_them() -> None:
     import typer
 
+    from vc4lab.cli.groups import spread
     from vc4lab.cli.replay import replay
 
     app = typer.Typer()
-    app.command()(replay)
+    app.command()(spread(replay))
     arguments = [str(JOBS / "kmscube_smooth"), "--counters", "--job", "2"]
     result = CliRunner().invoke(app, arguments)
     assert "job0002: performance counters" in result.output

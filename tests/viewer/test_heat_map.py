@@ -9,6 +9,7 @@ import typer
 from PIL import Image
 from typer.testing import CliRunner
 
+from vc4lab.cli.groups import spread
 from vc4lab.cli.replay import replay
 from vc4lab.v3d.events import FrameDrawn, TileDrawn
 from vc4lab.v3d.state.tile_context import DETAILED_COUNTERS
@@ -25,7 +26,7 @@ def frame(*tiles: tuple[int, int, int], size: tuple[int, int] = (40, 32)) -> Fra
 
 def command(*arguments: object) -> tuple[int, str]:
     app = typer.Typer()
-    app.command()(replay)
+    app.command()(spread(replay))
     result = CliRunner().invoke(app, [str(one) for one in arguments])
     return result.exit_code, result.output
 

@@ -62,10 +62,11 @@ def test_triangle_corners() -> None:
 def test_command(tmp_path: Path) -> None:
     import typer
 
+    from vc4lab.cli.groups import spread
     from vc4lab.cli.replay import replay as command
 
     app = typer.Typer()
-    app.command()(command)
+    app.command()(spread(command))
     picture = tmp_path / "out" / "cube.png"
     every = tmp_path / "every"
     arguments = [str(JOBS / "kmscube_smooth"), "-o", str(picture), "--every", str(every)]
@@ -87,6 +88,7 @@ def test_command(tmp_path: Path) -> None:
 def test_the_format_of_a_565_frame(tmp_path: Path) -> None:
     import typer
 
+    from vc4lab.cli.groups import spread
     from vc4lab.cli.replay import replay as command
 
     shutil.copytree(JOBS / "tri_arm64", tmp_path / "run")
@@ -97,7 +99,7 @@ def test_the_format_of_a_565_frame(tmp_path: Path) -> None:
     submit["color_write"]["bits"] ^= 12  # bgr565
     place.write_text(json.dumps(submit))
     app = typer.Typer()
-    app.command()(command)
+    app.command()(spread(command))
     for order in ("auto", "bgra"):
         result = CliRunner().invoke(app, [str(tmp_path / "run"), "--order", order])
         assert "1 of 1 jobs drawn, 64x64 rgb565" in result.output, result.output
@@ -115,10 +117,11 @@ def test_damage_shows_in_the_exit_code(tmp_path: Path) -> None:
     """What can be drawn is drawn, but a script sees that a part of the recording is missing."""
     import typer
 
+    from vc4lab.cli.groups import spread
     from vc4lab.cli.replay import replay as command
 
     app = typer.Typer()
-    app.command()(command)
+    app.command()(spread(command))
     shutil.copytree(JOBS / "tri_arm64", tmp_path / "run")
     shutil.copytree(JOBS / "blobs", tmp_path / "blobs")
     vertices = tmp_path / "blobs" / "6bf8937b38bdf449122c.z"

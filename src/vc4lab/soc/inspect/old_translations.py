@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.engine.memory_types import FirstTable
 from vc4lab.soc.hardware import Hardware
@@ -77,6 +75,8 @@ class Table(NamedTuple):
 
     def below(self) -> Iterator[FirstTable]:
         """The tables that its entries point to."""
+        import numpy as np
+
         for number in np.flatnonzero(self.words & 3 == (3 if self.is_long else 1)).tolist():
             start, word = self.start + number * self.span, int(self.words[number])
             if self.is_long:
@@ -165,6 +165,10 @@ class OldTranslations:
         return self._memory.array(address, entries, "<u8" if is_long else "<u4")
 
     def _change(self, tables: list[Table]) -> Change | None:
+        if not tables:
+            return None
+        import numpy as np  # programs without tables do not need it
+
         for table in tables:
             now = self._words(table.address, len(table.words), table.is_long)
             for number in np.flatnonzero(now != table.words).tolist():
