@@ -72,6 +72,11 @@ class StrictCore(TrappedCode):
 
     @property
     @abstractmethod
+    def may_translate(self) -> bool:
+        """Whether the MMU is on, also if only at a level that the core is not in."""
+
+    @property
+    @abstractmethod
     def first_tables(self) -> tuple[memory_types.FirstTable, ...]:
         """The tables that the core's walks begin with now; none with the MMU off."""
 

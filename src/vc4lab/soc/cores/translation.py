@@ -88,6 +88,10 @@ class Tables32(Cpu):
         return memory_types.is_uncached_short(self.memory, address, control, bases, split, maps)
 
     @property
+    def may_translate(self) -> bool:
+        return bool(self.system_register(SCTLR) & SCTLR_M)
+
+    @property
     def first_tables(self) -> tuple[FirstTable, ...]:
         if self.in_hyp or not self.system_register(SCTLR) & SCTLR_M:
             return ()
@@ -143,6 +147,10 @@ class Tables64(Cpu):
             for place, op2 in (((2, 0), 0), ((2, 0), 2), ((10, 2), 0))
         )
         return memory_types.long_spans(self.memory, base, control, attributes)
+
+    @property
+    def may_translate(self) -> bool:
+        return any(self.system_register(arm64_entry.SCTLR[level]) & SCTLR_M for level in (1, 2, 3))
 
     @property
     def first_tables(self) -> tuple[FirstTable, ...]:

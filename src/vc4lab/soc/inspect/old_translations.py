@@ -102,8 +102,8 @@ class _CoreTables:
     flushes: int = -1
     tables: list[Table] = field(default_factory=list)
     suspect: Change | None = None
-    was_switched: bool = False
-    """Whether SCTLR was ever written, of any level: its MMU may be on."""
+    are_used: bool = False
+    """Whether the MMU was on, at any level, when SCTLR was last written: reading it costs 3 µs."""
 
 
 class OldTranslations:
@@ -120,7 +120,7 @@ class OldTranslations:
             cpu.links.control_followed = self._switched
 
     def _switched(self, number: int) -> None:
-        self._cores[number].was_switched = True
+        self._cores[number].are_used = self._hardware.cores[number].may_translate
         if self._works and not self._is_reported:
             self._look_at(self._hardware.cores[number], self._cores[number], ended=False)
 
@@ -130,7 +130,7 @@ class OldTranslations:
             if self._is_reported or not self._works:
                 return
             known = self._cores[core.cpu.number]
-            if known.was_switched:
+            if known.are_used:
                 self._look_at(core.cpu, known, ended)
 
     def _look_at(self, cpu: Cpu, known: _CoreTables, ended: bool) -> None:
