@@ -19,7 +19,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
     "--hide-scrollbars", "--force-device-scale-factor=1",
 ]  # fmt: skip
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 def lacking() -> str:
@@ -33,7 +33,7 @@ class Browser:
     """One window."""
 
     def __init__(self, port: int, profile: str, size: tuple[int, int]) -> None:
-        self._http = HTTPConnection("127.0.0.1", port, timeout=60)
+        self._http = HTTPConnection("127.0.0.1", port, timeout=120)
         arguments = [*FLAGS, f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}"]
         options = {"args": arguments, "binary": shutil.which("chromium")}
         wanted = {
