@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -114,7 +115,7 @@ class TmuState(NamedTuple):
     room: int
 
 
-class Stepped:
+class Stepped(ABC):
     """A QPU of a session: an instruction a turn, with its state to keep and to restore.
 
     Attributes
@@ -147,35 +148,35 @@ class Stepped:
         """Whether it may still execute something."""
         return self.run_state in GOES_ON
 
+    @abstractmethod
     def advance(self) -> bool:
         """Take a turn; whether an instruction was executed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def saved(self) -> Any:
         """Its state between two turns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def restore(self, saved: Any) -> None:
         """Back to a state."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def uniform_address(self) -> int:
         """Return the address of the next word of its uniform stream."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def waits(self) -> str:
         """Return what it waits for, or why it was stopped, in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def text_of(self) -> str:
         """Describe it in one line: the QPU, its instruction, what it waits for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tmu(self, number: int) -> TmuState:
         """One of its two TMUs."""
-        raise NotImplementedError
 
     def setups(self) -> dict[str, int]:
         """The VPM and DMA setup words that it has written."""

@@ -1,1 +1,1 @@
-"""Captures and recorded jobs of every kind behind one face: opened, and checked against what they hold."""
+"""Opens captures and recorded jobs of every kind, and checks them against what they hold."""
